@@ -1,0 +1,1 @@
+"""Approximate sliding-window joins of archived streams: model, policies and CPU drivers."""

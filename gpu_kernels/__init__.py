@@ -1,0 +1,1 @@
+"""Device code, and the scalar functions that CPU and GPU share."""

@@ -1,0 +1,1 @@
+"""winnow on Spark: archives and DataFrames."""
