@@ -1,0 +1,123 @@
+"""Arrival times: regular or random inter-arrival times, several arrivals an instant, ties."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import SpecError
+from engine.generate.source import Purpose, check_name, check_range, draws
+
+ARRIVALS = ("regular", "uniform", "exponential")
+
+
+class ArrivalSpec(NamedTuple):
+    """How the tuples of a stream arrive.
+
+    Attributes
+    ----------
+    kind : str
+        ``regular``: row i arrives at tick ``floor(i / rate)``, counted exactly; P1 and P2's one
+        tuple an instant is rate 1. ``uniform``: inter-arrival times uniform in [1/(2 rate),
+        2/rate] (P5 6.2); P5 calls `rate` the average rate, but the mean gap is 1.25/rate, so
+        0.8 * rate tuples a tick arrive. ``exponential``: a Poisson process. The last two round
+        down to whole ticks.
+    rate : Fraction
+        Tuples per tick, as exact as it was given. Above 1 an instant has several arrivals, below
+        1 there are ticks without any.
+    start_ts : int
+        Tick at which the clock starts. The first row arrives there (``regular``) or one gap later.
+    ties : float
+        Probability in [0, 1] that a row arrives at the instant of the row before it, instead of
+        its own. The average rate stays.
+    """
+
+    kind: str
+    rate: Fraction
+    start_ts: int = 0
+    ties: float = 0.0
+
+    def check(self, rows: int) -> None:
+        """Raise SpecError if the options mean nothing or `rows` timestamps overflow int64."""
+        check_name("arrivals", self.kind, ARRIVALS)
+        check_range("ties", self.ties, 0, 1)
+        check_range("start-ts", self.start_ts, -(2**63), 2**63 - 1)
+        what = f"{rows} rows at {float(self.rate):g} tuples per tick from tick {self.start_ts}"
+        if self.start_ts + (4 * rows + 64) / self.rate >= 2**63:
+            raise SpecError(
+                f"{what} run past the last int64 timestamp: "
+                "lower the rows or start-ts, or raise the rate"
+            )
+        if rows * (self.rate.denominator % self.rate.numerator) >= 2**63:
+            raise SpecError(f"{what} cannot be counted exactly: use a rate of fewer digits")
+
+
+class Clock:
+    """Arrival times of one stream, taken in pieces of any size.
+
+    Parameters
+    ----------
+    spec : ArrivalSpec
+        How tuples arrive.
+    seed : int
+        Seed of the workload.
+    stream : int
+        Index of the stream; streams of one workload draw independently.
+    """
+
+    def __init__(self, spec: ArrivalSpec, seed: int, stream: int) -> None:
+        self._spec = spec
+        self._gaps = draws(seed, Purpose.ARRIVAL, stream)
+        self._tie_draws = draws(seed, Purpose.TIE, stream)
+        self._row = 0
+        self._elapsed = 0.0
+        self._last_ts = spec.start_ts
+
+    def take(self, rows: int) -> NDArray[np.int64]:
+        """Return the timestamps of the next `rows` tuples.
+
+        Returns
+        -------
+        (rows,) int64
+            Ticks, non-decreasing.
+        """
+        own = self._regular(rows) if self._spec.kind == "regular" else self._random(rows)
+        ts = own + self._spec.start_ts
+        if self._spec.ties > 0:
+            ts = self._tied(ts)
+        self._row += rows
+        return ts
+
+    def _regular(self, rows: int) -> NDArray[np.int64]:
+        index = np.arange(self._row, self._row + rows, dtype=np.int64)
+        whole, part = divmod(self._spec.rate.denominator, self._spec.rate.numerator)
+        if part == 0:
+            return index * whole
+        return index * whole + index * part // self._spec.rate.numerator
+
+    def _random(self, rows: int) -> NDArray[np.int64]:
+        mean = 1 / float(self._spec.rate)
+        uniform = self._gaps.random(rows)
+        if self._spec.kind == "uniform":
+            gaps = mean * (0.5 + 1.5 * uniform)
+        else:
+            gaps = -mean * np.log1p(-uniform)
+        if rows:
+            # The sum runs on from the last chunk's in the same order: rounding is chunk-free.
+            gaps[0] += self._elapsed
+            gaps = np.cumsum(gaps)
+            self._elapsed = float(gaps[-1])
+        return gaps.astype(np.int64)
+
+    def _tied(self, ts: NDArray[np.int64]) -> NDArray[np.int64]:
+        own = self._tie_draws.random(len(ts)) >= self._spec.ties
+        if self._row == 0:
+            own[:1] = True
+        source = np.maximum.accumulate(np.where(own, np.arange(len(ts)), -1))
+        tied: NDArray[np.int64] = np.where(source >= 0, ts[source], self._last_ts)
+        if len(tied):
+            self._last_ts = int(tied[-1])
+        return tied

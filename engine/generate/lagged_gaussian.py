@@ -1,0 +1,153 @@
+"""Streams of lagged, noisy, wrapping ramps: time-correlated values (P4 6.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from engine.errors import SpecError
+from engine.generate.arrivals import ArrivalSpec, Clock
+from engine.generate.importance import ImportanceModel
+from engine.generate.source import (
+    Purpose,
+    StreamSource,
+    check_range,
+    check_seed,
+    draws,
+    exact_ratio,
+    to_table,
+)
+
+TICKS_PER_SECOND = 10**6
+VALUE_SCHEMA = pa.schema(
+    [
+        pa.field("ts", pa.int64(), nullable=False),
+        pa.field("value", pa.float64(), nullable=False),
+        pa.field("importance", pa.float64(), nullable=False),
+    ]
+)
+
+
+class LaggedGaussianSpec(NamedTuple):
+    """Streams of one numerical attribute that drifts, with a lag and noise of each stream.
+
+    The tuple of stream i with timestamp phi (seconds) has the value ``((D/eta) * (phi + tau_i) +
+    kappa_i * N(0, 1)) mod D`` in [0, D). The defaults are P4's non-aligned 3-way join; aligned
+    is lags (0, 0, 0).
+
+    Attributes
+    ----------
+    seconds : float
+        Length of the streams. P4 runs 60, of which 20 are warm-up.
+    rates : tuple of float
+        Tuples per second of each stream, or one for all. P4 varies it; 200 in its figure 12.
+    domain : float
+        D, the size of the value domain.
+    eta : float
+        Seconds until the values wrap around.
+    lags : tuple of float
+        tau_i of each stream, seconds.
+    deviations : tuple of float
+        kappa_i of each stream, in units of the value.
+    arrivals : str
+        ``regular``, ``uniform`` or ``exponential``, see `ArrivalSpec`; P4 leaves it open.
+    importance : ImportanceModel
+        Distribution of every stream's importance.
+    start_ts : int
+        First timestamp, microseconds.
+    seed : int
+        The same seed gives the same rows, whatever the chunk size.
+    """
+
+    seconds: float = 60.0
+    rates: tuple[float, ...] = (200.0,)
+    domain: float = 1000.0
+    eta: float = 50.0
+    lags: tuple[float, ...] = (0.0, 5.0, 15.0)
+    deviations: tuple[float, ...] = (2.0, 2.0, 50.0)
+    arrivals: str = "regular"
+    importance: ImportanceModel = ImportanceModel()
+    start_ts: int = 0
+    seed: int = 0
+
+
+def lagged_gaussian_streams(spec: LaggedGaussianSpec) -> tuple[pa.Table, ...]:
+    """Generate the streams of `spec` in memory, one for each lag.
+
+    Returns
+    -------
+    tuple of pyarrow.Table
+        Columns ts int64 (microseconds), value float64, importance float64.
+
+    Raises
+    ------
+    SpecError
+        If an option means nothing, or lags, deviations and rates differ in number.
+
+    Examples
+    --------
+    >>> spec = LaggedGaussianSpec(seconds=1, rates=(2,), lags=(0, 5), deviations=(0, 0))
+    >>> [stream["value"].to_pylist() for stream in lagged_gaussian_streams(spec)]
+    [[0.0, 10.0], [100.0, 110.0]]
+    """
+    return tuple(to_table(source) for source in lagged_gaussian_sources(spec))
+
+
+def lagged_gaussian_sources(spec: LaggedGaussianSpec) -> tuple[StreamSource, ...]:
+    """Return the streams of `spec` to be generated in pieces; see `lagged_gaussian_streams`."""
+    streams = len(spec.lags)
+    check_seed(spec.seed)
+    check_range("seconds", spec.seconds, 0)
+    check_range("domain", spec.domain, np.finfo(np.float64).tiny)
+    check_range("eta", spec.eta, np.finfo(np.float64).tiny)
+    spec.importance.check(keyed=False)
+    if streams == 0:
+        raise SpecError("0 lags make 0 streams: give one lag a stream")
+    if len(spec.deviations) != streams:
+        raise SpecError(
+            f"{len(spec.deviations)} deviations do not go with {streams} lags: give one a stream"
+        )
+    if len(spec.rates) not in (1, streams):
+        raise SpecError(
+            f"{len(spec.rates)} rates do not go with {streams} lags: give one, or one a stream"
+        )
+    for lag, deviation in zip(spec.lags, spec.deviations, strict=True):
+        check_range("lag", lag, 0)
+        check_range("deviation", deviation, 0)
+    rates = spec.rates * streams if len(spec.rates) == 1 else spec.rates
+    sources = []
+    for index, rate in enumerate(rates):
+        per_tick = exact_ratio("rate", rate) / TICKS_PER_SECOND
+        arrivals = ArrivalSpec(spec.arrivals, per_tick, spec.start_ts)
+        arrivals.check(int(spec.seconds * TICKS_PER_SECOND * per_tick) + 1)
+        sources.append(StreamSource(VALUE_SCHEMA, partial(_batches, spec, index, arrivals)))
+    return tuple(sources)
+
+
+def _batches(
+    spec: LaggedGaussianSpec, index: int, arrivals: ArrivalSpec, chunk_rows: int
+) -> Iterator[pa.RecordBatch]:
+    clock = Clock(arrivals, spec.seed, index)
+    noise_draws = draws(spec.seed, Purpose.NOISE, index)
+    importance_draws = draws(spec.seed, Purpose.IMPORTANCE, index)
+    end = spec.start_ts + round(spec.seconds * TICKS_PER_SECOND)
+    more = True
+    while more:
+        ts = clock.take(chunk_rows)
+        inside = int(np.searchsorted(ts, end))
+        more = inside == chunk_rows
+        if inside == 0:
+            return
+        ts = ts[:inside]
+        slope = spec.domain / spec.eta
+        value = slope * (ts / TICKS_PER_SECOND + spec.lags[index])
+        value += spec.deviations[index] * noise_draws.standard_normal(inside)
+        value = np.mod(value, spec.domain)
+        # The remainder of a tiny negative number rounds up to the domain itself.
+        value[value >= spec.domain] = 0.0
+        importance = spec.importance.values(importance_draws, inside)
+        yield pa.record_batch([ts, value, importance], schema=VALUE_SCHEMA)

@@ -1,0 +1,117 @@
+"""What the generators share: seeded draws, sources of record batches, checks of options."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from enum import IntEnum
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from engine.errors import SpecError, did_you_mean
+
+ROW_GROUP_ROWS = 2**16
+"""Rows of a record batch, and of a row group of a written archive."""
+
+KEYED_SCHEMA = pa.schema(
+    [
+        pa.field("ts", pa.int64(), nullable=False),
+        pa.field("key", pa.int64(), nullable=False),
+        pa.field("importance", pa.float64(), nullable=False),
+        pa.field("payload", pa.int64(), nullable=False),
+    ]
+)
+"""Streams with a join attribute; ``payload`` is the row's sequence number."""
+
+
+class Purpose(IntEnum):
+    """What a sequence of draws is for: each purpose of each stream has a sequence of its own."""
+
+    KEY = 0
+    IMPORTANCE = 1
+    ARRIVAL = 2
+    TIE = 3
+    PERMUTATION = 4
+    BUCKET = 5
+    MEMBER = 6
+    NOISE = 7
+
+
+class StreamSource(NamedTuple):
+    """A stream that can be generated, again and again, in pieces of any size.
+
+    Attributes
+    ----------
+    schema : pyarrow.Schema
+        Columns of every batch.
+    batches : callable
+        ``batches(chunk_rows)`` yields the stream's record batches, all of `chunk_rows` rows but
+        the last. The rows do not depend on `chunk_rows`.
+    """
+
+    schema: pa.Schema
+    batches: Callable[[int], Iterator[pa.RecordBatch]]
+
+
+def draws(seed: int, purpose: Purpose, stream: int) -> np.random.Generator:
+    """Return the generator of one purpose of one stream.
+
+    The n-th draw is a row's n-th, whatever else is drawn and in whatever pieces: so rows depend
+    neither on the chunk size nor, for the rows in front, on how many follow.
+    """
+    sequence = np.random.SeedSequence(seed, spawn_key=(int(purpose), stream))
+    return np.random.Generator(np.random.PCG64(sequence))
+
+
+def to_table(source: StreamSource) -> pa.Table:
+    """Return the whole stream of `source` in memory."""
+    return pa.Table.from_batches(list(source.batches(ROW_GROUP_ROWS)), schema=source.schema)
+
+
+def chunk_lengths(rows: int, chunk_rows: int) -> Iterator[tuple[int, int]]:
+    """Yield (first row, row count) of every chunk of `rows` rows."""
+    for first in range(0, rows, chunk_rows):
+        yield first, min(chunk_rows, rows - first)
+
+
+def check_range(name: str, value: float, low: float, high: float = math.inf) -> None:
+    """Raise SpecError unless `value` is a finite number from `low` to `high`.
+
+    Examples
+    --------
+    >>> check_range("skew-left", -1, 0)
+    Traceback (most recent call last):
+    ...
+    engine.errors.SpecError: skew-left -1 must be 0 or more
+    """
+    if math.isfinite(value) and low <= value <= high:
+        return
+    wanted = f"{low} or more" if high == math.inf else f"from {low} to {high}"
+    raise SpecError(f"{name} {value} must be {wanted}")
+
+
+def check_name(name: str, value: str, known: Sequence[str]) -> None:
+    """Raise SpecError unless `value` is one of the `known` names."""
+    if value not in known:
+        hint = did_you_mean(value, known)
+        raise SpecError(f"{name} '{value}' is not known: use one of {', '.join(known)}.{hint}")
+
+
+def check_seed(seed: int) -> None:
+    """Raise SpecError unless `seed` can start the draws."""
+    check_range("seed", seed, 0, 2**64 - 1)
+
+
+def exact_ratio(name: str, value: float) -> Fraction:
+    """Return `value` as the fraction that was meant, 0.1 as 1/10, checked to be positive.
+
+    Raises
+    ------
+    SpecError
+        If `value` is not between 1e-9 and 1e9.
+    """
+    check_range(name, value, 1e-9, 1e9)
+    return Fraction(repr(float(value))).limit_denominator(10**9)
