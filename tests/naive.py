@@ -1,0 +1,409 @@
+"""The independent oracle: exact and memory-limited two-way joins, written from the contract.
+
+It imports nothing of ours and nothing beyond the standard library. At every instant every match is
+counted again over plain lists, every priority is computed again and everything is ranked again.
+Sources: the contract (semantics.md, sections 1, 2, 3 and 7); P1 4.3; P2 3.2; P5 3.2.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+LEFT, RIGHT = 0, 1
+SIDES = (LEFT, RIGHT)
+POLICIES = (
+    *("rand", "recent", "until_expiry", "prob", "simp", "simpprob", "dimpprob", "dgl", "age"),
+    *("additive", "multiplicative", "custom"),
+)
+ESTIMATORS = ("memory", "window", "history")
+COMBINES = ("min", "sum", "product", "max", "mean")
+PROBES = ("before_admission", "after_admission")
+TICK = 1
+RAND_PURPOSE = 1
+MASK32 = 0xFFFFFFFF
+
+Table = list[tuple[int, Any, float]]
+
+
+class Replay(NamedTuple):
+    """What `replay` returns.
+
+    Attributes
+    ----------
+    outputs : list of (left_row, right_row, ts, importance)
+        Sorted by (ts, left_row, right_row); ts is the instant of production.
+    retained : list of (t, left_rows, right_rows)
+        One entry an instant: the rows kept after step 5, each list sorted.
+    peak_left, peak_right : int
+        Greatest number of rows kept after any step 5.
+    """
+
+    outputs: list[tuple[int, int, int, float]]
+    retained: list[tuple[int, list[int], list[int]]]
+    peak_left: int
+    peak_right: int
+
+
+@dataclass
+class Item:
+    """One stream tuple and what its policy remembers of it."""
+
+    side: int
+    row: int
+    ts: int
+    key: Any
+    imp: float
+    priority: float = 0.0
+    m: float = 0.0  # the m of the rank
+    level: float = 0.0  # V of DGL
+
+
+class Lane(NamedTuple):
+    """One join: its rows, windows, budgets and policy; pairs are (left, right)."""
+
+    items: tuple[list[Item], list[Item]]
+    windows: tuple[int, int]
+    budgets: tuple[int | None, int | None]
+    policy: str
+    params: dict[str, Any]
+    estimator: str
+    probe: str
+    seed: int
+    t0: int
+
+
+def exact_pairs(
+    left: Table, right: Table, window_left: int, window_right: int
+) -> list[tuple[int, int]]:
+    """All pairs of the exact sliding-window equi-join (semantics 1).
+
+    Parameters
+    ----------
+    left, right : list of (ts, key, importance)
+        In any order; key None is null. A row is the position in its list.
+    window_left, window_right : int
+        The closed windows W, in ticks.
+
+    Returns
+    -------
+    list of (left_row, right_row)
+        Sorted, each pair once.
+    """
+    pairs = []
+    for i, (left_ts, left_key, _) in enumerate(left):
+        for j, (right_ts, right_key, _) in enumerate(right):
+            if left_key is None or right_key is None or left_key != right_key:
+                continue
+            if left_ts < right_ts:
+                inside = right_ts - left_ts <= window_left
+            elif right_ts < left_ts:
+                inside = left_ts - right_ts <= window_right
+            else:
+                inside = True
+            if inside:
+                pairs.append((i, j))
+    return sorted(pairs)
+
+
+def combine(name: str, a: float, b: float) -> float:
+    """Return the importance of an output tuple, from its members' (P1 3.2)."""
+    values = {"min": min(a, b), "sum": a + b, "product": a * b, "max": max(a, b)}
+    return {**values, "mean": (a + b) / 2}[name]
+
+
+def philox4x32(counter: tuple[int, ...], key: tuple[int, ...]) -> tuple[int, int, int, int]:
+    """Philox-4x32-10 (semantics 7; Salmon et al., SC 2011): four 32-bit words."""
+    c0, c1, c2, c3 = counter
+    k0, k1 = key
+    for _ in range(10):
+        first = 0xD2511F53 * c0
+        second = 0xCD9E8D57 * c2
+        c0, c1, c2, c3 = (
+            (second >> 32) ^ c1 ^ k0,
+            second & MASK32,
+            (first >> 32) ^ c3 ^ k1,
+            first & MASK32,
+        )
+        k0 = (k0 + 0x9E3779B9) & MASK32
+        k1 = (k1 + 0xBB67AE85) & MASK32
+    return c0, c1, c2, c3
+
+
+def uniform(seed: int, side: int, row: int) -> float:
+    """Draw number 0 of a row for RAND, 53 bits in [0, 1) (semantics 7)."""
+    key = (seed & MASK32, (seed >> 32) & MASK32)
+    counter = (RAND_PURPOSE, side, row & MASK32, (row >> 32) & MASK32)
+    x0, x1, _, _ = philox4x32(counter, key)
+    return ((x0 >> 5) * 2**26 + (x1 >> 6)) / 2**53
+
+
+def _lifetime(lane: Lane, side: int) -> int:
+    """Lifetime w = W + 1, in ticks (semantics 1)."""
+    return lane.windows[side] + 1
+
+
+def _matching(item: Item, others: list[Item]) -> list[Item]:
+    """Those of `others` with the key of `item`."""
+    return [other for other in others if other.key == item.key]
+
+
+def _match_count(
+    lane: Lane, item: Item, t: int, opposite_memory: list[Item], opposite_arrivals: list[Item]
+) -> float:
+    """Return m of one resident or arrival at t (semantics 2 step 2)."""
+    opposite = 1 - item.side
+    if lane.estimator == "memory":
+        return float(len(_matching(item, opposite_memory + opposite_arrivals)))
+    so_far = [other for other in lane.items[opposite] if other.ts <= t]
+    if lane.estimator == "window":
+        window = [other for other in so_far if t - lane.windows[opposite] <= other.ts]
+        return float(len(_matching(item, window)))
+    if not so_far:
+        return 0.0
+    t_first = min(other.ts for other in so_far)
+    quotient = float(_lifetime(lane, opposite)) / float(t - t_first + 1)
+    return float(len(_matching(item, so_far))) * quotient
+
+
+def _dgl_alpha(lane: Lane, side: int) -> float:
+    """Alpha of DGL: by default the lifetime (semantics 3)."""
+    alpha = lane.params.get("alpha")
+    return float(_lifetime(lane, side)) if alpha is None else float(alpha)
+
+
+def _dgl_beta(lane: Lane, side: int) -> float:
+    """Beta of DGL: by default the mean importance of the side over its lifetime (semantics 3)."""
+    beta = lane.params.get("beta")
+    if beta is not None:
+        return float(beta)
+    importances = [item.imp for item in lane.items[side]]
+    if not importances:
+        return 0.0
+    return math.fsum(importances) / len(importances) / float(_lifetime(lane, side))
+
+
+def _age_priority(lane: Lane, item: Item, t: int) -> float:
+    """AGE: the fastest rate at which a tuple of this age can still produce (P5 3.2.1)."""
+    curve = lane.params["curve_left" if item.side == LEFT else "curve_right"]
+    window = lane.windows[item.side]
+    n = len(curve)
+    cumulative = [0.0]
+    for expected in curve:
+        cumulative.append(cumulative[-1] + expected)
+    i = n if window == 0 else ((t - item.ts) * n) // window
+    if i == n:
+        return 0.0
+    return max((cumulative[j] - cumulative[i]) / (j - i) for j in range(i + 1, n + 1))
+
+
+def _custom_priority(lane: Lane, item: Item, t: int, m: float, produced: int) -> float:
+    """Value of the user's function (semantics 3); its arguments are all float64."""
+    function: Callable[..., float] = lane.params["function"]
+    age, lifetime = float(t - item.ts), float(_lifetime(lane, item.side))
+    return float(function(item.imp, m, age, lifetime, item.priority, float(produced)))
+
+
+def _weighted_priority(lane: Lane, item: Item, m: float) -> float:
+    """ADDITIVE and MULTIPLICATIVE (P1 3.2, formulations 1 and 2)."""
+    a, b, d = (float(lane.params.get(name, 1.0)) for name in ("A", "B", "D"))
+    ts_rel = float(item.ts - lane.t0)
+    if lane.policy == "additive":
+        return a * item.imp + b * m + d * ts_rel
+    return (item.imp**a * m**b) * ts_rel**d
+
+
+def _admit(lane: Lane, item: Item, m: float, produced: int) -> None:
+    """Assign an arrival its first priority (semantics 3)."""
+    item.m = m
+    t = item.ts
+    if lane.policy == "rand":
+        item.priority = uniform(lane.seed, item.side, item.row)
+    elif lane.policy == "recent":
+        item.priority = float(item.ts)
+    elif lane.policy == "until_expiry":
+        item.priority = float(-item.ts)
+    elif lane.policy == "prob":
+        item.priority = m
+    elif lane.policy == "simp":  # P1 4.3.1
+        item.priority = item.imp
+    elif lane.policy in {"simpprob", "dimpprob"}:  # P1 4.3.2, 4.3.3
+        item.priority = item.imp * m
+    elif lane.policy == "dgl":
+        by_importance = lane.params.get("initial", "simpprob") == "importance"
+        first = item.imp if by_importance else item.imp * m  # P1 4.3.4, P2 3.2
+        loss = _dgl_beta(lane, item.side) * float(t - lane.t0)
+        item.level = first + loss
+        item.priority = max(0.0, item.level - loss)
+    elif lane.policy == "age":
+        item.priority = _age_priority(lane, item, t)
+    elif lane.policy == "custom":
+        item.priority = _custom_priority(lane, item, t, m, produced)
+    else:
+        item.priority = _weighted_priority(lane, item, m)
+
+
+def _update(lane: Lane, item: Item, t: int, m: float, hits: int) -> None:
+    """Recompute a resident's priority; `hits` opposite arrivals of t match it (semantics 3)."""
+    if lane.policy == "dimpprob":  # P1 4.3.3
+        item.m = m
+        item.priority = item.imp * m
+    elif lane.policy == "dgl":  # P1 4.3.4, P2 3.2; the m of the rank stays that of the arrival
+        beta = _dgl_beta(lane, item.side)
+        tau = t - lane.t0
+        if hits > 0:
+            remaining = float(item.ts + _lifetime(lane, item.side) - t)
+            previous = max(0.0, item.level - beta * float(tau - TICK))
+            gain = item.imp * m * remaining / _dgl_alpha(lane, item.side)
+            item.level = beta * float(tau) + (previous + gain)
+        item.priority = max(0.0, item.level - beta * float(tau))
+    elif lane.policy == "age":
+        item.priority = _age_priority(lane, item, t)
+    elif lane.policy == "custom":
+        item.priority = _custom_priority(lane, item, t, m, hits)
+
+
+def _rank(lane: Lane, item: Item) -> tuple[float, ...]:
+    """Order of eviction, greatest kept (semantics 2 step 5)."""
+    by_importance = lane.policy in {"simpprob", "dimpprob", "dgl"}
+    if lane.policy in {"prob", "additive", "multiplicative"}:
+        by_importance = lane.params.get("ties", "ts") == "importance"
+    if by_importance:
+        return (item.priority, item.imp, item.m, item.ts, item.row)
+    return (item.priority, item.ts, item.row)
+
+
+def _survivors(lane: Lane, side: int, candidates: list[Item]) -> list[Item]:
+    """Return the K greatest by rank (semantics 2 step 5)."""
+    ranked = sorted(candidates, key=lambda item: _rank(lane, item), reverse=True)
+    budget = lane.budgets[side]
+    return ranked if budget is None else ranked[:budget]
+
+
+def _probe(arrivals: list[list[Item]], stored: list[list[Item]]) -> list[tuple[Item, Item]]:
+    """Pairs (left, right) of the arrivals of one side with what is stored of the other."""
+    pairs = [(x, y) for x in arrivals[LEFT] for y in _matching(x, stored[RIGHT])]
+    pairs += [(y, x) for x in arrivals[RIGHT] for y in _matching(x, stored[LEFT])]
+    return pairs
+
+
+def _prioritise(
+    lane: Lane, t: int, arrivals: list[list[Item]], residents: list[list[Item]]
+) -> None:
+    """Count matches on one snapshot, then set every priority (semantics 2 steps 2 and 4)."""
+    for side in SIDES:
+        memory, others = residents[1 - side], arrivals[1 - side]
+        for item in residents[side]:
+            m = _match_count(lane, item, t, memory, others)
+            _update(lane, item, t, m, len(_matching(item, others)))
+        for item in arrivals[side]:
+            m = _match_count(lane, item, t, memory, others)
+            produced = len(_matching(item, others))
+            if lane.probe == "before_admission":
+                produced += len(_matching(item, memory))
+            _admit(lane, item, m, produced)
+
+
+def _instant(
+    lane: Lane, t: int, memory: list[list[Item]]
+) -> tuple[list[tuple[Item, Item]], list[list[Item]]]:
+    """Run steps 1 to 6 at t (semantics 2): the pairs produced and the memory left behind."""
+    arrivals = [[item for item in lane.items[side] if item.ts == t] for side in SIDES]
+    residents = [
+        [item for item in memory[side] if t - item.ts <= lane.windows[side]] for side in SIDES
+    ]
+    pairs = [(x, y) for x in arrivals[LEFT] for y in _matching(x, arrivals[RIGHT])]
+    if lane.probe == "before_admission":
+        pairs += _probe(arrivals, residents)
+    _prioritise(lane, t, arrivals, residents)
+    kept = [_survivors(lane, side, residents[side] + arrivals[side]) for side in SIDES]
+    if lane.probe == "after_admission":
+        older = [[item for item in kept[side] if item.ts < t] for side in SIDES]
+        pairs += _probe(arrivals, older)
+    return pairs, kept
+
+
+def _items(side: int, table: Table) -> list[Item]:
+    """Return the rows that take part: null keys do not (semantics 1)."""
+    rows = enumerate(table)
+    return [Item(side, row, ts, key, float(imp)) for row, (ts, key, imp) in rows if key is not None]
+
+
+def replay(
+    left: Table,
+    right: Table,
+    *,
+    window_left: int,
+    window_right: int,
+    budget_left: int | None,
+    budget_right: int | None,
+    policy: str,
+    params: dict[str, Any] | None = None,
+    estimator: str = "memory",
+    probe: str = "before_admission",
+    combine_name: str = "min",
+    start_ts: int | None = None,
+    seed: int = 0,
+) -> Replay:
+    """Two-way join under a memory budget, instant by instant (semantics 2 and 3).
+
+    Parameters
+    ----------
+    left, right : list of (ts, key, importance)
+        In any order; key None is null. A row is the position in its list.
+    window_left, window_right : int
+        The closed windows W, in ticks; the lifetime is W + 1.
+    budget_left, budget_right : int or None
+        Rows that each memory may hold; None is unlimited.
+    policy : str
+        One of `POLICIES`.
+    params : dict, optional
+        ties; A, B, D; alpha, beta, initial; curve_left, curve_right; function.
+    estimator : {"memory", "window", "history"}
+        How m is estimated (semantics 2 step 2).
+    probe : {"before_admission", "after_admission"}
+        When arrivals probe the opposite memory.
+    combine_name : {"min", "sum", "product", "max", "mean"}
+        Importance of an output.
+    start_ts : int, optional
+        Outputs of earlier instants are left out of the result; decisions do not see it.
+    seed : int
+        Seed of RAND.
+
+    Returns
+    -------
+    Replay
+
+    Raises
+    ------
+    ValueError
+        Where a name is not one of those above.
+    """
+    names = ((policy, POLICIES), (estimator, ESTIMATORS), (probe, PROBES))
+    for name, known in (*names, (combine_name, COMBINES)):
+        if name not in known:
+            raise ValueError(f"{name!r} must be one of {', '.join(known)}")
+    items = (_items(LEFT, left), _items(RIGHT, right))
+    instants = sorted({item.ts for side in SIDES for item in items[side]})
+    lane = Lane(
+        items=items,
+        windows=(window_left, window_right),
+        budgets=(budget_left, budget_right),
+        policy=policy,
+        params=params or {},
+        estimator=estimator,
+        probe=probe,
+        seed=seed,
+        t0=instants[0] if instants else 0,
+    )
+    memory: list[list[Item]] = [[], []]
+    outputs, retained = [], []
+    for t in instants:
+        pairs, memory = _instant(lane, t, memory)
+        retained.append((t, *(sorted(item.row for item in memory[side]) for side in SIDES)))
+        if start_ts is None or t >= start_ts:
+            outputs += [(x.row, y.row, t, combine(combine_name, x.imp, y.imp)) for x, y in pairs]
+    outputs.sort(key=lambda output: (output[2], output[0], output[1]))
+    peak_left = max((len(rows) for _, rows, _ in retained), default=0)
+    peak_right = max((len(rows) for _, _, rows in retained), default=0)
+    return Replay(outputs, retained, peak_left, peak_right)
