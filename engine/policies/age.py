@@ -1,0 +1,61 @@
+"""AGE: the fastest rate at which a tuple of this age can still produce (P5 3.2).
+
+The age curve has n buckets over the window W. A tuple of age a is in bucket ``(a*n)//W`` and its
+priority is the greatest slope of the cumulative curve from there to any later bucket edge.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.policies.base import Parameter, Policy, Structure
+
+
+def priorities(curve: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the priority of each age bucket.
+
+    Parameters
+    ----------
+    curve : (n,) float64
+        Expected matches a tuple makes in each bucket of its age.
+
+    Returns
+    -------
+    (n + 1,) float64
+        ``T[i] = max over j > i of (C[j] - C[i]) / (j - i)``; ``T[n] = 0``.
+
+    Examples
+    --------
+    P5's example 3.3:
+
+    >>> priorities(np.array([1.0, 1.0, 2.0, 1.0])).round(3).tolist()
+    [1.333, 1.5, 2.0, 1.0, 0.0]
+    """
+    n = curve.size
+    cumulative = np.zeros(n + 1)
+    for k in range(n):
+        cumulative[k + 1] = cumulative[k] + curve[k]
+    table = np.zeros(n + 1)
+    for i in range(n):
+        slopes = (cumulative[i + 1 :] - cumulative[i]) / np.arange(1, n - i + 1)
+        table[i] = slopes.max()
+    return table
+
+
+POLICY = Policy(
+    name="age",
+    source="P5 3.2",
+    summary="the best rate still ahead of a tuple's age",
+    structure=Structure.AGED,
+    parameters=(
+        Parameter(
+            "curve",
+            "expected matches in each age bucket, both sides; default measured from the archive",
+            kind="curve",
+        ),
+        Parameter("curve_left", "the same for the left side alone", kind="curve"),
+        Parameter("curve_right", "the same for the right side alone", kind="curve"),
+        Parameter("buckets", "age buckets of a measured curve", default=20.0, least=1.0),
+    ),
+)

@@ -1,0 +1,151 @@
+"""What a retention policy is: its scalar functions, its parameters and its rank."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+
+from engine.errors import SpecError, did_you_mean
+
+Value = float | str | tuple[float, ...] | Callable[..., float] | None
+
+
+class Structure(IntEnum):
+    """The data structure by which the CPU finds the resident of least rank."""
+
+    STATIC = 0
+    """Priorities never change: a heap."""
+    KEYED = 1
+    """Tuples of one key change together: a heap of keys, each with a heap of its tuples."""
+    DECAY = 2
+    """Priorities fall alike and rise by a tuple's own matches: two lazy heaps."""
+    AGED = 3
+    """Priority is a function of age: the arrival order, searched by age bucket."""
+    RERANK = 4
+    """Anything: every resident re-ranked at every instant."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a policy.
+
+    Parameters
+    ----------
+    name : str
+    meaning : str
+        One line for ``winnow policies`` and the docs.
+    default : float, str or None
+        None: computed from the lane, or not given.
+    least : float or None
+        Smallest legal number.
+    above : float or None
+        Numbers must be greater than this.
+    choices : tuple of str
+        Legal words, where the parameter is a word.
+    kind : {"number", "word", "curve", "function"}
+    """
+
+    name: str
+    meaning: str
+    default: Value = None
+    least: float | None = None
+    above: float | None = None
+    choices: tuple[str, ...] = ()
+    kind: str = "number"
+
+
+@dataclass(frozen=True)
+class Policy:
+    """One retention policy (contract, section 3).
+
+    Parameters
+    ----------
+    name : str
+    source : str
+        Where the policy comes from, such as "P1 4.3.1".
+    summary : str
+    structure : Structure
+    ties : {"ts", "importance"}
+        Rank is (priority, ts, row) or (priority, importance, m, ts, row); greatest kept.
+    parameters : tuple of Parameter
+    arrival : callable or None
+        ``(imp, m, rel, draw, a, b, d) -> float``: priority at arrival. `rel` is the arrival time
+        in ticks since the lane's first, `draw` the tuple's uniform.
+    now : callable or None
+        ``(imp, m, age, lifetime, previous, produced) -> float``: priority at any instant, for
+        policies that can be re-ranked from these alone.
+    coefficients : tuple of str
+        The parameters passed as a, b and d.
+    """
+
+    name: str
+    source: str
+    summary: str
+    structure: Structure
+    ties: str = "ts"
+    parameters: tuple[Parameter, ...] = ()
+    arrival: Callable[..., float] | None = None
+    now: Callable[..., float] | None = None
+    coefficients: tuple[str, ...] = ()
+
+    def settle(self, given: dict[str, Value]) -> dict[str, Value]:
+        """Return all parameters, checked, with defaults for those not given.
+
+        Raises
+        ------
+        SpecError
+            For a parameter the policy does not have or a value it cannot take.
+        """
+        known = {p.name: p for p in self.parameters}
+        for name in given:
+            if name not in known:
+                have = ", ".join(known) or "none"
+                raise SpecError(
+                    f"policy {self.name} has no parameter {name!r} (it has: {have})."
+                    + did_you_mean(name, known)
+                )
+        return {
+            name: _checked(self.name, p, given[name]) if given.get(name) is not None else p.default
+            for name, p in known.items()
+        }
+
+
+def _checked(policy: str, parameter: Parameter, value: Value) -> Value:
+    what = f"parameter {parameter.name} of policy {policy}"
+    if parameter.kind == "function":
+        if not callable(value):
+            raise SpecError(f"{what} is {value!r}; give a function of float64 scalars")
+        return value
+    if parameter.kind == "word":
+        if value not in parameter.choices:
+            raise SpecError(f"{what} is {value!r}; give one of {', '.join(parameter.choices)}")
+        return value
+    if parameter.kind == "curve":
+        return _curve(what, value)
+    return _number(what, parameter, value)
+
+
+def _number(what: str, parameter: Parameter, value: Value) -> float:
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise SpecError(f"{what} is {value!r}; give a number") from None
+    if not -1e300 < number < 1e300:
+        raise SpecError(f"{what} is {number}; give a finite number")
+    if parameter.least is not None and number < parameter.least:
+        raise SpecError(f"{what} is {number:g}; it must be {parameter.least:g} or more")
+    if parameter.above is not None and number <= parameter.above:
+        raise SpecError(f"{what} is {number:g}; it must be greater than {parameter.above:g}")
+    return number
+
+
+def _curve(what: str, value: Value) -> tuple[float, ...]:
+    parts = value.replace(";", ",").split(",") if isinstance(value, str) else value
+    try:
+        curve = tuple(float(p) for p in parts)  # type: ignore[union-attr,arg-type]
+    except (TypeError, ValueError):
+        raise SpecError(f"{what} is {value!r}; give numbers such as 1,3,2") from None
+    if not curve or any(not 0 <= p < float("inf") for p in curve):
+        raise SpecError(f"{what} is {value!r}; give one or more finite numbers of 0 or more")
+    return curve

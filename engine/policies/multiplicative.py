@@ -1,0 +1,34 @@
+"""MULTIPLICATIVE: a product of powers of importance, matches and arrival time (P1 3.2)."""
+
+from __future__ import annotations
+
+from engine.policies.base import Parameter, Policy, Structure
+from gpu_kernels.portable import portable
+
+
+@portable
+def arrival(imp: float, m: float, rel: float, draw: float, a: float, b: float, d: float) -> float:  # noqa: ARG001
+    """Return the product of powers."""
+    return (imp**a * m**b) * rel**d
+
+
+POLICY = Policy(
+    name="multiplicative",
+    source="P1 3.2",
+    summary="imp^A * m^B * ts_rel^D at arrival",
+    structure=Structure.STATIC,
+    arrival=arrival,
+    parameters=(
+        Parameter("A", "weight of importance", default=1.0, least=0.0),
+        Parameter("B", "weight of the match count", default=1.0, least=0.0),
+        Parameter("D", "weight of the arrival time", default=1.0, least=0.0),
+        Parameter(
+            "ties",
+            "break ties by arrival (ts) or by importance, then match count (importance)",
+            default="ts",
+            choices=("ts", "importance"),
+            kind="word",
+        ),
+    ),
+    coefficients=("A", "B", "D"),
+)

@@ -1,0 +1,21 @@
+"""RECENT: keep the newest (P5 6.1)."""
+
+from __future__ import annotations
+
+from engine.policies.base import Policy, Structure
+from gpu_kernels.portable import portable
+
+
+@portable
+def arrival(imp: float, m: float, rel: float, draw: float, a: float, b: float, d: float) -> float:  # noqa: ARG001
+    """Return the arrival time."""
+    return rel
+
+
+POLICY = Policy(
+    name="recent",
+    source="P5 6.1",
+    summary="the newest are kept",
+    structure=Structure.STATIC,
+    arrival=arrival,
+)

@@ -1,0 +1,21 @@
+"""SIMP: static importance (P1 4.3.1)."""
+
+from __future__ import annotations
+
+from engine.policies.base import Policy, Structure
+from gpu_kernels.portable import portable
+
+
+@portable
+def arrival(imp: float, m: float, rel: float, draw: float, a: float, b: float, d: float) -> float:  # noqa: ARG001
+    """Return the importance."""
+    return imp
+
+
+POLICY = Policy(
+    name="simp",
+    source="P1 4.3.1",
+    summary="importance",
+    structure=Structure.STATIC,
+    arrival=arrival,
+)

@@ -1,0 +1,22 @@
+"""SIMPPROB: importance times matches, fixed at arrival (P1 4.3.2)."""
+
+from __future__ import annotations
+
+from engine.policies.base import Policy, Structure
+from gpu_kernels.portable import portable
+
+
+@portable
+def arrival(imp: float, m: float, rel: float, draw: float, a: float, b: float, d: float) -> float:  # noqa: ARG001
+    """Return importance times match count."""
+    return imp * m
+
+
+POLICY = Policy(
+    name="simpprob",
+    source="P1 4.3.2",
+    summary="importance times match count at arrival",
+    structure=Structure.STATIC,
+    ties="importance",
+    arrival=arrival,
+)

@@ -1,0 +1,21 @@
+"""UNTIL_EXPIRY: what was admitted stays until it expires (P5 6.1)."""
+
+from __future__ import annotations
+
+from engine.policies.base import Policy, Structure
+from gpu_kernels.portable import portable
+
+
+@portable
+def arrival(imp: float, m: float, rel: float, draw: float, a: float, b: float, d: float) -> float:  # noqa: ARG001
+    """Return the negated arrival time."""
+    return -rel
+
+
+POLICY = Policy(
+    name="until_expiry",
+    source="P5 6.1",
+    summary="the oldest are kept until they expire",
+    structure=Structure.STATIC,
+    arrival=arrival,
+)

@@ -1,0 +1,1 @@
+"""Two-way window joins within a memory budget (contract, section 2)."""

@@ -1,0 +1,206 @@
+"""DGL's memory: priorities that fall alike and rise one by one.
+
+Written as V (see ``engine.policies.dgl``), a priority changes only when its tuple matches, and then
+upwards. Two lazy heaps hold the residents: those whose P is above 0 by V, and those that have
+decayed to 0, which are equal in priority, by (importance, m, seq). A match only rewrites V in the
+slot; an entry found stale at the top is put right then. Admission O(log K) amortised over entries
+that surface, a match O(1).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.jit import kernel as compiled
+from engine.policies import dgl
+from engine.replay.heap import drop_at, heapify, precedes, rise, sink
+from engine.replay.layout import COUNT, HEAP, NONE, OLDEST, SHAKEN, ZERO, Memory, Records
+from engine.replay.memory import insert, remove
+
+_SLOTS = np.int64(NONE)
+_TOP = np.int64(0)
+
+
+@compiled
+def match(
+    memory: Memory,
+    head: int,
+    m: float,
+    now: int,
+    lifetime: int,
+    lost: float,
+    lost_before: float,
+    alpha: float,
+) -> None:
+    """Raise V of all residents of one key, which matched an arrival. O(residents of the key)."""
+    at = head
+    while at != NONE:
+        slot = memory.slots[at]
+        remaining = np.float64(slot.ts + lifetime - now)
+        value = dgl.gained(slot.priority, lost, lost_before, slot.importance, m, remaining, alpha)
+        if value < slot.priority:  # only by rounding: the heap's lower bounds no longer hold
+            memory.n[SHAKEN] = 1
+        slot.priority = value
+        at = slot.next
+
+
+@compiled
+def _rebuild(memory: Memory, keys: Records) -> None:
+    n = memory.n
+    heap = memory.heap
+    live = np.int64(0)
+    at = n[OLDEST]
+    while at != NONE:
+        slot = memory.slots[at]
+        heap[live].priority = slot.priority
+        heap[live].importance = slot.importance
+        heap[live].m = slot.m
+        heap[live].seq = slot.seq
+        heap[live].what = at
+        live += 1
+        at = slot.newer
+    n[HEAP] = live
+    n[ZERO] = 0
+    n[SHAKEN] = 0
+    heapify(heap, live, keys)
+
+
+@compiled
+def _settle(memory: Memory, keys: Records, lost: float) -> bool:
+    """Bring the tops of both heaps up to date; tell whether the least rank is in the zero heap."""
+    n = memory.n
+    heap, zero = memory.heap, memory.zero
+    if n[SHAKEN] != 0:
+        _rebuild(memory, keys)
+    while True:
+        while n[HEAP] > 0:
+            what = heap[0].what
+            slot = memory.slots[what]
+            if slot.seq != heap[0].seq:
+                drop_at(heap, n[HEAP], _TOP, keys, _SLOTS)
+                n[HEAP] -= 1
+            elif slot.priority != heap[0].priority:
+                sink(
+                    heap, n[HEAP], _TOP, slot.priority, slot.importance, slot.m, slot.seq, what,
+                    keys, _SLOTS,
+                )  # fmt: skip
+            elif dgl.priority(slot.priority, lost) > 0.0:
+                break
+            else:
+                drop_at(heap, n[HEAP], _TOP, keys, _SLOTS)
+                n[HEAP] -= 1
+                if n[ZERO] == zero.size:
+                    _compact_zero(memory, keys)
+                rise(zero, n[ZERO], 0.0, slot.importance, slot.m, slot.seq, what, keys, _SLOTS)
+                n[ZERO] += 1
+        if n[ZERO] == 0:
+            return False
+        what = zero[0].what
+        slot = memory.slots[what]
+        gone = slot.seq != zero[0].seq
+        if not gone and dgl.priority(slot.priority, lost) == 0.0:
+            return True
+        drop_at(zero, n[ZERO], _TOP, keys, _SLOTS)
+        n[ZERO] -= 1
+        if not gone:
+            _push(memory, keys, slot.priority, slot.importance, slot.m, slot.seq, what)
+
+
+@compiled
+def _compact_zero(memory: Memory, keys: Records) -> None:
+    zero = memory.zero
+    live = np.int64(0)
+    for i in range(memory.n[ZERO]):
+        if memory.slots[zero[i].what].seq == zero[i].seq:
+            zero[live] = zero[i]
+            live += 1
+    memory.n[ZERO] = live
+    heapify(zero, live, keys)
+
+
+@compiled
+def _push(
+    memory: Memory, keys: Records, value: float, importance: float, m: float, seq: int, what: int
+) -> None:
+    if memory.n[HEAP] == memory.heap.size:
+        live = np.int64(0)
+        for i in range(memory.n[HEAP]):
+            if memory.slots[memory.heap[i].what].seq == memory.heap[i].seq:
+                memory.heap[live] = memory.heap[i]
+                live += 1
+        memory.n[HEAP] = live
+        heapify(memory.heap, live, keys)
+    rise(memory.heap, memory.n[HEAP], value, importance, m, seq, what, keys, _SLOTS)
+    memory.n[HEAP] += 1
+
+
+@compiled
+def _least_positive(memory: Memory, lost: float) -> int:
+    """Return the slot of least rank in the heap of V, whose top is up to date.
+
+    V orders P but for one case: two neighbouring floats V may round to one P, and then importance,
+    m and arrival decide. Only where that happens at the top are all entries looked at.
+    """
+    heap = memory.heap
+    top = heap[0]
+    least = dgl.priority(top.priority, lost)
+    if dgl.priority(np.nextafter(top.priority, np.inf), lost) != least:
+        return np.int64(top.what)
+    best = top.what
+    for i in range(1, memory.n[HEAP]):
+        slot = memory.slots[heap[i].what]
+        if slot.seq == heap[i].seq and dgl.priority(slot.priority, lost) == least:
+            chosen = memory.slots[best]
+            if slot.importance != chosen.importance:
+                better = slot.importance < chosen.importance
+            elif slot.m != chosen.m:
+                better = slot.m < chosen.m
+            else:
+                better = slot.seq < chosen.seq
+            if better:
+                best = heap[i].what
+    return np.int64(best)
+
+
+@compiled
+def admit(
+    memory: Memory,
+    keys: Records,
+    side: int,
+    budget: int,
+    key: int,
+    ts: int,
+    row: int,
+    seq: int,
+    importance: float,
+    value: float,
+    m: float,
+    lost: float,
+) -> None:
+    """Admit an arrival of V = `value` if there is room or its rank is above the least."""
+    n = memory.n
+    if n[COUNT] >= budget:
+        if budget == 0:
+            return
+        priority = dgl.priority(value, lost)
+        if _settle(memory, keys, lost):
+            if precedes(priority, importance, m, seq, memory.zero[0]):
+                return
+            at = memory.zero[0].what
+            drop_at(memory.zero, n[ZERO], _TOP, keys, _SLOTS)
+            n[ZERO] -= 1
+        else:
+            at = _least_positive(memory, lost)
+            slot = memory.slots[at]
+            least = dgl.priority(slot.priority, lost)
+            if priority != least:
+                lower = priority < least
+            elif importance != slot.importance:
+                lower = importance < slot.importance
+            else:
+                lower = m < slot.m  # the arrival is the newest: a full tie keeps it
+            if lower:
+                return
+        remove(memory, keys, side, at)
+    at = insert(memory, keys, side, key, ts, row, seq, importance, value, m)
+    _push(memory, keys, value, importance, m, seq, at)

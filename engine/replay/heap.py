@@ -1,0 +1,137 @@
+"""A binary heap of ranks, least first, that can tell keys where they stand.
+
+Entries carry their whole rank, (priority, importance, m, seq), so that comparing them touches
+nothing else and entries of tuples that are gone keep their place until they surface.
+`side` is 0 or 1 where the entries rank keys, whose position is kept in ``keys``, else NONE.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.jit import kernel as compiled
+from engine.replay.layout import NONE, Records
+
+
+@compiled
+def precedes(priority: float, importance: float, m: float, seq: int, other: Records) -> bool:
+    """Tell whether a rank is less than that of an entry: it would be dropped first."""
+    if priority != other.priority:
+        return priority < other.priority
+    if importance != other.importance:
+        return importance < other.importance
+    if m != other.m:
+        return m < other.m
+    return seq < other.seq
+
+
+@compiled
+def _put(
+    heap: Records, i: int, priority: float, importance: float, m: float, seq: int, what: int
+) -> None:
+    heap[i].priority = priority
+    heap[i].importance = importance
+    heap[i].m = m
+    heap[i].seq = seq
+    heap[i].what = what
+
+
+@compiled
+def rise(
+    heap: Records,
+    i: int,
+    priority: float,
+    importance: float,
+    m: float,
+    seq: int,
+    what: int,
+    keys: Records,
+    side: int,
+) -> None:
+    """Put a rank at position `i` or above. O(log n)."""
+    while i > 0:
+        parent = (i - 1) >> 1
+        if not precedes(priority, importance, m, seq, heap[parent]):
+            break
+        heap[i] = heap[parent]
+        if side >= 0:
+            keys[2 * heap[i].what + side].at = i
+        i = parent
+    _put(heap, i, priority, importance, m, seq, what)
+    if side >= 0:
+        keys[2 * what + side].at = i
+
+
+@compiled
+def sink(
+    heap: Records,
+    n: int,
+    i: int,
+    priority: float,
+    importance: float,
+    m: float,
+    seq: int,
+    what: int,
+    keys: Records,
+    side: int,
+) -> None:
+    """Put a rank at position `i` or below in a heap of `n`. O(log n)."""
+    while True:
+        child = 2 * i + 1
+        if child >= n:
+            break
+        other = child + 1
+        if other < n and precedes(
+            heap[other].priority,
+            heap[other].importance,
+            heap[other].m,
+            heap[other].seq,
+            heap[child],
+        ):
+            child = other
+        if precedes(priority, importance, m, seq, heap[child]):
+            break
+        heap[i] = heap[child]
+        if side >= 0:
+            keys[2 * heap[i].what + side].at = i
+        i = child
+    _put(heap, i, priority, importance, m, seq, what)
+    if side >= 0:
+        keys[2 * what + side].at = i
+
+
+@compiled
+def drop_at(heap: Records, n: int, i: int, keys: Records, side: int) -> None:
+    """Take the entry at position `i` out of a heap of `n`; the heap then has n - 1. O(log n)."""
+    last = n - 1
+    if side >= 0:
+        keys[2 * heap[i].what + side].at = NONE
+    if i == last:
+        return
+    priority = heap[last].priority
+    importance = heap[last].importance
+    m = heap[last].m
+    seq = heap[last].seq
+    what = heap[last].what
+    if i > 0 and precedes(priority, importance, m, seq, heap[(i - 1) >> 1]):
+        rise(heap, i, priority, importance, m, seq, what, keys, side)
+    else:
+        sink(heap, last, i, priority, importance, m, seq, what, keys, side)
+
+
+@compiled
+def heapify(heap: Records, n: int, keys: Records) -> None:
+    """Make a heap of the first `n` entries, which rank slots. O(n)."""
+    for i in range(n // 2 - 1, -1, -1):
+        sink(
+            heap,
+            n,
+            i,
+            heap[i].priority,
+            heap[i].importance,
+            heap[i].m,
+            heap[i].seq,
+            heap[i].what,
+            keys,
+            np.int64(NONE),
+        )

@@ -1,0 +1,290 @@
+"""A lane's replay: its join memories, its kernel, and batches of the streams through them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+
+import numba
+import numpy as np
+from numba.extending import register_jitable
+from numpy.typing import NDArray
+
+from engine.policies import Structure, Value, age
+from engine.randomness import PURPOSE_PRIORITY, uniforms
+from engine.replay import kernel
+from engine.replay.layout import (
+    CLEAN,
+    COUNT,
+    DIRTY,
+    ENTRY,
+    FREE,
+    KEY,
+    LOG,
+    MEMORY_COUNTERS,
+    NEWEST,
+    NONE,
+    OLDEST,
+    PEAK,
+    PROGRESS_COUNTERS,
+    SLOT,
+    WINDOW_AT,
+    WRITTEN,
+    Arrivals,
+    Memory,
+    Outputs,
+    Records,
+    Rules,
+    Tallies,
+    Window,
+)
+from engine.replay.settings import LaneProfile, ReplaySettings
+from engine.streams import StreamBatch
+
+_ARRIVAL = numba.float64(*(numba.float64,) * 7)
+_NOW = numba.float64(*(numba.float64,) * 6)
+
+
+@cache
+def _callback(function: Callable[..., float], signature: Any) -> Any:  # noqa: ANN401 - numba's
+    """Compile a scalar function to a pointer, so that one compiled kernel serves every policy."""
+    return numba.cfunc(signature)(register_jitable(function))
+
+
+def _zero(imp: float, m: float, rel: float, draw: float, a: float, b: float, d: float) -> float:  # noqa: ARG001
+    return 0.0
+
+
+def _stay(
+    imp: float,  # noqa: ARG001
+    m: float,  # noqa: ARG001
+    age: float,  # noqa: ARG001
+    lifetime: float,  # noqa: ARG001
+    previous: float,
+    produced: float,  # noqa: ARG001
+) -> float:
+    return previous
+
+
+def _memory(budget: int, structure: Structure, curve: NDArray[np.float64] | None) -> Memory:
+    table = age.priorities(curve if curve is not None else np.zeros(1))
+    buckets = np.arange(table.size)
+    starts = np.flatnonzero(np.r_[True, table[1:] != table[:-1]])
+    lasts = np.r_[starts[1:] - 1, table.size - 1]
+    order = np.lexsort((-buckets[starts], table[starts]))
+    extra = 2 * budget + 64
+    counters = np.zeros(MEMORY_COUNTERS, np.int64)
+    counters[FREE] = budget
+    counters[[OLDEST, NEWEST, DIRTY]] = NONE
+    slots = np.zeros(budget, SLOT)
+    slots["seq"] = NONE
+    return Memory(
+        slots=slots,
+        free=np.arange(budget, dtype=np.int32)[::-1].copy(),
+        heap=np.zeros(0 if structure is Structure.AGED else extra, ENTRY),
+        zero=np.zeros(extra if structure is Structure.DECAY else 0, ENTRY),
+        log=np.zeros(extra if structure is Structure.AGED else 0, LOG),
+        table=table,
+        runs=np.column_stack([starts, lasts])[order].astype(np.int64),
+        n=counters,
+    )
+
+
+class _SlidingWindow:
+    """Unexpired tuples of one side in arrival order, in arrays that grow and are compacted."""
+
+    def __init__(self) -> None:
+        self.ts = np.empty(0, np.int64)
+        self.key = np.empty(0, np.int32)
+
+    def append(self, ts: NDArray[np.int64], key: NDArray[np.int32], memory: Memory) -> Window:
+        begin = int(memory.n[WINDOW_AT])
+        memory.n[WINDOW_AT] = 0
+        self.ts = np.concatenate([self.ts[begin:], ts])
+        self.key = np.concatenate([self.key[begin:], key])
+        return Window(self.ts, self.key)
+
+
+def empty_outputs(capacity: int) -> Outputs:
+    """Return output arrays for `capacity` tuples."""
+    return Outputs(
+        *(np.empty(capacity, np.int64) for _ in range(5)), importance=np.empty(capacity)
+    )
+
+
+class LaneReplay:
+    """Replays one lane within its budget, batch by batch.
+
+    Parameters
+    ----------
+    settings : ReplaySettings
+    profile : LaneProfile
+        Of the whole lane: its peaks bound the memories, and DGL's loss is its mean importance's.
+    budget : tuple of int
+        K of left and right; UNLIMITED for an exact side.
+    curves : tuple of (n,) float64 or None
+        Age curves of left and right, for AGE.
+    emit : bool
+        Write output tuples, or only count them.
+    bin_edges : (b,) int64
+        Left edges of the time bins of the tallies.
+    chunk : int
+        Output tuples handed out at once.
+
+    Notes
+    -----
+    Memory: O(K_left + K_right + keys + chunk), and the windows' (ts, key) with
+    ``estimator="window"``. O(log K) a tuple (see the structures' modules).
+    """
+
+    def __init__(
+        self,
+        settings: ReplaySettings,
+        profile: LaneProfile,
+        budget: tuple[int, int],
+        *,
+        curves: tuple[NDArray[np.float64] | None, NDArray[np.float64] | None] = (None, None),
+        emit: bool = True,
+        bin_edges: NDArray[np.int64] | None = None,
+        chunk: int = 262_144,
+    ) -> None:
+        self.settings = settings
+        self.rules: Rules = settings.rules(profile, budget, emit=emit)
+        structure = settings.structure
+        self._memories = (
+            _memory(self.rules.budget_left, structure, curves[0]),
+            _memory(self.rules.budget_right, structure, curves[1]),
+        )
+        self._windows = (_SlidingWindow(), _SlidingWindow())
+        self._keys: Records = np.zeros(0, KEY)
+        edges = np.zeros(1, np.int64) if bin_edges is None else bin_edges
+        self.by_key = np.zeros(0, np.int64)
+        self.importance_by_key = np.zeros(0)
+        self.by_bin = np.zeros(edges.size, np.int64)
+        self.importance_by_bin = np.zeros(edges.size)
+        self._edges = edges
+        self._progress = np.zeros(PROGRESS_COUNTERS, np.int64)
+        self._sums = np.zeros(2)
+        self._out = empty_outputs(chunk if emit else 0)
+        policy = settings.the_policy
+        self._at_arrival = _callback(policy.arrival or _zero, _ARRIVAL)
+        self._now = _callback(_now_function(policy.now, settings.parameters), _NOW)
+        self._draws = policy.name == "rand"
+
+    def push(
+        self,
+        left: StreamBatch,
+        left_ids: NDArray[np.int32],
+        right: StreamBatch,
+        right_ids: NDArray[np.int32],
+        keys: int,
+    ) -> Iterator[Outputs]:
+        """Replay a batch, cut at instants, and yield its output tuples as they fill the arrays.
+
+        Parameters
+        ----------
+        left, right : StreamBatch
+            In arrival order, all later than what was pushed before.
+        left_ids, right_ids : (n,) int32
+            Dense key ids, less than `keys`.
+        keys : int
+            Number of ids given out so far.
+
+        Yields
+        ------
+        Outputs
+            Views, valid until the next is asked for; none when only counting.
+        """
+        self._grow(keys)
+        arrivals = (self._arrivals(0, left, left_ids), self._arrivals(1, right, right_ids))
+        windows = [Window(np.empty(0, np.int64), np.empty(0, np.int32))] * 2
+        if self.settings.estimator == "window":
+            windows = [
+                self._windows[side].append(a.ts, a.key, self._memories[side])
+                for side, a in enumerate(arrivals)
+            ]
+        tallies = Tallies(
+            self.by_key, self.importance_by_key, self._edges, self.by_bin, self.importance_by_bin
+        )
+        done = False
+        while not done:
+            done = kernel.replay(
+                self.rules,
+                *self._memories,
+                self._keys,
+                *arrivals,
+                *windows,
+                self._out,
+                tallies,
+                self._progress,
+                self._sums,
+                self._at_arrival,
+                self._now,
+            )
+            written = int(self._progress[WRITTEN])
+            self._progress[WRITTEN] = 0
+            if written:
+                yield Outputs(*(array[:written] for array in self._out))
+            elif not done:
+                self._out = empty_outputs(2 * self._out.ts.size + 1024)
+
+    def _grow(self, keys: int) -> None:
+        have = self.by_key.size
+        if keys <= have:
+            return
+        size = max(keys, 2 * have, 1024)
+        grown = np.zeros(2 * size, KEY)
+        for name in ("head", "arrival", "root", "at"):
+            grown[name] = NONE
+        grown["dirty"] = CLEAN
+        grown[: self._keys.size] = self._keys
+        self._keys = grown
+        self.by_key = np.concatenate([self.by_key, np.zeros(size - have, np.int64)])
+        self.importance_by_key = np.concatenate([self.importance_by_key, np.zeros(size - have)])
+
+    def _arrivals(self, side: int, batch: StreamBatch, ids: NDArray[np.int32]) -> Arrivals:
+        n = batch.ts.size
+        if self._draws:
+            draw = uniforms(self.settings.seed, PURPOSE_PRIORITY, side, batch.row)
+        else:
+            draw = np.empty(n)
+        return Arrivals(
+            batch.ts, batch.row, ids, batch.importance, draw, np.empty(n), np.empty(n, np.int32)
+        )
+
+    @property
+    def outputs(self) -> int:
+        """Output tuples counted so far."""
+        return int(self.by_bin.sum())
+
+    @property
+    def importance(self) -> float:
+        """Their importance."""
+        return float(self._sums[0] + self._sums[1])
+
+    @property
+    def peaks(self) -> tuple[int, int]:
+        """Most tuples held at once, left and right."""
+        return int(self._memories[0].n[PEAK]), int(self._memories[1].n[PEAK])
+
+    def retained(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the rows in each join memory now, ascending."""
+        return tuple(  # type: ignore[return-value]
+            np.sort(memory.slots["row"][memory.slots["seq"] != NONE])
+            for memory in self._memories
+        )
+
+    @property
+    def residents(self) -> tuple[int, int]:
+        """Tuples in each join memory now."""
+        return int(self._memories[0].n[COUNT]), int(self._memories[1].n[COUNT])
+
+
+def _now_function(
+    own: Callable[..., float] | None, parameters: dict[str, Value]
+) -> Callable[..., float]:
+    given = parameters.get("function")
+    if callable(given):
+        return given
+    return own or _stay

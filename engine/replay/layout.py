@@ -1,0 +1,175 @@
+"""How a join memory lies in memory: the records and arrays that the kernels share."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Records = NDArray[Any]
+
+NONE = -1
+"""No slot, no position, the end of a chain."""
+CLEAN = -2
+"""Not in the chain of changed keys."""
+
+SLOT = np.dtype(
+    [
+        ("priority", "f8"),  # static: the priority; decay: V; rerank: the last priority
+        ("importance", "f8"),
+        ("m", "f8"),  # the match count that the rank was last computed from
+        ("ts", "i8"),
+        ("row", "i8"),
+        ("seq", "i8"),  # arrival number on its side; NONE where the slot is free
+        ("key", "i4"),
+        ("next", "i4"),  # chain of one key's residents, newest first
+        ("previous", "i4"),
+        ("older", "i4"),  # chain of all residents in arrival order
+        ("newer", "i4"),
+        ("child", "i4"),  # pairing heap of one key's residents (keyed)
+        ("sibling", "i4"),
+        ("back", "i4"),
+        ("at", "i4"),  # position in the arrival log (aged)
+        ("produced", "i4"),
+    ],
+    align=True,
+)
+
+KEY = np.dtype(
+    [
+        ("history", "i8"),  # tuples so far
+        ("residents", "i4"),
+        ("arrivals", "i4"),  # of this instant
+        ("window", "i4"),  # unexpired tuples, retained or not
+        ("head", "i4"),  # newest resident
+        ("arrival", "i4"),  # first arrival of this instant, an index into the batch
+        ("root", "i4"),  # of the pairing heap (keyed)
+        ("at", "i4"),  # position in the heap of keys (keyed)
+        ("dirty", "i4"),  # next key whose m has changed, CLEAN where it has not (keyed)
+    ],
+    align=True,
+)
+"""One key on one side; the sides of key k lie at 2k and 2k + 1."""
+
+ENTRY = np.dtype(
+    [("priority", "f8"), ("importance", "f8"), ("m", "f8"), ("seq", "i8"), ("what", "i8")],
+    align=True,
+)
+"""A rank and what it ranks: a slot, or a key."""
+
+LOG = np.dtype([("ts", "i8"), ("slot", "i4"), ("jump", "i4")], align=True)
+
+# Counters of one side's memory, in `Memory.n`
+FREE, COUNT, OLDEST, NEWEST, PEAK, HEAP, ZERO, LOGGED, WINDOW_AT, SEQ, SHAKEN, DIRTY = range(12)
+MEMORY_COUNTERS = 12
+
+
+class Memory(NamedTuple):
+    """One side's join memory.
+
+    Attributes
+    ----------
+    slots : (K,) SLOT
+    free : (K,) int32
+        Stack of free slots.
+    heap : (2K + 64,) ENTRY
+        Least rank first; of slots, or of keys (keyed). May hold entries of tuples that are gone.
+    zero : (2K + 64,) ENTRY
+        Residents whose priority has decayed to 0 (decay), or scratch (rerank).
+    log : (2K + 64,) LOG
+        Residents in arrival order with gaps (aged).
+    table : (n + 1,) float64
+        Priority of each age bucket (aged).
+    runs : (r, 2) int64
+        Runs of buckets of one priority, first and last, from least rank (aged).
+    n : (MEMORY_COUNTERS,) int64
+    """
+
+    slots: Records
+    free: NDArray[np.int32]
+    heap: Records
+    zero: Records
+    log: Records
+    table: NDArray[np.float64]
+    runs: NDArray[np.int64]
+    n: NDArray[np.int64]
+
+
+class Arrivals(NamedTuple):
+    """One side's batch, as the kernel reads it; all arrays (n,)."""
+
+    ts: NDArray[np.int64]
+    row: NDArray[np.int64]
+    key: NDArray[np.int32]
+    importance: NDArray[np.float64]
+    draw: NDArray[np.float64]
+    m: NDArray[np.float64]
+    """Match count at arrival, filled by the kernel."""
+    chain: NDArray[np.int32]
+    """Next arrival of the same instant and key, filled by the kernel."""
+
+
+class Window(NamedTuple):
+    """Unexpired tuples of one side, retained or not, in arrival order: for the window estimator."""
+
+    ts: NDArray[np.int64]
+    key: NDArray[np.int32]
+
+
+class Outputs(NamedTuple):
+    """Where output tuples are written; all arrays (capacity,), empty when only counting."""
+
+    left_row: NDArray[np.int64]
+    right_row: NDArray[np.int64]
+    left_seq: NDArray[np.int64]
+    right_seq: NDArray[np.int64]
+    ts: NDArray[np.int64]
+    importance: NDArray[np.float64]
+
+
+class Tallies(NamedTuple):
+    """Sums over the outputs."""
+
+    by_key: NDArray[np.int64]
+    importance_by_key: NDArray[np.float64]
+    bin_edges: NDArray[np.int64]
+    by_bin: NDArray[np.int64]
+    importance_by_bin: NDArray[np.float64]
+
+
+class Rules(NamedTuple):
+    """The settings of a replay, as scalars (contract, sections 2 and 3)."""
+
+    structure: int
+    estimator: int
+    after_admission: bool
+    combine: int
+    ties_by_importance: bool
+    emit: bool
+    start_ts: int
+    t0: int
+    window_left: int
+    window_right: int
+    budget_left: int
+    budget_right: int
+    first_left: int
+    first_right: int
+    a: float
+    b: float
+    d: float
+    alpha_left: float
+    alpha_right: float
+    beta_left: float
+    beta_right: float
+    initial_by_importance: bool
+
+
+MEMORY_ESTIMATOR, WINDOW_ESTIMATOR, HISTORY_ESTIMATOR = range(3)
+ESTIMATORS = ("memory", "window", "history")
+COMBINES = ("min", "sum", "product", "max", "mean")
+PROBES = ("before_admission", "after_admission")
+
+# Counters of a replay, in `progress`
+PHASE, LEFT_AT, RIGHT_AT, LEFT_END, RIGHT_END, CURSOR, NOW, WRITTEN, FOUND, BIN, MARK = range(11)
+PROGRESS_COUNTERS = 11

@@ -1,0 +1,154 @@
+"""Probing a join memory: the output tuples of one arrival, counted and, if wanted, written."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.jit import kernel as compiled
+from engine.replay.layout import (
+    BIN,
+    FOUND,
+    NONE,
+    NOW,
+    WRITTEN,
+    Arrivals,
+    Memory,
+    Outputs,
+    Records,
+    Rules,
+    Tallies,
+)
+from gpu_kernels.portable import portable
+
+_LEFT = np.int64(0)
+
+
+@portable
+def combined(combine: int, a: float, b: float) -> float:
+    """Return the importance of an output tuple: min, sum, product, max or mean of its members'."""
+    if combine == 0:
+        return min(a, b)
+    if combine == 1:
+        return a + b
+    if combine == 2:
+        return a * b
+    if combine == 3:
+        return max(a, b)
+    return (a + b) / 2.0
+
+
+@compiled
+def _write(
+    out: Outputs,
+    progress: Records,
+    side: int,
+    ts: int,
+    row: int,
+    seq: int,
+    other_row: int,
+    other_seq: int,
+    importance: float,
+) -> None:
+    at = progress[WRITTEN]
+    if side == 0:
+        out.left_row[at] = row
+        out.left_seq[at] = seq
+        out.right_row[at] = other_row
+        out.right_seq[at] = other_seq
+    else:
+        out.left_row[at] = other_row
+        out.left_seq[at] = other_seq
+        out.right_row[at] = row
+        out.right_seq[at] = seq
+    out.ts[at] = ts
+    out.importance[at] = importance
+    progress[WRITTEN] = at + 1
+
+
+@compiled
+def _tally(
+    tallies: Tallies, progress: Records, sums: Records, key: int, found: int, importance: float
+) -> None:
+    progress[FOUND] += found
+    tallies.by_key[key] += found
+    tallies.importance_by_key[key] += importance
+    place = progress[BIN]
+    tallies.by_bin[place] += found
+    tallies.importance_by_bin[place] += importance
+    total = sums[0] + importance  # Neumaier's compensated sum
+    if abs(sums[0]) >= abs(importance):
+        sums[1] += (sums[0] - total) + importance
+    else:
+        sums[1] += (importance - total) + sums[0]
+    sums[0] = total
+
+
+@compiled
+def probe_residents(
+    rules: Rules,
+    arrivals: Arrivals,
+    i: int,
+    seq: int,
+    side: int,
+    opposite: Memory,
+    head: int,
+    out: Outputs,
+    tallies: Tallies,
+    progress: Records,
+    sums: Records,
+) -> None:
+    """Join arrival `i` of a side with the opposite residents of its key that are older.
+
+    O(residents of the key).
+    """
+    importance = arrivals.importance[i]
+    now = progress[NOW]
+    at = head
+    slots = opposite.slots
+    while at != NONE and slots[at].ts == now:
+        at = slots[at].next
+    found = 0
+    subtotal = 0.0
+    while at != NONE:
+        slot = slots[at]
+        value = combined(rules.combine, importance, slot.importance)
+        subtotal += value
+        found += 1
+        if rules.emit:
+            _write(out, progress, side, now, arrivals.row[i], seq, slot.row, slot.seq, value)
+        at = slot.next
+    if found > 0:
+        _tally(tallies, progress, sums, arrivals.key[i], found, subtotal)
+
+
+@compiled
+def probe_arrivals(
+    rules: Rules,
+    left: Arrivals,
+    i: int,
+    left_seq: int,
+    right: Arrivals,
+    first: int,
+    right_base: int,
+    out: Outputs,
+    tallies: Tallies,
+    progress: Records,
+    sums: Records,
+) -> None:
+    """Join left arrival `i` with the right arrivals of its key and instant, from `first` on."""
+    importance = left.importance[i]
+    j = first
+    found = 0
+    subtotal = 0.0
+    while j != NONE:
+        value = combined(rules.combine, importance, right.importance[j])
+        subtotal += value
+        found += 1
+        if rules.emit:
+            _write(
+                out, progress, _LEFT, progress[NOW], left.row[i], left_seq, right.row[j],
+                right_base + j, value,
+            )  # fmt: skip
+        j = right.chain[j]
+    if found > 0:
+        _tally(tallies, progress, sums, left.key[i], found, subtotal)

@@ -1,0 +1,167 @@
+"""The settings of one replay, checked, and the rules that a lane's kernel gets from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.errors import SpecError, did_you_mean
+from engine.policies import Policy, Structure, Value, policy_named
+from engine.replay.layout import COMBINES, ESTIMATORS, PROBES, Rules
+
+UNLIMITED = np.iinfo(np.int64).max
+_NEVER = np.iinfo(np.int64).min
+
+
+class SideProfile(NamedTuple):
+    """What one pass over a side of a lane tells.
+
+    Attributes
+    ----------
+    rows : int
+        Tuples that take part.
+    first_ts, last_ts : int
+        In ticks; 0 where there are none.
+    peak : int
+        Most unexpired tuples at any instant: what the exact join needs.
+    mean_importance : float
+    """
+
+    rows: int
+    first_ts: int
+    last_ts: int
+    peak: int
+    mean_importance: float
+
+
+class LaneProfile(NamedTuple):
+    """Both sides of a lane."""
+
+    left: SideProfile
+    right: SideProfile
+
+    @property
+    def t0(self) -> int:
+        """First ts of the lane."""
+        firsts = [side.first_ts for side in self if side.rows]
+        return min(firsts, default=0)
+
+
+def _chosen(option: str, value: str, known: tuple[str, ...]) -> str:
+    if value not in known:
+        raise SpecError(
+            f"{option} is {value!r}; choose one of {', '.join(known)}." + did_you_mean(value, known)
+        )
+    return value
+
+
+@dataclass(frozen=True)
+class ReplaySettings:
+    """A two-way window join under a policy (contract, sections 1 to 3).
+
+    Parameters
+    ----------
+    window_left, window_right : int
+        W in ticks, closed: a tuple is unexpired at age W.
+    policy : str or None
+        None: an exact join.
+    parameters : dict
+        The policy's own.
+    estimator : {"memory", "window", "history"}
+    probe : {"before_admission", "after_admission"}
+    combine : {"min", "sum", "product", "max", "mean"}
+    start_ts : int or None
+        Outputs before it are neither written nor counted.
+    seed : int
+
+    Raises
+    ------
+    SpecError
+        For anything that means nothing.
+    """
+
+    window_left: int
+    window_right: int
+    policy: str | None = None
+    parameters: dict[str, Value] = field(default_factory=dict)
+    estimator: str = "memory"
+    probe: str = "before_admission"
+    combine: str = "min"
+    start_ts: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for side, window in (("left", self.window_left), ("right", self.window_right)):
+            if not 0 <= window < 2**62:
+                raise SpecError(f"window {window} of stream {side} must be 0 ticks or more")
+        _chosen("estimator", self.estimator, ESTIMATORS)
+        _chosen("probe", self.probe, PROBES)
+        _chosen("combine", self.combine, COMBINES)
+        if self.policy is not None:
+            object.__setattr__(self, "policy", self.the_policy.name)
+            object.__setattr__(self, "parameters", self.the_policy.settle(self.parameters))
+
+    @property
+    def the_policy(self) -> Policy:
+        """The policy; an exact join never evicts, so any would do."""
+        return policy_named(self.policy or "recent")
+
+    @property
+    def structure(self) -> Structure:
+        """The data structure that finds the least rank.
+
+        With the history estimator every match count changes at every instant, which no heap of
+        keys follows.
+        """
+        policy = self.the_policy
+        if policy.structure is Structure.KEYED and self.estimator == "history":
+            return Structure.RERANK
+        return policy.structure
+
+    def rules(self, profile: LaneProfile, budget: tuple[int, int], *, emit: bool) -> Rules:
+        """Return the scalars that the kernel replays a lane by."""
+        policy = self.the_policy
+        parameters = self.parameters if self.policy is not None else {}
+        coefficients = [_number(parameters.get(name)) for name in policy.coefficients]
+        a, b, d = (*coefficients, 0.0, 0.0, 0.0)[:3]
+        lifetimes = self.window_left + 1, self.window_right + 1
+        alpha = parameters.get("alpha")
+        beta = parameters.get("beta")
+        alphas = [float(w) if alpha is None else _number(alpha) for w in lifetimes]
+        betas = [
+            side.mean_importance / w if beta is None else _number(beta)
+            for side, w in zip(profile, lifetimes, strict=True)
+        ]
+        ties = parameters.get("ties", policy.ties)
+        return Rules(
+            structure=int(self.structure),
+            estimator=ESTIMATORS.index(self.estimator),
+            after_admission=self.probe == "after_admission",
+            combine=COMBINES.index(self.combine),
+            ties_by_importance=ties == "importance",
+            emit=emit,
+            start_ts=_NEVER if self.start_ts is None else self.start_ts,
+            t0=profile.t0,
+            window_left=self.window_left,
+            window_right=self.window_right,
+            budget_left=min(budget[0], profile.left.peak),
+            budget_right=min(budget[1], profile.right.peak),
+            first_left=profile.left.first_ts,
+            first_right=profile.right.first_ts,
+            a=a,
+            b=b,
+            d=d,
+            alpha_left=alphas[0],
+            alpha_right=alphas[1],
+            beta_left=betas[0],
+            beta_right=betas[1],
+            initial_by_importance=parameters.get("initial") == "importance",
+        )
+
+
+def _number(value: Value) -> float:
+    if not isinstance(value, (int, float)):
+        raise SpecError(f"{value!r} is not a number")
+    return float(value)

@@ -1,0 +1,86 @@
+"""Static priorities: a heap of ranks, cleaned of expired tuples as they surface.
+
+Admission O(log K). Also serves policies that are re-ranked every instant, whose heap is made anew.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.jit import kernel as compiled
+from engine.replay.heap import drop_at, heapify, precedes, rise, sink
+from engine.replay.layout import COUNT, HEAP, NONE, OLDEST, Memory, Records
+from engine.replay.memory import insert, remove
+
+_SLOTS = np.int64(NONE)
+_TOP = np.int64(0)
+
+
+@compiled
+def _rebuild(memory: Memory, keys: Records) -> None:
+    heap = memory.heap
+    live = np.int64(0)
+    for i in range(memory.n[HEAP]):
+        if memory.slots[heap[i].what].seq == heap[i].seq:
+            heap[live] = heap[i]
+            live += 1
+    memory.n[HEAP] = live
+    heapify(heap, live, keys)
+
+
+@compiled
+def rank_residents(memory: Memory, keys: Records, by_importance: bool) -> None:
+    """Make the heap anew from the priorities that the residents have now. O(K)."""
+    heap = memory.heap
+    n = 0
+    at = memory.n[OLDEST]
+    while at != NONE:
+        slot = memory.slots[at]
+        heap[n].priority = slot.priority
+        heap[n].importance = slot.importance if by_importance else 0.0
+        heap[n].m = slot.m if by_importance else 0.0
+        heap[n].seq = slot.seq
+        heap[n].what = at
+        n += 1
+        at = slot.newer
+    memory.n[HEAP] = n
+    heapify(heap, n, keys)
+
+
+@compiled
+def admit(
+    memory: Memory,
+    keys: Records,
+    side: int,
+    budget: int,
+    by_importance: bool,
+    key: int,
+    ts: int,
+    row: int,
+    seq: int,
+    importance: float,
+    priority: float,
+    m: float,
+) -> None:
+    """Admit an arrival if the memory has room or its rank is above the least. O(log K)."""
+    heap = memory.heap
+    n = memory.n
+    tie_importance = importance if by_importance else 0.0
+    tie_m = m if by_importance else 0.0
+    if n[COUNT] < budget:
+        at = insert(memory, keys, side, key, ts, row, seq, importance, priority, m)
+        if n[HEAP] == heap.size:
+            _rebuild(memory, keys)
+        rise(heap, n[HEAP], priority, tie_importance, tie_m, seq, at, keys, _SLOTS)
+        n[HEAP] += 1
+        return
+    if budget == 0:
+        return
+    while memory.slots[heap[0].what].seq != heap[0].seq:
+        drop_at(heap, n[HEAP], _TOP, keys, _SLOTS)
+        n[HEAP] -= 1
+    if precedes(priority, tie_importance, tie_m, seq, heap[0]):
+        return
+    remove(memory, keys, side, heap[0].what)
+    at = insert(memory, keys, side, key, ts, row, seq, importance, priority, m)
+    sink(heap, n[HEAP], _TOP, priority, tie_importance, tie_m, seq, at, keys, _SLOTS)

@@ -1,0 +1,179 @@
+"""Streams and settings for the replay tests, and one way to run them through the engine."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from hypothesis import strategies as st
+
+from engine.lanes.profile import profile_side
+from engine.policies import POLICIES
+from engine.replay.lane import LaneReplay
+from engine.replay.settings import UNLIMITED, LaneProfile, ReplaySettings
+from engine.streams import StreamBatch
+
+Rows = list[tuple[int, int | None, float]]
+
+
+class Case(NamedTuple):
+    """One replay, in the oracle's terms."""
+
+    left: Rows
+    right: Rows
+    windows: tuple[int, int]
+    budgets: tuple[int | None, int | None]
+    policy: str
+    params: dict[str, Any]
+    estimator: str = "memory"
+    probe: str = "before_admission"
+    combine: str = "min"
+    start_ts: int | None = None
+    seed: int = 0
+
+
+def batch_of(rows: Rows) -> StreamBatch:
+    """Return the rows that take part, in arrival order."""
+    order = sorted(
+        (i for i, row in enumerate(rows) if row[1] is not None), key=lambda i: (rows[i][0], i)
+    )
+    return StreamBatch(
+        np.array([rows[i][0] for i in order], np.int64),
+        np.array(order, np.int64),
+        np.array([rows[i][1] for i in order], np.int64),
+        np.array([rows[i][2] for i in order], np.float64),
+    )
+
+
+def _cut(batch: StreamBatch, begin: int, end: int) -> StreamBatch:
+    low, high = np.searchsorted(batch.ts, [begin, end])
+    return StreamBatch(*(array[low:high] for array in batch))
+
+
+class Run(NamedTuple):
+    """What the engine did with a case."""
+
+    outputs: list[tuple[int, int, int, float]]
+    retained: list[tuple[int, list[int], list[int]]]
+    peaks: tuple[int, int]
+    importance: float
+    counted: int
+
+
+def run(case: Case, *, emit: bool = True, step: int | None = None, chunk: int = 4) -> Run:
+    """Replay a case in batches of `step` ticks (None: one batch)."""
+    left, right = batch_of(case.left), batch_of(case.right)
+    settings = ReplaySettings(
+        *case.windows,
+        policy=case.policy,
+        parameters=case.params,
+        estimator=case.estimator,
+        probe=case.probe,
+        combine=case.combine,
+        start_ts=case.start_ts,
+        seed=case.seed,
+    )
+    profile = LaneProfile(
+        profile_side([left], case.windows[0]), profile_side([right], case.windows[1])
+    )
+    curves = tuple(
+        np.array(case.params[name]) if name in case.params else None
+        for name in ("curve_left", "curve_right")
+    )
+    budget = tuple(UNLIMITED if b is None else b for b in case.budgets)
+    lane = LaneReplay(settings, profile, budget, curves=curves, emit=emit, chunk=chunk)
+    instants = np.unique(np.r_[left.ts, right.ts])
+    edges = [] if instants.size == 0 else [int(instants[0]), int(instants[-1]) + 1]
+    if step and edges:
+        edges = [*range(edges[0], edges[1], step), edges[1]]
+    outputs, retained = [], []
+    names = np.unique(np.r_[left.key, right.key])
+    for begin, end in zip(edges, edges[1:], strict=False):
+        a, b = _cut(left, begin, end), _cut(right, begin, end)
+        ids = [np.searchsorted(names, x.key).astype(np.int32) for x in (a, b)]
+        for out in lane.push(a, ids[0], b, ids[1], names.size):
+            outputs += list(
+                zip(*(x.tolist() for x in (out.left_row, out.right_row, out.ts, out.importance)),
+                    strict=True)
+            )  # fmt: skip
+        if step == 1 and a.ts.size + b.ts.size:
+            rows = lane.retained()
+            retained.append((begin, rows[0].tolist(), rows[1].tolist()))
+    outputs.sort(key=lambda o: (o[2], o[0], o[1]))
+    return Run(outputs, retained, lane.peaks, lane.importance, lane.outputs)
+
+
+IMPORTANCES = st.sampled_from([0.0, 0.1, 0.25, 1.0, 1.0, 2.0, 3.0, 7.0, 0.3])
+SCORE = (0.5, 2.0, 0.25)
+
+
+def rows(max_size: int = 40) -> st.SearchStrategy[Rows]:
+    """Streams with ties, gaps, few keys, nulls, and rows out of order."""
+    row = st.tuples(
+        st.integers(0, 25), st.sampled_from([0, 0, 1, 2, 3, 4, None]), IMPORTANCES
+    )
+    return st.lists(row, max_size=max_size)
+
+
+@st.composite
+def parameters(draw: Any, policy: str, window: tuple[int, int]) -> dict[str, Any]:
+    """Draw legal parameters of a policy."""
+    if policy in {"additive", "multiplicative"}:
+        chosen = {
+            name: draw(st.sampled_from([0.0, 0.5, 1.0, 2.0]))
+            for name in draw(st.sets(st.sampled_from("ABD")))
+        }
+        if draw(st.booleans()):
+            chosen["ties"] = draw(st.sampled_from(["ts", "importance"]))
+        return chosen
+    if policy == "prob" and draw(st.booleans()):
+        return {"ties": "importance"}
+    if policy == "dgl":
+        chosen = {}
+        if draw(st.booleans()):
+            chosen["alpha"] = draw(st.sampled_from([0.5, 1.0, 3.0, 100.0]))
+        if draw(st.booleans()):
+            chosen["beta"] = draw(st.sampled_from([0.0, 0.1, 0.3, 1.0, 5.0]))
+        if draw(st.booleans()):
+            chosen["initial"] = draw(st.sampled_from(["simpprob", "importance"]))
+        return chosen
+    if policy == "age":
+        curve = st.lists(st.sampled_from([0.0, 1.0, 0.5, 3.0]), min_size=1, max_size=12)
+        return {"curve_left": draw(curve), "curve_right": draw(curve)}
+    if policy == "custom":
+        return {"function": draw(st.sampled_from(CUSTOM))}
+    return {}
+
+
+def cumulative(imp: float, m: float, age: float, lifetime: float, previous: float, produced: float) -> float:  # noqa: ARG001
+    """Return a rolling average of what the tuple produced (P1 3.2, cumulative)."""
+    return 0.5 * previous + imp * produced
+
+
+def remaining(imp: float, m: float, age: float, lifetime: float, previous: float, produced: float) -> float:  # noqa: ARG001
+    """Return what is still to be had at the present rate."""
+    return imp * m * (lifetime - age) / lifetime
+
+
+CUSTOM = [cumulative, remaining]
+
+
+@st.composite
+def cases(draw: Any, policy: str | None = None, max_rows: int = 40) -> Case:
+    """Draw a whole case."""
+    chosen = policy or draw(st.sampled_from(sorted(POLICIES)))
+    window = draw(st.sampled_from([0, 1, 3, 7, 12, 40])), draw(st.sampled_from([0, 2, 5, 9, 40]))
+    budget = st.one_of(st.integers(0, 12), st.none())
+    return Case(
+        draw(rows(max_rows)),
+        draw(rows(max_rows)),
+        window,
+        (draw(budget), draw(budget)),
+        chosen,
+        draw(parameters(chosen, window)),
+        draw(st.sampled_from(["memory", "window", "history"])),
+        draw(st.sampled_from(["before_admission", "after_admission"])),
+        draw(st.sampled_from(["min", "sum", "product", "max", "mean"])),
+        draw(st.one_of(st.none(), st.integers(0, 25))),
+        draw(st.integers(0, 3)),
+    )

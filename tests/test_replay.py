@@ -1,0 +1,58 @@
+"""Every policy's replay against the naive re-ranking of everything at every instant."""
+
+from __future__ import annotations
+
+import math
+
+import naive
+import pytest
+from hypothesis import HealthCheck, given, settings
+from replay_cases import Case, cases, run
+
+from engine.policies import POLICIES
+
+THOROUGH = settings(
+    max_examples=150,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    derandomize=True,
+)
+
+
+def expected(case: Case) -> naive.Replay:
+    return naive.replay(
+        case.left,
+        case.right,
+        window_left=case.windows[0],
+        window_right=case.windows[1],
+        budget_left=case.budgets[0],
+        budget_right=case.budgets[1],
+        policy=case.policy,
+        params=case.params,
+        estimator=case.estimator,
+        probe=case.probe,
+        combine_name=case.combine,
+        start_ts=case.start_ts,
+        seed=case.seed,
+    )
+
+
+@pytest.mark.parametrize("policy", sorted(POLICIES))
+def test_equals_the_oracle(policy: str) -> None:
+    @THOROUGH
+    @given(case=cases(policy))
+    def every(case: Case) -> None:
+        check(case)
+
+    every()
+
+
+def check(case: Case) -> None:
+    ref = expected(case)
+    comp = run(case, step=1)
+    assert comp.retained == [(t, sorted(a), sorted(b)) for t, a, b in ref.retained]
+    assert comp.outputs == [tuple(o) for o in ref.outputs]
+    assert comp.peaks == (ref.peak_left, ref.peak_right)
+    total = math.fsum(o[3] for o in ref.outputs)
+    assert comp.counted == len(ref.outputs)
+    assert comp.importance == pytest.approx(total, rel=1e-12, abs=1e-12)
