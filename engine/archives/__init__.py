@@ -1,0 +1,1 @@
+"""Archived streams: Parquet and CSV files read as tuples in arrival order."""

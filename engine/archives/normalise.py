@@ -1,0 +1,164 @@
+"""Rows of an archive as tuples of a stream, and the rows that cannot be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+from numpy.typing import NDArray
+
+from engine.archives.canonical import LANE_SEED, canonical, codes, hashed
+from engine.archives.roles import JoinColumns, Roles
+from engine.archives.ticks import FAULTS, Faults, importances, reason, ticks
+
+FIRST_ROWS = 5
+
+
+class FaultCount(NamedTuple):
+    """Rows with one fault: its index in `FAULTS`, how many rows, and the first of them."""
+
+    fault: int
+    total: int
+    rows: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Normalised:
+    """The tuples of a run of rows, in the order of the rows.
+
+    Attributes
+    ----------
+    ts, row, key : (n,) int64
+    importance : (n,) float64
+    keys, groups : list of pyarrow.Array
+        Canonical join attributes and partition columns, row by row.
+    payload : pyarrow.Table
+        Every column of the input, row by row; dictionaries decoded.
+    null_keys : int
+        Rows left out because a join attribute or partition column is null.
+    rejected : pyarrow.Table
+        Columns row int64, reason string and every column of the input.
+    faults : tuple of FaultCount
+        What `rejected` holds, by fault.
+    """
+
+    ts: NDArray[np.int64]
+    row: NDArray[np.int64]
+    key: NDArray[np.int64]
+    importance: NDArray[np.float64]
+    keys: list[pa.Array]
+    groups: list[pa.Array]
+    payload: pa.Table
+    null_keys: int
+    rejected: pa.Table
+    faults: tuple[FaultCount, ...] = field(default=())
+
+    @cached_property
+    def lane_hash(self) -> NDArray[np.uint64]:
+        """XXH64 of the canonical join attributes: (n,) uint64, the same for every seed of codes."""
+        return hashed(self.keys, LANE_SEED, len(self.ts))
+
+
+def normalise(
+    table: pa.Table, roles: Roles, columns: JoinColumns, first_row: int, *, seed: int = LANE_SEED
+) -> Normalised:
+    """Turn rows of an archive into tuples.
+
+    A row with a wrong time or importance is rejected, with one reason, the time's first. Of the
+    others, a row with a null join attribute or partition column matches nothing and is counted.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+    roles : Roles
+        Of this side.
+    columns : JoinColumns
+        Of both sides, from `check_roles`.
+    first_row : int
+        Position of the first row in its archive.
+    seed : int
+        Of the hash that is the code of a key which is no 64-bit number itself.
+    """
+    table = _decoded(table)
+    ts, importance, faults = _measured(table, roles, columns)
+    rejected, counts = _rejected(table, roles, faults, first_row)
+    keep = _with_keys(table, roles)
+    good = faults == 0
+    null_keys = 0 if keep is None else int(np.count_nonzero(good & ~keep))
+    keep = good if keep is None else good & keep
+    row = np.arange(first_row, first_row + table.num_rows, dtype=np.int64)
+    if not keep.all():
+        table = table.filter(pa.array(keep))
+        ts, importance, row = ts[keep], importance[keep], row[keep]
+    keys = [
+        canonical(table.column(name), kind)
+        for name, kind in zip(roles.on, columns.keys, strict=True)
+    ]
+    groups = [
+        canonical(table.column(name), kind)
+        for name, kind in zip(roles.partition_by, columns.groups, strict=True)
+    ]
+    key = codes(keys, seed, len(ts))
+    return Normalised(ts, row, key, importance, keys, groups, table, null_keys, rejected, counts)
+
+
+def _decoded(table: pa.Table) -> pa.Table:
+    """Replace dictionaries by their values: their indices differ from file to file."""
+    for at, part in enumerate(table.schema):
+        if pt.is_dictionary(part.type):
+            column = pc.cast(table.column(at), part.type.value_type)
+            table = table.set_column(at, pa.field(part.name, column.type), column)
+    return table
+
+
+def _measured(
+    table: pa.Table, roles: Roles, columns: JoinColumns
+) -> tuple[NDArray[np.int64], NDArray[np.float64], Faults]:
+    ts, faults = ticks(table.column(roles.time), columns.unit, zoned=columns.zoned)
+    if roles.importance is None:
+        return ts, np.ones(len(ts)), faults
+    importance, own = importances(table.column(roles.importance))
+    return ts, importance, np.where(faults == 0, own, faults)
+
+
+def _with_keys(table: pa.Table, roles: Roles) -> NDArray[np.bool_] | None:
+    """Return which rows have every join attribute and partition column, None if all."""
+    masks = [
+        table.column(name).is_valid().to_numpy()
+        for name in (*roles.on, *roles.partition_by)
+        if table.column(name).null_count
+    ]
+    return np.logical_and.reduce(masks) if masks else None
+
+
+def _rejected(
+    table: pa.Table, roles: Roles, faults: Faults, first_row: int
+) -> tuple[pa.Table, tuple[FaultCount, ...]]:
+    at = np.flatnonzero(faults)
+    rows = table.take(pa.array(at))
+    reasons = []
+    for i, fault in enumerate(faults[at]):
+        name = roles.time if FAULTS[fault].role == "time" else roles.importance
+        cell = rows.column(name)[i].as_py() if "{" in FAULTS[fault].reason else None
+        reasons.append(reason(int(fault), cell))
+    originals = {original_name(name): rows.column(name) for name in rows.column_names}
+    rejected = pa.table(
+        {"row": pa.array(at + first_row, pa.int64()), "reason": pa.array(reasons, pa.string())}
+        | originals
+    )
+    counts = []
+    for fault in np.unique(faults[at]):
+        those = at[faults[at] == fault]
+        first = tuple(int(row) + first_row for row in those[:FIRST_ROWS])
+        counts.append(FaultCount(int(fault), len(those), first))
+    return rejected, tuple(counts)
+
+
+def original_name(name: str) -> str:
+    """Return the name under which a column stands among rejected rows."""
+    return f"original_{name}" if name in ("row", "reason", "file") else name

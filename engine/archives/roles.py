@@ -1,0 +1,192 @@
+"""Which columns play which part, and whether their types can play it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.types as pt
+
+from engine.archives import families, texts
+from engine.archives.source import Archive
+from engine.errors import InputError, SpecError, did_you_mean
+
+_FINER = ("s", "ms", "us", "ns")
+
+
+@dataclass(frozen=True)
+class Roles:
+    """The columns of one stream that take part in the join.
+
+    Attributes
+    ----------
+    on : tuple of str
+        Join attributes, in the order of the other side's.
+    time : str
+        Arrival time.
+    importance : str, optional
+        Without one every tuple has importance 1.
+    partition_by : tuple of str
+        Rows join within equal values of these only.
+    """
+
+    on: tuple[str, ...]
+    time: str
+    importance: str | None = None
+    partition_by: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Every column named, each once."""
+        named = [*self.on, self.time, self.importance, *self.partition_by]
+        return tuple(dict.fromkeys(name for name in named if name is not None))
+
+
+@dataclass(frozen=True)
+class JoinColumns:
+    """What both sides' columns are turned into.
+
+    Attributes
+    ----------
+    unit : {"tick", "s", "ms", "us", "ns", "day"}
+        What one tick is; "tick" for plain numbers.
+    zoned : bool
+        Whether times have a time zone.
+    keys, groups : tuple of pyarrow.DataType
+        Canonical types of the join attributes and of the partition columns.
+    """
+
+    unit: str
+    zoned: bool
+    keys: tuple[pa.DataType, ...]
+    groups: tuple[pa.DataType, ...]
+
+    @property
+    def direct(self) -> bool:
+        """Whether a key's code is its own value and not a hash of it."""
+        return len(self.keys) == 1 and families.is_direct(self.keys[0])
+
+
+def check_roles(
+    left: Archive, left_roles: Roles, right: Archive, right_roles: Roles
+) -> JoinColumns:
+    """Check every role's column and return what both sides have in common.
+
+    Raises
+    ------
+    InputError
+        If a column is missing or its type cannot play its part.
+    SpecError
+        If the sides do not name equally many columns.
+    """
+    sides = ((left, left_roles), (right, right_roles))
+    for archive, roles in sides:
+        if not roles.on:
+            raise SpecError(f"stream {archive.side} has no join attribute: name one column or more")
+        for name in roles.columns:
+            _check_present(archive, name)
+    unit, zoned = _common_time([(archive, roles.time) for archive, roles in sides])
+    for archive, roles in sides:
+        if roles.importance is not None:
+            _check_importance(archive, roles.importance)
+    pairs = (left_roles.on, right_roles.on), (left_roles.partition_by, right_roles.partition_by)
+    keys = _canonical(left, right, *pairs[0], "join attributes")
+    groups = _canonical(left, right, *pairs[1], "partition columns")
+    return JoinColumns(unit, zoned, keys, groups)
+
+
+def _check_present(archive: Archive, name: str) -> None:
+    names = archive.schema.names
+    if name not in names:
+        raise InputError(
+            f"{archive.side} archive {archive.where} has no column {name!r}: it has "
+            f"{', '.join(names) or 'none'}.{did_you_mean(name, names)}"
+        )
+
+
+def _canonical(
+    left: Archive, right: Archive, ours: Sequence[str], theirs: Sequence[str], what: str
+) -> tuple[pa.DataType, ...]:
+    if len(ours) != len(theirs):
+        raise SpecError(
+            f"stream left names {len(ours)} {what} ({', '.join(ours)}), stream right "
+            f"{len(theirs)} ({', '.join(theirs)}): name equally many"
+        )
+    kinds = []
+    for one, other in zip(ours, theirs, strict=True):
+        pair = left.schema.field(one).type, right.schema.field(other).type
+        kind = families.canonical_type(*pair)
+        if isinstance(kind, str):
+            raise InputError(
+                f"column {one} of the left archive ({pair[0]}) and column {other} of the right "
+                f"({pair[1]}): {kind}"
+            )
+        kinds.append(kind)
+    return tuple(kinds)
+
+
+def _common_time(columns: Iterable[tuple[Archive, str]]) -> tuple[str, bool]:
+    """Return the tick of both time columns and whether they have a time zone."""
+    known = []
+    for archive, name in columns:
+        kind = families.value_type(_effective_time(archive, name))
+        if not pt.is_null(kind):
+            known.append((archive, name, kind, _tick(archive, name, kind)))
+    if not known:
+        return "tick", False
+    ticks = [tick for *_, tick in known]
+    zones = [pt.is_timestamp(kind) and kind.tz is not None for *_, kind, _ in known]
+    alike = ticks[0] == ticks[-1] or all(tick in _FINER for tick in ticks)
+    if alike and zones[0] == zones[-1]:
+        return max(ticks, key=lambda tick: _FINER.index(tick) if tick in _FINER else 0), zones[0]
+    (one, name, kind, _), (_, other_name, other_kind, _) = known
+    remedy = (
+        "only one of them has a time zone: give both one, or neither"
+        if alike
+        else "they are not of one kind: make both plain numbers, timestamps or dates"
+    )
+    raise InputError(
+        f"time column {name} of the {one.side} archive ({kind}) and {other_name} of the right "
+        f"({other_kind}): {remedy}"
+    )
+
+
+def _tick(archive: Archive, name: str, kind: pa.DataType) -> str:
+    if pt.is_timestamp(kind):
+        return str(kind.unit)
+    if pt.is_date(kind):
+        return "day"
+    if pt.is_integer(kind) or pt.is_floating(kind):
+        return "tick"
+    raise InputError(
+        f"{archive.side} archive {archive.where}: time column {name} has type {kind}: it must be "
+        "an integer, a timestamp, a date or a float that holds whole numbers; cast it"
+    )
+
+
+def _effective_time(archive: Archive, name: str) -> pa.DataType:
+    """Return the type of a time column; of text, what most of its first cells read as."""
+    kind = archive.schema.field(name).type
+    if archive.format != "csv" or not pt.is_string(kind):
+        return kind
+    return _guess(archive, name, texts.TIME_TYPES) or kind
+
+
+def _check_importance(archive: Archive, name: str) -> None:
+    kind = families.value_type(archive.schema.field(name).type)
+    if archive.format == "csv" and pt.is_string(kind):
+        kind = _guess(archive, name, (pa.float64(),)) or kind
+    if families.family(kind) not in ("integer", "float", "decimal", "null"):
+        raise InputError(
+            f"{archive.side} archive {archive.where}: importance column {name} has type {kind}: "
+            "it must be a number; cast it or name another column"
+        )
+
+
+def _guess(archive: Archive, name: str, kinds: Sequence[pa.DataType]) -> pa.DataType | None:
+    """Return the type that most cells of a text column read as, None if no cell does."""
+    cells = texts.first_rows(archive.files[0].path, archive.side, name)[:1000]
+    scores = [int(texts.parsed(cells, kind)[1].sum()) for kind in kinds]
+    best = max(scores)
+    return kinds[scores.index(best)] if best else None

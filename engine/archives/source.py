@@ -1,0 +1,234 @@
+"""Archives: the files of one stream, found and looked at but not yet read."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from engine.archives import texts
+from engine.errors import InputError, did_you_mean
+
+FORMATS = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".csv": "csv",
+    ".csv.gz": "csv",
+    ".tsv": "csv",
+    ".tsv.gz": "csv",
+}
+_ENDINGS = ".parquet, .pq, .csv, .csv.gz or .tsv"
+
+
+@dataclass(frozen=True)
+class ArchiveFile:
+    """One file of an archive.
+
+    Attributes
+    ----------
+    path : str
+        Absolute.
+    rows : int, optional
+        Known from the footer of Parquet, None for text.
+    size, mtime_ns : int
+        What tells a changed file.
+    """
+
+    path: str
+    rows: int | None
+    size: int
+    mtime_ns: int
+
+    @property
+    def name(self) -> str:
+        """The path as messages show it: relative where it lies below the current folder."""
+        below = os.path.relpath(self.path)
+        return self.path if below.startswith("..") else below
+
+
+@dataclass(frozen=True)
+class Archive:
+    """The files of one stream in order, which is the order of its rows.
+
+    Attributes
+    ----------
+    where, side : str
+        As the user gave them, for messages.
+    format : {"parquet", "csv"}
+        One for all files.
+    files : tuple of ArchiveFile
+        By path.
+    schema : pyarrow.Schema
+        Of every file. For text: as inferred from the first block of each file and reconciled.
+    """
+
+    where: str
+    side: str
+    format: str
+    files: tuple[ArchiveFile, ...]
+    schema: pa.Schema
+
+    @property
+    def fingerprint(self) -> str:
+        """Digest of path, size and modification time of every file."""
+        digest = hashlib.sha256()
+        for file in self.files:
+            digest.update(f"{file.path}\0{file.size}\0{file.mtime_ns}\n".encode())
+        return digest.hexdigest()
+
+
+def open_archive(where: str, side: str) -> Archive:
+    """Find the files of a stream and read their schemas.
+
+    Parameters
+    ----------
+    where : str
+        A file, a folder (searched to any depth) or a glob. Names that start with ``.`` or ``_``
+        are skipped, as Spark and Arrow do.
+    side : {"left", "right"}
+        For messages.
+
+    Raises
+    ------
+    InputError
+        If nothing is there, formats or schemas differ, or a file cannot be read.
+    """
+    paths = _find(where, side)
+    formats = {path: format_of(path) for path in paths}
+    for path, kind in formats.items():
+        if kind is None:
+            raise InputError(
+                f"{side} archive: file {path} is neither Parquet nor CSV by its name: it must "
+                f"end in {_ENDINGS}; move it away or give a glob of the files that are meant"
+            )
+    kinds = sorted({str(kind) for kind in formats.values()})
+    if len(kinds) > 1:
+        first, second = (next(p for p in paths if formats[p] == kind) for kind in kinds)
+        raise InputError(
+            f"{side} archive {where} mixes formats: {first} and {second}: give a glob that "
+            "takes one of them"
+        )
+    if kinds == ["csv"]:
+        schemas = [texts.first_schema(path, side) for path in paths]
+        return Archive(where, side, "csv", _files(paths), texts.reconciled(paths, schemas, side))
+    footers = [_footer(path, side) for path in paths]
+    _check_same(paths, [schema for schema, _ in footers], side)
+    files = _files(paths, [rows for _, rows in footers])
+    return Archive(where, side, "parquet", files, footers[0][0])
+
+
+def format_of(path: str) -> str | None:
+    """Return the format of a file by its name, or by its first bytes if the name tells nothing."""
+    for ending, kind in FORMATS.items():
+        if path.lower().endswith(ending):
+            return kind
+    with Path(path).open("rb") as file:
+        return "parquet" if file.read(4) == b"PAR1" else None
+
+
+def _find(where: str, side: str) -> list[str]:
+    """Return the absolute paths that `where` means, sorted."""
+    place = Path(where).expanduser()
+    if place.is_file():
+        found = [place]
+    elif place.is_dir():
+        found = list(_visible(place, place.rglob("*")))
+        if not found:
+            raise InputError(
+                f"{side} archive: folder {where} holds no data file: put files there that end "
+                f"in {_ENDINGS} (names that start with . or _ are skipped)"
+            )
+    else:
+        hits = glob.glob(str(place), recursive=True)  # noqa: PTH207 - absolute patterns too
+        found = [path for hit in hits for path in _below(Path(hit))]
+        if not found:
+            raise InputError(f"{side} archive: {_nothing(where, place)}")
+    return sorted({str(path.absolute()) for path in found})
+
+
+def _below(hit: Path) -> list[Path]:
+    """Return the files that one hit of a glob stands for."""
+    if hit.name.startswith((".", "_")):
+        return []
+    return list(_visible(hit, hit.rglob("*"))) if hit.is_dir() else [hit]
+
+
+def _visible(root: Path, paths: Iterable[Path]) -> Iterable[Path]:
+    for path in paths:
+        parts = path.relative_to(root).parts
+        if path.is_file() and not any(part.startswith((".", "_")) for part in parts):
+            yield path
+
+
+def _nothing(where: str, place: Path) -> str:
+    if glob.has_magic(where):
+        return f"no file matches {where}: check the pattern, and quote it against the shell"
+    if not place.parent.is_dir():
+        return f"nothing is at {where}: folder {place.parent} does not exist"
+    siblings = [path.name for path in _siblings(place.parent)]
+    return f"nothing is at {where}: check the path.{did_you_mean(place.name, siblings)}"
+
+
+def _siblings(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except OSError:
+        return []
+
+
+def _files(paths: Sequence[str], rows: Sequence[int | None] = ()) -> tuple[ArchiveFile, ...]:
+    counts = rows or [None] * len(paths)
+    stats = [Path(path).stat() for path in paths]
+    return tuple(
+        ArchiveFile(path, count, stat.st_size, stat.st_mtime_ns)
+        for path, count, stat in zip(paths, counts, stats, strict=True)
+    )
+
+
+def _footer(path: str, side: str) -> tuple[pa.Schema, int]:
+    """Return schema and rows of a Parquet file."""
+    try:
+        with pq.ParquetFile(path) as file:
+            schema, rows = file.schema_arrow.remove_metadata(), file.metadata.num_rows
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(unreadable(path, side, error)) from error
+    repeated = sorted({name for name in schema.names if schema.names.count(name) > 1})
+    if repeated:
+        raise InputError(
+            f"{side} archive: file {path} has more than one column {repeated[0]}: rename one"
+        )
+    return schema, int(rows)
+
+
+def unreadable(path: str, side: str, error: BaseException) -> str:
+    """Return the message for a file that is damaged or cannot be opened."""
+    if isinstance(error, PermissionError):
+        return f"{side} archive: file {path} may not be read: allow it with chmod u+r"
+    reason = str(error).strip().split("\n")[0]
+    return (
+        f"{side} archive: file {path} is corrupt, truncated or no Parquet ({reason}): write it "
+        "again or take it out of the archive"
+    )
+
+
+def _check_same(paths: Sequence[str], schemas: Sequence[pa.Schema], side: str) -> None:
+    """Refuse files whose columns or types differ from those of the first."""
+    first = {field.name: field.type for field in schemas[0]}
+    for path, schema in zip(paths[1:], schemas[1:], strict=True):
+        own = {field.name: field.type for field in schema}
+        for name in [*first, *own]:
+            kinds = [
+                f"type {side_types[name]}" if name in side_types else "no such column"
+                for side_types in (first, own)
+            ]
+            if kinds[0] != kinds[1]:
+                raise InputError(
+                    f"{side} archive mixes schemas: column {name} has {kinds[0]} in {paths[0]} "
+                    f"and {kinds[1]} in {path}: write them alike or give a glob of those that are"
+                )

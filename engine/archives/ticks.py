@@ -1,0 +1,173 @@
+"""Times and importances as numbers, and what is wrong with those that are none."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+from numpy.typing import NDArray
+
+from engine.archives import texts
+from engine.archives.canonical import contiguous
+from engine.archives.families import UNIT_DIGITS
+
+_DAY_MS = 86_400_000
+_INT64 = np.iinfo(np.int64)
+
+
+class Fault(NamedTuple):
+    """A way in which a cell can be wrong: whose cell, the reason of a row, the words of a count."""
+
+    role: str
+    reason: str
+    words: str
+
+
+FAULTS = (
+    Fault("", "", ""),
+    Fault("time", "null time", "null"),
+    Fault("time", "NaN time", "NaN"),
+    Fault("time", "infinite time", "infinite"),
+    Fault("time", "time {} is not a whole number of ticks", "not a whole number of ticks"),
+    Fault("time", "time out of int64 range", "out of int64 range"),
+    Fault("time", "time {!r} does not read as one", "not readable as a time"),
+    Fault("importance", "null importance", "null"),
+    Fault("importance", "NaN importance", "NaN"),
+    Fault("importance", "infinite importance", "infinite"),
+    Fault("importance", "negative importance", "negative"),
+    Fault("importance", "importance {!r} is not a number", "not a number"),
+)
+_NULL, _NAN, _INFINITE, _PART, _RANGE, _UNREAD = range(1, 7)
+_NO_WEIGHT, _NAN_WEIGHT, _INFINITE_WEIGHT, _NEGATIVE, _UNREAD_WEIGHT = range(7, 12)
+
+Faults = NDArray[np.int8]
+
+
+def ticks(column: pa.ChunkedArray, unit: str, *, zoned: bool) -> tuple[NDArray[np.int64], Faults]:
+    """Return times in ticks of `unit`, and the fault of each (0: none).
+
+    Parameters
+    ----------
+    column : pyarrow.ChunkedArray
+        Integers, floats, timestamps, dates, or text of CSV cells that did not all convert.
+    unit : {"tick", "s", "ms", "us", "ns", "day"}
+    zoned : bool
+        Whether text must carry a time zone.
+
+    Returns
+    -------
+    ts : (n,) int64
+        Anything where there is a fault.
+    faults : (n,) int8
+        Indices into `FAULTS`.
+    """
+    values = contiguous(column)
+    null = values.is_null().to_numpy(zero_copy_only=False)
+    faults = np.where(null, np.int8(_NULL), np.int8(0))
+    if pt.is_null(values.type):
+        return np.zeros(len(values), np.int64), faults
+    if pt.is_string(values.type):
+        return _text_ticks(values, unit, faults, zoned=zoned)
+    if pt.is_floating(values.type):
+        return _whole(_numbers(values), faults)
+    if pt.is_integer(values.type):
+        return _integers(values, faults)
+    return _calendar(values, unit, faults)
+
+
+def _calendar(values: pa.Array, unit: str, faults: Faults) -> tuple[NDArray[np.int64], Faults]:
+    """Read dates and timestamps."""
+    if pt.is_date32(values.type):
+        return _filled(values.view(pa.int32())).astype(np.int64), faults
+    raw = _filled(values.view(pa.int64()))
+    if pt.is_date64(values.type):
+        faults[(faults == 0) & (raw % _DAY_MS != 0)] = _PART
+        return raw // _DAY_MS, faults
+    return _finer(raw, 10 ** (UNIT_DIGITS[unit] - UNIT_DIGITS[values.type.unit]), faults)
+
+
+def _filled(values: pa.Array) -> NDArray[np.int64]:
+    filled = pc.fill_null(values, 0) if values.null_count else values
+    return np.asarray(filled.to_numpy(zero_copy_only=False))
+
+
+def _numbers(values: pa.Array) -> NDArray[np.float64]:
+    return _filled(pc.cast(values, pa.float64(), safe=False)).astype(np.float64, copy=False)
+
+
+def _integers(values: pa.Array, faults: Faults) -> tuple[NDArray[np.int64], Faults]:
+    raw = _filled(values)
+    if raw.dtype == np.uint64:
+        faults[raw > np.uint64(_INT64.max)] = _RANGE
+    return raw.astype(np.int64, copy=False), faults
+
+
+def _whole(numbers: NDArray[np.float64], faults: Faults) -> tuple[NDArray[np.int64], Faults]:
+    good = faults == 0
+    faults[good & np.isnan(numbers)] = _NAN
+    faults[good & np.isinf(numbers)] = _INFINITE
+    good = faults == 0
+    faults[good & (np.floor(numbers) != numbers)] = _PART
+    faults[good & ((numbers >= 2.0**63) | (numbers < -(2.0**63)))] = _RANGE
+    return np.where(faults == 0, numbers, 0.0).astype(np.int64), faults
+
+
+def _finer(raw: NDArray[np.int64], factor: int, faults: Faults) -> tuple[NDArray[np.int64], Faults]:
+    if factor == 1:
+        return raw, faults
+    faults[(raw > _INT64.max // factor) | (raw < -(_INT64.max // factor))] = _RANGE
+    return np.where(faults == 0, raw, 0) * factor, faults
+
+
+def _text_ticks(
+    cells: pa.Array, unit: str, faults: Faults, *, zoned: bool
+) -> tuple[NDArray[np.int64], Faults]:
+    """Read text: plain numbers where ticks are, else dates or timestamps."""
+    null = faults == _NULL
+    if unit == "tick":
+        whole, good = texts.parsed(cells, pa.int64())
+        ts = _filled(whole)
+        numbers, readable = texts.parsed(cells, pa.float64())
+        other, found = _whole(_numbers(numbers), np.zeros(len(cells), np.int8))
+        rest = ~null & ~good
+        faults[rest] = np.where(readable, found, np.int8(_UNREAD))[rest]
+        return np.where(good, ts, other), faults
+    kind = pa.date32() if unit == "day" else pa.timestamp(unit, "UTC" if zoned else None)
+    times, good = texts.parsed(cells, kind)
+    faults[~null & ~good] = _UNREAD
+    raw = times.view(pa.int32() if unit == "day" else pa.int64())
+    return _filled(raw).astype(np.int64), faults
+
+
+def importances(column: pa.ChunkedArray) -> tuple[NDArray[np.float64], Faults]:
+    """Return importances as float64, and the fault of each (0: none).
+
+    Returns
+    -------
+    importance : (n,) float64
+        Anything where there is a fault.
+    faults : (n,) int8
+        Indices into `FAULTS`.
+    """
+    values = contiguous(column)
+    faults = np.zeros(len(values), np.int8)
+    null = values.is_null().to_numpy(zero_copy_only=False)
+    if pt.is_string(values.type):
+        values, good = texts.parsed(values, pa.float64())
+        faults[~good] = _UNREAD_WEIGHT
+    faults[null] = _NO_WEIGHT
+    numbers = _numbers(pc.cast(values, pa.float64(), safe=False))
+    good = faults == 0
+    faults[good & np.isnan(numbers)] = _NAN_WEIGHT
+    faults[good & np.isposinf(numbers)] = _INFINITE_WEIGHT
+    faults[good & np.isneginf(numbers)] = _INFINITE_WEIGHT
+    faults[(faults == 0) & (numbers < 0)] = _NEGATIVE
+    return numbers + 0.0, faults  # -0.0 becomes 0.0
+
+
+def reason(fault: int, cell: object) -> str:
+    """Return why a row is rejected, as `_rejected` files have it."""
+    return FAULTS[fault].reason.format(cell)

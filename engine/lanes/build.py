@@ -1,0 +1,286 @@
+"""The steps of preparing lanes: spool text, split, prove codes, merge, set bad rows aside."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import count, pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow.parquet as pq
+import pyarrow.types as pt
+from numpy.typing import NDArray
+
+from engine.archives.canonical import LANE_SEED
+from engine.archives.roles import JoinColumns, Roles
+from engine.archives.source import Archive
+from engine.archives.texts import SpoolTask, spool
+from engine.errors import SpecError
+from engine.executors import Executor
+from engine.lanes.faults import check_faults
+from engine.lanes.groups import Group, json_group
+from engine.lanes.lanefiles import (
+    CheckTask,
+    LaneTask,
+    RejectTask,
+    codes_clear,
+    join_rejected,
+    write_lanes,
+)
+from engine.lanes.manifest import Lane, LaneSide, Prepared, StreamSummary
+from engine.lanes.runs import PlacedRun
+from engine.lanes.split import MAX_LANES, Plan, SplitResult, SplitTask, split, too_many_lanes
+from engine.lanes.stages import Progress, Stages, lane_ranges, row_group_runs
+from engine.streams import SIDES
+
+_SPLIT_BYTES = 1 << 28
+
+
+class _Source(NamedTuple):
+    """A Parquet file to split: the archive's own, or spooled from its text."""
+
+    path: str
+    origin: str
+
+
+@dataclass(frozen=True)
+class Built:
+    """Lanes in a folder that has no manifest yet."""
+
+    prepared: Prepared
+
+    def save_as(self, mark: str) -> None:
+        """Write the manifest, with the fingerprint `mark`: from now on the folder is whole."""
+        replace(self.prepared, fingerprint=mark).save(self.prepared.folder)
+
+
+class Build:
+    """One preparation; see `engine.lanes.prepare.prepare` for the parameters."""
+
+    def __init__(
+        self,
+        archives: tuple[Archive, Archive],
+        roles: tuple[Roles, Roles],
+        columns: JoinColumns,
+        folder: Path,
+        lanes: int,
+        quarantine: bool,
+        payload: bool,
+        split_rows: int,
+    ) -> None:
+        self.archives = archives
+        self.roles = roles
+        self.columns = columns
+        self.folder = folder
+        self.lanes = lanes
+        self.quarantine = quarantine
+        self.payload = payload
+        self.split_rows = split_rows
+        self.work = folder / "_work"
+
+    def run(self, executor: Executor, progress: Progress) -> Built:
+        """Do every step and return the lanes."""
+        self.work.mkdir()
+        stages = Stages(executor, progress)
+        sources, as_text = self._spool(stages)
+        for seed in count(LANE_SEED):
+            plans = [self._plan(side, as_text[side], seed) for side in (0, 1)]
+            tasks = [t for plan in plans for t in self._split_tasks(plan, sources[plan.side])]
+            results = list(stages.run("split", split, tasks))
+            check_faults(self.archives, self.roles, results, tasks, quarantine=self.quarantine)
+            groups, runs = self._placed(results)
+            rows = self._lane_rows(results, groups)
+            clear = not any(result.collision for result in results)
+            if clear and self._codes_clear(stages, rows, runs):
+                break
+            shutil.rmtree(self.work / f"seed-{seed}")
+        sides = self._merge(stages, rows, runs)
+        self._reject(stages, results)
+        shutil.rmtree(self.work)
+        return Built(self._prepared(results, groups, sides, seed))
+
+    def _spool(self, stages: Stages) -> tuple[list[list[_Source]], list[tuple[str, ...]]]:
+        """Write text files as Parquet; return the files to split and the columns left as text."""
+        tasks = [
+            SpoolTask(file.path, archive.side, archive.schema, lenient, str(self.work / name))
+            for side, archive in enumerate(self.archives)
+            if archive.format == "csv"
+            for lenient in [
+                tuple(filter(None, (self.roles[side].time, self.roles[side].importance)))
+            ]
+            for i, file in enumerate(archive.files)
+            for name in [f"{archive.side}-{i:06d}.parquet"]
+        ]
+        left_as_text = list(stages.run("spool", spool, tasks))
+        sources, as_text = [], []
+        for archive in self.archives:
+            mine = [i for i, task in enumerate(tasks) if task.side == archive.side]
+            texts = {name for i in mine for name in left_as_text[i]}
+            as_text.append(tuple(sorted(texts)))
+            if archive.format == "csv":
+                sources.append([_Source(tasks[i].out, tasks[i].path) for i in mine])
+            else:
+                sources.append([_Source(file.path, file.path) for file in archive.files])
+        return sources, as_text
+
+    def _plan(self, side: int, as_text: tuple[str, ...], seed: int) -> Plan:
+        names, roles = tuple(self.archives[side].schema.names), self.roles[side]
+        direct = self.columns.direct and pt.is_integer(self.columns.keys[0])
+        keys = () if direct else tuple(dict.fromkeys(roles.on))
+        return Plan(
+            side,
+            roles,
+            self.columns,
+            self.lanes,
+            read=names if self.payload or self.quarantine else roles.columns,
+            keep=names if self.payload else keys,
+            as_text=as_text,
+            quarantine=self.quarantine,
+            seed=seed,
+            split_rows=self.split_rows,
+        )
+
+    def _split_tasks(self, plan: Plan, sources: Sequence[_Source]) -> Iterator[SplitTask]:
+        """Cut the files of one side at row groups, into tasks of about `split_rows` rows."""
+        folder = self.work / f"seed-{plan.seed}"
+        folder.mkdir(exist_ok=True)
+        first_row, number = 0, count()
+        for source in sources:
+            with pq.ParquetFile(source.path) as file:
+                sizes = [
+                    (
+                        file.metadata.row_group(i).num_rows,
+                        file.metadata.row_group(i).total_byte_size,
+                    )
+                    for i in range(file.num_row_groups)
+                ]
+            rows = sum(size for size, _ in sizes)
+            width = sum(size for _, size in sizes) // max(rows, 1)
+            fitting = max(1, min(plan.split_rows, _SPLIT_BYTES // max(width, 1)))
+            own = replace(plan, split_rows=fitting)
+            for chosen in row_group_runs([size for size, _ in sizes], fitting):
+                out = str(folder / f"{SIDES[plan.side]}-{next(number):06d}")
+                yield SplitTask(own, source.path, source.origin, chosen, first_row, out)
+                first_row += sum(sizes[i][0] for i in chosen)
+
+    def _placed(
+        self, results: Sequence[SplitResult]
+    ) -> tuple[list[Group], tuple[tuple[PlacedRun, ...], tuple[PlacedRun, ...]]]:
+        """Return all groups, ascending, and every side's runs with their groups' places."""
+        runs = [(result.side, run) for result in results for run in result.runs]
+        found = {group for _, run in runs for group in run.groups}
+        groups = sorted(found) if self.columns.groups else [()]
+        if len(groups) * self.lanes > MAX_LANES:
+            raise SpecError(too_many_lanes(str(len(groups)), self.lanes))
+        place = {group: i for i, group in enumerate(groups)}
+        left, right = (
+            tuple(
+                PlacedRun(run.path, tuple(place[group] for group in run.groups))
+                for own, run in runs
+                if own == side
+            )
+            for side in (0, 1)
+        )
+        return groups, (left, right)
+
+    def _lane_rows(
+        self, results: Sequence[SplitResult], groups: Sequence[Group]
+    ) -> NDArray[np.int64]:
+        """Return the rows of each side and lane, (2, lanes) int64."""
+        rows = np.zeros((2, len(groups), self.lanes), np.int64)
+        place = {group: i for i, group in enumerate(groups)}
+        for result in results:
+            for run in result.runs:
+                at = [place[group] for group in run.groups]
+                rows[result.side, at] += run.lane_rows.reshape(-1, self.lanes)
+        return rows.reshape(2, -1)
+
+    def _codes_clear(
+        self,
+        stages: Stages,
+        rows: NDArray[np.int64],
+        runs: tuple[tuple[PlacedRun, ...], tuple[PlacedRun, ...]],
+    ) -> bool:
+        if self.columns.direct:
+            return True
+        tasks = [
+            CheckTask(lanes, self.lanes, (*runs[0], *runs[1]))
+            for lanes in lane_ranges(rows.sum(axis=0))
+        ]
+        return all(list(stages.run("check", codes_clear, tasks)))
+
+    def _merge(
+        self,
+        stages: Stages,
+        rows: NDArray[np.int64],
+        runs: tuple[tuple[PlacedRun, ...], tuple[PlacedRun, ...]],
+    ) -> list[list[LaneSide]]:
+        """Write the lane files; return what is in each, by side and lane."""
+        tasks = [
+            LaneTask(side, lanes, self.lanes, runs[side], str(self.folder))
+            for side in (0, 1)
+            for lanes in lane_ranges(rows[side])
+        ]
+        sides = [[LaneSide()] * rows.shape[1] for _ in (0, 1)]
+        for task, written in zip(tasks, stages.run("merge", write_lanes, tasks), strict=True):
+            for lane, content in zip(task.lanes, written, strict=True):
+                sides[task.side][lane] = content
+        return sides
+
+    def _reject(self, stages: Stages, results: Sequence[SplitResult]) -> None:
+        tasks = []
+        for side, name in enumerate(SIDES):
+            own = [result.rejected_files for result in results if result.side == side]
+            files = tuple(file for files in own for file in files)
+            if files:
+                tasks.append(RejectTask(files, str(self.folder / "_rejected" / f"{name}.parquet")))
+        if tasks:
+            (self.folder / "_rejected").mkdir()
+        list(stages.run("rejected", join_rejected, tasks))
+
+    def _prepared(
+        self,
+        results: Sequence[SplitResult],
+        groups: Sequence[Group],
+        sides: Sequence[Sequence[LaneSide]],
+        seed: int,
+    ) -> Prepared:
+        left, right = (self._summary(side, results) for side in (0, 1))
+        shown = [tuple(json_group(group, self.columns.groups)) for group in groups]
+        lanes = tuple(
+            Lane(number, shown[number // self.lanes], pair)
+            for number, pair in enumerate(zip(*sides, strict=True))
+        )
+        keys = tuple(str(kind) for kind in self.columns.keys)
+        return Prepared(
+            self.folder,
+            "",
+            self.columns.unit,
+            self.lanes,
+            len(groups),
+            self.payload,
+            seed,
+            keys,
+            (left, right),
+            lanes,
+        )
+
+    def _summary(self, side: int, results: Sequence[SplitResult]) -> StreamSummary:
+        own = [result for result in results if result.side == side]
+        runs = [run for result in own for run in result.runs]
+        rises = all(run.ascending for run in runs) and all(
+            one.last <= other.first for one, other in pairwise(runs)
+        )
+        return StreamSummary(
+            rows=sum(result.rows for result in own),
+            joined=sum(int(run.lane_rows.sum()) for run in runs),
+            null_keys=sum(result.null_keys for result in own),
+            rejected=sum(result.rejected for result in own),
+            sorted=rises,
+            first_ts=min((run.low for run in runs), default=None),
+            last_ts=max((run.high for run in runs), default=None),
+            on=self.roles[side].on,
+        )

@@ -1,0 +1,244 @@
+"""Prepared lanes: what lies in their folder, and whether it is whole."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from engine.errors import InputError
+from engine.streams import SIDES
+
+VERSION = 1
+MANIFEST = "manifest.json"
+
+
+def lane_folder(lane: int) -> str:
+    """Return the name of a lane's folder.
+
+    Examples
+    --------
+    >>> lane_folder(7)
+    'lane-00007'
+    """
+    return f"lane-{lane:05d}"
+
+
+@dataclass(frozen=True)
+class LaneSide:
+    """One stream within a lane: its rows, first and last time, and the bytes of its file."""
+
+    rows: int = 0
+    first_ts: int | None = None
+    last_ts: int | None = None
+    bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Lane:
+    """One independent join.
+
+    Attributes
+    ----------
+    number : int
+        Group index * lanes per group + hash lane.
+    group : tuple
+        Values of the partition columns as JSON holds them; empty without any.
+    sides : (LaneSide, LaneSide)
+        Left and right.
+    """
+
+    number: int
+    group: tuple[Any, ...]
+    sides: tuple[LaneSide, LaneSide]
+
+
+@dataclass(frozen=True)
+class StreamSummary:
+    """One stream: ``rows = joined + null_keys + rejected``, always.
+
+    Attributes
+    ----------
+    rows, joined, null_keys, rejected : int
+    sorted : bool
+        Whether its files are in time order already.
+    first_ts, last_ts : int, optional
+        Of the rows joined.
+    on : tuple of str
+        Join attributes.
+    """
+
+    rows: int
+    joined: int
+    null_keys: int
+    rejected: int
+    sorted: bool
+    first_ts: int | None
+    last_ts: int | None
+    on: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A folder of lanes.
+
+    Attributes
+    ----------
+    folder : Path
+    fingerprint : str
+        Of the inputs and everything that the lanes depend on.
+    unit : str
+        What one tick is.
+    lanes_per_group : int
+    groups : int
+    payload : bool
+        Whether the lane files hold every source column.
+    seed : int
+        Of the codes of hashed keys.
+    keys : tuple of str
+        Canonical types of the join attributes.
+    streams : (StreamSummary, StreamSummary)
+    lanes : tuple of Lane
+        All of them, by number, those without rows included.
+    """
+
+    folder: Path
+    fingerprint: str
+    unit: str
+    lanes_per_group: int
+    groups: int
+    payload: bool
+    seed: int
+    keys: tuple[str, ...]
+    streams: tuple[StreamSummary, StreamSummary]
+    lanes: tuple[Lane, ...]
+
+    @property
+    def left(self) -> StreamSummary:
+        """The left stream."""
+        return self.streams[0]
+
+    @property
+    def right(self) -> StreamSummary:
+        """The right stream."""
+        return self.streams[1]
+
+    @cached_property
+    def filled(self) -> tuple[Lane, ...]:
+        """The lanes that have rows on both sides: no other lane has output."""
+        return tuple(lane for lane in self.lanes if all(side.rows for side in lane.sides))
+
+    def file(self, lane: int, side: int) -> Path | None:
+        """Return the lane file of one side (0 left, 1 right), None if it has no rows."""
+        if not self.lanes[lane].sides[side].rows:
+            return None
+        return self.folder / lane_folder(lane) / f"{SIDES[side]}.parquet"
+
+    def rejected_file(self, side: int) -> Path | None:
+        """Return the file of rejected rows of one side, None if there are none."""
+        path = self.folder / "_rejected" / f"{SIDES[side]}.parquet"
+        return path if path.exists() else None
+
+    def matches(self, fingerprint: str) -> bool:
+        """Return whether this is what `fingerprint` stands for, with every file there."""
+        return self.fingerprint == fingerprint and all(
+            _size(self.file(lane.number, side)) == lane.sides[side].bytes
+            for lane in self.lanes
+            for side in (0, 1)
+        )
+
+    def save(self, folder: Path) -> None:
+        """Write the manifest into `folder`, whole or not at all."""
+        content = asdict(self) | {"version": VERSION}
+        content.pop("folder")
+        draft = folder / f".{MANIFEST}"
+        draft.write_text(json.dumps(content, separators=(",", ":")))
+        draft.replace(folder / MANIFEST)
+
+    @staticmethod
+    def load(folder: Path) -> Prepared:
+        """Read the manifest of prepared lanes.
+
+        Raises
+        ------
+        InputError
+            If there is none or it is of another version.
+        """
+        path = folder / MANIFEST
+        try:
+            content = json.loads(path.read_text())
+            if content.pop("version") != VERSION:
+                raise InputError(f"{path} is of another version of winnow: prepare the lanes again")
+            return _parsed(folder, content)
+        except (OSError, KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
+            raise InputError(
+                f"folder {folder} holds no whole lanes ({error}): prepare them again"
+            ) from error
+
+
+def _size(path: Path | None) -> int:
+    try:
+        return 0 if path is None else path.stat().st_size
+    except OSError:
+        return -1
+
+
+def _parsed(folder: Path, content: dict[str, Any]) -> Prepared:
+    streams = [
+        StreamSummary(**(stream | {"on": tuple(stream["on"])})) for stream in content["streams"]
+    ]
+    lanes = [
+        Lane(
+            lane["number"],
+            tuple(lane["group"]),
+            (LaneSide(**lane["sides"][0]), LaneSide(**lane["sides"][1])),
+        )
+        for lane in content["lanes"]
+    ]
+    rest = content | {
+        "streams": (streams[0], streams[1]),
+        "lanes": tuple(lanes),
+        "keys": tuple(content["keys"]),
+    }
+    return Prepared(folder=folder, **rest)
+
+
+def key_of(prepared: Prepared, lane: int, side: int, row: int) -> tuple[Any, ...]:
+    """Return the join attributes of one archive row, as they are in the archive.
+
+    Reads the row numbers of the lane file and one row group: O(rows of the lane).
+
+    Raises
+    ------
+    InputError
+        If the lane has no such row.
+    """
+    path = prepared.file(lane, side)
+    names = [f"{SIDES[side]}_{name}" for name in prepared.streams[side].on]
+    if path is not None:
+        with pq.ParquetFile(path, memory_map=True) as file:
+            for group in range(file.num_row_groups):
+                rows = file.read_row_group(group, columns=["_row"]).column("_row")
+                at = pc.index(rows, row).as_py()
+                if at >= 0:
+                    stored = names[0] in file.schema_arrow.names
+                    table = file.read_row_group(group, columns=names if stored else ["_key"])
+                    found = tuple(_plain(column[at]) for column in table.columns)
+                    return found if stored else (_integer(found[0], prepared.keys[0]),)
+    raise InputError(f"lane {lane} holds no row {row} of stream {SIDES[side]}")
+
+
+def _plain(cell: pa.Scalar) -> Any:  # noqa: ANN401 - whatever a column holds
+    if pa.types.is_timestamp(cell.type) and cell.type.unit == "ns":
+        return str(cell.cast(pa.string()))  # Python's datetime has no nanoseconds
+    return cell.as_py()
+
+
+def _integer(code: int, kind: str) -> int:
+    return code % 2**64 if kind == "uint64" else code

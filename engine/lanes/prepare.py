@@ -1,0 +1,211 @@
+"""``winnow prepare``: both archives co-partitioned once into lane files, sorted by time."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import uuid
+from dataclasses import asdict
+from pathlib import Path
+
+from engine.archives.roles import Roles, check_roles
+from engine.archives.source import Archive
+from engine.errors import InputError, OutputError, SpecError
+from engine.executors import Executor
+from engine.lanes.build import Build
+from engine.lanes.manifest import VERSION, Prepared
+from engine.lanes.split import MAX_LANES, too_many_lanes
+from engine.lanes.stages import SPLIT_ROWS, Progress
+
+__all__ = ["fingerprint", "prepare", "prepare_cached"]
+
+BAD_ROWS = ("error", "quarantine")
+_OUTPUT_COLUMNS = ("row",)
+
+
+def fingerprint(
+    archives: tuple[Archive, Archive],
+    roles: tuple[Roles, Roles],
+    *,
+    lanes: int,
+    bad_rows: str,
+    payload: bool,
+) -> str:
+    """Return a digest of everything that prepared lanes depend on."""
+    content = {
+        "version": VERSION,
+        "archives": [archive.fingerprint for archive in archives],
+        "roles": [asdict(role) for role in roles],
+        "lanes": lanes,
+        "bad_rows": bad_rows,
+        "payload": payload,
+    }
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def prepare(
+    left: Archive,
+    right: Archive,
+    left_roles: Roles,
+    right_roles: Roles,
+    *,
+    lanes: int,
+    folder: Path,
+    bad_rows: str,
+    payload: bool,
+    executor: Executor,
+    progress: Progress | None = None,
+    split_rows: int = SPLIT_ROWS,
+) -> Prepared:
+    """Write the lane files of two archives.
+
+    The same lanes come out for every executor and split size. The folder appears whole, under its
+    name, or not at all.
+
+    Parameters
+    ----------
+    left, right : Archive
+    left_roles, right_roles : Roles
+    lanes : int
+        Lanes into which the join key is hashed, in each group of the partition columns.
+    folder : Path
+        Must not exist, or be empty.
+    bad_rows : {"error", "quarantine"}
+        Whether a row with a wrong time or importance is an error or set aside with its reason.
+    payload : bool
+        Whether the lane files carry every source column.
+    executor : Executor
+        Runs the tasks.
+    progress : callable, optional
+        Called as ``progress(stage, done, total)`` after every task.
+    split_rows : int
+        Rows that a task holds at once, at most.
+
+    Raises
+    ------
+    InputError
+        If the archives cannot be read as streams.
+    SpecError
+        If options or roles mean nothing.
+    OutputError
+        If `folder` holds something else.
+    """
+    archives, roles = (left, right), (left_roles, right_roles)
+    columns = check_roles(left, left_roles, right, right_roles)
+    _check_options(archives, lanes=lanes, bad_rows=bad_rows, payload=payload)
+    mark = fingerprint(archives, roles, lanes=lanes, bad_rows=bad_rows, payload=payload)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise OutputError(f"folder {folder} exists: name another or remove it")
+    draft = folder.parent / f".{folder.name}.{uuid.uuid4().hex}.tmp"
+    try:
+        draft.mkdir(parents=True)
+        build = Build(
+            archives, roles, columns, draft, lanes, bad_rows == "quarantine", payload, split_rows
+        )
+        build.run(executor, progress or _silent).save_as(mark)
+        _check_unchanged(archives)
+        return _publish(draft, folder, mark)
+    except OSError as error:
+        if isinstance(error, OutputError):
+            raise
+        raise OutputError(f"lanes cannot be written to {folder}: {error}") from error
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def prepare_cached(
+    left: Archive,
+    right: Archive,
+    left_roles: Roles,
+    right_roles: Roles,
+    *,
+    cache: Path,
+    lanes: int,
+    bad_rows: str,
+    payload: bool,
+    executor: Executor,
+    progress: Progress | None = None,
+) -> Prepared:
+    """Return the lanes under ``cache/<fingerprint>``, prepared now unless they are there whole.
+
+    Processes that prepare the same at once do not disturb each other: the first to finish wins.
+    Parameters as for `prepare`.
+    """
+    mark = fingerprint(
+        (left, right), (left_roles, right_roles), lanes=lanes, bad_rows=bad_rows, payload=payload
+    )
+    folder = cache / mark
+    if folder.exists():
+        found = _whole(folder, mark)
+        if found is not None:
+            return found
+        aside = cache / f".{mark}.{uuid.uuid4().hex}.tmp"
+        folder.rename(aside)
+        shutil.rmtree(aside, ignore_errors=True)
+    return prepare(
+        left,
+        right,
+        left_roles,
+        right_roles,
+        lanes=lanes,
+        folder=folder,
+        bad_rows=bad_rows,
+        payload=payload,
+        executor=executor,
+        progress=progress,
+    )
+
+
+def _silent(_stage: str, _done: int, _total: int) -> None:
+    pass
+
+
+def _check_options(
+    archives: tuple[Archive, Archive], *, lanes: int, bad_rows: str, payload: bool
+) -> None:
+    if lanes < 1:
+        raise SpecError(f"lanes {lanes} must be 1 or more")
+    if lanes > MAX_LANES:
+        raise SpecError(too_many_lanes("1", lanes))
+    if bad_rows not in BAD_ROWS:
+        raise SpecError(f"bad rows {bad_rows!r} must be one of {', '.join(BAD_ROWS)}")
+    for archive in archives if payload else ():
+        for name in _OUTPUT_COLUMNS:
+            if name in archive.schema.names:
+                raise SpecError(
+                    f"column {name} of the {archive.side} archive would be written as "
+                    f"{archive.side}_{name}, which holds the position of the row: rename it or "
+                    "leave the payload out with --columns ids"
+                )
+
+
+def _check_unchanged(archives: tuple[Archive, Archive]) -> None:
+    for archive in archives:
+        for file in archive.files:
+            stat = Path(file.path).stat()
+            if (stat.st_size, stat.st_mtime_ns) != (file.size, file.mtime_ns):
+                raise InputError(
+                    f"{archive.side} archive: file {file.path} changed while it was read: run "
+                    "again when it is complete"
+                )
+
+
+def _whole(folder: Path, mark: str) -> Prepared | None:
+    try:
+        found = Prepared.load(folder)
+    except InputError:
+        return None
+    return found if found.matches(mark) else None
+
+
+def _publish(draft: Path, folder: Path, mark: str) -> Prepared:
+    """Give the folder its name; if another process was first with the same lanes, use those."""
+    try:
+        draft.rename(folder)
+    except OSError as error:
+        found = _whole(folder, mark)
+        if found is None:
+            raise OutputError(f"folder {folder} exists: name another or remove it") from error
+        return found
+    return Prepared.load(folder)

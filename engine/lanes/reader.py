@@ -1,0 +1,215 @@
+"""Lanes as aligned batches of both streams, cut between instants.
+
+Which rows a batch holds depends on the rows and on `batch_rows` alone, never on how the files were
+cut into row groups or the stream into record batches: the first `batch_rows` rows of both streams
+merged by time, less those of an instant that goes on beyond them; an instant that is larger
+than a batch comes whole and alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from engine.lanes.buffer import TimeBuffer, first_beyond
+from engine.streams import LEFT, RIGHT, SIDES, StreamBatch
+
+BATCH_ROWS = 131_072
+LANE_COLUMNS = ("_ts", "_row", "_key", "_importance")
+UNITED_COLUMNS = ("ts", "row", "key", "importance")
+_TYPES = (pa.int64(), pa.int64(), pa.int64(), pa.float64())
+
+
+class LaneBatch(NamedTuple):
+    """What arrives on both streams of a lane in a run of whole instants.
+
+    Attributes
+    ----------
+    left, right : StreamBatch
+        Either may be empty, never both.
+    left_payload, right_payload : pyarrow.Table, optional
+        The columns ``left_<name>`` and ``right_<name>``, row by row beside the batch.
+    """
+
+    left: StreamBatch
+    right: StreamBatch
+    left_payload: pa.Table | None
+    right_payload: pa.Table | None
+
+
+def lane_batches(
+    left_file: Path | None,
+    right_file: Path | None,
+    *,
+    batch_rows: int = BATCH_ROWS,
+    payload: bool = False,
+) -> Iterator[LaneBatch]:
+    """Yield both streams of a prepared lane in aligned batches.
+
+    Parameters
+    ----------
+    left_file, right_file : Path, optional
+        Lane files; None for a side with no rows.
+    batch_rows : int
+        Rows of both sides in a batch, except for an instant that is larger.
+    payload : bool
+        Whether to read the payload columns too.
+
+    Yields
+    ------
+    LaneBatch
+        In time order; every instant is in exactly one. Memory: one batch and one row group a side.
+    """
+    with ExitStack() as stack:
+        sources = [
+            None if file is None else stack.enter_context(pq.ParquetFile(file, memory_map=True))
+            for file in (left_file, right_file)
+        ]
+        yield from _lane_batches(sources, batch_rows, payload=payload)
+
+
+def _lane_batches(
+    sources: Sequence[pq.ParquetFile | None], batch_rows: int, *, payload: bool
+) -> Iterator[LaneBatch]:
+    schemas = [
+        pa.schema([]) if source is None else _payload_part(source.schema_arrow, side)
+        for source, side in zip(sources, SIDES, strict=True)
+    ]
+    left, right = (
+        TimeBuffer(_file_batches(source, schema.names if payload else []), "_ts")
+        for source, schema in zip(sources, schemas, strict=True)
+    )
+    for taken in _aligned(left, right, batch_rows):
+        sides = [stream_of(batches, LANE_COLUMNS) for batches in taken]
+        tables = [
+            _payload_of(batches, schema) if payload else None
+            for batches, schema in zip(taken, schemas, strict=True)
+        ]
+        yield LaneBatch(sides[LEFT], sides[RIGHT], tables[LEFT], tables[RIGHT])
+
+
+def _file_batches(source: pq.ParquetFile | None, payload: list[str]) -> Iterator[pa.RecordBatch]:
+    if source is None:
+        return
+    for group in range(source.num_row_groups):
+        table = source.read_row_group(group, columns=[*LANE_COLUMNS, *payload])
+        yield from table.combine_chunks().to_batches()
+
+
+def _payload_part(schema: pa.Schema, side: str) -> pa.Schema:
+    return pa.schema([field for field in schema if field.name.startswith(f"{side}_")])
+
+
+def _aligned(
+    left: TimeBuffer, right: TimeBuffer, batch_rows: int
+) -> Iterator[tuple[list[pa.RecordBatch], list[pa.RecordBatch]]]:
+    """Yield the record batches of both sides for one batch after the other."""
+    while True:
+        left.fill(batch_rows)
+        right.fill(batch_rows)
+        total = left.rows + right.rows
+        if total == 0:
+            return
+        if total <= batch_rows:
+            yield left.take_all(), right.take_all()
+            continue
+        beyond = first_beyond(left, right, batch_rows)
+        alone = first_beyond(left, right, 0) == beyond
+        if alone:
+            left.fill_past(beyond)
+            right.fill_past(beyond)
+        yield left.take(beyond, with_it=alone), right.take(beyond, with_it=alone)
+
+
+def stream_of(batches: Sequence[pa.RecordBatch], names: Sequence[str]) -> StreamBatch:
+    """Return the four columns `names` of record batches as arrays, without a copy where one is."""
+    columns = []
+    for name, dtype in zip(names, _TYPES, strict=True):
+        parts = [batch.column(batch.schema.get_field_index(name)).to_numpy() for batch in batches]
+        empty = np.empty(0, dtype.to_pandas_dtype())
+        columns.append(parts[0] if len(parts) == 1 else np.concatenate([empty, *parts]))
+    return StreamBatch(*columns)
+
+
+def _payload_of(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
+    return pa.Table.from_batches([batch.select(schema.names) for batch in batches], schema)
+
+
+def united_batches(
+    batches: Iterator[pa.RecordBatch],
+    *,
+    batch_rows: int = BATCH_ROWS,
+    payload: bool = False,
+) -> Iterator[tuple[int, LaneBatch]]:
+    """Yield the lanes of one sorted stream of both sides, in aligned batches.
+
+    Parameters
+    ----------
+    batches : iterator of pyarrow.RecordBatch
+        Columns lane int32, ts int64, side int8 (0 left, 1 right), row int64, key int64, importance
+        float64, and with `payload` any ``left_*`` and ``right_*``; sorted by (lane, ts, side, row).
+    batch_rows : int
+        As in `lane_batches`, with which it agrees batch for batch.
+    payload : bool
+        Whether to hand on the payload columns.
+
+    Yields
+    ------
+    (int, LaneBatch)
+        Lane and batch, by lane and time. Memory: one batch and one record batch.
+    """
+    cursor = _LaneCursor(batches)
+    nothing = TimeBuffer(iter(()), "ts")
+    while (lane := cursor.next_lane()) is not None:
+        stream = TimeBuffer(cursor.lane_batches(lane), "ts")
+        for taken, _ in _aligned(stream, nothing, batch_rows):
+            yield lane, _apart(taken, payload=payload)
+
+
+class _LaneCursor:
+    """Walks a stream sorted by lane, one lane after the other."""
+
+    def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
+        self._batches = batches
+        self._rest: pa.RecordBatch | None = None
+
+    def next_lane(self) -> int | None:
+        """Return the lane of the next row, or None at the end."""
+        while self._rest is None or self._rest.num_rows == 0:
+            self._rest = next(self._batches, None)
+            if self._rest is None:
+                return None
+        return int(_column(self._rest, "lane")[0].as_py())
+
+    def lane_batches(self, lane: int) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of `lane`, which must be the next one."""
+        while self.next_lane() == lane:
+            batch = self._rest
+            if batch is None:
+                return
+            stop = int(np.searchsorted(_column(batch, "lane").to_numpy(), lane, "right"))
+            self._rest = batch.slice(stop)
+            yield batch.slice(0, stop)
+
+
+def _column(batch: pa.RecordBatch, name: str) -> pa.Array:
+    return batch.column(batch.schema.get_field_index(name))
+
+
+def _apart(batches: list[pa.RecordBatch], *, payload: bool) -> LaneBatch:
+    """Separate the sides of united rows."""
+    streams: list[StreamBatch] = []
+    tables: list[pa.Table | None] = []
+    for code, side in enumerate(SIDES):
+        own = [batch.filter(pc.equal(_column(batch, "side"), code)) for batch in batches]
+        streams.append(stream_of(own, UNITED_COLUMNS))
+        schema = _payload_part(batches[0].schema, side)
+        tables.append(_payload_of(own, schema) if payload else None)
+    return LaneBatch(streams[LEFT], streams[RIGHT], tables[LEFT], tables[RIGHT])

@@ -1,0 +1,266 @@
+"""The first pass: a slice of an archive becomes runs, sorted by lane and time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from engine.archives.normalise import FaultCount, Normalised, normalise
+from engine.archives.roles import JoinColumns, Roles
+from engine.archives.source import unreadable
+from engine.errors import InputError, SpecError
+from engine.lanes.groups import distinct_groups
+from engine.lanes.runs import Run, write_index, write_table
+from engine.streams import SIDES
+
+MAX_LANES = 65_536
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the tasks of one side have in common.
+
+    Attributes
+    ----------
+    side : int
+        0 left, 1 right.
+    roles : Roles
+    columns : JoinColumns
+    lanes : int
+        Hash lanes a group.
+    read : tuple of str
+        Columns to read.
+    keep : tuple of str
+        Of these, the columns that go into the lane files.
+    as_text : tuple of str
+        Columns of CSV files of which some cells did not convert: text everywhere.
+    quarantine : bool
+    seed : int
+        Of the codes of hashed keys.
+    split_rows : int
+    """
+
+    side: int
+    roles: Roles
+    columns: JoinColumns
+    lanes: int
+    read: tuple[str, ...]
+    keep: tuple[str, ...]
+    as_text: tuple[str, ...]
+    quarantine: bool
+    seed: int
+    split_rows: int
+
+
+@dataclass(frozen=True)
+class SplitTask:
+    """Row groups of one Parquet file.
+
+    Attributes
+    ----------
+    plan : Plan
+    path, origin : str
+        The file to read and the archive's file that it is or was spooled from.
+    row_groups : tuple of int
+    first_row : int
+        Position of their first row in the archive.
+    out : str
+        Start of the names of the files to write.
+    """
+
+    plan: Plan
+    path: str
+    origin: str
+    row_groups: tuple[int, ...]
+    first_row: int
+    out: str
+
+
+@dataclass(frozen=True)
+class SplitResult:
+    """What a split found.
+
+    Attributes
+    ----------
+    side : int
+    origin : str
+    rows, null_keys, rejected : int
+    faults : tuple of FaultCount
+        Of each run; rows are positions in the archive.
+    rejected_files : tuple of str
+        Where rejected rows were written.
+    runs : tuple of Run
+    collision : bool
+        Whether two keys share a code.
+    """
+
+    side: int
+    origin: str
+    rows: int
+    null_keys: int
+    rejected: int
+    faults: tuple[FaultCount, ...]
+    rejected_files: tuple[str, ...]
+    runs: tuple[Run, ...]
+    collision: bool
+
+
+def split(task: SplitTask) -> SplitResult:
+    """Read a slice of an archive and write its runs.
+
+    Memory: `split_rows` rows, a few times over.
+    """
+    runs: list[Run] = []
+    faults: list[FaultCount] = []
+    rejected_files: list[str] = []
+    rows = null_keys = rejected = 0
+    collision = False
+    for number, table in enumerate(_tables(task)):
+        found = normalise(
+            table, task.plan.roles, task.plan.columns, task.first_row + rows, seed=task.plan.seed
+        )
+        rows += table.num_rows
+        null_keys += found.null_keys
+        rejected += found.rejected.num_rows
+        faults += found.faults
+        out = f"{task.out}-{number:05d}"
+        if task.plan.quarantine and found.rejected.num_rows:
+            rejected_files.append(_write_rejected(found, task, out))
+        if len(found.ts):
+            run, clear = _write_run(found, task.plan, out)
+            runs.append(run)
+            collision |= not clear
+    return SplitResult(
+        task.plan.side,
+        task.origin,
+        rows,
+        null_keys,
+        rejected,
+        tuple(faults),
+        tuple(rejected_files),
+        tuple(runs),
+        collision,
+    )
+
+
+def _tables(task: SplitTask) -> Iterator[pa.Table]:
+    """Yield the slice in tables of at most `split_rows` rows."""
+    plan = task.plan
+    try:
+        with pq.ParquetFile(task.path, memory_map=True) as source:
+            groups = list(task.row_groups)
+            total = sum(source.metadata.row_group(group).num_rows for group in groups)
+            if total <= plan.split_rows:
+                yield source.read_row_groups(groups, columns=list(plan.read)).select(plan.read)
+                return
+            for batch in source.iter_batches(plan.split_rows, groups, columns=list(plan.read)):
+                yield pa.Table.from_batches([batch]).select(plan.read)
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(unreadable(task.origin, SIDES[plan.side], error)) from error
+
+
+def _text(table: pa.Table, names: tuple[str, ...]) -> pa.Table:
+    for name in names:
+        if name in table.column_names:
+            at = table.column_names.index(name)
+            table = table.set_column(at, name, pc.cast(table.column(at), pa.string()))
+    return table
+
+
+def _write_rejected(found: Normalised, task: SplitTask, out: str) -> str:
+    table = _text(found.rejected, task.plan.as_text)
+    origin = pa.array([task.origin] * table.num_rows, pa.string())
+    path = f"{out}.rejected.parquet"
+    pq.write_table(table.add_column(2, "file", origin), path)
+    return path
+
+
+def _write_run(found: Normalised, plan: Plan, out: str) -> tuple[Run, bool]:
+    """Sort by (lane, ts, row), write, and return whether the codes are one to one in each lane."""
+    ids, groups = distinct_groups(found.groups, len(found.ts))
+    if len(groups) * plan.lanes > MAX_LANES:
+        raise SpecError(too_many_lanes(f"at least {len(groups)}", plan.lanes))
+    lane = ids * plan.lanes
+    if plan.lanes > 1:
+        lane += (found.lane_hash % np.uint64(plan.lanes)).astype(np.int64)
+    rises = bool((found.ts[1:] >= found.ts[:-1]).all())
+    order = _order(lane, found.ts, rises=rises, one=len(groups) * plan.lanes == 1)
+    table = _columns(found, plan)
+    if order is not None:
+        table, lane = table.take(pa.array(order)), lane[order]
+    write_table(table, f"{out}.arrow")
+    key_lanes, clear = np.empty(0, np.int64), True
+    if not plan.columns.direct:
+        key_lanes, clear = _write_keys(found, lane, order, f"{out}.keys.arrow")
+    write_index(out, lane, key_lanes)
+    counts = np.bincount(lane, minlength=len(groups) * plan.lanes).astype(np.int64)
+    ts = found.ts
+    ends = (int(ts[0]), int(ts[-1]), int(ts.min()), int(ts.max()))
+    return Run(out, groups, counts, *ends, ascending=rises), clear
+
+
+def _order(
+    lane: NDArray[np.int64], ts: NDArray[np.int64], *, rises: bool, one: bool
+) -> NDArray[np.int64] | None:
+    """Return the stable order by (lane, ts), None if the rows have it. O(n log n)."""
+    if one:
+        return None if rises else np.argsort(ts, kind="stable")
+    small = lane.astype(np.uint16)  # sorted by radix
+    if rises:
+        return np.argsort(small, kind="stable")
+    by_time = np.argsort(ts, kind="stable")
+    return np.asarray(by_time[np.argsort(small[by_time], kind="stable")])
+
+
+def _columns(found: Normalised, plan: Plan) -> pa.Table:
+    """Return the columns of a lane file."""
+    payload = _text(found.payload.select(plan.keep), plan.as_text)
+    own = {
+        "_ts": pa.array(found.ts),
+        "_row": pa.array(found.row),
+        "_key": pa.array(found.key),
+        "_importance": pa.array(found.importance),
+    }
+    named = zip(plan.keep, payload.columns, strict=True)
+    return pa.table(own | {f"{SIDES[plan.side]}_{name}": column for name, column in named})
+
+
+def _write_keys(
+    found: Normalised, lane: NDArray[np.int64], order: NDArray[np.int64] | None, path: str
+) -> tuple[NDArray[np.int64], bool]:
+    """Write the distinct keys by (lane, code); return their lanes and whether codes are unique."""
+    code = found.key if order is None else found.key[order]
+    by_code = np.argsort(code)
+    by_code = by_code[np.argsort(lane[by_code].astype(np.uint16), kind="stable")]
+    lane, code = lane[by_code], code[by_code]
+    repeats = np.flatnonzero((lane[1:] == lane[:-1]) & (code[1:] == code[:-1])) + 1
+    rows = by_code if order is None else order[by_code]
+    clear = same_rows(found.keys, rows[repeats], rows[repeats - 1])
+    firsts = np.delete(np.arange(len(rows)), repeats)
+    names = [f"key_{i}" for i in range(len(found.keys))]
+    taken = [values.take(pa.array(rows[firsts])) for values in found.keys]
+    write_table(pa.table([pa.array(code[firsts]), *taken], ["_key", *names]), path)
+    return lane[firsts], clear
+
+
+def same_rows(columns: list[pa.Array], one: NDArray[np.int64], other: NDArray[np.int64]) -> bool:
+    """Return whether rows `one` equal rows `other` in every column, pair by pair."""
+    pair = pa.array(one), pa.array(other)
+    return all(
+        pc.all(pc.equal(*(values.take(rows) for rows in pair)), min_count=0).as_py()
+        for values in columns
+    )
+
+
+def too_many_lanes(groups: str, lanes: int) -> str:
+    """Return the message for more lanes than there may be."""
+    return (
+        f"{groups} groups of --partition-by with {lanes} lanes each are more than {MAX_LANES} "
+        "lanes: partition by fewer values or use fewer --lanes"
+    )

@@ -1,0 +1,269 @@
+"""Every kind of bad input: what is said, and that nothing is left behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from engine.archives.roles import Roles, check_roles
+from engine.archives.source import Archive, open_archive
+from engine.errors import InputError, OutputError, SpecError
+from engine.executors import SerialExecutor
+from engine.lanes.manifest import Prepared
+from engine.lanes.prepare import prepare
+
+GOOD = {"t": [1, 2], "k": [1, 2], "i": [0.5, 1.0]}
+ROLES = Roles(("k",), "t", "i")
+
+
+def parquet(path: Path, columns: dict[str, Any]) -> Archive:
+    pq.write_table(pa.table(columns), path)
+    return open_archive(str(path), path.stem.split("-")[0])
+
+
+def run(folder: Path, left: Archive, roles: Roles = ROLES, **options: Any) -> Prepared:
+    right = parquet(folder / "right.parquet", GOOD)
+    settings = {"lanes": 1, "bad_rows": "error", "payload": True} | options
+    return prepare(
+        left, right, roles, ROLES, folder=folder / "out", executor=SerialExecutor(), **settings
+    )
+
+
+def test_nothing_there(tmp_path: Path) -> None:
+    parquet(tmp_path / "submit.parquet", GOOD)
+    with pytest.raises(InputError, match=r"left archive: nothing is at .*Did you mean 'submit.par"):
+        open_archive(str(tmp_path / "submt.parquet"), "left")
+    with pytest.raises(InputError, match="no file matches"):
+        open_archive(str(tmp_path / "*.csv"), "left")
+    with pytest.raises(InputError, match=r"folder .*nowhere does not exist"):
+        open_archive(str(tmp_path / "nowhere" / "a.parquet"), "right")
+
+
+def test_empty_folder(tmp_path: Path) -> None:
+    (tmp_path / "_SUCCESS").touch()
+    with pytest.raises(InputError, match="holds no data file"):
+        open_archive(str(tmp_path), "left")
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"not parquet at all"])
+def test_corrupt_parquet(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "a.parquet").write_bytes(content)
+    with pytest.raises(InputError, match=r"left archive: file .*a\.parquet is corrupt, truncated"):
+        open_archive(str(tmp_path), "left")
+
+
+def test_truncated_parquet(tmp_path: Path) -> None:
+    path = tmp_path / "left.parquet"
+    parquet(path, GOOD)
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(InputError, match=r"left\.parquet is corrupt, truncated"):
+        open_archive(str(path), "left")
+
+
+def test_damaged_pages_are_found_when_they_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "left.parquet"
+    rows = {"t": list(range(5000)), "k": list(range(5000)), "i": [1.0] * 5000}
+    parquet(path, rows)
+    raw = bytearray(path.read_bytes())
+    raw[4:400] = b"\xff" * 396
+    path.write_bytes(raw)
+    with pytest.raises(InputError, match=r"left\.parquet is corrupt"):
+        run(tmp_path, open_archive(str(path), "left"))
+    assert not list(tmp_path.glob("*out*"))
+
+
+def test_mixed_schemas(tmp_path: Path) -> None:
+    parquet(tmp_path / "a.parquet", GOOD)
+    parquet(tmp_path / "sub-b.parquet", GOOD | {"k": ["x", "y"]})
+    with pytest.raises(InputError, match=r"column k has type int64 in .*a.parquet and type string"):
+        open_archive(str(tmp_path), "left")
+    parquet(tmp_path / "sub-b.parquet", {"t": [1], "k": [1]})
+    with pytest.raises(
+        InputError, match=r"column i has type double in .*no such column in .*sub-b"
+    ):
+        open_archive(str(tmp_path), "left")
+
+
+def test_mixed_schemas_of_csv(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("t,k\n1,1\n")
+    (tmp_path / "b.csv").write_text("t,k\n1,x\n")
+    with pytest.raises(InputError, match=r"column k has type int64 in .*a.csv and type string"):
+        open_archive(str(tmp_path), "left")
+    (tmp_path / "b.csv").write_text("t,kk\n1,x\n")
+    with pytest.raises(InputError, match="has no column k"):
+        open_archive(str(tmp_path), "left")
+
+
+def test_mixed_formats_and_strange_files(tmp_path: Path) -> None:
+    parquet(tmp_path / "b.parquet", GOOD)
+    (tmp_path / "a.csv").write_text("t\n1\n")
+    with pytest.raises(InputError, match=r"mixes formats: .*a.csv and .*b.parquet"):
+        open_archive(str(tmp_path), "left")
+    (tmp_path / "a.csv").rename(tmp_path / "notes.txt")
+    with pytest.raises(InputError, match=r"notes.txt is neither Parquet nor CSV"):
+        open_archive(str(tmp_path), "left")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "is empty: it needs a line of column names"),
+        (b"t,t\n1,2\n", "more than one column t"),
+        (b"t,k\n1,2\n3\n", "cannot be read as CSV"),
+        (b"t,k\n1,\xff\n\xfe,2\n", "more than one column|cannot be read|holds|time"),
+    ],
+)
+def test_csv_that_is_none(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "left.csv"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=message):
+        run(tmp_path, open_archive(str(path), "left"), Roles(("k",), "t"))
+
+
+def test_a_csv_cell_of_another_type_further_on(tmp_path: Path) -> None:
+    path = tmp_path / "left.csv"
+    path.write_text("t,k\n" + "1,1\n" * 1_200_000 + "2,x\n")
+    with pytest.raises(InputError, match=r"left.csv: column k is int64 in its first lines"):
+        run(tmp_path, open_archive(str(path), "left"), Roles(("k",), "t"))
+
+
+def check(tmp_path: Path, left: dict[str, Any], right: dict[str, Any], roles: Roles) -> None:
+    check_roles(
+        parquet(tmp_path / "left.parquet", left),
+        roles,
+        parquet(tmp_path / "right.parquet", right),
+        roles,
+    )
+
+
+def test_missing_column(tmp_path: Path) -> None:
+    rows = {"time": [1], "key": [1]}
+    with pytest.raises(InputError, match=r"no column 'kye': it has time, key. Did you mean 'key'"):
+        check(tmp_path, rows, rows, Roles(("kye",), "time"))
+    with pytest.raises(InputError, match=r"right archive .* has no column 'key'"):
+        check(tmp_path, rows, {"time": [1]}, Roles(("key",), "time"))
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "message"),
+    [
+        ({"t": ["a"]}, {}, "time column t has type string"),
+        ({"t": [True]}, {}, "time column t has type bool"),
+        ({"t": pa.array([1], pa.timestamp("s"))}, {}, "they are not of one kind"),
+        (
+            {"t": pa.array([1], pa.timestamp("s"))},
+            {"t": pa.array([1], pa.timestamp("s", "UTC"))},
+            "time zone",
+        ),
+        ({"i": ["a"]}, {}, "importance column i has type string"),
+        ({"k": [1.5]}, {}, "cast the column to a decimal or an integer"),
+        ({"k": ["a"]}, {}, r"column k of the left archive \(string\).*cast one"),
+        ({"k": [[1]]}, {"k": [[1]]}, "cannot be joined on"),
+        ({"k": [b"a"]}, {"k": ["a"]}, "not of one kind"),
+        (
+            {"k": pa.array([1], pa.date32())},
+            {"k": pa.array([1], pa.timestamp("s"))},
+            "cast the date to a timestamp",
+        ),
+        (
+            {"k": pa.array([None], pa.decimal256(76, 0))},
+            {"k": pa.array([None], pa.decimal128(38, 38))},
+            "114 digits",
+        ),
+    ],
+)
+def test_mistyped_columns(
+    tmp_path: Path, left: dict[str, Any], right: dict[str, Any], message: str
+) -> None:
+    base = {"t": [1], "k": [1], "i": [1.0]}
+    with pytest.raises(InputError, match=message):
+        check(tmp_path, base | left, base | right, ROLES)
+
+
+def test_sides_that_name_different_numbers_of_columns(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="stream left names 2 join attributes"):
+        run(tmp_path, parquet(tmp_path / "left.parquet", GOOD), Roles(("k", "t"), "t", "i"))
+    with pytest.raises(SpecError, match="has no join attribute"):
+        run(tmp_path, parquet(tmp_path / "left.parquet", GOOD), Roles((), "t", "i"))
+
+
+def test_bad_rows_are_an_error_that_names_them(tmp_path: Path) -> None:
+    weights = [1.0] * 30
+    for row in (7, 19, 20):
+        weights[row] = -1.0
+    rows = {"t": list(range(30)), "k": [1] * 30, "i": weights}
+    left = parquet(tmp_path / "left.parquet", rows)
+    message = r"left\.parquet: column i: 3 rows are negative \(rows 7, 19, 20\)"
+    for split_rows in (1000, 4):
+        with pytest.raises(InputError, match=message + ".*--bad-rows quarantine"):
+            run(tmp_path, left, split_rows=split_rows)
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["left.parquet", "right.parquet"]
+
+
+def test_bad_rows_count_within_their_file(tmp_path: Path) -> None:
+    (tmp_path / "left").mkdir()
+    good = {"t": [1.0, 2.0], "k": [1, 2], "i": [1.0, 1.0]}
+    parquet(tmp_path / "left" / "a.parquet", good)
+    parquet(tmp_path / "left" / "b.parquet", good | {"t": [1.0, None]})
+    with pytest.raises(InputError, match=r"b\.parquet: column t: 1 row is null \(row 1\)"):
+        run(tmp_path, open_archive(str(tmp_path / "left"), "left"))
+
+
+def test_options_that_mean_nothing(tmp_path: Path) -> None:
+    left = parquet(tmp_path / "left.parquet", GOOD)
+    with pytest.raises(SpecError, match="lanes 0 must be 1 or more"):
+        run(tmp_path, left, lanes=0)
+    with pytest.raises(SpecError, match="more than 65536 lanes"):
+        run(tmp_path, left, lanes=70_000)
+    with pytest.raises(SpecError, match="bad rows 'skip' must be one of"):
+        run(tmp_path, left, bad_rows="skip")
+    taken = parquet(tmp_path / "left.parquet", GOOD | {"row": [1, 2]})
+    with pytest.raises(SpecError, match=r"column row of the left archive .*--columns ids"):
+        run(tmp_path, taken)
+    assert run(tmp_path, taken, payload=False).left.joined == 2
+
+
+def test_too_many_groups(tmp_path: Path) -> None:
+    rows = {"t": [0] * 700, "k": [1] * 700, "i": [1.0] * 700, "g": list(range(700))}
+    roles = Roles(("k",), "t", "i", ("g",))
+    sides = [parquet(tmp_path / f"{side}.parquet", rows) for side in ("left", "right")]
+    for split_rows in (1000, 500):
+        with pytest.raises(SpecError, match=r"700 groups of --partition-by with 100 lanes"):
+            prepare(
+                *sides,
+                roles,
+                roles,
+                lanes=100,
+                folder=tmp_path / "out",
+                bad_rows="error",
+                payload=False,
+                executor=SerialExecutor(),
+                split_rows=split_rows,
+            )
+
+
+def test_an_output_folder_that_exists(tmp_path: Path) -> None:
+    left = parquet(tmp_path / "left.parquet", GOOD)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mine.txt").touch()
+    with pytest.raises(OutputError, match="exists: name another or remove it"):
+        run(tmp_path, left)
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["mine.txt"]
+
+
+def test_an_archive_that_changes_while_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "left.parquet"
+    left = parquet(path, GOOD)
+    parquet(path, GOOD | {"k": [3, 4]})
+    with pytest.raises(InputError, match=r"changed while it was read"):
+        run(tmp_path, left)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_without_a_manifest_is_no_lanes(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="holds no whole lanes"):
+        Prepared.load(tmp_path)
