@@ -47,9 +47,7 @@ _LEFT, _RIGHT = np.int64(0), np.int64(1)
 
 
 @compiled
-def _match_count(
-    rules: Rules, keys: Records, key: int, side: int, now: int
-) -> float:
+def _match_count(rules: Rules, keys: Records, key: int, side: int, now: int) -> float:
     """Return m for tuples of one side and key, on the snapshot of this instant (step 2)."""
     opposite = keys[2 * key + 1 - side]
     if rules.estimator == WINDOW_ESTIMATOR:
@@ -66,7 +64,9 @@ def _match_count(
 
 
 @compiled
-def _expire(rules: Rules, memory: Memory, opposite: Memory, keys: Records, side: int, since: int) -> None:
+def _expire(
+    rules: Rules, memory: Memory, opposite: Memory, keys: Records, side: int, since: int
+) -> None:
     """Drop the residents that arrived before `since` (step 1)."""
     while memory.n[OLDEST] != NONE:
         at = memory.n[OLDEST]
@@ -86,7 +86,13 @@ def _expire(rules: Rules, memory: Memory, opposite: Memory, keys: Records, side:
 
 @compiled
 def _slide_window(
-    memory: Memory, opposite: Memory, window: Window, keys: Records, side: int, since: int, track: bool
+    memory: Memory,
+    opposite: Memory,
+    window: Window,
+    keys: Records,
+    side: int,
+    since: int,
+    track: bool,
 ) -> None:
     """Take what arrived before `since` out of the exact counts of the window estimator."""
     at = memory.n[WINDOW_AT]
@@ -101,7 +107,13 @@ def _slide_window(
 
 @compiled
 def _register(
-    arrivals: Arrivals, begin: int, end: int, keys: Records, side: int, opposite: Memory, track: bool
+    arrivals: Arrivals,
+    begin: int,
+    end: int,
+    keys: Records,
+    side: int,
+    opposite: Memory,
+    track: bool,
 ) -> None:
     """Count the arrivals of an instant by key and chain those of one key, in order."""
     for i in range(end - 1, begin - 1, -1):
@@ -160,7 +172,14 @@ def _reward(
         if keys[2 * key + 1 - side].arrival == j and keys[2 * key + side].head != NONE:
             m = _match_count(rules, keys, key, side, now)
             decay.match(
-                memory, np.int64(keys[2 * key + side].head), m, now, lifetime, lost, lost_before, alpha
+                memory,
+                np.int64(keys[2 * key + side].head),
+                m,
+                now,
+                lifetime,
+                lost,
+                lost_before,
+                alpha,
             )
 
 
@@ -238,17 +257,13 @@ def _admit(
                 key, now, row, seq, importance, priority, m,
             )  # fmt: skip
         elif rules.structure == _KEYED:
-            dropped = keyed.admit(
-                memory, keys, side, budget, key, now, row, seq, importance, m
-            )
+            dropped = keyed.admit(memory, keys, side, budget, key, now, row, seq, importance, m)
             if dropped != NONE:
                 keyed.touch(opposite, keys, 1 - side, dropped)
         elif rules.structure == _DECAY:
             lost = beta * rel
             value = dgl.initial(importance, m, rules.initial_by_importance) + lost
-            decay.admit(
-                memory, keys, side, budget, key, now, row, seq, importance, value, m, lost
-            )
+            decay.admit(memory, keys, side, budget, key, now, row, seq, importance, value, m, lost)
         elif rules.structure == _AGED:
             aged.admit(memory, keys, side, budget, window, key, now, row, seq, importance, m)
         else:
@@ -378,7 +393,17 @@ def _probe_left(
             )  # fmt: skip
         if late == rules.after_admission and theirs.head != NONE:
             probe_residents(
-                rules, left, i, seq, _LEFT, right_memory, np.int64(theirs.head), out, tallies, progress, sums
+                rules,
+                left,
+                i,
+                seq,
+                _LEFT,
+                right_memory,
+                np.int64(theirs.head),
+                out,
+                tallies,
+                progress,
+                sums,
             )
     progress[CURSOR] = progress[RIGHT_AT]
     return True

@@ -20,6 +20,7 @@ from engine.replay.layout import (
     DIRTY,
     ENTRY,
     FREE,
+    HEAP,
     KEY,
     LOG,
     MEMORY_COUNTERS,
@@ -108,9 +109,7 @@ class _SlidingWindow:
 
 def empty_outputs(capacity: int) -> Outputs:
     """Return output arrays for `capacity` tuples."""
-    return Outputs(
-        *(np.empty(capacity, np.int64) for _ in range(5)), importance=np.empty(capacity)
-    )
+    return Outputs(*(np.empty(capacity, np.int64) for _ in range(5)), importance=np.empty(capacity))
 
 
 class LaneReplay:
@@ -243,6 +242,36 @@ class LaneReplay:
         self.by_key = np.concatenate([self.by_key, np.zeros(size - have, np.int64)])
         self.importance_by_key = np.concatenate([self.importance_by_key, np.zeros(size - have)])
 
+    def remap(self, old_to_new: NDArray[np.int64]) -> None:
+        """Renumber the key ids, as `KeyTable.keep` does. O(ids + K).
+
+        Parameters
+        ----------
+        old_to_new : (old ids,) int64
+            New id of each old one; -1 for ids without an unexpired tuple, which are forgotten.
+        """
+        kept = np.flatnonzero(old_to_new[: self.by_key.size] >= 0)
+        keys = self._keys
+        for side, memory in enumerate(self._memories):
+            residents = memory.slots["seq"] != NONE
+            memory.slots["key"][residents] = old_to_new[memory.slots["key"][residents]]
+            if self.settings.structure is Structure.KEYED:
+                entries = memory.heap[: memory.n[HEAP]]
+                entries["what"] = old_to_new[entries["what"]]
+                changed = kept[keys["dirty"][2 * kept + side] != CLEAN]
+                keys["dirty"][2 * kept + side] = CLEAN
+                renamed = old_to_new[changed]
+                keys["dirty"][2 * changed + side] = np.r_[renamed[1:], NONE][: changed.size]
+                memory.n[DIRTY] = renamed[0] if changed.size else NONE
+            window = self._windows[side]
+            begin = int(memory.n[WINDOW_AT])
+            memory.n[WINDOW_AT] = 0
+            window.ts = window.ts[begin:]
+            window.key = old_to_new[window.key[begin:]].astype(np.int32)
+        self._keys = keys.reshape(-1, 2)[kept].reshape(-1).copy()
+        self.by_key = self.by_key[kept]
+        self.importance_by_key = self.importance_by_key[kept]
+
     def _arrivals(self, side: int, batch: StreamBatch, ids: NDArray[np.int32]) -> Arrivals:
         n = batch.ts.size
         if self._draws:
@@ -271,8 +300,7 @@ class LaneReplay:
     def retained(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the rows in each join memory now, ascending."""
         return tuple(  # type: ignore[return-value]
-            np.sort(memory.slots["row"][memory.slots["seq"] != NONE])
-            for memory in self._memories
+            np.sort(memory.slots["row"][memory.slots["seq"] != NONE]) for memory in self._memories
         )
 
     @property

@@ -1,0 +1,58 @@
+"""``winnow``: the command line."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+
+from engine.cli import policies, prepare, replay
+from engine.cli.engines import EngineRun
+from engine.errors import WinnowError
+from engine.generate import command as generate
+
+_COMMANDS = {
+    "replay": (replay, "replay two archived streams through a window join within a memory budget"),
+    "prepare": (prepare, "write the lane files of two archives ahead of their replays"),
+    "generate": (generate, "write the papers' synthetic streams"),
+    "policies": (policies, "list the retention policies and their parameters"),
+}
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="winnow",
+        description="Approximate sliding-window joins of archived streams within a memory budget.",
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, (module, meaning) in _COMMANDS.items():
+        module.add_arguments(commands.add_parser(name, help=meaning, description=meaning))
+    return parser
+
+
+def main(argv: Sequence[str] | None = None, engines: Mapping[str, EngineRun] | None = None) -> int:
+    """Run one command and return its exit status.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Arguments; by default the process's own.
+    engines : mapping, optional
+        Engines by name beside the installed ones, for programs shipped without installation.
+
+    Returns
+    -------
+    int
+        0 if it was done, 2 if the user has something to put right (said on standard error).
+    """
+    args = _parser().parse_args(argv)
+    args.engines = dict(engines or {})
+    module = _COMMANDS[args.command][0]
+    try:
+        return int(module.run(args))
+    except WinnowError as error:
+        print(f"winnow {args.command}: error: {error}", file=sys.stderr)  # noqa: T201
+        return 2
+    except KeyboardInterrupt:
+        print(f"winnow {args.command}: stopped; nothing was written", file=sys.stderr)  # noqa: T201
+        return 130

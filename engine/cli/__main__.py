@@ -1,0 +1,7 @@
+"""``python -m engine.cli``: the command line where no script is installed."""
+
+import sys
+
+from engine.cli import main
+
+sys.exit(main())

@@ -1,0 +1,1 @@
+"""A replay from end to end: archives in, output tuples and a report out."""

@@ -1,0 +1,163 @@
+"""The keys of a lane: dense ids, what was counted for each, and which lost most."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.exact.stream import ExactStream
+from engine.keys import KeyTable
+from engine.replay.lane import LaneReplay
+from engine.streams import StreamBatch
+
+IDLE = 1 << 16
+"""Ids are not dropped below this many."""
+REMEMBERED = 1 << 20
+"""Keys without an unexpired tuple whose counts are kept exactly."""
+TOP = 10
+
+
+class KeyLoss(NamedTuple):
+    """What one key's outputs came to."""
+
+    code: int
+    side: int
+    row: int
+    exact_outputs: int
+    exact_importance: float
+    outputs: int
+    importance: float
+
+    @property
+    def rank(self) -> tuple[float, int, int]:
+        """Sorts the greatest loss first, and the same way in any partitioning."""
+        return (
+            -(self.exact_importance - self.importance),
+            -(self.exact_outputs - self.outputs),
+            self.code,
+        )
+
+
+_COUNTS = np.dtype(
+    [("code", "i8"), ("side", "i8"), ("row", "i8"), ("exact", "i8"), ("exact_importance", "f8"),
+     ("outputs", "i8"), ("importance", "f8")]
+)  # fmt: skip
+
+
+class LaneKeys:
+    """Interns a lane's keys and keeps their counts in step with the exact join and the replay.
+
+    Ids without an unexpired tuple are dropped when they outnumber the others, so that memory
+    follows the windows; their counts are kept for the `REMEMBERED` keys that lost most.
+
+    Parameters
+    ----------
+    exact : ExactStream
+    replay : LaneReplay or None
+    forgets : bool
+        False where the estimator needs the whole history of every key.
+    """
+
+    def __init__(self, exact: ExactStream, replay: LaneReplay | None, *, forgets: bool) -> None:
+        self._table = KeyTable()
+        self._exact, self._replay, self._forgets = exact, replay, forgets
+        self.outputs = np.zeros(0, np.int64)
+        self.importance = np.zeros(0)
+        self._example = np.zeros((0, 2), np.int64)
+        self._idle = np.zeros(0, _COUNTS)
+        self._next_drop = IDLE
+        self.complete = True
+
+    @property
+    def size(self) -> int:
+        """Ids given out."""
+        return self._table.size
+
+    def intern(
+        self, left: StreamBatch, right: StreamBatch
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Return both sides' ids, after dropping idle ones if they have become many."""
+        if self._forgets and self.size >= self._next_drop:
+            starts = [int(side.ts[0]) for side in (left, right) if side.ts.size]
+            self._drop(min(starts))
+        known = self.size
+        ids = self._table.intern(left.key), self._table.intern(right.key)
+        size = self.size
+        if size > self.outputs.size:
+            room = max(size, 2 * self.outputs.size, 1024) - self.outputs.size
+            self.outputs = np.concatenate([self.outputs, np.zeros(room, np.int64)])
+            self.importance = np.concatenate([self.importance, np.zeros(room)])
+            self._example = np.concatenate([self._example, np.zeros((room, 2), np.int64)])
+        for side in (1, 0):
+            batch = (left, right)[side]
+            fresh = np.flatnonzero(ids[side] >= known)[::-1]
+            self._example[ids[side][fresh]] = np.column_stack(
+                [np.full(fresh.size, side), batch.row[fresh]]
+            )
+        return ids
+
+    def _counts(self, which: NDArray[np.int64]) -> NDArray[np.void]:
+        counts = np.zeros(which.size, _COUNTS)
+        counts["code"] = self._table.keys[which]
+        counts["side"], counts["row"] = self._example[which].T
+        counts["exact"] = self.outputs[which]
+        counts["exact_importance"] = self.importance[which]
+        if self._replay is None:
+            counts["outputs"] = counts["exact"]
+            counts["importance"] = counts["exact_importance"]
+        else:
+            have = which[which < self._replay.by_key.size]
+            counts["outputs"][: have.size] = self._replay.by_key[have]
+            counts["importance"][: have.size] = self._replay.importance_by_key[have]
+        return counts
+
+    def _drop(self, now: int) -> None:
+        size = self.size
+        alive = self._exact.live_ids(size, now)
+        if alive.sum() * 2 > size:
+            self._next_drop = 2 * size
+            return
+        counts = self._counts(np.flatnonzero(~alive))
+        self._remember(counts[counts["exact"] > 0])
+        old_to_new = self._table.keep(alive)
+        self._exact.remap(old_to_new)
+        self.outputs = _kept(self.outputs, alive)
+        self.importance = _kept(self.importance, alive)
+        self._example = _kept(self._example, alive)
+        if self._replay is not None:
+            self._replay.remap(old_to_new)
+        self._next_drop = max(IDLE, 2 * self.size)
+
+    def _remember(self, more: NDArray[np.void]) -> None:
+        self._idle = _merged(np.concatenate([self._idle, more]))
+        if self._idle.size > REMEMBERED:
+            loss = self._idle["exact_importance"] - self._idle["importance"]
+            self._idle = self._idle[np.argsort(-loss, kind="stable")[: REMEMBERED // 2]]
+            self.complete = False
+
+    def top(self) -> list[KeyLoss]:
+        """Return the keys that lost most."""
+        counts = self._counts(np.arange(self.size))
+        counts = _merged(np.concatenate([self._idle, counts[counts["exact"] > 0]]))
+        loss = counts["exact_importance"] - counts["importance"]
+        counts = counts[np.lexsort((counts["code"], counts["outputs"] - counts["exact"], -loss))]
+        return [KeyLoss(*row) for row in counts[:TOP].tolist()]
+
+
+def _kept(array: NDArray[np.generic], alive: NDArray[np.bool_]) -> NDArray[np.generic]:  # type: ignore[type-var]
+    return array[: alive.size][alive].copy()
+
+
+def _merged(counts: NDArray[np.void]) -> NDArray[np.void]:
+    """Add up the rows of one code; the first keeps its example."""
+    codes, first, inverse = np.unique(counts["code"], return_index=True, return_inverse=True)
+    if codes.size == counts.size:
+        return counts
+    merged = counts[first].copy()
+    for name in ("exact", "outputs", "exact_importance", "importance"):
+        sums = np.zeros(codes.size, counts[name].dtype)
+        np.add.at(sums, inverse, counts[name])
+        merged[name] = sums
+    return merged

@@ -1,0 +1,215 @@
+"""One lane as a task: a pure function of a small description, run here or by a Spark worker."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from engine.exact.stream import ExactStream
+from engine.job.keys import KeyLoss, LaneKeys
+from engine.job.output import PartWriter, id_columns
+from engine.job.payload import PayloadWindow
+from engine.lanes.profile import profile_side
+from engine.lanes.reader import LaneBatch, lane_batches
+from engine.replay.lane import LaneReplay
+from engine.replay.layout import Outputs
+from engine.replay.settings import LaneProfile, ReplaySettings, SideProfile
+from engine.streams import StreamBatch
+
+_EMPTY = SideProfile(0, 0, 0, 0, 0.0)
+
+
+@dataclass(frozen=True)
+class LaneFiles:
+    """Where a lane lies; None for a side without rows."""
+
+    lane: int
+    left: Path | None
+    right: Path | None
+
+
+@dataclass(frozen=True)
+class ProfileTask:
+    """One pass over a lane before its budget is known."""
+
+    files: LaneFiles
+    windows: tuple[int, int]
+
+
+def profile_lane(task: ProfileTask) -> LaneProfile:
+    """Return a lane's rows, peaks and mean importances."""
+    sides = []
+    for path, window in zip((task.files.left, task.files.right), task.windows, strict=True):
+        sides.append(_EMPTY if path is None else profile_side(_column_batches(path), window))
+    return LaneProfile(*sides)
+
+
+def _column_batches(path: Path) -> list[StreamBatch]:
+    """Yield a lane file's times and importances alone."""
+    none = np.empty(0, np.int64)
+    with pq.ParquetFile(path, memory_map=True) as file:
+        for batch in file.iter_batches(columns=["_ts", "_importance"]):
+            ts, importance = (column.to_numpy() for column in batch.columns)
+            yield StreamBatch(ts, none, none, importance)  # type: ignore[misc]
+
+
+@dataclass(frozen=True)
+class ReplayTask:
+    """A lane's replay.
+
+    Attributes
+    ----------
+    files : LaneFiles
+    settings : ReplaySettings
+    profile : LaneProfile
+    budget : tuple of int
+    curves : tuple of tuple of float or None
+        AGE's curves.
+    age_buckets : int or None
+        Count the ages of exact matches instead of replaying.
+    bin_edges : tuple of int
+        Left edges of the time bins.
+    approximate : bool
+        False: an exact join, which is its own result.
+    out : Path or None
+        Folder for the part of the dataset; None to count only.
+    payload : bool
+        Write the payload columns as well.
+    """
+
+    files: LaneFiles
+    settings: ReplaySettings
+    profile: LaneProfile
+    budget: tuple[int, int]
+    curves: tuple[tuple[float, ...] | None, tuple[float, ...] | None] = (None, None)
+    age_buckets: int | None = None
+    bin_edges: tuple[int, ...] = (0,)
+    approximate: bool = True
+    out: Path | None = None
+    payload: bool = False
+
+
+class Tally(NamedTuple):
+    """Counted outputs and their importance, also by time bin."""
+
+    outputs: int
+    importance: float
+    by_bin: NDArray[np.int64]
+    importance_by_bin: NDArray[np.float64]
+
+
+class LaneResult(NamedTuple):
+    """What a lane's replay came to."""
+
+    lane: int
+    exact: Tally
+    result: Tally
+    peaks: tuple[int, int]
+    top: list[KeyLoss]
+    keys_complete: bool
+    part: str | None
+    ages: tuple[NDArray[np.int64], NDArray[np.int64]]
+    seconds: float
+    schema: pa.Schema | None
+
+
+def replay_lane(task: ReplayTask) -> LaneResult:
+    """Replay a lane within its budget beside the exact count.
+
+    Memory is bounded by the windows, the budget and a batch, never by the lane.
+    """
+    begun = time.perf_counter()
+    settings = task.settings
+    edges = np.array(task.bin_edges, np.int64)
+    exact = ExactStream(
+        settings.window_left,
+        settings.window_right,
+        settings.combine,
+        settings.start_ts,
+        edges,
+        task.age_buckets,
+    )
+    emit = task.out is not None
+    replay = None
+    if task.age_buckets is None and (task.approximate or emit):
+        curves = tuple(None if c is None else np.array(c) for c in task.curves)
+        replay = LaneReplay(
+            settings, task.profile, task.budget, curves=curves, emit=emit, bin_edges=edges
+        )
+    keys = LaneKeys(exact, replay, forgets=settings.estimator != "history")
+    part = _Part(task) if emit else None
+    for batch in lane_batches(task.files.left, task.files.right, payload=task.payload):
+        ids = keys.intern(batch.left, batch.right)
+        exact.push(batch.left, ids[0], batch.right, ids[1], keys.outputs, keys.importance)
+        if part is not None:
+            part.arrive(batch)
+        if replay is not None:
+            for out in replay.push(batch.left, ids[0], batch.right, ids[1], keys.size):
+                if part is not None:
+                    part.write(out)
+    counted = Tally(exact.outputs, exact.importance, exact.outputs_by_bin, exact.importance_by_bin)
+    result = counted
+    if replay is not None and task.approximate:
+        result = Tally(replay.outputs, replay.importance, replay.by_bin, replay.importance_by_bin)
+    peaks = (task.profile.left.peak, task.profile.right.peak) if replay is None else replay.peaks
+    return LaneResult(
+        task.files.lane,
+        counted,
+        result,
+        peaks,
+        keys.top() if task.approximate else [],
+        keys.complete,
+        None if part is None else part.close(),
+        (exact.ages_left, exact.ages_right),
+        time.perf_counter() - begun,
+        None if part is None else part.schema,
+    )
+
+
+class _Part:
+    """A lane's output on its way to a file of this attempt's own."""
+
+    def __init__(self, task: ReplayTask) -> None:
+        assert task.out is not None  # noqa: S101 - only made where there is a folder
+        self._name = f"part-{task.files.lane:05d}.{uuid.uuid4().hex[:8]}.parquet"
+        self._writer = PartWriter(task.out / self._name)
+        self._payload = task.payload
+        self._windows = (
+            PayloadWindow(task.settings.window_left),
+            PayloadWindow(task.settings.window_right),
+        )
+        self.schema: pa.Schema | None = None
+
+    def arrive(self, batch: LaneBatch) -> None:
+        """Keep the payload of arrivals."""
+        if self._payload:
+            for window, side, table in zip(
+                self._windows,
+                (batch.left, batch.right),
+                (batch.left_payload, batch.right_payload),
+                strict=True,
+            ):
+                window.push(side.ts, table)
+
+    def write(self, out: Outputs) -> None:
+        """Write output tuples, with the payload of both members."""
+        table = id_columns(out)
+        if self._payload:
+            for window, seq in zip(self._windows, (out.left_seq, out.right_seq), strict=True):
+                taken = window.take(seq)
+                for name in taken.column_names:
+                    table = table.append_column(name, taken.column(name))
+        self.schema = table.schema
+        self._writer.write(table)
+
+    def close(self) -> str | None:
+        """Finish the file and return its name, None if there was no output."""
+        return self._name if self._writer.close() else None

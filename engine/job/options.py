@@ -1,0 +1,98 @@
+"""Everything a replay can be told, however it was told: command line, job file or Python."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from engine.archives.roles import Roles
+from engine.errors import SpecError, did_you_mean
+from engine.job.budget import Amounts
+from engine.policies import Value, policy_named
+
+DEFAULT_POLICY = "dgl"
+DEVICES = ("auto", "cpu", "gpu")
+BAD_ROWS = ("error", "quarantine")
+COLUMNS = ("all", "ids")
+
+
+@dataclass(frozen=True)
+class JobOptions:
+    """A replay of two archives.
+
+    Parameters
+    ----------
+    left, right : str
+        File, folder or glob of each archive.
+    left_roles, right_roles : Roles
+        Columns of the join attribute, time, importance and partition.
+    window_left, window_right : str
+        W of each stream: ticks, or a duration on timestamp columns.
+    memory : tuple of Amount or None
+        Budget of each side; None is exact.
+    policy : str
+    parameters : dict
+        Of the policy.
+    estimator, probe, combine : str
+        See `engine.replay.settings.ReplaySettings`.
+    start_ts : str or None
+        Ticks, or a date and time on timestamp columns.
+    lanes : int or None
+        Parts that the join attribute is hashed into; None: 1 with a budget, chosen without.
+    seed : int
+    device : {"auto", "cpu", "gpu"}
+    bad_rows : {"error", "quarantine"}
+    columns : {"all", "ids"}
+        Whether payload columns are written.
+    out : Path or None
+        Folder of the output dataset; None: count only.
+    cache : Path or None
+        Folder of prepared lanes; None: the user's cache.
+    """
+
+    left: str
+    right: str
+    left_roles: Roles
+    right_roles: Roles
+    window_left: str
+    window_right: str
+    memory: Amounts = (None, None)
+    policy: str = DEFAULT_POLICY
+    parameters: dict[str, Value] = field(default_factory=dict)
+    estimator: str = "memory"
+    probe: str = "before_admission"
+    combine: str = "min"
+    start_ts: str | None = None
+    lanes: int | None = None
+    seed: int = 0
+    device: str = "auto"
+    bad_rows: str = "error"
+    columns: str = "all"
+    out: Path | None = None
+    cache: Path | None = None
+
+    def __post_init__(self) -> None:
+        policy = policy_named(self.policy)
+        object.__setattr__(self, "policy", policy.name)
+        object.__setattr__(self, "parameters", policy.settle(self.parameters))
+        if policy.name == "custom" and self.parameters["function"] is None:
+            raise SpecError("policy custom needs --param function=module:name")
+        for name, value, known in (
+            ("--device", self.device, DEVICES),
+            ("--bad-rows", self.bad_rows, BAD_ROWS),
+            ("--columns", self.columns, COLUMNS),
+        ):
+            if value not in known:
+                raise SpecError(
+                    f"{name} is {value!r}; choose one of {', '.join(known)}."
+                    + did_you_mean(value, known)
+                )
+        if self.lanes is not None and self.lanes < 1:
+            raise SpecError(f"--lanes is {self.lanes}; it must be 1 or more")
+        if not -(2**63) <= self.seed < 2**64:
+            raise SpecError(f"--seed is {self.seed}; it must fit 64 bits")
+
+    @property
+    def exact(self) -> bool:
+        """Whether both sides are kept whole."""
+        return self.memory == (None, None)

@@ -1,0 +1,107 @@
+"""The output dataset: written aside, and in place all at once or not at all."""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from engine.errors import OutputError
+from engine.replay.layout import Outputs
+
+IDS = pa.schema(
+    [
+        ("left_row", pa.int64()),
+        ("right_row", pa.int64()),
+        ("ts", pa.int64()),
+        ("importance", pa.float64()),
+        ("weight", pa.float64()),
+    ]
+)
+
+
+def id_columns(out: Outputs) -> pa.Table:
+    """Return the columns that every output has; weight is 1, for nothing was sampled."""
+    weight = pa.repeat(pa.scalar(1.0), len(out.ts))
+    columns = [out.left_row, out.right_row, out.ts, out.importance]
+    return pa.table([*(pa.array(c) for c in columns), weight], schema=IDS)
+
+
+class PartWriter:
+    """Writes one lane's part of the dataset; a file only if there is output.
+
+    Parameters
+    ----------
+    path : Path
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._writer: pq.ParquetWriter | None = None
+
+    def write(self, table: pa.Table) -> None:
+        """Append rows."""
+        if self._writer is None:
+            self._writer = pq.ParquetWriter(self._path, table.schema, compression="zstd")
+        self._writer.write_table(table)
+
+    def close(self) -> bool:
+        """Finish the file; tell whether there is one."""
+        if self._writer is None:
+            return False
+        self._writer.close()
+        return True
+
+
+class OutputFolder:
+    """A dataset under construction beside the place where it will stand.
+
+    Parameters
+    ----------
+    place : Path
+        Must not exist.
+
+    Raises
+    ------
+    OutputError
+        If it does, or cannot be made.
+    """
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        if place.exists():
+            raise OutputError(
+                f"output folder {place} exists: remove it or give another --out; nothing is "
+                "overwritten"
+            )
+        self.draft = place.parent / f".{place.name}.{uuid.uuid4().hex}.tmp"
+        try:
+            self.draft.mkdir(parents=True)
+        except OSError as error:
+            raise OutputError(f"output folder {place} cannot be made: {error}") from error
+
+    def commit(self, parts: list[str], schema: pa.Schema) -> None:
+        """Put the dataset in its place: the named parts and no other file of a failed attempt."""
+        wanted = set(parts)
+        if not wanted:
+            pq.write_table(schema.empty_table(), self.draft / "part-00000.parquet")
+            wanted = {"part-00000.parquet"}
+        for path in self.draft.glob("*.parquet"):
+            if path.name not in wanted:
+                path.unlink()
+        for path in sorted(self.draft.glob("*.parquet")):
+            path.rename(self.draft / (path.name.split(".")[0] + ".parquet"))
+        (self.draft / "_SUCCESS").touch()
+        try:
+            self.draft.rename(self.place)
+        except OSError as error:
+            raise OutputError(
+                f"output folder {self.place} appeared while the job ran: give another --out"
+            ) from error
+
+    def discard(self) -> None:
+        """Remove what was not committed."""
+        shutil.rmtree(self.draft, ignore_errors=True)

@@ -1,0 +1,199 @@
+"""The report of a replay: what was read, what came out, and exactly what was lost."""
+
+from __future__ import annotations
+
+import json
+import math
+import platform
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine.job.keys import TOP, KeyLoss
+from engine.job.lane_task import LaneResult
+from engine.job.options import JobOptions
+from engine.lanes.manifest import Prepared, key_of
+from engine.replay.settings import UNLIMITED, ReplaySettings
+from gpu_kernels.devices import Choice
+
+PACKAGES = ("winnowjoin", "numba", "numpy", "pyarrow", "pyspark")
+
+
+class Report(NamedTuple):
+    """A report, as JSON holds it.
+
+    Attributes
+    ----------
+    content : dict
+        See docs/report.md for every field.
+    """
+
+    content: dict[str, Any]
+
+    def save(self, path: Path) -> None:
+        """Write the report as JSON, whole or not at all."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_name(f".{path.name}.tmp")
+        draft.write_text(json.dumps(self.content, indent=2, allow_nan=False) + "\n")
+        draft.replace(path)
+
+
+def _share(part: float, whole: float) -> float:
+    """Return part / whole; of nothing, nothing was lost."""
+    return part / whole if whole else 1.0
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            found[package] = "not installed"
+    return found
+
+
+def _by_time(
+    results: list[LaneResult], edges: list[int], last: int
+) -> list[dict[str, float | int]]:
+    exact = np.sum([r.exact.by_bin for r in results], axis=0)
+    kept = np.sum([r.result.by_bin for r in results], axis=0)
+    exact_importance = np.sum([r.exact.importance_by_bin for r in results], axis=0)
+    kept_importance = np.sum([r.result.importance_by_bin for r in results], axis=0)
+    ends = [*(edge - 1 for edge in edges[1:]), last]
+    return [
+        {
+            "from": edges[i],
+            "to": ends[i],
+            "exact_outputs": int(exact[i]),
+            "lost_outputs": int(exact[i] - kept[i]),
+            "exact_importance": float(exact_importance[i]),
+            "lost_importance": _lost(exact[i], kept[i], exact_importance[i], kept_importance[i]),
+        }
+        for i in range(len(edges))
+    ]
+
+
+def _lost(exact: int, kept: int, importance: float, kept_importance: float) -> float:
+    """Return lost importance; exactly 0 where nothing was lost, whatever the order of the sums."""
+    return float(importance - kept_importance) if exact != kept else 0.0
+
+
+def _top_keys(prepared: Prepared, results: list[LaneResult]) -> list[dict[str, Any]]:
+    losses: list[tuple[KeyLoss, int]] = [
+        (loss, result.lane) for result in results for loss in result.top
+    ]
+    losses = [pair for pair in losses if pair[0].exact_outputs > pair[0].outputs]
+    losses.sort(key=lambda pair: (*pair[0].rank, pair[1]))
+    named = []
+    for loss, lane in losses[:TOP]:
+        key = [_plain(v) for v in key_of(prepared, lane, loss.side, loss.row)]
+        named.append(
+            {
+                "key": key[0] if len(key) == 1 else key,
+                "exact_outputs": loss.exact_outputs,
+                "lost_outputs": loss.exact_outputs - loss.outputs,
+                "exact_importance": loss.exact_importance,
+                "lost_importance": loss.exact_importance - loss.importance,
+            }
+        )
+    return named
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, (bool, int, float, str, type(None))):
+        return value
+    return value.hex() if isinstance(value, bytes) else str(value)
+
+
+def _budget(budgets: list[tuple[int, int]], side: int) -> int | None:
+    """Return a side's memory over all lanes, None where it is exact."""
+    given = [pair[side] for pair in budgets]
+    return None if UNLIMITED in given else sum(given)
+
+
+def _parameters(settings: ReplaySettings) -> dict[str, Any]:
+    return {
+        name: f"{value.__module__}:{value.__name__}" if callable(value) else value
+        for name, value in settings.parameters.items()
+    }
+
+
+def build_report(
+    options: JobOptions,
+    settings: ReplaySettings,
+    prepared: Prepared,
+    results: list[LaneResult],
+    budgets: list[tuple[int, int]],
+    edges: tuple[int, ...],
+    seconds: Mapping[str, float],
+    device: Choice,
+) -> Report:
+    """Put the lanes' results together."""
+    exact = sum(r.exact.outputs for r in results)
+    outputs = sum(r.result.outputs for r in results)
+    exact_importance = math.fsum(r.exact.importance for r in results)
+    importance = math.fsum(r.result.importance for r in results)
+    left, right = prepared.streams
+    lasts = [s.last_ts for s in prepared.streams if s.last_ts is not None]
+    spent = seconds.get("replay", 0.0)
+    joined = left.joined + right.joined
+    nothing = outputs == exact
+    content: dict[str, Any] = {
+        "rows": {"left": left.rows, "right": right.rows},
+        "joined": {"left": left.joined, "right": right.joined},
+        "null_keys": {"left": left.null_keys, "right": right.null_keys},
+        "rejected": {"left": left.rejected, "right": right.rejected},
+        "sorted": {"left": left.sorted, "right": right.sorted},
+        "exact": {"outputs": exact, "importance": exact_importance},
+        "result": {"outputs": outputs, "importance": importance},
+        "recall": _share(outputs, exact),
+        "importance_recall": 1.0 if nothing else _share(importance, exact_importance),
+        "lost": {
+            "outputs": exact - outputs,
+            "importance": _lost(exact, outputs, exact_importance, importance),
+            "by_time": _by_time(results, list(edges), max(lasts, default=0)) if results else [],
+            "top_keys": _top_keys(prepared, results),
+            "top_keys_complete": all(r.keys_complete for r in results),
+        },
+        "peak_memory": {
+            "left": sum(r.peaks[0] for r in results),
+            "right": sum(r.peaks[1] for r in results),
+        },
+        "memory": {
+            "left": _budget(budgets, 0),
+            "right": _budget(budgets, 1),
+            "asked": {
+                side: None if amount is None else str(amount)
+                for side, amount in zip(("left", "right"), options.memory, strict=True)
+            },
+        },
+        "window": {
+            "left": settings.window_left,
+            "right": settings.window_right,
+            "tick": prepared.unit,
+        },
+        "policy": {
+            "name": "exact" if options.exact else settings.policy,
+            "parameters": {} if options.exact else _parameters(settings),
+            "estimator": settings.estimator,
+            "probe": settings.probe,
+            "combine": settings.combine,
+        },
+        "start_ts": settings.start_ts,
+        "lanes": {
+            "per_group": prepared.lanes_per_group,
+            "groups": prepared.groups,
+            "replayed": len(results),
+        },
+        "seconds": {name: round(value, 6) for name, value in seconds.items()},
+        "tuples_per_second": joined / spent if spent else 0.0,
+        "device": {"used": device.device, "reason": device.reason},
+        "versions": _versions(),
+        "seed": settings.seed,
+        "out": None if options.out is None else str(options.out),
+    }
+    return Report(content)

@@ -1,0 +1,289 @@
+"""Runs a replay: prepare, profile, replay, commit, report.
+
+The stages are the same wherever they run; only the executor of their tasks differs.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from engine.archives.roles import check_roles
+from engine.archives.source import Archive, open_archive
+from engine.durations import parse_window
+from engine.errors import DeviceError
+from engine.executors import Executor
+from engine.instants import parse_instant
+from engine.jit import cache_home
+from engine.job.budget import split_budget
+from engine.job.lane_task import (
+    LaneFiles,
+    LaneResult,
+    ProfileTask,
+    ReplayTask,
+    profile_lane,
+    replay_lane,
+)
+from engine.job.options import JobOptions
+from engine.job.output import IDS, OutputFolder
+from engine.job.report import Report, build_report
+from engine.lanes.manifest import Lane, Prepared
+from engine.lanes.prepare import prepare_cached
+from engine.replay.settings import LaneProfile, ReplaySettings
+from gpu_kernels.devices import NoGpuError, choose_device
+
+Progress = Callable[[str, int, int], None]
+
+TIME_BINS = 50
+ROWS_A_LANE = 2_000_000
+MOST_LANES = 256
+BYTES_A_ROW = 24
+"""Of text, at least, to guess how long an archive is."""
+
+
+def _silent(stage: str, done: int, total: int) -> None:
+    del stage, done, total
+
+
+@dataclass
+class Stages:
+    """Seconds spent, stage by stage, and where progress is told."""
+
+    progress: Progress = _silent
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def timed(self, name: str) -> Iterator[None]:
+        """Count the time of the block under `name`."""
+        begun = time.perf_counter()
+        try:
+            yield
+        finally:
+            spent = time.perf_counter() - begun
+            self.seconds[name] = self.seconds.get(name, 0.0) + spent
+
+    def mapped(
+        self, executor: Executor, name: str, function: Callable[[Any], Any], tasks: list[Any]
+    ) -> list[Any]:
+        """Run the tasks of a stage and tell how far they are."""
+        results = []
+        with self.timed(name):
+            self.progress(name, 0, len(tasks))
+            for result in executor.map(function, tasks):
+                results.append(result)
+                self.progress(name, len(results), len(tasks))
+        return results
+
+
+def choose_lanes(options: JobOptions, archives: tuple[Archive, Archive]) -> int:
+    """Return the number of hash lanes: as told, 1 with a budget, else by the archives' size."""
+    if options.lanes is not None:
+        return options.lanes
+    if not options.exact:
+        return 1
+    rows = sum(
+        file.size // BYTES_A_ROW if file.rows is None else file.rows
+        for archive in archives
+        for file in archive.files
+    )
+    return max(1, min(MOST_LANES, -(-rows // ROWS_A_LANE)))
+
+
+def run_replay(options: JobOptions, executor: Executor, progress: Progress | None = None) -> Report:
+    """Replay two archives and return the report.
+
+    Parameters
+    ----------
+    options : JobOptions
+    executor : Executor
+        Runs the tasks of every stage.
+    progress : callable, optional
+        Called as ``progress(stage, done, total)``.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    WinnowError
+        If the options mean nothing, an archive cannot be read, or the output cannot be written.
+        Nothing is written then.
+    """
+    try:
+        device = choose_device(options.device)
+    except NoGpuError as error:
+        raise DeviceError(str(error)) from None
+    stages = Stages(progress or _silent)
+    left = open_archive(options.left, "left")
+    right = open_archive(options.right, "right")
+    columns = check_roles(left, options.left_roles, right, options.right_roles)
+    settings = ReplaySettings(
+        parse_window(options.window_left, columns.unit, "left"),
+        parse_window(options.window_right, columns.unit, "right"),
+        policy=options.policy,
+        parameters=options.parameters,
+        estimator=options.estimator,
+        probe=options.probe,
+        combine=options.combine,
+        start_ts=None
+        if options.start_ts is None
+        else parse_instant(options.start_ts, columns.unit, "--start-ts"),
+        seed=options.seed,
+    )
+    output = None if options.out is None else OutputFolder(options.out)
+    try:
+        with stages.timed("prepare"):
+            prepared = prepare_cached(
+                left,
+                right,
+                options.left_roles,
+                options.right_roles,
+                cache=options.cache or cache_home() / "lanes",
+                lanes=choose_lanes(options, (left, right)),
+                bad_rows=options.bad_rows,
+                payload=options.columns == "all" and output is not None,
+                executor=executor,
+                progress=stages.progress,
+            )
+        job = _Job(options, settings, prepared, executor, stages, output)
+        results, budgets = job.run()
+        if output is not None:
+            with stages.timed("commit"):
+                _commit(output, prepared, (left, right), results)
+    finally:
+        if output is not None:
+            output.discard()
+    return build_report(
+        options, settings, prepared, results, budgets, job.edges, stages.seconds, device
+    )
+
+
+def _commit(
+    output: OutputFolder,
+    prepared: Prepared,
+    archives: tuple[Archive, Archive],
+    results: list[LaneResult],
+) -> None:
+    for side in (0, 1):
+        rejected = prepared.rejected_file(side)
+        if rejected is not None:
+            target = output.draft / "_rejected"
+            target.mkdir(exist_ok=True)
+            shutil.copyfile(rejected, target / rejected.name)
+    schemas = [result.schema for result in results if result.schema is not None]
+    parts = [result.part for result in results if result.part is not None]
+    output.commit(parts, schemas[0] if schemas else _empty_schema(prepared, archives))
+
+
+def _empty_schema(prepared: Prepared, archives: tuple[Archive, Archive]) -> pa.Schema:
+    """Return the schema of an output with no rows."""
+    schema = IDS
+    if prepared.payload:
+        for archive in archives:
+            for column in archive.schema:
+                schema = schema.append(column.with_name(f"{archive.side}_{column.name}"))
+    return schema
+
+
+@dataclass
+class _Job:
+    options: JobOptions
+    settings: ReplaySettings
+    prepared: Prepared
+    executor: Executor
+    stages: Stages
+    output: OutputFolder | None
+
+    def run(self) -> tuple[list[LaneResult], list[tuple[int, int]]]:
+        """Profile the lanes, settle their budgets, and replay them."""
+        lanes = [lane for lane in self.prepared.lanes if any(side.rows for side in lane.sides)]
+        windows = self.settings.window_left, self.settings.window_right
+        profiles: list[LaneProfile] = self.stages.mapped(
+            self.executor,
+            "profile",
+            profile_lane,
+            [ProfileTask(self._files(lane), windows) for lane in lanes],
+        )
+        budgets = self._budgets(lanes, profiles)
+        tasks = [
+            ReplayTask(
+                files=self._files(lane),
+                settings=self.settings,
+                profile=profile,
+                budget=budget,
+                bin_edges=self.edges,
+                approximate=not self.options.exact,
+                out=None if self.output is None else self.output.draft,
+                payload=self.prepared.payload,
+            )
+            for lane, profile, budget in zip(lanes, profiles, budgets, strict=True)
+        ]
+        curves = self._curves(tasks)
+        tasks = [replace(task, curves=curves) for task in tasks]
+        order = sorted(range(len(tasks)), key=lambda i: -sum(p.rows for p in profiles[i]))
+        results = self.stages.mapped(
+            self.executor, "replay", replay_lane, [tasks[i] for i in order]
+        )
+        return sorted(results, key=lambda result: result.lane), budgets
+
+    def _files(self, lane: Lane) -> LaneFiles:
+        return LaneFiles(
+            lane.number,
+            self.prepared.file(lane.number, 0),
+            self.prepared.file(lane.number, 1),
+        )
+
+    def _budgets(self, lanes: list[Lane], profiles: list[LaneProfile]) -> list[tuple[int, int]]:
+        """Split each group's memory over its lanes; every group is a join with a budget of its own."""
+        groups: dict[int, list[int]] = {}
+        for i, lane in enumerate(lanes):
+            groups.setdefault(lane.number // self.prepared.lanes_per_group, []).append(i)
+        budgets = [(0, 0)] * len(lanes)
+        for members in groups.values():
+            left = split_budget(self.options.memory[0], [profiles[i].left.peak for i in members])
+            right = split_budget(self.options.memory[1], [profiles[i].right.peak for i in members])
+            for i, pair in zip(members, zip(left, right, strict=True), strict=True):
+                budgets[i] = pair
+        return budgets
+
+    @cached_property
+    def edges(self) -> tuple[int, ...]:
+        """The left edges of the report's time bins."""
+        firsts = [s.first_ts for s in self.prepared.streams if s.first_ts is not None]
+        lasts = [s.last_ts for s in self.prepared.streams if s.last_ts is not None]
+        if not firsts:
+            return (0,)
+        low, high = min(firsts), max(lasts)
+        width = max(1, -(-(high - low + 1) // TIME_BINS))
+        return tuple(range(low, high + 1, width))
+
+    def _curves(
+        self, tasks: list[ReplayTask]
+    ) -> tuple[tuple[float, ...] | None, tuple[float, ...] | None]:
+        """Return AGE's curves: as given, else measured by a pass over the archive (P5 6.1)."""
+        if self.settings.policy != "age" or self.options.exact:
+            return None, None
+        given = [
+            self.settings.parameters[f"curve_{side}"] or self.settings.parameters["curve"]
+            for side in ("left", "right")
+        ]
+        if None not in given:
+            return given[0], given[1]  # type: ignore[return-value]
+        buckets = int(self.settings.parameters["buckets"])  # type: ignore[arg-type]
+        passes = [replace(task, age_buckets=buckets, out=None, payload=False) for task in tasks]
+        found = self.stages.mapped(self.executor, "age curves", replay_lane, passes)
+        rows = [max(1, stream.joined) for stream in self.prepared.streams]
+        for side in (0, 1):
+            if given[side] is None:
+                ages = np.sum([result.ages[side] for result in found], axis=0)
+                given[side] = tuple((np.atleast_1d(ages) / rows[side]).tolist())
+        return given[0], given[1]  # type: ignore[return-value]
