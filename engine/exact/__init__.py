@@ -1,0 +1,12 @@
+"""Exact two-way sliding-window equi-joins on the CPU (contract, section 1).
+
+`count_pairs` counts the output of streams in memory, `emit_pairs` and `all_pairs` write it down,
+`ExactStream` counts archives that do not fit in memory, batch by batch.
+"""
+
+from engine.exact.combine import COMBINE
+from engine.exact.count import ExactCount, count_pairs
+from engine.exact.pairs import all_pairs, emit_pairs
+from engine.exact.stream import ExactStream
+
+__all__ = ["COMBINE", "ExactCount", "ExactStream", "all_pairs", "count_pairs", "emit_pairs"]

@@ -1,0 +1,216 @@
+"""Writing the pairs of a block of arrivals in order, from chains that run newest first."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.exact.chains import BLOCK, at
+from engine.jit import jit
+
+LOG = 1 << 14  # steps along chains noted at a time; 128 KiB
+LISTED, BEGUN, GROUP, NEEDED = range(4)
+
+
+class Scratch(NamedTuple):
+    """Where `emit` notes the steps along the chains of a group of arrivals.
+
+    Attributes
+    ----------
+    head, item : (LOG,) int32
+        Number reached, and the arrival that reached it, a step.
+    last : (BLOCK + 1,) int64
+        Matches of each arrival, then where its pairs end.
+    """
+
+    head: NDArray[np.int32]
+    item: NDArray[np.int32]
+    last: NDArray[np.int64]
+
+
+def empty_scratch() -> Scratch:
+    """Return scratch space."""
+    head, item = np.empty((2, LOG), np.int32)
+    return Scratch(head, item, np.empty(BLOCK + 1, np.int64))
+
+
+def _log_group(
+    begin: int,
+    end: int,
+    link: NDArray[np.int32],
+    slots: int,
+    work_head: NDArray[np.int32],
+    work_low: NDArray[np.int32],
+    log_head: NDArray[np.int32],
+    log_item: NDArray[np.int32],
+    last: NDArray[np.int64],
+) -> int:
+    """Note all steps of the arrivals ``begin .. end - 1``, one of each a round.
+
+    Returns
+    -------
+    int
+        Steps noted; -1: they are more than LOG.
+    """
+    stride = len(link) // slots
+    mask = slots - 1
+    steps = 0
+    for x in range(begin, end):
+        log_head[at(steps)] = work_head[at(x)]
+        log_item[at(steps)] = x
+        last[at(x)] = 1
+        steps += 1
+    begun = 0
+    while begun < steps:
+        ended = steps
+        if ended + (ended - begun) > LOG:
+            return -1
+        for q in range(begun, ended):
+            item = log_item[at(q)]
+            head = link[at(stride * (log_head[at(q)] & mask))]
+            log_head[at(steps)] = head
+            log_item[at(steps)] = item
+            more = head >= work_low[at(item)]
+            last[at(item)] += more
+            steps += more
+        begun = ended
+    return steps
+
+
+log_group = jit(_log_group)
+
+
+def _write_group(
+    steps: int,
+    begin: int,
+    end: int,
+    filled: int,
+    offset_left: int,
+    offset_right: int,
+    work_number: NDArray[np.int32],
+    log_head: NDArray[np.int32],
+    log_item: NDArray[np.int32],
+    last: NDArray[np.int64],
+    out_left: NDArray[np.int64],
+    out_right: NDArray[np.int64],
+) -> None:
+    """Write the noted pairs from `filled` on, those of one arrival oldest first."""
+    for x in range(begin, end):
+        filled += last[x]
+        last[x] = filled
+    for q in range(steps):
+        item = log_item[at(q)]
+        place = last[at(item)] - 1
+        last[at(item)] = place
+        number = work_number[at(item)]
+        own, other = number >> 1, log_head[at(q)] >> 1
+        from_left = (number & 1) == 0
+        out_left[at(place)] = offset_left + (own if from_left else other)
+        out_right[at(place)] = offset_right + (other if from_left else own)
+
+
+write_group = jit(_write_group)
+
+
+def _chain_length(link: NDArray[np.int32], slots: int, head: int, low: int) -> int:
+    stride = len(link) // slots
+    length = 0
+    while head >= low:
+        head = link[stride * (head & (slots - 1))]
+        length += 1
+    return length
+
+
+chain_length = jit(_chain_length)
+
+
+def _write_chain(
+    link: NDArray[np.int32],
+    slots: int,
+    head: int,
+    low: int,
+    end: int,
+    own: int,
+    offset_own: int,
+    offset_other: int,
+    out_own: NDArray[np.int64],
+    out_other: NDArray[np.int64],
+) -> None:
+    """Write the pairs of one arrival with a long chain, ending before `end`."""
+    stride = len(link) // slots
+    while head >= low:
+        end -= 1
+        out_own[end] = offset_own + own
+        out_other[end] = offset_other + (head >> 1)
+        head = link[stride * (head & (slots - 1))]
+
+
+write_chain = jit(_write_chain)
+
+
+def _emit(
+    progress: NDArray[np.int64],
+    filled: int,
+    offset_left: int,
+    offset_right: int,
+    link: NDArray[np.int32],
+    slots: int,
+    work_head: NDArray[np.int32],
+    work_low: NDArray[np.int32],
+    work_number: NDArray[np.int32],
+    log_head: NDArray[np.int32],
+    log_item: NDArray[np.int32],
+    last: NDArray[np.int64],
+    out_left: NDArray[np.int64],
+    out_right: NDArray[np.int64],
+) -> int:
+    """Write the pairs of a work list, in its order, until it ends or the output is full.
+
+    Parameters
+    ----------
+    progress : (4,) int64
+        Entries listed, entries done, size of the group to try, and pairs there was no room for.
+
+    Returns
+    -------
+    int
+        Pairs in the output. O(pairs written).
+    """
+    progress[NEEDED] = 0
+    while progress[BEGUN] < progress[LISTED]:
+        begin = progress[BEGUN]
+        end = min(begin + progress[GROUP], progress[LISTED])
+        steps = log_group(begin, end, link, slots, work_head, work_low, log_head, log_item, last)
+        if steps < 0 and end - begin > 1:
+            progress[GROUP] = (end - begin) // 2
+            continue
+        head, low, number = work_head[begin], work_low[begin], work_number[begin]
+        needed = chain_length(link, slots, head, low) if steps < 0 else steps
+        if filled + needed > len(out_left):
+            progress[NEEDED] = needed
+            break
+        if steps >= 0:
+            write_group(
+                steps, begin, end, filled, offset_left, offset_right,
+                work_number, log_head, log_item, last, out_left, out_right,
+            )  # fmt: skip
+        elif number & 1:
+            write_chain(
+                link, slots, head, low, filled + needed, number >> 1, offset_right, offset_left,
+                out_right, out_left,
+            )  # fmt: skip
+        else:
+            write_chain(
+                link, slots, head, low, filled + needed, number >> 1, offset_left, offset_right,
+                out_left, out_right,
+            )  # fmt: skip
+        filled += needed
+        progress[BEGUN] = end
+        if needed < LOG // 4:
+            progress[GROUP] = min(2 * progress[GROUP], BLOCK)
+    return filled
+
+
+emit = jit(_emit)

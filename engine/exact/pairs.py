@@ -1,0 +1,284 @@
+"""The pairs of the exact join of two streams in memory."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from queue import Queue
+from threading import Event
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import SpecError
+from engine.exact.chains import BLOCK, empty_chains, empty_work, grown, stage
+from engine.exact.checks import (
+    check_in_order,
+    check_sizes,
+    check_windows,
+    first_counted,
+    thread_count,
+)
+from engine.exact.emit import BEGUN, GROUP, LISTED, LOG, NEEDED, emit, empty_scratch
+from engine.exact.memory import paged
+from engine.exact.slices import Slice, cut_slices, with_dense_keys
+from engine.jit import jit
+from engine.streams import StreamBatch
+
+Pairs = tuple[NDArray[Any], NDArray[Any]]
+Dtype = type[np.signedinteger[Any]]
+
+_CHUNK = 1 << 20
+_AHEAD = 2  # chunks a thread may hold back
+_SLICE = 1 << 18  # tuples a slice, or more
+
+
+def _fill(
+    left_ts: NDArray[np.int64],
+    left_key: NDArray[np.int64],
+    left_importance: NDArray[np.float64],
+    right_ts: NDArray[np.int64],
+    right_key: NDArray[np.int64],
+    right_importance: NDArray[np.float64],
+    cursor: NDArray[np.int64],
+    windows: tuple[int, int],
+    first: int,
+    base: int,
+    heads: NDArray[np.int32],
+    link: NDArray[np.int32],
+    value: NDArray[Any],
+    work_head: NDArray[np.int32],
+    work_low: NDArray[np.int32],
+    work_number: NDArray[np.int32],
+    work_own: NDArray[np.float64],
+    progress: NDArray[np.int64],
+    offsets: tuple[int, int],
+    log_head: NDArray[np.int32],
+    log_item: NDArray[np.int32],
+    last: NDArray[np.int64],
+    out_left: NDArray[np.int64],
+    out_right: NDArray[np.int64],
+) -> tuple[int, bool]:
+    """Write pairs until the slice ends, or the ring or the output is full.
+
+    Returns
+    -------
+    (pairs written, whether ts is in order)
+    """
+    filled = 0
+    while True:
+        filled = emit(
+            progress, filled, offsets[0], offsets[1], link, len(value) // 2,
+            work_head, work_low, work_number, log_head, log_item, last, out_left, out_right,
+        )  # fmt: skip
+        if progress[NEEDED] > 0:
+            return filled, True
+        listed, _, ordered, done = stage(
+            left_ts, left_key, left_importance, right_ts, right_key, right_importance,
+            cursor, windows, first, base, heads, link, value,
+            work_head, work_low, work_number, work_own,
+        )  # fmt: skip
+        if done == 0 or not ordered:
+            return filled, ordered
+        progress[LISTED], progress[BEGUN] = listed, 0
+
+
+fill = jit(_fill)
+
+
+def _chunks(part: Slice, chunk: int, dtype: Dtype) -> Iterator[Pairs]:
+    """Yield the pairs of one slice in order, `chunk` or fewer at a time where that is possible."""
+    part = with_dense_keys(part)
+    chains = empty_chains(part.keys, part.slots(BLOCK), narrow=True)
+    work, scratch = empty_work(), empty_scratch()
+    cursor, progress = np.zeros(4, np.int64), np.zeros(4, np.int64)
+    progress[GROUP] = BLOCK
+    size = max(chunk, LOG)
+    out_left, out_right = paged(size, dtype), paged(size, dtype)
+    filled = 0
+    while True:
+        more, ordered = fill(
+            *part.columns, cursor, part.windows, part.first, part.base, *chains, *work,
+            progress, part.offsets, *scratch, out_left[filled:], out_right[filled:],
+        )  # fmt: skip
+        check_in_order(ordered)
+        filled += more
+        ended = progress[NEEDED] == 0 and part.ended(cursor)
+        if progress[NEEDED] or ended:
+            if filled:
+                yield out_left[:filled], out_right[:filled]
+            if ended:
+                return
+            size = max(chunk, LOG, int(progress[NEEDED]))
+            out_left, out_right = paged(size, dtype), paged(size, dtype)
+            filled = 0
+        else:
+            chains = grown(chains, cursor)
+
+
+def _checked(
+    left: StreamBatch, right: StreamBatch, windows: tuple[int, int], dtype: type[Any]
+) -> None:
+    check_windows(*windows)
+    for side, batch in enumerate((left, right)):
+        check_sizes(batch, side)
+        if len(batch.ts) > np.iinfo(dtype).max:
+            raise SpecError(f"{len(batch.ts)} rows do not fit {dtype.__name__}; use int64")
+
+
+def all_pairs(
+    left: StreamBatch,
+    right: StreamBatch,
+    window_left: int,
+    window_right: int,
+    *,
+    start_ts: int | None = None,
+    threads: int | None = None,
+    dtype: Dtype = np.int64,
+) -> Pairs:
+    """Return all pairs of the exact two-way window equi-join, as `emit_pairs` orders them.
+
+    Parameters are those of `emit_pairs`. O(tuples + pairs) time and memory.
+
+    Returns
+    -------
+    (left, right) : (pairs,) `dtype` each
+        Positions in the arrays of each stream.
+    """
+    _checked(left, right, (window_left, window_right), dtype)
+    workers = thread_count(threads)
+    parts = cut_slices(left, right, (window_left, window_right), first_counted(start_ts), workers)
+    with ThreadPoolExecutor(workers) as pool:
+        found = list(pool.map(lambda part: list(_chunks(part, _CHUNK, dtype)), parts))
+        sizes = [sum(len(chunk[0]) for chunk in chunks) for chunks in found]
+        whole = paged(sum(sizes), dtype), paged(sum(sizes), dtype)
+        begins = np.cumsum([0, *sizes[:-1]]).tolist()
+        list(pool.map(lambda begin, chunks: _place(whole, begin, chunks), begins, found))
+    return whole
+
+
+def _place(whole: Pairs, begin: int, chunks: list[Pairs]) -> None:
+    """Copy `chunks` to their place in `whole`."""
+    for chunk in chunks:
+        end = begin + len(chunk[0])
+        whole[0][begin:end], whole[1][begin:end] = chunk
+        begin = end
+
+
+def _produce(part: Slice, chunk: int, dtype: Dtype, out: Queue[Any], stop: Event) -> None:
+    """Put the chunks of a slice into `out`, then None or what went wrong, until `stop`."""
+    try:
+        for pairs in _chunks(part, chunk, dtype):
+            out.put(pairs)
+            if stop.is_set():
+                return
+    except BaseException as error:  # noqa: BLE001 - raised again where the pairs are consumed
+        out.put(error)
+    else:
+        out.put(None)
+
+
+def _consume(out: Queue[Any]) -> Iterator[Pairs]:
+    """Yield the chunks of a slice from `out`."""
+    while (item := out.get()) is not None:
+        if isinstance(item, BaseException):
+            raise item
+        yield item
+
+
+def _drain(queues: deque[Queue[Any]]) -> None:
+    """Make room in every queue, so that no thread waits to put."""
+    for out in queues:
+        while not out.empty():
+            out.get()
+
+
+def _in_parallel(parts: list[Slice], chunk: int, dtype: Dtype, workers: int) -> Iterator[Pairs]:
+    """Yield the chunks of all slices in order; `workers` slices are in work at a time."""
+    stop = Event()
+    queues: deque[Queue[Any]] = deque()
+    waiting = iter(parts)
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            while True:
+                while len(queues) < workers and (part := next(waiting, None)) is not None:
+                    queues.append(Queue(_AHEAD))
+                    pool.submit(_produce, part, chunk, dtype, queues[-1], stop)
+                if not queues:
+                    return
+                yield from _consume(queues[0])
+                queues.popleft()
+        finally:
+            stop.set()
+            _drain(queues)
+
+
+def emit_pairs(
+    left: StreamBatch,
+    right: StreamBatch,
+    window_left: int,
+    window_right: int,
+    *,
+    start_ts: int | None = None,
+    threads: int | None = None,
+    chunk: int = _CHUNK,
+    dtype: Dtype = np.int64,
+) -> Iterator[Pairs]:
+    """Yield the pairs of the exact two-way window equi-join, in order, a chunk at a time.
+
+    The order is that of the arrival of the later member, (ts, left before right, position), and
+    for one later member that of the earlier one. It depends on neither threads nor chunk.
+
+    Parameters
+    ----------
+    left, right : StreamBatch
+        Both streams, in arrival order.
+    window_left, window_right : int
+        Ticks for which a tuple of each stream is matched after its arrival; closed, 0 or more.
+    start_ts : int, optional
+        Pairs before this tick are left out. The time of a pair is its later member's.
+    threads : int, optional
+        All CPUs unless given.
+    chunk : int
+        Most pairs a chunk; at least 16384 count, and all matches of one arrival stay together.
+    dtype : signed integer type
+        Of the positions; int32 is faster to write where it suffices.
+
+    Yields
+    ------
+    (left, right) : (n,) `dtype` each
+        Positions in the arrays of each stream. O(tuples + pairs) time in all; memory
+        O(threads * (chunk + windows + key range)).
+
+    Raises
+    ------
+    SpecError
+        A window is negative, a stream is out of order, or positions do not fit `dtype`.
+
+    Examples
+    --------
+    >>> ts, key = np.arange(4), np.array([7, 8, 7, 7])
+    >>> batch = StreamBatch(ts, ts, key, np.ones(4))
+    >>> for pairs in emit_pairs(batch, batch, 1, 1):
+    ...     print(*pairs)
+    [0 1 2 3 2 3] [0 1 2 2 3 3]
+    """
+    windows = (window_left, window_right)
+    _checked(left, right, windows, dtype)
+    if chunk < 1:
+        raise SpecError(f"chunk {chunk} must be 1 pair or more")
+    workers = thread_count(threads)
+    parts = 1 if workers == 1 else max(workers, _slices(left, right, windows))
+    slices = cut_slices(left, right, windows, first_counted(start_ts), parts)
+    if len(slices) == 1:
+        return _chunks(slices[0], chunk, dtype)
+    return _in_parallel(slices, chunk, dtype, workers)
+
+
+def _slices(left: StreamBatch, right: StreamBatch, windows: tuple[int, int]) -> int:
+    """Return how many slices keep all threads busy without much work repeated at their starts."""
+    spans = [int(s.ts[-1]) - int(s.ts[0]) for s in (left, right) if len(s.ts)]
+    windows_long = max(spans, default=0) // (4 * max(windows) + 1)
+    return min(windows_long, (len(left.ts) + len(right.ts)) // _SLICE)

@@ -1,0 +1,257 @@
+"""One batch of `ExactStream`: as in `chains`, a block is inserted, then its chains are followed.
+
+The kernels take their arrays one by one: in a named tuple every access would count references.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.exact.chains import at
+from engine.exact.combine import combined, neumaier
+from engine.jit import jit
+
+BLOCK = 512
+# Places in the int64 vector that a batch leaves to the next, and the entries of the work list.
+NEXT, LOW, BIN, OUTPUTS, AT_LEFT, AT_RIGHT, UNUSED = 0, 2, 4, 5, 6, 7, 8
+HEAD, OLDEST, KEY, NOW, STEP, MATCHES, ACTIVE = range(7)
+OWN, GAIN = range(2)
+
+
+def _first_unexpired(
+    ts: NDArray[np.int64], side: int, low: int, last: int, now: int, window: int
+) -> int:
+    """Return the first position from `low` on with ``now - ts <= window``, `last` if none."""
+    mask = len(ts) - 1
+    while low < last and now - ts[at((2 * low + side) & mask)] > window:
+        low += 1
+    return low
+
+
+first_unexpired = jit(_first_unexpired)
+
+
+def _touch(
+    ids: NDArray[np.int32], begin: int, heads: NDArray[np.int64], by_key: NDArray[np.int64]
+) -> int:
+    """Read what the next arrivals need, so that it is in the cache by then."""
+    seen = 0
+    for i in range(begin, min(begin + BLOCK // 2, len(ids))):
+        key = np.int64(ids[i])
+        seen |= heads[at(2 * key)] | by_key[at(key)]
+    return seen
+
+
+touch = jit(_touch)
+
+
+def _stage_batch(
+    left_ts: NDArray[np.int64],
+    left_ids: NDArray[np.int32],
+    left_importance: NDArray[np.float64],
+    right_ts: NDArray[np.int64],
+    right_ids: NDArray[np.int32],
+    right_importance: NDArray[np.float64],
+    ts: NDArray[np.int64],
+    link: NDArray[np.int64],
+    value: NDArray[np.float64],
+    heads: NDArray[np.int64],
+    cursor: NDArray[np.int64],
+    windows: tuple[int, int],
+    start_ts: int,
+    work: NDArray[np.int64],
+    weigh: NDArray[np.float64],
+) -> int:
+    """Insert a block of arrivals and list those with matches; return how many these are."""
+    mask = len(ts) - 1
+    next_left, next_right, low_left, low_right = cursor[0], cursor[1], cursor[2], cursor[3]
+    i, j = cursor[AT_LEFT], cursor[AT_RIGHT]
+    listed, done = 0, 0
+    while done < BLOCK and (i < len(left_ts) or j < len(right_ts)):
+        if j == len(right_ts) or (i < len(left_ts) and left_ts[at(i)] <= right_ts[at(j)]):
+            side, now, own = 0, left_ts[at(i)], left_importance[at(i)]
+            key = np.int64(left_ids[at(i)])
+            i += 1
+            low_right = first_unexpired(ts, 1, low_right, next_right, now, windows[1])
+            low, number = 2 * low_right + 1, 2 * next_left
+            next_left += 1
+        else:
+            side, now, own = 1, right_ts[at(j)], right_importance[at(j)]
+            key = np.int64(right_ids[at(j)])
+            j += 1
+            low_left = first_unexpired(ts, 0, low_left, next_left, now, windows[0])
+            low, number = 2 * low_left, 2 * next_right + 1
+            next_right += 1
+        head = heads[at(2 * key + (1 - side))]
+        work[HEAD, at(listed)] = head
+        work[OLDEST, at(listed)] = low
+        work[KEY, at(listed)] = key
+        work[NOW, at(listed)] = now
+        weigh[OWN, at(listed)] = own
+        listed += (head >= low) & (now >= start_ts)
+        slot = number & mask
+        ts[at(slot)] = now
+        link[at(2 * slot)] = heads[at(2 * key + side)]
+        value[at(2 * slot + 1)] = own
+        heads[at(2 * key + side)] = number
+        done += 1
+    cursor[0], cursor[1], cursor[2], cursor[3] = next_left, next_right, low_left, low_right
+    cursor[AT_LEFT], cursor[AT_RIGHT] = i, j
+    return listed
+
+
+stage_batch = jit(_stage_batch)
+
+
+def _follow_batch(
+    listed: int,
+    link: NDArray[np.int64],
+    value: NDArray[np.float64],
+    combine: int,
+    work: NDArray[np.int64],
+    weigh: NDArray[np.float64],
+) -> None:
+    """Count the matches of each listed arrival and add up their importance, newest first."""
+    mask = len(link) // 2 - 1
+    for x in range(listed):
+        work[STEP, x], work[MATCHES, x], work[ACTIVE, x] = work[HEAD, x], 0, x
+        weigh[GAIN, x] = 0.0
+    active = listed
+    while active > 0:
+        kept = 0
+        for q in range(active):
+            x = work[ACTIVE, at(q)]
+            slot = 2 * (work[STEP, at(x)] & mask)
+            weigh[GAIN, at(x)] += combined(combine, weigh[OWN, at(x)], value[at(slot + 1)])
+            work[MATCHES, at(x)] += 1
+            head = link[at(slot)]
+            work[STEP, at(x)] = head
+            work[ACTIVE, at(kept)] = x
+            kept += head >= work[OLDEST, at(x)]
+        active = kept
+
+
+follow_batch = jit(_follow_batch)
+
+
+def _book(
+    listed: int,
+    cursor: NDArray[np.int64],
+    total: NDArray[np.float64],
+    by_key: NDArray[np.int64],
+    gain_by_key: NDArray[np.float64],
+    edges: NDArray[np.int64],
+    by_bin: NDArray[np.int64],
+    gain_by_bin: NDArray[np.float64],
+    work: NDArray[np.int64],
+    weigh: NDArray[np.float64],
+) -> None:
+    """Book the outputs of the listed arrivals, in their order."""
+    place, outputs = cursor[BIN], cursor[OUTPUTS]
+    high, rest = total[0], total[1]
+    for x in range(listed):
+        matches, gain, key = work[MATCHES, x], weigh[GAIN, x], work[KEY, x]
+        outputs += matches
+        high, rest = neumaier(high, rest, gain)
+        by_key[at(key)] += matches
+        gain_by_key[at(key)] += gain
+        while place + 1 < len(edges) and edges[place + 1] <= work[NOW, x]:
+            place += 1
+        if place >= 0:
+            by_bin[place] += matches
+            gain_by_bin[place, 0], gain_by_bin[place, 1] = neumaier(
+                gain_by_bin[place, 0], gain_by_bin[place, 1], gain
+            )
+    cursor[BIN], cursor[OUTPUTS] = place, outputs
+    total[0], total[1] = high, rest
+
+
+book = jit(_book)
+
+
+def _count_ages(
+    listed: int,
+    ts: NDArray[np.int64],
+    link: NDArray[np.int64],
+    windows: tuple[int, int],
+    ages: NDArray[np.int64],
+    work: NDArray[np.int64],
+) -> None:
+    """Count matches by the age of the earlier tuple; simultaneous tuples have none."""
+    mask = len(ts) - 1
+    buckets = ages.shape[1]
+    for x in range(listed):
+        head, low, now = work[HEAD, x], work[OLDEST, x], work[NOW, x]
+        side = low & 1
+        while head >= low:
+            age = now - ts[at(head & mask)]
+            if age > 0:
+                ages[side, ((age - 1) * buckets) // windows[side]] += 1
+            head = link[at(2 * (head & mask))]
+
+
+count_ages = jit(_count_ages)
+
+
+def _run_batch(
+    left_ts: NDArray[np.int64],
+    left_ids: NDArray[np.int32],
+    left_importance: NDArray[np.float64],
+    right_ts: NDArray[np.int64],
+    right_ids: NDArray[np.int32],
+    right_importance: NDArray[np.float64],
+    ts: NDArray[np.int64],
+    link: NDArray[np.int64],
+    value: NDArray[np.float64],
+    heads: NDArray[np.int64],
+    cursor: NDArray[np.int64],
+    total: NDArray[np.float64],
+    by_key: NDArray[np.int64],
+    gain_by_key: NDArray[np.float64],
+    edges: NDArray[np.int64],
+    by_bin: NDArray[np.int64],
+    gain_by_bin: NDArray[np.float64],
+    ages: NDArray[np.int64],
+    windows: tuple[int, int],
+    start_ts: int,
+    combine: int,
+) -> None:
+    """Join one batch; of one instant the left arrivals go first. O(arrivals + matches).
+
+    Parameters
+    ----------
+    left_ts, left_ids, left_importance, right_ts, right_ids, right_importance : (n,), (m,)
+        The arrivals; ids are dense.
+    ts, link, value
+        `Ring`, with room for the arrivals.
+    heads : (2 * ids,) int64
+        Number of the newest tuple of each key, left at ``2 * id`` and right at ``2 * id + 1``.
+    cursor : (9,) int64
+        Next and first unexpired position of both sides, time bin, outputs, position of both sides
+        in the batch, and one without meaning.
+    total, gain_by_bin : (2,) and (bins, 2) float64
+        Compensated sums.
+    by_key, gain_by_key, edges, by_bin : (ids,), (ids,), (bins,), (bins,)
+    ages : (2, buckets) int64
+        No buckets: not wanted.
+    """
+    work = np.empty((7, BLOCK + 1), np.int64)
+    weigh = np.empty((2, BLOCK + 1), np.float64)
+    cursor[AT_LEFT], cursor[AT_RIGHT] = 0, 0
+    while cursor[AT_LEFT] < len(left_ts) or cursor[AT_RIGHT] < len(right_ts):
+        cursor[UNUSED] |= touch(left_ids, cursor[AT_LEFT], heads, by_key)
+        cursor[UNUSED] |= touch(right_ids, cursor[AT_RIGHT], heads, by_key)
+        listed = stage_batch(
+            left_ts, left_ids, left_importance, right_ts, right_ids, right_importance,
+            ts, link, value, heads, cursor, windows, start_ts, work, weigh,
+        )  # fmt: skip
+        follow_batch(listed, link, value, combine, work, weigh)
+        book(
+            listed, cursor, total, by_key, gain_by_key, edges, by_bin, gain_by_bin, work, weigh
+        )  # fmt: skip
+        if ages.shape[1] > 0:
+            count_ages(listed, ts, link, windows, ages, work)
+
+
+run_batch = jit(_run_batch)
