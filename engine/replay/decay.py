@@ -14,7 +14,7 @@ import numpy as np
 from engine.jit import kernel as compiled
 from engine.policies import dgl
 from engine.replay.heap import drop_at, heapify, precedes, rise, sink
-from engine.replay.layout import COUNT, HEAP, NONE, OLDEST, SHAKEN, ZERO, Memory, Records
+from engine.replay.layout import CELL, CELL_FLOATS, CELL_INTS, CELL_NEXT, COUNT, HEAP, NONE, OLDEST, SHAKEN, ZERO, Memory, Records
 from engine.replay.memory import insert, remove
 
 _SLOTS = np.int64(NONE)
@@ -25,6 +25,7 @@ _TOP = np.int64(0)
 def match(
     memory: Memory,
     head: int,
+    residents: int,
     m: float,
     now: int,
     lifetime: int,
@@ -33,15 +34,22 @@ def match(
     alpha: float,
 ) -> None:
     """Raise V of all residents of one key, which matched an arrival. O(residents of the key)."""
-    at = head
-    while at != NONE:
-        slot = memory.slots[at]
-        remaining = np.float64(slot.ts + lifetime - now)
-        value = dgl.gained(slot.priority, lost, lost_before, slot.importance, m, remaining, alpha)
-        if value < slot.priority:  # only by rounding: the heap's lower bounds no longer hold
-            memory.n[SHAKEN] = 1
-        slot.priority = value
-        at = slot.next
+    cell = head
+    held = ((residents - 1) & (CELL - 1)) + 1
+    shaken = False
+    while cell != NONE:
+        for i in range(held):
+            at = CELL * cell + i
+            before = memory.value[at]
+            remaining = np.float64(memory.since[at] + lifetime - now)
+            importance = memory.cells[CELL_FLOATS * cell + i]
+            value = dgl.gained(before, lost, lost_before, importance, m, remaining, alpha)
+            shaken |= value < before  # only by rounding: then the heap's lower bounds do not hold
+            memory.value[at] = value
+        held = CELL
+        cell = np.int64(memory.links[CELL_INTS * cell + CELL_NEXT])
+    if shaken:
+        memory.n[SHAKEN] = 1
 
 
 @compiled
@@ -52,7 +60,7 @@ def _rebuild(memory: Memory, keys: Records) -> None:
     at = n[OLDEST]
     while at != NONE:
         slot = memory.slots[at]
-        heap[live].priority = slot.priority
+        heap[live].priority = memory.value[slot.place]
         heap[live].importance = slot.importance
         heap[live].m = slot.m
         heap[live].seq = slot.seq
@@ -79,31 +87,31 @@ def _settle(memory: Memory, keys: Records, lost: float) -> bool:
             if slot.seq != heap[0].seq:
                 drop_at(heap, n[HEAP], _TOP, keys, _SLOTS)
                 n[HEAP] -= 1
-            elif slot.priority != heap[0].priority:
+            elif memory.value[slot.place] != heap[0].priority:
                 sink(
-                    heap, n[HEAP], _TOP, slot.priority, slot.importance, slot.m, slot.seq, what,
+                    heap, n[HEAP], _TOP, memory.value[slot.place], slot.importance, slot.m, slot.seq, what,
                     keys, _SLOTS,
                 )  # fmt: skip
-            elif dgl.priority(slot.priority, lost) > 0.0:
+            elif dgl.priority(memory.value[slot.place], lost) > 0.0:
                 break
             else:
                 drop_at(heap, n[HEAP], _TOP, keys, _SLOTS)
                 n[HEAP] -= 1
                 if n[ZERO] == zero.size:
                     _compact_zero(memory, keys)
-                rise(zero, n[ZERO], 0.0, slot.importance, slot.m, slot.seq, what, keys, _SLOTS)
+                rise(zero, n[ZERO], _TOP, 0.0, slot.importance, slot.m, slot.seq, what, keys, _SLOTS)
                 n[ZERO] += 1
         if n[ZERO] == 0:
             return False
         what = zero[0].what
         slot = memory.slots[what]
         gone = slot.seq != zero[0].seq
-        if not gone and dgl.priority(slot.priority, lost) == 0.0:
+        if not gone and dgl.priority(memory.value[slot.place], lost) == 0.0:
             return True
         drop_at(zero, n[ZERO], _TOP, keys, _SLOTS)
         n[ZERO] -= 1
         if not gone:
-            _push(memory, keys, slot.priority, slot.importance, slot.m, slot.seq, what)
+            _push(memory, keys, memory.value[slot.place], slot.importance, slot.m, slot.seq, what)
 
 
 @compiled
@@ -130,7 +138,7 @@ def _push(
                 live += 1
         memory.n[HEAP] = live
         heapify(memory.heap, live, keys)
-    rise(memory.heap, memory.n[HEAP], value, importance, m, seq, what, keys, _SLOTS)
+    rise(memory.heap, memory.n[HEAP], _TOP, value, importance, m, seq, what, keys, _SLOTS)
     memory.n[HEAP] += 1
 
 
@@ -149,7 +157,7 @@ def _least_positive(memory: Memory, lost: float) -> int:
     best = top.what
     for i in range(1, memory.n[HEAP]):
         slot = memory.slots[heap[i].what]
-        if slot.seq == heap[i].seq and dgl.priority(slot.priority, lost) == least:
+        if slot.seq == heap[i].seq and dgl.priority(memory.value[slot.place], lost) == least:
             chosen = memory.slots[best]
             if slot.importance != chosen.importance:
                 better = slot.importance < chosen.importance
@@ -192,7 +200,7 @@ def admit(
         else:
             at = _least_positive(memory, lost)
             slot = memory.slots[at]
-            least = dgl.priority(slot.priority, lost)
+            least = dgl.priority(memory.value[slot.place], lost)
             if priority != least:
                 lower = priority < least
             elif importance != slot.importance:

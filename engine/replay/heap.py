@@ -26,6 +26,19 @@ def precedes(priority: float, importance: float, m: float, seq: int, other: Reco
 
 
 @compiled
+def _second_precedes(heap: Records, i: int) -> bool:
+    """Tell whether entry i + 1 ranks below entry i."""
+    a, b = heap[i + 1], heap[i]
+    if a.priority != b.priority:
+        return a.priority < b.priority
+    if a.importance != b.importance:
+        return a.importance < b.importance
+    if a.m != b.m:
+        return a.m < b.m
+    return a.seq < b.seq
+
+
+@compiled
 def _put(
     heap: Records, i: int, priority: float, importance: float, m: float, seq: int, what: int
 ) -> None:
@@ -40,6 +53,7 @@ def _put(
 def rise(
     heap: Records,
     i: int,
+    top: int,
     priority: float,
     importance: float,
     m: float,
@@ -48,8 +62,8 @@ def rise(
     keys: Records,
     side: int,
 ) -> None:
-    """Put a rank at position `i` or above. O(log n)."""
-    while i > 0:
+    """Put a rank at position `i` or above it, no higher than `top`. O(log n)."""
+    while i > top:
         parent = (i - 1) >> 1
         if not precedes(priority, importance, m, seq, heap[parent]):
             break
@@ -75,29 +89,27 @@ def sink(
     keys: Records,
     side: int,
 ) -> None:
-    """Put a rank at position `i` or below in a heap of `n`. O(log n)."""
-    while True:
-        child = 2 * i + 1
-        if child >= n:
-            break
-        other = child + 1
-        if other < n and precedes(
-            heap[other].priority,
-            heap[other].importance,
-            heap[other].m,
-            heap[other].seq,
-            heap[child],
-        ):
-            child = other
-        if precedes(priority, importance, m, seq, heap[child]):
-            break
+    """Put a rank at position `i` or below in a heap of `n`. O(log n).
+
+    Bottom-up: the lesser child moves up all the way, then the rank rises from the leaf, where it
+    nearly always belongs.
+    """
+    top = i
+    child = 2 * i + 1
+    while child + 1 < n:
+        if _second_precedes(heap, child):
+            child += 1
         heap[i] = heap[child]
         if side >= 0:
             keys[2 * heap[i].what + side].at = i
         i = child
-    _put(heap, i, priority, importance, m, seq, what)
-    if side >= 0:
-        keys[2 * what + side].at = i
+        child = 2 * i + 1
+    if child < n:
+        heap[i] = heap[child]
+        if side >= 0:
+            keys[2 * heap[i].what + side].at = i
+        i = child
+    rise(heap, i, top, priority, importance, m, seq, what, keys, side)
 
 
 @compiled
@@ -114,7 +126,7 @@ def drop_at(heap: Records, n: int, i: int, keys: Records, side: int) -> None:
     seq = heap[last].seq
     what = heap[last].what
     if i > 0 and precedes(priority, importance, m, seq, heap[(i - 1) >> 1]):
-        rise(heap, i, priority, importance, m, seq, what, keys, side)
+        rise(heap, i, np.int64(0), priority, importance, m, seq, what, keys, side)
     else:
         sink(heap, last, i, priority, importance, m, seq, what, keys, side)
 

@@ -174,6 +174,7 @@ def _reward(
             decay.match(
                 memory,
                 np.int64(keys[2 * key + side].head),
+                np.int64(keys[2 * key + side].residents),
                 m,
                 now,
                 lifetime,
@@ -398,8 +399,10 @@ def _probe_left(
                 i,
                 seq,
                 _LEFT,
+                late,
                 right_memory,
                 np.int64(theirs.head),
+                np.int64(theirs.residents),
                 out,
                 tallies,
                 progress,
@@ -431,7 +434,8 @@ def _probe_right(
                 return False
             if theirs.head != NONE:
                 probe_residents(
-                    rules, right, j, right_memory.n[SEQ] + j, _RIGHT, left_memory, np.int64(theirs.head), out,
+                    rules, right, j, right_memory.n[SEQ] + j, _RIGHT, late, left_memory,
+                    np.int64(theirs.head), np.int64(theirs.residents), out,
                     tallies, progress, sums,
                 )  # fmt: skip
     progress[CURSOR] = progress[LEFT_AT]

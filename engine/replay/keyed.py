@@ -15,6 +15,8 @@ from engine.replay.heap import drop_at, precedes, rise, sink
 from engine.replay.layout import CLEAN, COUNT, DIRTY, HEAP, NONE, Memory, Records
 from engine.replay.memory import insert, remove
 
+_TOP = np.int64(0)
+
 
 @compiled
 def _meld(slots: Records, a: int, b: int) -> int:
@@ -99,10 +101,10 @@ def refresh(memory: Memory, keys: Records, side: int, key: int, m: float) -> Non
     least = memory.slots[mine.root]
     priority = least.importance * m
     if at == NONE:
-        rise(heap, n[HEAP], priority, least.importance, m, least.seq, key, keys, side)
+        rise(heap, n[HEAP], _TOP, priority, least.importance, m, least.seq, key, keys, side)
         n[HEAP] += 1
     elif precedes(priority, least.importance, m, least.seq, heap[at]):
-        rise(heap, at, priority, least.importance, m, least.seq, key, keys, side)
+        rise(heap, at, _TOP, priority, least.importance, m, least.seq, key, keys, side)
     else:
         sink(heap, n[HEAP], at, priority, least.importance, m, least.seq, key, keys, side)
 

@@ -15,6 +15,10 @@ from engine.policies import Structure, Value, age
 from engine.randomness import PURPOSE_PRIORITY, uniforms
 from engine.replay import kernel
 from engine.replay.layout import (
+    CELL,
+    CELL_FLOATS,
+    CELL_INTS,
+    CELL_NEXT,
     CLEAN,
     COUNT,
     DIRTY,
@@ -80,8 +84,16 @@ def _memory(budget: int, structure: Structure, curve: NDArray[np.float64] | None
     counters[[OLDEST, NEWEST, DIRTY]] = NONE
     slots = np.zeros(budget, SLOT)
     slots["seq"] = NONE
+    cells = _aligned(CELL_FLOATS * budget)
+    links = cells.view(np.int32)
+    links[CELL_NEXT::CELL_INTS] = np.r_[np.arange(1, budget), NONE][:budget]
+    decays = CELL * budget if structure is Structure.DECAY else 0
     return Memory(
         slots=slots,
+        cells=cells,
+        links=links,
+        value=np.zeros(decays),
+        since=np.zeros(decays, np.int64),
         free=np.arange(budget, dtype=np.int32)[::-1].copy(),
         heap=np.zeros(0 if structure is Structure.AGED else extra, ENTRY),
         zero=np.zeros(extra if structure is Structure.DECAY else 0, ENTRY),
@@ -90,6 +102,13 @@ def _memory(budget: int, structure: Structure, curve: NDArray[np.float64] | None
         runs=np.column_stack([starts, lasts])[order].astype(np.int64),
         n=counters,
     )
+
+
+def _aligned(size: int) -> NDArray[np.float64]:
+    """Return zeros that begin at a cache line."""
+    room = np.zeros(size + 8)
+    skip = (-room.ctypes.data // 8) % 8
+    return room[skip : skip + size]
 
 
 class _SlidingWindow:

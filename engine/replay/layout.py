@@ -23,15 +23,13 @@ SLOT = np.dtype(
         ("row", "i8"),
         ("seq", "i8"),  # arrival number on its side; NONE where the slot is free
         ("key", "i4"),
-        ("next", "i4"),  # chain of one key's residents, newest first
-        ("previous", "i4"),
+        ("place", "i4"),  # among its key's residents: 4 * cell + position
         ("older", "i4"),  # chain of all residents in arrival order
         ("newer", "i4"),
         ("child", "i4"),  # pairing heap of one key's residents (keyed)
         ("sibling", "i4"),
         ("back", "i4"),
         ("at", "i4"),  # position in the arrival log (aged)
-        ("produced", "i4"),
     ],
     align=True,
 )
@@ -42,7 +40,7 @@ KEY = np.dtype(
         ("residents", "i4"),
         ("arrivals", "i4"),  # of this instant
         ("window", "i4"),  # unexpired tuples, retained or not
-        ("head", "i4"),  # newest resident
+        ("head", "i4"),  # cell of the residents added last
         ("arrival", "i4"),  # first arrival of this instant, an index into the batch
         ("root", "i4"),  # of the pairing heap (keyed)
         ("at", "i4"),  # position in the heap of keys (keyed)
@@ -58,11 +56,19 @@ ENTRY = np.dtype(
 )
 """A rank and what it ranks: a slot, or a key."""
 
+CELL = 4
+"""Residents of one key in a cell, of which all but the first of a chain are full.
+
+A cell is a cache line, seen as float64 and as int32: words 0 to 3 are the importances of its
+residents; as int32, 8 to 11 are their slots and 12 is the next cell.
+"""
+CELL_FLOATS, CELL_INTS, CELL_SLOTS, CELL_NEXT = 8, 16, 8, 12
+
 LOG = np.dtype([("ts", "i8"), ("slot", "i4"), ("jump", "i4")], align=True)
 
 # Counters of one side's memory, in `Memory.n`
-FREE, COUNT, OLDEST, NEWEST, PEAK, HEAP, ZERO, LOGGED, WINDOW_AT, SEQ, SHAKEN, DIRTY = range(12)
-MEMORY_COUNTERS = 12
+FREE, COUNT, OLDEST, NEWEST, PEAK, HEAP, ZERO, LOGGED, WINDOW_AT, SEQ, SHAKEN, DIRTY, CELLS = range(13)
+MEMORY_COUNTERS = 13
 
 
 class Memory(NamedTuple):
@@ -73,6 +79,11 @@ class Memory(NamedTuple):
     slots : (K,) SLOT
     free : (K,) int32
         Stack of free slots.
+    cells : (8K,) float64
+    links : (16K,) int32
+        The same memory: one cell a resident at most.
+    value, since : (4K,) float64 and int64
+        V and arrival time of the residents, by place (decay).
     heap : (2K + 64,) ENTRY
         Least rank first; of slots, or of keys (keyed). May hold entries of tuples that are gone.
     zero : (2K + 64,) ENTRY
@@ -88,6 +99,10 @@ class Memory(NamedTuple):
 
     slots: Records
     free: NDArray[np.int32]
+    cells: NDArray[np.float64]
+    links: NDArray[np.int32]
+    value: NDArray[np.float64]
+    since: NDArray[np.int64]
     heap: Records
     zero: Records
     log: Records

@@ -6,6 +6,12 @@ import numpy as np
 
 from engine.jit import kernel as compiled
 from engine.replay.layout import (
+    CELL,
+    CELL_FLOATS,
+    CELL_INTS,
+    CELL_NEXT,
+    CELL_SLOTS,
+    CELLS,
     COUNT,
     FREE,
     NEWEST,
@@ -30,7 +36,7 @@ def insert(
     priority: float,
     m: float,
 ) -> int:
-    """Admit a tuple into a free slot and return the slot. O(1)."""
+    """Admit a tuple into a free slot and into its key's cells; return the slot. O(1)."""
     n = memory.n
     n[FREE] -= 1
     at = np.int64(memory.free[n[FREE]])
@@ -43,11 +49,19 @@ def insert(
     slot.seq = seq
     slot.key = key
     mine = keys[2 * key + side]
-    slot.previous = NONE
-    slot.next = mine.head
-    if mine.head != NONE:
-        memory.slots[mine.head].previous = at
-    mine.head = at
+    within = mine.residents & (CELL - 1)
+    if within == 0:
+        cell = n[CELLS]
+        n[CELLS] = memory.links[CELL_INTS * cell + CELL_NEXT]
+        memory.links[CELL_INTS * cell + CELL_NEXT] = mine.head
+        mine.head = cell
+    cell = np.int64(mine.head)
+    memory.cells[CELL_FLOATS * cell + within] = importance
+    memory.links[CELL_INTS * cell + CELL_SLOTS + within] = at
+    slot.place = CELL * cell + within
+    if memory.value.size > 0:
+        memory.value[slot.place] = priority
+        memory.since[slot.place] = ts
     mine.residents += 1
     slot.newer = NONE
     slot.older = n[NEWEST]
@@ -63,17 +77,27 @@ def insert(
 
 @compiled
 def remove(memory: Memory, keys: Records, side: int, at: int) -> None:
-    """Take the tuple in slot `at` out of both chains and free the slot. O(1)."""
+    """Take the tuple in slot `at` out of its key's cells and free the slot. O(1)."""
     n = memory.n
     slot = memory.slots[at]
     mine = keys[2 * slot.key + side]
-    if slot.previous != NONE:
-        memory.slots[slot.previous].next = slot.next
-    else:
-        mine.head = slot.next
-    if slot.next != NONE:
-        memory.slots[slot.next].previous = slot.previous
     mine.residents -= 1
+    cell = np.int64(mine.head)
+    within = mine.residents & (CELL - 1)
+    gap, last = np.int64(slot.place), CELL * cell + within
+    if gap != last:
+        moved = memory.links[CELL_INTS * cell + CELL_SLOTS + within]
+        other, position = gap // CELL, gap & (CELL - 1)
+        memory.cells[CELL_FLOATS * other + position] = memory.cells[CELL_FLOATS * cell + within]
+        memory.links[CELL_INTS * other + CELL_SLOTS + position] = moved
+        memory.slots[moved].place = gap
+        if memory.value.size > 0:
+            memory.value[gap] = memory.value[last]
+            memory.since[gap] = memory.since[last]
+    if within == 0:
+        mine.head = memory.links[CELL_INTS * cell + CELL_NEXT]
+        memory.links[CELL_INTS * cell + CELL_NEXT] = n[CELLS]
+        n[CELLS] = cell
     if slot.older != NONE:
         memory.slots[slot.older].newer = slot.newer
     else:

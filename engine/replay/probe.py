@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.jit import kernel as compiled
 from engine.replay.layout import (
     BIN,
+    CELL,
+    CELL_FLOATS,
+    CELL_INTS,
+    CELL_NEXT,
+    CELL_SLOTS,
     FOUND,
     NONE,
     NOW,
@@ -84,14 +90,31 @@ def _tally(
 
 
 @compiled
+def _full_cell(combine: int, importance: float, cells: NDArray[np.float64], at: int) -> float:
+    """Return the importance of an arrival's outputs with the four residents of a cell."""
+    a, b, c, d = cells[at], cells[at + 1], cells[at + 2], cells[at + 3]
+    if combine == 0:
+        a = a if a < importance else importance
+        b = b if b < importance else importance
+        c = c if c < importance else importance
+        d = d if d < importance else importance
+        return (a + b) + (c + d)
+    return (
+        combined(combine, importance, a) + combined(combine, importance, b)
+    ) + (combined(combine, importance, c) + combined(combine, importance, d))
+
+
+@compiled
 def probe_residents(
     rules: Rules,
     arrivals: Arrivals,
     i: int,
     seq: int,
     side: int,
+    late: bool,
     opposite: Memory,
     head: int,
+    residents: int,
     out: Outputs,
     tallies: Tallies,
     progress: Records,
@@ -103,20 +126,32 @@ def probe_residents(
     """
     importance = arrivals.importance[i]
     now = progress[NOW]
-    at = head
-    slots = opposite.slots
-    while at != NONE and slots[at].ts == now:
-        at = slots[at].next
-    found = 0
+    cell = head
+    held = ((residents - 1) & (CELL - 1)) + 1
+    found = residents
     subtotal = 0.0
-    while at != NONE:
-        slot = slots[at]
-        value = combined(rules.combine, importance, slot.importance)
-        subtotal += value
-        found += 1
-        if rules.emit:
-            _write(out, progress, side, now, arrivals.row[i], seq, slot.row, slot.seq, value)
-        at = slot.next
+    while cell != NONE:
+        if held == CELL and not (late or rules.emit):
+            subtotal += _full_cell(rules.combine, importance, opposite.cells, CELL_FLOATS * cell)
+        else:
+            for position in range(held):
+                theirs = opposite.cells[CELL_FLOATS * cell + position]
+                value = combined(rules.combine, importance, theirs)
+                if late or rules.emit:
+                    slot = opposite.slots[
+                        opposite.links[CELL_INTS * cell + CELL_SLOTS + position]
+                    ]
+                    if slot.ts == now:
+                        found -= 1
+                        continue
+                    if rules.emit:
+                        _write(
+                            out, progress, side, now, arrivals.row[i], seq, slot.row, slot.seq,
+                            value,
+                        )  # fmt: skip
+                subtotal += value
+        held = CELL
+        cell = np.int64(opposite.links[CELL_INTS * cell + CELL_NEXT])
     if found > 0:
         _tally(tallies, progress, sums, arrivals.key[i], found, subtotal)
 

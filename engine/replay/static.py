@@ -71,7 +71,7 @@ def admit(
         at = insert(memory, keys, side, key, ts, row, seq, importance, priority, m)
         if n[HEAP] == heap.size:
             _rebuild(memory, keys)
-        rise(heap, n[HEAP], priority, tie_importance, tie_m, seq, at, keys, _SLOTS)
+        rise(heap, n[HEAP], _TOP, priority, tie_importance, tie_m, seq, at, keys, _SLOTS)
         n[HEAP] += 1
         return
     if budget == 0:
