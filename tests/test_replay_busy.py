@@ -97,3 +97,26 @@ def test_a_budget_of_nothing_leaves_simultaneous_matches() -> None:
     assert all(case.left[o[0]][0] == case.right[o[1]][0] for o in comp.outputs)
 
 
+
+
+@pytest.mark.parametrize("policy", sorted(POLICIES))
+def test_equals_the_oracle_on_long_streams(policy: str) -> None:
+    """Long enough that heaps, logs and zero heaps fill up with the gone and are rebuilt."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        case = busy(policy, seed)
+        span = 400
+
+        def stream(rng: np.random.Generator = rng) -> list[tuple[int, int | None, float]]:
+            ts = np.sort(rng.integers(0, span, 700))
+            keys = np.minimum(rng.geometric(0.15, 700) - 1, 25)
+            levels = rng.choice([0.0, 1.0, 2.0, 5.0], 700) if seed else rng.random(700)
+            return [
+                (int(t), int(k), float(x)) for t, k, x in zip(ts, keys, levels, strict=True)
+            ]
+
+        check(
+            case._replace(
+                left=stream(), right=stream(), windows=(40 + seed, 25), budgets=(17, 9 + seed)
+            )
+        )

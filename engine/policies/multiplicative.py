@@ -7,9 +7,17 @@ from gpu_kernels.portable import portable
 
 
 @portable
+def power(x: float, exponent: float) -> float:
+    """Return x to an exponent of 0 or more; 0 and 1, which are exact, without the library."""
+    if exponent == 1.0:
+        return x
+    return 1.0 if exponent == 0.0 else x**exponent
+
+
+@portable
 def arrival(imp: float, m: float, rel: float, draw: float, a: float, b: float, d: float) -> float:  # noqa: ARG001
     """Return the product of powers."""
-    return (imp**a * m**b) * rel**d
+    return (power(imp, a) * power(m, b)) * power(rel, d)
 
 
 POLICY = Policy(

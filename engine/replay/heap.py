@@ -10,7 +10,11 @@ from __future__ import annotations
 import numpy as np
 
 from engine.jit import kernel as compiled
+from engine.prefetch import prefetch
 from engine.replay.layout import NONE, Records
+
+_CACHED = 2048
+"""Entries of a heap that the nearest cache holds anyway."""
 
 
 @compiled
@@ -97,6 +101,9 @@ def sink(
     top = i
     child = 2 * i + 1
     while child + 1 < n:
+        if 2 * child + 4 < n and n > _CACHED:
+            prefetch(heap, 2 * child + 1)
+            prefetch(heap, 2 * child + 4)
         if _second_precedes(heap, child):
             child += 1
         heap[i] = heap[child]

@@ -13,6 +13,7 @@ from engine.policies import dgl
 from engine.replay import aged, decay, keyed, static
 from engine.replay.layout import (
     BIN,
+    CELL_FLOATS,
     CLEAN,
     COUNT,
     CURSOR,
@@ -37,12 +38,15 @@ from engine.replay.layout import (
     Tallies,
     Window,
 )
+from engine.prefetch import prefetch
 from engine.replay.memory import remove
 from engine.replay.probe import probe_arrivals, probe_residents
 
 _STATIC, _KEYED, _DECAY, _AGED, _RERANK = range(5)
 _BEGIN, _PROBE_LEFT, _PROBE_RIGHT, _DECIDE, _LATE_LEFT, _LATE_RIGHT, _END = range(7)
 _HISTORY = 2
+_FAR, _NEAR = 24, 8
+"""Arrivals ahead at which a key, and the residents to be probed, are asked for."""
 _LEFT, _RIGHT = np.int64(0), np.int64(1)
 
 
@@ -53,13 +57,13 @@ def _match_count(rules: Rules, keys: Records, key: int, side: int, now: int) -> 
     if rules.estimator == WINDOW_ESTIMATOR:
         return np.float64(opposite.window)
     if rules.estimator == _HISTORY:
-        if opposite.history == 0:
+        if opposite.window == 0:
             return 0.0
         if side == 0:
             lifetime, first = rules.window_right + 1, rules.first_right
         else:
             lifetime, first = rules.window_left + 1, rules.first_left
-        return opposite.history * (np.float64(lifetime) / np.float64(now - first + 1))
+        return opposite.window * (np.float64(lifetime) / np.float64(now - first + 1))
     return np.float64(opposite.residents + opposite.arrivals)
 
 
@@ -106,6 +110,19 @@ def _slide_window(
 
 
 @compiled
+def _look_ahead(
+    arrivals: Arrivals, begin: int, end: int, keys: Records, side: int, opposite: Memory
+) -> None:
+    """Have the keys of coming arrivals, and then what they will probe, brought into the cache."""
+    last = arrivals.ts.size - 1
+    for i in range(begin, end):
+        prefetch(keys, 2 * np.int64(arrivals.key[min(i + _FAR, last)]))
+        head = keys[2 * np.int64(arrivals.key[min(i + _NEAR, last)]) + 1 - side].head
+        if head != NONE:
+            prefetch(opposite.cells, CELL_FLOATS * np.int64(head))
+
+
+@compiled
 def _register(
     arrivals: Arrivals,
     begin: int,
@@ -120,7 +137,6 @@ def _register(
         mine = keys[2 * arrivals.key[i] + side]
         mine.arrivals += 1
         mine.window += 1
-        mine.history += 1
         arrivals.chain[i] = mine.arrival
         mine.arrival = i
         if track:
@@ -323,6 +339,8 @@ def _begin(
         _slide_window(
             right_memory, left_memory, right_window, keys, _RIGHT, now - rules.window_right, track
         )
+    _look_ahead(left, i, end, keys, _LEFT, right_memory)
+    _look_ahead(right, j, stop, keys, _RIGHT, left_memory)
     _register(left, i, end, keys, _LEFT, right_memory, track)
     _register(right, j, stop, keys, _RIGHT, left_memory, track)
     _estimate(rules, left, i, end, keys, _LEFT, now)

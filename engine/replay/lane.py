@@ -252,7 +252,7 @@ class LaneReplay:
         if keys <= have:
             return
         size = max(keys, 2 * have, 1024)
-        grown = np.zeros(2 * size, KEY)
+        grown = _aligned(2 * size * KEY.itemsize // 8).view(KEY)
         for name in ("head", "arrival", "root", "at"):
             grown[name] = NONE
         grown["dirty"] = CLEAN

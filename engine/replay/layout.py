@@ -36,10 +36,9 @@ SLOT = np.dtype(
 
 KEY = np.dtype(
     [
-        ("history", "i8"),  # tuples so far
         ("residents", "i4"),
         ("arrivals", "i4"),  # of this instant
-        ("window", "i4"),  # unexpired tuples, retained or not
+        ("window", "i4"),  # unexpired tuples, retained or not; all so far (history estimator)
         ("head", "i4"),  # cell of the residents added last
         ("arrival", "i4"),  # first arrival of this instant, an index into the batch
         ("root", "i4"),  # of the pairing heap (keyed)
@@ -48,7 +47,7 @@ KEY = np.dtype(
     ],
     align=True,
 )
-"""One key on one side; the sides of key k lie at 2k and 2k + 1."""
+"""One key on one side; the sides of key k lie at 2k and 2k + 1, together one cache line."""
 
 ENTRY = np.dtype(
     [("priority", "f8"), ("importance", "f8"), ("m", "f8"), ("seq", "i8"), ("what", "i8")],
