@@ -53,7 +53,7 @@ def _compiled_cache() -> str | None:
 _CACHE_DIR = _compiled_cache()
 
 
-def jit(function: F, **options: Any) -> F:
+def jit(function: F, **options: bool) -> F:
     """Compile `function` for the CPU, without the GIL, from the disk cache where one is there.
 
     Plain IEEE float64: no fast-math and no fused multiply-add (contract, section 3). Not for
@@ -72,7 +72,7 @@ def jit(function: F, **options: Any) -> F:
 
 
 def kernel(function: F) -> F:
-    """Compile a function that allocates nothing and owns nothing: arrays and scalars in, scalars out.
+    """Compile a function of arrays and scalars that allocates nothing and owns nothing.
 
     Without numba's run-time reference counts, which cost an atomic operation for every array at
     every call: 14 times the time of a replay.

@@ -10,7 +10,7 @@ from numba.extending import intrinsic
 
 
 @intrinsic
-def prefetch(typing_context: Any, array: Any, index: Any) -> Any:  # noqa: ANN401 - numba's types
+def prefetch(typing_context: Any, array: Any, index: Any) -> Any:  # noqa: ANN401, ARG001 - numba's
     """Ask for the cache line in which ``array[index]`` begins; `index` must be in range.
 
     A hint only: no result depends on it. What a batch will touch is known ahead, so that at 100

@@ -123,9 +123,10 @@ class LaneKeys:
         self._remember(counts[counts["exact"] > 0])
         old_to_new = self._table.keep(alive)
         self._exact.remap(old_to_new)
-        self.outputs = _kept(self.outputs, alive)
-        self.importance = _kept(self.importance, alive)
-        self._example = _kept(self._example, alive)
+        kept = np.flatnonzero(alive)
+        self.outputs = self.outputs[kept]
+        self.importance = self.importance[kept]
+        self._example = self._example[kept]
         if self._replay is not None:
             self._replay.remap(old_to_new)
         self._next_drop = max(IDLE, 2 * self.size)
@@ -144,10 +145,6 @@ class LaneKeys:
         loss = counts["exact_importance"] - counts["importance"]
         counts = counts[np.lexsort((counts["code"], counts["outputs"] - counts["exact"], -loss))]
         return [KeyLoss(*row) for row in counts[:TOP].tolist()]
-
-
-def _kept(array: NDArray[np.generic], alive: NDArray[np.bool_]) -> NDArray[np.generic]:  # type: ignore[type-var]
-    return array[: alive.size][alive].copy()
 
 
 def _merged(counts: NDArray[np.void]) -> NDArray[np.void]:

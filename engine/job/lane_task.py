@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -52,13 +53,13 @@ def profile_lane(task: ProfileTask) -> LaneProfile:
     return LaneProfile(*sides)
 
 
-def _column_batches(path: Path) -> list[StreamBatch]:
+def _column_batches(path: Path) -> Iterator[StreamBatch]:
     """Yield a lane file's times and importances alone."""
     none = np.empty(0, np.int64)
     with pq.ParquetFile(path, memory_map=True) as file:
         for batch in file.iter_batches(columns=["_ts", "_importance"]):
             ts, importance = (column.to_numpy() for column in batch.columns)
-            yield StreamBatch(ts, none, none, importance)  # type: ignore[misc]
+            yield StreamBatch(ts, none, none, importance)
 
 
 @dataclass(frozen=True)
@@ -140,9 +141,9 @@ def replay_lane(task: ReplayTask) -> LaneResult:
     emit = task.out is not None
     replay = None
     if task.age_buckets is None and (task.approximate or emit):
-        curves = tuple(None if c is None else np.array(c) for c in task.curves)
+        left, right = (None if c is None else np.array(c) for c in task.curves)
         replay = LaneReplay(
-            settings, task.profile, task.budget, curves=curves, emit=emit, bin_edges=edges
+            settings, task.profile, task.budget, curves=(left, right), emit=emit, bin_edges=edges
         )
     keys = LaneKeys(exact, replay, forgets=settings.estimator != "history")
     part = _Part(task) if emit else None

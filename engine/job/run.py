@@ -243,7 +243,7 @@ class _Job:
         )
 
     def _budgets(self, lanes: list[Lane], profiles: list[LaneProfile]) -> list[tuple[int, int]]:
-        """Split each group's memory over its lanes; every group is a join with a budget of its own."""
+        """Split each group's memory over its lanes: a group is a join with a budget of its own."""
         groups: dict[int, list[int]] = {}
         for i, lane in enumerate(lanes):
             groups.setdefault(lane.number // self.prepared.lanes_per_group, []).append(i)

@@ -7,7 +7,7 @@ from gpu_kernels.portable import portable
 
 
 @portable
-def arrival(imp: float, m: float, rel: float, draw: float, a: float, b: float, d: float) -> float:  # noqa: ARG001
+def arrival(imp: float, m: float, rel: float, draw: float, a: float, b: float, d: float) -> float:
     """Return the linear combination."""
     return a * imp + b * m + d * rel
 

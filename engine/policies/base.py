@@ -128,7 +128,7 @@ def _checked(policy: str, parameter: Parameter, value: Value) -> Value:
 
 def _number(what: str, parameter: Parameter, value: Value) -> float:
     try:
-        number = float(value)  # type: ignore[arg-type]
+        number = float(value)
     except (TypeError, ValueError):
         raise SpecError(f"{what} is {value!r}; give a number") from None
     if not -1e300 < number < 1e300:

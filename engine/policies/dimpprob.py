@@ -13,7 +13,7 @@ def now(
     age: float,
     lifetime: float,
     previous: float,
-    produced: float,  # noqa: ARG001
+    produced: float,
 ) -> float:
     """Return importance times the match count of this instant."""
     return imp * m

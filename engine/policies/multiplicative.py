@@ -15,7 +15,7 @@ def power(x: float, exponent: float) -> float:
 
 
 @portable
-def arrival(imp: float, m: float, rel: float, draw: float, a: float, b: float, d: float) -> float:  # noqa: ARG001
+def arrival(imp: float, m: float, rel: float, draw: float, a: float, b: float, d: float) -> float:
     """Return the product of powers."""
     return (power(imp, a) * power(m, b)) * power(rel, d)
 

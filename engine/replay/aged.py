@@ -10,12 +10,12 @@ from __future__ import annotations
 import numpy as np
 
 from engine.jit import kernel as compiled
-from engine.replay.layout import COUNT, LOGGED, NONE, OLDEST, Memory, Records
+from engine.replay.layout import COUNT, LOGGED, NONE, OLDEST, Integer, Memory, Records
 from engine.replay.memory import insert, remove
 
 
 @compiled
-def forget(memory: Memory, at: int) -> None:
+def forget(memory: Memory, at: Integer) -> None:
     """Leave a gap in the log where the tuple of a slot was. O(1)."""
     place = memory.slots[at].at
     memory.log[place].slot = NONE
@@ -38,7 +38,7 @@ def _compact(memory: Memory) -> None:
 
 
 @compiled
-def _first_live(memory: Memory, place: int) -> int:
+def _first_live(memory: Memory, place: Integer) -> Integer:
     """Return the first place from `place` on that is no gap, or the log's end."""
     log, end = memory.log, memory.n[LOGGED]
     found = place
@@ -52,7 +52,7 @@ def _first_live(memory: Memory, place: int) -> int:
 
 
 @compiled
-def _least(memory: Memory, now: int, window: int) -> tuple[int, int]:
+def _least(memory: Memory, now: Integer, window: Integer) -> tuple[Integer, Integer]:
     """Return (slot, its age bucket) of least rank."""
     log, runs = memory.log, memory.runs
     buckets = memory.table.size - 1
@@ -77,13 +77,13 @@ def _least(memory: Memory, now: int, window: int) -> tuple[int, int]:
 def admit(
     memory: Memory,
     keys: Records,
-    side: int,
-    budget: int,
-    window: int,
-    key: int,
-    ts: int,
-    row: int,
-    seq: int,
+    side: Integer,
+    budget: Integer,
+    window: Integer,
+    key: Integer,
+    ts: Integer,
+    row: Integer,
+    seq: Integer,
     importance: float,
     m: float,
 ) -> None:

@@ -14,7 +14,21 @@ import numpy as np
 from engine.jit import kernel as compiled
 from engine.policies import dgl
 from engine.replay.heap import drop_at, heapify, precedes, rise, sink
-from engine.replay.layout import CELL, CELL_FLOATS, CELL_INTS, CELL_NEXT, COUNT, HEAP, NONE, OLDEST, SHAKEN, ZERO, Memory, Records
+from engine.replay.layout import (
+    CELL,
+    CELL_FLOATS,
+    CELL_INTS,
+    CELL_NEXT,
+    COUNT,
+    HEAP,
+    NONE,
+    OLDEST,
+    SHAKEN,
+    ZERO,
+    Integer,
+    Memory,
+    Records,
+)
 from engine.replay.memory import insert, remove
 
 _SLOTS = np.int64(NONE)
@@ -24,11 +38,11 @@ _TOP = np.int64(0)
 @compiled
 def match(
     memory: Memory,
-    head: int,
-    residents: int,
+    head: Integer,
+    residents: Integer,
     m: float,
-    now: int,
-    lifetime: int,
+    now: Integer,
+    lifetime: Integer,
     lost: float,
     lost_before: float,
     alpha: float,
@@ -89,8 +103,8 @@ def _settle(memory: Memory, keys: Records, lost: float) -> bool:
                 n[HEAP] -= 1
             elif memory.value[slot.place] != heap[0].priority:
                 sink(
-                    heap, n[HEAP], _TOP, memory.value[slot.place], slot.importance, slot.m, slot.seq, what,
-                    keys, _SLOTS,
+                    heap, n[HEAP], _TOP, memory.value[slot.place], slot.importance, slot.m,
+                    slot.seq, what, keys, _SLOTS,
                 )  # fmt: skip
             elif dgl.priority(memory.value[slot.place], lost) > 0.0:
                 break
@@ -99,7 +113,9 @@ def _settle(memory: Memory, keys: Records, lost: float) -> bool:
                 n[HEAP] -= 1
                 if n[ZERO] == zero.size:
                     _compact_zero(memory, keys)
-                rise(zero, n[ZERO], _TOP, 0.0, slot.importance, slot.m, slot.seq, what, keys, _SLOTS)
+                rise(
+                    zero, n[ZERO], _TOP, 0.0, slot.importance, slot.m, slot.seq, what, keys, _SLOTS
+                )
                 n[ZERO] += 1
         if n[ZERO] == 0:
             return False
@@ -128,7 +144,13 @@ def _compact_zero(memory: Memory, keys: Records) -> None:
 
 @compiled
 def _push(
-    memory: Memory, keys: Records, value: float, importance: float, m: float, seq: int, what: int
+    memory: Memory,
+    keys: Records,
+    value: float,
+    importance: float,
+    m: float,
+    seq: Integer,
+    what: Integer,
 ) -> None:
     if memory.n[HEAP] == memory.heap.size:
         live = np.int64(0)
@@ -143,7 +165,7 @@ def _push(
 
 
 @compiled
-def _least_positive(memory: Memory, lost: float) -> int:
+def _least_positive(memory: Memory, lost: float) -> Integer:
     """Return the slot of least rank in the heap of V, whose top is up to date.
 
     V orders P but for one case: two neighbouring floats V may round to one P, and then importance,
@@ -174,12 +196,12 @@ def _least_positive(memory: Memory, lost: float) -> int:
 def admit(
     memory: Memory,
     keys: Records,
-    side: int,
-    budget: int,
-    key: int,
-    ts: int,
-    row: int,
-    seq: int,
+    side: Integer,
+    budget: Integer,
+    key: Integer,
+    ts: Integer,
+    row: Integer,
+    seq: Integer,
     importance: float,
     value: float,
     m: float,

@@ -11,14 +11,14 @@ import numpy as np
 
 from engine.jit import kernel as compiled
 from engine.prefetch import prefetch
-from engine.replay.layout import NONE, Records
+from engine.replay.layout import NONE, Integer, Records
 
 _CACHED = 2048
 """Entries of a heap that the nearest cache holds anyway."""
 
 
 @compiled
-def precedes(priority: float, importance: float, m: float, seq: int, other: Records) -> bool:
+def precedes(priority: float, importance: float, m: float, seq: Integer, other: Records) -> bool:
     """Tell whether a rank is less than that of an entry: it would be dropped first."""
     if priority != other.priority:
         return priority < other.priority
@@ -30,7 +30,7 @@ def precedes(priority: float, importance: float, m: float, seq: int, other: Reco
 
 
 @compiled
-def _second_precedes(heap: Records, i: int) -> bool:
+def _second_precedes(heap: Records, i: Integer) -> bool:
     """Tell whether entry i + 1 ranks below entry i."""
     a, b = heap[i + 1], heap[i]
     if a.priority != b.priority:
@@ -44,7 +44,13 @@ def _second_precedes(heap: Records, i: int) -> bool:
 
 @compiled
 def _put(
-    heap: Records, i: int, priority: float, importance: float, m: float, seq: int, what: int
+    heap: Records,
+    i: Integer,
+    priority: float,
+    importance: float,
+    m: float,
+    seq: Integer,
+    what: Integer,
 ) -> None:
     heap[i].priority = priority
     heap[i].importance = importance
@@ -56,15 +62,15 @@ def _put(
 @compiled
 def rise(
     heap: Records,
-    i: int,
-    top: int,
+    i: Integer,
+    top: Integer,
     priority: float,
     importance: float,
     m: float,
-    seq: int,
-    what: int,
+    seq: Integer,
+    what: Integer,
     keys: Records,
-    side: int,
+    side: Integer,
 ) -> None:
     """Put a rank at position `i` or above it, no higher than `top`. O(log n)."""
     while i > top:
@@ -83,15 +89,15 @@ def rise(
 @compiled
 def sink(
     heap: Records,
-    n: int,
-    i: int,
+    n: Integer,
+    i: Integer,
     priority: float,
     importance: float,
     m: float,
-    seq: int,
-    what: int,
+    seq: Integer,
+    what: Integer,
     keys: Records,
-    side: int,
+    side: Integer,
 ) -> None:
     """Put a rank at position `i` or below in a heap of `n`. O(log n).
 
@@ -120,7 +126,7 @@ def sink(
 
 
 @compiled
-def drop_at(heap: Records, n: int, i: int, keys: Records, side: int) -> None:
+def drop_at(heap: Records, n: Integer, i: Integer, keys: Records, side: Integer) -> None:
     """Take the entry at position `i` out of a heap of `n`; the heap then has n - 1. O(log n)."""
     last = n - 1
     if side >= 0:
@@ -139,7 +145,7 @@ def drop_at(heap: Records, n: int, i: int, keys: Records, side: int) -> None:
 
 
 @compiled
-def heapify(heap: Records, n: int, keys: Records) -> None:
+def heapify(heap: Records, n: Integer, keys: Records) -> None:
     """Make a heap of the first `n` entries, which rank slots. O(n)."""
     for i in range(n // 2 - 1, -1, -1):
         sink(

@@ -12,14 +12,14 @@ import numpy as np
 
 from engine.jit import kernel as compiled
 from engine.replay.heap import drop_at, precedes, rise, sink
-from engine.replay.layout import CLEAN, COUNT, DIRTY, HEAP, NONE, Memory, Records
+from engine.replay.layout import CLEAN, COUNT, DIRTY, HEAP, NONE, Integer, Memory, Records
 from engine.replay.memory import insert, remove
 
 _TOP = np.int64(0)
 
 
 @compiled
-def _meld(slots: Records, a: int, b: int) -> int:
+def _meld(slots: Records, a: Integer, b: Integer) -> Integer:
     """Merge two pairing heaps by their roots, (importance, seq) least first."""
     if a == NONE:
         return b
@@ -40,7 +40,7 @@ def _meld(slots: Records, a: int, b: int) -> int:
 
 
 @compiled
-def _meld_children(slots: Records, at: int) -> int:
+def _meld_children(slots: Records, at: Integer) -> Integer:
     """Merge the children of a node in two passes and return the new root, or NONE."""
     child = np.int64(slots[at].child)
     pairs = np.int64(NONE)
@@ -68,7 +68,7 @@ def _meld_children(slots: Records, at: int) -> int:
 
 
 @compiled
-def detach(memory: Memory, keys: Records, side: int, at: int) -> None:
+def detach(memory: Memory, keys: Records, side: Integer, at: Integer) -> None:
     """Take a resident out of its key's pairing heap. O(log K) amortised."""
     slots = memory.slots
     mine = keys[2 * slots[at].key + side]
@@ -88,7 +88,7 @@ def detach(memory: Memory, keys: Records, side: int, at: int) -> None:
 
 
 @compiled
-def refresh(memory: Memory, keys: Records, side: int, key: int, m: float) -> None:
+def refresh(memory: Memory, keys: Records, side: Integer, key: Integer, m: float) -> None:
     """Put a key where its least resident and its match count belong. O(log K)."""
     heap, n = memory.heap, memory.n
     mine = keys[2 * key + side]
@@ -110,7 +110,7 @@ def refresh(memory: Memory, keys: Records, side: int, key: int, m: float) -> Non
 
 
 @compiled
-def touch(memory: Memory, keys: Records, side: int, key: int) -> None:
+def touch(memory: Memory, keys: Records, side: Integer, key: Integer) -> None:
     """Note that the match count of this side's residents of a key may have changed. O(1)."""
     mine = keys[2 * key + side]
     if mine.dirty == CLEAN:
@@ -122,15 +122,15 @@ def touch(memory: Memory, keys: Records, side: int, key: int) -> None:
 def admit(
     memory: Memory,
     keys: Records,
-    side: int,
-    budget: int,
-    key: int,
-    ts: int,
-    row: int,
-    seq: int,
+    side: Integer,
+    budget: Integer,
+    key: Integer,
+    ts: Integer,
+    row: Integer,
+    seq: Integer,
     importance: float,
     m: float,
-) -> int:
+) -> Integer:
     """Admit an arrival if there is room or its rank is above the least.
 
     Returns

@@ -118,6 +118,11 @@ class _SlidingWindow:
         self.ts = np.empty(0, np.int64)
         self.key = np.empty(0, np.int32)
 
+    @property
+    def none(self) -> Window:
+        """No tuples, for the estimators that do not look."""
+        return Window(self.ts[:0], self.key[:0])
+
     def append(self, ts: NDArray[np.int64], key: NDArray[np.int32], memory: Memory) -> Window:
         begin = int(memory.n[WINDOW_AT])
         memory.n[WINDOW_AT] = 0
@@ -128,7 +133,19 @@ class _SlidingWindow:
 
 def empty_outputs(capacity: int) -> Outputs:
     """Return output arrays for `capacity` tuples."""
-    return Outputs(*(np.empty(capacity, np.int64) for _ in range(5)), importance=np.empty(capacity))
+    rows = [np.empty(capacity, np.int64) for _ in range(5)]
+    return Outputs(rows[0], rows[1], rows[2], rows[3], rows[4], np.empty(capacity))
+
+
+def _first(out: Outputs, n: int) -> Outputs:
+    return Outputs(
+        out.left_row[:n],
+        out.right_row[:n],
+        out.left_seq[:n],
+        out.right_seq[:n],
+        out.ts[:n],
+        out.importance[:n],
+    )
 
 
 class LaneReplay:
@@ -216,12 +233,12 @@ class LaneReplay:
         """
         self._grow(keys)
         arrivals = (self._arrivals(0, left, left_ids), self._arrivals(1, right, right_ids))
-        windows = [Window(np.empty(0, np.int64), np.empty(0, np.int32))] * 2
-        if self.settings.estimator == "window":
-            windows = [
-                self._windows[side].append(a.ts, a.key, self._memories[side])
-                for side, a in enumerate(arrivals)
-            ]
+        windows = [
+            self._windows[side].append(a.ts, a.key, self._memories[side])
+            if self.settings.estimator == "window"
+            else self._windows[side].none
+            for side, a in enumerate(arrivals)
+        ]
         tallies = Tallies(
             self.by_key, self.importance_by_key, self._edges, self.by_bin, self.importance_by_bin
         )
@@ -229,10 +246,13 @@ class LaneReplay:
         while not done:
             done = kernel.replay(
                 self.rules,
-                *self._memories,
+                self._memories[0],
+                self._memories[1],
                 self._keys,
-                *arrivals,
-                *windows,
+                arrivals[0],
+                arrivals[1],
+                windows[0],
+                windows[1],
                 self._out,
                 tallies,
                 self._progress,
@@ -243,7 +263,7 @@ class LaneReplay:
             written = int(self._progress[WRITTEN])
             self._progress[WRITTEN] = 0
             if written:
-                yield Outputs(*(array[:written] for array in self._out))
+                yield _first(self._out, written)
             elif not done:
                 self._out = empty_outputs(2 * self._out.ts.size + 1024)
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-Records = NDArray[Any]
+Records: TypeAlias = Any
+"""Record arrays, records and function pointers, whose types are numba's, not mypy's."""
+Integer: TypeAlias = Any
+"""An int64 within compiled code; int or a numpy integer outside."""
 
 NONE = -1
 """No slot, no position, the end of a chain."""
@@ -66,7 +69,9 @@ CELL_FLOATS, CELL_INTS, CELL_SLOTS, CELL_NEXT = 8, 16, 8, 12
 LOG = np.dtype([("ts", "i8"), ("slot", "i4"), ("jump", "i4")], align=True)
 
 # Counters of one side's memory, in `Memory.n`
-FREE, COUNT, OLDEST, NEWEST, PEAK, HEAP, ZERO, LOGGED, WINDOW_AT, SEQ, SHAKEN, DIRTY, CELLS = range(13)
+FREE, COUNT, OLDEST, NEWEST, PEAK, HEAP, ZERO, LOGGED, WINDOW_AT, SEQ, SHAKEN, DIRTY, CELLS = range(
+    13
+)
 MEMORY_COUNTERS = 13
 
 
@@ -98,7 +103,7 @@ class Memory(NamedTuple):
 
     slots: Records
     free: NDArray[np.int32]
-    cells: NDArray[np.float64]
+    cells: Records
     links: NDArray[np.int32]
     value: NDArray[np.float64]
     since: NDArray[np.int64]
@@ -116,7 +121,7 @@ class Arrivals(NamedTuple):
     ts: NDArray[np.int64]
     row: NDArray[np.int64]
     key: NDArray[np.int32]
-    importance: NDArray[np.float64]
+    importance: Records
     draw: NDArray[np.float64]
     m: NDArray[np.float64]
     """Match count at arrival, filled by the kernel."""

@@ -18,6 +18,7 @@ from engine.replay.layout import (
     NONE,
     OLDEST,
     PEAK,
+    Integer,
     Memory,
     Records,
 )
@@ -27,15 +28,15 @@ from engine.replay.layout import (
 def insert(
     memory: Memory,
     keys: Records,
-    side: int,
-    key: int,
-    ts: int,
-    row: int,
-    seq: int,
+    side: Integer,
+    key: Integer,
+    ts: Integer,
+    row: Integer,
+    seq: Integer,
     importance: float,
     priority: float,
     m: float,
-) -> int:
+) -> Integer:
     """Admit a tuple into a free slot and into its key's cells; return the slot. O(1)."""
     n = memory.n
     n[FREE] -= 1
@@ -76,7 +77,7 @@ def insert(
 
 
 @compiled
-def remove(memory: Memory, keys: Records, side: int, at: int) -> None:
+def remove(memory: Memory, keys: Records, side: Integer, at: Integer) -> None:
     """Take the tuple in slot `at` out of its key's cells and free the slot. O(1)."""
     n = memory.n
     slot = memory.slots[at]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.jit import kernel as compiled
 from engine.replay.layout import (
@@ -18,6 +17,7 @@ from engine.replay.layout import (
     NOW,
     WRITTEN,
     Arrivals,
+    Integer,
     Memory,
     Outputs,
     Records,
@@ -30,7 +30,7 @@ _LEFT = np.int64(0)
 
 
 @portable
-def combined(combine: int, a: float, b: float) -> float:
+def combined(combine: Integer, a: float, b: float) -> float:
     """Return the importance of an output tuple: min, sum, product, max or mean of its members'."""
     if combine == 0:
         return min(a, b)
@@ -47,12 +47,12 @@ def combined(combine: int, a: float, b: float) -> float:
 def _write(
     out: Outputs,
     progress: Records,
-    side: int,
-    ts: int,
-    row: int,
-    seq: int,
-    other_row: int,
-    other_seq: int,
+    side: Integer,
+    ts: Integer,
+    row: Integer,
+    seq: Integer,
+    other_row: Integer,
+    other_seq: Integer,
     importance: float,
 ) -> None:
     at = progress[WRITTEN]
@@ -73,7 +73,12 @@ def _write(
 
 @compiled
 def _tally(
-    tallies: Tallies, progress: Records, sums: Records, key: int, found: int, importance: float
+    tallies: Tallies,
+    progress: Records,
+    sums: Records,
+    key: Integer,
+    found: Integer,
+    importance: float,
 ) -> None:
     progress[FOUND] += found
     tallies.by_key[key] += found
@@ -90,31 +95,31 @@ def _tally(
 
 
 @compiled
-def _full_cell(combine: int, importance: float, cells: NDArray[np.float64], at: int) -> float:
+def _full_cell(combine: Integer, importance: float, cells: Records, at: Integer) -> float:
     """Return the importance of an arrival's outputs with the four residents of a cell."""
     a, b, c, d = cells[at], cells[at + 1], cells[at + 2], cells[at + 3]
     if combine == 0:
-        a = a if a < importance else importance
-        b = b if b < importance else importance
-        c = c if c < importance else importance
-        d = d if d < importance else importance
+        a = min(importance, a)
+        b = min(importance, b)
+        c = min(importance, c)
+        d = min(importance, d)
         return (a + b) + (c + d)
-    return (
-        combined(combine, importance, a) + combined(combine, importance, b)
-    ) + (combined(combine, importance, c) + combined(combine, importance, d))
+    return (combined(combine, importance, a) + combined(combine, importance, b)) + (
+        combined(combine, importance, c) + combined(combine, importance, d)
+    )
 
 
 @compiled
 def probe_residents(
     rules: Rules,
     arrivals: Arrivals,
-    i: int,
-    seq: int,
-    side: int,
+    i: Integer,
+    seq: Integer,
+    side: Integer,
     late: bool,
     opposite: Memory,
-    head: int,
-    residents: int,
+    head: Integer,
+    residents: Integer,
     out: Outputs,
     tallies: Tallies,
     progress: Records,
@@ -124,7 +129,7 @@ def probe_residents(
 
     O(residents of the key).
     """
-    importance = arrivals.importance[i]
+    importance: Records = arrivals.importance[i]
     now = progress[NOW]
     cell = head
     held = ((residents - 1) & (CELL - 1)) + 1
@@ -138,9 +143,7 @@ def probe_residents(
                 theirs = opposite.cells[CELL_FLOATS * cell + position]
                 value = combined(rules.combine, importance, theirs)
                 if late or rules.emit:
-                    slot = opposite.slots[
-                        opposite.links[CELL_INTS * cell + CELL_SLOTS + position]
-                    ]
+                    slot = opposite.slots[opposite.links[CELL_INTS * cell + CELL_SLOTS + position]]
                     if slot.ts == now:
                         found -= 1
                         continue
@@ -160,18 +163,18 @@ def probe_residents(
 def probe_arrivals(
     rules: Rules,
     left: Arrivals,
-    i: int,
-    left_seq: int,
+    i: Integer,
+    left_seq: Integer,
     right: Arrivals,
-    first: int,
-    right_base: int,
+    first: Integer,
+    right_base: Integer,
     out: Outputs,
     tallies: Tallies,
     progress: Records,
     sums: Records,
 ) -> None:
     """Join left arrival `i` with the right arrivals of its key and instant, from `first` on."""
-    importance = left.importance[i]
+    importance: Records = left.importance[i]
     j = first
     found = 0
     subtotal = 0.0

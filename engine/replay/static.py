@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.jit import kernel as compiled
 from engine.replay.heap import drop_at, heapify, precedes, rise, sink
-from engine.replay.layout import COUNT, HEAP, NONE, OLDEST, Memory, Records
+from engine.replay.layout import COUNT, HEAP, NONE, OLDEST, Integer, Memory, Records
 from engine.replay.memory import insert, remove
 
 _SLOTS = np.int64(NONE)
@@ -51,13 +51,13 @@ def rank_residents(memory: Memory, keys: Records, by_importance: bool) -> None:
 def admit(
     memory: Memory,
     keys: Records,
-    side: int,
-    budget: int,
+    side: Integer,
+    budget: Integer,
     by_importance: bool,
-    key: int,
-    ts: int,
-    row: int,
-    seq: int,
+    key: Integer,
+    ts: Integer,
+    row: Integer,
+    seq: Integer,
     importance: float,
     priority: float,
     m: float,

@@ -1,0 +1,204 @@
+"""Who stays: priorities, admission and eviction (contract, section 2, steps 4 and 5)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.jit import kernel as compiled
+from engine.policies import Structure, dgl
+from engine.replay import aged, decay, keyed, static
+from engine.replay.instant import match_count
+from engine.replay.layout import (
+    CLEAN,
+    COUNT,
+    DIRTY,
+    LEFT_AT,
+    LEFT_END,
+    NONE,
+    NOW,
+    OLDEST,
+    RIGHT_AT,
+    RIGHT_END,
+    SEQ,
+    Arrivals,
+    Integer,
+    Memory,
+    Records,
+    Rules,
+)
+
+_STATIC, _KEYED, _DECAY, _AGED, _RERANK = (int(structure) for structure in Structure)
+_LEFT, _RIGHT = np.int64(0), np.int64(1)
+
+
+@compiled
+def _flush(rules: Rules, memory: Memory, keys: Records, side: Integer, now: Integer) -> None:
+    """Bring the heap of keys up to date with this instant's match counts (step 4, keyed)."""
+    key = memory.n[DIRTY]
+    while key != NONE:
+        mine = keys[2 * key + side]
+        following = np.int64(mine.dirty)
+        mine.dirty = CLEAN
+        keyed.refresh(memory, keys, side, key, match_count(rules, keys, key, side, now))
+        key = following
+    memory.n[DIRTY] = NONE
+
+
+@compiled
+def _reward(
+    rules: Rules,
+    memory: Memory,
+    opposite: Arrivals,
+    begin: Integer,
+    end: Integer,
+    keys: Records,
+    side: Integer,
+    now: Integer,
+) -> None:
+    """Raise the priorities of residents that matched an arrival of this instant (step 4, DGL)."""
+    if side == 0:
+        alpha, beta, lifetime = rules.alpha_left, rules.beta_left, rules.window_left + 1
+    else:
+        alpha, beta, lifetime = rules.alpha_right, rules.beta_right, rules.window_right + 1
+    tau = np.float64(now - rules.t0)
+    lost = beta * tau
+    lost_before = beta * (tau - 1.0)
+    for j in range(begin, end):
+        key = np.int64(opposite.key[j])
+        if keys[2 * key + 1 - side].arrival == j and keys[2 * key + side].head != NONE:
+            m = match_count(rules, keys, key, side, now)
+            decay.match(
+                memory,
+                np.int64(keys[2 * key + side].head),
+                np.int64(keys[2 * key + side].residents),
+                m,
+                now,
+                lifetime,
+                lost,
+                lost_before,
+                alpha,
+            )
+
+
+@compiled
+def _rerank(
+    rules: Rules,
+    memory: Memory,
+    arrivals: Arrivals,
+    begin: Integer,
+    end: Integer,
+    keys: Records,
+    side: Integer,
+    now: Integer,
+    priority_now: Records,
+) -> None:
+    """Rank every resident anew and write the arrivals' priorities to their draws (step 4)."""
+    lifetime = np.float64((rules.window_left if side == 0 else rules.window_right) + 1)
+    at = memory.n[OLDEST]
+    while at != NONE:
+        slot = memory.slots[at]
+        m = match_count(rules, keys, np.int64(slot.key), side, now)
+        produced = np.float64(keys[2 * slot.key + 1 - side].arrivals)
+        value = priority_now(
+            slot.importance, m, np.float64(now - slot.ts), lifetime, slot.priority, produced
+        )
+        slot.priority = value if value == value else -np.inf  # noqa: PLR0124 - NaN ranks last
+        slot.m = m
+        at = slot.newer
+    for i in range(begin, end):
+        opposite = keys[2 * arrivals.key[i] + 1 - side]
+        produced = np.float64(opposite.arrivals)
+        if not rules.after_admission:
+            produced += opposite.residents
+        value = priority_now(arrivals.importance[i], arrivals.m[i], 0.0, lifetime, 0.0, produced)
+        arrivals.draw[i] = value if value == value else -np.inf  # noqa: PLR0124
+
+
+@compiled
+def _admit(
+    rules: Rules,
+    memory: Memory,
+    opposite: Memory,
+    arrivals: Arrivals,
+    begin: Integer,
+    end: Integer,
+    base: Integer,
+    keys: Records,
+    side: Integer,
+    now: Integer,
+    priority_at_arrival: Records,
+) -> None:
+    """Decide who stays: of residents and arrivals the `budget` greatest by rank (step 5)."""
+    if side == 0:
+        budget, window, beta = rules.budget_left, rules.window_left, rules.beta_left
+    else:
+        budget, window, beta = rules.budget_right, rules.window_right, rules.beta_right
+    rel = np.float64(now - rules.t0)
+    if rules.structure == _RERANK and memory.n[COUNT] + (end - begin) > budget:
+        static.rank_residents(memory, keys, rules.ties_by_importance)
+    for i in range(begin, end):
+        key, row, importance, m = (
+            np.int64(arrivals.key[i]),
+            arrivals.row[i],
+            arrivals.importance[i],
+            arrivals.m[i],
+        )
+        seq = base + i
+        if rules.structure == _STATIC:
+            priority = priority_at_arrival(
+                importance, m, rel, arrivals.draw[i], rules.a, rules.b, rules.d
+            )
+            static.admit(
+                memory, keys, side, budget, rules.ties_by_importance,
+                key, now, row, seq, importance, priority, m,
+            )  # fmt: skip
+        elif rules.structure == _KEYED:
+            dropped = keyed.admit(memory, keys, side, budget, key, now, row, seq, importance, m)
+            if dropped != NONE:
+                keyed.touch(opposite, keys, 1 - side, dropped)
+        elif rules.structure == _DECAY:
+            lost = beta * rel
+            value = dgl.initial(importance, m, rules.initial_by_importance) + lost
+            decay.admit(memory, keys, side, budget, key, now, row, seq, importance, value, m, lost)
+        elif rules.structure == _AGED:
+            aged.admit(memory, keys, side, budget, window, key, now, row, seq, importance, m)
+        else:
+            static.admit(
+                memory, keys, side, budget, rules.ties_by_importance,
+                key, now, row, seq, importance, arrivals.draw[i], m,
+            )  # fmt: skip
+
+
+@compiled
+def decide(
+    rules: Rules,
+    left_memory: Memory,
+    right_memory: Memory,
+    keys: Records,
+    left: Arrivals,
+    right: Arrivals,
+    progress: Records,
+    priority_at_arrival: Records,
+    priority_now: Records,
+) -> None:
+    """Do steps 4 and 5 on both sides, both from the snapshot of step 2."""
+    i, end = progress[LEFT_AT], progress[LEFT_END]
+    j, stop = progress[RIGHT_AT], progress[RIGHT_END]
+    now = progress[NOW]
+    if rules.structure == _KEYED:
+        _flush(rules, left_memory, keys, _LEFT, now)
+        _flush(rules, right_memory, keys, _RIGHT, now)
+    elif rules.structure == _DECAY:
+        _reward(rules, left_memory, right, j, stop, keys, _LEFT, now)
+        _reward(rules, right_memory, left, i, end, keys, _RIGHT, now)
+    elif rules.structure == _RERANK:
+        _rerank(rules, left_memory, left, i, end, keys, _LEFT, now, priority_now)
+        _rerank(rules, right_memory, right, j, stop, keys, _RIGHT, now, priority_now)
+    _admit(
+        rules, left_memory, right_memory, left, i, end, left_memory.n[SEQ], keys, _LEFT, now,
+        priority_at_arrival,
+    )  # fmt: skip
+    _admit(
+        rules, right_memory, left_memory, right, j, stop, right_memory.n[SEQ], keys, _RIGHT, now,
+        priority_at_arrival,
+    )  # fmt: skip
