@@ -23,7 +23,7 @@ _NAMES = {
 _SIZES = _NANOSECONDS | {"min": 60 * 10**9, "h": 3600 * 10**9, "week": 7 * 86_400 * 10**9}
 _WORDS = {word: _SIZES[unit] for unit, words in _NAMES.items() for word in words}
 _PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zµ]+)")
-_LARGEST = 2**63 - 2  # a lifetime is the window plus one tick and must be an int64
+_LARGEST = 2**62 - 1  # as far as times reach: a time plus a lifetime must be an int64
 
 
 def parse_window(text: str, unit: str, name: str) -> int:
@@ -42,7 +42,7 @@ def parse_window(text: str, unit: str, name: str) -> int:
     Raises
     ------
     SpecError
-        If `text` is neither, is negative, is no whole number of ticks or is beyond int64.
+        If `text` is neither, is negative, is no whole number of ticks or is 2^62 ticks or more.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def parse_window(text: str, unit: str, name: str) -> int:
         )
     if ticks > _LARGEST:
         raise SpecError(
-            f"window {text} of stream {name} is beyond int64: give at most {_LARGEST} ticks"
+            f"window {text} of stream {name} is too long: give at most {_LARGEST} ticks"
         )
     return int(ticks)
 

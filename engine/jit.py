@@ -78,3 +78,8 @@ def kernel(function: F) -> F:
     every call: 14 times the time of a replay.
     """
     return jit(function, _nrt=False, forceinline=True)
+
+
+def woven(function: F) -> F:
+    """Compile into the callers, before types are inferred, and never by itself."""
+    return jit(function, _nrt=False, inline="always")

@@ -39,9 +39,16 @@ FAULTS = (
     Fault("importance", "infinite importance", "infinite"),
     Fault("importance", "negative importance", "negative"),
     Fault("importance", "importance {!r} is not a number", "not a number"),
+    Fault("time", "time beyond 2^62 ticks", "beyond 2^62 ticks"),
+    Fault("importance", "importance greater than 1e100", "greater than 1e100"),
 )
 _NULL, _NAN, _INFINITE, _PART, _RANGE, _UNREAD = range(1, 7)
 _NO_WEIGHT, _NAN_WEIGHT, _INFINITE_WEIGHT, _NEGATIVE, _UNREAD_WEIGHT = range(7, 12)
+_FAR, _HUGE_WEIGHT = range(12, 14)
+_FARTHEST = 2**62
+"""Differences of two times, and a time plus a window, must be an int64."""
+_HEAVIEST = 1e100
+"""Products and sums of importances, counts and lifetimes must stay finite."""
 
 Faults = NDArray[np.int8]
 
@@ -67,6 +74,16 @@ def ticks(column: pa.ChunkedArray, unit: str, *, zoned: bool) -> tuple[NDArray[n
     values = contiguous(column)
     null = values.is_null().to_numpy(zero_copy_only=False)
     faults = np.where(null, np.int8(_NULL), np.int8(0))
+    ts, faults = _read(values, unit, faults, zoned=zoned)
+    if ts.size and (ts.max() >= _FARTHEST or ts.min() < -_FARTHEST):
+        faults[(faults == 0) & ((ts >= _FARTHEST) | (ts < -_FARTHEST))] = _FAR
+    return ts, faults
+
+
+def _read(
+    values: pa.Array, unit: str, faults: Faults, *, zoned: bool
+) -> tuple[NDArray[np.int64], Faults]:
+    """Read any type of time."""
     if pt.is_null(values.type):
         return np.zeros(len(values), np.int64), faults
     if pt.is_string(values.type):
@@ -165,6 +182,7 @@ def importances(column: pa.ChunkedArray) -> tuple[NDArray[np.float64], Faults]:
     faults[good & np.isposinf(numbers)] = _INFINITE_WEIGHT
     faults[good & np.isneginf(numbers)] = _INFINITE_WEIGHT
     faults[(faults == 0) & (numbers < 0)] = _NEGATIVE
+    faults[(faults == 0) & (numbers > _HEAVIEST)] = _HUGE_WEIGHT
     return numbers + 0.0, faults  # -0.0 becomes 0.0
 
 

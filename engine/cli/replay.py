@@ -21,7 +21,7 @@ from engine.errors import SpecError
 from engine.executors import Executor
 from engine.job.budget import parse_amounts
 from engine.job.options import DEFAULT_POLICY, JobOptions
-from engine.job.report import Report
+from engine.job.report import Report, check_place
 from engine.job.run import run_replay
 from engine.job.table import print_report
 from engine.policies import POLICIES
@@ -117,6 +117,10 @@ def run(args: argparse.Namespace) -> int:
     """Replay and print the report."""
     given = collect(args, _OPTIONS)
     options = job_options(given)
+    where = text(given, "report")
+    report_file = None if where is None else Path(where)
+    if report_file is not None:
+        check_place(report_file)
     engine = engine_named(text(given, "engine") or "spark", args.engines)
     with progress_bar() as progress:
 
@@ -124,7 +128,7 @@ def run(args: argparse.Namespace) -> int:
             return run_replay(options, executor, progress)
 
         report: Report = engine(work)
-    if "report" in given:
-        report.save(Path(str(given["report"])))
+    if report_file is not None:
+        report.save(report_file)
     print_report(report)
     return 0

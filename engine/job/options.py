@@ -14,6 +14,7 @@ DEFAULT_POLICY = "dgl"
 DEVICES = ("auto", "cpu", "gpu")
 BAD_ROWS = ("error", "quarantine")
 COLUMNS = ("all", "ids")
+MOST_BUCKETS = 100_000
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,12 @@ class JobOptions:
         object.__setattr__(self, "parameters", policy.settle(self.parameters))
         if policy.name == "custom" and self.parameters["function"] is None:
             raise SpecError("policy custom needs --param function=module:name")
+        buckets = self.parameters.get("buckets")
+        if isinstance(buckets, float) and (buckets % 1 or buckets > MOST_BUCKETS):
+            raise SpecError(
+                f"parameter buckets of policy {policy.name} is {buckets:g}; give a whole number, "
+                f"at most {MOST_BUCKETS}"
+            )
         for name, value, known in (
             ("--device", self.device, DEVICES),
             ("--bad-rows", self.bad_rows, BAD_ROWS),

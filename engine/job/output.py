@@ -72,15 +72,17 @@ class OutputFolder:
 
     def __init__(self, place: Path) -> None:
         self.place = place
-        if place.exists():
+        if place.exists() or place.is_symlink():
             raise OutputError(
                 f"output folder {place} exists: remove it or give another --out; nothing is "
                 "overwritten"
             )
         self.draft = place.parent / f".{place.name}.{uuid.uuid4().hex}.tmp"
+        self._made = [folder for folder in place.parents if not folder.exists()]
         try:
             self.draft.mkdir(parents=True)
         except OSError as error:
+            self._remove_made()
             raise OutputError(f"output folder {place} cannot be made: {error}") from error
 
     def commit(self, parts: list[str], schema: pa.Schema) -> None:
@@ -103,5 +105,13 @@ class OutputFolder:
             ) from error
 
     def discard(self) -> None:
-        """Remove what was not committed."""
+        """Remove what was not committed, and the folders above that were made for it."""
         shutil.rmtree(self.draft, ignore_errors=True)
+        self._remove_made()
+
+    def _remove_made(self) -> None:
+        for folder in self._made:
+            try:
+                folder.rmdir()
+            except OSError:  # not made after all, or something stands in it
+                return

@@ -17,7 +17,7 @@ class PayloadWindow:
 
     Notes
     -----
-    Memory: the payload of two windows and a batch.
+    Memory: the payload of the window and two batches.
     """
 
     def __init__(self, window: int) -> None:
@@ -27,10 +27,15 @@ class PayloadWindow:
         self._first = 0  # arrival number of the first row kept
 
     def push(self, ts: NDArray[np.int64], table: pa.Table) -> None:
-        """Add a batch's rows; drop the rows that have expired by its first instant."""
+        """Add a batch's rows; drop the rows that expired before it.
+
+        The other side's first arrival of a batch can be long before this side's, but never before
+        the last of an earlier batch.
+        """
         if ts.size == 0:
             return
-        gone = int(np.searchsorted(self._ts, ts[0] - self._window))
+        last = self._ts[-1] if self._ts.size else ts[0]
+        gone = int(np.searchsorted(self._ts, last - self._window))
         if self._table is None:
             self._table = table
         else:

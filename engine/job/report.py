@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import platform
 from collections.abc import Mapping
 from importlib import metadata
@@ -12,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from engine.errors import OutputError
 from engine.job.keys import TOP, KeyLoss
 from engine.job.lane_task import LaneResult
 from engine.job.options import JobOptions
@@ -20,6 +22,21 @@ from engine.replay.settings import UNLIMITED, ReplaySettings
 from gpu_kernels.devices import Choice
 
 PACKAGES = ("winnowjoin", "numba", "numpy", "pyarrow", "pyspark")
+
+
+def check_place(path: Path) -> None:
+    """Find out before the work whether a report could be written.
+
+    Raises
+    ------
+    OutputError
+        If not.
+    """
+    if path.is_dir():
+        raise OutputError(f"report {path} is a folder: name a file, as in {path}/report.json")
+    above = next(folder for folder in path.absolute().parents if folder.exists())
+    if not above.is_dir() or not os.access(above, os.W_OK):
+        raise OutputError(f"report {path} cannot be written: {above} is no folder to write to")
 
 
 class Report(NamedTuple):
@@ -34,11 +51,21 @@ class Report(NamedTuple):
     content: dict[str, Any]
 
     def save(self, path: Path) -> None:
-        """Write the report as JSON, whole or not at all."""
-        path.parent.mkdir(parents=True, exist_ok=True)
+        """Write the report as JSON, whole or not at all.
+
+        Raises
+        ------
+        OutputError
+            If it cannot be written.
+        """
         draft = path.with_name(f".{path.name}.tmp")
-        draft.write_text(json.dumps(self.content, indent=2, allow_nan=False) + "\n")
-        draft.replace(path)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            draft.write_text(json.dumps(self.content, indent=2, allow_nan=False) + "\n")
+            draft.replace(path)
+        except OSError as error:
+            draft.unlink(missing_ok=True)
+            raise OutputError(f"report {path} cannot be written: {error}") from error
 
 
 def _share(part: float, whole: float) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.jit import kernel as compiled
+from engine.jit import woven
 from engine.policies import Structure, dgl
 from engine.replay import aged, decay, keyed, static
 from engine.replay.instant import match_count
@@ -31,7 +31,7 @@ _STATIC, _KEYED, _DECAY, _AGED, _RERANK = (int(structure) for structure in Struc
 _LEFT, _RIGHT = np.int64(0), np.int64(1)
 
 
-@compiled
+@woven
 def _flush(rules: Rules, memory: Memory, keys: Records, side: Integer, now: Integer) -> None:
     """Bring the heap of keys up to date with this instant's match counts (step 4, keyed)."""
     key = memory.n[DIRTY]
@@ -44,7 +44,7 @@ def _flush(rules: Rules, memory: Memory, keys: Records, side: Integer, now: Inte
     memory.n[DIRTY] = NONE
 
 
-@compiled
+@woven
 def _reward(
     rules: Rules,
     memory: Memory,
@@ -80,7 +80,7 @@ def _reward(
             )
 
 
-@compiled
+@woven
 def _rerank(
     rules: Rules,
     memory: Memory,
@@ -114,7 +114,7 @@ def _rerank(
         arrivals.draw[i] = value if value == value else -np.inf  # noqa: PLR0124
 
 
-@compiled
+@woven
 def _admit(
     rules: Rules,
     memory: Memory,
@@ -169,7 +169,7 @@ def _admit(
             )  # fmt: skip
 
 
-@compiled
+@woven
 def decide(
     rules: Rules,
     left_memory: Memory,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.jit import kernel as compiled
+from engine.jit import woven
 from engine.policies import Structure
 from engine.prefetch import prefetch
 from engine.replay import aged, keyed
@@ -54,7 +55,7 @@ def match_count(rules: Rules, keys: Records, key: Integer, side: Integer, now: I
     return np.float64(opposite.residents + opposite.arrivals)
 
 
-@compiled
+@woven
 def _expire(
     rules: Rules, memory: Memory, opposite: Memory, keys: Records, side: Integer, since: Integer
 ) -> None:
@@ -75,7 +76,7 @@ def _expire(
             remove(memory, keys, side, at)
 
 
-@compiled
+@woven
 def _slide_window(
     memory: Memory,
     opposite: Memory,
@@ -96,7 +97,7 @@ def _slide_window(
     memory.n[WINDOW_AT] = at
 
 
-@compiled
+@woven
 def _look_ahead(
     arrivals: Arrivals, begin: Integer, end: Integer, keys: Records, side: Integer, opposite: Memory
 ) -> None:
@@ -109,7 +110,7 @@ def _look_ahead(
             prefetch(opposite.cells, CELL_FLOATS * np.int64(head))
 
 
-@compiled
+@woven
 def _register(
     arrivals: Arrivals,
     begin: Integer,
@@ -130,7 +131,7 @@ def _register(
             keyed.touch(opposite, keys, 1 - side, np.int64(arrivals.key[i]))
 
 
-@compiled
+@woven
 def _estimate(
     rules: Rules,
     arrivals: Arrivals,
@@ -144,7 +145,7 @@ def _estimate(
         arrivals.m[i] = match_count(rules, keys, np.int64(arrivals.key[i]), side, now)
 
 
-@compiled
+@woven
 def clear(arrivals: Arrivals, begin: Integer, end: Integer, keys: Records, side: Integer) -> None:
     """Forget the arrivals of an instant that ends."""
     for i in range(begin, end):
@@ -153,7 +154,7 @@ def clear(arrivals: Arrivals, begin: Integer, end: Integer, keys: Records, side:
         mine.arrival = NONE
 
 
-@compiled
+@woven
 def begin(
     rules: Rules,
     left_memory: Memory,

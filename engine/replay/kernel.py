@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.jit import kernel as compiled
+from engine.jit import woven
 from engine.replay.decide import decide
 from engine.replay.instant import begin, clear
 from engine.replay.layout import (
@@ -36,7 +37,7 @@ _BEGIN, _PROBE_LEFT, _PROBE_RIGHT, _DECIDE, _LATE_LEFT, _LATE_RIGHT, _END = rang
 _LEFT, _RIGHT = np.int64(0), np.int64(1)
 
 
-@compiled
+@woven
 def _probe_left(
     rules: Rules,
     late: bool,
@@ -84,7 +85,7 @@ def _probe_left(
     return True
 
 
-@compiled
+@woven
 def _probe_right(
     rules: Rules,
     late: bool,
