@@ -184,6 +184,9 @@ def contenders(data: Data, what: str) -> dict[str, Callable[[], Any]]:
 
 def summary(result: Any) -> Answer:  # noqa: ANN401
     """Return (outputs, a sum to compare): importance, or left - 3 * right positions of pairs."""
+    if isinstance(result, list):
+        left, right = (sum(c[i].sum(dtype=np.float64) for c in result) for i in (0, 1))
+        return sum(len(chunk[0]) for chunk in result), float(left + 3 * right)
     if isinstance(result, pl.DataFrame):
         result = tuple(result[name].to_numpy() for name in result.columns)
     elif isinstance(result, pa.Table):

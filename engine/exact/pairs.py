@@ -137,34 +137,23 @@ def all_pairs(
     start_ts: int | None = None,
     threads: int | None = None,
     dtype: Dtype = np.int64,
-) -> Pairs:
-    """Return all pairs of the exact two-way window equi-join, as `emit_pairs` orders them.
+) -> list[Pairs]:
+    """Return all pairs of the exact two-way window equi-join at once, in chunks.
 
-    Parameters are those of `emit_pairs`. O(tuples + pairs) time and memory.
+    Parameters are those of `emit_pairs`, and so is the order. Chunked, as Arrow's tables are: to
+    join the chunks would touch as much fresh memory again as to find the pairs.
 
     Returns
     -------
-    (left, right) : (pairs,) `dtype` each
-        Positions in the arrays of each stream.
+    list of ((n,) `dtype`, (n,) `dtype`)
+        Positions in the arrays of each stream. O(tuples + pairs) time and memory.
     """
     _checked(left, right, (window_left, window_right), dtype)
     workers = thread_count(threads)
     parts = cut_slices(left, right, (window_left, window_right), first_counted(start_ts), workers)
     with ThreadPoolExecutor(workers) as pool:
-        found = list(pool.map(lambda part: list(_chunks(part, _CHUNK, dtype)), parts))
-        sizes = [sum(len(chunk[0]) for chunk in chunks) for chunks in found]
-        whole = paged(sum(sizes), dtype), paged(sum(sizes), dtype)
-        begins = np.cumsum([0, *sizes[:-1]]).tolist()
-        list(pool.map(lambda begin, chunks: _place(whole, begin, chunks), begins, found))
-    return whole
-
-
-def _place(whole: Pairs, begin: int, chunks: list[Pairs]) -> None:
-    """Copy `chunks` to their place in `whole`."""
-    for chunk in chunks:
-        end = begin + len(chunk[0])
-        whole[0][begin:end], whole[1][begin:end] = chunk
-        begin = end
+        found = pool.map(lambda part: list(_chunks(part, _CHUNK, dtype)), parts)
+        return [chunk for chunks in found for chunk in chunks]
 
 
 def _produce(part: Slice, chunk: int, dtype: Dtype, out: Queue[Any], stop: Event) -> None:
