@@ -120,3 +120,22 @@ def test_equals_the_oracle_on_long_streams(policy: str) -> None:
                 left=stream(), right=stream(), windows=(40 + seed, 25), budgets=(17, 9 + seed)
             )
         )
+
+
+@pytest.mark.parametrize("scale", [1.0, 1.001, 0.3, 3.0])
+def test_dgl_where_neighbouring_priorities_round_together(scale: float) -> None:
+    """Losses of about half a last digit: V and P need not be in one order, nor V rise."""
+    levels = [1.0]
+    for _ in range(5):
+        levels.append(float(np.nextafter(levels[-1], 2.0)))
+    for seed in range(16):
+        case = busy("dgl", seed)
+        rng = np.random.default_rng(seed)
+        left, right = (
+            [(t, k, float(rng.choice(levels))) for t, k, _ in stream]
+            for stream in (case.left, case.right)
+        )
+        params = {"beta": scale * 2.0**-55, "alpha": 1e30 if seed % 2 else 1.0}
+        if seed % 3:
+            params["initial"] = "importance"
+        check(case._replace(left=left, right=right, params=params, estimator="memory"))
