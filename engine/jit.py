@@ -53,7 +53,7 @@ def _compiled_cache() -> str | None:
 _CACHE_DIR = _compiled_cache()
 
 
-def jit(function: F, **options: bool) -> F:
+def jit(function: F, **options: bool | str) -> F:
     """Compile `function` for the CPU, without the GIL, from the disk cache where one is there.
 
     Plain IEEE float64: no fast-math and no fused multiply-add (contract, section 3). Not for

@@ -68,6 +68,7 @@ class LaneKeys:
         self._example = np.zeros((0, 2), np.int64)
         self._idle = np.zeros(0, _COUNTS)
         self._next_drop = IDLE
+        self._last = 0
         self.complete = True
 
     @property
@@ -80,8 +81,8 @@ class LaneKeys:
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return both sides' ids, after dropping idle ones if they have become many."""
         if self._forgets and self.size >= self._next_drop:
-            starts = [int(side.ts[0]) for side in (left, right) if side.ts.size]
-            self._drop(min(starts))
+            self._drop(self._last)
+        self._last = max(int(side.ts[-1]) for side in (left, right) if side.ts.size)
         known = self.size
         ids = self._table.intern(left.key), self._table.intern(right.key)
         size = self.size
@@ -114,6 +115,10 @@ class LaneKeys:
         return counts
 
     def _drop(self, now: int) -> None:
+        """Drop the ids without a tuple unexpired at `now`, the last instant pushed.
+
+        Not the first of the next batch: the join memories still hold what expired in between.
+        """
         size = self.size
         alive = self._exact.live_ids(size, now)
         if alive.sum() * 2 > size:

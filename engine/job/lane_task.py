@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from engine.exact.stream import ExactStream
+from engine.job.heartbeat import rows_done
 from engine.job.keys import KeyLoss, LaneKeys
 from engine.job.output import PartWriter, id_columns
 from engine.job.payload import PayloadWindow
@@ -114,12 +115,14 @@ class LaneResult(NamedTuple):
     exact: Tally
     result: Tally
     peaks: tuple[int, int]
+    exact_peaks: tuple[int, int]
     top: list[KeyLoss]
     keys_complete: bool
     part: str | None
     ages: tuple[NDArray[np.int64], NDArray[np.int64]]
     seconds: float
     schema: pa.Schema | None
+    estimator_keys: int
 
 
 def replay_lane(task: ReplayTask) -> LaneResult:
@@ -152,6 +155,7 @@ def replay_lane(task: ReplayTask) -> LaneResult:
         exact.push(batch.left, ids[0], batch.right, ids[1], keys.outputs, keys.importance)
         if part is not None:
             part.arrive(batch)
+        rows_done(batch.left.ts.size + batch.right.ts.size)
         if replay is not None:
             for out in replay.push(batch.left, ids[0], batch.right, ids[1], keys.size):
                 if part is not None:
@@ -160,18 +164,20 @@ def replay_lane(task: ReplayTask) -> LaneResult:
     result = counted
     if replay is not None and task.approximate:
         result = Tally(replay.outputs, replay.importance, replay.by_bin, replay.importance_by_bin)
-    peaks = (task.profile.left.peak, task.profile.right.peak) if replay is None else replay.peaks
+    exact_peaks = task.profile.left.peak, task.profile.right.peak
     return LaneResult(
         task.files.lane,
         counted,
         result,
-        peaks,
+        exact_peaks if replay is None else replay.peaks,
+        exact_peaks,
         keys.top() if task.approximate else [],
         keys.complete,
         None if part is None else part.close(),
         (exact.ages_left, exact.ages_right),
         time.perf_counter() - begun,
         None if part is None else part.schema,
+        keys.size if settings.estimator == "history" else 0,
     )
 
 

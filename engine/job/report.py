@@ -190,6 +190,12 @@ def build_report(
             "left": sum(r.peaks[0] for r in results),
             "right": sum(r.peaks[1] for r in results),
         },
+        "estimator_memory": {
+            "tuples": sum(r.exact_peaks[0] + r.exact_peaks[1] for r in results)
+            if settings.estimator == "window"
+            else 0,
+            "keys": sum(r.estimator_keys for r in results),
+        },
         "memory": {
             "left": _budget(budgets, 0),
             "right": _budget(budgets, 1),

@@ -24,6 +24,7 @@ from engine.executors import Executor
 from engine.instants import parse_instant
 from engine.jit import cache_home
 from engine.job.budget import split_budget
+from engine.job.heartbeat import listening
 from engine.job.lane_task import (
     LaneFiles,
     LaneResult,
@@ -230,9 +231,11 @@ class _Job:
         curves = self._curves(tasks)
         tasks = [replace(task, curves=curves) for task in tasks]
         order = sorted(range(len(tasks)), key=lambda i: -sum(p.rows for p in profiles[i]))
-        results = self.stages.mapped(
-            self.executor, "replay", replay_lane, [tasks[i] for i in order]
-        )
+        rows = sum(side.rows for profile in profiles for side in profile)
+        with listening(lambda done: self.stages.progress("rows", done, rows)):
+            results = self.stages.mapped(
+                self.executor, "replay", replay_lane, [tasks[i] for i in order]
+            )
         return sorted(results, key=lambda result: result.lane), budgets
 
     def _files(self, lane: Lane) -> LaneFiles:

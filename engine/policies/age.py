@@ -53,6 +53,7 @@ POLICY = Policy(
             "curve",
             "expected matches in each age bucket, both sides; default measured from the archive",
             kind="curve",
+            aliases=("age_curve",),
         ),
         Parameter("curve_left", "the same for the left side alone", kind="curve"),
         Parameter("curve_right", "the same for the right side alone", kind="curve"),

@@ -44,6 +44,8 @@ class Parameter:
     choices : tuple of str
         Legal words, where the parameter is a word.
     kind : {"number", "word", "curve", "function"}
+    aliases : tuple of str
+        Other names, such as the papers' own.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Parameter:
     above: float | None = None
     choices: tuple[str, ...] = ()
     kind: str = "number"
+    aliases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,8 @@ class Policy:
             For a parameter the policy does not have or a value it cannot take.
         """
         known = {p.name: p for p in self.parameters}
+        renamed = {alias: p.name for p in self.parameters for alias in p.aliases}
+        given = {renamed.get(name, name): value for name, value in given.items()}
         for name in given:
             if name not in known:
                 have = ", ".join(known) or "none"
@@ -128,7 +133,7 @@ def _checked(policy: str, parameter: Parameter, value: Value) -> Value:
 
 def _number(what: str, parameter: Parameter, value: Value) -> float:
     try:
-        number = float(value)
+        number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         raise SpecError(f"{what} is {value!r}; give a number") from None
     if not -1e300 < number < 1e300:
@@ -143,7 +148,7 @@ def _number(what: str, parameter: Parameter, value: Value) -> float:
 def _curve(what: str, value: Value) -> tuple[float, ...]:
     parts = value.replace(";", ",").split(",") if isinstance(value, str) else value
     try:
-        curve = tuple(float(p) for p in parts)  # type: ignore[union-attr,arg-type]
+        curve = tuple(float(p) for p in parts)  # type: ignore[union-attr]
     except (TypeError, ValueError):
         raise SpecError(f"{what} is {value!r}; give numbers such as 1,3,2") from None
     if not curve or any(not 0 <= p < float("inf") for p in curve):

@@ -54,6 +54,7 @@ POLICY = Policy(
             default="simpprob",
             choices=("simpprob", "importance"),
             kind="word",
+            aliases=("dgl_initial",),
         ),
     ),
 )

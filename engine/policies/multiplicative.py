@@ -27,9 +27,9 @@ POLICY = Policy(
     structure=Structure.STATIC,
     arrival=arrival,
     parameters=(
-        Parameter("A", "weight of importance", default=1.0, least=0.0),
-        Parameter("B", "weight of the match count", default=1.0, least=0.0),
-        Parameter("D", "weight of the arrival time", default=1.0, least=0.0),
+        Parameter("A", "weight of importance", default=1.0, least=0.0, aliases=("alpha",)),
+        Parameter("B", "weight of the match count", default=1.0, least=0.0, aliases=("beta",)),
+        Parameter("D", "weight of the arrival time", default=1.0, least=0.0, aliases=("delta",)),
         Parameter(
             "ties",
             "break ties by arrival (ts) or by importance, then match count (importance)",

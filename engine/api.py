@@ -1,0 +1,402 @@
+"""Replays from Python: the command line's work as functions.
+
+There is one way through the engine. `replay` writes its tables to a temporary folder and runs the
+very job that ``winnow replay --engine local`` runs on archives, so that rows and report are equal
+by construction.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypedDict, Unpack
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyarrow.types as pt
+
+from engine.archives.roles import Roles
+from engine.durations import parse_window
+from engine.errors import SpecError, WinnowError
+from engine.executors import ThreadExecutor
+from engine.instants import parse_instant
+from engine.job.budget import parse_amounts
+from engine.job.options import DEFAULT_POLICY, JobOptions
+from engine.job.run import run_replay
+from engine.policies import Value
+from engine.streams import SIDES
+
+__all__ = ["Join", "ReplayResult", "replay", "replay_archives"]
+
+Names = str | Sequence[str]
+
+
+class Join(TypedDict, total=False):
+    """The keywords that say how two streams are joined; `replay` explains each."""
+
+    on: Names | None
+    left_on: Names | None
+    right_on: Names | None
+    time: str | None
+    left_time: str | None
+    right_time: str | None
+    importance: str | None
+    left_importance: str | None
+    right_importance: str | None
+    window: int | str | None
+    window_left: int | str | None
+    window_right: int | str | None
+    memory: int | str | None
+    memory_left: int | str | None
+    memory_right: int | str | None
+    policy: str
+    params: Mapping[str, Value] | None
+    estimator: str
+    probe: str
+    combine: str
+    start_ts: int | str | None
+    partition_by: Names
+    lanes: int | None
+    seed: int
+    columns: str
+    bad_rows: str
+    device: str
+
+
+class ReplayResult(NamedTuple):
+    """What a replay of tables gives.
+
+    Attributes
+    ----------
+    outputs : pyarrow.Table
+        ``left_row``, ``right_row``, ``ts``, ``importance``, ``weight``, and the payload columns of
+        both sides as ``left_<name>`` and ``right_<name>``.
+    report : dict
+        As the command line writes it.
+    rejected : tuple of pyarrow.Table or None
+        Rows of left and right that were set aside, with their reasons; None where there are none.
+    """
+
+    outputs: pa.Table
+    report: dict[str, Any]
+    rejected: tuple[pa.Table | None, pa.Table | None]
+
+
+def replay(
+    left: pa.Table,
+    right: pa.Table,
+    *,
+    on: Names | None = None,
+    left_on: Names | None = None,
+    right_on: Names | None = None,
+    time: str | None = None,
+    left_time: str | None = None,
+    right_time: str | None = None,
+    importance: str | None = None,
+    left_importance: str | None = None,
+    right_importance: str | None = None,
+    window: int | str | None = None,
+    window_left: int | str | None = None,
+    window_right: int | str | None = None,
+    memory: int | str | None = None,
+    memory_left: int | str | None = None,
+    memory_right: int | str | None = None,
+    policy: str = DEFAULT_POLICY,
+    params: Mapping[str, Value] | None = None,
+    estimator: str = "memory",
+    probe: str = "before_admission",
+    combine: str = "min",
+    start_ts: int | str | None = None,
+    partition_by: Names = (),
+    lanes: int | None = None,
+    seed: int = 0,
+    columns: str = "all",
+    bad_rows: str = "error",
+    device: str = "auto",
+) -> ReplayResult:
+    """Join two streams through sliding windows within a memory budget.
+
+    Parameters
+    ----------
+    left, right : pyarrow.Table
+        In any order of time; a row's number is its position.
+    on, left_on, right_on : str or sequence of str
+        Join attributes of both sides, or of one.
+    time, left_time, right_time : str
+        Arrival times: integers, timestamps or dates.
+    importance, left_importance, right_importance : str, optional
+        Importance of each tuple; without one every tuple has 1.
+    window, window_left, window_right : int or str
+        Ticks that a tuple joins for after its arrival, the last included, or a duration such as
+        ``"10min"`` where times are timestamps.
+    memory, memory_left, memory_right : int or str, optional
+        Tuples in memory (`memory`: half a side), or a percentage such as ``"10%"`` of what the
+        exact join needs at its peak. Without any, the join is exact.
+    policy : str
+        Which tuples stay; see ``winnow policies``.
+    params : mapping, optional
+        The policy's parameters.
+    estimator : {"memory", "window", "history"}
+        What match counts are taken from.
+    probe : {"before_admission", "after_admission"}
+        Whether arrivals meet the memory before it is decided who stays.
+    combine : {"min", "sum", "product", "max", "mean"}
+        Importance of an output, from its members'.
+    start_ts : int or str, optional
+        Outputs before it are neither returned nor counted.
+    partition_by : str or sequence of str
+        Columns of both; every value is a join of its own, with a budget of its own.
+    lanes : int, optional
+        Parts that the join attribute is hashed into, sharing the budget; 1, or for an exact join
+        as many as its size asks for.
+    seed : int
+        Of random draws.
+    columns : {"all", "ids"}
+        Whether the outputs carry the payload columns.
+    bad_rows : {"error", "quarantine"}
+        What is done about rows with a wrong time or importance.
+    device : {"auto", "cpu", "gpu"}
+
+    Returns
+    -------
+    ReplayResult
+
+    Raises
+    ------
+    WinnowError
+        If the options mean nothing or a table is no stream.
+
+    See Also
+    --------
+    replay_archives : the same for streams in files, which need not fit in memory.
+
+    Notes
+    -----
+    The tables are written to the temporary folder (``$TMPDIR``) once, and their lanes once more.
+
+    Examples
+    --------
+    >>> left = pa.table({"t": [0, 1, 2], "key": ["a", "b", "a"], "value": [5.0, 1.0, 9.0]})
+    >>> right = pa.table({"t": [1, 2, 4], "key": ["a", "b", "a"], "value": [5.0, 9.0, 7.0]})
+    >>> found = replay(left, right, on="key", time="t", importance="value", window=2, memory=2,
+    ...                policy="simp", columns="ids")
+    >>> found.outputs.select(["left_row", "right_row", "ts", "importance"]).to_pylist()[-1]
+    {'left_row': 2, 'right_row': 2, 'ts': 4, 'importance': 7.0}
+    >>> found.report["exact"]["outputs"], found.report["lost"]
+    """
+    join = Join(
+        on=on,
+        left_on=left_on,
+        right_on=right_on,
+        time=time,
+        left_time=left_time,
+        right_time=right_time,
+        importance=importance,
+        left_importance=left_importance,
+        right_importance=right_importance,
+        window=window,
+        window_left=window_left,
+        window_right=window_right,
+        memory=memory,
+        memory_left=memory_left,
+        memory_right=memory_right,
+        policy=policy,
+        params=params,
+        estimator=estimator,
+        probe=probe,
+        combine=combine,
+        start_ts=start_ts,
+        partition_by=partition_by,
+        lanes=lanes,
+        seed=seed,
+        columns=columns,
+        bad_rows=bad_rows,
+        device=device,
+    )
+    with tempfile.TemporaryDirectory(prefix="winnow-") as name:
+        folder = Path(name)
+        try:
+            return _replayed((left, right), join, folder)
+        except WinnowError as error:
+            raise type(error)(_without(folder, str(error))) from None
+
+
+def replay_archives(
+    left: str | os.PathLike[str],
+    right: str | os.PathLike[str],
+    *,
+    out: str | os.PathLike[str] | None = None,
+    cache: str | os.PathLike[str] | None = None,
+    **join: Unpack[Join],
+) -> dict[str, Any]:
+    """Replay two archives as ``winnow replay --engine local`` does.
+
+    Parameters
+    ----------
+    left, right : path
+        File, folder or glob.
+    out : path, optional
+        Folder of the output dataset, which must not exist; without it outputs are only counted.
+    cache : path, optional
+        Folder of prepared lanes; by default the user's cache.
+    **join
+        As for `replay`.
+
+    Returns
+    -------
+    dict
+        The report.
+
+    Raises
+    ------
+    WinnowError
+        If the options mean nothing, an archive cannot be read, or the output cannot be written.
+    """
+    job = _job(
+        os.fspath(left),
+        os.fspath(right),
+        None if out is None else Path(out),
+        None if cache is None else Path(cache),
+        join,
+    )
+    return run_replay(job, ThreadExecutor()).content
+
+
+def _job(left: str, right: str, out: Path | None, cache: Path | None, join: Join) -> JobOptions:
+    """Return the job that the keywords describe."""
+    unknown = join.keys() - Join.__annotations__.keys()
+    if unknown:
+        raise TypeError(f"unexpected keyword {sorted(unknown)[0]!r}")
+    given: dict[str, Any] = dict(join)
+    memory = [_text(given.get(name)) for name in ("memory", "memory_left", "memory_right")]
+    chosen = ("policy", "estimator", "probe", "combine", "lanes", "seed", "columns", "bad_rows")
+    return JobOptions(
+        left=left,
+        right=right,
+        left_roles=_roles(given, "left"),
+        right_roles=_roles(given, "right"),
+        window_left=_window(given, "left"),
+        window_right=_window(given, "right"),
+        memory=parse_amounts(*memory),
+        parameters=dict(given.get("params") or {}),
+        start_ts=_text(given.get("start_ts")),
+        out=out,
+        cache=cache,
+        **{name: given[name] for name in (*chosen, "device") if name in given},
+    )
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _names(value: Names) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def _sided(given: Mapping[str, Any], name: str, side: str) -> Any:  # noqa: ANN401 - any keyword's
+    own = given.get(f"{side}_{name}")
+    return given.get(name) if own is None else own
+
+
+def _roles(given: Mapping[str, Any], side: str) -> Roles:
+    on, time = _sided(given, "on", side), _sided(given, "time", side)
+    for name, value in (("on", on), ("time", time)):
+        if value is None:
+            raise SpecError(f"{name} is missing: name the column, or left_{name} and right_{name}")
+    return Roles(
+        on=_names(on),
+        time=time,
+        importance=_sided(given, "importance", side),
+        partition_by=_names(given.get("partition_by", ())),
+    )
+
+
+def _window(given: Mapping[str, Any], side: str) -> str:
+    own = given.get(f"window_{side}")
+    window = given.get("window") if own is None else own
+    if window is None:
+        raise SpecError("window is missing: give it, or window_left and window_right")
+    return str(window)
+
+
+def _replayed(tables: tuple[pa.Table, pa.Table], join: Join, folder: Path) -> ReplayResult:
+    out = folder / "out"
+    files = [str(folder / f"{side}.parquet") for side in SIDES]
+    job = _job(files[0], files[1], out, folder / "lanes", join)
+    seconds = _have_seconds(tables, job)
+    times = job.left_roles.time, job.right_roles.time
+    if seconds:
+        job = _in_seconds(job, join)
+    for file, table, time in zip(files, tables, times, strict=True):
+        pq.write_table(_plain(table, time) if seconds else table, file)
+    report = run_replay(job, ThreadExecutor()).content
+    report["out"] = None
+    if seconds:
+        report["window"]["tick"] = "s"
+    kinds = {
+        f"{side}_{field.name}": field.type
+        for side, table in zip(SIDES, tables, strict=True)
+        for field in table.schema
+    }
+    rejected: list[pa.Table | None] = []
+    for side, table in zip(SIDES, tables, strict=True):
+        file = out / "_rejected" / f"{side}.parquet"
+        own = {field.name: field.type for field in table.schema}
+        rejected.append(_restored(pq.read_table(file), own) if file.exists() else None)
+    return ReplayResult(_restored(pq.read_table(out), kinds), report, (rejected[0], rejected[1]))
+
+
+def _have_seconds(tables: tuple[pa.Table, pa.Table], job: JobOptions) -> bool:
+    """Tell whether both times are in whole seconds, which Parquet has no type for."""
+    kinds = []
+    for table, roles in zip(tables, (job.left_roles, job.right_roles), strict=True):
+        if roles.time not in table.schema.names or roles.time in (*roles.on, *roles.partition_by):
+            return False
+        kinds.append(table.schema.field(roles.time).type)
+    return all(pt.is_timestamp(kind) and kind.unit == "s" for kind in kinds) and (
+        (kinds[0].tz is None) == (kinds[1].tz is None)
+    )
+
+
+def _in_seconds(job: JobOptions, join: Join) -> JobOptions:
+    """Return the job with its durations and points in time as whole seconds."""
+    start = None
+    if job.start_ts is not None:
+        start = parse_instant(job.start_ts, "s", "start_ts")
+    return _job(
+        job.left,
+        job.right,
+        job.out,
+        job.cache,
+        join
+        | Join(
+            window_left=parse_window(job.window_left, "s", "left"),
+            window_right=parse_window(job.window_right, "s", "right"),
+            start_ts=start,
+        ),
+    )
+
+
+def _plain(table: pa.Table, time: str) -> pa.Table:
+    """Return the table with its times as plain numbers."""
+    at = table.schema.get_field_index(time)
+    return table.set_column(at, time, table.column(time).cast(pa.int64()))
+
+
+def _restored(table: pa.Table, kinds: Mapping[str, pa.DataType]) -> pa.Table:
+    """Return the table with the columns' types as they were before Parquet."""
+    for at, field in enumerate(table.schema):
+        kind = kinds.get(field.name, field.type)
+        if kind != field.type:
+            table = table.set_column(at, field.name, table.column(at).cast(kind))
+    return table
+
+
+def _without(folder: Path, message: str) -> str:
+    """Return a message about the tables without the folder that they were written to."""
+    for where in (str(folder.resolve()), str(folder), os.path.relpath(folder)):
+        message = message.replace(f"{where}{os.sep}", "")
+    return message
