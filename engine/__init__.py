@@ -1,6 +1,7 @@
 """Approximate sliding-window joins of archived streams: model, policies and CPU drivers.
 
-`replay` joins Arrow tables and `replay_archives` files; both are loaded when first asked for.
+`replay_tables` joins Arrow tables (it is `engine.api.replay`; ``engine.replay`` is the subpackage)
+and `replay_archives` joins files. Both are loaded when first asked for.
 """
 
 from __future__ import annotations
@@ -8,14 +9,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from engine.api import ReplayResult, replay, replay_archives
+    from engine.api import ReplayResult, replay_archives
+    from engine.api import replay as replay_tables
 
-__all__ = ["ReplayResult", "replay", "replay_archives"]
+__all__ = ["ReplayResult", "replay_archives", "replay_tables"]
+
+_NAMES = {
+    "ReplayResult": "ReplayResult",
+    "replay_archives": "replay_archives",
+    "replay_tables": "replay",
+}
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever is asked for
-    if name in __all__:
-        import engine.api  # noqa: PLC0415 - numba and pyarrow take a second
+    if name in _NAMES:
+        from engine import api  # noqa: PLC0415 - numba and pyarrow take a second
 
-        return getattr(engine.api, name)
+        return getattr(api, _NAMES[name])
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

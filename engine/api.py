@@ -184,7 +184,8 @@ def replay(
     ...                policy="simp", columns="ids")
     >>> found.outputs.select(["left_row", "right_row", "ts", "importance"]).to_pylist()[-1]
     {'left_row': 2, 'right_row': 2, 'ts': 4, 'importance': 7.0}
-    >>> found.report["exact"]["outputs"], found.report["lost"]
+    >>> found.report["exact"]["outputs"], found.report["lost"]["outputs"]
+    (4, 1)
     """
     join = Join(
         on=on,
@@ -268,7 +269,7 @@ def _job(left: str, right: str, out: Path | None, cache: Path | None, join: Join
     """Return the job that the keywords describe."""
     unknown = join.keys() - Join.__annotations__.keys()
     if unknown:
-        raise TypeError(f"unexpected keyword {sorted(unknown)[0]!r}")
+        raise TypeError(f"unexpected keyword {min(unknown)!r}")
     given: dict[str, Any] = dict(join)
     memory = [_text(given.get(name)) for name in ("memory", "memory_left", "memory_right")]
     chosen = ("policy", "estimator", "probe", "combine", "lanes", "seed", "columns", "bad_rows")
@@ -343,9 +344,9 @@ def _replayed(tables: tuple[pa.Table, pa.Table], join: Join, folder: Path) -> Re
     }
     rejected: list[pa.Table | None] = []
     for side, table in zip(SIDES, tables, strict=True):
-        file = out / "_rejected" / f"{side}.parquet"
+        aside = out / "_rejected" / f"{side}.parquet"
         own = {field.name: field.type for field in table.schema}
-        rejected.append(_restored(pq.read_table(file), own) if file.exists() else None)
+        rejected.append(_restored(pq.read_table(aside), own) if aside.exists() else None)
     return ReplayResult(_restored(pq.read_table(out), kinds), report, (rejected[0], rejected[1]))
 
 

@@ -1,0 +1,61 @@
+# Everything this project does, by name. `make help` lists it.
+#
+# PYTHON is the interpreter that makes the environment: make demo PYTHON=python3.12
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+BENCH_ARGS ?=
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+.PHONY: help demo test check bench docs clean
+
+help: ## List what there is to make
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 8
+
+demo: $(VENV)/.run ## Generate 1M + 1M tuples and replay them under every policy
+	$(BIN)/python benchmarks/demo.py
+
+test: $(VENV)/.dev check ## Lint, type-check and run all tests, with coverage
+	$(BIN)/python -m pytest --cov --cov-report=term
+
+check: $(VENV)/.dev ## Lint and type-check alone
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.bench ## Measure, against DuckDB and Polars too; BENCH_ARGS go to every script
+	for script in $(filter-out benchmarks/demo.py,$(wildcard benchmarks/*.py)); do \
+	    echo "== $$script"; $(BIN)/python $$script $(BENCH_ARGS); done
+
+docs: $(VENV)/.run ## Write the tables of the documents that come from the code
+	$(BIN)/python docs/policies_table.py
+
+clean: ## Remove the environment, the demo and everything else that was made
+	rm -rf $(VENV) demo build dist *.egg-info .coverage htmlcov spark-warehouse metastore_db \
+	    derby.log .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The environment. Each stamp says that its extras are installed for the pyproject.toml of its time.
+
+$(VENV)/.python:
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python " + \
+	    sys.version.split()[0] + " is too old: give 3.11 or newer, as in make PYTHON=python3.12")'
+	$(PYTHON) -m venv $(VENV)
+	touch $@
+
+$(VENV)/.run: $(VENV)/.python pyproject.toml docker/java.sh
+	$(BIN)/python -m pip install --quiet -e ".$$(docker/java.sh)"
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.run
+	$(BIN)/python -m pip install --quiet -e ".[dev]"
+	touch $@
+
+$(VENV)/.bench: $(VENV)/.run
+	$(BIN)/python -m pip install --quiet -e ".[bench]"
+	touch $@

@@ -1,0 +1,176 @@
+"""Every policy on one archive, within 10 % of the memory that the exact join needs: `make demo`.
+
+The archive is P1's online set-up (P1 5.2) made larger: one tuple an instant on each side, keys
+Zipf(1.0) on the left and uniform on the right, few tuples of high importance; counting starts after
+two windows. Everything is kept in ./demo: the archive, its lanes, compiled code, a report a policy,
+comparison.txt and comparison.svg.
+
+    python benchmarks/demo.py [--rows N] [--engine spark|local]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+HOME = Path("demo")
+os.environ.setdefault("WINNOW_CACHE", str((HOME / "cache").resolve()))  # read by engine.jit
+
+from rich.console import Console  # noqa: E402
+from rich.table import Table  # noqa: E402
+
+from engine import cli  # noqa: E402
+from engine.archives.roles import Roles  # noqa: E402
+from engine.cli.engines import engine_named  # noqa: E402
+from engine.cli.progress import progress_bar  # noqa: E402
+from engine.executors import Executor  # noqa: E402
+from engine.job.budget import parse_amounts  # noqa: E402
+from engine.job.options import JobOptions  # noqa: E402
+from engine.job.run import run_replay  # noqa: E402
+from engine.policies import POLICIES  # noqa: E402
+
+WINDOW, DOMAIN, MEMORY = 9_999, 1_000, "10%"
+COMPARED = [name for name in POLICIES if name != "custom"]
+Content = dict[str, Any]
+
+
+def generate(rows: int, folder: Path) -> None:
+    """Write the archive, unless it is there."""
+    told = ["generate", "zipf", "--rows", rows, "--domain", DOMAIN, "--importance", "rare-high",
+            "--seed", 1, "--out", folder]  # fmt: skip
+    command = [str(word) for word in told]
+    print(f"$ winnow {shlex.join(command)}")
+    if (folder / "right.parquet").exists():
+        print(f"{folder} is there already")
+    elif cli.main(command) != 0:
+        sys.exit(1)
+
+
+def job(folder: Path, policy: str) -> JobOptions:
+    """Return one policy's replay."""
+    roles = Roles(on=("key",), time="ts", importance="importance")
+    return JobOptions(
+        left=str(folder / "left.parquet"),
+        right=str(folder / "right.parquet"),
+        left_roles=roles,
+        right_roles=roles,
+        window_left=str(WINDOW),
+        window_right=str(WINDOW),
+        memory=parse_amounts(MEMORY, None, None),
+        policy=policy,
+        start_ts=str(2 * (WINDOW + 1)),
+        cache=HOME / "lanes",
+    )
+
+
+def command_line(folder: Path, policy: str) -> str:
+    """Return the command that does the same as `job`."""
+    return (
+        f"winnow replay --left {folder}/left.parquet --right {folder}/right.parquet \\\n"
+        f"    --on key --time ts --importance importance --window {WINDOW} --memory {MEMORY} \\\n"
+        f"    --policy {policy} --start-ts {2 * (WINDOW + 1)} --cache {HOME}/lanes"
+    )
+
+
+def compare(rows: int, engine: str) -> list[Content]:
+    """Replay the archive under every policy, on one engine, and return the reports."""
+    folder, small = HOME / f"zipf-{rows}", HOME / "zipf-1000"
+    generate(rows, folder)
+    generate(1000, small)
+
+    def work(executor: Executor) -> list[Content]:
+        started = time.perf_counter()
+        print(f"engine {engine} is up after {started - begun:.1f} s")
+        print("compiling, the first time alone ...", flush=True)
+        run_replay(job(small, "dgl"), executor)
+        spent = time.perf_counter() - started
+        print(f"compiled code is there after {spent:.1f} s (in {os.environ['WINNOW_CACHE']})")
+        found = []
+        with progress_bar() as progress:
+            for done, policy in enumerate(COMPARED):
+                progress("policies", done, len(COMPARED))
+                report = run_replay(job(folder, policy), executor)
+                report.save(HOME / "reports" / f"{policy}.json")
+                found.append(report.content)
+        return found
+
+    begun = time.perf_counter()
+    reports: list[Content] = engine_named(engine, {})(work)
+    return sorted(reports, key=lambda content: -content["importance_recall"])
+
+
+def table(reports: list[Content]) -> Table:
+    """Return the comparison."""
+    exact = reports[0]["exact"]
+    most = max(content["importance_recall"] for content in reports)
+    columns = Table(
+        title=f"exact join: {exact['outputs']:,} outputs of importance "
+        f"{exact['importance']:,.0f}; memory: {MEMORY} of what it needs at its peak",
+        title_justify="left",
+    )
+    names = ("policy", "outputs", "recall", "importance recall", "", "seconds", "peak tuples")
+    for name in names:
+        columns.add_column(name, justify="left" if name in {"policy", ""} else "right")
+    for content in reports:
+        share = content["importance_recall"]
+        columns.add_row(
+            content["policy"]["name"],
+            f"{content['result']['outputs']:,}",
+            f"{content['recall']:.2%}",
+            f"{share:.2%}",
+            "█" * round(12 * share / most),
+            f"{content['seconds']['replay']:.2f}",
+            f"{sum(content['peak_memory'].values()):,}",
+        )
+    return columns
+
+
+def draw(reports: list[Content]) -> str:
+    """Return the recalls as an SVG of bars."""
+    step, left, scale = 34, 120, 700
+    most = max(max(c["recall"], c["importance_recall"]) for c in reports)
+    parts = []
+    for i, content in enumerate(reports):
+        y = 40 + i * step
+        parts.append(f'<text x="{left - 8}" y="{y + 17}" text-anchor="end">'
+                     f"{content['policy']['name']}</text>")  # fmt: skip
+        for j, (field, colour) in enumerate((("importance_recall", "#1f5f8b"), ("recall", "#9bb"))):
+            width = scale * content[field] / most
+            at = y + 13 * j
+            parts.append(f'<rect x="{left}" y="{at}" width="{width:.1f}" height="12" '
+                         f'fill="{colour}"/>')  # fmt: skip
+            parts.append(f'<text x="{left + width + 5:.1f}" y="{at + 10}" font-size="11">'
+                         f"{content[field]:.1%}</text>")  # fmt: skip
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + scale + 80}" '
+        f'height="{50 + step * len(reports)}" font-family="sans-serif" font-size="14">\n'
+        f'<text x="{left}" y="22">importance recall (dark) and recall (light) at {MEMORY} of the '
+        "exact join's memory</text>\n" + "\n".join(parts) + "\n</svg>\n"
+    )
+
+
+def main() -> None:
+    """Run the demo."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--rows", type=int, default=1_000_000, help="tuples of each stream")
+    parser.add_argument("--engine", default="spark", help="spark (default) or local")
+    options = parser.parse_args()
+    begun = time.perf_counter()
+    reports = compare(options.rows, options.engine)
+    with (HOME / "comparison.txt").open("w") as file:
+        for console in (Console(width=100), Console(width=100, file=file)):
+            console.print(table(reports))
+    (HOME / "comparison.svg").write_text(draw(reports))
+    print("\nOne of these replays, from the command line:\n"
+          f"{command_line(HOME / f'zipf-{options.rows}', reports[0]['policy']['name'])}\n\n"
+          f"Saved: {HOME}/comparison.txt, {HOME}/comparison.svg, {HOME}/reports/*.json\n"
+          f"{time.perf_counter() - begun:.0f} s in all")  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

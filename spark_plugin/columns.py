@@ -1,0 +1,233 @@
+"""The columns of both sides as the workers want them: checked, canonical, tagged, united."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+
+import pyarrow as pa
+import pyarrow.types as pt
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
+from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
+from pyspark.sql.types import DataType, StringType, StructField, StructType
+
+from engine.archives.roles import JoinColumns, Roles, check_roles
+from engine.archives.source import Archive
+from engine.archives.ticks import FAULTS
+from engine.errors import InputError, SpecError
+from engine.job.output import IDS
+from engine.streams import SIDES
+from spark_plugin.hashing import as_double, lane_of
+from spark_plugin.lanes import GROUP, KEY, Layout
+
+_FAULT = {(fault.role, fault.words): code for code, fault in enumerate(FAULTS)}
+_LIMIT = float(2**63)
+
+
+@dataclass(frozen=True)
+class Side:
+    """One stream as a DataFrame.
+
+    Attributes
+    ----------
+    frame : DataFrame
+    roles : Roles
+    row : Column
+        Its row numbers.
+    payload : tuple of str
+        Columns to hand on.
+    """
+
+    frame: DataFrame
+    roles: Roles
+    row: Column
+    payload: tuple[str, ...]
+
+
+def named(name: str) -> Column:
+    """Return the top-level column of exactly this name."""
+    return F.col("`" + name.replace("`", "``") + "`")
+
+
+def arrow_schema(frame: DataFrame, side: str, wanted: tuple[str, ...]) -> pa.Schema:
+    """Return the schema of a DataFrame in Arrow types, as archives have it.
+
+    Raises
+    ------
+    SpecError
+        If a wanted column has no such type, compares by other rules than by its bytes, or shares
+        its name with another.
+    """
+    names: list[str] = frame.columns
+    fields = []
+    for field in frame.schema:
+        if names.count(field.name) > 1 and field.name in wanted:
+            raise SpecError(f"{side} DataFrame has more than one column {field.name}: rename one")
+        try:
+            fields.append((field.name, to_arrow_type(field.dataType, timezone="UTC")))
+        except Exception as error:
+            if field.name in wanted:
+                raise SpecError(
+                    f"column {field.name} of the {side} DataFrame has type "
+                    f"{field.dataType.simpleString()}, which Arrow lacks: cast or drop it"
+                ) from error
+    return pa.schema(fields)
+
+
+def check_columns(sides: tuple[Side, Side]) -> JoinColumns:
+    """Check every role's column as for archives and return what both sides have in common."""
+    archives = []
+    for side, name in zip(sides, SIDES, strict=True):
+        schema = arrow_schema(side.frame, name, side.roles.columns + side.payload)
+        archives.append(Archive("(a DataFrame)", name, "parquet", (), schema))
+        for column in (*side.roles.on, *side.roles.partition_by):
+            _check_collation(side.frame, name, column)
+    columns = check_roles(archives[0], sides[0].roles, archives[1], sides[1].roles)
+    for kind, left, right in zip(
+        columns.keys + columns.groups,
+        sides[0].roles.on + sides[0].roles.partition_by,
+        sides[1].roles.on + sides[1].roles.partition_by,
+        strict=True,
+    ):
+        if pt.is_decimal256(kind):
+            raise InputError(
+                f"columns {left} and {right} together need {kind.precision} digits, and Spark has "
+                "38: cast both to one decimal"
+            )
+    return columns
+
+
+def _check_collation(frame: DataFrame, side: str, name: str) -> None:
+    for field in frame.schema:
+        kind = field.dataType
+        if field.name == name and isinstance(kind, StringType) and kind != StringType():
+            text = kind.simpleString()
+            if "collate" in text:
+                raise InputError(
+                    f"column {name} of the {side} DataFrame has type {text}: the join compares "
+                    "bytes; cast the column to STRING"
+                )
+
+
+def unite(sides: tuple[Side, Side], columns: JoinColumns, lanes: int) -> DataFrame:
+    """Return both streams as one, in the columns of `layout_of`, without null join attributes.
+
+    A row whose time or importance is none keeps its fault, and is kept whatever its keys are.
+    """
+    kinds = [spark_type(kind) for kind in columns.keys]
+    group_kinds = [spark_type(kind) for kind in columns.groups]
+    whole = tuple(_projected(code, sides, kinds, group_kinds, columns, lanes) for code in (0, 1))
+    united: DataFrame = whole[0].unionAll(whole[1])
+    return united
+
+
+def spark_type(kind: pa.DataType) -> DataType:
+    """Return the Spark type of a canonical type."""
+    if pt.is_large_string(kind):
+        kind = pa.string()
+    elif pt.is_large_binary(kind):
+        kind = pa.binary()
+    found: DataType = from_arrow_type(kind)
+    return found
+
+
+def _projected(
+    code: int,
+    sides: tuple[Side, Side],
+    kinds: list[DataType],
+    group_kinds: list[DataType],
+    columns: JoinColumns,
+    lanes: int,
+) -> DataFrame:
+    side = sides[code]
+    roles, frame = side.roles, side.frame
+    keys = [named(name).cast(kind) for name, kind in zip(roles.on, kinds, strict=True)]
+    groups = [
+        named(name).cast(kind) for name, kind in zip(roles.partition_by, group_kinds, strict=True)
+    ]
+    ts, fault = _time(named(roles.time), frame.schema[roles.time].dataType, columns.unit)
+    weight, own = F.lit(1.0), F.lit(0)
+    if roles.importance is not None:
+        kind = frame.schema[roles.importance].dataType
+        weight = as_double(named(roles.importance), kind)
+        own = _weight_fault(weight)
+    chosen = [column.alias(f"{GROUP}{i}") for i, column in enumerate(groups)]
+    chosen += [
+        lane_of(keys, columns.keys, lanes).cast("int").alias("lane"),
+        ts.alias("ts"),
+        F.lit(code).cast("tinyint").alias("side"),
+        side.row.cast("bigint").alias("row"),
+        F.when(fault != 0, fault).otherwise(own).cast("tinyint").alias("fault"),
+        weight.alias("importance"),
+    ]
+    chosen += [column.alias(f"{KEY}{i}") for i, column in enumerate(keys)]
+    for owner, prefix in zip(sides, SIDES, strict=True):
+        for name in owner.payload:
+            kind = owner.frame.schema[name].dataType
+            column = named(name) if owner is side else F.lit(None).cast(kind)
+            chosen.append(column.alias(f"{prefix}_{name}"))
+    projected = frame.select(*chosen)
+    present = [named(f"{GROUP}{i}").isNotNull() for i in range(len(groups))]
+    present += [named(f"{KEY}{i}").isNotNull() for i in range(len(keys))]
+    whole: DataFrame = projected.where(reduce(Column.__and__, present) | (F.col("fault") != 0))
+    return whole
+
+
+def _time(column: Column, kind: DataType, unit: str) -> tuple[Column, Column]:
+    """Return a time in its canonical type and the fault of a null, NaN or broken one."""
+    null = F.when(column.isNull(), _code("time", "null"))
+    if unit == "day":
+        return column.cast("date"), null.otherwise(0)
+    if unit != "tick":
+        zoned = "timestamp_ntz" if kind.typeName() == "timestamp_ntz" else "timestamp"
+        return column.cast(zoned), null.otherwise(0)
+    if kind.typeName() not in ("float", "double"):
+        return column.cast("bigint"), null.otherwise(0)
+    number = column.cast("double")
+    whole = number.try_cast("bigint")
+    fault = (
+        null.when(F.isnan(number), _code("time", "NaN"))
+        .when(F.abs(number) == float("inf"), _code("time", "infinite"))
+        .when((number >= _LIMIT) | (number < -_LIMIT), _code("time", "out of int64 range"))
+        .when(whole.cast("double") != number, _code("time", "not a whole number of ticks"))
+        .otherwise(0)
+    )
+    return whole, fault
+
+
+def _weight_fault(weight: Column) -> Column:
+    infinite = F.abs(weight) == float("inf")
+    return (
+        F.when(weight.isNull(), _code("importance", "null"))
+        .when(F.isnan(weight), _code("importance", "NaN"))
+        .when(infinite, _code("importance", "infinite"))
+        .when(weight < 0, _code("importance", "negative"))
+        .otherwise(0)
+    )
+
+
+def _code(role: str, words: str) -> Column:
+    return F.lit(_FAULT[role, words])
+
+
+def layout_of(sides: tuple[Side, Side], columns: JoinColumns) -> Layout:
+    """Return what the workers need to know of the columns of `unite`."""
+    return Layout(
+        columns.unit,
+        columns.zoned,
+        columns.keys,
+        columns.groups,
+        tuple((side.roles.time, side.roles.importance or "") for side in sides),
+    )
+
+
+def output_schema(sides: tuple[Side, Side]) -> StructType:
+    """Return the columns of the result."""
+    fields = [StructField(field.name, from_arrow_type(field.type)) for field in IDS]
+    for side, prefix in zip(sides, SIDES, strict=True):
+        fields += [
+            StructField(f"{prefix}_{name}", side.frame.schema[name].dataType)
+            for name in side.payload
+        ]
+    return StructType(fields)

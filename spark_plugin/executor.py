@@ -1,0 +1,173 @@
+"""Tasks on Spark: few, large ones that read their files themselves."""
+
+from __future__ import annotations
+
+import pickle
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from itertools import pairwise
+from typing import Any, NamedTuple, TypeVar
+
+import pyarrow as pa
+from pyspark import InheritableThread, cloudpickle
+from pyspark.errors import PythonException
+from pyspark.sql import DataFrame, SparkSession
+
+from engine.errors import WinnowError
+from spark_plugin.session import map_in_arrow, parallelism
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_ROUNDS = 4
+_MOST_JOBS = 16
+_SCHEMA = "item bigint, outcome binary"
+
+
+class _Outcome(NamedTuple):
+    """What became of an item: its result, or why there is none."""
+
+    result: Any = None
+    error: WinnowError | None = None
+
+
+class SparkExecutor:
+    """Runs tasks on a Spark session (`engine.executors.Executor`).
+
+    Items are cut, in order, into a few jobs that run at the same time, so that results come back
+    while others are computed; within a job they are dealt out over at most as many Spark tasks as
+    run at once, so that large items at the front spread. Spark may run a task again: functions
+    are pure, and files that they write have names of their own at each attempt.
+
+    Parameters
+    ----------
+    session : SparkSession
+
+    Notes
+    -----
+    The workers must be able to import ``engine``: installed, or shipped by ``--py-files``.
+    """
+
+    def __init__(self, session: SparkSession) -> None:
+        self._session = session
+        self._width = parallelism(session)
+
+    def map(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+        """Yield ``function(item)`` for every item, in order.
+
+        Raises
+        ------
+        WinnowError
+            The first that a task raised, in the order of the items, as it was raised.
+        RuntimeError
+            If a task failed otherwise, with the traceback of the worker.
+        """
+        chosen = list(items)
+        tag = f"winnow-{uuid.uuid4().hex}"
+        jobs = [
+            _start(self._frame(function, part), len(part), tag)
+            for part in blocks(chosen, self._width)
+        ]
+        done = 0
+        try:
+            for job in jobs:
+                for outcome in job.result():
+                    if outcome.error is not None:
+                        raise outcome.error
+                    yield outcome.result
+                done += 1
+        finally:
+            if done < len(jobs):
+                self._session.sparkContext.cancelJobsWithTag(tag)
+
+    def _frame(self, function: Callable[[T], R], items: list[T]) -> DataFrame:
+        tasks = min(len(items), self._width)
+        work = cloudpickle.dumps((function, items))
+        return map_in_arrow(self._session.range(0, tasks, 1, tasks), _worker(work, tasks), _SCHEMA)
+
+
+def blocks(items: Sequence[T], width: int) -> list[list[T]]:
+    """Cut items into runs, one a job.
+
+    Examples
+    --------
+    >>> blocks("abc", 2), [len(run) for run in blocks(range(100), 2)]
+    ([['a'], ['b'], ['c']], [25, 25, 25, 25])
+    """
+    count = min(len(items), _MOST_JOBS) if len(items) <= _ROUNDS * width else _ROUNDS
+    edges = [len(items) * i // count for i in range(count + 1)] if count else [0]
+    return [list(items[a:b]) for a, b in pairwise(edges)]
+
+
+def _start(frame: DataFrame, items: int, tag: str) -> Future[list[_Outcome]]:
+    """Run a job on a thread of its own."""
+    found: Future[list[_Outcome]] = Future()
+
+    def collect() -> None:
+        try:
+            frame.sparkSession.sparkContext.addJobTag(tag)
+            found.set_result(_in_order(frame.collect(), items))
+        except BaseException as error:  # noqa: BLE001 - handed to whoever waits
+            found.set_exception(_told(error))
+
+    InheritableThread(target=collect, daemon=True, session=frame.sparkSession).start()
+    return found
+
+
+def _in_order(rows: Sequence[Any], items: int) -> list[_Outcome]:
+    """Return the outcomes by item, up to the first failure.
+
+    A task stops at a failure, so every item before the first one has its outcome.
+    """
+    outcomes: list[_Outcome | None] = [None] * items
+    for item, outcome in rows:
+        outcomes[item] = pickle.loads(outcome)  # noqa: S301 - written by our own worker
+    ordered: list[_Outcome] = []
+    for item, outcome in enumerate(outcomes):
+        if outcome is None:
+            raise RuntimeError(f"Spark returned no result for item {item} of {items}")
+        ordered.append(outcome)
+        if outcome.error is not None:
+            break
+    return ordered
+
+
+def _told(error: BaseException) -> BaseException:
+    """Return what to raise for an error of a job."""
+    if not isinstance(error, Exception):
+        return error
+    what = "task" if isinstance(error, PythonException) else "job"
+    told = RuntimeError(f"a {what} failed on Spark: {str(error).strip()}")
+    told.__cause__ = error
+    return told
+
+
+def _worker(
+    work: bytes, tasks: int
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return what a Spark task runs: the items of its number, one after the other."""
+
+    def run(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        function, items = pickle.loads(work)  # noqa: S301 - written by the driver
+        for batch in numbers:
+            for task in batch.column(0).to_pylist():
+                for item in range(task, len(items), tasks):
+                    outcome = _attempt(function, items[item])
+                    yield _row(item, outcome)
+                    if outcome.error is not None:
+                        return
+
+    return run
+
+
+def _attempt(function: Callable[[Any], Any], item: object) -> _Outcome:
+    try:
+        return _Outcome(result=function(item))
+    except WinnowError as error:
+        return _Outcome(error=error)
+
+
+def _row(item: int, outcome: _Outcome) -> pa.RecordBatch:
+    columns = [pa.array([item], pa.int64()), pa.array([cloudpickle.dumps(outcome)], pa.binary())]
+    return pa.RecordBatch.from_arrays(columns, ["item", "outcome"])

@@ -1,0 +1,137 @@
+"""Dense ids for a lane's join attributes, equal if and only if the attributes are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from engine.archives.canonical import LANE_SEED, hashed
+from engine.keys import KeyTable
+from engine.lanes.reader import LaneBatch
+from engine.streams import SIDES
+from spark_plugin.lanes import Layout, key_name
+
+IDLE = 1 << 16
+"""Ids are not dropped below this many."""
+_LONG_AGO = np.iinfo(np.int64).min // 2
+
+
+class Renumbered(Protocol):
+    """Anything that holds key ids."""
+
+    def remap(self, old_to_new: NDArray[np.int64]) -> None:
+        """Follow `KeyTable.keep`."""
+        ...
+
+
+class LaneKeys:
+    """Gives a lane's join attributes dense ids, and drops ids that no unexpired tuple has.
+
+    Numbers of 64 bits are their own codes. Of all others the code is a hash, and every value is
+    compared with the one that its code was first met with: where they differ, the value takes the
+    hash of the next seed, and so on. So ids are exact, whatever the hash does.
+
+    Parameters
+    ----------
+    layout : Layout
+    windows : tuple of int
+        W of left and right.
+    forgets : bool
+        False where the whole history of every key is needed.
+
+    Notes
+    -----
+    O(1) a row; memory follows the keys of two windows.
+    """
+
+    def __init__(self, layout: Layout, windows: tuple[int, int], *, forgets: bool) -> None:
+        self._layout, self._windows, self._forgets = layout, windows, forgets
+        self._table = KeyTable()
+        self._known: list[pa.Array] | None = None
+        self._last = np.zeros((2, 0), np.int64)
+        self._next_drop = IDLE
+
+    @property
+    def size(self) -> int:
+        """Ids given out and not dropped."""
+        return self._table.size
+
+    def intern(
+        self, batch: LaneBatch, holders: Sequence[Renumbered]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Return both sides' ids, after dropping idle ones if they have become many."""
+        if self._forgets and self.size >= self._next_drop:
+            self._drop(min(int(s.ts[0]) for s in (batch.left, batch.right) if s.ts.size), holders)
+        ids = self._ids(batch, 0), self._ids(batch, 1)
+        if self.size > self._last.shape[1]:
+            room = max(2 * self.size, 1024) - self._last.shape[1]
+            self._last = np.hstack([self._last, np.full((2, room), _LONG_AGO)])
+        for side, stream in enumerate((batch.left, batch.right)):
+            self._last[side, ids[side]] = stream.ts  # the last of equal ids stays: ts rises
+        return ids
+
+    def _ids(self, batch: LaneBatch, side: int) -> NDArray[np.int32]:
+        stream = (batch.left, batch.right)[side]
+        if self._layout.direct:
+            return self._table.intern(stream.key)
+        payload: pa.Table = (batch.left_payload, batch.right_payload)[side]
+        values = [
+            pa.concat_arrays([pa.array([], kind), *payload.column(key_name(SIDES[side], i)).chunks])
+            for i, kind in enumerate(self._layout.keys)
+        ]
+        return self._exact(values, len(stream.ts))
+
+    def _exact(self, values: list[pa.Array], rows: int) -> NDArray[np.int32]:
+        ids = np.empty(rows, np.int32)
+        rest, seed = np.arange(rows), LANE_SEED
+        while rest.size:
+            mine = values if rest.size == rows else [v.take(pa.array(rest)) for v in values]
+            before = self.size
+            found = self._table.intern(hashed(mine, seed, rest.size).view(np.int64))
+            self._learn(mine, found, before)
+            same = self._confirmed(mine, found)
+            ids[rest[same]] = found[same]
+            rest, seed = rest[~same], seed + 1
+            # A dropped id would free the place of a value that others were turned away from.
+            self._forgets = self._forgets and not rest.size
+        return ids
+
+    def _learn(self, values: list[pa.Array], found: NDArray[np.int32], before: int) -> None:
+        """Keep the value of each new id, in the order of the ids."""
+        fresh = np.flatnonzero(found >= before)
+        if not fresh.size and self._known is not None:
+            return
+        _, first = np.unique(found[fresh], return_index=True)
+        taken = [v.take(pa.array(fresh[first])) for v in values]
+        known = self._known
+        self._known = (
+            taken
+            if known is None
+            else [pa.concat_arrays(pair) for pair in zip(known, taken, strict=True)]
+        )
+
+    def _confirmed(self, values: list[pa.Array], found: NDArray[np.int32]) -> NDArray[np.bool_]:
+        at = pa.array(found)
+        same = np.ones(len(found), np.bool_)
+        for one, known in zip(values, self._known or [], strict=True):
+            same &= pc.equal(one, known.take(at)).to_numpy(zero_copy_only=False)
+        return same
+
+    def _drop(self, now: int, holders: Sequence[Renumbered]) -> None:
+        last = self._last[:, : self.size]
+        alive = (last[0] >= now - self._windows[0]) | (last[1] >= now - self._windows[1])
+        if alive.sum() * 2 > self.size:
+            self._next_drop = 2 * self.size
+            return
+        old_to_new = self._table.keep(alive)
+        self._last = last[:, alive].copy()
+        if self._known is not None:
+            self._known = [values.filter(pa.array(alive)) for values in self._known]
+        for holder in holders:
+            holder.remap(old_to_new)
+        self._next_drop = max(IDLE, 2 * self.size)

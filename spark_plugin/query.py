@@ -1,0 +1,159 @@
+"""A replay of two DataFrames as a Spark query: united, arranged by lane, and mapped."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+from pyspark import cloudpickle
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
+
+from engine.archives.roles import JoinColumns
+from engine.errors import SpecError
+from engine.job.budget import Amounts, split_budget
+from engine.lanes.split import MAX_LANES, too_many_lanes
+from engine.replay.settings import ReplaySettings
+from spark_plugin.columns import Side, layout_of, output_schema, unite
+from spark_plugin.lanes import GROUP, LaneName
+from spark_plugin.session import ArrowFunction, map_in_arrow, parallelism
+from spark_plugin.worker import Curve, Measured, Plan, measure_partition, replay_partition
+
+_ROUNDS = 4
+
+
+class Query:
+    """A replay that is ready to run.
+
+    Parameters
+    ----------
+    sides : (Side, Side)
+    columns : JoinColumns
+    settings : ReplaySettings
+    memory : tuple of Amount or None
+    lanes : int or None
+        None: 1 with a memory; without one, enough for every task slot to have some.
+
+    Raises
+    ------
+    SpecError
+        For a number of lanes that means nothing.
+    """
+
+    def __init__(
+        self,
+        sides: tuple[Side, Side],
+        columns: JoinColumns,
+        settings: ReplaySettings,
+        memory: Amounts,
+        lanes: int | None,
+    ) -> None:
+        self._sides, self._columns, self._settings = sides, columns, settings
+        self._memory = memory
+        self._slots = _ROUNDS * parallelism(sides[0].frame.sparkSession)
+        if lanes is None:
+            lanes = min(self._slots, MAX_LANES) if memory == (None, None) else 1
+        if lanes < 1:
+            raise SpecError(f"lanes is {lanes}; it must be 1 or more")
+        if lanes > MAX_LANES:
+            raise SpecError(too_many_lanes("1", lanes))
+        self._lanes = lanes
+
+    def replayed(self) -> DataFrame:
+        """Return the output tuples, lazily; runs a job only to compare lanes with each other."""
+        plan = Plan(
+            layout_of(self._sides, self._columns),
+            self._settings,
+            self._memory,
+            payload=any(side.payload for side in self._sides),
+        )
+        given, buckets = self._curves()
+        shared = self._lanes > 1 and any(
+            a is not None and a.tuples is not None for a in self._memory
+        )
+        if shared or buckets:
+            lanes = self._measure(plan, buckets)
+            plan = replace(
+                plan,
+                budgets=self._budgets(lanes) if shared else {},
+                curves=_measured_curves(given, lanes) if buckets else given,
+            )
+        else:
+            plan = replace(plan, curves=given)
+        work = _on_partitions(cloudpickle.dumps((replay_partition, (plan,))))
+        return map_in_arrow(self._arranged(self._sides), work, output_schema(self._sides))
+
+    def _arranged(self, sides: tuple[Side, Side]) -> DataFrame:
+        """Return both streams with each lane in one partition, by (group, lane, ts, side, row)."""
+        united = unite(sides, self._columns, self._lanes)
+        groups = [f"{GROUP}{i}" for i in range(len(self._columns.groups))]
+        if groups:
+            spread = united.repartition(*groups, "lane")
+        elif self._lanes == 1:
+            spread = united.repartition(1)
+        else:
+            spread = united.repartitionById(min(self._lanes, self._slots), F.col("lane"))
+        arranged: DataFrame = spread.sortWithinPartitions(*groups, "lane", "ts", "side", "row")
+        return arranged
+
+    def _curves(self) -> tuple[tuple[Curve, Curve], int]:
+        """Return AGE's curves as given, and how many buckets to measure the others in."""
+        settings = self._settings
+        if settings.policy != "age":
+            return (None, None), 0
+        left, right = (
+            settings.parameters[f"curve_{side}"] or settings.parameters["curve"]
+            for side in ("left", "right")
+        )
+        missing = left is None or right is None
+        buckets = int(settings.parameters["buckets"]) if missing else 0  # type: ignore[arg-type]
+        return (left, right), buckets  # type: ignore[return-value]
+
+    def _measure(self, plan: Plan, buckets: int) -> list[Measured]:
+        """Return what every lane is like, in a job of its own."""
+        bare = (replace(self._sides[0], payload=()), replace(self._sides[1], payload=()))
+        work = _on_partitions(
+            cloudpickle.dumps((measure_partition, (replace(plan, payload=False), buckets)))
+        )
+        rows = map_in_arrow(self._arranged(bare), work, "measured binary").collect()
+        return sorted(
+            (pickle.loads(cell) for (cell,) in rows),  # noqa: S301 - written by our own worker
+            key=lambda lane: lane.name,
+        )
+
+    def _budgets(self, lanes: list[Measured]) -> dict[LaneName, tuple[int, int]]:
+        """Split each group's memory over its lanes, as for archives."""
+        groups: dict[tuple[object, ...], list[Measured]] = {}
+        for lane in lanes:
+            groups.setdefault(lane.name.group, []).append(lane)
+        budgets = {}
+        for members in groups.values():
+            left = split_budget(self._memory[0], [lane.profile.left.peak for lane in members])
+            right = split_budget(self._memory[1], [lane.profile.right.peak for lane in members])
+            for lane, pair in zip(members, zip(left, right, strict=True), strict=True):
+                budgets[lane.name] = pair
+        return budgets
+
+
+def _measured_curves(given: tuple[Curve, Curve], lanes: list[Measured]) -> tuple[Curve, Curve]:
+    """Return AGE's curves, those not given as measured over all lanes (P5 6.1)."""
+    curves = list(given)
+    for side in (0, 1):
+        if curves[side] is None:
+            rows = max(1, sum(lane.profile[side].rows for lane in lanes))
+            ages = np.sum([lane.ages[side] for lane in lanes], axis=0)
+            curves[side] = tuple((np.atleast_1d(ages) / rows).tolist())
+    return curves[0], curves[1]
+
+
+def _on_partitions(work: bytes) -> ArrowFunction:
+    """Return what a Spark task runs: a function on its partition, unpickled there."""
+
+    def run(source: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        function, arguments = pickle.loads(work)  # noqa: S301 - written by the driver
+        yield from function(*arguments, source)
+
+    return run

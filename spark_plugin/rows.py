@@ -1,0 +1,103 @@
+"""Row numbers that stay the same, however a DataFrame is cut up and whenever it is computed."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import unquote
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
+
+from engine.errors import SpecError, did_you_mean
+
+_INTEGERS = ("tinyint", "smallint", "int", "bigint")
+# Plan nodes that neither repeat rows nor make new ones.
+_PLAIN = {
+    "LogicalRelation", "Project", "Filter", "SubqueryAlias", "Sort", "Repartition",
+    "RepartitionByExpression", "View", "GlobalLimit", "LocalLimit", "ResolvedHint",
+}  # fmt: skip
+_ROW, _PATH, _FIRST = "__winnow_row", "__winnow_path", "__winnow_first"
+
+
+def with_rows(frame: DataFrame, side: str, row: str | None) -> tuple[DataFrame, Column]:
+    """Return a DataFrame and the column of it that numbers its rows.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    side : {"left", "right"}
+        For messages.
+    row : str, optional
+        An integer column, unique within the stream. Without one, rows read from Parquet files are
+        numbered as in an archive: by position in all its files, in the order of their paths.
+
+    Raises
+    ------
+    SpecError
+        If there is no such column, or no name was given and the rows do not come straight from
+        Parquet files.
+    """
+    if row is None:
+        return _from_files(frame, side)
+    if row not in frame.columns:
+        raise SpecError(
+            f"row is {row!r}, which the {side} DataFrame lacks: it has "
+            f"{', '.join(frame.columns)}.{did_you_mean(row, frame.columns)}"
+        )
+    kind = frame.schema[row].dataType.simpleString()
+    if kind not in _INTEGERS:
+        raise SpecError(
+            f"row column {row} of the {side} DataFrame has type {kind}: it must be an integer, "
+            "unique within the stream"
+        )
+    return frame, F.col("`" + row.replace("`", "``") + "`")
+
+
+def _from_files(frame: DataFrame, side: str) -> tuple[DataFrame, Column]:
+    files = sorted(frame.inputFiles(), key=unquote) if _is_plain(frame) else []
+    if not files:
+        raise SpecError(
+            f"the rows of the {side} DataFrame have no numbers of their own: name an integer "
+            "column that is unique within the stream, row='...', or read the stream from Parquet"
+        )
+    index = F.col("_metadata.row_index")
+    if len(files) == 1:
+        return frame.select("*", index.alias(_ROW)), F.col(_ROW)
+    numbered = frame.select("*", index.alias(_ROW), F.col("_metadata.file_path").alias(_PATH))
+    joined = numbered.join(F.broadcast(_first_rows(frame, files)), _PATH)
+    return joined, F.col(_ROW) + F.col(_FIRST)
+
+
+def _first_rows(frame: DataFrame, files: list[str]) -> DataFrame:
+    """Return the number of each file's first row; reads the footers, in a job of its own."""
+    session = frame.sparkSession
+    paths = session.read.parquet(*map(unquote, files)).select(
+        F.col("_metadata.file_path").alias(_PATH)
+    )
+    counts = {path: int(count) for path, count in paths.groupBy(_PATH).count().collect()}
+    rows, first = [], 0
+    for path in sorted(counts, key=unquote):
+        rows.append((path, first))
+        first += counts[path]
+    return session.createDataFrame(rows, f"{_PATH} string, {_FIRST} bigint")
+
+
+def _is_plain(frame: DataFrame) -> bool:
+    """Return whether each row is one row of a Parquet file."""
+    waiting = [frame._jdf.queryExecution().analyzed()]  # noqa: SLF001 - Spark shows plans nowhere else
+    while waiting:
+        node = waiting.pop()
+        name = str(node.nodeName())
+        if name not in _PLAIN:
+            return False
+        if name == "LogicalRelation" and not _reads_parquet(node.relation()):
+            return False
+        children = node.children()
+        waiting += [children.apply(i) for i in range(children.size())]
+    return True
+
+
+def _reads_parquet(relation: Any) -> bool:  # noqa: ANN401 - an object of the JVM
+    if relation.getClass().getSimpleName() != "HadoopFsRelation":
+        return False
+    return str(relation.fileFormat().toString()) == "Parquet"

@@ -1,0 +1,125 @@
+"""A lane put aside, to be read more than once: in memory while it is small, else on disk."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Self
+
+import pyarrow as pa
+
+from engine.lanes.profile import profile_side
+from engine.lanes.reader import LaneBatch
+from engine.replay.settings import LaneProfile
+from engine.streams import SIDES, StreamBatch
+
+HELD_BYTES = 64 << 20
+_OWN = StreamBatch._fields
+
+
+class Spool:
+    """Aligned batches of a lane, kept in order.
+
+    The first `HELD_BYTES` stay in memory; a larger lane goes to two files (one a side, compressed)
+    in Spark's local folder, which `close` removes.
+
+    Parameters
+    ----------
+    held_bytes : int
+    """
+
+    def __init__(self, held_bytes: int = HELD_BYTES) -> None:
+        self._room = held_bytes
+        self._held: list[tuple[pa.RecordBatch, pa.RecordBatch]] = []
+        self._stack = ExitStack()
+        self._files: list[Path] = []
+        self._writers: list[Any] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._held.clear()
+        self._stack.close()
+
+    def add(self, batch: LaneBatch) -> None:
+        """Append a batch."""
+        pair = (
+            _as_arrow(batch.left, batch.left_payload),
+            _as_arrow(batch.right, batch.right_payload),
+        )
+        self._room -= sum(side.nbytes for side in pair)
+        self._held.append(pair)
+        if self._room < 0:
+            self._write()
+
+    def _write(self) -> None:
+        if not self._files:
+            folder = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0] or None
+            made = self._stack.enter_context(tempfile.TemporaryDirectory("", "winnow-", folder))
+            self._files = [Path(made) / f"{side}.arrow" for side in SIDES]
+            options = pa.ipc.IpcWriteOptions(compression="lz4")
+            self._writers = [
+                self._stack.enter_context(pa.ipc.new_file(path, part.schema, options=options))
+                for path, part in zip(self._files, self._held[0], strict=True)
+            ]
+        for pair in self._held:
+            for writer, part in zip(self._writers, pair, strict=True):
+                writer.write_batch(part)
+        self._held.clear()
+
+    def profile(self, windows: tuple[int, int]) -> LaneProfile:
+        """Return the lane's rows, peaks and mean importances; no batch may be added any more."""
+        self._finish()
+        left, right = (
+            profile_side((_stream(part) for part in self._parts(side, [0, 3])), window)
+            for side, window in enumerate(windows)
+        )
+        return LaneProfile(left, right)
+
+    def __iter__(self) -> Iterator[LaneBatch]:
+        self._finish()
+        for left, right in zip(self._parts(0), self._parts(1), strict=True):
+            yield LaneBatch(_stream(left), _stream(right), _payload(left), _payload(right))
+
+    def _finish(self) -> None:
+        if self._files and self._held:
+            self._write()
+        for writer in self._writers:
+            writer.close()
+        self._writers = []
+
+    def _parts(self, side: int, only: list[int] | None = None) -> Iterator[pa.RecordBatch]:
+        if not self._files:
+            yield from (pair[side] for pair in self._held)
+            return
+        options = pa.ipc.IpcReadOptions(included_fields=only)
+        with pa.OSFile(str(self._files[side])) as source:
+            file = pa.ipc.open_file(source, options=options)
+            for i in range(file.num_record_batches):
+                yield file.get_batch(i)
+
+
+def _as_arrow(stream: StreamBatch, payload: pa.Table | None) -> pa.RecordBatch:
+    columns = {name: pa.array(values) for name, values in zip(_OWN, stream, strict=True)}
+    if payload is not None:
+        for name, column in zip(payload.column_names, payload.columns, strict=True):
+            parts = [pa.array([], column.type), *column.chunks]
+            columns[name] = pa.concat_arrays(parts) if len(parts) != 2 else parts[1]
+    return pa.RecordBatch.from_arrays(list(columns.values()), list(columns))
+
+
+def _stream(part: pa.RecordBatch) -> StreamBatch:
+    """Return the four arrays of a stream; those that were not read are empty."""
+    names = part.schema.names
+    none = pa.array([], pa.int64())
+    return StreamBatch(
+        *((part.column(name) if name in names else none).to_numpy() for name in _OWN)
+    )
+
+
+def _payload(part: pa.RecordBatch) -> pa.Table:
+    return pa.Table.from_batches([part]).drop_columns(list(_OWN))

@@ -1,0 +1,21 @@
+"""The command line as a Spark application, where nothing of ours is installed.
+
+``spark-submit --py-files winnowjoin.zip spark_plugin/submit.py replay --left ... --right ...``
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from engine.cli import main as command_line
+from spark_plugin import command
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run ``winnow`` with the engine ``spark`` registered; return its exit status."""
+    return command_line(argv, engines={"spark": command.run})
+
+
+if __name__ == "__main__":
+    sys.exit(main())

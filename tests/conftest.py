@@ -1,0 +1,32 @@
+"""Fixtures of all tests: one Spark session, started by the first test that asks for it."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+_SUBMIT = "--master local[2] --driver-memory 1g --conf spark.sql.shuffle.partitions=3 pyspark-shell"
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """Return a session of two cores as `get_session` makes it where the environment says so."""
+    from spark_plugin.session import get_session  # noqa: PLC0415 - tests without Spark need none
+
+    before = os.environ.get("PYSPARK_SUBMIT_ARGS")
+    os.environ["PYSPARK_SUBMIT_ARGS"] = _SUBMIT
+    try:
+        session = get_session("winnow tests")
+        yield session
+    finally:
+        if before is None:
+            del os.environ["PYSPARK_SUBMIT_ARGS"]
+        else:
+            os.environ["PYSPARK_SUBMIT_ARGS"] = before
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)  # Py4J leaves its sockets to the collector
+        session.stop()

@@ -1,0 +1,199 @@
+"""What the documents show is what happens: commands, outputs, tables, options, fields, examples."""
+
+from __future__ import annotations
+
+import argparse
+import doctest
+import importlib
+import importlib.util
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import pytest
+
+from engine import cli
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+MODULES = [
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+    for package in ("engine", "gpu_kernels", "spark_plugin")
+    for path in sorted((ROOT / package).rglob("*.py"))
+    if path.stem != "__main__"
+]
+BLOCK = re.compile(r"^(?:<!-- (\w+) -->\n)?```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+class Block(NamedTuple):
+    """A fenced block: its mark (run, output, ...), language and text."""
+
+    mark: str
+    language: str
+    text: str
+
+
+def blocks(path: Path) -> list[Block]:
+    return [Block(*match.groups(default="")) for match in BLOCK.finditer(path.read_text())]
+
+
+def marked(mark: str) -> list[Path]:
+    return [path for path in DOCUMENTS if any(block.mark == mark for block in blocks(path))]
+
+
+def named(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def without_timings(text: str) -> list[str]:
+    """Return the lines of an output that do not depend on the machine."""
+    lines = [line.rstrip() for line in text.strip().splitlines()]
+    ends = [i for i, line in enumerate(lines) if line.startswith("seconds:")]
+    return lines[: ends[0]] if ends else lines
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Return that of a person who has the environment active, in a terminal of 80 columns."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    return os.environ | {"PATH": path, "COLUMNS": "80", "PYTHONPATH": str(folder)}
+
+
+def run(block: Block, folder: Path) -> str:
+    """Run a block and return its standard output; `winnow` runs on threads, which start faster."""
+    if block.language == "sh":
+        text = re.sub(r"winnow (replay|prepare)", r"winnow \1 --engine local", block.text)
+        command = ["bash", "-euo", "pipefail", "-c", text]
+    else:
+        command = [sys.executable, "-W", "ignore", "-c", block.text]
+    done = subprocess.run(  # noqa: S603 - of our own documents
+        command, cwd=folder, env=environment(folder), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"{block.text}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.mark.parametrize("path", marked("run"), ids=named)
+def test_blocks_do_what_the_document_says(path: Path, tmp_path: Path) -> None:
+    shown = ""
+    for block in blocks(path):
+        if block.mark == "run":
+            shown = run(block, tmp_path)
+        elif block.mark == "output":
+            wanted, found = without_timings(block.text), without_timings(shown)
+            assert found[-len(wanted) :] == wanted
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=named)
+def test_marks_and_links_lead_somewhere(path: Path) -> None:
+    assert {block.mark for block in blocks(path)} <= {"", "run", "output"}
+    prose = BLOCK.sub("", path.read_text())
+    for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", prose):
+        assert link.startswith("https://") or (path.parent / link).exists(), link
+
+
+def replay_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser()
+    cli.replay.add_arguments(parser)
+    return parser
+
+
+def documented_options() -> dict[str, str]:
+    """Return the example of every option in the tables of docs/replay.md."""
+    rows = re.findall(
+        r"^\| `(--[\w-]+)` \|.*\| `([^`|]+)` \|$",
+        (ROOT / "docs" / "replay.md").read_text(),
+        re.MULTILINE,
+    )
+    return dict(rows)
+
+
+def test_every_option_is_documented_and_none_besides() -> None:
+    given = {name for action in replay_parser()._actions for name in action.option_strings}  # noqa: SLF001 - no other way to list them
+    assert set(documented_options()) == given - {"-h", "--help"}
+
+
+def test_every_documented_example_is_taken() -> None:
+    for option, example in documented_options().items():
+        words = shlex.split(example)
+        assert words[0] == option
+        replay_parser().parse_args(words)
+
+
+def test_the_job_file_shown_means_the_options_shown(tmp_path: Path) -> None:
+    shown = [b.text for b in blocks(ROOT / "docs" / "replay.md") if b.language == "toml"]
+    for text in shown:
+        (tmp_path / "job.toml").write_text(text)
+        args = replay_parser().parse_args(["--job", str(tmp_path / "job.toml")])
+        given = cli.replay.collect(args, cli.replay._OPTIONS)  # noqa: SLF001 - what run() does
+        cli.replay.job_options(given)
+    assert shown
+
+
+def fields(content: Any, name: str = "") -> Iterator[str]:
+    """Yield the names of all fields of a report."""
+    if isinstance(content, dict):
+        for key, value in content.items():
+            yield from fields(value, f"{name}.{key}" if name else key)
+    elif isinstance(content, list):
+        yield name
+        for item in content[:1]:
+            yield from fields(item, f"{name}[]")
+    else:
+        yield name
+
+
+OPEN = ("seconds", "versions", "policy.parameters")
+"""Fields whose own fields depend on the run."""
+
+
+def test_every_field_of_the_report_is_documented_and_none_besides(tmp_path: Path) -> None:
+    streams, report = tmp_path / "streams", tmp_path / "report.json"
+    told = f"generate zipf --rows 500 --domain 9 --seed 1 --out {streams}"
+    assert cli.main(told.split()) == 0
+    told = (
+        f"replay --left {streams}/left.parquet --right {streams}/right.parquet --on key --time ts "
+        f"--window 20 --memory 4 --engine local --cache {tmp_path}/lanes --report {report}"
+    )
+    assert cli.main(told.split()) == 0
+    found = set()
+    for name in fields(json.loads(report.read_text())):
+        parents = [own for own in OPEN if name.startswith(own + ".")]
+        found.add(parents[0] if parents else name)
+    rows = re.findall(
+        r"^\| ((?:`[\w.\[\]]+`(?:, )?)+) \|",
+        (ROOT / "docs" / "report.md").read_text(),
+        re.MULTILINE,
+    )
+    assert {name for row in rows for name in re.findall(r"`([^`]+)`", row)} == found
+
+
+def policies_table() -> ModuleType:
+    path = ROOT / "docs" / "policies_table.py"
+    spec = importlib.util.spec_from_file_location("policies_table", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_tables_of_policies_are_fresh() -> None:
+    stale = [named(path) for path in policies_table().stale()]
+    assert not stale, f"{', '.join(stale)}: run make docs"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings(name: str) -> None:
+    with warnings.catch_warnings():
+        # Spark remarks on the version of pandas when it is imported.
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support", FutureWarning)
+        module = importlib.import_module(name)
+    assert doctest.testmod(module).failed == 0

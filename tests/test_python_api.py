@@ -1,0 +1,257 @@
+"""The functions on Arrow tables and on archives: the oracle's rows, and the command line's."""
+
+from __future__ import annotations
+
+import doctest
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from job_cases import (
+    MEMORY,
+    WINDOW,
+    Streams,
+    only,
+    oracle,
+    outputs_of,
+    stream,
+    streams,
+    table,
+    winnow,
+)
+from replay_cases import remaining
+
+import engine
+from engine import api
+from engine.api import replay, replay_archives
+from engine.errors import InputError, SpecError
+
+TIMED = {"on": "k", "time": "t", "importance": "i", "window": WINDOW, "memory": MEMORY}
+CURVES = {"curve_left": [1.0, 3.0, 2.0], "curve_right": [1.0, 3.0, 2.0]}
+OPTIONS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "defaults": ({}, {}),
+    "text": ({"window": str(WINDOW), "memory": str(MEMORY)}, {}),
+    "sides": (
+        {"window": None, "window_left": 3, "window_right": "20"},
+        {"window_left": 3, "window_right": 20},
+    ),
+    "nothing": ({"window": 0, "memory": 0}, dict.fromkeys(
+        ("window_left", "window_right", "budget_left", "budget_right"), 0)),
+    "one side": (
+        {"memory": None, "memory_right": 0},
+        {"budget_left": None, "budget_right": 0},
+    ),
+    "exact": ({"memory": None}, {"budget_left": None, "budget_right": None}),
+    "policy": (
+        {"policy": "rand", "seed": 9, "probe": "after_admission", "combine": "mean"},
+        {"policy": "rand", "seed": 9, "probe": "after_admission", "combine_name": "mean"},
+    ),
+    "parameters": (
+        {"params": {"alpha": 2, "beta": "0.25"}, "estimator": "window", "start_ts": 30},
+        {"params": {"alpha": 2, "beta": 0.25}, "estimator": "window", "start_ts": 30},
+    ),
+    "curves": (
+        {"policy": "age", "params": {"curve": [1.0, 3.0, 2.0]}},
+        {"policy": "age", "params": CURVES},
+    ),
+    "function": (
+        {"policy": "custom", "params": {"function": remaining}},
+        {"policy": "custom", "params": {"function": remaining}},
+    ),
+}  # fmt: skip
+TIMES = {"seconds", "tuples_per_second", "out"}
+
+
+@pytest.fixture(scope="module")
+def case(tmp_path_factory: pytest.TempPathFactory) -> Streams:
+    return streams(tmp_path_factory.mktemp("api"), seed=3)
+
+
+@pytest.fixture
+def tables(case: Streams) -> list[pa.Table]:
+    return [pq.read_table(case.folder / f"{side}.parquet") for side in ("left", "right")]
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_tables_give_the_oracles_rows(case: Streams, tables: list[pa.Table], name: str) -> None:
+    options, settings = OPTIONS[name]
+    found = replay(*tables, **(TIMED | options))
+    assert outputs_of(found.outputs) == oracle(case.left, case.right, **settings)
+    assert found.rejected == (None, None)
+
+
+def test_tables_archives_and_the_command_line_agree(
+    case: Streams, tables: list[pa.Table], tmp_path: Path
+) -> None:
+    theirs = winnow(case.folder, policy="simpprob", lanes=2)
+    ours = replay(*tables, **TIMED, policy="simpprob", lanes=2)
+    report = replay_archives(
+        case.folder / "left.parquet",
+        str(case.folder / "*ight.parquet"),
+        out=tmp_path / "out",
+        cache=tmp_path / "cache",
+        **TIMED,
+        policy="simpprob",
+        lanes=2,
+    )
+    assert ours.outputs.equals(theirs.table)
+    assert pq.read_table(tmp_path / "out").equals(theirs.table)
+    for name in theirs.report.keys() - TIMES:
+        assert ours.report[name] == report[name] == theirs.report[name]
+    assert ours.report["out"] is None
+    assert report["out"] == str(tmp_path / "out")
+
+
+def test_archives_are_counted_without_an_output_folder(case: Streams, tmp_path: Path) -> None:
+    report = replay_archives(
+        *(case.folder / f"{side}.parquet" for side in ("left", "right")),
+        cache=tmp_path,
+        **TIMED,
+    )
+    assert report["result"]["outputs"] == len(oracle(case.left, case.right))
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_payload_keeps_its_types(case: Streams, tables: list[pa.Table]) -> None:
+    rows = tables[0].num_rows
+    more = {
+        "word": pa.array(["a", None] * (rows // 2)).dictionary_encode(),
+        "when": pa.array(range(rows), pa.timestamp("s")),
+        "long": pa.array(["x"] * rows, pa.large_string()),
+    }
+    left = tables[0]
+    for name, column in more.items():
+        left = left.append_column(name, column)
+    found = replay(left, tables[1], **TIMED).outputs
+    for name, column in more.items():
+        assert found.schema.field(f"left_{name}").type == column.type
+        expected = pa.chunked_array([column]).take(found.column("left_row"))
+        assert found.column(f"left_{name}").to_pylist() == expected.to_pylist()
+    assert outputs_of(found) == oracle(case.left, case.right)
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+@pytest.mark.parametrize("window", [WINDOW, "9s"])
+def test_a_tick_is_the_unit_of_the_timestamps(case: Streams, unit: str, window: int | str) -> None:
+    scale = 1 if window == WINDOW else {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
+    sides, tables = [], []
+    for rows in (case.left, case.right):
+        sides.append([(t * scale, k, i) for t, k, i in rows])
+        times = pa.array([t for t, *_ in sides[-1]], pa.timestamp(unit))
+        tables.append(table(rows).set_column(0, "t", times))
+    start = 20 if window == WINDOW else "1970-01-01T00:00:20Z"
+    found = replay(*tables, **(TIMED | {"window": window, "start_ts": start}))
+    windows = {"window_left": WINDOW * scale, "window_right": WINDOW * scale}
+    assert outputs_of(found.outputs) == oracle(*sides, **windows, start_ts=20 * scale)
+    assert found.outputs.schema.field("left_t").type == pa.timestamp(unit)
+    assert found.report["window"] == {
+        "left": WINDOW * scale,
+        "right": WINDOW * scale,
+        "tick": unit,
+    }
+
+
+@pytest.mark.parametrize("unit", ["s", "ms"])
+def test_rejected_rows_come_back(unit: str) -> None:
+    rows = stream(33)
+    times = pa.array([None if i == 4 else t for i, (t, *_) in enumerate(rows)], pa.timestamp(unit))
+    left = table(rows).set_column(0, "t", times)
+    right = table(stream(34)).set_column(
+        0, "t", pa.array([t for t, *_ in stream(34)], pa.timestamp(unit))
+    )
+    found = replay(left, right, **TIMED, bad_rows="quarantine")
+    good = only(rows, set(range(len(rows))) - {4})
+    assert outputs_of(found.outputs) == oracle(good, stream(34))
+    rejected, none = found.rejected
+    assert none is None
+    assert rejected.num_rows == found.report["rejected"]["left"] == 1
+    assert "null time" in rejected.to_pylist()[0].values()
+
+
+def test_several_keys_and_partitions() -> None:
+    sides, tables, groups = (stream(35), stream(36)), [], []
+    for rows in sides:
+        group = [(t + (k or 0)) % 2 for t, k, _ in rows]
+        groups.append(group)
+        tables.append(table(rows, g=group, one=[1] * len(rows)))
+    found = replay(*tables, **(TIMED | {"on": ["k", "one"]}), partition_by=["g"])
+    expected = []
+    for value in (0, 1):
+        own = [
+            only(rows, {i for i, g in enumerate(group) if g == value})
+            for rows, group in zip(sides, groups, strict=True)
+        ]
+        expected += oracle(*own)
+    assert outputs_of(found.outputs) == sorted(expected, key=lambda o: (o[2], o[0], o[1]))
+
+
+def test_empty_tables(tables: list[pa.Table]) -> None:
+    found = replay(tables[0].slice(0, 0), tables[1], **TIMED)
+    assert found.outputs.num_rows == 0
+    assert found.outputs.schema.names[5:] == [f"left_{n}" for n in "tkip"] + [
+        f"right_{n}" for n in "tkip"
+    ]
+    assert found.report["recall"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"policy": "simprob"}, SpecError, r"Did you mean 'simpprob'\?"),
+        ({"on": None}, SpecError, "on is missing: name the column, or left_on and right_on"),
+        ({"time": None}, SpecError, "time is missing"),
+        ({"window": None}, SpecError, "window is missing"),
+        ({"window": -1}, SpecError, "window -1 of stream left must be 0 ticks or more"),
+        ({"on": "kk"}, InputError, r"left archive left.parquet has no column 'kk'"),
+        ({"memory": 10.5}, SpecError, "is '10.5'; give a whole number of tuples"),
+        ({"params": {"alfa": 1}}, SpecError, r"Did you mean 'alpha'\?"),
+    ],
+)
+def test_errors_say_nothing_of_temporary_folders(
+    tables: list[pa.Table], options: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message) as caught:
+        replay(*tables, **(TIMED | options))
+    assert tempfile.gettempdir() not in str(caught.value)
+
+
+def test_bad_rows_are_told_without_a_folder(tables: list[pa.Table]) -> None:
+    bad = tables[0].set_column(2, "i", pa.array([-1.0] * tables[0].num_rows))
+    with pytest.raises(InputError, match=r"^file left.parquet: column i: 150 rows are negative"):
+        replay(bad, tables[1], **TIMED)
+
+
+def test_nothing_is_left_behind(tables: list[pa.Table], monkeypatch: Any, tmp_path: Path) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    replay(*tables, **TIMED)
+    with pytest.raises(SpecError):
+        replay(*tables, **(TIMED | {"combine": "avg"}))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unknown_keyword_is_no_option() -> None:
+    with pytest.raises(TypeError, match="unexpected keyword 'windw'"):
+        replay_archives("a.parquet", "b.parquet", windw=3)  # type: ignore[call-arg]
+
+
+def test_the_example_runs() -> None:
+    assert doctest.testmod(api).failed == 0
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    script = (
+        "import engine, sys; print([m for m in ('numba', 'numpy', 'pyarrow') if m in sys.modules])"
+    )
+    done = subprocess.run(  # noqa: S603 - this interpreter, our own script
+        [sys.executable, "-c", script], check=True, capture_output=True, text=True
+    )
+    assert done.stdout.strip() == "[]"
+    assert engine.replay_tables is replay
+    assert engine.replay_archives is replay_archives
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = engine.nothing

