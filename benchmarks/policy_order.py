@@ -7,7 +7,7 @@ difference is more than two standard errors above 0, is *reversed* if more than 
 probe, DGL's constants) is varied. P2's fact relation is a later issue: its streams are joined
 directly here.
 
-    python benchmarks/policy_order.py [--seeds 10] [--tables docs/policy_order.md]
+    python benchmarks/policy_order.py [--seeds 12] [--tables docs/policy_order.md]
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import pairwise, product
 from pathlib import Path
@@ -351,45 +351,69 @@ def commit() -> str:
     return done.stdout.strip() or "unknown"
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Measure, print and write everything."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    parser.add_argument("--tables", type=Path, help="Markdown file whose marked tables to fill")
-    args = parser.parse_args(argv)
-    seeds = list(range(1, args.seeds + 1))
-    begun = time.perf_counter()
-    timed: Callable[[], str] = lambda: f"{time.perf_counter() - begun:.0f} s"  # noqa: E731
-    setups = [Setup(*parts) for parts in product(MODELS, ESTIMATORS, PROBES)]
-    results = []
-    for setup in setups:
-        results += [judged(figure, setup, seeds) for figure in FIGURES]
-        streams.cache_clear()
-        print(f"{timed()}: {setup}", file=sys.stderr)
-    variants = []
-    for setup in (BASE, BASE._replace(estimator="memory"), BASE._replace(model="uniform 1 to 10")):
-        variants += dgl_variants(setup, seeds)
-        print(f"{timed()}: DGL's constants, {setup}", file=sys.stderr)
-    tables: dict[str, str] = {"constants": variant_table(variants)}
+def tables_of(content: dict[str, Any]) -> dict[str, str]:
+    """Return every table by the name of its marks."""
+    tables: dict[str, str] = {"constants": variant_table(content["dgl_constants"])}
     for figure in FIGURES:
         key = figure.name.split(":")[0]
         model = "inverse-frequency" if key.startswith("P2") else BASE.model
-        base = next(
-            r for r in results
-            if r["figure"] == figure.name and Setup(**r["setup"]) == BASE._replace(model=model)
-        )  # fmt: skip
-        tables[key] = figure_table(base)
-        tables[f"{key} setups"] = setup_table(results, figure)
+        for estimator in ESTIMATORS:
+            wanted = BASE._replace(model=model, estimator=estimator)._asdict()
+            tables[f"{key} {estimator}"] = figure_table(
+                next(
+                    result
+                    for result in content["figures"]
+                    if result["figure"] == figure.name and result["setup"] == wanted
+                )
+            )
+        tables[f"{key} setups"] = setup_table(content["figures"], figure)
+    return tables
+
+
+def everything(seeds: list[int]) -> dict[str, Any]:
+    """Measure every figure under every setup, and DGL's constants under three."""
+    begun = time.perf_counter()
+
+    def tell(what: object) -> None:
+        print(f"{time.perf_counter() - begun:.0f} s: {what}", file=sys.stderr)
+
+    results, variants = [], []
+    for parts in product(MODELS, ESTIMATORS, PROBES):
+        setup = Setup(*parts)
+        results += [judged(figure, setup, seeds) for figure in FIGURES]
+        streams.cache_clear()
+        tell(setup)
+    for setup in (BASE, BASE._replace(estimator="memory"), BASE._replace(model="uniform 1 to 10")):
+        variants += dgl_variants(setup, seeds)
+        tell(f"DGL's constants, {setup}")
+    return {
+        "commit": commit(),
+        "python": platform.python_version(),
+        "seeds": seeds,
+        "seconds": time.perf_counter() - begun,
+        "figures": results,
+        "dgl_constants": variants,
+    }
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Measure, print and write everything."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--seeds", type=int, default=12)
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--tables", type=Path, help="Markdown file whose marked tables to fill")
+    parser.add_argument("--again", action="store_true", help="only the tables, from --out")
+    args = parser.parse_args(argv)
+    if args.again:
+        content = json.loads(args.out.read_text())
+    else:
+        content = everything(list(range(1, args.seeds + 1)))
+        args.out.parent.mkdir(parents=True, exist_ok=True)
+        args.out.write_text(json.dumps(content, separators=(",", ":")) + "\n")
+    tables = tables_of(content)
     for name, table in tables.items():
         print(f"\n## {name}\n{table}")
-    args.out.parent.mkdir(parents=True, exist_ok=True)
-    content = {
-        "commit": commit(), "python": platform.python_version(), "seeds": seeds,
-        "seconds": time.perf_counter() - begun, "figures": results, "dgl_constants": variants,
-    }  # fmt: skip
-    args.out.write_text(json.dumps(content, indent=1) + "\n")
-    if args.tables is not None and args.tables.exists():
+    if args.tables is not None:
         args.tables.write_text(filled(args.tables.read_text(), tables))
     return 0
 

@@ -20,4 +20,4 @@ def run(work: Callable[[Executor], R]) -> R:
     DeviceError
         If Spark does not start.
     """
-    return work(SparkExecutor(get_session()))
+    return work(SparkExecutor(get_session(light=True)))

@@ -20,8 +20,7 @@ from spark_plugin.session import map_in_arrow, parallelism
 T = TypeVar("T")
 R = TypeVar("R")
 
-_ROUNDS = 4
-_MOST_JOBS = 16
+_JOBS = 4
 _SCHEMA = "item bigint, outcome binary"
 
 
@@ -65,10 +64,7 @@ class SparkExecutor:
         """
         chosen = list(items)
         tag = f"winnow-{uuid.uuid4().hex}"
-        jobs = [
-            _start(self._frame(function, part), len(part), tag)
-            for part in blocks(chosen, self._width)
-        ]
+        jobs = [_start(self._frame(function, part), len(part), tag) for part in blocks(chosen)]
         done = 0
         try:
             for job in jobs:
@@ -87,15 +83,15 @@ class SparkExecutor:
         return map_in_arrow(self._session.range(0, tasks, 1, tasks), _worker(work, tasks), _SCHEMA)
 
 
-def blocks(items: Sequence[T], width: int) -> list[list[T]]:
+def blocks(items: Sequence[T]) -> list[list[T]]:
     """Cut items into runs, one a job.
 
     Examples
     --------
-    >>> blocks("abc", 2), [len(run) for run in blocks(range(100), 2)]
+    >>> blocks("abc"), [len(run) for run in blocks(range(100))]
     ([['a'], ['b'], ['c']], [25, 25, 25, 25])
     """
-    count = min(len(items), _MOST_JOBS) if len(items) <= _ROUNDS * width else _ROUNDS
+    count = min(len(items), _JOBS)
     edges = [len(items) * i // count for i in range(count + 1)] if count else [0]
     return [list(items[a:b]) for a, b in pairwise(edges)]
 

@@ -238,6 +238,7 @@ def _admit(lane: Lane, item: Item, m: float, produced: int) -> None:
     elif lane.policy == "age":
         item.priority = _age_priority(lane, item, t)
     elif lane.policy == "custom":
+        item.m = m
         item.priority = _custom_priority(lane, item, t, m, produced)
     else:
         item.priority = _weighted_priority(lane, item, m)
@@ -260,13 +261,14 @@ def _update(lane: Lane, item: Item, t: int, m: float, hits: int) -> None:
     elif lane.policy == "age":
         item.priority = _age_priority(lane, item, t)
     elif lane.policy == "custom":
+        item.m = m
         item.priority = _custom_priority(lane, item, t, m, hits)
 
 
 def _rank(lane: Lane, item: Item) -> tuple[float, ...]:
     """Order of eviction, greatest kept (semantics 2 step 5)."""
     by_importance = lane.policy in {"simpprob", "dimpprob", "dgl"}
-    if lane.policy in {"prob", "additive", "multiplicative"}:
+    if lane.policy in {"prob", "additive", "multiplicative", "custom"}:
         by_importance = lane.params.get("ties", "ts") == "importance"
     if by_importance:
         return (item.priority, item.imp, item.m, item.ts, item.row)

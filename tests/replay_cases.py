@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -88,7 +89,7 @@ def run(case: Case, *, emit: bool = True, step: int | None = None, chunk: int = 
         edges = [*range(edges[0], edges[1], step), edges[1]]
     outputs, retained = [], []
     names = np.unique(np.r_[left.key, right.key])
-    for begin, end in zip(edges, edges[1:], strict=False):
+    for begin, end in pairwise(edges):
         a, b = _cut(left, begin, end), _cut(right, begin, end)
         ids = [np.searchsorted(names, x.key).astype(np.int32) for x in (a, b)]
         for out in lane.push(a, ids[0], b, ids[1], names.size):
@@ -109,14 +110,12 @@ SCORE = (0.5, 2.0, 0.25)
 
 def rows(max_size: int = 40) -> st.SearchStrategy[Rows]:
     """Streams with ties, gaps, few keys, nulls, and rows out of order."""
-    row = st.tuples(
-        st.integers(0, 25), st.sampled_from([0, 0, 1, 2, 3, 4, None]), IMPORTANCES
-    )
+    row = st.tuples(st.integers(0, 25), st.sampled_from([0, 0, 1, 2, 3, 4, None]), IMPORTANCES)
     return st.lists(row, max_size=max_size)
 
 
 @st.composite
-def parameters(draw: Any, policy: str, window: tuple[int, int]) -> dict[str, Any]:
+def parameters(draw: Any, policy: str) -> dict[str, Any]:
     """Draw legal parameters of a policy."""
     if policy in {"additive", "multiplicative"}:
         chosen = {
@@ -141,16 +140,31 @@ def parameters(draw: Any, policy: str, window: tuple[int, int]) -> dict[str, Any
         curve = st.lists(st.sampled_from([0.0, 1.0, 0.5, 3.0]), min_size=1, max_size=12)
         return {"curve_left": draw(curve), "curve_right": draw(curve)}
     if policy == "custom":
-        return {"function": draw(st.sampled_from(CUSTOM))}
+        ties = draw(st.sampled_from(["ts", "importance"]))
+        return {"function": draw(st.sampled_from(CUSTOM)), "ties": ties}
     return {}
 
 
-def cumulative(imp: float, m: float, age: float, lifetime: float, previous: float, produced: float) -> float:  # noqa: ARG001
+def cumulative(
+    imp: float,
+    m: float,  # noqa: ARG001
+    age: float,  # noqa: ARG001
+    lifetime: float,  # noqa: ARG001
+    previous: float,
+    produced: float,
+) -> float:
     """Return a rolling average of what the tuple produced (P1 3.2, cumulative)."""
     return 0.5 * previous + imp * produced
 
 
-def remaining(imp: float, m: float, age: float, lifetime: float, previous: float, produced: float) -> float:  # noqa: ARG001
+def remaining(
+    imp: float,
+    m: float,
+    age: float,
+    lifetime: float,
+    previous: float,  # noqa: ARG001
+    produced: float,  # noqa: ARG001
+) -> float:
     """Return what is still to be had at the present rate."""
     return imp * m * (lifetime - age) / lifetime
 
@@ -170,7 +184,7 @@ def cases(draw: Any, policy: str | None = None, max_rows: int = 40) -> Case:
         window,
         (draw(budget), draw(budget)),
         chosen,
-        draw(parameters(chosen, window)),
+        draw(parameters(chosen)),
         draw(st.sampled_from(["memory", "window", "history"])),
         draw(st.sampled_from(["before_admission", "after_admission"])),
         draw(st.sampled_from(["min", "sum", "product", "max", "mean"])),

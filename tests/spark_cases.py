@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,8 @@ def job(folder: Path, out: Path | None, cache: Path, **options: Any) -> JobOptio
         names(told.pop("partition_by", ())),
     )
     window = told.pop("window")
+    if isinstance(window, timedelta):
+        window = f"{window.total_seconds():g}s"
     memory = [told.pop(name, None) for name in ("memory", "memory_left", "memory_right")]
     if told.get("start_ts") is not None:
         told["start_ts"] = str(told["start_ts"])

@@ -46,7 +46,7 @@ def busy(policy: str, seed: int) -> Case:
             "curve_right": rng.integers(0, 4, n).astype(float).tolist(),
         }
     elif policy == "custom":
-        params = {"function": CUSTOM[seed % 2]}
+        params = {"function": CUSTOM[seed % 2], "ties": ("ts", "importance")[seed // 2 % 2]}
     return Case(
         stream(),
         stream(),
@@ -97,29 +97,28 @@ def test_a_budget_of_nothing_leaves_simultaneous_matches() -> None:
     assert all(case.left[o[0]][0] == case.right[o[1]][0] for o in comp.outputs)
 
 
-
-
 @pytest.mark.parametrize("policy", sorted(POLICIES))
 def test_equals_the_oracle_on_long_streams(policy: str) -> None:
     """Long enough that heaps, logs and zero heaps fill up with the gone and are rebuilt."""
     for seed in range(3):
         rng = np.random.default_rng(seed)
-        case = busy(policy, seed)
-        span = 400
-
-        def stream(rng: np.random.Generator = rng) -> list[tuple[int, int | None, float]]:
-            ts = np.sort(rng.integers(0, span, 700))
-            keys = np.minimum(rng.geometric(0.15, 700) - 1, 25)
-            levels = rng.choice([0.0, 1.0, 2.0, 5.0], 700) if seed else rng.random(700)
-            return [
-                (int(t), int(k), float(x)) for t, k, x in zip(ts, keys, levels, strict=True)
-            ]
-
+        streams = [long_stream(rng, tied=seed > 0) for _ in range(2)]
         check(
-            case._replace(
-                left=stream(), right=stream(), windows=(40 + seed, 25), budgets=(17, 9 + seed)
+            busy(policy, seed)._replace(
+                left=streams[0],
+                right=streams[1],
+                windows=(40 + seed, 25),
+                budgets=(17, 9 + seed),
             )
         )
+
+
+def long_stream(rng: np.random.Generator, *, tied: bool) -> list[tuple[int, int | None, float]]:
+    """Return 700 rows over 400 ticks and 26 keys."""
+    ts = np.sort(rng.integers(0, 400, 700))
+    keys = np.minimum(rng.geometric(0.15, 700) - 1, 25)
+    levels = rng.choice([0.0, 1.0, 2.0, 5.0], 700) if tied else rng.random(700)
+    return [(int(t), int(k), float(x)) for t, k, x in zip(ts, keys, levels, strict=True)]
 
 
 @pytest.mark.parametrize("scale", [1.0, 1.001, 0.3, 3.0])

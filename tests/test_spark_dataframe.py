@@ -10,16 +10,24 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from job_cases import stream, table
 from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 from spark_cases import ORDER, ROLES, TUPLES, archived, found, write
 
+from engine.archives.canonical import LANE_SEED, canonical, hashed
+from engine.archives.families import canonical_type
+from engine.archives.roles import Roles
+from engine.archives.ticks import FAULTS
 from engine.errors import InputError, SpecError, WinnowError
+from spark_plugin.columns import Side, check_columns, spark_type, unite
 from spark_plugin.dataframe import replay
+from spark_plugin.hashing import lane_of
 
 ROWS = 250
+HOUR = dt.timedelta(hours=1)
 BASE = dt.datetime(2024, 3, 31, 0, 30, tzinfo=dt.UTC)
 
 
@@ -113,20 +121,47 @@ def test_rows_are_those_of_the_archives(spark: Any, archives: Path, name: str) -
     check(spark, archives, **SETTINGS[name])
 
 
-@pytest.mark.parametrize(
-    "on",
-    ["word", "small", "bits", "yes", "day", "at", "money", "wide", ["word", "k"], ["wide", "at"]],
-)
+KEYS: list[tuple[str, ...]] = [
+    *[(name,) for name in ("word", "small", "bits", "yes", "day", "at", "money", "wide")],
+    ("word", "k"),
+    ("wide", "at", "bits"),
+]
+
+
 def test_any_join_attribute_falls_into_the_lanes_of_the_archives(
-    spark: Any, archives: Path, on: Any
+    spark: Any, archives: Path
 ) -> None:
+    lanes, source = 1000, drawn(1)
+    kinds = {
+        name: canonical_type(source[name].type, source[name].type) for name in source.schema.names
+    }
+    frame = spark.read.parquet(str(archives / "left.parquet")).where("word is not null")
+    frame = frame.where("k is not null")
+    chosen = [
+        lane_of(
+            [F.col(name).cast(spark_type(kinds[name])) for name in on],
+            [kinds[name] for name in on],
+            lanes,
+        )
+        for on in KEYS
+    ]
+    found_ = frame.select(*chosen).toArrow()
+    rows = source.filter(pc.and_(source["word"].is_valid(), source["k"].is_valid()))
+    for on, lane in zip(KEYS, found_.columns, strict=True):
+        values = [canonical(rows[name], kinds[name]) for name in on]
+        expected = hashed(values, LANE_SEED, rows.num_rows) % np.uint64(lanes)
+        assert lane.to_pylist() == expected.tolist(), on
+
+
+@pytest.mark.parametrize("on", ["word", "money", ["wide", "at"]])
+def test_keys_are_joined_as_in_the_archives(spark: Any, archives: Path, on: Any) -> None:
     check(spark, archives, on=on, lanes=3, memory="20%", policy="prob", columns="ids")
 
 
 @pytest.mark.parametrize(
     ("time", "window", "importance"),
     [
-        ("moment", "9min", "weight"),
+        ("moment", dt.timedelta(minutes=9), "weight"),
         ("local", "0.15h", None),
         ("date", "9days", "small_weight"),
         ("floating", 9, "weight"),
@@ -148,15 +183,6 @@ def test_groups_have_lanes_and_memories_of_their_own(spark: Any, archives: Path)
     check(spark, archives, on="k", partition_by="group", policy="prob", columns="ids")
 
 
-def test_timedelta_is_a_window(spark: Any, archives: Path) -> None:
-    left, right = frames(spark, archives)
-    given = [
-        replay(left, right, **(ROLES | TUPLES | {"time": "moment", "window": window}))
-        for window in ("10min", dt.timedelta(minutes=10))
-    ]
-    assert rows_of(given[0]).equals(rows_of(given[1]))
-
-
 @pytest.fixture
 def batch_rows(spark: Any) -> Iterator[Any]:
     name = "spark.sql.execution.arrow.maxRecordsPerBatch"
@@ -174,9 +200,9 @@ def test_partitions_order_and_batches_do_not_matter(
     for partitions, rows in ((1, 7), (2, 100), (7, 100_000)):
         batch_rows(rows)
         given = [
-            frame.withColumn("n", F.col("_metadata.row_index"))
-            .orderBy(F.rand(seed=partitions))
-            .repartition(partitions)
+            frame.withColumn("n", F.col("_metadata.row_index")).repartition(
+                partitions, F.rand(seed=partitions)
+            )
             for frame in (left, right)
         ]
         result = rows_of(replay(*given, **(ROLES | TUPLES | options | {"row": "n"})))
@@ -229,37 +255,36 @@ def test_nothing_runs_before_an_action_unless_lanes_must_be_compared(
         context._jsc.clearJobGroup()  # noqa: SLF001 - Python's context has no such method
 
 
-@pytest.mark.parametrize(
-    ("column", "cell", "words"),
-    [
-        ("t", "null", "t of the left DataFrame is null"),
-        ("t", "1.5D", "t of the left DataFrame is not a whole number"),
-        ("t", "double('NaN')", "t of the left DataFrame is NaN"),
-        ("t", "double('-Infinity')", "t of the left DataFrame is infinite"),
-        ("t", "1e19D", "t of the left DataFrame is out of int64"),
-        ("i", "null", "i of the left DataFrame is null"),
-        ("i", "-0.5D", "i of the left DataFrame is negative"),
-        ("i", "double('NaN')", "i of the left DataFrame is NaN"),
-        ("i", "float('Infinity')", "i of the left DataFrame is infinite"),
-    ],
-)
-def test_a_row_that_is_no_tuple_fails_the_query_by_name(
-    spark: Any, archives: Path, column: str, cell: str, words: str
-) -> None:
-    left, right = frames(spark, archives)
-    bad = left.withColumn(column, F.expr(f"if(t = 50, {cell}, {column})")).withColumn(
-        "k", F.expr("if(t is null or t != 50, null, k)")
+def test_a_row_that_is_no_tuple_is_known_by_its_fault_whatever_its_key(spark: Any) -> None:
+    whole, inf, nan = (1.0, 1.0), float("inf"), float("nan")
+    given = {
+        "null time": (None, 1.0), "NaN time": (nan, -1.0), "infinite time": (-inf, 1.0),
+        "time {} is not a whole number of ticks": (1.5, None),
+        "time out of int64 range": (2.0**63, 1.0), "null importance": (1.0, None),
+        "NaN importance": (1.0, nan), "infinite importance": (-(2.0**63), inf),
+        "negative importance": (1.0, -0.5), "": (-(2.0**63), 0.0),
+    }  # fmt: skip
+    rows = [(i, key, *cells) for i, cells in enumerate(given.values()) for key in (None, i)]
+    frame = spark.createDataFrame([*rows, (99, None, *whole)], "n int, k int, t double, i double")
+    side = Side(frame, Roles(("k",), "t", "i"), F.col("n"), ())
+    united = unite((side, side), check_columns((side, side)), 3).where("side = 1")
+    seen = united.select("row", "fault", "ts", F.col("key_0").isNull()).collect()
+    assert sorted((row, FAULTS[fault].reason) for row, fault, *_ in seen) == sorted(
+        (row, reason) for row, reason in enumerate(given) for _ in range(2 if reason else 1)
     )
-    given = bad.withColumn("n", F.col("_metadata.row_index"))
-    with pytest.raises(Exception, match=words):
-        replay(
-            given, right.withColumn("n", F.col("_metadata.row_index")), row="n", **ROLES, **TUPLES
-        ).toArrow()
+    assert [(ts, null) for _, fault, ts, null in seen if not fault] == [(-(2**63), False)]
+
+
+def test_a_row_that_is_no_tuple_fails_the_query_by_name(spark: Any, archives: Path) -> None:
+    left, right = frames(spark, archives)
+    bad = left.withColumn("i", F.expr("if(t = 50, double('NaN'), i)"))
+    with pytest.raises(Exception, match=r"column i of the left DataFrame is NaN in row [0-9]+"):
+        replay(bad, right, **ROLES, **TUPLES).toArrow()
 
 
 def test_row_numbers_that_repeat_are_refused(spark: Any, archives: Path) -> None:
     left, right = (frame.withColumn("n", F.lit(1)) for frame in frames(spark, archives))
-    with pytest.raises(Exception, match="row 1 of the (left|right) DataFrame is there twice"):
+    with pytest.raises(Exception, match=r"row 1 of the (left|right) DataFrame is there twice"):
         replay(left, right, row="n", **ROLES, **TUPLES).toArrow()
 
 
@@ -287,6 +312,7 @@ def test_what_means_nothing_is_said_at_once(spark: Any, archives: Path) -> None:
         (SpecError, "estimator", left, {"estimator": "guess"}),
         (SpecError, "exclude each other", left, {"memory_left": 3}),
         (SpecError, "lanes is 0", left, {"lanes": 0}),
+        (SpecError, "no whole number of ticks|plain numbers", left, {"window": HOUR}),
         (SpecError, "columns is 'id'", left, {"columns": "id"}),
         (SpecError, "beside left_row", left.withColumn("Row", F.lit(1)), {}),
     ]

@@ -2,150 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import cache
-from typing import Any
+from collections.abc import Iterator
 
-import numba
 import numpy as np
-from numba.extending import register_jitable
 from numpy.typing import NDArray
 
-from engine.policies import Structure, Value, age
+from engine.policies import Structure
 from engine.randomness import PURPOSE_PRIORITY, uniforms
 from engine.replay import kernel
+from engine.replay.allocate import (
+    SlidingWindow,
+    aligned,
+    empty_outputs,
+    first_outputs,
+    join_memory,
+)
+from engine.replay.callbacks import arrival_callback, now_callback
 from engine.replay.layout import (
-    CELL,
-    CELL_FLOATS,
-    CELL_INTS,
-    CELL_NEXT,
     CLEAN,
     COUNT,
     DIRTY,
-    ENTRY,
-    FREE,
     HEAP,
     KEY,
-    LOG,
-    MEMORY_COUNTERS,
-    NEWEST,
     NONE,
-    OLDEST,
     PEAK,
     PROGRESS_COUNTERS,
-    SLOT,
     WINDOW_AT,
     WRITTEN,
     Arrivals,
-    Memory,
     Outputs,
     Records,
     Rules,
     Tallies,
-    Window,
 )
 from engine.replay.settings import LaneProfile, ReplaySettings
 from engine.streams import StreamBatch
-
-_ARRIVAL = numba.float64(*(numba.float64,) * 7)
-_NOW = numba.float64(*(numba.float64,) * 6)
-
-
-@cache
-def _callback(function: Callable[..., float], signature: Any) -> Any:  # noqa: ANN401 - numba's
-    """Compile a scalar function to a pointer, so that one compiled kernel serves every policy."""
-    return numba.cfunc(signature)(register_jitable(function))
-
-
-def _zero(imp: float, m: float, rel: float, draw: float, a: float, b: float, d: float) -> float:  # noqa: ARG001
-    return 0.0
-
-
-def _stay(
-    imp: float,  # noqa: ARG001
-    m: float,  # noqa: ARG001
-    age: float,  # noqa: ARG001
-    lifetime: float,  # noqa: ARG001
-    previous: float,
-    produced: float,  # noqa: ARG001
-) -> float:
-    return previous
-
-
-def _memory(budget: int, structure: Structure, curve: NDArray[np.float64] | None) -> Memory:
-    table = age.priorities(curve if curve is not None else np.zeros(1))
-    buckets = np.arange(table.size)
-    starts = np.flatnonzero(np.r_[True, table[1:] != table[:-1]])
-    lasts = np.r_[starts[1:] - 1, table.size - 1]
-    order = np.lexsort((-buckets[starts], table[starts]))
-    extra = 2 * budget + 64
-    counters = np.zeros(MEMORY_COUNTERS, np.int64)
-    counters[FREE] = budget
-    counters[[OLDEST, NEWEST, DIRTY]] = NONE
-    slots = np.zeros(budget, SLOT)
-    slots["seq"] = NONE
-    cells = _aligned(CELL_FLOATS * budget)
-    links = cells.view(np.int32)
-    links[CELL_NEXT::CELL_INTS] = np.r_[np.arange(1, budget), NONE][:budget]
-    decays = CELL * budget if structure is Structure.DECAY else 0
-    return Memory(
-        slots=slots,
-        cells=cells,
-        links=links,
-        value=np.zeros(decays),
-        since=np.zeros(decays, np.int64),
-        free=np.arange(budget, dtype=np.int32)[::-1].copy(),
-        heap=np.zeros(0 if structure is Structure.AGED else extra, ENTRY),
-        zero=np.zeros(extra if structure is Structure.DECAY else 0, ENTRY),
-        log=np.zeros(extra if structure is Structure.AGED else 0, LOG),
-        table=table,
-        runs=np.column_stack([starts, lasts])[order].astype(np.int64),
-        n=counters,
-    )
-
-
-def _aligned(size: int) -> NDArray[np.float64]:
-    """Return zeros that begin at a cache line."""
-    room = np.zeros(size + 8)
-    skip = (-room.ctypes.data // 8) % 8
-    return room[skip : skip + size]
-
-
-class _SlidingWindow:
-    """Unexpired tuples of one side in arrival order, in arrays that grow and are compacted."""
-
-    def __init__(self) -> None:
-        self.ts = np.empty(0, np.int64)
-        self.key = np.empty(0, np.int32)
-
-    @property
-    def none(self) -> Window:
-        """No tuples, for the estimators that do not look."""
-        return Window(self.ts[:0], self.key[:0])
-
-    def append(self, ts: NDArray[np.int64], key: NDArray[np.int32], memory: Memory) -> Window:
-        begin = int(memory.n[WINDOW_AT])
-        memory.n[WINDOW_AT] = 0
-        self.ts = np.concatenate([self.ts[begin:], ts])
-        self.key = np.concatenate([self.key[begin:], key])
-        return Window(self.ts, self.key)
-
-
-def empty_outputs(capacity: int) -> Outputs:
-    """Return output arrays for `capacity` tuples."""
-    rows = [np.empty(capacity, np.int64) for _ in range(5)]
-    return Outputs(rows[0], rows[1], rows[2], rows[3], rows[4], np.empty(capacity))
-
-
-def _first(out: Outputs, n: int) -> Outputs:
-    return Outputs(
-        out.left_row[:n],
-        out.right_row[:n],
-        out.left_seq[:n],
-        out.right_seq[:n],
-        out.ts[:n],
-        out.importance[:n],
-    )
 
 
 class LaneReplay:
@@ -188,10 +79,10 @@ class LaneReplay:
         self.rules: Rules = settings.rules(profile, budget, emit=emit)
         structure = settings.structure
         self._memories = (
-            _memory(self.rules.budget_left, structure, curves[0]),
-            _memory(self.rules.budget_right, structure, curves[1]),
+            join_memory(self.rules.budget_left, structure, curves[0]),
+            join_memory(self.rules.budget_right, structure, curves[1]),
         )
-        self._windows = (_SlidingWindow(), _SlidingWindow())
+        self._windows = (SlidingWindow(), SlidingWindow())
         self._keys: Records = np.zeros(0, KEY)
         edges = np.zeros(1, np.int64) if bin_edges is None else bin_edges
         self.by_key = np.zeros(0, np.int64)
@@ -203,8 +94,8 @@ class LaneReplay:
         self._sums = np.zeros(2)
         self._out = empty_outputs(chunk if emit else 0)
         policy = settings.the_policy
-        self._at_arrival = _callback(policy.arrival or _zero, _ARRIVAL)
-        self._now = _callback(_now_function(policy.now, settings.parameters), _NOW)
+        self._at_arrival = arrival_callback(policy)
+        self._now = now_callback(policy, settings.parameters)
         self._draws = policy.name == "rand"
 
     def push(
@@ -263,7 +154,7 @@ class LaneReplay:
             written = int(self._progress[WRITTEN])
             self._progress[WRITTEN] = 0
             if written:
-                yield _first(self._out, written)
+                yield first_outputs(self._out, written)
             elif not done:
                 self._out = empty_outputs(2 * self._out.ts.size + 1024)
 
@@ -272,7 +163,7 @@ class LaneReplay:
         if keys <= have:
             return
         size = max(keys, 2 * have, 1024)
-        grown = _aligned(2 * size * KEY.itemsize // 8).view(KEY)
+        grown = aligned(2 * size * KEY.itemsize // 8).view(KEY)
         for name in ("head", "arrival", "root", "at"):
             grown[name] = NONE
         grown["dirty"] = CLEAN
@@ -346,12 +237,3 @@ class LaneReplay:
     def residents(self) -> tuple[int, int]:
         """Tuples in each join memory now."""
         return int(self._memories[0].n[COUNT]), int(self._memories[1].n[COUNT])
-
-
-def _now_function(
-    own: Callable[..., float] | None, parameters: dict[str, Value]
-) -> Callable[..., float]:
-    given = parameters.get("function")
-    if callable(given):
-        return given
-    return own or _stay

@@ -1,0 +1,106 @@
+"""The arrays of a lane's replay, laid out."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.policies import Structure, age
+from engine.replay.layout import (
+    CELL,
+    CELL_FLOATS,
+    CELL_INTS,
+    CELL_NEXT,
+    DIRTY,
+    ENTRY,
+    FREE,
+    LOG,
+    MEMORY_COUNTERS,
+    NEWEST,
+    NONE,
+    OLDEST,
+    SLOT,
+    WINDOW_AT,
+    Memory,
+    Outputs,
+    Window,
+)
+
+
+def join_memory(budget: int, structure: Structure, curve: NDArray[np.float64] | None) -> Memory:
+    """Return an empty join memory of `budget` tuples, with what its structure needs."""
+    table = age.priorities(curve if curve is not None else np.zeros(1))
+    buckets = np.arange(table.size)
+    starts = np.flatnonzero(np.r_[True, table[1:] != table[:-1]])
+    lasts = np.r_[starts[1:] - 1, table.size - 1]
+    order = np.lexsort((-buckets[starts], table[starts]))
+    extra = 2 * budget + 64
+    counters = np.zeros(MEMORY_COUNTERS, np.int64)
+    counters[FREE] = budget
+    counters[[OLDEST, NEWEST, DIRTY]] = NONE
+    slots = np.zeros(budget, SLOT)
+    slots["seq"] = NONE
+    cells = aligned(CELL_FLOATS * budget)
+    links = cells.view(np.int32)
+    links[CELL_NEXT::CELL_INTS] = np.r_[np.arange(1, budget), NONE][:budget]
+    decays = CELL * budget if structure is Structure.DECAY else 0
+    return Memory(
+        slots=slots,
+        cells=cells,
+        links=links,
+        value=np.zeros(decays),
+        since=np.zeros(decays, np.int64),
+        free=np.arange(budget, dtype=np.int32)[::-1].copy(),
+        heap=np.zeros(0 if structure is Structure.AGED else extra, ENTRY),
+        zero=np.zeros(extra if structure is Structure.DECAY else 0, ENTRY),
+        log=np.zeros(extra if structure is Structure.AGED else 0, LOG),
+        table=table,
+        runs=np.column_stack([starts, lasts])[order].astype(np.int64),
+        n=counters,
+    )
+
+
+def aligned(size: int) -> NDArray[np.float64]:
+    """Return zeros that begin at a cache line."""
+    room = np.zeros(size + 8)
+    skip = (-room.ctypes.data // 8) % 8
+    return room[skip : skip + size]
+
+
+class SlidingWindow:
+    """Unexpired tuples of one side in arrival order, in arrays that grow and are compacted."""
+
+    def __init__(self) -> None:
+        self.ts = np.empty(0, np.int64)
+        self.key = np.empty(0, np.int32)
+
+    @property
+    def none(self) -> Window:
+        """No tuples, for the estimators that do not look."""
+        return Window(self.ts[:0], self.key[:0])
+
+    def append(self, ts: NDArray[np.int64], key: NDArray[np.int32], memory: Memory) -> Window:
+        """Add arrivals, drop what has expired, and return what the kernel reads."""
+        begin = int(memory.n[WINDOW_AT])
+        memory.n[WINDOW_AT] = 0
+        self.ts = np.concatenate([self.ts[begin:], ts])
+        self.key = np.concatenate([self.key[begin:], key])
+        return Window(self.ts, self.key)
+
+
+def empty_outputs(capacity: int) -> Outputs:
+    """Return output arrays for `capacity` tuples."""
+    rows = [np.empty(capacity, np.int64) for _ in range(5)]
+    return Outputs(rows[0], rows[1], rows[2], rows[3], rows[4], np.empty(capacity))
+
+
+def first_outputs(out: Outputs, n: int) -> Outputs:
+    """Return views of the first `n` output tuples."""
+    return Outputs(
+        out.left_row[:n],
+        out.right_row[:n],
+        out.left_seq[:n],
+        out.right_seq[:n],
+        out.ts[:n],
+        out.importance[:n],
+    )
