@@ -9,60 +9,25 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.types as pt
 
-from engine.archives.roles import Roles
 from engine.durations import parse_window
-from engine.errors import SpecError, WinnowError
+from engine.errors import WinnowError
 from engine.executors import ThreadExecutor
 from engine.instants import parse_instant
-from engine.job.budget import parse_amounts
+from engine.job.keywords import Join, Names, job_of
 from engine.job.options import DEFAULT_POLICY, JobOptions
 from engine.job.run import run_replay
 from engine.policies import Value
 from engine.streams import SIDES
 
 __all__ = ["Join", "ReplayResult", "replay", "replay_archives"]
-
-Names = str | Sequence[str]
-
-
-class Join(TypedDict, total=False):
-    """The keywords that say how two streams are joined; `replay` explains each."""
-
-    on: Names | None
-    left_on: Names | None
-    right_on: Names | None
-    time: str | None
-    left_time: str | None
-    right_time: str | None
-    importance: str | None
-    left_importance: str | None
-    right_importance: str | None
-    window: int | str | None
-    window_left: int | str | None
-    window_right: int | str | None
-    memory: int | str | None
-    memory_left: int | str | None
-    memory_right: int | str | None
-    policy: str
-    params: Mapping[str, Value] | None
-    estimator: str
-    probe: str
-    combine: str
-    start_ts: int | str | None
-    partition_by: Names
-    lanes: int | None
-    seed: int
-    columns: str
-    bad_rows: str
-    device: str
 
 
 class ReplayResult(NamedTuple):
@@ -255,7 +220,7 @@ def replay_archives(
     WinnowError
         If the options mean nothing, an archive cannot be read, or the output cannot be written.
     """
-    job = _job(
+    job = job_of(
         os.fspath(left),
         os.fspath(right),
         None if out is None else Path(out),
@@ -265,68 +230,10 @@ def replay_archives(
     return run_replay(job, ThreadExecutor()).content
 
 
-def _job(left: str, right: str, out: Path | None, cache: Path | None, join: Join) -> JobOptions:
-    """Return the job that the keywords describe."""
-    unknown = join.keys() - Join.__annotations__.keys()
-    if unknown:
-        raise TypeError(f"unexpected keyword {min(unknown)!r}")
-    given: dict[str, Any] = dict(join)
-    memory = [_text(given.get(name)) for name in ("memory", "memory_left", "memory_right")]
-    chosen = ("policy", "estimator", "probe", "combine", "lanes", "seed", "columns", "bad_rows")
-    return JobOptions(
-        left=left,
-        right=right,
-        left_roles=_roles(given, "left"),
-        right_roles=_roles(given, "right"),
-        window_left=_window(given, "left"),
-        window_right=_window(given, "right"),
-        memory=parse_amounts(*memory),
-        parameters=dict(given.get("params") or {}),
-        start_ts=_text(given.get("start_ts")),
-        out=out,
-        cache=cache,
-        **{name: given[name] for name in (*chosen, "device") if name in given},
-    )
-
-
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)
-
-
-def _names(value: Names) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else tuple(value)
-
-
-def _sided(given: Mapping[str, Any], name: str, side: str) -> Any:  # noqa: ANN401 - any keyword's
-    own = given.get(f"{side}_{name}")
-    return given.get(name) if own is None else own
-
-
-def _roles(given: Mapping[str, Any], side: str) -> Roles:
-    on, time = _sided(given, "on", side), _sided(given, "time", side)
-    for name, value in (("on", on), ("time", time)):
-        if value is None:
-            raise SpecError(f"{name} is missing: name the column, or left_{name} and right_{name}")
-    return Roles(
-        on=_names(on),
-        time=time,
-        importance=_sided(given, "importance", side),
-        partition_by=_names(given.get("partition_by", ())),
-    )
-
-
-def _window(given: Mapping[str, Any], side: str) -> str:
-    own = given.get(f"window_{side}")
-    window = given.get("window") if own is None else own
-    if window is None:
-        raise SpecError("window is missing: give it, or window_left and window_right")
-    return str(window)
-
-
 def _replayed(tables: tuple[pa.Table, pa.Table], join: Join, folder: Path) -> ReplayResult:
     out = folder / "out"
     files = [str(folder / f"{side}.parquet") for side in SIDES]
-    job = _job(files[0], files[1], out, folder / "lanes", join)
+    job = job_of(files[0], files[1], out, folder / "lanes", join)
     seconds = _have_seconds(tables, job)
     times = job.left_roles.time, job.right_roles.time
     if seconds:
@@ -367,7 +274,7 @@ def _in_seconds(job: JobOptions, join: Join) -> JobOptions:
     start = None
     if job.start_ts is not None:
         start = parse_instant(job.start_ts, "s", "start_ts")
-    return _job(
+    return job_of(
         job.left,
         job.right,
         job.out,

@@ -1,0 +1,105 @@
+"""A job as Python keywords say it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypedDict
+
+from engine.archives.roles import Roles
+from engine.errors import SpecError
+from engine.job.budget import parse_amounts
+from engine.job.options import JobOptions
+from engine.policies import Value
+
+Names = str | Sequence[str]
+
+
+class Join(TypedDict, total=False):
+    """The keywords that say how two streams are joined; `replay` explains each."""
+
+    on: Names | None
+    left_on: Names | None
+    right_on: Names | None
+    time: str | None
+    left_time: str | None
+    right_time: str | None
+    importance: str | None
+    left_importance: str | None
+    right_importance: str | None
+    window: int | str | None
+    window_left: int | str | None
+    window_right: int | str | None
+    memory: int | str | None
+    memory_left: int | str | None
+    memory_right: int | str | None
+    policy: str
+    params: Mapping[str, Value] | None
+    estimator: str
+    probe: str
+    combine: str
+    start_ts: int | str | None
+    partition_by: Names
+    lanes: int | None
+    seed: int
+    columns: str
+    bad_rows: str
+    device: str
+
+
+def job_of(left: str, right: str, out: Path | None, cache: Path | None, join: Join) -> JobOptions:
+    """Return the job that the keywords describe."""
+    unknown = join.keys() - Join.__annotations__.keys()
+    if unknown:
+        raise TypeError(f"unexpected keyword {min(unknown)!r}")
+    given: dict[str, Any] = dict(join)
+    memory = [_text(given.get(name)) for name in ("memory", "memory_left", "memory_right")]
+    chosen = ("policy", "estimator", "probe", "combine", "lanes", "seed", "columns", "bad_rows")
+    return JobOptions(
+        left=left,
+        right=right,
+        left_roles=_roles(given, "left"),
+        right_roles=_roles(given, "right"),
+        window_left=_window(given, "left"),
+        window_right=_window(given, "right"),
+        memory=parse_amounts(*memory),
+        parameters=dict(given.get("params") or {}),
+        start_ts=_text(given.get("start_ts")),
+        out=out,
+        cache=cache,
+        **{name: given[name] for name in (*chosen, "device") if name in given},
+    )
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _names(value: Names) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def _sided(given: Mapping[str, Any], name: str, side: str) -> Any:  # noqa: ANN401 - any keyword's
+    own = given.get(f"{side}_{name}")
+    return given.get(name) if own is None else own
+
+
+def _roles(given: Mapping[str, Any], side: str) -> Roles:
+    on, time = _sided(given, "on", side), _sided(given, "time", side)
+    for name, value in (("on", on), ("time", time)):
+        if value is None:
+            raise SpecError(f"{name} is missing: name the column, or left_{name} and right_{name}")
+    return Roles(
+        on=_names(on),
+        time=time,
+        importance=_sided(given, "importance", side),
+        partition_by=_names(given.get("partition_by", ())),
+    )
+
+
+def _window(given: Mapping[str, Any], side: str) -> str:
+    own = given.get(f"window_{side}")
+    window = given.get("window") if own is None else own
+    if window is None:
+        raise SpecError("window is missing: give it, or window_left and window_right")
+    return str(window)
