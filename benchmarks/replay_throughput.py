@@ -195,9 +195,9 @@ def main(argv: list[str] | None = None) -> int:
     rows = []
     for scale in map(int, args.scales.split(",")):
         for skew in (0.0, 1.0):
-            work = workload(scale, skew)
+            work, small = workload(scale, skew), workload(1, skew)
             for policy in policies:
-                replayed(workload(1, skew), policy, MEMORY)  # compiles
+                replayed(small, policy, MEMORY)  # compiles
             for memory in MEMORIES.get(scale, (MEMORY,)):
                 repeats = args.repeats if scale < 10 else min(args.repeats, 3)
                 new = measured(work, memory, policies, repeats)
