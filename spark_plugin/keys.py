@@ -66,7 +66,7 @@ class LaneKeys:
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return both sides' ids, after dropping idle ones if they have become many."""
         if self._forgets and self.size >= self._next_drop:
-            self._drop(min(int(s.ts[0]) for s in (batch.left, batch.right) if s.ts.size), holders)
+            self._drop(holders)
         ids = self._ids(batch, 0), self._ids(batch, 1)
         if self.size > self._last.shape[1]:
             room = max(2 * self.size, 1024) - self._last.shape[1]
@@ -122,8 +122,10 @@ class LaneKeys:
             same &= pc.equal(one, known.take(at)).to_numpy(zero_copy_only=False)
         return same
 
-    def _drop(self, now: int, holders: Sequence[Renumbered]) -> None:
+    def _drop(self, holders: Sequence[Renumbered]) -> None:
+        """Drop what had expired by the last instant: later ones the holders have yet to reach."""
         last = self._last[:, : self.size]
+        now = int(last.max())
         alive = (last[0] >= now - self._windows[0]) | (last[1] >= now - self._windows[1])
         if alive.sum() * 2 > self.size:
             self._next_drop = 2 * self.size

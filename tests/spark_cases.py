@@ -10,9 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from engine.archives.roles import Roles
 from engine.executors import Executor, SerialExecutor
-from engine.job.budget import parse_amounts
+from engine.job.keywords import job_of
 from engine.job.options import JobOptions
 from engine.job.report import Report
 from engine.job.run import run_replay
@@ -22,38 +21,12 @@ ROLES = {"on": "k", "time": "t", "importance": "i"}
 TUPLES = {"window": 9, "memory": 12}
 
 
-def names(given: Any) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)
-
-
 def job(folder: Path, out: Path | None, cache: Path, **options: Any) -> JobOptions:
     """Return the job on the archives ``left`` and ``right`` of `folder`, told as `replay` is."""
-    told = ROLES | TUPLES | options
-    roles = Roles(
-        names(told.pop("on")),
-        told.pop("time"),
-        told.pop("importance"),
-        names(told.pop("partition_by", ())),
-    )
-    window = told.pop("window")
-    if isinstance(window, timedelta):
-        window = f"{window.total_seconds():g}s"
-    memory = [told.pop(name, None) for name in ("memory", "memory_left", "memory_right")]
-    if told.get("start_ts") is not None:
-        told["start_ts"] = str(told["start_ts"])
-    return JobOptions(
-        left=str(found(folder, "left")),
-        right=str(found(folder, "right")),
-        left_roles=roles,
-        right_roles=roles,
-        window_left=str(told.pop("window_left", window)),
-        window_right=str(told.pop("window_right", window)),
-        memory=parse_amounts(*(None if amount is None else str(amount) for amount in memory)),
-        parameters=dict(told.pop("params", {})),
-        out=out,
-        cache=cache,
-        **told,
-    )
+    told: Any = ROLES | TUPLES | options
+    if isinstance(told["window"], timedelta):
+        told["window"] = f"{told['window'].total_seconds():g}s"
+    return job_of(str(found(folder, "left")), str(found(folder, "right")), out, cache, told)
 
 
 def found(folder: Path, side: str) -> Path:

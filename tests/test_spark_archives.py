@@ -86,7 +86,7 @@ def _fails(kind: type[Exception]) -> Callable[[int], int]:
     return work
 
 
-@pytest.mark.parametrize("kind", [InputError, OutputError, DeviceError])
+@pytest.mark.parametrize("kind", [InputError, OutputError])
 def test_an_error_of_ours_arrives_as_it_was_raised(spark: Any, kind: type[WinnowError]) -> None:
     seen = []
     with pytest.raises(WinnowError) as raised:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.exact.checks import sealed
 from engine.policies import Structure
 from engine.randomness import PURPOSE_PRIORITY, uniforms
 from engine.replay import kernel
@@ -209,7 +210,13 @@ class LaneReplay:
         else:
             draw = np.empty(n)
         return Arrivals(
-            batch.ts, batch.row, ids, batch.importance, draw, np.empty(n), np.empty(n, np.int32)
+            sealed(batch.ts, np.int64),
+            sealed(batch.row, np.int64),
+            sealed(ids, np.int32),
+            sealed(batch.importance, np.float64),
+            draw,
+            np.empty(n),
+            np.empty(n, np.int32),
         )
 
     @property
