@@ -93,7 +93,9 @@ def _start_java(*, light: bool) -> None:
         try:
             gateway = launch_gateway(popen_kwargs={"stderr": log, "stdout": log})
         except (PySparkException, OSError) as error:
-            raise DeviceError(f"Spark's Java does not start ({_reason(log)}): {REMEDY}") from error
+            raise DeviceError(
+                f"Spark does not start ({_reason(log)}): correct its configuration, or {REMEDY}"
+            ) from error
     SparkContext._ensure_initialized(gateway=gateway)  # noqa: SLF001 - as above
 
 
@@ -115,8 +117,9 @@ def _reason(log: IO[bytes]) -> str:
     """Return the line of a log that tells most."""
     log.seek(0)
     lines = [line.strip() for line in log.read().decode(errors="replace").splitlines()]
-    telling = [line for line in lines if "rror" in line or "xception" in line]
-    return (telling or [line for line in lines if line] or ["it says nothing"])[-1]
+    told = [line for line in lines if line and not line.startswith("at ")]  # no stack frames
+    telling = [line for line in told if "rror" in line or "xception" in line]
+    return (telling or told or ["it says nothing"])[-1]
 
 
 def _first_line(error: BaseException) -> str:

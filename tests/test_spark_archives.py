@@ -7,6 +7,7 @@ import subprocess
 import sys
 import types
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from engine.executors import ThreadExecutor
 from spark_plugin import command, submit
 from spark_plugin.executor import SparkExecutor, blocks
 from spark_plugin.java import provide_java
-from spark_plugin.session import get_session
+from spark_plugin.session import _reason, get_session
 
 
 def executor_of(spark: Any, width: int) -> SparkExecutor:
@@ -129,6 +130,16 @@ def test_without_java_the_error_says_what_to_install(
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(DeviceError, match="has no bin/java"):
         provide_java()
+
+
+def test_what_the_jvm_says_last_is_why_it_did_not_start() -> None:
+    log = BytesIO(
+        b"WARNING: Using incubator modules\nError occurred during initialization of boot layer\n"
+        b"java.lang.module.FindException: Module jdk.x not found\n\tat a.Error(E.scala:1)\n"
+    )
+    assert _reason(log) == "java.lang.module.FindException: Module jdk.x not found"
+    assert _reason(BytesIO(b"killed\n")) == "killed"
+    assert _reason(BytesIO()) == "it says nothing"
 
 
 @pytest.mark.parametrize("modules", ["java.base", "java.base jdk.incubator.vector"])
