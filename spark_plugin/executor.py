@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import traceback
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
@@ -11,7 +12,6 @@ from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 from pyspark import InheritableThread, cloudpickle
-from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 
 from engine.errors import WinnowError
@@ -25,10 +25,14 @@ _SCHEMA = "item bigint, outcome binary"
 
 
 class _Outcome(NamedTuple):
-    """What became of an item: its result, or why there is none."""
+    """What became of an item: its result, or why there is none.
+
+    Errors travel as results: raised in a task, Spark would try the task again, log its stack and
+    now and then lose what was raised.
+    """
 
     result: Any = None
-    error: WinnowError | None = None
+    error: Exception | None = None
 
 
 class SparkExecutor:
@@ -104,8 +108,10 @@ def _start(frame: DataFrame, items: int, tag: str) -> Future[list[_Outcome]]:
         try:
             frame.sparkSession.sparkContext.addJobTag(tag)
             found.set_result(_in_order(frame.collect(), items))
-        except BaseException as error:  # noqa: BLE001 - handed to whoever waits
-            found.set_exception(_told(error))
+        except Exception as error:  # noqa: BLE001 - handed to whoever waits
+            told = RuntimeError(f"a job failed on Spark: {str(error).strip()}")
+            told.__cause__ = error
+            found.set_exception(told)
 
     InheritableThread(target=collect, daemon=True, session=frame.sparkSession).start()
     return found
@@ -127,16 +133,6 @@ def _in_order(rows: Sequence[Any], items: int) -> list[_Outcome]:
         if outcome.error is not None:
             break
     return ordered
-
-
-def _told(error: BaseException) -> BaseException:
-    """Return what to raise for an error of a job."""
-    if not isinstance(error, Exception):
-        return error
-    what = "task" if isinstance(error, PythonException) else "job"
-    told = RuntimeError(f"a {what} failed on Spark: {str(error).strip()}")
-    told.__cause__ = error
-    return told
 
 
 def _worker(
@@ -162,6 +158,8 @@ def _attempt(function: Callable[[Any], Any], item: object) -> _Outcome:
         return _Outcome(result=function(item))
     except WinnowError as error:
         return _Outcome(error=error)
+    except Exception:  # noqa: BLE001 - told to the driver
+        return _Outcome(error=RuntimeError(f"a task failed on Spark:\n{traceback.format_exc()}"))
 
 
 def _row(item: int, outcome: _Outcome) -> pa.RecordBatch:
