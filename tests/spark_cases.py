@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping
-from datetime import timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from job_cases import stream, table
 
 from engine.executors import Executor, SerialExecutor
 from engine.job.keywords import job_of
@@ -19,14 +22,57 @@ from engine.job.run import run_replay
 ORDER = [("ts", "ascending"), ("left_row", "ascending"), ("right_row", "ascending")]
 ROLES = {"on": "k", "time": "t", "importance": "i"}
 TUPLES = {"window": 9, "memory": 12}
+ROWS = 250
+BASE = dt.datetime(2024, 3, 31, 0, 30, tzinfo=dt.UTC)
 
 
 def job(folder: Path, out: Path | None, cache: Path, **options: Any) -> JobOptions:
     """Return the job on the archives ``left`` and ``right`` of `folder`, told as `replay` is."""
     told: Any = ROLES | TUPLES | options
-    if isinstance(told["window"], timedelta):
+    if isinstance(told["window"], dt.timedelta):
         told["window"] = f"{told['window'].total_seconds():g}s"
     return job_of(str(found(folder, "left")), str(found(folder, "right")), out, cache, told)
+
+
+def drawn(seed: int, rows: int = ROWS) -> pa.Table:
+    """Return a stream with keys of many types, groups, and payload that Arrow nests."""
+    rng = np.random.default_rng(seed)
+    keys = rng.integers(0, 6, rows)
+    base = table(stream(seed, rows))
+    words = np.array(["", "a", "ab", "αβγ" * 5, "x" * 40, "null"])
+    days = [dt.date(1969, 12, 28) + dt.timedelta(int(key)) for key in keys]
+    ticks = base.column("t").to_pylist()
+    return pa.table(
+        {name: base.column(name) for name in base.column_names}
+        | {
+            "word": pa.array([None if rng.random() < 0.05 else str(words[k]) for k in keys]),
+            "small": pa.array(keys - 3, pa.int16()),
+            "bits": pa.array([bytes([k] * (k + 1)) for k in keys]),
+            "yes": pa.array(keys < 3),
+            "day": pa.array(days),
+            "at": pa.array([BASE + dt.timedelta(seconds=int(k)) for k in keys]),
+            "money": pa.array([Decimal(int(k) - 3) / 4 for k in keys], pa.decimal128(9, 2)),
+            "wide": pa.array(
+                [Decimal(int(k) - 3) * 10**25 + Decimal(1) / 4 for k in keys],
+                pa.decimal128(30, 2),
+            ),
+            "weight": pa.array(
+                [Decimal(int(w)) / 10 for w in rng.integers(0, 50, rows)], pa.decimal128(12, 3)
+            ),
+            "floating": pa.array([float(t) for t in ticks]),
+            "date": pa.array([dt.date(1970, 1, 1) + dt.timedelta(t - 40) for t in ticks]),
+            "moment": pa.array(
+                [BASE + dt.timedelta(minutes=t) for t in ticks], pa.timestamp("us", "UTC")
+            ),
+            "local": pa.array(
+                [(BASE + dt.timedelta(minutes=t)).replace(tzinfo=None) for t in ticks],
+                pa.timestamp("us"),
+            ),
+            "group": pa.array([None if rng.random() < 0.03 else f"g{k % 3}" for k in keys]),
+            "list": pa.array([list(range(k)) if k else None for k in keys]),
+            "struct": pa.array([{"a": int(k), "b": None} for k in keys]),
+        }
+    )
 
 
 def found(folder: Path, side: str) -> Path:
