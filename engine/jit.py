@@ -53,18 +53,18 @@ def _compiled_cache() -> str | None:
 _CACHE_DIR = _compiled_cache()
 
 
-def jit(function: F, **options: bool | str) -> F:
+def jit(function: F, *, cached: bool = True, **options: bool | str) -> F:
     """Compile `function` for the CPU, without the GIL, from the disk cache where one is there.
 
-    Plain IEEE float64: no fast-math and no fused multiply-add (contract, section 3). Not for
-    functions built from closures, whose cached code numba cannot tell apart.
+    Plain IEEE float64: no fast-math and no fused multiply-add (contract, section 3). Functions
+    built from closures need ``cached=False``: numba cannot tell their cached code apart.
     """
     before = numba.config.CACHE_DIR
     if _CACHE_DIR is not None:
         numba.config.CACHE_DIR = _CACHE_DIR
     try:
         compiled: F = numba.njit(
-            nogil=True, error_model="numpy", cache=_CACHE_DIR is not None, **options
+            nogil=True, error_model="numpy", cache=cached and _CACHE_DIR is not None, **options
         )(function)
     finally:
         numba.config.CACHE_DIR = before

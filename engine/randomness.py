@@ -10,46 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.jit import jit
+from gpu_kernels.philox import PURPOSE_PRIORITY, uniform
 
-PURPOSE_PRIORITY = 1
-
-_M0, _M1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
-_W0, _W1 = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
-_LOW = np.uint64(0xFFFFFFFF)
-_HALF = np.uint64(32)
-
-
-@jit
-def philox(
-    c0: np.uint64, c1: np.uint64, c2: np.uint64, c3: np.uint64, k0: np.uint64, k1: np.uint64
-) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
-    """Return the four 32-bit words, held in uint64, of one Philox-4x32-10 block."""
-    for _ in range(10):
-        p0 = _M0 * c0
-        p1 = _M1 * c2
-        c0, c1, c2, c3 = (
-            (p1 >> _HALF) ^ c1 ^ k0,
-            p1 & _LOW,
-            (p0 >> _HALF) ^ c3 ^ k1,
-            p0 & _LOW,
-        )
-        k0 = (k0 + _W0) & _LOW
-        k1 = (k1 + _W1) & _LOW
-    return c0, c1, c2, c3
+__all__ = ["PURPOSE_PRIORITY", "uniforms"]
 
 
 @jit
 def _fill(
     out: NDArray[np.float64], seed: np.uint64, purpose: int, stream: int, row: NDArray[np.int64]
 ) -> None:
-    k0 = seed & _LOW
-    k1 = seed >> _HALF
     for i in range(row.size):
-        r = np.uint64(row[i])
-        x0, x1, _, _ = philox(np.uint64(purpose), np.uint64(stream), r & _LOW, r >> _HALF, k0, k1)
-        out[i] = (np.float64(x0 >> np.uint64(5)) * 67108864.0 + np.float64(x1 >> np.uint64(6))) / (
-            9007199254740992.0
-        )
+        out[i] = uniform(seed, np.uint64(purpose), np.uint64(stream), np.uint64(row[i]))
 
 
 def uniforms(seed: int, purpose: int, stream: int, row: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -1,8 +1,15 @@
-"""Which device a replay runs on, and why."""
+"""The GPU as the drivers see it, whether there is one, and which device a job runs on."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = Any
+"""An array in a device's memory: CuPy's on a GPU, numpy's in the simulator."""
 
 
 class Choice(NamedTuple):
@@ -16,8 +23,162 @@ class NoGpuError(RuntimeError):
     """A GPU was asked for and cannot be had."""
 
 
+class GpuFailedError(RuntimeError):
+    """A GPU began the work and failed; whatever it had done is void."""
+
+
+class Device(Protocol):
+    """A device that runs kernels: a GPU, the CUDA simulator, or a test's."""
+
+    simulated: bool
+    xp: Any
+    """The array module of its memory: sort, cumsum, searchsorted and so on."""
+
+    @property
+    def name(self) -> str:
+        """What it is, for reports."""
+        ...
+
+    def free_bytes(self) -> int:
+        """Return the device memory that can be taken now."""
+        ...
+
+    def upload(self, array: NDArray[Any]) -> Array:
+        """Return a copy of a host array in device memory."""
+        ...
+
+    def zeros(self, shape: int | tuple[int, ...], dtype: Any) -> Array:  # noqa: ANN401 - numpy's
+        """Return a new device array of zeros."""
+        ...
+
+    def empty(self, shape: int | tuple[int, ...], dtype: Any) -> Array:  # noqa: ANN401 - numpy's
+        """Return a new device array whose content is undefined."""
+        ...
+
+    def download(self, array: Array) -> NDArray[Any]:
+        """Return a host copy of a device array, once all work before is done."""
+        ...
+
+    def launch(
+        self,
+        kernel: Any,  # noqa: ANN401 - gpu_kernels.compiler.Kernel, not loaded without a GPU
+        blocks: int,
+        threads: int,
+        arguments: Sequence[Any],
+        shared: int = 0,
+    ) -> None:
+        """Start a kernel on `blocks` blocks of `threads` threads."""
+        ...
+
+    def release(self) -> None:
+        """Give the memory of arrays that are gone back."""
+        ...
+
+
+class CudaDevice:
+    """The current CUDA device, through CuPy and numba-cuda."""
+
+    simulated = False
+
+    def __init__(self) -> None:
+        import cupy  # noqa: PLC0415 - optional, and slow to import
+
+        self.xp = cupy
+        number = cupy.cuda.runtime.getDevice()
+        properties = cupy.cuda.runtime.getDeviceProperties(number)
+        self.name = properties["name"].decode()
+
+    def free_bytes(self) -> int:
+        """Return the device memory that can be taken now, CuPy's own pool included."""
+        free, _ = self.xp.cuda.runtime.memGetInfo()
+        return int(free) + int(self.xp.get_default_memory_pool().free_bytes())
+
+    def upload(self, array: NDArray[Any]) -> Array:
+        """Return a copy of a host array in device memory."""
+        return self.xp.asarray(np.ascontiguousarray(array))
+
+    def zeros(self, shape: int | tuple[int, ...], dtype: Any) -> Array:  # noqa: ANN401
+        """Return a new device array of zeros."""
+        return self.xp.zeros(shape, dtype)
+
+    def empty(self, shape: int | tuple[int, ...], dtype: Any) -> Array:  # noqa: ANN401
+        """Return a new device array whose content is undefined."""
+        return self.xp.empty(shape, dtype)
+
+    def download(self, array: Array) -> NDArray[Any]:
+        """Return a host copy of a device array, once all work before is done."""
+        found: NDArray[Any] = self.xp.asnumpy(array)
+        return found
+
+    def launch(
+        self,
+        kernel: Any,  # noqa: ANN401
+        blocks: int,
+        threads: int,
+        arguments: Sequence[Any],
+        shared: int = 0,
+    ) -> None:
+        """Start a kernel on `blocks` blocks of `threads` threads."""
+        kernel.launch(blocks, threads, shared, *arguments)
+
+    def release(self) -> None:
+        """Give the memory of arrays that are gone back to the device."""
+        self.xp.get_default_memory_pool().free_all_blocks()
+
+
+class SimulatedDevice:
+    """Numba's CUDA simulator: every thread in Python, for small inputs and for tests."""
+
+    name = "CUDA simulator"
+    simulated = True
+    xp: Any = np
+
+    def free_bytes(self) -> int:
+        """Return a memory that small inputs fit in."""
+        return 2**31
+
+    def upload(self, array: NDArray[Any]) -> Array:
+        """Return a copy of an array."""
+        return np.array(array)
+
+    def zeros(self, shape: int | tuple[int, ...], dtype: Any) -> Array:  # noqa: ANN401
+        """Return a new array of zeros."""
+        return np.zeros(shape, dtype)
+
+    def empty(self, shape: int | tuple[int, ...], dtype: Any) -> Array:  # noqa: ANN401
+        """Return a new array, filled with a pattern that shows where nothing was written."""
+        blank = np.empty(shape, dtype)
+        blank.view(np.uint8).fill(0xA5)
+        return blank
+
+    def download(self, array: Array) -> NDArray[Any]:
+        """Return a copy of an array."""
+        return np.array(array)
+
+    def launch(
+        self,
+        kernel: Any,  # noqa: ANN401
+        blocks: int,
+        threads: int,
+        arguments: Sequence[Any],
+        shared: int = 0,
+    ) -> None:
+        """Run a kernel, one block after the other."""
+        kernel.launch(blocks, threads, shared, *arguments)
+
+    def release(self) -> None:
+        """Do nothing: Python frees arrays by itself."""
+
+
+def _simulated() -> bool:
+    """Tell whether numba's CUDA simulator is switched on (``NUMBA_ENABLE_CUDASIM=1``)."""
+    from numba import config  # noqa: PLC0415 - numba is slow to import
+
+    return bool(config.ENABLE_CUDASIM)
+
+
 def gpu_seen() -> tuple[bool, str]:
-    """Tell whether CuPy sees a CUDA device, and what it saw.
+    """Tell whether CuPy and numba-cuda see a CUDA device, and what was seen.
 
     Returns
     -------
@@ -32,20 +193,32 @@ def gpu_seen() -> tuple[bool, str]:
         count = cupy.cuda.runtime.getDeviceCount()
     except RuntimeError as error:
         return False, f"CuPy sees no CUDA device ({error})"
-    return count > 0, f"CuPy sees {count} CUDA device(s)"
+    if count == 0:
+        return False, "CuPy sees no CUDA device"
+    try:
+        from numba import cuda  # noqa: PLC0415 - the same
+
+        cuda.extending  # noqa: B018 - plain numba's own CUDA target has none
+    except (ImportError, RuntimeError, AttributeError) as error:
+        return False, f"numba-cuda cannot be loaded ({error})"
+    if not cuda.is_available():
+        return False, "numba-cuda sees no CUDA device"
+    return True, f"CuPy and numba-cuda see {count} CUDA device(s)"
 
 
 def choose_device(wanted: str) -> Choice:
-    """Return the device for a replay.
+    """Return the device for a job.
 
     Parameters
     ----------
     wanted : {"auto", "cpu", "gpu"}
+        ``auto`` takes a GPU where there is one. ``gpu`` demands it; with
+        ``NUMBA_ENABLE_CUDASIM=1`` it is numba's CUDA simulator, which ``auto`` never takes.
 
     Raises
     ------
     NoGpuError
-        If a GPU is demanded: this version replays on the CPU.
+        If a GPU is demanded and there is none.
 
     Examples
     --------
@@ -54,10 +227,21 @@ def choose_device(wanted: str) -> Choice:
     """
     if wanted == "cpu":
         return Choice("cpu", "asked for")
-    seen, why = gpu_seen()
+    if wanted == "gpu" and _simulated():
+        return Choice("gpu", "asked for; NUMBA_ENABLE_CUDASIM: the CUDA simulator")
+    seen, why = (False, "the CUDA simulator is no GPU") if _simulated() else gpu_seen()
     if wanted == "gpu":
-        raise NoGpuError(
-            f"--device gpu: {why}, and this version has no GPU replay; use --device auto or cpu"
-        )
-    reason = "this version has no GPU replay" if seen else why
-    return Choice("cpu", reason)
+        if not seen:
+            raise NoGpuError(
+                f"--device gpu: {why}; install winnowjoin[gpu] beside an NVIDIA "
+                "driver, or use --device auto or cpu"
+            )
+        return Choice("gpu", f"asked for; {why}")
+    return Choice("gpu" if seen else "cpu", why)
+
+
+def open_device() -> Device:
+    """Return the GPU that `choose_device` chose, or the simulator."""
+    if _simulated():
+        return SimulatedDevice()
+    return CudaDevice()

@@ -13,6 +13,10 @@ from numba.extending import register_jitable
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_waiting: list[Callable[..., Any]] = []
+"""Portable functions that compiled GPU code does not know yet."""
+_known: set[Callable[..., Any]] = set()
+
 
 def portable(function: F) -> F:
     """Register `function` for compiled callers and leave it a plain Python function.
@@ -27,5 +31,27 @@ def portable(function: F) -> F:
     callable
         `function` itself, callable from numba code.
     """
+    if function in _known:
+        return function
     registered: F = register_jitable(function)
+    _known.add(function)
+    _waiting.append(function)
     return registered
+
+
+def register_on_gpu() -> None:
+    """Make every portable function callable from GPU kernels too.
+
+    Apart, because numba-cuda is slow to load and needless on the CPU. In the CUDA simulator a
+    plain function is called as it is.
+    """
+    from numba import config  # noqa: PLC0415 - only where a GPU is used
+
+    if not config.ENABLE_CUDASIM:
+        from numba.cuda.extending import (  # noqa: PLC0415 - the same
+            register_jitable as register_for_cuda,
+        )
+
+        for function in _waiting:
+            register_for_cuda(function)
+    _waiting.clear()

@@ -2,62 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
-from replay_cases import CUSTOM, Case, run
+from replay_cases import busy, long_stream, run
 from test_replay import check
 
 from engine.policies import POLICIES
-
-ESTIMATORS = ("memory", "window", "history")
-PROBES = ("before_admission", "after_admission")
-
-
-def busy(policy: str, seed: int) -> Case:
-    """Return 2 x 150 rows, many an instant, few keys, small budgets and much-tied importances."""
-    rng = np.random.default_rng(seed)
-    span = int(rng.choice([20, 60, 150]))
-    levels = [[1.0], [1.0, 2.0, 3.0], [0.0, 0.0, 0.5, 1.0], list(rng.random(50) * 3)][seed % 4]
-    keys = int(rng.choice([2, 4, 9]))
-
-    def stream() -> list[tuple[int, int | None, float]]:
-        ts = rng.integers(0, span, 150)
-        if rng.random() < 0.5:
-            ts = np.sort(ts)
-        skewed = np.minimum(rng.geometric(0.4, 150) - 1, keys - 1)
-        return [
-            (int(t), None if rng.random() < 0.03 else int(k), float(rng.choice(levels)))
-            for t, k in zip(ts, skewed, strict=True)
-        ]
-
-    params: dict[str, Any] = {}
-    if policy == "dgl":
-        params = [{}, {"beta": 0.3}, {"beta": 0.1, "alpha": 2.0}, {"initial": "importance"}][
-            seed // 4 % 4
-        ]
-    elif policy in {"additive", "multiplicative", "prob"} and seed % 3 == 0:
-        params = {"ties": "importance"}
-    elif policy == "age":
-        n = int(rng.choice([1, 4, 13]))
-        params = {
-            "curve_left": rng.integers(0, 4, n).astype(float).tolist(),
-            "curve_right": rng.integers(0, 4, n).astype(float).tolist(),
-        }
-    elif policy == "custom":
-        params = {"function": CUSTOM[seed % 2], "ties": ("ts", "importance")[seed // 2 % 2]}
-    return Case(
-        stream(),
-        stream(),
-        (int(rng.choice([3, 10, 40])), int(rng.choice([3, 10, 40]))),
-        (int(rng.integers(1, 12)), int(rng.integers(1, 12))),
-        policy,
-        params,
-        ESTIMATORS[seed % 3],
-        PROBES[seed // 3 % 2],
-        seed=seed,
-    )
 
 
 @pytest.mark.parametrize("policy", sorted(POLICIES))
@@ -111,14 +61,6 @@ def test_equals_the_oracle_on_long_streams(policy: str) -> None:
                 budgets=(17, 9 + seed),
             )
         )
-
-
-def long_stream(rng: np.random.Generator, *, tied: bool) -> list[tuple[int, int | None, float]]:
-    """Return 700 rows over 400 ticks and 26 keys."""
-    ts = np.sort(rng.integers(0, 400, 700))
-    keys = np.minimum(rng.geometric(0.15, 700) - 1, 25)
-    levels = rng.choice([0.0, 1.0, 2.0, 5.0], 700) if tied else rng.random(700)
-    return [(int(t), int(k), float(x)) for t, k, x in zip(ts, keys, levels, strict=True)]
 
 
 @pytest.mark.parametrize("scale", [1.0, 1.001, 0.3, 3.0])

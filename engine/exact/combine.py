@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import gpu_kernels.combine as portable
 from engine.errors import SpecError, did_you_mean
 from engine.jit import jit
+from gpu_kernels.combine import COMBINE, MAX, MEAN, MIN, PRODUCT, SUM
 
-COMBINE = ("min", "sum", "product", "max", "mean")
-MIN, SUM, PRODUCT, MAX, MEAN = range(5)
+__all__ = [
+    "COMBINE",
+    "MAX",
+    "MEAN",
+    "MIN",
+    "PRODUCT",
+    "SUM",
+    "combine_code",
+    "combined",
+    "neumaier",
+]
 
 
 def combine_code(combine: str) -> int:
@@ -24,29 +35,5 @@ def combine_code(combine: str) -> int:
     return COMBINE.index(combine)
 
 
-def _neumaier(high: float, rest: float, term: float) -> tuple[float, float]:
-    """Return the compensated sum ``high + rest`` with `term` added (Neumaier's summation)."""
-    after = high + term
-    if abs(high) >= abs(term):
-        rest += (high - after) + term
-    else:
-        rest += (term - after) + high
-    return after, rest
-
-
-neumaier = jit(_neumaier)
-
-
-def _combined(code: int, own: float, other: float) -> float:
-    """Return the importance of the output of two tuples."""
-    if code == MIN:
-        return min(own, other)
-    if code == MAX:
-        return max(own, other)
-    if code == PRODUCT:
-        return own * other
-    total = own + other
-    return 0.5 * total if code == MEAN else total
-
-
-combined = jit(_combined)
+combined = jit(portable.combined)
+neumaier = jit(portable.neumaier)

@@ -80,6 +80,12 @@ class Policy:
         policies that can be re-ranked from these alone.
     coefficients : tuple of str
         The parameters passed as a, b and d.
+    draws : bool
+        Whether every tuple draws a uniform at arrival, so that the seed matters.
+    product, factor : callable or None
+        `arrival` taken apart where it needs the mathematical library, which rounds differently by
+        device: ``product(factor(imp, a), factor(m, b), factor(rel, d), draw, ...)``. A GPU
+        computes the product; its factors come from the host.
     """
 
     name: str
@@ -91,6 +97,9 @@ class Policy:
     arrival: Callable[..., float] | None = None
     now: Callable[..., float] | None = None
     coefficients: tuple[str, ...] = ()
+    draws: bool = False
+    product: Callable[..., float] | None = None
+    factor: Callable[..., float] | None = None
 
     def settle(self, given: dict[str, Value]) -> dict[str, Value]:
         """Return all parameters, checked, with defaults for those not given.

@@ -15,9 +15,15 @@ def power(x: float, exponent: float) -> float:
 
 
 @portable
+def product(imp: float, m: float, rel: float, draw: float, a: float, b: float, d: float) -> float:
+    """Return the product of the powers, in the order in which the contract has them."""
+    return (imp * m) * rel
+
+
+@portable
 def arrival(imp: float, m: float, rel: float, draw: float, a: float, b: float, d: float) -> float:
     """Return the product of powers."""
-    return (power(imp, a) * power(m, b)) * power(rel, d)
+    return product(power(imp, a), power(m, b), power(rel, d), draw, a, b, d)
 
 
 POLICY = Policy(
@@ -26,6 +32,8 @@ POLICY = Policy(
     summary="imp^A * m^B * ts_rel^D at arrival",
     structure=Structure.STATIC,
     arrival=arrival,
+    product=product,
+    factor=power,
     parameters=(
         Parameter("A", "weight of importance", default=1.0, least=0.0, aliases=("alpha",)),
         Parameter("B", "weight of the match count", default=1.0, least=0.0, aliases=("beta",)),

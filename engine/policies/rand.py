@@ -18,4 +18,5 @@ POLICY = Policy(
     summary="a uniform draw at arrival",
     structure=Structure.STATIC,
     arrival=arrival,
+    draws=True,
 )

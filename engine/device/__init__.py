@@ -1,0 +1,1 @@
+"""Lanes on a GPU: their columns, the kernels' numbers, and what came of them."""

@@ -1,0 +1,113 @@
+"""A piece of work on the GPU if that is what was chosen, on the CPU if it may and must be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
+
+from engine.errors import DeviceError, WinnowError
+from gpu_kernels.devices import Choice, Device, NoGpuError, choose_device, open_device
+
+T = TypeVar("T")
+
+ON_GPU, ON_CPU = "gpu", "cpu"
+
+
+class Wanted(NamedTuple):
+    """The device that a job runs on.
+
+    Attributes
+    ----------
+    choice : Choice
+    demanded : bool
+        The GPU or nothing: no fall back to the CPU.
+    """
+
+    choice: Choice
+    demanded: bool = False
+
+
+def wanted_device(option: str) -> Wanted:
+    """Return the device for ``--device``.
+
+    Raises
+    ------
+    DeviceError
+        If a GPU is demanded and there is none.
+    """
+    try:
+        return Wanted(choose_device(option), option == ON_GPU)
+    except NoGpuError as error:
+        raise DeviceError(str(error)) from None
+
+
+def attempt(
+    wanted: Wanted,
+    on_gpu: Callable[[Device], T],
+    on_cpu: Callable[[], T],
+    opened: Callable[[], Device] = open_device,
+) -> tuple[T, Choice]:
+    """Do a piece of work on the chosen device.
+
+    Parameters
+    ----------
+    wanted : Wanted
+    on_gpu : callable
+        ``(device) -> T``. Whatever it had done when it failed is void.
+    on_cpu : callable
+        ``() -> T``, the same work.
+    opened : callable
+        Gives the device.
+
+    Returns
+    -------
+    (T, Choice)
+        The result, and where it was computed and why.
+
+    Raises
+    ------
+    DeviceError
+        If the GPU was demanded and cannot do it: the work does not fit, or the device failed.
+    WinnowError
+        What the work itself finds wrong, on either device.
+    """
+    if wanted.choice.device != ON_GPU:
+        return on_cpu(), wanted.choice
+    try:
+        device = opened()
+        result = on_gpu(device)
+    except WinnowError:
+        raise
+    except Exception as error:
+        why = _told(error)
+        if wanted.demanded:
+            raise DeviceError(f"--device gpu: {why}; use --device auto or cpu") from error
+        return on_cpu(), Choice(ON_CPU, f"{why}; done on the CPU")
+    return result, Choice(ON_GPU, f"{wanted.choice.reason}: {device.name}")
+
+
+def _told(error: Exception) -> str:
+    """Say in a line why the GPU did not do it; drivers and compilers raise what they like."""
+    lines = str(error).strip().splitlines() or [""]
+    if type(error).__name__ == "TooLargeError":
+        return f"the work does not fit on the GPU ({lines[0]})"
+    return f"the GPU failed ({type(error).__name__}: {lines[0]})"
+
+
+def combined_choice(choices: list[Choice], otherwise: Choice) -> Choice:
+    """Return what a report says of pieces of work that were done on several devices.
+
+    Examples
+    --------
+    >>> combined_choice([Choice("gpu", "there is one"), Choice("cpu", "it failed")], None)
+    Choice(device='gpu, cpu', reason='1 of 2 parts on the CPU: it failed')
+    """
+    apart = [choice for choice in choices if choice.device == ON_CPU]
+    if not choices:
+        return otherwise
+    if not apart or len(apart) == len(choices):
+        return choices[0]
+    return Choice(
+        f"{ON_GPU}, {ON_CPU}",
+        f"{len(apart)} of {len(choices)} parts on the CPU: {apart[0].reason}",
+    )

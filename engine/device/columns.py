@@ -1,0 +1,228 @@
+"""A lane as columns in memory, with what its instants alone decide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.exact.combine import combined
+from engine.jit import kernel as compiled
+from engine.keys import KeyTable
+from engine.streams import StreamBatch
+
+
+class SideColumns(NamedTuple):
+    """One side of a lane, in arrival order; all arrays (n,).
+
+    Attributes
+    ----------
+    ts, row : int64
+    key : int32
+        Dense over both sides of the lane.
+    importance : float64
+    peers : int32
+        Opposite tuples of the same instant and key.
+    twins : int32
+        Tuples of this side, instant and key, at the first of them; 0 at the others.
+    """
+
+    ts: NDArray[np.int64]
+    row: NDArray[np.int64]
+    key: NDArray[np.int32]
+    importance: NDArray[np.float64]
+    peers: NDArray[np.int32]
+    twins: NDArray[np.int32]
+
+
+class LaneColumns(NamedTuple):
+    """A lane as a whole.
+
+    Attributes
+    ----------
+    left, right : SideColumns
+    keys : int
+        Number of dense keys.
+    largest : tuple of int
+        Most tuples of each side in one instant.
+    """
+
+    left: SideColumns
+    right: SideColumns
+    keys: int
+    largest: tuple[int, int]
+
+    @property
+    def rows(self) -> int:
+        """Tuples of both sides."""
+        return int(self.left.ts.size + self.right.ts.size)
+
+
+@compiled
+def _pair_up(
+    left_ts: NDArray[np.int64],
+    left_key: NDArray[np.int32],
+    right_ts: NDArray[np.int64],
+    right_key: NDArray[np.int32],
+    counts: NDArray[np.int32],
+    firsts: NDArray[np.int32],
+    peers: tuple[NDArray[np.int32], NDArray[np.int32]],
+    twins: tuple[NDArray[np.int32], NDArray[np.int32]],
+    largest: NDArray[np.int64],
+) -> None:
+    """Fill `peers` and `twins`, instant by instant; `counts` and `firsts` are (2 keys,) scratch."""
+    i = j = 0
+    while i < left_ts.size or j < right_ts.size:
+        if j >= right_ts.size or (i < left_ts.size and left_ts[i] <= right_ts[j]):
+            now = left_ts[i]
+        else:
+            now = right_ts[j]
+        end, stop = i, j
+        while end < left_ts.size and left_ts[end] == now:
+            at = 2 * np.int64(left_key[end])
+            if counts[at] == 0:
+                firsts[at] = end
+            counts[at] += 1
+            end += 1
+        while stop < right_ts.size and right_ts[stop] == now:
+            at = 2 * np.int64(right_key[stop]) + 1
+            if counts[at] == 0:
+                firsts[at] = stop
+            counts[at] += 1
+            stop += 1
+        for row in range(i, end):
+            at = 2 * np.int64(left_key[row])
+            peers[0][row] = counts[at + 1]
+            twins[0][row] = counts[at] if firsts[at] == row else 0
+        for row in range(j, stop):
+            at = 2 * np.int64(right_key[row]) + 1
+            peers[1][row] = counts[at - 1]
+            twins[1][row] = counts[at] if firsts[at] == row else 0
+        for row in range(i, end):
+            counts[2 * np.int64(left_key[row])] = 0
+        for row in range(j, stop):
+            counts[2 * np.int64(right_key[row]) + 1] = 0
+        largest[0] = max(largest[0], end - i)
+        largest[1] = max(largest[1], stop - j)
+        i, j = end, stop
+
+
+def lane_columns(batches: Iterable[tuple[StreamBatch, StreamBatch]]) -> LaneColumns:
+    """Put a lane's batches together.
+
+    Parameters
+    ----------
+    batches : iterable of (StreamBatch, StreamBatch)
+        Left and right, in arrival order, cut between instants.
+
+    Returns
+    -------
+    LaneColumns
+
+    Notes
+    -----
+    O(rows); memory O(rows), unlike a replay on the CPU.
+    """
+    table = KeyTable()
+    parts: tuple[list[StreamBatch], list[StreamBatch]] = ([], [])
+    ids: tuple[list[NDArray[np.int32]], list[NDArray[np.int32]]] = ([], [])
+    for pair in batches:
+        for side, batch in enumerate(pair):
+            parts[side].append(batch)
+            ids[side].append(table.intern(batch.key))
+    none = np.empty(0, np.int64)
+    empty = StreamBatch(none, none, none, np.empty(0))
+    streams = [
+        StreamBatch(*(np.concatenate(columns) for columns in zip(*(part or [empty]), strict=True)))
+        for part in parts
+    ]
+    keys = [np.concatenate(found or [np.empty(0, np.int32)]).astype(np.int32) for found in ids]
+    return paired(streams[0], keys[0], streams[1], keys[1], table.size)
+
+
+def paired(
+    left: StreamBatch,
+    left_key: NDArray[np.int32],
+    right: StreamBatch,
+    right_key: NDArray[np.int32],
+    keys: int,
+) -> LaneColumns:
+    """Return the columns of two whole streams with dense keys."""
+    peers = np.zeros(left.ts.size, np.int32), np.zeros(right.ts.size, np.int32)
+    twins = np.zeros(left.ts.size, np.int32), np.zeros(right.ts.size, np.int32)
+    largest = np.zeros(2, np.int64)
+    scratch = np.zeros(2 * keys, np.int32)
+    _pair_up(
+        left.ts, left_key, right.ts, right_key, scratch, np.zeros_like(scratch), peers, twins,
+        largest,
+    )  # fmt: skip
+    sides = [
+        SideColumns(stream.ts, stream.row, key, stream.importance, peers[side], twins[side])
+        for side, (stream, key) in enumerate(((left, left_key), (right, right_key)))
+    ]
+    return LaneColumns(sides[0], sides[1], keys, (int(largest[0]), int(largest[1])))
+
+
+@compiled
+def _simultaneous(
+    ts: NDArray[np.int64],
+    key: NDArray[np.int32],
+    importance: NDArray[np.float64],
+    peers: NDArray[np.int32],
+    their_ts: NDArray[np.int64],
+    their_key: NDArray[np.int32],
+    their_importance: NDArray[np.float64],
+    heads: NDArray[np.int64],
+    chain: NDArray[np.int64],
+    start_ts: int,
+    combine: int,
+    sums: NDArray[np.float64],
+) -> int:
+    """Walk, for every left arrival, the chain of right arrivals of its instant and key."""
+    found = 0
+    high = rest = 0.0
+    j = 0
+    chained = False
+    now = ts[0] if ts.size else np.int64(0)
+    for row in range(ts.size):
+        if peers[row] == 0 or ts[row] < start_ts:
+            continue
+        if not chained or ts[row] != now:
+            now = ts[row]
+            while their_ts[j] < now:
+                j += 1
+            while j < their_ts.size and their_ts[j] == now:
+                k = their_key[j]
+                chain[j] = heads[k] if heads[k] >= 0 and their_ts[heads[k]] == now else -1
+                heads[k] = j
+                j += 1
+            chained = True
+        other = int(heads[key[row]])
+        while other >= 0:
+            term = combined(combine, importance[row], their_importance[other])
+            after = high + term
+            if abs(high) >= abs(term):
+                rest += (high - after) + term
+            else:
+                rest += (term - after) + high
+            high = after
+            found += 1
+            other = int(chain[other])
+    sums[0], sums[1] = high, rest
+    return found
+
+
+def simultaneous(lane: LaneColumns, start_ts: int, combine: int) -> tuple[int, float]:
+    """Return outputs and importance of the matches between arrivals of one instant.
+
+    Every replay has them all (contract, section 2, step 3). O(rows + outputs).
+    """
+    sums = np.zeros(2)
+    left, right = lane.left, lane.right
+    found = _simultaneous(
+        left.ts, left.key, left.importance, left.peers, right.ts, right.key, right.importance,
+        np.full(lane.keys, -1), np.empty(right.ts.size, np.int64), start_ts, combine, sums,
+    )  # fmt: skip
+    return int(found), float(sums[0] + sums[1])

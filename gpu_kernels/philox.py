@@ -1,0 +1,45 @@
+"""Philox-4x32-10 (Salmon et al., SC'11) and uniforms from it: a draw depends on its address alone.
+
+Words of 32 bits are held in uint64, whose products do not overflow.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpu_kernels.portable import portable
+
+PURPOSE_PRIORITY = 1
+"""First word of the counter of a policy's draw at arrival (contract, section 7)."""
+
+_M0, _M1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
+_W0, _W1 = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
+_LOW = np.uint64(0xFFFFFFFF)
+_HALF = np.uint64(32)
+_FIVE, _SIX = np.uint64(5), np.uint64(6)
+
+
+@portable
+def philox(
+    c0: np.uint64, c1: np.uint64, c2: np.uint64, c3: np.uint64, k0: np.uint64, k1: np.uint64
+) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
+    """Return the four 32-bit words, held in uint64, of one Philox-4x32-10 block."""
+    for _ in range(10):
+        p0 = _M0 * c0
+        p1 = _M1 * c2
+        c0, c1, c2, c3 = (
+            (p1 >> _HALF) ^ c1 ^ k0,
+            p1 & _LOW,
+            (p0 >> _HALF) ^ c3 ^ k1,
+            p0 & _LOW,
+        )
+        k0 = (k0 + _W0) & _LOW
+        k1 = (k1 + _W1) & _LOW
+    return c0, c1, c2, c3
+
+
+@portable
+def uniform(seed: np.uint64, purpose: np.uint64, stream: np.uint64, row: np.uint64) -> float:
+    """Return the 53-bit uniform in [0, 1) of a row of a stream."""
+    x0, x1, _, _ = philox(purpose, stream, row & _LOW, row >> _HALF, seed & _LOW, seed >> _HALF)
+    return (np.float64(x0 >> _FIVE) * 67108864.0 + np.float64(x1 >> _SIX)) / 9007199254740992.0

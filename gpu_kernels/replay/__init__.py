@@ -1,0 +1,1 @@
+"""Whole replays of many lanes in parallel: priority update, eviction and probe (contract, 2)."""

@@ -1,0 +1,261 @@
+"""Priorities, admission and eviction on a GPU (contract, section 2, steps 4 and 5).
+
+The least rank is found by looking at every slot: the rank is a total order, so the tuple that
+leaves is the one that the CPU's heaps find.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpu_kernels.compiler import device_function
+from gpu_kernels.philox import PURPOSE_PRIORITY, uniform
+from gpu_kernels.portable import portable
+from gpu_kernels.replay.counts import ARRIVED, HELD, counter, match_count
+from gpu_kernels.replay.layout import (
+    BY_HISTORY,
+    Array,
+    Integer,
+    Lane,
+    PolicyFunctions,
+    Ranking,
+    Side,
+    Slots,
+    Streams,
+)
+from gpu_kernels.teams import Scratch, Team, precedes
+
+
+class Decisions(NamedTuple):
+    """Device functions of one team and policy; all its threads call them together."""
+
+    appraise: Any
+    update: Any
+    admit: Any
+
+
+@portable
+def bucket_priority(tables: Array, side: Side, age: Integer) -> float:
+    """Return AGE's priority at an age (P5 3.2)."""
+    if side.window == 0:
+        return tables[side.table + side.buckets]
+    return tables[side.table + (age * side.buckets) // side.window]
+
+
+@portable
+def ordered(value: float) -> float:
+    """Return a priority that can be ranked: not a number ranks last."""
+    return value if value == value else -np.inf  # noqa: PLR0124 - not a number
+
+
+def make_decisions(team: Team, policy: PolicyFunctions) -> Decisions:
+    """Return the decisions of a policy for a team."""
+    appraise = _make_appraise(team, policy)
+    update = _make_update(team, policy)
+    least = _make_least(team, policy)
+    return Decisions(appraise, update, _make_admit(team, policy, least))
+
+
+def _make_appraise(team: Team, policy: PolicyFunctions) -> Any:  # noqa: ANN401
+    rank, width, ranking = team.rank, team.width, policy.ranking
+    arrival, now_of, initial = policy.arrival, policy.now, policy.initial
+    tabulated, draws = policy.tabulated, policy.draws
+
+    @device_function
+    def appraise(
+        streams: Streams, lane: Lane, side: Side, opposite: Side, counters: Array,
+        priorities: Array, matches: Array, tables: Array,
+        at: Integer, stop: Integer, now: Integer,
+    ) -> None:  # fmt: skip
+        """Write priority (DGL: V) and match count of the arrivals, from this snapshot."""
+        tau = np.float64(now - lane.t0)
+        for row in range(at + rank(), stop, width):
+            key = streams.key[row]
+            importance = streams.importance[row]
+            peers = np.int64(streams.peers[row])
+            m = match_count(lane, opposite, counters, key, peers, now)
+            value = 0.0
+            if ranking == Ranking.STATIC:
+                draw = 0.0
+                if draws:
+                    draw = uniform(
+                        np.uint64(lane.seed), np.uint64(PURPOSE_PRIORITY),
+                        np.uint64(side.number), np.uint64(streams.row[row]),
+                    )  # fmt: skip
+                if tabulated:
+                    if lane.estimator == BY_HISTORY:
+                        score = streams.m_column[row]
+                    else:
+                        score = streams.m_table[np.int64(m)]
+                    value = arrival(
+                        streams.x[row], score, streams.y[row], draw, lane.a, lane.b, lane.d
+                    )
+                else:
+                    value = arrival(importance, m, tau, draw, lane.a, lane.b, lane.d)
+            elif ranking == Ranking.DECAYING:
+                value = initial(importance, m, lane.by_importance != 0) + side.beta * tau
+            elif ranking == Ranking.BY_AGE:
+                value = bucket_priority(tables, side, 0)
+            else:
+                produced = peers
+                if lane.after_admission == 0:
+                    produced += counters[counter(lane, HELD, opposite.number, key)]
+                value = ordered(
+                    now_of(
+                        importance, m, 0.0, np.float64(side.window + 1), 0.0, np.float64(produced)
+                    )
+                )
+            priorities[side.pending + row - at] = value
+            matches[side.pending + row - at] = m
+
+    return appraise
+
+
+def _make_update(team: Team, policy: PolicyFunctions) -> Any:  # noqa: ANN401
+    rank, width, ranking = team.rank, team.width, policy.ranking
+    now_of, gained = policy.now, policy.gained
+
+    @device_function
+    def update(
+        streams: Streams, slots: Slots, lane: Lane, side: Side, opposite: Side, counters: Array,
+        used: Integer, at: Integer, stop: Integer, now: Integer, decides: bool,
+    ) -> None:  # fmt: skip
+        """Bring the residents of a side up to date; `at` to `stop` are the opposite arrivals."""
+        if ranking == Ranking.DECAYING:
+            tau = np.float64(now - lane.t0)
+            lost = side.beta * tau
+            lost_before = side.beta * (tau - 1.0)
+            for row in range(at, stop):
+                twins = np.int64(streams.twins[row])
+                key = streams.key[row]
+                if twins > 0 and counters[counter(lane, HELD, side.number, key)] > 0:
+                    m = match_count(lane, opposite, counters, key, twins, now)
+                    for place in range(side.slots + rank(), side.slots + used, width):
+                        index = slots.arrival[place]
+                        if slots.key[place] == key and index >= 0:
+                            remaining = np.float64(streams.ts[index] + (side.window + 1) - now)
+                            slots.value[place] = gained(
+                                slots.value[place], lost, lost_before,
+                                streams.importance[index], m, remaining, side.alpha,
+                            )  # fmt: skip
+        elif ranking == Ranking.ANY or (ranking == Ranking.BY_MATCHES and decides):
+            lifetime = np.float64(side.window + 1)
+            for place in range(side.slots + rank(), side.slots + used, width):
+                index = slots.arrival[place]
+                if index >= 0:
+                    key = slots.key[place]
+                    produced = np.int64(counters[counter(lane, ARRIVED, opposite.number, key)])
+                    m = match_count(lane, opposite, counters, key, produced, now)
+                    slots.value[place] = ordered(
+                        now_of(
+                            streams.importance[index],
+                            m,
+                            np.float64(now - streams.ts[index]),
+                            lifetime,
+                            slots.value[place],
+                            np.float64(produced),
+                        )
+                    )
+                    slots.m[place] = m
+
+    return update
+
+
+def _make_least(team: Team, policy: PolicyFunctions) -> Any:  # noqa: ANN401
+    rank, width, ranking = team.rank, team.width, policy.ranking
+    least_rank, decayed, by_importance = team.least_rank, policy.decayed, policy.by_importance
+
+    @device_function
+    def least(
+        scratch: Scratch, streams: Streams, slots: Slots, side: Side, tables: Array,
+        used: Integer, now: Integer, lost: float,
+    ) -> tuple[float, float, float, Integer, Integer]:  # fmt: skip
+        """Return (priority, importance, m, row, slot) of the resident of least rank."""
+        best_priority, best_importance, best_m = 0.0, 0.0, 0.0
+        best_index, best_slot = np.int64(-1), np.int64(-1)
+        for place in range(side.slots + rank(), side.slots + used, width):
+            index = np.int64(slots.arrival[place])
+            priority, importance, m = 0.0, 0.0, 0.0
+            if index >= 0:
+                if ranking == Ranking.DECAYING:
+                    priority = decayed(slots.value[place], lost)
+                elif ranking == Ranking.BY_AGE:
+                    priority = bucket_priority(tables, side, now - streams.ts[index])
+                else:
+                    priority = slots.value[place]
+                if by_importance:
+                    importance = streams.importance[index]
+                    m = slots.m[place]
+            if precedes(
+                priority, importance, m, index, place,
+                best_priority, best_importance, best_m, best_index, best_slot,
+            ):  # fmt: skip
+                best_priority, best_importance, best_m = priority, importance, m
+                best_index, best_slot = index, np.int64(place)
+        return least_rank(scratch, best_priority, best_importance, best_m, best_index, best_slot)
+
+    return least
+
+
+def _make_admit(team: Team, policy: PolicyFunctions, least: Any) -> Any:  # noqa: ANN401
+    rank, sync, ranking = team.rank, team.sync, policy.ranking
+    decayed, by_importance = policy.decayed, policy.by_importance
+
+    @device_function
+    def admit(
+        scratch: Scratch, streams: Streams, slots: Slots, lane: Lane, side: Side,
+        counters: Array, priorities: Array, matches: Array, tables: Array, until: Array,
+        used: Integer, held: Integer, oldest: Integer, at: Integer, stop: Integer, now: Integer,
+    ) -> tuple[Integer, Integer, Integer]:  # fmt: skip
+        """Keep the greatest by rank of residents and arrivals; return (used, held, oldest)."""
+        lost = side.beta * np.float64(now - lane.t0)
+        fresh = False
+        priority, importance, m = 0.0, 0.0, 0.0
+        index, slot = np.int64(-1), np.int64(-1)
+        for row in range(at, stop):
+            value = priorities[side.pending + row - at]
+            count = matches[side.pending + row - at]
+            place = np.int64(-1)
+            leaves = np.int64(-1)
+            if held < side.budget and used < side.budget:
+                place = side.slots + used
+                used += 1
+            elif side.budget > 0:
+                if not fresh:
+                    priority, importance, m, index, slot = least(
+                        scratch, streams, slots, side, tables, used, now, lost
+                    )
+                    fresh = True
+                own = decayed(value, lost) if ranking == Ranking.DECAYING else value
+                own_importance = streams.importance[row] if by_importance else 0.0
+                own_m = count if by_importance else 0.0
+                if not precedes(
+                    own, own_importance, own_m, np.int64(row), slot,
+                    priority, importance, m, index, slot,
+                ):  # fmt: skip
+                    place = slot
+                    leaves = index
+            if place >= 0:
+                if leaves < 0:
+                    held += 1
+                oldest = np.int64(row) if held == 1 else min(oldest, np.int64(row))
+                fresh = False
+            if rank() == 0:
+                if leaves >= 0:
+                    counters[counter(lane, HELD, side.number, slots.key[place])] -= 1
+                    if side.until >= 0:
+                        until[side.until + leaves - side.begin] = now
+                if place >= 0:
+                    slots.value[place] = value
+                    slots.m[place] = count
+                    slots.arrival[place] = row
+                    slots.key[place] = streams.key[row]
+                    counters[counter(lane, HELD, side.number, streams.key[row])] += 1
+                elif side.until >= 0:
+                    until[side.until + row - side.begin] = now
+            sync()
+        return used, held, oldest
+
+    return admit

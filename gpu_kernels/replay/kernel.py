@@ -1,0 +1,249 @@
+"""The replay kernel: one team of threads replays one lane, instant by instant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+from numba import cuda, float64, int32, int64
+
+from gpu_kernels.compiler import Kernel
+from gpu_kernels.portable import portable
+from gpu_kernels.replay import layout
+from gpu_kernels.replay.decisions import make_decisions
+from gpu_kernels.replay.layout import (
+    FOREVER,
+    Array,
+    Integer,
+    Lane,
+    PolicyFunctions,
+    Ranking,
+    Side,
+    Slots,
+    Streams,
+)
+from gpu_kernels.replay.steps import end_of_instant, make_steps
+from gpu_kernels.teams import Scratch, Team, block_team, warp_team
+
+
+@portable
+def lane_of(integers: Array, floats: Array, number: Integer) -> Lane:
+    """Return what both sides of a lane share."""
+    return Lane(
+        integers[number, layout.T0],
+        integers[number, layout.START_TS],
+        integers[number, layout.SEED],
+        integers[number, layout.ESTIMATOR],
+        integers[number, layout.AFTER_ADMISSION],
+        integers[number, layout.COMBINE],
+        integers[number, layout.INITIAL_BY_IMPORTANCE],
+        integers[number, layout.KEYS],
+        integers[number, layout.COUNTERS_AT],
+        floats[number, layout.A],
+        floats[number, layout.B],
+        floats[number, layout.D],
+    )
+
+
+@portable
+def left_of(integers: Array, floats: Array, number: Integer, slots: Integer) -> Side:
+    """Return the left side of a lane, whose slots begin at `slots`."""
+    return Side(
+        0,
+        integers[number, layout.LEFT_BEGIN],
+        integers[number, layout.LEFT_END],
+        integers[number, layout.LEFT_WINDOW],
+        integers[number, layout.LEFT_BUDGET],
+        integers[number, layout.LEFT_FIRST],
+        slots,
+        integers[number, layout.PENDING_AT],
+        integers[number, layout.LEFT_TABLE],
+        integers[number, layout.BUCKETS_LEFT],
+        integers[number, layout.LEFT_UNTIL],
+        floats[number, layout.LEFT_ALPHA],
+        floats[number, layout.LEFT_BETA],
+    )
+
+
+@portable
+def right_of(integers: Array, floats: Array, number: Integer, slots: Integer) -> Side:
+    """Return the right side of a lane; its slots and pending arrivals lie behind the left's."""
+    return Side(
+        1,
+        integers[number, layout.RIGHT_BEGIN],
+        integers[number, layout.RIGHT_END],
+        integers[number, layout.RIGHT_WINDOW],
+        integers[number, layout.RIGHT_BUDGET],
+        integers[number, layout.RIGHT_FIRST],
+        slots + integers[number, layout.LEFT_BUDGET],
+        integers[number, layout.PENDING_AT] + integers[number, layout.LEFT_PENDING],
+        integers[number, layout.RIGHT_TABLE],
+        integers[number, layout.BUCKETS_RIGHT],
+        integers[number, layout.RIGHT_UNTIL],
+        floats[number, layout.RIGHT_ALPHA],
+        floats[number, layout.RIGHT_BETA],
+    )
+
+
+@cache
+def replay_kernel(
+    policy: PolicyFunctions, kind: str, per_block: int, width: int, in_shared: bool
+) -> Kernel:
+    """Return the kernel that replays lanes under a policy.
+
+    Parameters
+    ----------
+    policy : PolicyFunctions
+    kind : {"warp", "block"}
+        The team of a lane.
+    per_block, width : int
+        Teams in a block, and threads in a team.
+    in_shared : bool
+        Whether the join memories lie in shared memory.
+
+    Notes
+    -----
+    Compiled once a process for each policy. Launch: ``ceil(lanes / per_block)`` blocks of
+    ``per_block * width`` threads; shared: ``SLOT_BYTES * per_block * slots_a_lane`` where the join
+    memories lie there; writes: `counters`, the slots, `found`, `importance` and `until`.
+    """
+    team = (
+        warp_team(per_block, width, policy.by_importance)
+        if kind == "warp"
+        else block_team(width, policy.by_importance)
+    )
+    return Kernel(_replay(team, policy, in_shared))
+
+
+def _replay(team: Team, policy: PolicyFunctions, in_shared: bool) -> Callable[..., None]:
+    steps = make_steps(team, policy.ranking in {Ranking.BY_MATCHES, Ranking.ANY})
+    decisions = make_decisions(team, policy)
+    slide, expire, register, forget, probe = steps
+    appraise, update, admit = decisions
+    number_of, rank, sync, total, total_float = (
+        team.number, team.rank, team.sync, team.total, team.total_float
+    )  # fmt: skip
+    per_block = team.per_block
+    floats_shared, integers_shared = team.scratch
+
+    def replay(
+        integers: Array, floats: Array, ts: Array, key: Array, importance: Array, row: Array,
+        peers: Array, twins: Array, x: Array, y: Array, m_column: Array, m_table: Array,
+        tables: Array, counters: Array, slot_value: Array, slot_m: Array, slot_index: Array,
+        slot_key: Array, slots_a_lane: Integer, priorities: Array, matches: Array, until: Array,
+        found: Array, found_importance: Array,
+    ) -> None:  # fmt: skip
+        lane_number = number_of()
+        if lane_number >= integers.shape[0]:
+            return
+        scratch_floats = cuda.shared.array(floats_shared, float64)
+        scratch_integers = cuda.shared.array(integers_shared, int64)
+        scratch = Scratch(scratch_floats, scratch_integers)
+        streams = Streams(ts, key, importance, row, peers, twins, x, y, m_column, m_table)
+        if in_shared:
+            shared_floats = cuda.shared.array(0, float64)
+            shared_integers = cuda.shared.array(0, int32)
+            slots_of_block = per_block * slots_a_lane
+            slots = Slots(
+                shared_floats[:slots_of_block],
+                shared_floats[slots_of_block : 2 * slots_of_block],
+                shared_integers[4 * slots_of_block : 5 * slots_of_block],
+                shared_integers[5 * slots_of_block : 6 * slots_of_block],
+            )
+            first_slot = (lane_number % per_block) * slots_a_lane
+        else:
+            slots = Slots(slot_value, slot_m, slot_index, slot_key)
+            first_slot = integers[lane_number, layout.SLOTS_AT]
+        lane = lane_of(integers, floats, lane_number)
+        left = left_of(integers, floats, lane_number, first_slot)
+        right = right_of(integers, floats, lane_number, first_slot)
+        i, j = left.begin, right.begin
+        left_low, right_low = left.begin, right.begin
+        left_used, left_held, left_oldest, left_peak = 0, 0, FOREVER, 0
+        right_used, right_held, right_oldest, right_peak = 0, 0, FOREVER, 0
+        outputs, high, rest = 0, 0.0, 0.0
+        while i < left.end or j < right.end:
+            if j >= right.end or (i < left.end and ts[i] <= ts[j]):
+                now = ts[i]
+            else:
+                now = ts[j]
+            stop_i = end_of_instant(ts, i, left.end, now)
+            stop_j = end_of_instant(ts, j, right.end, now)
+            left_low = slide(streams, lane, left, counters, left_low, i, now - left.window)
+            right_low = slide(streams, lane, right, counters, right_low, j, now - right.window)
+            left_held, left_oldest = expire(
+                scratch, slots, lane, left, counters, left_used, left_held, left_oldest, left_low
+            )
+            right_held, right_oldest = expire(
+                scratch,
+                slots,
+                lane,
+                right,
+                counters,
+                right_used,
+                right_held,
+                right_oldest,
+                right_low,
+            )
+            sync()
+            register(streams, lane, left, counters, i, stop_i)
+            register(streams, lane, right, counters, j, stop_j)
+            sync()
+            appraise(
+                streams, lane, left, right, counters, priorities, matches, tables, i, stop_i, now
+            )
+            appraise(
+                streams, lane, right, left, counters, priorities, matches, tables, j, stop_j, now
+            )
+            counted = now >= lane.start_ts
+            if counted and lane.after_admission == 0:
+                outputs, high, rest = probe(
+                    streams, slots, lane, right, counters, i, stop_i, right_used, FOREVER,
+                    outputs, high, rest,
+                )  # fmt: skip
+                outputs, high, rest = probe(
+                    streams, slots, lane, left, counters, j, stop_j, left_used, FOREVER,
+                    outputs, high, rest,
+                )  # fmt: skip
+            update(
+                streams, slots, lane, left, right, counters, left_used, j, stop_j, now,
+                left_held + (stop_i - i) > left.budget,
+            )  # fmt: skip
+            update(
+                streams, slots, lane, right, left, counters, right_used, i, stop_i, now,
+                right_held + (stop_j - j) > right.budget,
+            )  # fmt: skip
+            sync()
+            left_used, left_held, left_oldest = admit(
+                scratch, streams, slots, lane, left, counters, priorities, matches, tables, until,
+                left_used, left_held, left_oldest, i, stop_i, now,
+            )  # fmt: skip
+            right_used, right_held, right_oldest = admit(
+                scratch, streams, slots, lane, right, counters, priorities, matches, tables, until,
+                right_used, right_held, right_oldest, j, stop_j, now,
+            )  # fmt: skip
+            left_peak = max(left_peak, left_held)
+            right_peak = max(right_peak, right_held)
+            if counted and lane.after_admission != 0:
+                outputs, high, rest = probe(
+                    streams, slots, lane, right, counters, i, stop_i, right_used, j,
+                    outputs, high, rest,
+                )  # fmt: skip
+                outputs, high, rest = probe(
+                    streams, slots, lane, left, counters, j, stop_j, left_used, i,
+                    outputs, high, rest,
+                )  # fmt: skip
+            forget(streams, lane, left, counters, i, stop_i)
+            forget(streams, lane, right, counters, j, stop_j)
+            sync()
+            i, j = stop_i, stop_j
+        outputs = total(scratch, outputs)
+        high = total_float(scratch, high)
+        rest = total_float(scratch, rest)
+        if rank() == 0:
+            found[lane_number, layout.OUTPUTS] = outputs
+            found[lane_number, layout.LEFT_PEAK] = left_peak
+            found[lane_number, layout.RIGHT_PEAK] = right_peak
+            found_importance[lane_number] = high + rest
+
+    return replay

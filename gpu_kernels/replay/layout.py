@@ -1,0 +1,221 @@
+"""What the replay kernels read: columns of the streams, and the numbers of each lane."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+from gpu_kernels.portable import portable
+
+Array = Any
+"""Device arrays, whose types are numba's."""
+Integer = Any
+"""An integer within a kernel."""
+
+FOREVER = 2**63 - 1
+"""Until when a tuple stays that is never evicted: its expiry ends it."""
+
+
+class Ranking(IntEnum):
+    """When the priority of a resident changes, which decides what a kernel keeps in its slot."""
+
+    STATIC = 0
+    """Never."""
+    BY_MATCHES = 1
+    """With the match count; a function of this instant alone."""
+    DECAYING = 2
+    """DGL's V: falls with time, rises by matches."""
+    BY_AGE = 3
+    """With age: a table."""
+    ANY = 4
+    """At every instant, from its previous value too."""
+
+
+@portable
+def no_arrival(
+    imp: float, m: float, rel: float, draw: float, a: float, b: float, d: float
+) -> float:
+    """Stand in for the priority at arrival of a policy that has none."""
+    return 0.0
+
+
+@portable
+def no_now(
+    imp: float, m: float, age: float, lifetime: float, previous: float, produced: float
+) -> float:
+    """Stand in for the priority now of a policy that has none."""
+    return 0.0
+
+
+@portable
+def no_initial(imp: float, m: float, by_importance: bool) -> float:
+    """Stand in for DGL's first priority."""
+    return 0.0
+
+
+@portable
+def no_decayed(value: float, lost: float) -> float:
+    """Stand in for DGL's P."""
+    return 0.0
+
+
+@portable
+def no_gained(
+    value: float, lost: float, lost_before: float, imp: float, m: float, remaining: float,
+    alpha: float,
+) -> float:  # fmt: skip
+    """Stand in for DGL's gain."""
+    return 0.0
+
+
+class PolicyFunctions(NamedTuple):
+    """A policy as kernels get it: plain portable functions, compiled in.
+
+    Attributes
+    ----------
+    ranking : Ranking
+    by_importance : bool
+        Break ties of priority by importance and match count.
+    arrival : callable
+        ``(imp, m, rel, draw, a, b, d) -> float`` for static rankings.
+    now : callable
+        ``(imp, m, age, lifetime, previous, produced) -> float`` for BY_MATCHES and ANY.
+    initial, decayed, gained : callable
+        DGL's, for DECAYING.
+    tabulated : bool
+        Take importance, match count and time from the columns `x`, `m_column` or `m_table`, and
+        `y`, where the host has put what devices would round differently.
+    draws : bool
+        Whether `arrival` looks at its draw.
+    """
+
+    ranking: Ranking
+    by_importance: bool
+    arrival: Callable[..., float] = no_arrival
+    now: Callable[..., float] = no_now
+    initial: Callable[..., float] = no_initial
+    decayed: Callable[..., float] = no_decayed
+    gained: Callable[..., float] = no_gained
+    tabulated: bool = False
+    draws: bool = False
+
+
+LANE_INTEGERS = (
+    "left_begin", "left_end", "right_begin", "right_end",  # rows of the streams' columns
+    "left_window", "right_window",  # W in ticks
+    "left_budget", "right_budget",  # K
+    "left_first", "right_first",  # first ts of each side
+    "t0", "start_ts", "seed",
+    "estimator", "after_admission", "combine", "initial_by_importance",
+    "keys", "counters_at",  # dense keys; where the lane's counters begin
+    "slots_at", "pending_at", "left_pending",  # in the lane's part of slots and pending arrivals
+    "left_table", "right_table", "buckets_left", "buckets_right",  # age tables
+    "left_until", "right_until",  # where the retention is recorded, -1: nowhere
+)  # fmt: skip
+(
+    LEFT_BEGIN, LEFT_END, RIGHT_BEGIN, RIGHT_END, LEFT_WINDOW, RIGHT_WINDOW,
+    LEFT_BUDGET, RIGHT_BUDGET, LEFT_FIRST, RIGHT_FIRST, T0, START_TS, SEED,
+    ESTIMATOR, AFTER_ADMISSION, COMBINE, INITIAL_BY_IMPORTANCE, KEYS, COUNTERS_AT,
+    SLOTS_AT, PENDING_AT, LEFT_PENDING, LEFT_TABLE, RIGHT_TABLE, BUCKETS_LEFT, BUCKETS_RIGHT,
+    LEFT_UNTIL, RIGHT_UNTIL,
+) = range(len(LANE_INTEGERS))  # fmt: skip
+
+LANE_FLOATS = ("a", "b", "d", "left_alpha", "right_alpha", "left_beta", "right_beta")
+A, B, D, LEFT_ALPHA, RIGHT_ALPHA, LEFT_BETA, RIGHT_BETA = range(len(LANE_FLOATS))
+
+OUTPUTS, LEFT_PEAK, RIGHT_PEAK = range(3)
+FOUND = 3
+"""Integers that come back for a lane."""
+
+BY_MEMORY, BY_WINDOW, BY_HISTORY = range(3)
+"""Estimators of match counts (contract, section 2, step 2)."""
+
+SLOT_BYTES = 8 + 8 + 4 + 4
+
+
+class Streams(NamedTuple):
+    """Columns of all streams of a launch; lanes may share their rows.
+
+    Attributes
+    ----------
+    ts : (rows,) int64
+        Ticks; ascending within a stream.
+    key : (rows,) int32
+        Dense within the lanes that use the stream.
+    importance : (rows,) float64
+    row : (rows,) int64
+        Position in the archive, for draws.
+    peers : (rows,) int32
+        Opposite tuples of the same instant and key.
+    twins : (rows,) int32
+        Tuples of the same stream, instant and key, at the first of them; 0 at the others.
+    x, y, m_column, m_table : float64
+        For tabulated policies, else of length 1; by row, but `m_table` by match count.
+    """
+
+    ts: Array
+    key: Array
+    importance: Array
+    row: Array
+    peers: Array
+    twins: Array
+    x: Array
+    y: Array
+    m_column: Array
+    m_table: Array
+
+
+class Slots(NamedTuple):
+    """Join memories of the lanes of a block: the left side's slots, then the right side's.
+
+    Attributes
+    ----------
+    value : float64
+        The priority, or DGL's V.
+    m : float64
+        The match count that the rank was last computed from.
+    arrival : int32
+        Row of the streams' columns; -1 where the slot is free.
+    key : int32
+    """
+
+    value: Array
+    m: Array
+    arrival: Array
+    key: Array
+
+
+class Lane(NamedTuple):
+    """The numbers of one lane that steps of both sides need."""
+
+    t0: Integer
+    start_ts: Integer
+    seed: Integer
+    estimator: Integer
+    after_admission: Integer
+    combine: Integer
+    by_importance: Integer
+    keys: Integer
+    counters: Integer
+    a: float
+    b: float
+    d: float
+
+
+class Side(NamedTuple):
+    """The numbers of one side of a lane."""
+
+    number: Integer
+    begin: Integer
+    end: Integer
+    window: Integer
+    budget: Integer
+    first: Integer
+    slots: Integer
+    pending: Integer
+    table: Integer
+    buckets: Integer
+    until: Integer
+    alpha: float
+    beta: float

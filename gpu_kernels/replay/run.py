@@ -1,0 +1,229 @@
+"""Lanes through the replay kernels, in as many launches as device memory asks for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_kernels.devices import Array, Device
+from gpu_kernels.replay import layout
+from gpu_kernels.replay.counts import KINDS
+from gpu_kernels.replay.kernel import replay_kernel
+from gpu_kernels.replay.layout import FOREVER, PolicyFunctions
+from gpu_kernels.replay.plan import (
+    MOST_ROWS,
+    Batch,
+    Need,
+    TooLargeError,
+    Variant,
+    choose_variant,
+    plan_batches,
+)
+
+_COLUMNS = (
+    ("ts", np.int64), ("key", np.int32), ("importance", np.float64), ("row", np.int64),
+    ("peers", np.int32), ("twins", np.int32),
+)  # fmt: skip
+BYTES_A_ROW = sum(np.dtype(dtype).itemsize for _, dtype in _COLUMNS)
+
+
+class Tabulated(NamedTuple):
+    """Columns of a tabulated policy, see `layout.Streams`; float64, by row but the table."""
+
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+    m_column: NDArray[np.float64]
+    m_table: NDArray[np.float64]
+
+
+NOT_TABULATED = Tabulated(*(np.zeros(1),) * 4)
+
+
+class Lanes(NamedTuple):
+    """Lanes to replay under one policy.
+
+    Attributes
+    ----------
+    integers : (lanes, len(LANE_INTEGERS)) int64
+        Without the columns that say where things lie in device memory, which are set here.
+    floats : (lanes, len(LANE_FLOATS)) float64
+    needs : sequence of Need
+    tables : (n,) float64
+        Age tables.
+    """
+
+    integers: NDArray[np.int64]
+    floats: NDArray[np.float64]
+    needs: Sequence[Need]
+    tables: NDArray[np.float64]
+
+
+class Replayed(NamedTuple):
+    """What came of the lanes.
+
+    Attributes
+    ----------
+    found : (lanes, 3) int64
+        Outputs, without those between arrivals of one instant, and the peaks of left and right.
+    importance : (lanes,) float64
+        Of those outputs.
+    until : list of (left rows + right rows,) int64
+        For lanes that record it: the instant at which each tuple was dropped, its own for one
+        never admitted, FOREVER for one that stayed until its expiry. Empty for the others.
+    seconds : (lanes,) float64
+        Of its launch and the way there and back, shared equally by the launch's lanes; without
+        compilation.
+    """
+
+    found: NDArray[np.int64]
+    importance: NDArray[np.float64]
+    until: list[NDArray[np.int64]]
+    seconds: NDArray[np.float64]
+
+
+class DeviceStreams:
+    """Columns of streams in device memory, for as many replays as there are.
+
+    Parameters
+    ----------
+    device : Device
+    columns : dict of str to (rows,) array
+        ts, key, importance, row, peers and twins (see `layout.Streams`).
+
+    Raises
+    ------
+    TooLargeError
+        If they do not fit.
+    """
+
+    def __init__(self, device: Device, columns: dict[str, NDArray[Any]]) -> None:
+        rows = columns["ts"].size
+        size = rows * BYTES_A_ROW
+        if rows > MOST_ROWS:
+            raise TooLargeError(f"{rows} rows are more than {MOST_ROWS}; use --device cpu")
+        if size > device.free_bytes():
+            raise TooLargeError(
+                f"{rows} rows take {size} bytes of device memory and {device.free_bytes()} are "
+                "free; use --device cpu, or more --lanes"
+            )
+        self.rows = rows
+        self.arrays = [
+            device.upload(columns[name].astype(dtype, copy=False) if rows else np.zeros(1, dtype))
+            for name, dtype in _COLUMNS
+        ]
+
+
+def replay_lanes(
+    device: Device,
+    policy: PolicyFunctions,
+    streams: DeviceStreams,
+    lanes: Lanes,
+    tabulated: Tabulated = NOT_TABULATED,
+    choose: Callable[[int], Variant] = choose_variant,
+) -> Replayed:
+    """Replay lanes under one policy (contract, sections 2 and 3).
+
+    Parameters
+    ----------
+    device : Device
+    policy : PolicyFunctions
+    streams : DeviceStreams
+    lanes : Lanes
+    tabulated : Tabulated
+    choose : callable
+        The variant for a number of slots.
+
+    Returns
+    -------
+    Replayed
+
+    Raises
+    ------
+    TooLargeError
+        If a lane does not fit in device memory.
+    """
+    count = len(lanes.needs)
+    result = Replayed(
+        np.zeros((count, layout.FOUND), np.int64),
+        np.zeros(count),
+        [np.empty(0, np.int64)] * count,
+        np.zeros(count),
+    )
+    shared = [device.upload(array) for array in (*tabulated, _filled(lanes.tables))]
+    for batch in plan_batches(lanes.needs, device.free_bytes(), KINDS, choose):
+        _replay_batch(device, policy, [*streams.arrays, *shared], lanes, batch, result)
+        device.release()
+    return result
+
+
+def _filled(array: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the array, or one zero: kernels get no empty arrays."""
+    return array if array.size else np.zeros(1)
+
+
+def _offsets(sizes: Sequence[int]) -> tuple[NDArray[np.int64], int]:
+    ends = np.cumsum(np.array(sizes, np.int64))
+    return ends - np.array(sizes, np.int64), int(ends[-1])
+
+
+def _replay_batch(
+    device: Device,
+    policy: PolicyFunctions,
+    columns: list[Array],
+    lanes: Lanes,
+    batch: Batch,
+    result: Replayed,
+) -> None:
+    begun = time.perf_counter()
+    chosen = list(batch.lanes)
+    needs = [lanes.needs[lane] for lane in chosen]
+    integers = lanes.integers[chosen]
+    variant = batch.variant
+    integers[:, layout.COUNTERS_AT], counters = _offsets([2 * KINDS * n.keys for n in needs])
+    integers[:, layout.PENDING_AT], pending = _offsets([n.pending for n in needs])
+    integers[:, layout.SLOTS_AT], slots = _offsets([n.slots for n in needs])
+    begins, kept = _offsets([n.kept for n in needs])
+    lefts = integers[:, layout.LEFT_END] - integers[:, layout.LEFT_BEGIN]
+    records = np.array([n.kept > 0 for n in needs])
+    integers[:, layout.LEFT_UNTIL] = np.where(records, begins, -1)
+    integers[:, layout.RIGHT_UNTIL] = np.where(records, begins + lefts, -1)
+    if variant.in_shared:
+        slots = 1
+    until = device.zeros(max(kept, 1), np.int64)
+    until += FOREVER
+    found = device.zeros((len(chosen), layout.FOUND), np.int64)
+    importance = device.zeros(len(chosen), np.float64)
+    arguments = [
+        device.upload(integers),
+        device.upload(lanes.floats[chosen]),
+        *columns,
+        device.zeros(max(counters, 1), np.int32),
+        device.empty(max(slots, 1), np.float64),
+        device.empty(max(slots, 1), np.float64),
+        device.empty(max(slots, 1), np.int32),
+        device.empty(max(slots, 1), np.int32),
+        batch.slots,
+        device.empty(max(pending, 1), np.float64),
+        device.empty(max(pending, 1), np.float64),
+        until,
+        found,
+        importance,
+    ]
+    kernel = replay_kernel(policy, *variant)
+    compiling = time.perf_counter()
+    kernel.prepare(*arguments)
+    begun += time.perf_counter() - compiling
+    blocks = -(-len(chosen) // variant.per_block)
+    shared = layout.SLOT_BYTES * variant.per_block * batch.slots if variant.in_shared else 0
+    device.launch(kernel, blocks, variant.per_block * variant.width, arguments, shared)
+    result.found[chosen] = device.download(found)
+    result.importance[chosen] = device.download(importance)
+    if kept:
+        recorded = device.download(until)
+        for lane, first, need in zip(chosen, begins, needs, strict=True):
+            result.until[lane] = recorded[first : first + need.kept].copy()
+    result.seconds[chosen] = (time.perf_counter() - begun) / len(chosen)

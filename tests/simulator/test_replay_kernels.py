@@ -1,0 +1,207 @@
+"""Replays by the GPU's kernels, in the CUDA simulator, against the oracle: rows, peaks, sums."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import lockstep
+import naive
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from replay_cases import Case, batch_of, busy, cases, long_stream, run
+
+from engine.device.columns import paired
+from engine.device.replay import Outcome, Setting, load_lanes, replay_on_device
+from engine.lanes.profile import profile_side
+from engine.policies import POLICIES
+from engine.replay.settings import UNLIMITED, LaneProfile, ReplaySettings
+from gpu_kernels.devices import SimulatedDevice
+from gpu_kernels.replay.plan import TooLargeError, Variant
+
+VARIANTS = [
+    Variant("block", 1, 4, in_shared=True),
+    Variant("block", 1, 2, in_shared=False),
+    Variant("warp", 1, 4, in_shared=True),
+    Variant("warp", 2, 32, in_shared=True),
+    Variant("warp", 1, 8, in_shared=False),
+]
+FEW = settings(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    derandomize=True,
+)
+
+
+def setting_of(case: Case) -> tuple[Setting, Any]:
+    left, right = batch_of(case.left), batch_of(case.right)
+    chosen = ReplaySettings(
+        *case.windows,
+        policy=case.policy,
+        parameters=case.params,
+        estimator=case.estimator,
+        probe=case.probe,
+        combine=case.combine,
+        start_ts=case.start_ts,
+        seed=case.seed,
+    )
+    profile = LaneProfile(
+        profile_side([left], case.windows[0]), profile_side([right], case.windows[1])
+    )
+    curves: Any = tuple(
+        np.array(case.params[name]) if name in case.params else None
+        for name in ("curve_left", "curve_right")
+    )
+    budget = tuple(UNLIMITED if b is None else b for b in case.budgets)
+    names = np.unique(np.r_[left.key, right.key])
+    ids = [np.searchsorted(names, side.key).astype(np.int32) for side in (left, right)]
+    return Setting(chosen, profile, budget, curves), paired(left, ids[0], right, ids[1], names.size)
+
+
+def on_device(case: Case, variant: Variant) -> Outcome:
+    setting, columns = setting_of(case)
+    device = SimulatedDevice()
+    lane = load_lanes(device, [columns])
+    (outcome,) = replay_on_device(device, lane, [setting], record=True, choose=lambda _: variant)
+    return outcome
+
+
+def retained(case: Case, outcome: Outcome) -> list[tuple[int, list[int], list[int]]]:
+    """Return the rows in memory after every instant, from when each tuple was dropped."""
+    streams = batch_of(case.left), batch_of(case.right)
+    found = []
+    for now in np.unique(np.r_[streams[0].ts, streams[1].ts]).tolist():
+        rows = []
+        for stream, until, window in zip(streams, outcome.until, case.windows, strict=True):
+            kept = (stream.ts <= now) & (now - stream.ts <= window) & (until > now)
+            rows.append(sorted(stream.row[kept].tolist()))
+        found.append((now, *rows))
+    return found
+
+
+def check(case: Case, variant: Variant) -> None:
+    ref = naive.replay(
+        case.left,
+        case.right,
+        window_left=case.windows[0],
+        window_right=case.windows[1],
+        budget_left=case.budgets[0],
+        budget_right=case.budgets[1],
+        policy=case.policy,
+        params=case.params,
+        estimator=case.estimator,
+        probe=case.probe,
+        combine_name=case.combine,
+        start_ts=case.start_ts,
+        seed=case.seed,
+    )
+    comp = on_device(case, variant)
+    assert retained(case, comp) == [(t, sorted(a), sorted(b)) for t, a, b in ref.retained]
+    assert comp.peaks == (ref.peak_left, ref.peak_right)
+    assert comp.outputs == len(ref.outputs)
+    total = math.fsum(o[3] for o in ref.outputs)
+    assert comp.importance == pytest.approx(total, rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: f"{v.kind}{v.width}x{v.per_block}")
+@pytest.mark.parametrize("policy", sorted(POLICIES))
+def test_equals_the_oracle(policy: str, variant: Variant) -> None:
+    @FEW
+    @given(case=cases(policy, max_rows=24), seed=st.integers(0, 3))
+    def every(case: Case, seed: int) -> None:
+        lockstep.SEED = seed
+        check(case, variant)
+
+    every()
+
+
+@pytest.mark.parametrize("policy", sorted(POLICIES))
+def test_equals_the_oracle_under_contest(policy: str) -> None:
+    for seed in range(9):
+        lockstep.SEED = seed
+        check(busy(policy, seed), VARIANTS[seed % len(VARIANTS)])
+
+
+@pytest.mark.parametrize("policy", ["dgl", "dimpprob", "prob"])
+def test_equals_the_cpu_on_long_streams(policy: str) -> None:
+    rng = np.random.default_rng(3)
+    case = busy(policy, 3)._replace(
+        left=long_stream(rng, tied=True),
+        right=long_stream(rng, tied=False),
+        windows=(40, 25),
+        budgets=(17, 9),
+    )
+    ref = run(case, step=1)
+    comp = on_device(case, VARIANTS[0])
+    assert retained(case, comp) == ref.retained
+    assert comp.peaks == ref.peaks
+    assert comp.outputs == ref.counted
+    assert comp.importance == pytest.approx(ref.importance, rel=1e-12)
+
+
+def many(seed: int) -> tuple[list[Case], list[Setting], Any]:
+    """Return settings of every policy over one pair of streams, mixed."""
+    shared = busy("prob", seed)
+    made = []
+    for i, policy in enumerate([*sorted(POLICIES), *sorted(POLICIES)]):
+        own = busy(policy, i)
+        made.append(own._replace(left=shared.left, right=shared.right))
+    settings_of = [setting_of(case) for case in made]
+    return made, [setting for setting, _ in settings_of], settings_of[0][1]
+
+
+@pytest.mark.parametrize(("memory", "launches"), [(2**31, 13), (1_500, 24)])
+def test_many_settings_share_the_streams(memory: int, launches: int) -> None:
+    """All at once, and cut into launches by a device of little memory."""
+
+    class Small(SimulatedDevice):
+        launches = 0
+
+        def free_bytes(self) -> int:
+            return memory
+
+        def launch(self, *arguments: Any, **named: Any) -> None:
+            Small.launches += 1
+            super().launch(*arguments, **named)
+
+    made, chosen, columns = many(5)
+    lane = load_lanes(SimulatedDevice(), [columns])
+    outcomes = replay_on_device(Small(), lane, chosen)
+    for case, outcome in zip(made, outcomes, strict=True):
+        ref = run(case, emit=False)
+        assert outcome.outputs == ref.counted, case.policy
+        assert outcome.peaks == ref.peaks, case.policy
+        assert outcome.importance == pytest.approx(ref.importance, rel=1e-12)
+    assert Small.launches == launches
+
+
+def test_what_cannot_fit_is_refused_before_it_is_tried() -> None:
+    class Tiny(SimulatedDevice):
+        def free_bytes(self) -> int:
+            return 9_000
+
+    _, chosen, columns = many(5)
+    with pytest.raises(TooLargeError, match=r"292 rows take .* bytes of device memory"):
+        load_lanes(Tiny(), [columns])
+    lane = load_lanes(SimulatedDevice(), [columns])
+    small = Tiny()
+    small.free_bytes = lambda: 700  # type: ignore[method-assign]
+    with pytest.raises(TooLargeError, match=r"slots and .* keys takes"):
+        replay_on_device(small, lane, chosen[:1])
+
+
+def test_many_lanes_are_replayed_together() -> None:
+    """Lanes of different streams, keys and instants, every policy on each."""
+    made = [busy(policy, seed) for seed, policy in enumerate(sorted(POLICIES)) for _ in range(2)]
+    both = [setting_of(case) for case in made]
+    device = SimulatedDevice()
+    lanes = load_lanes(device, [columns for _, columns in both])
+    chosen = [setting._replace(lane=i) for i, (setting, _) in enumerate(both)]
+    outcomes = replay_on_device(device, lanes, chosen, record=True)
+    for case, outcome in zip(made, outcomes, strict=True):
+        ref = run(case, step=1)
+        assert retained(case, outcome) == ref.retained, case.policy
+        assert (outcome.outputs, outcome.peaks) == (ref.counted, ref.peaks), case.policy
