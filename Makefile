@@ -30,7 +30,7 @@ check: $(VENV)/.dev ## Lint and type-check alone
 	$(BIN)/mypy
 
 bench: $(VENV)/.bench ## Measure, against DuckDB and Polars too; BENCH_ARGS go to every script
-	for script in $(filter-out benchmarks/demo.py,$(wildcard benchmarks/*.py)); do \
+	for script in $(filter-out benchmarks/demo.py $(wildcard benchmarks/gpu_*.py),$(wildcard benchmarks/*.py)); do \
 	    echo "== $$script"; $(BIN)/python $$script $(BENCH_ARGS); done
 
 docs: $(VENV)/.run ## Write the tables of the documents that come from the code

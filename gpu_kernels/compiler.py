@@ -9,6 +9,7 @@ fused float64 operation is refused, never run.
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -19,6 +20,7 @@ from numba import config, cuda
 from gpu_kernels.portable import register_on_gpu
 
 SIMULATED = bool(config.ENABLE_CUDASIM)
+_compiling = threading.RLock()
 _FUSED = re.compile(r"\bfma\.\w+(?:\.\w+)*\.f64\b")
 
 
@@ -45,12 +47,13 @@ def _each_operation_rounded() -> Iterator[None]:
         return
     from numba.cuda.cudadrv import nvvm  # noqa: PLC0415 - not there in the simulator
 
-    before = nvvm.compile_ir
-    nvvm.compile_ir = partial(before, fma=False)
-    try:
-        yield
-    finally:
-        nvvm.compile_ir = before
+    with _compiling:
+        before = nvvm.compile_ir
+        nvvm.compile_ir = partial(before, fma=False)
+        try:
+            yield
+        finally:
+            nvvm.compile_ir = before
 
 
 def device_function(function: Callable[..., Any]) -> Any:  # noqa: ANN401 - numba's dispatcher
@@ -65,12 +68,14 @@ class Kernel:
     ----------
     function : callable
         Of arrays and scalars; its module has ``cuda`` as a global name, for the simulator.
+    most_registers : int, optional
+        A thread may have: fewer let more blocks run beside each other.
     """
 
-    def __init__(self, function: Callable[..., None]) -> None:
+    def __init__(self, function: Callable[..., None], most_registers: int | None = None) -> None:
         register_on_gpu()
         self.function = function
-        options = {} if SIMULATED else {"lto": False}
+        options = {} if SIMULATED else {"lto": False, "max_registers": most_registers}
         self._dispatcher = cuda.jit(**options)(function)
         self._checked: set[Any] = set()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -82,7 +83,9 @@ class CudaDevice:
 
     def __init__(self) -> None:
         import cupy  # noqa: PLC0415 - optional, and slow to import
+        from numba import config  # noqa: PLC0415 - the same
 
+        config.CUDA_ARRAY_INTERFACE_SYNC = 0  # CuPy and numba share the default stream
         self.xp = cupy
         number = cupy.cuda.runtime.getDevice()
         properties = cupy.cuda.runtime.getDeviceProperties(number)
@@ -126,6 +129,9 @@ class CudaDevice:
         self.xp.get_default_memory_pool().free_all_blocks()
 
 
+_simulator = threading.Lock()
+
+
 class SimulatedDevice:
     """Numba's CUDA simulator: every thread in Python, for small inputs and for tests."""
 
@@ -163,8 +169,9 @@ class SimulatedDevice:
         arguments: Sequence[Any],
         shared: int = 0,
     ) -> None:
-        """Run a kernel, one block after the other."""
-        kernel.launch(blocks, threads, shared, *arguments)
+        """Run a kernel, one block after the other; the simulator runs one kernel at a time."""
+        with _simulator:
+            kernel.launch(blocks, threads, shared, *arguments)
 
     def release(self) -> None:
         """Do nothing: Python frees arrays by itself."""
@@ -228,7 +235,7 @@ def choose_device(wanted: str) -> Choice:
     if wanted == "cpu":
         return Choice("cpu", "asked for")
     if wanted == "gpu" and _simulated():
-        return Choice("gpu", "asked for; NUMBA_ENABLE_CUDASIM: the CUDA simulator")
+        return Choice("gpu", "asked for; NUMBA_ENABLE_CUDASIM is set")
     seen, why = (False, "the CUDA simulator is no GPU") if _simulated() else gpu_seen()
     if wanted == "gpu":
         if not seen:

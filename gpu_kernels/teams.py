@@ -10,13 +10,16 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, NamedTuple
 
+import numpy as np
 from numba import cuda
 
 from gpu_kernels.compiler import device_function
+from gpu_kernels.portable import portable
 
-WARP = 32
-_ALL = 0xFFFFFFFF
-SCRATCH_FLOATS, SCRATCH_INTEGERS = 3, 2
+Integer = Any
+"""An integer within a kernel."""
+
+SCRATCH_FLOATS, SCRATCH_INTEGERS = 3, 1
 """Numbers of shared memory that a block team needs for each of its threads."""
 
 
@@ -51,8 +54,8 @@ class Team(NamedTuple):
     total_float : callable
         ``(scratch, float64) -> float64``: sum over the team, always in the same order.
     least_rank : callable
-        ``(scratch, priority, importance, m, index, slot) -> those of the candidate of least
-        rank``; see `precedes`.
+        ``(scratch, priority, importance, m, tag) -> those of the candidate of least rank``; see
+        `precedes`.
     """
 
     kind: str
@@ -68,40 +71,54 @@ class Team(NamedTuple):
     least_rank: Any
 
 
-@device_function
+NO_ONE = np.iinfo(np.int64).max
+"""Tag of no candidate at all: with the greatest priority it never leaves."""
+
+
+@portable
+def tag_of(index: Integer, slot: Integer) -> Integer:
+    """Return a candidate's tag: its arrival number above its slot, so that tags order as arrivals.
+
+    A free slot has index -1, and so the least of tags.
+    """
+    return (np.int64(index) << np.int64(32)) | np.int64(slot)
+
+
+@portable
+def slot_of(tag: Integer) -> Integer:
+    """Return the slot of a tag."""
+    return tag & np.int64(0xFFFFFFFF)
+
+
+@portable
+def index_of(tag: Integer) -> Integer:
+    """Return the arrival number of a tag, -1 for a free slot."""
+    return tag >> np.int64(32)
+
+
+@portable
 def precedes(
     priority: float,
     importance: float,
     m: float,
-    index: int,
-    slot: int,
+    tag: Integer,
     other_priority: float,
     other_importance: float,
     other_m: float,
-    other_index: int,
-    other_slot: int,
+    other_tag: Integer,
 ) -> bool:
     """Tell whether the first candidate leaves before the other (contract, section 2, step 5).
 
-    A candidate with slot -1 is none, and never leaves; one with index -1 is a free slot, and leaves
-    first. Otherwise (priority, importance, m, index) decide: the index is the arrival number, so
-    that it orders as (ts, row) does.
+    By (priority, importance, m, arrival number), which orders as (ts, row) does. Free slots come
+    with the least numbers there are, and leave first; no candidate at all comes with the greatest.
     """
-    if slot < 0:
-        return False
-    if other_slot < 0:
-        return True
-    if index < 0 or other_index < 0:
-        return index < 0 and (other_index >= 0 or slot < other_slot)
     if priority != other_priority:
-        lower = priority < other_priority
-    elif importance != other_importance:
-        lower = importance < other_importance
-    elif m != other_m:
-        lower = m < other_m
-    else:
-        lower = index < other_index
-    return lower
+        return priority < other_priority
+    if importance != other_importance:
+        return importance < other_importance
+    if m != other_m:
+        return m < other_m
+    return tag < other_tag
 
 
 def _shuffled(width: int, by_importance: bool) -> tuple[Any, Any, Any, Any]:
@@ -134,8 +151,8 @@ def _shuffled(width: int, by_importance: bool) -> tuple[Any, Any, Any, Any]:
 
     @device_function
     def least_rank(
-        scratch: Scratch, priority: float, importance: float, m: float, index: int, slot: int
-    ) -> tuple[float, float, float, int, int]:
+        scratch: Scratch, priority: float, importance: float, m: float, tag: Integer
+    ) -> tuple[float, float, float, Integer]:
         offset = half
         while offset > 0:
             their_priority = cuda.shfl_xor_sync(_ALL, priority, offset)
@@ -143,16 +160,14 @@ def _shuffled(width: int, by_importance: bool) -> tuple[Any, Any, Any, Any]:
             if by_importance:
                 their_importance = cuda.shfl_xor_sync(_ALL, importance, offset)
                 their_m = cuda.shfl_xor_sync(_ALL, m, offset)
-            their_index = cuda.shfl_xor_sync(_ALL, index, offset)
-            their_slot = cuda.shfl_xor_sync(_ALL, slot, offset)
+            their_tag = cuda.shfl_xor_sync(_ALL, tag, offset)
             if precedes(
-                their_priority, their_importance, their_m, their_index, their_slot,
-                priority, importance, m, index, slot,
+                their_priority, their_importance, their_m, their_tag,
+                priority, importance, m, tag,
             ):  # fmt: skip
-                priority, importance, m = their_priority, their_importance, their_m
-                index, slot = their_index, their_slot
+                priority, importance, m, tag = their_priority, their_importance, their_m, their_tag
             offset //= 2
-        return priority, importance, m, index, slot
+        return priority, importance, m, tag
 
     return total, least, total_float, least_rank
 
@@ -178,7 +193,7 @@ def warp_team(per_block: int, width: int, by_importance: bool) -> Team:
     )
 
 
-def _through_shared(width: int, by_importance: bool) -> tuple[Any, Any, Any, Any]:
+def _through_shared(width: int) -> tuple[Any, Any, Any, Any]:
     """Return the reductions of a block: a tree in shared memory."""
     half = width // 2
 
@@ -229,54 +244,39 @@ def _through_shared(width: int, by_importance: bool) -> tuple[Any, Any, Any, Any
 
     @device_function
     def least_rank(
-        scratch: Scratch, priority: float, importance: float, m: float, index: int, slot: int
-    ) -> tuple[float, float, float, int, int]:
+        scratch: Scratch, priority: float, importance: float, m: float, tag: Integer
+    ) -> tuple[float, float, float, Integer]:
         priorities = scratch.floats[:width]
         importances = scratch.floats[width : 2 * width]
         counts = scratch.floats[2 * width : 3 * width]
-        indices = scratch.integers[:width]
-        slots = scratch.integers[width : 2 * width]
+        tags = scratch.integers
         me = cuda.threadIdx.x
         cuda.syncthreads()
         priorities[me] = priority
-        if by_importance:
-            importances[me] = importance
-            counts[me] = m
-        indices[me] = index
-        slots[me] = slot
+        importances[me] = importance
+        counts[me] = m
+        tags[me] = tag
         cuda.syncthreads()
         offset = half
         while offset > 0:
             it = me + offset
             if me < offset and precedes(
-                priorities[it],
-                importances[it] if by_importance else 0.0,
-                counts[it] if by_importance else 0.0,
-                indices[it],
-                slots[it],
-                priorities[me],
-                importances[me] if by_importance else 0.0,
-                counts[me] if by_importance else 0.0,
-                indices[me],
-                slots[me],
-            ):
+                priorities[it], importances[it], counts[it], tags[it],
+                priorities[me], importances[me], counts[me], tags[me],
+            ):  # fmt: skip
                 priorities[me] = priorities[it]
-                if by_importance:
-                    importances[me] = importances[it]
-                    counts[me] = counts[it]
-                indices[me] = indices[it]
-                slots[me] = slots[it]
+                importances[me] = importances[it]
+                counts[me] = counts[it]
+                tags[me] = tags[it]
             cuda.syncthreads()
             offset //= 2
-        if by_importance:
-            return priorities[0], importances[0], counts[0], indices[0], slots[0]
-        return priorities[0], 0.0, 0.0, indices[0], slots[0]
+        return priorities[0], importances[0], counts[0], tags[0]
 
     return total, least, total_float, least_rank
 
 
 @cache
-def block_team(width: int, by_importance: bool) -> Team:
+def block_team(width: int) -> Team:
     """Return the team of a whole block of `width` threads, a power of two."""
 
     @device_function
@@ -292,6 +292,4 @@ def block_team(width: int, by_importance: bool) -> Team:
         cuda.syncthreads()
 
     scratch = SCRATCH_FLOATS * width, SCRATCH_INTEGERS * width
-    return Team(
-        "block", width, 1, scratch, number, rank, sync, *_through_shared(width, by_importance)
-    )
+    return Team("block", width, 1, scratch, number, rank, sync, *_through_shared(width))

@@ -25,7 +25,7 @@ from gpu_kernels.replay.layout import (
     Slots,
     Streams,
 )
-from gpu_kernels.teams import Scratch, Team, precedes
+from gpu_kernels.teams import NO_ONE, Scratch, Team, index_of, precedes, slot_of, tag_of
 
 
 class Decisions(NamedTuple):
@@ -171,13 +171,14 @@ def _make_least(team: Team, policy: PolicyFunctions) -> Any:  # noqa: ANN401
     def least(
         scratch: Scratch, streams: Streams, slots: Slots, side: Side, tables: Array,
         used: Integer, now: Integer, lost: float,
-    ) -> tuple[float, float, float, Integer, Integer]:  # fmt: skip
-        """Return (priority, importance, m, row, slot) of the resident of least rank."""
-        best_priority, best_importance, best_m = 0.0, 0.0, 0.0
-        best_index, best_slot = np.int64(-1), np.int64(-1)
-        for place in range(side.slots + rank(), side.slots + used, width):
+    ) -> tuple[float, float, float, Integer]:  # fmt: skip
+        """Return (priority, importance, m, tag) of the resident of least rank, or a free slot."""
+        best_priority, best_importance, best_m = np.inf, np.inf, np.inf
+        best_tag = np.int64(NO_ONE)
+        for slot in range(rank(), used, width):
+            place = side.slots + slot
             index = np.int64(slots.arrival[place])
-            priority, importance, m = 0.0, 0.0, 0.0
+            priority, importance, m = -np.inf, -np.inf, -np.inf
             if index >= 0:
                 if ranking == Ranking.DECAYING:
                     priority = decayed(slots.value[place], lost)
@@ -188,13 +189,16 @@ def _make_least(team: Team, policy: PolicyFunctions) -> Any:  # noqa: ANN401
                 if by_importance:
                     importance = streams.importance[index]
                     m = slots.m[place]
+            if not by_importance:
+                importance, m = 0.0, 0.0
+            tag = tag_of(index, slot)
             if precedes(
-                priority, importance, m, index, place,
-                best_priority, best_importance, best_m, best_index, best_slot,
-            ):  # fmt: skip
-                best_priority, best_importance, best_m = priority, importance, m
-                best_index, best_slot = index, np.int64(place)
-        return least_rank(scratch, best_priority, best_importance, best_m, best_index, best_slot)
+                priority, importance, m, tag, best_priority, best_importance, best_m, best_tag
+            ):
+                best_priority, best_importance, best_m, best_tag = priority, importance, m, tag
+        if not by_importance:
+            best_importance, best_m = 0.0, 0.0
+        return least_rank(scratch, best_priority, best_importance, best_m, best_tag)
 
     return least
 
@@ -213,7 +217,7 @@ def _make_admit(team: Team, policy: PolicyFunctions, least: Any) -> Any:  # noqa
         lost = side.beta * np.float64(now - lane.t0)
         fresh = False
         priority, importance, m = 0.0, 0.0, 0.0
-        index, slot = np.int64(-1), np.int64(-1)
+        tag = np.int64(NO_ONE)
         for row in range(at, stop):
             value = priorities[side.pending + row - at]
             count = matches[side.pending + row - at]
@@ -224,7 +228,7 @@ def _make_admit(team: Team, policy: PolicyFunctions, least: Any) -> Any:  # noqa
                 used += 1
             elif side.budget > 0:
                 if not fresh:
-                    priority, importance, m, index, slot = least(
+                    priority, importance, m, tag = least(
                         scratch, streams, slots, side, tables, used, now, lost
                     )
                     fresh = True
@@ -232,11 +236,10 @@ def _make_admit(team: Team, policy: PolicyFunctions, least: Any) -> Any:  # noqa
                 own_importance = streams.importance[row] if by_importance else 0.0
                 own_m = count if by_importance else 0.0
                 if not precedes(
-                    own, own_importance, own_m, np.int64(row), slot,
-                    priority, importance, m, index, slot,
-                ):  # fmt: skip
-                    place = slot
-                    leaves = index
+                    own, own_importance, own_m, tag_of(row, 0), priority, importance, m, tag
+                ):
+                    place = side.slots + slot_of(tag)
+                    leaves = index_of(tag)
             if place >= 0:
                 if leaves < 0:
                     held += 1

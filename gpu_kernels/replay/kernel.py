@@ -108,11 +108,13 @@ def replay_kernel(
     memories lie there; writes: `counters`, the slots, `found`, `importance` and `until`.
     """
     team = (
-        warp_team(per_block, width, policy.by_importance)
-        if kind == "warp"
-        else block_team(width, policy.by_importance)
+        warp_team(per_block, width, policy.by_importance) if kind == "warp" else block_team(width)
     )
-    return Kernel(_replay(team, policy, in_shared))
+    return Kernel(_replay(team, policy, in_shared), _REGISTERS[kind])
+
+
+_REGISTERS = {"warp": 96, "block": 128}
+"""A thread's: 20 warps of 4 a block run on one multiprocessor of 65,536; a block may have 512."""
 
 
 def _replay(team: Team, policy: PolicyFunctions, in_shared: bool) -> Callable[..., None]:

@@ -9,12 +9,12 @@ from gpu_kernels.replay.layout import FOUND, LANE_FLOATS, LANE_INTEGERS, SLOT_BY
 
 SHARED_BYTES = 48 * 1024
 """Shared memory that every CUDA device gives a block without being asked specially."""
-SCRATCH_BYTES = 8 * (3 + 2)
+SCRATCH_BYTES = 8 * (3 + 1)
 """Shared memory of a block team, a thread."""
 _STATIC_BYTES = 16
 """Of a warp's kernel, which needs no scratch."""
-WARP_TEAMS = 8, 4
-"""Lanes in a block of warps, the first that fits; beyond, a lane has a block."""
+WARP_TEAMS = 4
+"""Lanes in a block of warps: few, since registers are given to whole blocks."""
 MOST_ROWS = 2**31 - 1
 """Rows are numbered by int32 in the slots."""
 _HEADROOM = 0.9
@@ -87,17 +87,16 @@ def choose_variant(slots: int) -> Variant:
     Examples
     --------
     >>> choose_variant(200)
-    Variant(kind='warp', per_block=8, width=32, in_shared=True)
+    Variant(kind='warp', per_block=4, width=32, in_shared=True)
     >>> choose_variant(100_000).kind
     'block'
     """
-    for teams in WARP_TEAMS:
-        if SLOT_BYTES * teams * slots + _STATIC_BYTES <= SHARED_BYTES:
-            return Variant("warp", teams, 32, in_shared=True)
+    if SLOT_BYTES * WARP_TEAMS * slots + _STATIC_BYTES <= SHARED_BYTES:
+        return Variant("warp", WARP_TEAMS, 32, in_shared=True)
     width = 128
     if slots * SLOT_BYTES + width * SCRATCH_BYTES + 64 <= SHARED_BYTES:
         return Variant("block", 1, width, in_shared=True)
-    return Variant("block", 1, 256 if slots <= 8192 else 1024, in_shared=False)
+    return Variant("block", 1, 256 if slots <= 8192 else 512, in_shared=False)
 
 
 def simulated_variant(slots: int) -> Variant:

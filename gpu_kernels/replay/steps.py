@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import cuda
 
-from gpu_kernels.combine import combined
+from gpu_kernels.combine import combined, neumaier
 from gpu_kernels.compiler import device_function
 from gpu_kernels.portable import portable
 from gpu_kernels.replay.counts import ARRIVED, HELD, SEEN, counter
@@ -41,17 +41,6 @@ def end_of_instant(ts: Array, at: Integer, end: Integer, now: Integer) -> Intege
     while at < end and ts[at] == now:
         at += 1
     return at
-
-
-@portable
-def neumaier(high: float, rest: float, term: float) -> tuple[float, float]:
-    """Return the compensated sum ``high + rest`` with `term` added."""
-    after = high + term
-    if abs(high) >= abs(term):
-        rest += (high - after) + term
-    else:
-        rest += (term - after) + high
-    return after, rest
 
 
 def make_steps(team: Team, counts_arrivals: bool) -> Steps:

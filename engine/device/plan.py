@@ -1,0 +1,87 @@
+"""Plans of lanes, decided on a GPU and followed by the CPU, which writes the rows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.device.columns import LaneColumns, SideColumns, lane_columns
+from engine.device.replay import Outcome, Setting, load_lanes, replay_on_device
+from engine.lanes.reader import LaneBatch
+from engine.replay.planned import Plan
+from engine.replay.settings import LaneProfile
+from gpu_kernels.devices import Device
+from gpu_kernels.replay.layout import FOREVER
+from gpu_kernels.replay.plan import TooLargeError
+
+HOST_BYTES_A_ROW = 160
+"""Of host memory while a lane is read, put together and copied to the device."""
+
+
+def check_host_memory(profiles: Iterable[LaneProfile]) -> None:
+    """Find out before reading whether lanes fit in this machine's memory.
+
+    Raises
+    ------
+    TooLargeError
+        If they would take more than half of it.
+    """
+    rows = sum(side.rows for profile in profiles for side in profile)
+    room = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    if rows * HOST_BYTES_A_ROW > room:
+        raise TooLargeError(
+            f"{rows} rows take {rows * HOST_BYTES_A_ROW} bytes of this machine's memory on their "
+            f"way to the device and {room} are allowed; use --device cpu, or more --lanes"
+        )
+
+
+def columns_of(batches: Iterable[LaneBatch]) -> LaneColumns:
+    """Read a lane whole."""
+    return lane_columns((batch.left, batch.right) for batch in batches)
+
+
+def plans_on_device(
+    device: Device, lanes: Sequence[LaneColumns], replays: Sequence[Setting]
+) -> list[Plan]:
+    """Decide on a device who stays until when.
+
+    Parameters
+    ----------
+    device : Device
+    lanes : sequence of LaneColumns
+    replays : sequence of Setting
+        One for each lane.
+
+    Returns
+    -------
+    list of Plan
+
+    Raises
+    ------
+    TooLargeError
+        If a lane does not fit in device memory.
+    """
+    loaded = load_lanes(device, lanes)
+    settled = [replay._replace(lane=i) for i, replay in enumerate(replays)]
+    outcomes = replay_on_device(device, loaded, settled, record=True)
+    return [_plan(lane, outcome) for lane, outcome in zip(lanes, outcomes, strict=True)]
+
+
+def _plan(lane: LaneColumns, outcome: Outcome) -> Plan:
+    instants = np.union1d(lane.left.ts, lane.right.ts)
+    sides = (lane.left, outcome.until[0]), (lane.right, outcome.until[1])
+    left, right = (_leaves(side, until, instants) for side, until in sides)
+    return Plan(left, right)
+
+
+def _leaves(
+    side: SideColumns, until: NDArray[np.int64], instants: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Return the number of the instant at which each tuple leaves."""
+    if until.size == 0:
+        return np.full(side.ts.size, np.inf)
+    numbers = (np.searchsorted(instants, until) + 1).astype(np.float64)
+    return np.where(until == FOREVER, np.inf, numbers)

@@ -1,0 +1,227 @@
+"""C and O of P4 4.3, written once for the CPU, the GPU and the simulator.
+
+The order of the float64 operations, each of which rounds by itself, is part of the contract:
+
+- a hop's tables, by the count k of logical basic windows taken from its window, 0 to n:
+  ``used = (k / n) * S`` and ``passed = (P[k] * sigma) * S``;
+- along a direction, hop by hop from cost 0.0 and partials 1.0:
+  ``cost = cost + used * partials``, then ``partials = partials * passed``;
+- over the directions in their order, from 0.0: ``C = C + rate * cost`` and
+  ``O = O + rate * partials``.
+
+A setting's index counts in mixed radix, the first hop of the first direction most significant, as
+`itertools.product` goes through the hops; a digit is the hop's count less the least one allowed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpu_kernels.portable import portable
+
+Array = Any
+"""An array in the memory of whatever runs the function."""
+
+NONE_OUTPUT = -1.0
+"""Output rate of "no setting is feasible": less than any."""
+_NAN = float("nan")
+
+
+@portable
+def tuples_used(count: Any, n: int, size: float) -> Any:  # noqa: ANN401 - a scalar or an array
+    """Return z_ij * S_ij: the tuples that a partial result is compared with."""
+    return (count / n) * size
+
+
+@portable
+def passed_on(yield_factor: Any, selectivity: float, size: float) -> Any:  # noqa: ANN401 - the same
+    """Return P_ij * sigma * S_ij: the partial results that one of the hop before becomes."""
+    return (yield_factor * selectivity) * size
+
+
+@portable
+def add_comparisons(cost: float, used: float, partials: float) -> float:
+    """Return C_i so far with one hop's comparisons, ``used * partials``."""
+    return cost + used * partials
+
+
+@portable
+def setting_terms(
+    settings: Array,
+    row: int,
+    column: int,
+    first: int,
+    last: int,
+    entries: Array,
+    shift: int,
+    used: Array,
+    passed: Array,
+) -> tuple[float, float]:
+    """Return a direction's C_i and N_{i,m} for its counts in a row of settings.
+
+    Parameters
+    ----------
+    settings : (settings, columns) unsigned
+        Counts of logical basic windows; the direction's begin at `column`.
+    row, column : int
+    first, last : int
+        The direction's hops, ``first <= hop < last``.
+    entries : (hops + 1,) int64
+        Where each hop's tables begin.
+    shift : int
+        Taken from every entry: where `used` and `passed` begin.
+    used, passed : (entries,) float64
+        The hops' tables.
+
+    Returns
+    -------
+    tuple of float
+        NaN where a count is greater than the hop's n.
+    """
+    cost = 0.0
+    partials = 1.0
+    for hop in range(first, last):
+        entry = entries[hop] + settings[row, column + hop - first]
+        if entry >= entries[hop + 1]:
+            return _NAN, _NAN
+        cost = add_comparisons(cost, used[entry - shift], partials)
+        partials = partials * passed[entry - shift]
+    return cost, partials
+
+
+@portable
+def indexed_terms(
+    index: int,
+    first: int,
+    last: int,
+    least: int,
+    strides: Array,
+    entries: Array,
+    used: Array,
+    passed: Array,
+) -> tuple[float, float]:
+    """Return a direction's C_i and N_{i,m} for the setting of an index.
+
+    Parameters
+    ----------
+    index : int
+        Of the setting among the direction's own.
+    first, last : int
+        The direction's hops, ``first <= hop < last``.
+    least : int
+        The count that digit 0 stands for.
+    strides : (hops,) int64
+        What a step of each hop's digit adds to the index.
+    entries, used, passed
+        As `setting_terms` takes them, unshifted.
+    """
+    cost = 0.0
+    partials = 1.0
+    rest = index
+    for hop in range(first, last):
+        digit = rest // strides[hop]
+        rest = rest - digit * strides[hop]
+        entry = entries[hop] + least + digit
+        cost = add_comparisons(cost, used[entry], partials)
+        partials = partials * passed[entry]
+    return cost, partials
+
+
+@portable
+def leading_sums(
+    index: int,
+    first: int,
+    last: int,
+    weights: Array,
+    offsets: Array,
+    shift: int,
+    costs: Array,
+    outputs: Array,
+) -> tuple[float, float, int]:
+    """Return C and O summed over the directions but the last, and the last one's own index.
+
+    Parameters
+    ----------
+    index : int
+        Of the setting among those of the directions ``first <= direction < last``.
+    weights : (directions,) int64
+        What a step of each direction's own index adds to the index.
+    offsets : (directions + 1,) int64
+        Where each direction's table begins.
+    shift : int
+        Taken from every offset: where `costs` and `outputs` begin.
+    costs, outputs : (entries,) float64
+        Tables of the directions: rate * C_i and rate * N_{i,m} by the direction's own index.
+    """
+    cost = 0.0
+    output = 0.0
+    rest = index
+    for direction in range(first, last - 1):
+        digit = rest // weights[direction]
+        rest = rest - digit * weights[direction]
+        entry = offsets[direction] - shift + digit
+        cost = cost + costs[entry]
+        output = output + outputs[entry]
+    return cost, output, rest
+
+
+@portable
+def better(
+    output: float, cost: float, index: int, best_output: float, best_cost: float, best_index: int
+) -> bool:
+    """Tell whether a setting goes before another: greater O, then less C, then lesser index."""
+    if output != best_output:
+        return output > best_output
+    if cost != best_cost:
+        return cost < best_cost
+    return index < best_index
+
+
+@portable
+def scan(
+    begin: int,
+    end: int,
+    limit: float,
+    best: tuple[float, float, int],
+    first: int,
+    last: int,
+    weights: Array,
+    offsets: Array,
+    shift: int,
+    costs: Array,
+    outputs: Array,
+) -> tuple[float, float, int]:
+    """Return the best of `best` and the settings ``begin <= index < end`` of cost `limit` or less.
+
+    Parameters
+    ----------
+    begin, end : int
+    limit : float
+        In comparisons a second.
+    best : tuple
+        Output rate, cost and index of the best before; `NONE_OUTPUT`, 0.0 and -1 if none.
+    first, last, weights, offsets, shift, costs, outputs
+        As `leading_sums` takes them.
+    """
+    best_output, best_cost, best_index = best
+    size = offsets[last] - offsets[last - 1]
+    table = offsets[last - 1] - shift
+    index = begin
+    while index < end:
+        lead_cost, lead_output, own = leading_sums(
+            index, first, last, weights, offsets, shift, costs, outputs
+        )
+        count = min(size - own, end - index)
+        for step in range(count):
+            cost = lead_cost + costs[table + own + step]
+            output = lead_output + outputs[table + own + step]
+            if (
+                cost <= limit
+                and output >= best_output
+                and better(output, cost, index + step, best_output, best_cost, best_index)
+            ):
+                best_output = output
+                best_cost = cost
+                best_index = index + step
+        index = index + count
+    return best_output, best_cost, best_index

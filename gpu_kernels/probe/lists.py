@@ -1,0 +1,135 @@
+"""Launches of the range search: rules for a piece, and every query's list of partners."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from gpu_kernels.devices import Array, Device
+from gpu_kernels.probe.composite import Coded, Side, blocks_for
+from gpu_kernels.probe.kernels import count, listed
+from gpu_kernels.probe.pieces import Piece
+from gpu_kernels.probe.search import BOTH, THREADS, Rule
+from gpu_kernels.probe.streams import Windows
+
+FOREVER = np.iinfo(np.int64).max
+
+
+class Options(NamedTuple):
+    """What a join counts.
+
+    Attributes
+    ----------
+    windows : Windows
+        Of all lanes.
+    mode : uint64
+        Which partners are searched for.
+    start_ts : int or None
+        Outputs before it do not count.
+    after : bool
+        Whether a tuple's `until` is the first tick at which it cannot be probed, not the last at
+        which it can.
+    """
+
+    windows: Windows
+    mode: np.uint64
+    start_ts: int | None
+    after: bool
+
+
+class Search(NamedTuple):
+    """A search for the partners of one side's tuples, ready to launch."""
+
+    arguments: tuple[Array, ...]
+    """own, other, distinct, behind, ahead, reach, rule."""
+    size: int
+
+
+class Lists(NamedTuple):
+    """The sorted queries' partners, by sorted position on the other side; (n,) int64 each."""
+
+    starts: Array
+    counts: Array
+
+
+def rule_of(coded: Coded, piece: Piece, options: Options) -> Rule | None:
+    """Return the rule of a piece for the left side, or None if none of its outputs counts."""
+    span, layout = coded.span, coded.layout
+    top = span.last_ts - span.first_ts
+    start = 0 if options.start_ts is None else max(0, options.start_ts - span.first_ts)
+    query_from, query_to = 0, top
+    if piece.times is not None:
+        query_from = max(0, piece.times[0] - span.first_ts)
+        query_to = min(top, piece.times[1] - span.first_ts)
+    if start > top or query_from > query_to:
+        return None
+    numbers = (
+        (1 << layout.time_bits) - 1,
+        (layout.key_bits + layout.time_bits) % 64,
+        int(coded.ranked),
+        int(options.mode),
+        0,
+        0,
+        top,
+        start,
+        query_from,
+        query_to,
+    )
+    return Rule(*(np.uint64(number) for number in numbers))
+
+
+def searches(device: Device, coded: Coded, piece: Piece, options: Options) -> Iterator[Search]:
+    """Yield the search of the left tuples and, unless they find all pairs, of the right ones."""
+    rule = rule_of(coded, piece, options)
+    if rule is None:
+        return
+    windows = [
+        device.upload(window.astype(np.uint64)) for window in options.windows.of(*piece.lanes)
+    ]
+    for side in range(1 if options.mode == BOTH else 2):
+        own, other = coded.sides[side], coded.sides[1 - side]
+        reach = device.zeros(1, np.uint64)
+        until = own.columns.until
+        if until is not None:
+            reach = _reach(device, own, until, piece, windows[side], options)
+        limited = np.uint64(until is not None)
+        own_rule = rule._replace(side=np.uint64(side), limited=limited)
+        arguments = (
+            own.codes,
+            other.codes,
+            coded.distinct,
+            windows[1 - side],
+            windows[side],
+            reach,
+            own_rule,
+        )
+        yield Search(arguments, len(own.codes))
+
+
+def _reach(
+    device: Device, side: Side, until: Array, piece: Piece, ahead: Array, options: Options
+) -> Array:
+    """Return how long after its arrival each sorted tuple can be probed, in ticks, uint64."""
+    columns = side.columns
+    lane = 0 if columns.lane is None else columns.lane - piece.lanes[0]
+    window = ahead[lane]
+    kept = until.view(np.uint64) - columns.ts.view(np.uint64)
+    if options.after:
+        kept = kept - np.uint64(1)
+    xp = device.xp
+    kept = xp.where(until > columns.ts, xp.minimum(kept, window), np.uint64(0))
+    return xp.where(until == FOREVER, window, kept)[side.order]
+
+
+def count_into(device: Device, search: Search, totals: Array) -> None:
+    """Add the outputs of a search to their lanes' totals, (lanes,) int64."""
+    device.launch(count, blocks_for(search.size), THREADS, (*search.arguments, totals))
+
+
+def lists_of(device: Device, search: Search) -> Lists:
+    """Return the partners of every query of a search."""
+    lists = Lists(*(device.empty(search.size, np.int64) for _ in range(2)))
+    device.launch(listed, blocks_for(search.size), THREADS, (*search.arguments, *lists))
+    return lists

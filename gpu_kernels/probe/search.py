@@ -1,0 +1,208 @@
+"""Where the partners of a tuple stand among the sorted codes of the other side.
+
+A *code* is ``(lane, key, place in time)`` in one unsigned integer; `composite` makes them. The
+functions here turn a tuple's code into the range of codes that its window allows, and search it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from gpu_kernels.compiler import device_function
+from gpu_kernels.devices import Array
+
+THREADS = 128
+TILE = 1024
+"""Queries of a tile; a block searches for one tile at a time."""
+HELD = 3072
+"""Codes of the other side that a block holds in shared memory; 24 KiB, 8 blocks fit a Hopper SM."""
+
+BOTH, BACK, AHEAD = np.uint64(0), np.uint64(1), np.uint64(2)
+"""Partners of a query: all; those that arrived before it; itself and those after it."""
+LEFT, RIGHT = np.uint64(0), np.uint64(1)
+ZERO, ONE = np.uint64(0), np.uint64(1)
+
+
+class Rule(NamedTuple):
+    """How a launch reads codes and which partners it looks for; all uint64.
+
+    Offsets are ticks since the first tick of the data, so they need no sign.
+
+    Attributes
+    ----------
+    time_mask : bits of the code that are the place in time
+    lane_shift : bits below the lane; not used with one lane
+    ranked : 1 if places are ranks among distinct offsets, 0 if they are the offsets
+    mode : `BOTH`, `BACK` or `AHEAD`
+    side : of the queries, `LEFT` or `RIGHT`
+    limited : 1 if every query has a reach of its own, 0 if it is its lane's window
+    top : the greatest offset
+    start : offset before which no output counts
+    query_from, query_to : offsets between which, both included, queries count
+    """
+
+    time_mask: np.uint64
+    lane_shift: np.uint64
+    ranked: np.uint64
+    mode: np.uint64
+    side: np.uint64
+    limited: np.uint64
+    top: np.uint64
+    start: np.uint64
+    query_from: np.uint64
+    query_to: np.uint64
+
+
+@device_function
+def lower_bound(array: Array, begin: int, end: int, value: np.uint64) -> int:
+    """Return the first index of sorted ``array[begin:end]`` with `value` or more, or `end`."""
+    while begin < end:
+        middle = (begin + end) >> 1
+        if np.uint64(array[middle]) < value:
+            begin = middle + 1
+        else:
+            end = middle
+    return begin
+
+
+@device_function
+def upper_bound(array: Array, begin: int, end: int, value: np.uint64) -> int:
+    """Return the first index of sorted ``array[begin:end]`` with more than `value`, or `end`."""
+    while begin < end:
+        middle = (begin + end) >> 1
+        if np.uint64(array[middle]) <= value:
+            begin = middle + 1
+        else:
+            end = middle
+    return begin
+
+
+@device_function
+def lane_of(code: np.uint64, lanes: int, rule: Rule) -> np.int64:
+    """Return the lane of a code."""
+    if lanes == 1:
+        return np.int64(0)
+    return np.int64(code >> rule.lane_shift)
+
+
+@device_function
+def offset_of(code: np.uint64, distinct: Array, rule: Rule) -> np.uint64:
+    """Return the ticks from the first tick to a code's."""
+    place = code & rule.time_mask
+    if rule.ranked == ZERO:
+        return place
+    return np.uint64(distinct[np.int64(place)])
+
+
+@device_function
+def reached(
+    offset: np.uint64, behind: np.uint64, ahead: np.uint64, rule: Rule
+) -> tuple[np.uint64, np.uint64]:
+    """Return the first and last offset that windows allow the partners of a query.
+
+    Both grow with the offset, so a tile's lie between its first query's first and its last
+    query's last.
+    """
+    low = offset
+    high = offset
+    if rule.mode != AHEAD:
+        low = offset - min(behind, offset)
+    if rule.mode != BACK:
+        high = offset + min(ahead, rule.top - offset)
+    return low, high
+
+
+@device_function
+def partners(
+    offset: np.uint64, behind: np.uint64, ahead: np.uint64, rule: Rule
+) -> tuple[np.uint64, np.uint64]:
+    """Return the first and last offset of a query's partners; the first is greater: none.
+
+    Of one instant the left tuples arrive first, so a simultaneous pair is found by the right
+    member looking back, or by the left member looking ahead.
+    """
+    if offset < rule.query_from or offset > rule.query_to:
+        return ONE, ZERO
+    low, high = reached(offset, behind, ahead, rule)
+    if rule.mode == AHEAD and rule.side == RIGHT:
+        if offset == rule.top:
+            return ONE, ZERO
+        low = offset + ONE
+    if rule.mode == BACK and rule.side == LEFT:
+        if offset == ZERO:
+            return ONE, ZERO
+        high = offset - ONE
+    low = max(low, rule.start) if offset < rule.start else low
+    return low, high
+
+
+@device_function
+def as_places(
+    low: np.uint64, high: np.uint64, distinct: Array, rule: Rule
+) -> tuple[np.uint64, np.uint64]:
+    """Return the first and last place in time of a range of offsets; the first greater: none."""
+    if rule.ranked == ZERO or low > high:
+        return low, high
+    first = lower_bound(distinct, 0, len(distinct), low)
+    stop = upper_bound(distinct, first, len(distinct), high)
+    if first == stop:
+        return ONE, ZERO
+    return np.uint64(first), np.uint64(stop - 1)
+
+
+@device_function
+def narrow(
+    thread: int,
+    own: Array,
+    begin: int,
+    end: int,
+    other: Array,
+    distinct: Array,
+    behind: Array,
+    ahead: Array,
+    rule: Rule,
+    bounds: Array,
+) -> None:
+    """Write to `bounds` the range of `other` where all partners of ``own[begin:end]`` stand.
+
+    Two threads, of different warps, search for an end each; the caller waits for them.
+    """
+    if thread == 0:
+        code = np.uint64(own[begin])
+    elif thread == 32:
+        code = np.uint64(own[end - 1])
+    else:
+        return
+    lane = lane_of(code, len(ahead), rule)
+    low, high = reached(offset_of(code, distinct, rule), behind[lane], ahead[lane], rule)
+    low, high = as_places(low, high, distinct, rule)
+    group = code - (code & rule.time_mask)
+    if thread == 0:
+        bounds[0] = lower_bound(other, 0, len(other), group + low)
+    else:
+        bounds[1] = upper_bound(other, 0, len(other), group + high)
+
+
+@device_function
+def sought(
+    code: np.uint64,
+    reach: np.uint64,
+    distinct: Array,
+    behind: Array,
+    ahead: Array,
+    rule: Rule,
+) -> tuple[np.uint64, np.uint64]:
+    """Return the first and last code of a query's partners; the first is greater: none.
+
+    `reach` replaces the lane's window where the rule says so.
+    """
+    lane = lane_of(code, len(ahead), rule)
+    limit = reach if rule.limited == ONE else ahead[lane]
+    low, high = partners(offset_of(code, distinct, rule), behind[lane], limit, rule)
+    low, high = as_places(low, high, distinct, rule)
+    if low > high:
+        return ONE, ZERO
+    group = code - (code & rule.time_mask)
+    return group + low, group + high

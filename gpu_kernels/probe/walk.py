@@ -1,0 +1,160 @@
+"""Kernels that walk the pairs by their position in the output, so that every thread has as many."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import cuda
+
+from gpu_kernels.combine import combined, neumaier
+from gpu_kernels.compiler import Kernel, device_function
+from gpu_kernels.devices import Array
+from gpu_kernels.probe.search import THREADS, TILE, upper_bound
+
+HELD_ENDS = 2048
+"""Ends that a block holds in shared memory; queries without partners take room, too."""
+
+
+@device_function
+def narrow_ends(thread: int, ends: Array, begin: int, end: int, bounds: Array) -> None:
+    """Write to `bounds` the first and the last query of the pairs ``begin .. end - 1``.
+
+    Two threads, of different warps, search for an end each; the caller waits for them.
+    """
+    if thread == 0:
+        bounds[0] = upper_bound(ends, 0, len(ends), np.uint64(begin))
+    elif thread == 32:
+        bounds[1] = upper_bound(ends, 0, len(ends), np.uint64(end - 1))
+
+
+@device_function
+def query_of(pair: int, ends: Array, held: Array, first: int, last: int) -> int:
+    """Return the query of `pair`, one of ``first .. last``: the last if no end before is beyond."""
+    if last - first <= HELD_ENDS:
+        place: int = upper_bound(held, 0, last - first, np.uint64(pair))
+        return first + place
+    query: int = upper_bound(ends, first, last, np.uint64(pair))
+    return query
+
+
+def _emit(
+    ends: Array,
+    starts: Array,
+    who: Array,
+    left_order: Array,
+    right_order: Array,
+    first_pair: int,
+    last_pair: int,
+    left_out: Array,
+    right_out: Array,
+) -> None:
+    """Write the pairs ``first_pair .. last_pair - 1``.
+
+    Launch: any number of blocks of THREADS; shared: 16 KiB; writes: `left_out`, `right_out`
+    from 0 on.
+
+    Parameters
+    ----------
+    ends : (queries,) int64
+        Pairs of all queries up to and with this one.
+    starts : (queries,) int64
+        Sorted position of a query's first partner.
+    who : (queries,) int64
+        Position of the query in the left stream, or the complement (``~``) of its position in
+        the right one.
+    left_order, right_order : (n,), (m,) int64
+        Position in the stream of each sorted position.
+    left_out, right_out : (pairs,) int64
+    """
+    held = cuda.shared.array(HELD_ENDS, np.uint64)
+    bounds = cuda.shared.array(2, np.int64)
+    thread = cuda.threadIdx.x
+    tiles = (last_pair - first_pair + TILE - 1) // TILE
+    for tile in range(cuda.blockIdx.x, tiles, cuda.gridDim.x):
+        begin = first_pair + tile * TILE
+        end = min(begin + TILE, last_pair)
+        narrow_ends(thread, ends, begin, end, bounds)
+        cuda.syncthreads()
+        first, last = bounds[0], bounds[1]
+        if last - first <= HELD_ENDS:
+            for j in range(first + thread, last, THREADS):
+                held[j - first] = np.uint64(ends[j])
+        cuda.syncthreads()
+        for pair in range(begin + thread, end, THREADS):
+            query = query_of(pair, ends, held, first, last)
+            before = ends[query - 1] if query > 0 else np.int64(0)
+            partner = starts[query] + (pair - before)
+            own = who[query]
+            if own >= 0:
+                left_out[pair - first_pair] = own
+                right_out[pair - first_pair] = right_order[partner]
+            else:
+                left_out[pair - first_pair] = left_order[partner]
+                right_out[pair - first_pair] = ~own
+
+
+def _sum(
+    ends: Array,
+    starts: Array,
+    weight: Array,
+    code: int,
+    spans: Array,
+    sums: Array,
+) -> None:
+    """Add up the combined importance of each span of pairs.
+
+    Every thread adds the same pairs in the same order on every device, compensated; the threads'
+    sums are added in a fixed tree.
+
+    Launch: one block of THREADS, a power of two, a span; shared: 18 KiB; writes: `sums`.
+
+    Parameters
+    ----------
+    ends : (queries,) int64
+        Pairs of all queries up to and with this one.
+    starts : (queries,) int64
+        Place in `weight` of a query's first partner.
+    weight : (queries,) float64
+        Importance of every query; partners are queries, too.
+    code : int
+        How to combine, see `gpu_kernels.combine`.
+    spans : (spans, 2) int64
+        First pair and the pair after the last; none empty.
+    sums : (spans, 2) float64
+        The sum and what rounding left out of it.
+    """
+    held = cuda.shared.array(HELD_ENDS, np.uint64)
+    bounds = cuda.shared.array(2, np.int64)
+    high = cuda.shared.array(THREADS, np.float64)
+    rest = cuda.shared.array(THREADS, np.float64)
+    thread = cuda.threadIdx.x
+    span = cuda.blockIdx.x
+    own_high, own_rest = 0.0, 0.0
+    for begin in range(spans[span, 0], spans[span, 1], TILE):
+        end = min(begin + TILE, spans[span, 1])
+        narrow_ends(thread, ends, begin, end, bounds)
+        cuda.syncthreads()
+        first, last = bounds[0], bounds[1]
+        if last - first <= HELD_ENDS:
+            for j in range(first + thread, last, THREADS):
+                held[j - first] = np.uint64(ends[j])
+        cuda.syncthreads()
+        for pair in range(begin + thread, end, THREADS):
+            query = query_of(pair, ends, held, first, last)
+            before = ends[query - 1] if query > 0 else np.int64(0)
+            partner = starts[query] + (pair - before)
+            gain = combined(code, weight[query], weight[partner])
+            own_high, own_rest = neumaier(own_high, own_rest, gain)
+    high[thread], rest[thread] = own_high, own_rest
+    half = THREADS // 2
+    while half > 0:
+        cuda.syncthreads()
+        if thread < half:
+            both, left_out = neumaier(high[thread], rest[thread], high[thread + half])
+            high[thread], rest[thread] = both, left_out + rest[thread + half]
+        half //= 2
+    if thread == 0:
+        sums[span, 0], sums[span, 1] = high[0], rest[0]
+
+
+emit = Kernel(_emit)
+summed = Kernel(_sum)

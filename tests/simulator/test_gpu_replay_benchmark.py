@@ -1,0 +1,49 @@
+"""The GPU suite's replay sections run, and compare what they measure; here at toy size."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.policies import POLICIES
+from gpu_kernels.devices import SimulatedDevice
+from gpu_kernels.replay.plan import Variant
+
+SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "gpu_replay.py"
+
+
+@pytest.fixture(name="suite", scope="module")
+def loaded() -> Any:
+    spec = importlib.util.spec_from_file_location("gpu_replay", SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_parity_compares_every_policy(suite: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    small = (Variant("warp", 1, 4, in_shared=True),)
+    monkeypatch.setattr(suite, "VARIANTS", small)
+    found = suite.parity(SimulatedDevice(), lanes=4, rows=25)
+    assert found["replays_compared"] == (6 + 2 * 4) * len(POLICIES)
+    assert found["plans_followed"] == 4 * len(POLICIES)
+
+
+def test_measuring_compares_first_and_times_both(suite: Any) -> None:
+    found = suite.measure_replay(SimulatedDevice(), lanes=2, rows=20, cpu_lanes=2)
+    assert all(found[policy]["times_cpu"] > 0 for policy in POLICIES)
+
+
+def test_a_difference_is_not_passed_over(suite: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    true = suite.replay_on_device
+
+    def wrong(*arguments: Any, **named: Any) -> Any:
+        return [one._replace(outputs=one.outputs + 1) for one in true(*arguments, **named)]
+
+    monkeypatch.setattr(suite, "replay_on_device", wrong)
+    with pytest.raises(suite.UnequalError, match="rand memory"):
+        suite.parity(SimulatedDevice(), lanes=4, rows=20)
