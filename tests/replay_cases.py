@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from engine.lanes.profile import profile_side
 from engine.policies import POLICIES
 from engine.replay.lane import LaneReplay
+from engine.replay.planned import Plan
 from engine.replay.settings import UNLIMITED, LaneProfile, ReplaySettings
 from engine.streams import StreamBatch
 
@@ -63,6 +64,18 @@ class Run(NamedTuple):
 
 def run(case: Case, *, emit: bool = True, step: int | None = None, chunk: int = 4) -> Run:
     """Replay a case in batches of `step` ticks (None: one batch)."""
+    return replayed(case, emit=emit, step=step, chunk=chunk)
+
+
+def replayed(
+    case: Case,
+    *,
+    emit: bool = True,
+    step: int | None = None,
+    chunk: int = 4,
+    plan: Plan | None = None,
+) -> Run:
+    """Replay a case in batches of `step` ticks, by its policy or by a plan."""
     left, right = batch_of(case.left), batch_of(case.right)
     settings = ReplaySettings(
         *case.windows,
@@ -82,7 +95,7 @@ def run(case: Case, *, emit: bool = True, step: int | None = None, chunk: int = 
         for name in ("curve_left", "curve_right")
     )
     budget = tuple(UNLIMITED if b is None else b for b in case.budgets)
-    lane = LaneReplay(settings, profile, budget, curves=curves, emit=emit, chunk=chunk)
+    lane = LaneReplay(settings, profile, budget, curves=curves, emit=emit, chunk=chunk, plan=plan)
     instants = np.unique(np.r_[left.ts, right.ts])
     edges = [] if instants.size == 0 else [int(instants[0]), int(instants[-1]) + 1]
     if step and edges:

@@ -63,7 +63,11 @@ def parse_amounts(memory: str | None, left: str | None, right: str | None) -> Am
         )
     if left is not None or right is not None:
         raise SpecError("--memory and --memory-left/--memory-right exclude each other; give one")
-    amount = parse_amount(memory, "--memory")
+    return halves(parse_amount(memory, "--memory"))
+
+
+def halves(amount: Amount) -> Amounts:
+    """Return the memory of each side when both have `amount`."""
     if amount.tuples is None:
         return amount, amount
     return Amount(tuples=amount.tuples - amount.tuples // 2), Amount(tuples=amount.tuples // 2)

@@ -23,8 +23,10 @@ from engine.lanes.profile import profile_side
 from engine.lanes.reader import LaneBatch, lane_batches
 from engine.replay.lane import LaneReplay
 from engine.replay.layout import Outputs
+from engine.replay.planned import Plan
 from engine.replay.settings import LaneProfile, ReplaySettings, SideProfile
 from engine.streams import StreamBatch
+from gpu_kernels.devices import Choice
 
 _EMPTY = SideProfile(0, 0, 0, 0, 0.0)
 
@@ -123,10 +125,11 @@ class LaneResult(NamedTuple):
     seconds: float
     schema: pa.Schema | None
     estimator_keys: int
+    device: Choice | None = None
 
 
-def replay_lane(task: ReplayTask) -> LaneResult:
-    """Replay a lane within its budget beside the exact count.
+def replay_lane(task: ReplayTask, plan: Plan | None = None) -> LaneResult:
+    """Replay a lane within its budget beside the exact count, by its policy or by a plan.
 
     Memory is bounded by the windows, the budget and a batch, never by the lane.
     """
@@ -146,7 +149,13 @@ def replay_lane(task: ReplayTask) -> LaneResult:
     if task.age_buckets is None and (task.approximate or emit):
         left, right = (None if c is None else np.array(c) for c in task.curves)
         replay = LaneReplay(
-            settings, task.profile, task.budget, curves=(left, right), emit=emit, bin_edges=edges
+            settings,
+            task.profile,
+            task.budget,
+            curves=(left, right),
+            emit=emit,
+            bin_edges=edges,
+            plan=plan,
         )
     keys = LaneKeys(exact, replay, forgets=settings.estimator != "history")
     part = _Part(task) if emit else None

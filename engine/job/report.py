@@ -18,6 +18,7 @@ from engine.job.keys import TOP, KeyLoss
 from engine.job.lane_task import LaneResult
 from engine.job.options import JobOptions
 from engine.lanes.manifest import Prepared, key_of
+from engine.policies import Value
 from engine.replay.settings import UNLIMITED, ReplaySettings
 from gpu_kernels.devices import Choice
 
@@ -68,12 +69,20 @@ class Report(NamedTuple):
             raise OutputError(f"report {path} cannot be written: {error}") from error
 
 
-def _share(part: float, whole: float) -> float:
+def share(part: float, whole: float) -> float:
     """Return part / whole; of nothing, nothing was lost."""
     return part / whole if whole else 1.0
 
 
-def _versions() -> dict[str, str]:
+def importance_share(
+    outputs: int, importance: float, exact_outputs: int, exact_importance: float
+) -> float:
+    """Return the importance recall: exactly 1 where nothing was lost."""
+    return 1.0 if outputs == exact_outputs else share(importance, exact_importance)
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of Python, of this package and of those that results depend on."""
     found = {"python": platform.python_version()}
     for package in PACKAGES:
         try:
@@ -142,10 +151,11 @@ def _budget(budgets: list[tuple[int, int]], side: int) -> int | None:
     return None if UNLIMITED in given else sum(given)
 
 
-def _parameters(settings: ReplaySettings) -> dict[str, Any]:
+def plain_parameters(parameters: Mapping[str, Value]) -> dict[str, Any]:
+    """Return parameters as JSON holds them: a function by its module and name."""
     return {
         name: f"{value.__module__}:{value.__name__}" if callable(value) else value
-        for name, value in settings.parameters.items()
+        for name, value in parameters.items()
     }
 
 
@@ -168,7 +178,6 @@ def build_report(
     lasts = [s.last_ts for s in prepared.streams if s.last_ts is not None]
     spent = seconds.get("replay", 0.0)
     joined = left.joined + right.joined
-    nothing = outputs == exact
     content: dict[str, Any] = {
         "rows": {"left": left.rows, "right": right.rows},
         "joined": {"left": left.joined, "right": right.joined},
@@ -177,8 +186,8 @@ def build_report(
         "sorted": {"left": left.sorted, "right": right.sorted},
         "exact": {"outputs": exact, "importance": exact_importance},
         "result": {"outputs": outputs, "importance": importance},
-        "recall": _share(outputs, exact),
-        "importance_recall": 1.0 if nothing else _share(importance, exact_importance),
+        "recall": share(outputs, exact),
+        "importance_recall": importance_share(outputs, importance, exact, exact_importance),
         "lost": {
             "outputs": exact - outputs,
             "importance": _lost(exact, outputs, exact_importance, importance),
@@ -211,7 +220,7 @@ def build_report(
         },
         "policy": {
             "name": "exact" if options.exact else settings.policy,
-            "parameters": {} if options.exact else _parameters(settings),
+            "parameters": {} if options.exact else plain_parameters(settings.parameters),
             "estimator": settings.estimator,
             "probe": settings.probe,
             "combine": settings.combine,
@@ -225,7 +234,7 @@ def build_report(
         "seconds": {name: round(value, 6) for name, value in seconds.items()},
         "tuples_per_second": joined / spent if spent else 0.0,
         "device": {"used": device.device, "reason": device.reason},
-        "versions": _versions(),
+        "versions": versions(),
         "seed": settings.seed,
         "out": None if options.out is None else str(options.out),
     }

@@ -13,33 +13,39 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from engine.archives.roles import check_roles
 from engine.archives.source import Archive, open_archive
+from engine.device.attempt import ON_CPU, ON_GPU, Wanted, combined_choice, wanted_device
 from engine.durations import parse_window
-from engine.errors import DeviceError
 from engine.executors import Executor
 from engine.instants import parse_instant
 from engine.jit import cache_home
-from engine.job.budget import split_budget
 from engine.job.heartbeat import listening
 from engine.job.lane_task import (
-    LaneFiles,
     LaneResult,
     ProfileTask,
     ReplayTask,
     profile_lane,
     replay_lane,
 )
+from engine.job.on_gpu import grouped, replay_group
 from engine.job.options import JobOptions
 from engine.job.output import IDS, OutputFolder
+from engine.job.plan import (
+    Curves,
+    curves_given,
+    curves_measured,
+    lane_budgets,
+    lane_files,
+    lanes_to_replay,
+)
 from engine.job.report import Report, build_report
-from engine.lanes.manifest import Lane, Prepared
+from engine.lanes.manifest import Prepared
 from engine.lanes.prepare import prepare_cached
 from engine.replay.settings import LaneProfile, ReplaySettings
-from gpu_kernels.devices import NoGpuError, choose_device
+from gpu_kernels.devices import Choice
 
 Progress = Callable[[str, int, int], None]
 
@@ -119,10 +125,9 @@ def run_replay(options: JobOptions, executor: Executor, progress: Progress | Non
         If the options mean nothing, an archive cannot be read, or the output cannot be written.
         Nothing is written then.
     """
-    try:
-        device = choose_device(options.device)
-    except NoGpuError as error:
-        raise DeviceError(str(error)) from None
+    wanted = wanted_device(options.device)
+    if options.exact and wanted.choice.device == ON_GPU:
+        wanted = Wanted(Choice(ON_CPU, "an exact join drops nothing: there is nothing to decide"))
     stages = Stages(progress or _silent)
     left = open_archive(options.left, "left")
     right = open_archive(options.right, "right")
@@ -155,7 +160,7 @@ def run_replay(options: JobOptions, executor: Executor, progress: Progress | Non
                 executor=executor,
                 progress=stages.progress,
             )
-        job = _Job(options, settings, prepared, executor, stages, output)
+        job = _Job(options, settings, prepared, executor, stages, output, wanted)
         results, budgets = job.run()
         if output is not None:
             with stages.timed("commit"):
@@ -163,6 +168,9 @@ def run_replay(options: JobOptions, executor: Executor, progress: Progress | Non
     finally:
         if output is not None:
             output.discard()
+    device = combined_choice(
+        [result.device for result in results if result.device is not None], wanted.choice
+    )
     return build_report(
         options, settings, prepared, results, budgets, job.edges, stages.seconds, device
     )
@@ -203,21 +211,23 @@ class _Job:
     executor: Executor
     stages: Stages
     output: OutputFolder | None
+    wanted: Wanted
 
     def run(self) -> tuple[list[LaneResult], list[tuple[int, int]]]:
         """Profile the lanes, settle their budgets, and replay them."""
-        lanes = [lane for lane in self.prepared.lanes if any(side.rows for side in lane.sides)]
+        lanes = lanes_to_replay(self.prepared)
+        files = [lane_files(self.prepared, lane) for lane in lanes]
         windows = self.settings.window_left, self.settings.window_right
         profiles: list[LaneProfile] = self.stages.mapped(
             self.executor,
             "profile",
             profile_lane,
-            [ProfileTask(self._files(lane), windows) for lane in lanes],
+            [ProfileTask(one, windows) for one in files],
         )
-        budgets = self._budgets(lanes, profiles)
+        budgets = lane_budgets(self.options.memory, self.prepared, lanes, profiles)
         tasks = [
             ReplayTask(
-                files=self._files(lane),
+                files=one,
                 settings=self.settings,
                 profile=profile,
                 budget=budget,
@@ -226,37 +236,22 @@ class _Job:
                 out=None if self.output is None else self.output.draft,
                 payload=self.prepared.payload,
             )
-            for lane, profile, budget in zip(lanes, profiles, budgets, strict=True)
+            for one, profile, budget in zip(files, profiles, budgets, strict=True)
         ]
         curves = self._curves(tasks)
         tasks = [replace(task, curves=curves) for task in tasks]
         order = sorted(range(len(tasks)), key=lambda i: -sum(p.rows for p in profiles[i]))
         rows = sum(side.rows for profile in profiles for side in profile)
         with listening(lambda done: self.stages.progress("rows", done, rows)):
-            results = self.stages.mapped(
-                self.executor, "replay", replay_lane, [tasks[i] for i in order]
-            )
+            results = self._replayed([tasks[i] for i in order])
         return sorted(results, key=lambda result: result.lane), budgets
 
-    def _files(self, lane: Lane) -> LaneFiles:
-        return LaneFiles(
-            lane.number,
-            self.prepared.file(lane.number, 0),
-            self.prepared.file(lane.number, 1),
-        )
-
-    def _budgets(self, lanes: list[Lane], profiles: list[LaneProfile]) -> list[tuple[int, int]]:
-        """Split each group's memory over its lanes: a group is a join with a budget of its own."""
-        groups: dict[int, list[int]] = {}
-        for i, lane in enumerate(lanes):
-            groups.setdefault(lane.number // self.prepared.lanes_per_group, []).append(i)
-        budgets = [(0, 0)] * len(lanes)
-        for members in groups.values():
-            left = split_budget(self.options.memory[0], [profiles[i].left.peak for i in members])
-            right = split_budget(self.options.memory[1], [profiles[i].right.peak for i in members])
-            for i, pair in zip(members, zip(left, right, strict=True), strict=True):
-                budgets[i] = pair
-        return budgets
+    def _replayed(self, tasks: list[ReplayTask]) -> list[LaneResult]:
+        if self.wanted.choice.device != ON_GPU:
+            return self.stages.mapped(self.executor, "replay", replay_lane, tasks)
+        groups = grouped(tasks, self.wanted)
+        found = self.stages.mapped(self.executor, "replay", replay_group, groups)
+        return [result for group in found for result in group]
 
     @cached_property
     def edges(self) -> tuple[int, ...]:
@@ -269,24 +264,14 @@ class _Job:
         width = max(1, -(-(high - low + 1) // TIME_BINS))
         return tuple(range(low, high + 1, width))
 
-    def _curves(
-        self, tasks: list[ReplayTask]
-    ) -> tuple[tuple[float, ...] | None, tuple[float, ...] | None]:
-        """Return AGE's curves: as given, else measured by a pass over the archive (P5 6.1)."""
+    def _curves(self, tasks: list[ReplayTask]) -> Curves:
+        """Return AGE's curves: as given, else measured by a pass over the archive."""
         if self.settings.policy != "age" or self.options.exact:
             return None, None
-        given = [
-            self.settings.parameters[f"curve_{side}"] or self.settings.parameters["curve"]
-            for side in ("left", "right")
-        ]
+        given = curves_given(self.settings)
         if None not in given:
-            return given[0], given[1]  # type: ignore[return-value]
+            return given
         buckets = int(self.settings.parameters["buckets"])  # type: ignore[arg-type]
         passes = [replace(task, age_buckets=buckets, out=None, payload=False) for task in tasks]
         found = self.stages.mapped(self.executor, "age curves", replay_lane, passes)
-        rows = [max(1, stream.joined) for stream in self.prepared.streams]
-        for side in (0, 1):
-            if given[side] is None:
-                ages = np.sum([result.ages[side] for result in found], axis=0)
-                given[side] = tuple((np.atleast_1d(ages) / rows[side]).tolist())
-        return given[0], given[1]  # type: ignore[return-value]
+        return curves_measured(given, found, self.prepared)

@@ -24,6 +24,8 @@ class Structure(IntEnum):
     """Priority is a function of age: the arrival order, searched by age bucket."""
     RERANK = 4
     """Anything: every resident re-ranked at every instant."""
+    PLANNED = 5
+    """No policy's: a plan says when each tuple leaves."""
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,13 @@ import numpy as np
 
 from engine.jit import woven
 from engine.policies import Structure, dgl
-from engine.replay import aged, decay, keyed, static
+from engine.replay import aged, decay, keyed, planned, static
 from engine.replay.instant import match_count
 from engine.replay.layout import (
     CLEAN,
     COUNT,
     DIRTY,
+    INSTANT,
     LEFT_AT,
     LEFT_END,
     NONE,
@@ -27,7 +28,7 @@ from engine.replay.layout import (
     Rules,
 )
 
-_STATIC, _KEYED, _DECAY, _AGED, _RERANK = (int(structure) for structure in Structure)
+_STATIC, _KEYED, _DECAY, _AGED, _RERANK, _PLANNED = (int(structure) for structure in Structure)
 _LEFT, _RIGHT = np.int64(0), np.int64(1)
 
 
@@ -126,6 +127,7 @@ def _admit(
     keys: Records,
     side: Integer,
     now: Integer,
+    instant: Integer,
     priority_at_arrival: Records,
 ) -> None:
     """Decide who stays: of residents and arrivals the `budget` greatest by rank (step 5)."""
@@ -162,6 +164,9 @@ def _admit(
             decay.admit(memory, keys, side, budget, key, now, row, seq, importance, value, m, lost)
         elif rules.structure == _AGED:
             aged.admit(memory, keys, side, budget, window, key, now, row, seq, importance, m)
+        elif rules.structure == _PLANNED:
+            leaves = arrivals.draw[i]
+            planned.admit(memory, keys, side, instant, key, now, row, seq, importance, leaves)
         else:
             static.admit(
                 memory, keys, side, budget, rules.ties_by_importance,
@@ -184,7 +189,7 @@ def decide(
     """Do steps 4 and 5 on both sides, both from the snapshot of step 2."""
     i, end = progress[LEFT_AT], progress[LEFT_END]
     j, stop = progress[RIGHT_AT], progress[RIGHT_END]
-    now = progress[NOW]
+    now, instant = progress[NOW], progress[INSTANT]
     if rules.structure == _KEYED:
         _flush(rules, left_memory, keys, _LEFT, now)
         _flush(rules, right_memory, keys, _RIGHT, now)
@@ -194,11 +199,14 @@ def decide(
     elif rules.structure == _RERANK:
         _rerank(rules, left_memory, left, i, end, keys, _LEFT, now, priority_now)
         _rerank(rules, right_memory, right, j, stop, keys, _RIGHT, now, priority_now)
+    elif rules.structure == _PLANNED:
+        planned.release(left_memory, keys, _LEFT, instant)
+        planned.release(right_memory, keys, _RIGHT, instant)
     _admit(
         rules, left_memory, right_memory, left, i, end, left_memory.n[SEQ], keys, _LEFT, now,
-        priority_at_arrival,
+        instant, priority_at_arrival,
     )  # fmt: skip
     _admit(
         rules, right_memory, left_memory, right, j, stop, right_memory.n[SEQ], keys, _RIGHT, now,
-        priority_at_arrival,
+        instant, priority_at_arrival,
     )  # fmt: skip

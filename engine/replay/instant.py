@@ -13,6 +13,7 @@ from engine.replay.layout import (
     BIN,
     CELL_FLOATS,
     HISTORY_ESTIMATOR,
+    INSTANT,
     LEFT_AT,
     LEFT_END,
     NONE,
@@ -174,6 +175,7 @@ def begin(
     else:
         now = right.ts[j]
     progress[NOW] = now
+    progress[INSTANT] += 1
     end = i
     while end < left.ts.size and left.ts[end] == now:
         end += 1

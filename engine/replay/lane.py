@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,9 +37,30 @@ from engine.replay.layout import (
     Records,
     Rules,
     Tallies,
+    Window,
 )
+from engine.replay.planned import Plan
 from engine.replay.settings import LaneProfile, ReplaySettings
 from engine.streams import StreamBatch
+
+
+class Ready(NamedTuple):
+    """What replays of one lane share instead of computing it each for itself.
+
+    Attributes
+    ----------
+    draws : (left, right) or None
+        The batch's uniforms, for a policy that draws.
+    windows : (left, right) or ()
+        For the window estimator: what was unexpired at the last instant before the batch, and the
+        batch; from the first push on.
+    """
+
+    draws: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+    windows: tuple[Window, ...] = ()
+
+
+_NOTHING_READY = Ready()
 
 
 class LaneReplay:
@@ -58,6 +81,8 @@ class LaneReplay:
         Left edges of the time bins of the tallies.
     chunk : int
         Output tuples handed out at once.
+    plan : Plan, optional
+        Followed in place of the policy.
 
     Notes
     -----
@@ -75,10 +100,14 @@ class LaneReplay:
         emit: bool = True,
         bin_edges: NDArray[np.int64] | None = None,
         chunk: int = 262_144,
+        plan: Plan | None = None,
     ) -> None:
-        self.settings = settings
-        self.rules: Rules = settings.rules(profile, budget, emit=emit)
-        structure = settings.structure
+        self.settings = settings if plan is None else replace(settings, estimator="memory")
+        structure = settings.structure if plan is None else Structure.PLANNED
+        rules = self.settings.rules(profile, budget, emit=emit)
+        self.rules: Rules = rules._replace(structure=int(structure))
+        self._structure, self._plan = structure, plan
+        self._followed = [0, 0]
         self._memories = (
             join_memory(self.rules.budget_left, structure, curves[0]),
             join_memory(self.rules.budget_right, structure, curves[1]),
@@ -97,7 +126,7 @@ class LaneReplay:
         policy = settings.the_policy
         self._at_arrival = arrival_callback(policy)
         self._now = now_callback(policy, settings.parameters)
-        self._draws = policy.name == "rand"
+        self._draws = settings.draws and plan is None
 
     def push(
         self,
@@ -106,6 +135,7 @@ class LaneReplay:
         right: StreamBatch,
         right_ids: NDArray[np.int32],
         keys: int,
+        ready: Ready = _NOTHING_READY,
     ) -> Iterator[Outputs]:
         """Replay a batch, cut at instants, and yield its output tuples as they fill the arrays.
 
@@ -117,6 +147,8 @@ class LaneReplay:
             Dense key ids, less than `keys`.
         keys : int
             Number of ids given out so far.
+        ready : Ready
+            What need not be computed again.
 
         Yields
         ------
@@ -124,13 +156,12 @@ class LaneReplay:
             Views, valid until the next is asked for; none when only counting.
         """
         self._grow(keys)
-        arrivals = (self._arrivals(0, left, left_ids), self._arrivals(1, right, right_ids))
-        windows = [
-            self._windows[side].append(a.ts, a.key, self._memories[side])
-            if self.settings.estimator == "window"
-            else self._windows[side].none
-            for side, a in enumerate(arrivals)
-        ]
+        draws = ready.draws or (None, None)
+        arrivals = (
+            self._arrivals(0, left, left_ids, draws[0]),
+            self._arrivals(1, right, right_ids, draws[1]),
+        )
+        windows = self._slid(arrivals, ready.windows)
         tallies = Tallies(
             self.by_key, self.importance_by_key, self._edges, self.by_bin, self.importance_by_bin
         )
@@ -159,6 +190,21 @@ class LaneReplay:
             elif not done:
                 self._out = empty_outputs(2 * self._out.ts.size + 1024)
 
+    def _slid(
+        self, arrivals: tuple[Arrivals, Arrivals], ready: tuple[Window, ...]
+    ) -> tuple[Window, ...]:
+        """Return what the window estimator counts in, with the arrivals."""
+        if self.settings.estimator != "window":
+            return tuple(window.none for window in self._windows)
+        if not ready:
+            return tuple(
+                self._windows[side].append(a.ts, a.key, self._memories[side])
+                for side, a in enumerate(arrivals)
+            )
+        for memory in self._memories:
+            memory.n[WINDOW_AT] = 0
+        return ready
+
     def _grow(self, keys: int) -> None:
         have = self.by_key.size
         if keys <= have:
@@ -186,7 +232,7 @@ class LaneReplay:
         for side, memory in enumerate(self._memories):
             residents = memory.slots["seq"] != NONE
             memory.slots["key"][residents] = old_to_new[memory.slots["key"][residents]]
-            if self.settings.structure is Structure.KEYED:
+            if self._structure is Structure.KEYED:
                 entries = memory.heap[: memory.n[HEAP]]
                 entries["what"] = old_to_new[entries["what"]]
                 changed = kept[keys["dirty"][2 * kept + side] != CLEAN]
@@ -203,11 +249,21 @@ class LaneReplay:
         self.by_key = self.by_key[kept]
         self.importance_by_key = self.importance_by_key[kept]
 
-    def _arrivals(self, side: int, batch: StreamBatch, ids: NDArray[np.int32]) -> Arrivals:
+    def _arrivals(
+        self,
+        side: int,
+        batch: StreamBatch,
+        ids: NDArray[np.int32],
+        draw: NDArray[np.float64] | None,
+    ) -> Arrivals:
         n = batch.ts.size
-        if self._draws:
+        if self._plan is not None:
+            begin = self._followed[side]
+            self._followed[side] += n
+            draw = self._plan[side][begin : begin + n]
+        elif draw is None and self._draws:
             draw = uniforms(self.settings.seed, PURPOSE_PRIORITY, side, batch.row)
-        else:
+        elif draw is None:
             draw = np.empty(n)
         return Arrivals(
             sealed(batch.ts, np.int64),

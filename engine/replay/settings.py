@@ -109,6 +109,11 @@ class ReplaySettings:
         return policy_named(self.policy or "recent")
 
     @property
+    def draws(self) -> bool:
+        """Whether the seed matters: every tuple then draws a uniform at arrival."""
+        return self.the_policy.draws
+
+    @property
     def structure(self) -> Structure:
         """The data structure that finds the least rank.
 
