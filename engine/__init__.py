@@ -1,29 +1,42 @@
 """Approximate sliding-window joins of archived streams: model, policies and CPU drivers.
 
 `replay_tables` joins Arrow tables (it is `engine.api.replay`; ``engine.replay`` is the subpackage)
-and `replay_archives` joins files. Both are loaded when first asked for.
+and `replay_archives` joins files; `sweep_tables` and `sweep_archives` do so under a grid of
+settings. All are loaded when first asked for.
 """
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from engine.api import ReplayResult, replay_archives
     from engine.api import replay as replay_tables
+    from engine.sweep.api import sweep_archives, sweep_tables
+    from engine.sweep.run import SweepResult
 
-__all__ = ["ReplayResult", "replay_archives", "replay_tables"]
+__all__ = [
+    "ReplayResult",
+    "SweepResult",
+    "replay_archives",
+    "replay_tables",
+    "sweep_archives",
+    "sweep_tables",
+]
 
 _NAMES = {
-    "ReplayResult": "ReplayResult",
-    "replay_archives": "replay_archives",
-    "replay_tables": "replay",
+    "ReplayResult": ("engine.api", "ReplayResult"),
+    "SweepResult": ("engine.sweep.run", "SweepResult"),
+    "replay_archives": ("engine.api", "replay_archives"),
+    "replay_tables": ("engine.api", "replay"),
+    "sweep_archives": ("engine.sweep.api", "sweep_archives"),
+    "sweep_tables": ("engine.sweep.api", "sweep_tables"),
 }
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever is asked for
     if name in _NAMES:
-        from engine import api  # noqa: PLC0415 - numba and pyarrow take a second
-
-        return getattr(api, _NAMES[name])
+        module, attribute = _NAMES[name]
+        return getattr(importlib.import_module(module), attribute)  # numba takes a second
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

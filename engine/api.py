@@ -15,7 +15,6 @@ from typing import Any, NamedTuple, Unpack
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pyarrow.types as pt
 
 from engine.durations import parse_window
 from engine.errors import WinnowError
@@ -24,6 +23,7 @@ from engine.instants import parse_instant
 from engine.job.keywords import Join, Names, job_of
 from engine.job.options import DEFAULT_POLICY, JobOptions
 from engine.job.run import run_replay
+from engine.job.tables import have_seconds, plain_times, without
 from engine.policies import Value
 from engine.streams import SIDES
 
@@ -186,7 +186,7 @@ def replay(
         try:
             return _replayed((left, right), join, folder)
         except WinnowError as error:
-            raise type(error)(_without(folder, str(error))) from None
+            raise type(error)(without(folder, str(error))) from None
 
 
 def replay_archives(
@@ -234,12 +234,12 @@ def _replayed(tables: tuple[pa.Table, pa.Table], join: Join, folder: Path) -> Re
     out = folder / "out"
     files = [str(folder / f"{side}.parquet") for side in SIDES]
     job = job_of(files[0], files[1], out, folder / "lanes", join)
-    seconds = _have_seconds(tables, job)
+    seconds = have_seconds(tables, job)
     times = job.left_roles.time, job.right_roles.time
     if seconds:
         job = _in_seconds(job, join)
     for file, table, time in zip(files, tables, times, strict=True):
-        pq.write_table(_plain(table, time) if seconds else table, file)
+        pq.write_table(plain_times(table, time) if seconds else table, file)
     report = run_replay(job, ThreadExecutor()).content
     report["out"] = None
     if seconds:
@@ -255,18 +255,6 @@ def _replayed(tables: tuple[pa.Table, pa.Table], join: Join, folder: Path) -> Re
         own = {field.name: field.type for field in table.schema}
         rejected.append(_restored(pq.read_table(aside), own) if aside.exists() else None)
     return ReplayResult(_restored(pq.read_table(out), kinds), report, (rejected[0], rejected[1]))
-
-
-def _have_seconds(tables: tuple[pa.Table, pa.Table], job: JobOptions) -> bool:
-    """Tell whether both times are in whole seconds, which Parquet has no type for."""
-    kinds = []
-    for table, roles in zip(tables, (job.left_roles, job.right_roles), strict=True):
-        if roles.time not in table.schema.names or roles.time in (*roles.on, *roles.partition_by):
-            return False
-        kinds.append(table.schema.field(roles.time).type)
-    return all(pt.is_timestamp(kind) and kind.unit == "s" for kind in kinds) and (
-        (kinds[0].tz is None) == (kinds[1].tz is None)
-    )
 
 
 def _in_seconds(job: JobOptions, join: Join) -> JobOptions:
@@ -288,12 +276,6 @@ def _in_seconds(job: JobOptions, join: Join) -> JobOptions:
     )
 
 
-def _plain(table: pa.Table, time: str) -> pa.Table:
-    """Return the table with its times as plain numbers."""
-    at = table.schema.get_field_index(time)
-    return table.set_column(at, time, table.column(time).cast(pa.int64()))
-
-
 def _restored(table: pa.Table, kinds: Mapping[str, pa.DataType]) -> pa.Table:
     """Return the table with the columns' types as they were before Parquet."""
     for at, field in enumerate(table.schema):
@@ -301,10 +283,3 @@ def _restored(table: pa.Table, kinds: Mapping[str, pa.DataType]) -> pa.Table:
         if kind != field.type:
             table = table.set_column(at, field.name, table.column(at).cast(kind))
     return table
-
-
-def _without(folder: Path, message: str) -> str:
-    """Return a message about the tables without the folder that they were written to."""
-    for where in (str(folder.resolve()), str(folder), os.path.relpath(folder)):
-        message = message.replace(f"{where}{os.sep}", "")
-    return message

@@ -17,7 +17,25 @@ class Executor(Protocol):
 
     Results come in the order of the items, whatever the order in which they were computed. The
     first exception, in that order, is raised as it is.
+
+    Attributes
+    ----------
+    slots : int
+        Tasks that run at once elsewhere, each in memory and on a core of its own; 0 where tasks run
+        in this process and had better share what they read.
+    threads : int
+        Cores that tasks in this process have together.
     """
+
+    @property
+    def slots(self) -> int:
+        """Tasks that run at once elsewhere; 0: here."""
+        ...
+
+    @property
+    def threads(self) -> int:
+        """Cores that tasks here have together."""
+        ...
 
     def map(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         """Yield ``function(item)`` for every item, in order."""
@@ -32,6 +50,8 @@ class SerialExecutor:
     >>> list(SerialExecutor().map(abs, [-1, 2]))
     [1, 2]
     """
+
+    slots, threads = 0, 1
 
     def map(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         """Yield ``function(item)`` for every item, in order."""
@@ -53,6 +73,8 @@ class ThreadExecutor:
     >>> list(ThreadExecutor(2).map(abs, [-1, 2]))
     [1, 2]
     """
+
+    slots = 0
 
     def __init__(self, threads: int | None = None) -> None:
         self.threads = max(1, threads or len(os.sched_getaffinity(0)))

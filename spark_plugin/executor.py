@@ -52,9 +52,16 @@ class SparkExecutor:
     The workers must be able to import ``engine``: installed, or shipped by ``--py-files``.
     """
 
+    threads = 1
+
     def __init__(self, session: SparkSession) -> None:
         self._session = session
         self._width = parallelism(session)
+
+    @property
+    def slots(self) -> int:
+        """Tasks that run at once."""
+        return self._width
 
     def map(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         """Yield ``function(item)`` for every item, in order.

@@ -21,6 +21,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from engine import cli
+from engine.cli.options import add_archive_arguments
+from engine.sweep.rows import SCHEMA
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
@@ -69,7 +71,7 @@ def environment(folder: Path) -> dict[str, str]:
 def run(block: Block, folder: Path) -> str:
     """Run a block and return its standard output; `winnow` runs on threads, which start faster."""
     if block.language == "sh":
-        text = re.sub(r"winnow (replay|prepare)", r"winnow \1 --engine local", block.text)
+        text = re.sub(r"winnow (replay|prepare|sweep)", r"winnow \1 --engine local", block.text)
         command = ["bash", "-euo", "pipefail", "-c", text]
     else:
         command = [sys.executable, "-W", "ignore", "-c", block.text]
@@ -99,41 +101,51 @@ def test_marks_and_links_lead_somewhere(path: Path) -> None:
         assert link.startswith("https://") or (path.parent / link).exists(), link
 
 
-def replay_parser() -> argparse.ArgumentParser:
+def parser_of(command: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser()
-    cli.replay.add_arguments(parser)
+    getattr(cli, command).add_arguments(parser)
     return parser
 
 
-def documented_options() -> dict[str, str]:
-    """Return the example of every option in the tables of docs/replay.md."""
+def options_of(parser: argparse.ArgumentParser) -> set[str]:
+    return {name for action in parser._actions for name in action.option_strings} - {"-h", "--help"}  # noqa: SLF001 - no other way to list them
+
+
+def documented_options(command: str) -> dict[str, str]:
+    """Return the example of every option in the tables of a command's page."""
     rows = re.findall(
         r"^\| `(--[\w-]+)` \|.*\| `([^`|]+)` \|$",
-        (ROOT / "docs" / "replay.md").read_text(),
+        (ROOT / "docs" / f"{command}.md").read_text(),
         re.MULTILINE,
     )
     return dict(rows)
 
 
 def test_every_option_is_documented_and_none_besides() -> None:
-    given = {name for action in replay_parser()._actions for name in action.option_strings}  # noqa: SLF001 - no other way to list them
-    assert set(documented_options()) == given - {"-h", "--help"}
+    assert set(documented_options("replay")) == options_of(parser_of("replay"))
+    shared = argparse.ArgumentParser()
+    add_archive_arguments(shared)  # explained on the page of replay
+    own = options_of(parser_of("sweep")) - options_of(shared)
+    assert set(documented_options("sweep")) == own
 
 
-def test_every_documented_example_is_taken() -> None:
-    for option, example in documented_options().items():
+@pytest.mark.parametrize("command", ["replay", "sweep"])
+def test_every_documented_example_is_taken(command: str) -> None:
+    for option, example in documented_options(command).items():
         words = shlex.split(example)
         assert words[0] == option
-        replay_parser().parse_args(words)
+        parser_of(command).parse_args(words)
 
 
-def test_the_job_file_shown_means_the_options_shown(tmp_path: Path) -> None:
-    shown = [b.text for b in blocks(ROOT / "docs" / "replay.md") if b.language == "toml"]
+@pytest.mark.parametrize("command", ["replay", "sweep"])
+def test_the_job_file_shown_means_the_options_shown(tmp_path: Path, command: str) -> None:
+    shown = [b.text for b in blocks(ROOT / "docs" / f"{command}.md") if b.language == "toml"]
+    module: Any = getattr(cli, command)
     for text in shown:
         (tmp_path / "job.toml").write_text(text)
-        args = replay_parser().parse_args(["--job", str(tmp_path / "job.toml")])
-        given = cli.replay.collect(args, cli.replay._OPTIONS)  # noqa: SLF001 - what run() does
-        cli.replay.job_options(given)
+        args = parser_of(command).parse_args(["--job", str(tmp_path / "job.toml")])
+        given = module.collect(args, module._OPTIONS)  # noqa: SLF001 - what run() does
+        cli.sweep.sweep_options(given) if command == "sweep" else cli.replay.job_options(given)
     assert shown
 
 
@@ -145,34 +157,55 @@ def fields(content: Any, name: str = "") -> Iterator[str]:
     elif isinstance(content, list):
         yield name
         for item in content[:1]:
-            yield from fields(item, f"{name}[]")
+            if isinstance(item, dict):
+                yield from fields(item, f"{name}[]")
     else:
         yield name
 
 
-OPEN = ("seconds", "versions", "policy.parameters")
+OPEN = (
+    "seconds", "versions", "policy.parameters", "grid.policies",
+    "advice[].best", "advice[].below", "advice[].nearest", "advice[].policies",
+)  # fmt: skip
 """Fields whose own fields depend on the run."""
 
 
-def test_every_field_of_the_report_is_documented_and_none_besides(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("page", "command"),
+    [
+        ("report", "replay --window 20 --memory 4"),
+        ("sweep", "sweep --windows 20 --memory 4,8 --policies dgl --target recall=0.1"),
+    ],
+)
+def test_every_field_of_the_report_is_documented_and_none_besides(
+    tmp_path: Path, page: str, command: str
+) -> None:
     streams, report = tmp_path / "streams", tmp_path / "report.json"
     told = f"generate zipf --rows 500 --domain 9 --seed 1 --out {streams}"
     assert cli.main(told.split()) == 0
     told = (
-        f"replay --left {streams}/left.parquet --right {streams}/right.parquet --on key --time ts "
-        f"--window 20 --memory 4 --engine local --cache {tmp_path}/lanes --report {report}"
+        f"{command} --left {streams}/left.parquet --right {streams}/right.parquet --on key "
+        f"--time ts --engine local --cache {tmp_path}/lanes --report {report}"
     )
     assert cli.main(told.split()) == 0
     found = set()
     for name in fields(json.loads(report.read_text())):
         parents = [own for own in OPEN if name.startswith(own + ".")]
         found.add(parents[0] if parents else name)
-    rows = re.findall(
-        r"^\| ((?:`[\w.\[\]]+`(?:, )?)+) \|",
-        (ROOT / "docs" / "report.md").read_text(),
-        re.MULTILINE,
-    )
-    assert {name for row in rows for name in re.findall(r"`([^`]+)`", row)} == found
+    text = (ROOT / "docs" / f"{page}.md").read_text()
+    assert named_in(text.split("## The report\n")[-1]) == found
+
+
+def named_in(text: str) -> set[str]:
+    """Return what the first columns of tables name."""
+    rows = re.findall(r"^\| ((?:`[\w.\[\]]+`(?:, )?)+) \|", text, re.MULTILINE)
+    return {name for row in rows for name in re.findall(r"`([^`]+)`", row)}
+
+
+def test_every_column_of_a_sweep_is_documented_and_none_besides() -> None:
+    text = (ROOT / "docs" / "sweep.md").read_text()
+    section = text.split("## The table\n")[1].split("## The report\n")[0]
+    assert named_in(section) == set(SCHEMA.names)
 
 
 def policies_table() -> ModuleType:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -79,10 +80,19 @@ def _job_file(path: Path, known: set[str]) -> Given:
         if option == "param":
             if not isinstance(value, dict):
                 raise SpecError(f"job file {path}: param must be a table, as in [param]")
-            given[option] = [f"{key}={_flat(item)}" for key, item in value.items()]
+            given[option] = [f"{key}={_flat(item)}" for key, item in _named(value)]
         else:
             given[option] = _flat(value)
     return given
+
+
+def _named(table: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield a table's entries; those of tables within it as table.name."""
+    for key, item in table.items():
+        if isinstance(item, dict):
+            yield from ((f"{key}.{name}", value) for name, value in _named(item))
+        else:
+            yield key, item
 
 
 def _flat(value: Any) -> Any:  # noqa: ANN401 - whatever TOML holds
@@ -109,6 +119,12 @@ def number(given: Given, name: str) -> int | None:
     except (TypeError, ValueError):
         option = name.replace("_", "-")
         raise SpecError(f"--{option} is {value!r}; give a whole number") from None
+
+
+def items(given: Given, name: str) -> list[str]:
+    """Return an option that may be given several times."""
+    value = given.get(name, [])
+    return [str(item) for item in value] if isinstance(value, list) else [str(value)]
 
 
 def required(given: Given, name: str) -> str:
@@ -152,8 +168,13 @@ def parameters(given: Given) -> dict[str, Value]:
         name, equals, value = str(item).partition("=")
         if not equals or not name.strip():
             raise SpecError(f"--param is {item!r}; write name=value, such as alpha=2")
-        found[name.strip()] = _function(value) if name.strip() == "function" else value.strip()
+        found[name.strip()] = _function(value) if _last(name) == "function" else value.strip()
     return found
+
+
+def _last(name: str) -> str:
+    """Return a parameter's own name: that of policy.name is name."""
+    return name.rpartition(".")[2].strip()
 
 
 def _function(where: str) -> Value:

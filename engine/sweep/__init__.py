@@ -1,0 +1,1 @@
+"""One archive replayed under a grid of policies, budgets, windows and seeds, its streams shared."""

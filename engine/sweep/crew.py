@@ -1,0 +1,121 @@
+"""Threads that take many independent states through one sequence of batches."""
+
+from __future__ import annotations
+
+import heapq
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+AHEAD = 3
+"""Batches held at once: the next is read while fast states are one ahead of the slowest."""
+
+
+class Crew(Generic[T]):
+    """Gives every batch to every state, in order, on a few threads.
+
+    A state is a function of a batch that is never called twice at once. States go at their own
+    pace, so that no thread waits for the slowest at every batch; whoever is furthest behind has its
+    turn first, and among equals whoever took longest.
+
+    Parameters
+    ----------
+    states : sequence of callable
+    threads : int
+        How many states are served at once.
+
+    Notes
+    -----
+    At most `AHEAD` batches are held. O(log states) a turn.
+    """
+
+    def __init__(self, states: Sequence[Callable[[T], None]], threads: int) -> None:
+        self._states = states
+        self._threads = max(1, min(threads, len(states)))
+        self._changed = threading.Condition()
+        self._batches: dict[int, T] = {}
+        self._missing: dict[int, int] = {}
+        self._fed = 0
+        self._closed = False
+        self._error: BaseException | None = None
+        self._ready = [(0, 0.0, state) for state in range(len(states))]
+
+    def run(self, batches: Iterable[T]) -> None:
+        """Serve all states until the batches end.
+
+        Raises
+        ------
+        Exception
+            The first that a state, or the reading of the batches, raised.
+        """
+        threads = [threading.Thread(target=self._serve) for _ in range(self._threads)]
+        for thread in threads:
+            thread.start()
+        try:
+            for batch in batches:
+                if not self._feed(batch):
+                    break
+        except BaseException as error:
+            self._stop(error)
+            raise
+        finally:
+            with self._changed:
+                self._closed = True
+                self._changed.notify_all()
+            for thread in threads:
+                thread.join()
+        if self._error is not None:
+            raise self._error
+
+    def _feed(self, batch: T) -> bool:
+        """Hand out a batch as soon as there is room; tell whether to go on."""
+        with self._changed:
+            while self._error is None and len(self._batches) >= AHEAD:
+                self._changed.wait()
+            if self._error is not None or not self._states:
+                return False
+            self._batches[self._fed] = batch
+            self._missing[self._fed] = len(self._states)
+            self._fed += 1
+            self._changed.notify_all()
+        return True
+
+    def _stop(self, error: BaseException) -> None:
+        with self._changed:
+            self._error = self._error or error
+            self._changed.notify_all()
+
+    def _turn(self) -> tuple[int, int, T] | None:
+        """Wait for a state that has a batch to take; None when there will be none."""
+        with self._changed:
+            while self._error is None:
+                if self._ready and self._ready[0][0] < self._fed:
+                    at, _, state = heapq.heappop(self._ready)
+                    return at, state, self._batches[at]
+                if self._closed and not self._batches:
+                    return None
+                self._changed.wait()
+        return None
+
+    def _done(self, at: int, state: int, seconds: float) -> None:
+        with self._changed:
+            heapq.heappush(self._ready, (at + 1, -seconds, state))
+            self._missing[at] -= 1
+            if not self._missing[at]:
+                del self._batches[at], self._missing[at]
+            self._changed.notify_all()
+
+    def _serve(self) -> None:
+        while (turn := self._turn()) is not None:
+            at, state, batch = turn
+            begun = time.perf_counter()
+            try:
+                self._states[state](batch)
+            except BaseException as error:  # noqa: BLE001 - raised again by `run`
+                self._stop(error)
+                return
+            del turn, batch
+            self._done(at, state, time.perf_counter() - begun)

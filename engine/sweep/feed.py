@@ -1,0 +1,167 @@
+"""A lane's batches made ready once for many replays: key ids, draws, and the estimator's windows.
+
+Every holder of key ids sees the same batches in the same order, each at its own pace. So nothing
+here looks into a holder: which keys have expired is known from the batches alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.job.lane_task import LaneFiles
+from engine.keys import KeyTable
+from engine.lanes.reader import lane_batches
+from engine.randomness import PURPOSE_PRIORITY, uniforms
+from engine.replay.layout import Window
+from engine.streams import StreamBatch
+
+IDLE = 1 << 16
+"""Ids are not dropped below this many."""
+_LONG_AGO = np.iinfo(np.int64).min // 2
+
+Draws = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+
+class Shared(NamedTuple):
+    """A batch as all replays of a lane see it; nothing in it may be written to.
+
+    Attributes
+    ----------
+    left, right : StreamBatch
+    left_ids, right_ids : (n,) int32
+        Dense key ids.
+    keys : int
+        Ids given out so far.
+    renumbered : (old ids,) int64 or None
+        Where it is given, ids were renumbered before this batch, as by `KeyTable.keep`.
+    draws : dict
+        By seed, the uniforms of both sides' rows.
+    windows : dict
+        By (side, W), the unexpired tuples of a side and the batch's own: for the window estimator.
+    """
+
+    left: StreamBatch
+    right: StreamBatch
+    left_ids: NDArray[np.int32]
+    right_ids: NDArray[np.int32]
+    keys: int
+    renumbered: NDArray[np.int64] | None
+    draws: dict[int, Draws]
+    windows: dict[tuple[int, int], Window]
+
+    @property
+    def rows(self) -> int:
+        """Tuples of both sides."""
+        return int(self.left.ts.size + self.right.ts.size)
+
+
+class Wants(NamedTuple):
+    """What the replays of a lane want of its batches.
+
+    Attributes
+    ----------
+    longest : tuple of int
+        Longest windows of left and right: keys are known for as long.
+    forgets : bool
+        False where a replay needs the whole history of every key.
+    seeds : frozenset of int
+        Seeds whose draws are wanted.
+    windows : frozenset of (int, int)
+        (side, W) whose unexpired tuples are wanted.
+    """
+
+    longest: tuple[int, int]
+    forgets: bool = True
+    seeds: frozenset[int] = frozenset()
+    windows: frozenset[tuple[int, int]] = frozenset()
+
+
+class LaneFeed:
+    """The batches of a lane, in order, each made ready once.
+
+    Parameters
+    ----------
+    files : LaneFiles
+    wants : Wants
+
+    Notes
+    -----
+    Memory: a batch, the keys of the longest windows, and 12 bytes a tuple of the windows wanted.
+    """
+
+    def __init__(self, files: LaneFiles, wants: Wants) -> None:
+        self._files, self._wants = files, wants
+        self._table = KeyTable()
+        self._last = np.full((2, 1024), _LONG_AGO)
+        self._next_drop = IDLE
+        nothing = Window(np.empty(0, np.int64), np.empty(0, np.int32))
+        self._windows = dict.fromkeys(wants.windows, nothing)
+
+    def __iter__(self) -> Iterator[Shared]:
+        for batch in lane_batches(self._files.left, self._files.right):
+            yield self._shared(batch.left, batch.right)
+
+    def _shared(self, left: StreamBatch, right: StreamBatch) -> Shared:
+        renumbered = self._dropped()
+        ids = self._table.intern(left.key), self._table.intern(right.key)
+        size = self._table.size
+        if size > self._last.shape[1]:
+            more = np.full((2, size), _LONG_AGO)
+            self._last = np.concatenate([self._last, more], axis=1)
+        for side, stream in enumerate((left, right)):
+            self._last[side, ids[side]] = stream.ts  # the last of equal ids stays: ts rises
+        windows = self._slide((left, right), ids, renumbered)
+        draws = {seed: _draws(seed, left, right) for seed in self._wants.seeds}
+        return Shared(left, right, *ids, size, renumbered, draws, windows)
+
+    def _dropped(self) -> NDArray[np.int64] | None:
+        """Drop ids that had expired by the last instant, if they have become many.
+
+        Not by the first of the next batch: the join memories still hold what expires in between.
+        """
+        size = self._table.size
+        if not self._wants.forgets or size < self._next_drop:
+            return None
+        last = self._last[:, :size]
+        now = int(last.max())
+        longest = self._wants.longest
+        alive = (last[0] >= now - longest[0]) | (last[1] >= now - longest[1])
+        if alive.sum() * 2 > size:
+            self._next_drop = 2 * size
+            return None
+        old_to_new = self._table.keep(alive)
+        self._last = last[:, alive]
+        self._next_drop = max(IDLE, 2 * self._table.size)
+        return old_to_new
+
+    def _slide(
+        self,
+        sides: tuple[StreamBatch, StreamBatch],
+        ids: tuple[NDArray[np.int32], NDArray[np.int32]],
+        renumbered: NDArray[np.int64] | None,
+    ) -> dict[tuple[int, int], Window]:
+        """Return the windows with this batch, and keep what is unexpired at its last instant."""
+        now = max(int(side.ts[-1]) for side in sides if side.ts.size)
+        slid = {}
+        for (side, length), before in self._windows.items():
+            keys = before.key
+            if renumbered is not None:
+                keys = renumbered[keys].astype(np.int32)
+            window = Window(
+                np.concatenate([before.ts, sides[side].ts]), np.concatenate([keys, ids[side]])
+            )
+            slid[side, length] = window
+            begin = int(np.searchsorted(window.ts, now - length))
+            self._windows[side, length] = Window(window.ts[begin:], window.key[begin:])
+        return slid
+
+
+def _draws(seed: int, left: StreamBatch, right: StreamBatch) -> Draws:
+    return (
+        uniforms(seed, PURPOSE_PRIORITY, 0, left.row),
+        uniforms(seed, PURPOSE_PRIORITY, 1, right.row),
+    )

@@ -1,0 +1,117 @@
+"""A lane replayed under many cells at once on the cores of this machine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from engine.job.heartbeat import rows_done
+from engine.job.lane_task import LaneFiles
+from engine.replay.lane import LaneReplay, Ready
+from engine.replay.settings import LaneProfile, ReplaySettings, SideProfile
+from engine.streams import StreamBatch
+from engine.sweep.cell import Cell, CellResult
+from engine.sweep.crew import Crew
+from engine.sweep.exact import ExactCounter, longest_of
+from engine.sweep.feed import LaneFeed, Shared, Wants
+
+
+def replay_cells(
+    files: LaneFiles,
+    cells: Sequence[Cell],
+    threads: int,
+    counters: Sequence[ExactCounter] = (),
+) -> list[CellResult]:
+    """Replay a lane under every cell, reading it once.
+
+    Parameters
+    ----------
+    files : LaneFiles
+    cells : sequence of Cell
+    threads : int
+        Cells replayed at once.
+    counters : sequence of ExactCounter
+        Exact counts to be made from the same batches.
+
+    Returns
+    -------
+    list of CellResult
+        In the order of the cells; each equal to the cell's own replay, whatever the others are.
+
+    Notes
+    -----
+    Memory: the budgets and keys of all cells, the windows, and `AHEAD` batches.
+    """
+    if not cells and not counters:
+        return []
+    _compile(cells)
+    running = [_Running(cell) for cell in cells]
+    feed = LaneFeed(files, _wants(cells, counters))
+    Crew([*(counter.take for counter in counters), *(one.take for one in running)], threads).run(
+        feed
+    )
+    return [one.result() for one in running]
+
+
+class _Running:
+    """One cell on its way through a lane."""
+
+    def __init__(self, cell: Cell) -> None:
+        left, right = (None if curve is None else np.array(curve) for curve in cell.curves)
+        self._cell = cell
+        self._replay = LaneReplay(
+            cell.settings, cell.profile, cell.budget, curves=(left, right), emit=False
+        )
+        self._seconds = 0.0
+
+    def take(self, batch: Shared) -> None:
+        """Replay a batch."""
+        settings = self._cell.settings
+        ready = Ready(
+            batch.draws[settings.seed] if settings.draws else None,
+            tuple(batch.windows[which] for which in _windows_of(self._cell)),
+        )
+        begun = time.thread_time()
+        if batch.renumbered is not None:
+            self._replay.remap(batch.renumbered)
+        for _ in self._replay.push(
+            batch.left, batch.left_ids, batch.right, batch.right_ids, batch.keys, ready
+        ):
+            raise AssertionError  # it counts only
+        self._seconds += time.thread_time() - begun
+        rows_done(batch.rows)
+
+    def result(self) -> CellResult:
+        """Return what the cell came to."""
+        replay = self._replay
+        return CellResult(
+            self._cell.number, replay.outputs, replay.importance, replay.peaks, self._seconds
+        )
+
+
+def _windows_of(cell: Cell) -> tuple[tuple[int, int], ...]:
+    """Return the (side, W) that a cell's estimator counts in."""
+    return tuple(enumerate(cell.windows)) if cell.settings.estimator == "window" else ()
+
+
+def _wants(cells: Sequence[Cell], counters: Sequence[ExactCounter]) -> Wants:
+    windows = [*(cell.windows for cell in cells), *(counter.windows for counter in counters)]
+    return Wants(
+        longest_of(windows),
+        all(cell.settings.estimator != "history" for cell in cells),
+        frozenset(cell.settings.seed for cell in cells if cell.settings.draws),
+        frozenset(which for cell in cells for which in _windows_of(cell)),
+    )
+
+
+def _compile(cells: Sequence[Cell]) -> None:
+    """Have the kernel compiled, or loaded, before any cell's time is taken."""
+    if cells:
+        none = np.empty(0, np.int64)
+        empty, ids = StreamBatch(none, none, none, np.empty(0)), np.empty(0, np.int32)
+        profile = LaneProfile(*(SideProfile(0, 0, 0, 0, 0.0),) * 2)
+        replay = LaneReplay(ReplaySettings(0, 0), profile, (0, 0), emit=False)
+        for _ in replay.push(empty, ids, empty, ids, 0):
+            raise AssertionError  # there is nothing in it

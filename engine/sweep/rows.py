@@ -1,0 +1,170 @@
+"""One line a cell: what its lanes came to together, as rows and as a table."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from engine.job.report import importance_share, plain_parameters, share
+from engine.replay.settings import ReplaySettings
+from engine.sweep.cell import CellResult
+from engine.sweep.exact import Exact
+from engine.sweep.grid import Point
+
+
+class Row(NamedTuple):
+    """A cell of the grid and what it came to on all lanes.
+
+    Attributes
+    ----------
+    cell : int
+    policy : str
+    parameters : str
+        JSON of all parameters of the policy.
+    memory : str
+        As asked: tuples of both sides, or a percentage.
+    memory_left, memory_right : int
+        Tuples allowed, added up over the lanes.
+    window_left, window_right : int
+        W in ticks.
+    seed : int or None
+        None where the policy draws nothing.
+    estimator, probe : str
+    outputs, importance
+        Of the cell.
+    exact_outputs, exact_importance
+        Of the exact join.
+    recall, importance_recall : float
+    peak_left, peak_right, peak_memory : int
+        Most tuples held at once, added up over the lanes; the last of both sides.
+    seconds : float
+        Of one core, in the cell's own replays.
+    tuples_per_second : float
+        Tuples of both streams that took part, over those seconds.
+    """
+
+    cell: int
+    policy: str
+    parameters: str
+    memory: str
+    memory_left: int
+    memory_right: int
+    window_left: int
+    window_right: int
+    seed: int | None
+    estimator: str
+    probe: str
+    outputs: int
+    importance: float
+    exact_outputs: int
+    exact_importance: float
+    recall: float
+    importance_recall: float
+    peak_left: int
+    peak_right: int
+    peak_memory: int
+    seconds: float
+    tuples_per_second: float
+
+    @property
+    def tuples(self) -> int:
+        """Tuples allowed, both sides."""
+        return self.memory_left + self.memory_right
+
+
+_TEXT = {"policy", "parameters", "memory", "estimator", "probe"}
+_REAL = {
+    "importance", "exact_importance", "recall", "importance_recall", "seconds", "tuples_per_second",
+}  # fmt: skip
+SCHEMA = pa.schema(
+    [
+        (name, pa.string() if name in _TEXT else pa.float64() if name in _REAL else pa.int64())
+        for name in Row._fields
+    ]
+)
+
+
+def table_of(rows: Sequence[Row]) -> pa.Table:
+    """Return the rows as a table."""
+    columns = zip(*rows, strict=True) if rows else [()] * len(SCHEMA)
+    return pa.table([pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)], SCHEMA)
+
+
+@dataclass
+class Total:
+    """A cell's results, lane by lane."""
+
+    left: int = 0
+    right: int = 0
+    results: list[CellResult] = field(default_factory=list)
+
+    def allow(self, budget: tuple[int, int]) -> None:
+        """Add a lane's budget."""
+        self.left += budget[0]
+        self.right += budget[1]
+
+    def add(self, result: CellResult) -> None:
+        """Add a lane's result."""
+        self.results.append(result)
+
+
+def rows_of(
+    points: Sequence[Point],
+    settings: Mapping[int, ReplaySettings],
+    totals: Mapping[int, Total],
+    exact: Mapping[int, Sequence[Exact]],
+    joined: int,
+) -> list[Row]:
+    """Return a row a point, computed as `engine.job.report.build_report` does."""
+    whole = {
+        window: Exact(sum(one.outputs for one in found), math.fsum(one.importance for one in found))
+        for window, found in exact.items()
+    }
+    return [
+        _row(
+            point, settings[point.number], totals[point.number],
+            whole.get(point.window, Exact(0, 0.0)), joined,
+        )
+        for point in points
+    ]  # fmt: skip
+
+
+def _row(point: Point, settings: ReplaySettings, total: Total, exact: Exact, joined: int) -> Row:
+    outputs = sum(result.outputs for result in total.results)
+    importance = math.fsum(result.importance for result in total.results)
+    peaks = [sum(result.peaks[side] for result in total.results) for side in (0, 1)]
+    seconds = math.fsum(result.seconds for result in total.results)
+    return Row(
+        cell=point.number,
+        policy=point.policy,
+        parameters=json.dumps(plain_parameters(settings.parameters)),
+        memory=str(point.memory),
+        memory_left=total.left,
+        memory_right=total.right,
+        window_left=settings.window_left,
+        window_right=settings.window_right,
+        seed=point.seed,
+        estimator=settings.estimator,
+        probe=settings.probe,
+        outputs=outputs,
+        importance=importance,
+        exact_outputs=exact.outputs,
+        exact_importance=exact.importance,
+        recall=share(outputs, exact.outputs),
+        importance_recall=importance_share(outputs, importance, *exact),
+        peak_left=peaks[0],
+        peak_right=peaks[1],
+        peak_memory=sum(peaks),
+        seconds=seconds,
+        tuples_per_second=joined / seconds if seconds else 0.0,
+    )
+
+
+def rows_in(table: pa.Table) -> list[Row]:
+    """Return the rows of a table made by `table_of`."""
+    return [Row(**line) for line in table.to_pylist()]

@@ -1,0 +1,281 @@
+"""Runs a sweep: prepare, profile, replay the cells, put the lanes' lines together, write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from engine.archives.roles import check_roles
+from engine.archives.source import open_archive
+from engine.errors import DeviceError
+from engine.executors import Executor, ThreadExecutor
+from engine.instants import parse_instant
+from engine.jit import cache_home
+from engine.job.heartbeat import listening
+from engine.job.lane_task import LaneResult, ProfileTask, ReplayTask, profile_lane, replay_lane
+from engine.job.output import OutputFolder
+from engine.job.plan import (
+    Curves,
+    curves_given,
+    curves_measured,
+    lane_budgets,
+    lane_files,
+    lanes_to_replay,
+)
+from engine.job.run import Progress, Stages
+from engine.lanes.manifest import Prepared
+from engine.lanes.prepare import prepare_cached
+from engine.replay.settings import LaneProfile, ReplaySettings
+from engine.sweep.advice import Advice, advise
+from engine.sweep.cell import Cell
+from engine.sweep.exact import Exact
+from engine.sweep.grid import Point, parse_windows, points_of
+from engine.sweep.options import Grid, SweepOptions, check_size, grid_of
+from engine.sweep.report import sweep_report
+from engine.sweep.rows import Row, Total, rows_of, table_of
+from engine.sweep.task import SweepOutcome, SweepTask, deal, sweep_lane
+from engine.sweep.write import write_sweep
+from gpu_kernels.devices import Choice, NoGpuError, choose_device
+
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class SweepResult:
+    """What a sweep found.
+
+    Attributes
+    ----------
+    table : pyarrow.Table
+        One row a cell; docs/sweep.md names the columns.
+    advice : list of Advice
+        One for every target and window.
+    report : dict
+        As ``sweep.json`` holds it.
+    """
+
+    table: pa.Table
+    advice: list[Advice]
+    report: dict[str, Any]
+
+
+def run_sweep(
+    options: SweepOptions, executor: Executor, progress: Progress | None = None
+) -> SweepResult:
+    """Replay two archives under every cell of a grid.
+
+    Parameters
+    ----------
+    options : SweepOptions
+    executor : Executor
+        Runs the tasks of every stage.
+    progress : callable, optional
+        Called as ``progress(stage, done, total)``.
+
+    Returns
+    -------
+    SweepResult
+        Every cell equal to the replay of its settings, whatever the others are.
+
+    Raises
+    ------
+    WinnowError
+        If the options mean nothing, an archive cannot be read, or the output cannot be written.
+        Nothing is written then.
+    """
+    base = options.base
+    device = _device(base.device)
+    grid = grid_of(options)
+    stages = Stages() if progress is None else Stages(progress)
+    left, right = open_archive(base.left, "left"), open_archive(base.right, "right")
+    unit = check_roles(left, base.left_roles, right, base.right_roles).unit
+    windows = parse_windows(options.windows, unit)
+    points = list(points_of(list(grid.policies), grid.memory, windows, grid.seeds))
+    check_size(len(points))
+    settings = {point.number: _settings(point, grid, unit) for point in points}
+    output = None if options.out is None else OutputFolder(options.out)
+    try:
+        with stages.timed("prepare"):
+            prepared = prepare_cached(
+                left,
+                right,
+                base.left_roles,
+                base.right_roles,
+                cache=base.cache or cache_home() / "lanes",
+                lanes=base.lanes or 1,
+                bad_rows=base.bad_rows,
+                payload=False,
+                executor=executor,
+                progress=stages.progress,
+            )
+        sweep = _Sweep(points, settings, prepared, executor, stages)
+        rows = sweep.run()
+        advice = advise(rows, options.targets)
+        report = sweep_report(options, grid, windows, prepared, advice, len(rows), device)
+        table = table_of(rows)
+        if output is not None:
+            with stages.timed("write"):
+                write_sweep(output, table, rows, advice, report, stages.seconds)
+    finally:
+        if output is not None:
+            output.discard()
+    report["seconds"] = {name: round(spent, 6) for name, spent in stages.seconds.items()}
+    return SweepResult(table, advice, report)
+
+
+def _device(option: str) -> Choice:
+    """Return the device of the cells: the CPU, as yet."""
+    try:
+        choice = choose_device(option)
+    except NoGpuError as error:
+        raise DeviceError(str(error)) from None
+    if choice.device == "cpu":
+        return choice
+    if option == "gpu":
+        raise DeviceError("--device gpu: a sweep runs on the CPU as yet; use --device auto or cpu")
+    return Choice("cpu", "a sweep runs on the CPU as yet")
+
+
+def _settings(point: Point, grid: Grid, unit: str) -> ReplaySettings:
+    """Return what a cell's own replay would be told."""
+    job = grid.policies[point.policy]
+    return ReplaySettings(
+        point.window,
+        point.window,
+        policy=job.policy,
+        parameters=job.parameters,
+        estimator=job.estimator,
+        probe=job.probe,
+        combine=job.combine,
+        start_ts=None if job.start_ts is None else parse_instant(job.start_ts, unit, "--start-ts"),
+        seed=point.seed or 0,
+    )
+
+
+@dataclass
+class _Sweep:
+    points: list[Point]
+    settings: dict[int, ReplaySettings]
+    prepared: Prepared
+    executor: Executor
+    stages: Stages
+
+    def run(self) -> list[Row]:
+        """Profile the lanes, settle the cells, replay them and add up the lanes' lines."""
+        self.lanes = lanes_to_replay(self.prepared)
+        self.files = [lane_files(self.prepared, lane) for lane in self.lanes]
+        one_each = {point.window: self.settings[point.number] for point in self.points}
+        self.profiles = self._profiled(list(one_each))
+        curves, exact = self._curves()
+        cells = self._cells(curves)
+        uncounted = tuple(one_each[window] for window in one_each if window not in exact)
+        rows = sum(side.joined for side in self.prepared.streams) * len(self.points)
+        with listening(lambda done: self.stages.progress("rows", done, rows)):
+            outcomes = self._replayed(cells, uncounted)
+        for outcome in outcomes:
+            for (window, _), found in outcome.exact.items():
+                exact.setdefault(window, []).append(found)
+        return self._lines(cells, outcomes, exact)
+
+    def _profiled(self, windows: list[int]) -> dict[int, list[LaneProfile]]:
+        tasks = [ProfileTask(file, (window, window)) for window in windows for file in self.files]
+        found = self.stages.mapped(self.executor, "profile", profile_lane, tasks)
+        count = len(self.files)
+        return {window: found[i * count : (i + 1) * count] for i, window in enumerate(windows)}
+
+    def _curves(self) -> tuple[dict[int, Curves], dict[int, list[Exact]]]:
+        """Return AGE's curves by window, and the exact counts that measuring them gave."""
+        aged = {
+            point.window: self.settings[point.number]
+            for point in self.points
+            if point.policy == "age"
+        }
+        curves = {window: curves_given(settings) for window, settings in aged.items()}
+        tasks = [
+            ReplayTask(
+                file,
+                aged[window],
+                profile,
+                (0, 0),
+                age_buckets=int(aged[window].parameters["buckets"]),  # type: ignore[arg-type]
+            )
+            for window in curves
+            if None in curves[window]
+            for file, profile in zip(self.files, self.profiles[window], strict=True)
+        ]
+        if not tasks:
+            return curves, {}
+        found: dict[int, list[LaneResult]] = {}
+        results = self.stages.mapped(self.executor, "age curves", replay_lane, tasks)
+        for task, result in zip(tasks, results, strict=True):
+            found.setdefault(task.settings.window_left, []).append(result)
+        for window, passes in found.items():
+            curves[window] = curves_measured(curves[window], passes, self.prepared)
+        return curves, {
+            window: [Exact(one.exact.outputs, one.exact.importance) for one in passes]
+            for window, passes in found.items()
+        }
+
+    def _cells(self, curves: dict[int, Curves]) -> list[list[Cell]]:
+        """Return the cells of each lane."""
+        cells: list[list[Cell]] = [[] for _ in self.lanes]
+        for point in self.points:
+            amounts = point.amounts
+            profiles = self.profiles[point.window]
+            budgets = lane_budgets(amounts, self.prepared, self.lanes, profiles)
+            shape = curves[point.window] if point.policy == "age" else (None, None)
+            for mine, budget, profile in zip(cells, budgets, profiles, strict=True):
+                mine.append(Cell(point.number, self.settings[point.number], budget, profile, shape))
+        return cells
+
+    def _replayed(
+        self, cells: list[list[Cell]], uncounted: Sequence[ReplaySettings]
+    ) -> list[SweepOutcome]:
+        executor, groups, threads, beside = self._spread(cells)
+        tasks = []
+        order = sorted(range(len(cells)), key=lambda i: -self._rows(i))
+        for i in order:
+            dealt = deal(cells[i], groups[i])
+            for number, group in enumerate(dealt):
+                counted = tuple(uncounted[number :: len(dealt)])
+                tasks.append(SweepTask(self.files[i], tuple(group), counted, threads, beside))
+        return self.stages.mapped(executor, "replay", sweep_lane, tasks)
+
+    def _rows(self, i: int) -> int:
+        return sum(side.rows for side in self.lanes[i].sides)
+
+    def _spread(self, cells: list[list[Cell]]) -> tuple[Executor, list[int], int, int]:
+        """Return who runs the tasks, tasks a lane, threads a task, and tasks at once.
+
+        Here a lane is one task, which reads it once, with as many threads as there are cells and
+        cores; several lanes run at once where their cells leave cores idle. Elsewhere the cells of
+        a lane are dealt over as many tasks as its share of the rows leaves slots for.
+        """
+        most = len(self.points)
+        slots = self.executor.slots
+        if not slots:
+            inside = min(self.executor.threads, most)
+            outside = max(1, self.executor.threads // inside)
+            return ThreadExecutor(outside), [1] * len(cells), inside, outside
+        total = sum(map(self._rows, range(len(cells))))
+        groups = [min(most, -(-slots * self._rows(i) // total)) for i in range(len(cells))]
+        return self.executor, groups, 1, slots
+
+    def _lines(
+        self,
+        cells: list[list[Cell]],
+        outcomes: list[SweepOutcome],
+        exact: dict[int, list[Exact]],
+    ) -> list[Row]:
+        totals = {point.number: Total() for point in self.points}
+        for mine in cells:
+            for cell in mine:
+                totals[cell.number].allow(cell.budget)
+        for outcome in outcomes:
+            for result in outcome.cells:
+                totals[result.cell].add(result)
+        joined = sum(stream.joined for stream in self.prepared.streams)
+        return rows_of(self.points, self.settings, totals, exact, joined)

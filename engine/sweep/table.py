@@ -1,0 +1,99 @@
+"""A sweep as a person reads it on a terminal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from engine.sweep.advice import Advice, Choice, choices_of
+from engine.sweep.rows import Row, rows_in
+from engine.sweep.run import SweepResult
+
+
+def print_sweep(result: SweepResult, console: Console | None = None) -> None:
+    """Print every window's importance recalls, the advice, and what the sweep took."""
+    console = console or Console()
+    report = result.report
+    rows = rows_in(result.table)
+    for windows in dict.fromkeys((row.window_left, row.window_right) for row in rows):
+        mine = [row for row in rows if (row.window_left, row.window_right) == windows]
+        console.print(_recalls(mine, windows, report["grid"]["tick"]))
+    for advice in result.advice:
+        console.print(_advised(advice, many=len(report["grid"]["windows"]) > 1))
+    seconds = ", ".join(f"{name} {value:.2f}" for name, value in report["seconds"].items())
+    own = sum(row.seconds for row in rows)
+    console.print(
+        f"seconds: {seconds}; {own:.2f} in {len(rows):,} replays on {report['device']['used']} "
+        f"({report['device']['reason']})"
+    )
+    if report["out"]:
+        console.print(f"output: {report['out']}", markup=False)
+
+
+def _recalls(rows: list[Row], windows: tuple[int, int], tick: str) -> Table:
+    unit = "" if tick == "tick" else f" {tick}"
+    choices = choices_of(rows)
+    policies = list(dict.fromkeys(choice.policy for choice in choices))
+    found = {(choice.memory, choice.policy): choice for choice in choices}
+    table = Table(
+        title=f"importance recall in %, window {windows[0]:,}{unit}",
+        title_justify="left",
+    )
+    table.add_column("memory", justify="right")
+    table.add_column("tuples", justify="right")
+    for policy in policies:
+        table.add_column(policy, justify="right", overflow="fold")
+    for memory in dict.fromkeys(choice.memory for choice in choices):
+        mine = [found[memory, policy] for policy in policies]
+        shares = [f"{100 * choice.importance_recall:.1f}" for choice in mine]
+        table.add_row(memory, f"{mine[0].tuples:,}", *shares)
+    return table
+
+
+def _advised(advice: Advice, *, many: bool) -> Table:
+    target = advice.target
+    measure = target.measure.replace("_", " ")
+    where = f", window {advice.window_left:,}" if many else ""
+    table = Table(
+        title=f"least memory for {measure} of {100 * target.value:g} %{where}",
+        title_justify="left",
+    )
+    for name, justify in (
+        ("", "left"),
+        ("policy", "left"),
+        ("memory", "right"),
+        ("tuples", "right"),
+        ("reached", "right"),
+    ):
+        table.add_column(name, justify=justify)  # type: ignore[arg-type]
+    if advice.best is None:
+        table.add_row("none meets it; nearest", *_said(advice.nearest, target.measure))
+    else:
+        table.add_row("cheapest", *_said(advice.best, target.measure), style="bold")
+        table.add_row("next smaller fails", *_said(advice.below, target.measure))
+    others = [
+        (policy, choice)
+        for policy, choice in advice.policies.items()
+        if advice.best is None or policy != advice.best.policy
+    ]
+    met = sorted((c for _, c in others if c is not None), key=lambda c: c.tuples)
+    table.add_section()
+    for other in met:
+        table.add_row("meets it", *_said(other, target.measure))
+    for policy, choice in others:
+        if choice is None:
+            table.add_row("never meets it", policy, "", "", "")
+    return table
+
+
+def _said(choice: Choice | None, measure: str) -> tuple[Any, ...]:
+    if choice is None:
+        return "none in the grid", "", "", ""
+    return (
+        choice.policy,
+        choice.memory,
+        f"{choice.tuples:,}",
+        f"{100 * choice.reached(measure):.2f} %",
+    )

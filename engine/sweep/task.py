@@ -1,0 +1,127 @@
+"""One lane under some cells as a task: a pure function, run here or by a Spark worker."""
+
+from __future__ import annotations
+
+import heapq
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+
+from engine.job.lane_task import LaneFiles
+from engine.policies import Structure
+from engine.replay.settings import ReplaySettings
+from engine.sweep.cell import Cell, CellResult
+from engine.sweep.exact import Exact, ExactCounter
+from engine.sweep.on_cpu import replay_cells
+
+T = TypeVar("T")
+
+_BYTES_A_TUPLE = 450
+"""Of a join memory, all structures taken together, at most."""
+_BYTES_A_KEY = 160
+"""Of a key on both sides, in arrays that may be twice as long as needed."""
+
+
+@dataclass(frozen=True)
+class SweepTask:
+    """A lane and the cells to replay it under.
+
+    Attributes
+    ----------
+    files : LaneFiles
+    cells : tuple of Cell
+    exact : tuple of ReplaySettings
+        Windows under which to count the exact join.
+    threads : int
+        Cells replayed at once.
+    beside : int
+        Such tasks at once, which share this machine's memory.
+    """
+
+    files: LaneFiles
+    cells: tuple[Cell, ...]
+    exact: tuple[ReplaySettings, ...]
+    threads: int = 1
+    beside: int = 1
+
+
+class SweepOutcome(NamedTuple):
+    """What the cells of a task came to: one line a cell, and one a pair of windows.
+
+    Attributes
+    ----------
+    lane : int
+    cells : list of CellResult
+    exact : dict
+        By windows.
+    """
+
+    lane: int
+    cells: list[CellResult]
+    exact: dict[tuple[int, int], Exact]
+
+
+def sweep_lane(task: SweepTask) -> SweepOutcome:
+    """Replay a lane under the cells of a task and count its exact joins.
+
+    The lane is read once, or as often as the cells' memories need to fit into that of the machine.
+    """
+    counters = [ExactCounter(settings) for settings in task.exact]
+    results: list[CellResult] = []
+    for i, run in enumerate(within(task.cells, room_for_cells() // task.beside)):
+        results += replay_cells(task.files, run, task.threads, () if i else counters)
+    found = {counter.windows: counter.found for counter in counters}
+    return SweepOutcome(task.files.lane, results, found)
+
+
+def cost(cell: Cell) -> float:
+    """Return how long a cell takes, roughly, in passes over the lane by a static policy."""
+    if cell.settings.structure is Structure.RERANK:
+        return 1.0 + sum(_held(cell)) / 20
+    return 1.5 if cell.settings.structure in (Structure.KEYED, Structure.DECAY) else 1.0
+
+
+def _held(cell: Cell) -> tuple[int, int]:
+    left, right = (min(k, side.peak) for k, side in zip(cell.budget, cell.profile, strict=True))
+    return left, right
+
+
+def _bytes(cell: Cell) -> int:
+    keys = sum(
+        side.rows if cell.settings.estimator == "history" else side.peak for side in cell.profile
+    )
+    return _BYTES_A_TUPLE * sum(_held(cell)) + _BYTES_A_KEY * keys
+
+
+def deal(cells: Sequence[Cell], groups: int) -> list[list[Cell]]:
+    """Deal cells over groups that take about as long as each other, by their cost.
+
+    Cells of one policy, neighbours in the grid, go to different groups.
+    """
+    dealt: list[list[Cell]] = [[] for _ in range(groups)]
+    least = [(0.0, group) for group in range(groups)]
+    for cell in sorted(cells, key=lambda cell: -cost(cell)):
+        spent, group = heapq.heappop(least)
+        dealt[group].append(cell)
+        heapq.heappush(least, (spent + cost(cell), group))
+    return [group for group in dealt if group]
+
+
+def within(cells: Sequence[Cell], room: int) -> list[list[Cell]]:
+    """Cut cells into runs whose memories fit into `room` bytes, a run a pass over the lane."""
+    runs: list[list[Cell]] = [[]]
+    taken = 0
+    for cell in cells:
+        size = _bytes(cell)
+        if runs[-1] and taken + size > room:
+            runs.append([])
+            taken = 0
+        runs[-1].append(cell)
+        taken += size
+    return runs
+
+
+def room_for_cells() -> int:
+    """Return half the memory of this machine, in bytes: what running cells may take together."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2

@@ -1,0 +1,88 @@
+"""Sweeps over small archives, and the replays that each of their cells must equal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from job_cases import table
+
+from engine.executors import Executor, SerialExecutor, ThreadExecutor
+from engine.job.keywords import job_of
+from engine.job.run import run_replay
+from engine.sweep.api import sweep_archives
+from engine.sweep.run import SweepResult
+
+COMMON = {"on": "k", "time": "t", "importance": "i"}
+FIGURES = (
+    "outputs", "importance", "exact_outputs", "exact_importance", "recall", "importance_recall",
+    "peak_left", "peak_right", "memory_left", "memory_right", "window_left", "window_right",
+)  # fmt: skip
+
+
+def swept(folder: Path, executor: Executor | None = None, **options: Any) -> SweepResult:
+    """Sweep the archives in `folder`."""
+    told: dict[str, Any] = COMMON | {"windows": 9, "memory": 12} | options
+    return sweep_archives(
+        folder / "left.parquet",
+        folder / "right.parquet",
+        cache=folder / "cache",
+        executor=executor or ThreadExecutor(2),
+        **told,
+    )
+
+
+def alone(folder: Path, line: dict[str, Any], params: Any, **options: Any) -> dict[str, Any]:
+    """Return a cell's figures from a replay of its own."""
+    told: Any = COMMON | options
+    told |= {
+        "policy": line["policy"],
+        "memory": line["memory"],
+        "window": line["window_left"],
+        "seed": line["seed"] or 0,
+        "params": params,
+    }
+    files = [str(folder / f"{side}.parquet") for side in ("left", "right")]
+    report = run_replay(
+        job_of(files[0], files[1], None, folder / "cache", told), SerialExecutor()
+    ).content
+    return {
+        "outputs": report["result"]["outputs"],
+        "importance": report["result"]["importance"],
+        "exact_outputs": report["exact"]["outputs"],
+        "exact_importance": report["exact"]["importance"],
+        "recall": report["recall"],
+        "importance_recall": report["importance_recall"],
+        "peak_left": report["peak_memory"]["left"],
+        "peak_right": report["peak_memory"]["right"],
+        "memory_left": report["memory"]["left"],
+        "memory_right": report["memory"]["right"],
+        "window_left": report["window"]["left"],
+        "window_right": report["window"]["right"],
+    }
+
+
+def assert_cells_are_replays(
+    folder: Path, found: SweepResult, params: dict[str, Any], **options: Any
+) -> None:
+    """Hold every cell equal to a replay of its own, bit for bit."""
+    for line in found.table.to_pylist():
+        own = alone(folder, line, params.get(line["policy"], {}), **options)
+        assert {name: line[name] for name in FIGURES} == own, line
+        assert line["peak_memory"] == line["peak_left"] + line["peak_right"]
+
+
+def drifting(folder: Path, rows: int = 400, seed: int = 5) -> Path:
+    """Write archives whose keys come and go, unsorted, with groups."""
+    for number, side in enumerate(("left", "right")):
+        rng = np.random.default_rng(2 * seed + number)
+        ts = rng.integers(0, 300, rows)
+        keys = rng.integers(0, 5, rows) + ts // 6
+        stream = list(zip(ts.tolist(), keys.tolist(), rng.choice([0.1, 0.25, 1, 7], rows).tolist(),
+                          strict=True))  # fmt: skip
+        groups = pa.array([f"g{key % 3}" for key in rng.integers(0, 9, rows)])
+        pq.write_table(table(stream, g=groups), folder / f"{side}.parquet")
+    return folder

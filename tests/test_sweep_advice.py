@@ -1,0 +1,139 @@
+"""The advice of a sweep on tables made by hand."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from rich.console import Console
+
+from engine.sweep.advice import Advice, advise
+from engine.sweep.grid import Target
+from engine.sweep.rows import SCHEMA, Row, rows_in, table_of
+from engine.sweep.run import SweepResult
+from engine.sweep.table import print_sweep
+
+TARGET = Target("importance_recall", 0.9)
+
+
+def row(
+    policy: str,
+    tuples: int,
+    reached: float,
+    *,
+    recall: float = 0.5,
+    seconds: float = 1.0,
+    **others: Any,
+) -> Row:
+    base: dict[str, Any] = dict.fromkeys(Row._fields, 0)
+    base |= {"parameters": "{}", "estimator": "memory", "probe": "before_admission", "seed": None}
+    base |= {"policy": policy, "memory": str(tuples), "memory_left": tuples - tuples // 2}
+    base |= {"memory_right": tuples // 2, "recall": recall, "importance_recall": reached}
+    return Row(**(base | {"seconds": seconds} | others))
+
+
+def best(rows: list[Row], target: Target = TARGET) -> Advice:
+    (advice,) = advise(rows, [target])
+    return advice
+
+
+def test_the_least_memory_that_meets_it_and_the_next_smaller_that_does_not() -> None:
+    found = best(
+        [
+            row("dgl", 100, 0.5), row("dgl", 200, 0.89), row("dgl", 300, 0.9), row("dgl", 400, 1),
+            row("simp", 100, 0.1), row("simp", 350, 0.99), row("prob", 400, 0.2),
+        ]
+    )  # fmt: skip
+    assert found.best is not None
+    assert found.below is not None
+    assert (found.best.policy, found.best.tuples) == ("dgl", 300)
+    assert (found.below.policy, found.below.tuples) == ("dgl", 200)
+    assert found.nearest is None
+    assert {name: one and one.tuples for name, one in found.policies.items()} == {
+        "dgl": 300,
+        "simp": 350,
+        "prob": None,
+    }
+
+
+def test_ties_go_to_the_greater_measure_then_less_time_then_the_registry() -> None:
+    rows = [row("simp", 300, 0.95), row("dgl", 300, 0.96), row("prob", 301, 1.0)]
+    assert best(rows).best.policy == "dgl"  # type: ignore[union-attr]
+    rows = [row("dgl", 300, 0.95, seconds=1.5), row("age", 300, 0.95, seconds=1.4)]
+    assert best(rows).best.policy == "age"  # type: ignore[union-attr]
+    rows = [row("dgl", 300, 0.95), row("simp", 300, 0.95), row("age", 300, 0.95)]
+    assert best(rows).best.policy == "simp"  # type: ignore[union-attr]
+    assert best(rows[::-1]).best.policy == "simp"  # type: ignore[union-attr]
+
+
+def test_a_measure_that_falls_with_memory_is_taken_as_it_is() -> None:
+    found = best([row("dgl", 100, 0.95), row("dgl", 200, 0.8), row("dgl", 300, 0.97)])
+    assert found.best is not None
+    assert found.best.tuples == 100
+    assert found.below is None
+
+
+def test_where_nothing_meets_it_the_nearest_is_named() -> None:
+    rows = [
+        row("dgl", 100, 0.5),
+        row("dgl", 200, 0.8),
+        row("simp", 150, 0.8),
+        row("simp", 300, 0.7),
+    ]
+    found = best(rows)
+    assert found.best is None
+    assert found.below is None
+    assert found.nearest is not None
+    assert (found.nearest.policy, found.nearest.tuples) == ("simp", 150)
+    assert found.policies == {"dgl": None, "simp": None}
+
+
+def test_seeds_count_by_their_mean() -> None:
+    rows = [row("rand", 100, reached, seed=seed) for seed, reached in enumerate((0.8, 0.9, 1.0))]
+    found = best(rows, Target("importance_recall", 0.9))
+    assert found.best is not None
+    assert found.best.seeds == 3
+    assert best(rows, Target("importance_recall", 0.91)).best is None
+
+
+def test_every_target_and_window_has_its_own_advice() -> None:
+    rows = [
+        row("dgl", 100 * i, 0.3 * i, recall=0.25 * i, window_left=w, window_right=w)
+        for w in (9, 99)
+        for i in (1, 2, 3)
+    ]
+    targets = [Target("recall", 0.5), Target("importance_recall", 0.85)]
+    found = advise(rows, targets)
+    assert [(one.window_left, one.target.measure) for one in found] == [
+        (9, "recall"), (9, "importance_recall"), (99, "recall"), (99, "importance_recall"),
+    ]  # fmt: skip
+    assert [one.best and one.best.tuples for one in found] == [200, 300, 200, 300]
+
+
+def test_tables_hold_rows_as_they_are() -> None:
+    rows = [row("rand", 7, 0.25, seed=3), row("dgl", 8, 1.0)]
+    table = table_of(rows)
+    assert table.schema == SCHEMA
+    assert rows_in(table) == rows
+    assert table_of([]).schema == SCHEMA
+
+
+def test_what_is_printed_names_the_choice_and_what_fails() -> None:
+    rows = [row("dgl", 100, 0.5), row("dgl", 200, 0.95), row("simp", 200, 0.2), row("simp", 100, 0)]
+    report = {
+        "grid": {"tick": "s", "windows": [0]},
+        "seconds": {"replay": 1.0},
+        "device": {"used": "cpu", "reason": "asked for"},
+        "out": None,
+    }
+    targets = [TARGET, Target("recall", 0.9)]
+    console = Console(file=io.StringIO(), width=80)
+    print_sweep(SweepResult(table_of(rows), advise(rows, targets), report), console)
+    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    said = {line.split("│")[1].strip(): line for line in lines if line.startswith("│")}
+    assert "dgl" in said["cheapest"]
+    assert "95.00 %" in said["cheapest"]
+    assert "50.00 %" in said["next smaller fails"]
+    assert "simp" in said["never meets it"]
+    assert "50.00 %" in said["none meets it; nearest"]
+    assert max(map(len, lines)) <= 80

@@ -1,0 +1,269 @@
+"""A sweep from end to end: the command line, its files, Python's functions and errors."""
+
+from __future__ import annotations
+
+import csv
+import datetime as dt
+import json
+import struct
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from job_cases import table
+from sweep_cases import COMMON, FIGURES, alone, drifting, swept
+
+import engine
+from engine.cli import main
+from engine.errors import DeviceError, InputError, OutputError
+from engine.sweep import plots, run, write
+from engine.sweep.rows import SCHEMA
+from gpu_kernels.devices import Choice
+
+MEASURES = ("recall", "importance_recall", "peak_memory", "seconds")
+FILES = {"_SUCCESS", "sweep.parquet", "sweep.csv", "sweep.json"} | {
+    f"{measure}.{kind}" for measure in MEASURES for kind in ("png", "svg")
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return drifting(tmp_path)
+
+
+def words(folder: Path, **options: Any) -> list[str]:
+    told = {
+        "engine": "local", "left": folder / "left.parquet", "right": folder / "right.parquet",
+        "on": "k", "time": "t", "importance": "i", "cache": folder / "cache", "windows": 9,
+        "memory": "10%:100%:30%", "policies": "dgl,rand,simp", "out": folder / "out",
+    } | options  # fmt: skip
+    found = ["sweep"]
+    for name, value in told.items():
+        given = value if isinstance(value, list) else [] if value is None else [value]
+        found += [f"--{name.replace('_', '-')}={one}" for one in given]
+    return found
+
+
+def test_the_command_line_writes_everything(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = words(
+        folder,
+        windows="3,9",
+        seeds="0:2",
+        target=["importance_recall=0.6", "recall=100%"],
+        report=folder / "report.json",
+    )
+    assert main(told) == 0
+    out = folder / "out"
+    assert {path.name for path in out.iterdir()} == FILES
+    written = pq.read_table(out / "sweep.parquet")
+    assert written.schema.equals(SCHEMA)
+    assert written.num_rows == 2 * (4 + 4 + 3 * 4)
+    for line in written.to_pylist()[::7]:
+        assert {name: line[name] for name in FIGURES} == alone(folder, line, {})
+        assert line["seconds"] > 0
+        assert line["tuples_per_second"] == pytest.approx(800 / line["seconds"])
+    with (out / "sweep.csv").open() as file:
+        lines = list(csv.DictReader(file))
+    assert [line["policy"] for line in lines] == written["policy"].to_pylist()
+    assert [float(line["recall"]) for line in lines] == written["recall"].to_pylist()
+    assert [line["seed"] for line in lines][:6] == ["", "", "", "", "0", "1"]
+    shown = capsys.readouterr().out
+    assert "cheapest" in shown
+    assert "output:" in shown
+    check_report(json.loads((out / "sweep.json").read_text()), folder)
+
+
+def check_report(report: dict[str, Any], folder: Path) -> None:
+    assert report["grid"]["windows"] == [3, 9]
+    assert report["grid"]["seeds"] == [0, 1, 2]
+    assert report["grid"]["cells"] == 40
+    assert report["device"]["used"] in {"cpu", "gpu"}
+    assert report["device"]["reason"]
+    assert len(report["advice"]) == 4
+    assert report["advice"][0]["best"]["policy"] in {"dgl", "simp", "rand"}
+    assert report["advice"][1]["best"]["memory"] == "100%"
+    assert set(report["seconds"]) == {"prepare", "profile", "replay"} | (
+        set(report["seconds"]) & {"write"}
+    )
+    again = json.loads((folder / "report.json").read_text())
+    assert again["advice"] == report["advice"]
+    assert "write" in again["seconds"]
+
+
+def test_plots_are_pictures_of_the_measures(folder: Path) -> None:
+    swept(folder, policies="all", memory="5%:100%:x2", windows="3,9", seeds="0:3",
+          targets={"importance_recall": 0.5}, out=folder / "out")  # fmt: skip
+    for measure in MEASURES:
+        png = (folder / "out" / f"{measure}.png").read_bytes()
+        assert png.startswith(b"\x89PNG\r\n\x1a\n")
+        width, height = struct.unpack(">II", png[16:24])
+        assert width > height > 400
+        svg = ET.parse(folder / "out" / f"{measure}.svg").getroot()  # noqa: S314 - our own file
+        assert svg.tag.endswith("svg")
+        assert len(list(svg.iter())) > 200
+    figure = plots._figure(*drawn(folder), plots.MEASURES[1])  # noqa: SLF001 - what was drawn
+    first, second = figure.axes
+    assert first.get_xscale() == "log"
+    assert "%" in first.get_xlabel()
+    assert "% of the exact join's" in first.get_ylabel()
+    assert (first.get_title(), second.get_title()) == ("window 3 ticks", "window 9 ticks")
+    names = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert names[:2] == ["rand", "recent"]
+    assert names[-2:] == ["target 50 %", "cheapest that meets it"]
+    looks = {(line.get_color(), line.get_marker()) for line in first.get_lines()}
+    assert len(looks) == len(first.get_lines())
+    assert first.collections  # the band over the seeds of rand
+
+
+def drawn(folder: Path) -> tuple[Any, Any, Any]:
+    found = swept(folder, policies="all", memory="5%:100%:x2", windows="3,9", seeds="0:3",
+                  targets={"importance_recall": 0.5})  # fmt: skip
+    return plots_rows(found.table), found.advice, found.report["grid"]
+
+
+def plots_rows(found: pa.Table) -> Any:
+    from engine.sweep.rows import rows_in  # noqa: PLC0415 - next to its use
+
+    return rows_in(found)
+
+
+def test_curves_are_means_with_their_extremes(folder: Path) -> None:
+    found = swept(folder, policies="rand", memory="8,2", seeds="0:2")
+    curve = plots.curve_of(plots_rows(found.table), "importance", percent=False)
+    values = found.table["importance"].to_pylist()
+    assert [point.memory for point in curve] == [2.0, 8.0]
+    assert curve[1].mean == pytest.approx(np.mean(values[:3]))
+    assert (curve[1].least, curve[1].greatest) == (min(values[:3]), max(values[:3]))
+
+
+def test_a_folder_that_is_there_is_left_alone(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "out").mkdir()
+    (folder / "out" / "mine").touch()
+    assert main(words(folder)) == 2
+    assert "out exists: remove it or give another --out" in capsys.readouterr().err
+    assert [path.name for path in (folder / "out").iterdir()] == ["mine"]
+
+
+def test_nothing_is_written_if_anything_fails(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: Any) -> None:
+        raise OutputError("the disk is full")
+
+    monkeypatch.setattr(write, "draw", fails)
+    before = {path.name for path in folder.iterdir()}
+    with pytest.raises(OutputError):
+        swept(folder, out=folder / "deep" / "out")
+    assert {path.name for path in folder.iterdir()} - before == {"cache"}
+
+
+def test_the_device_in_the_report_is_the_one_that_ran(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = Choice("gpu", "one is seen")
+    monkeypatch.setattr(run, "choose_device", lambda _: seen)
+    report = swept(folder, policies="simp").report
+    assert report["device"] == {"used": "cpu", "reason": "a sweep runs on the CPU as yet"}
+    with pytest.raises(DeviceError, match="use --device auto or cpu"):
+        swept(folder, policies="simp", device="gpu")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"windows": None}, "--windows is missing"),
+        ({"policies": "dgl,simprob"}, "Did you mean 'simpprob'"),
+        ({"memory": "10:20"}, "without a step"),
+        ({"windows": "10min"}, "is a duration"),
+        ({"seeds": "x"}, "give whole numbers"),
+        ({"target": "recal=1"}, "Did you mean 'recall'"),
+        ({"param": "gamma=1"}, "none of the policies has"),
+        ({"param": "dgl.alpha=no"}, "parameter alpha of policy dgl"),
+        ({"policies": "custom"}, "needs --param function=module:name"),
+        ({"estimator": "windw"}, "Did you mean 'window'"),
+        ({"device": "tpu"}, "--device is 'tpu'"),
+        ({"engine": "sparc"}, "Did you mean 'spark'"),
+        ({"memory": "0:9000:1", "policies": "all", "seeds": "0:9"}, "cells; give fewer"),
+        ({"report": "."}, "is a folder"),
+        ({"left": "no.parquet"}, "no.parquet"),
+        ({"lanes": "0"}, "--lanes is 0"),
+    ],
+)
+def test_bad_options_are_told_and_nothing_is_written(
+    folder: Path, capsys: pytest.CaptureFixture[str], options: dict[str, Any], message: str
+) -> None:
+    assert main(words(folder, **options)) == 2
+    shown = capsys.readouterr()
+    assert shown.err.startswith("winnow sweep: error: ")
+    assert message in shown.err
+    assert not shown.out
+    assert not (folder / "out").exists()
+
+
+def test_a_job_file_says_the_same(folder: Path) -> None:
+    job = folder / "sweep.toml"
+    job.write_text(
+        f'left = "{folder}/left.parquet"\nright = "{folder}/right.parquet"\non = ["k"]\n'
+        'time = "t"\nimportance = "i"\nwindows = [3, 9]\nmemory = ["20%", "50%:100%:25%"]\n'
+        'policies = ["dgl", "rand"]\nseeds = [4, 5]\ntarget = ["recall=0.5", "recall=90%"]\n'
+        f'engine = "local"\ncache = "{folder}/cache"\nout = "{folder}/out"\n'
+        "[param]\nalpha = 3\n[param.dgl]\nbeta = 0.5\n"
+    )
+    assert main(["sweep", "--job", str(job), "--seeds=7"]) == 0
+    expected = swept(folder, policies="dgl,rand", windows="3,9", memory="20%,50%,75%,100%", seeds=7,
+                     params={"alpha": 3, "dgl.beta": 0.5})  # fmt: skip
+    written = pq.read_table(folder / "out" / "sweep.parquet")
+    assert written.select(FIGURES).equals(expected.table.select(FIGURES))
+    assert written["seed"].to_pylist()[4:8] == [7] * 4
+    assert len(json.loads((folder / "out" / "sweep.json").read_text())["advice"]) == 4
+
+
+def test_rows_set_aside_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [(t, t % 3, 1.0) for t in range(30)]
+    bad = [*rows, (31, 1, -1.0)]
+    for side in ("left", "right"):
+        pq.write_table(table(bad), tmp_path / f"{side}.parquet")
+    assert main(words(tmp_path)) == 2
+    assert "1 row is negative (row 30)" in capsys.readouterr().err
+    assert main(words(tmp_path, bad_rows="quarantine")) == 0
+    report = json.loads((tmp_path / "out" / "sweep.json").read_text())
+    assert report["rejected"] == {"left": 1, "right": 1}
+
+
+def test_tables_are_swept_as_archives_are(folder: Path) -> None:
+    sides = [pq.read_table(folder / f"{side}.parquet") for side in ("left", "right")]
+    grid: dict[str, Any] = COMMON | {"windows": [3, 9], "memory": [4, "50%"], "policies": "dgl,age"}
+    found = engine.sweep_tables(*sides, **grid, targets={"recall": "50%"})
+    assert isinstance(found, engine.SweepResult)
+    expected = swept(folder, policies="dgl,age", memory="4,50%", windows="3,9")
+    assert found.table.select(FIGURES).equals(expected.table.select(FIGURES))
+    assert len(found.advice) == 2
+    with pytest.raises(TypeError, match="give 'windows'"):
+        engine.sweep_tables(*sides, window=3, **grid)
+    with pytest.raises(TypeError, match="unexpected keyword 'colour'"):
+        engine.sweep_tables(*sides, colour=3, **grid)
+    with pytest.raises(InputError, match="has no column 'nokey'"):
+        engine.sweep_tables(*sides, **(grid | {"on": "nokey"}))
+
+
+def test_whole_seconds_are_ticks_of_a_second(folder: Path) -> None:
+    base = dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
+    sides, timed = [], []
+    for side in ("left", "right"):
+        plain = pq.read_table(folder / f"{side}.parquet")
+        moments = [base + dt.timedelta(seconds=t) for t in plain["t"].to_pylist()]
+        sides.append(plain)
+        timed.append(plain.set_column(0, "t", pa.array(moments, pa.timestamp("s", "UTC"))))
+    grid: dict[str, Any] = COMMON | {"memory": [6], "policies": "dgl,simp"}
+    found = engine.sweep_tables(*timed, windows="5s,1min", **grid)
+    expected = engine.sweep_tables(*sides, windows="5,60", **grid)
+    assert found.table.select(FIGURES).equals(expected.table.select(FIGURES))
+    assert found.report["grid"]["tick"] == "s"

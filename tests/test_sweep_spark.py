@@ -1,0 +1,113 @@
+"""A sweep through Spark: its cells spread over tasks, and the lines of the local engine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from sweep_cases import COMMON, FIGURES, drifting, swept
+
+from engine.policies import POLICIES
+from engine.replay.settings import LaneProfile, ReplaySettings, SideProfile
+from engine.sweep.cell import Cell
+from engine.sweep.task import cost, deal
+from spark_plugin import submit
+from spark_plugin.executor import SparkExecutor
+from spark_plugin.sweep import sweep
+
+
+class Watched(SparkExecutor):
+    """As on a session of that many cores, remembering what was asked for."""
+
+    def __init__(self, session: Any, width: int) -> None:
+        super().__init__(session)
+        self._width = width
+        self.tasks: list[Any] = []
+
+    def map(self, function: Any, items: Any) -> Any:
+        """Run the tasks, and remember them."""
+        chosen = list(items)
+        self.tasks += [item for item in chosen if hasattr(item, "cells")]
+        return super().map(function, chosen)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return drifting(tmp_path_factory.mktemp("spark"))
+
+
+@pytest.mark.parametrize(
+    ("width", "tasks", "options"),
+    [
+        (3, 3, {"lanes": 1, "windows": "4,9"}),
+        (2, 3, {"partition_by": "g", "windows": "9,0,30,4"}),
+    ],
+)
+def test_any_number_of_tasks_gives_the_lines_of_the_local_engine(
+    spark: Any, folder: Path, width: int, tasks: int, options: dict[str, Any]
+) -> None:
+    grid = {"policies": "rand,dgl,age,simp", "memory": "4,50%", "seeds": "0,1"} | options
+    executor = Watched(spark, width)
+    local = swept(folder, **grid)
+    distributed = swept(folder, executor, **grid)
+    assert distributed.table.select(FIGURES).equals(local.table.select(FIGURES))
+    assert len(executor.tasks) >= tasks
+    lanes = {task.files.lane for task in executor.tasks}
+    for lane in lanes:
+        mine = [task for task in executor.tasks if task.files.lane == lane]
+        numbers = sorted(cell.number for task in mine for cell in task.cells)
+        assert numbers == list(range(distributed.table.num_rows))
+        sizes = [len(task.cells) for task in mine]
+        assert max(sizes) - min(sizes) <= 3
+
+
+def test_the_command_line_sweeps_on_spark_with_nothing_installed(
+    spark: Any, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["sweep", "--on=k", "--time=t", "--importance=i", "--windows=9", "--engine=spark"]
+    words += ["--policies=dgl,simp", "--memory=25%:100%:25%", "--target=recall=0.5"]
+    words += [f"--{side}={folder / side}.parquet" for side in ("left", "right")]
+    words += [f"--cache={folder / 'cache'}", f"--out={folder / 'out'}"]
+    assert submit.main(words) == 0
+    shown = capsys.readouterr()
+    assert "cheapest" in shown.out
+    assert not shown.err
+    written = pq.read_table(folder / "out" / "sweep.parquet")
+    expected = swept(folder, policies="dgl,simp", memory="25%:100%:25%").table
+    assert written.select(FIGURES).equals(expected.select(FIGURES))
+    assert spark.version
+
+
+def test_the_plugins_own_call_takes_the_session_there_is(spark: Any, folder: Path) -> None:
+    told: Any = COMMON | {"windows": 9, "memory": "50%", "policies": "dgl"}
+    files = [folder / f"{side}.parquet" for side in ("left", "right")]
+    found = sweep(*files, cache=folder / "cache", session=spark, **told)
+    expected = swept(folder, memory="50%", policies="dgl").table
+    assert found.table.select(FIGURES).equals(expected.select(FIGURES))
+
+
+def cells_of(policies: list[str]) -> list[Cell]:
+    side = SideProfile(1000, 0, 999, 400, 1.0)
+    return [
+        Cell(
+            20 * i + j, ReplaySettings(9, 9, policy=policy), (j * 10, j * 10),
+            LaneProfile(side, side),
+        )
+        for i, policy in enumerate(policies)
+        for j in range(20)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("groups", [1, 3, 7, 16])
+def test_cells_are_dealt_into_groups_that_take_as_long(groups: int) -> None:
+    cells = cells_of([name for name in POLICIES if name != "custom"])
+    dealt = deal(cells, groups)
+    assert sorted(cell.number for group in dealt for cell in group) == list(range(len(cells)))
+    costs = [sum(map(cost, group)) for group in dealt]
+    assert len(dealt) == groups
+    assert max(costs) - min(costs) <= 1.5
+    slow = deal(cells_of(["custom", "dgl"]), 4)
+    costs = [sum(map(cost, group)) for group in slow]
+    assert max(costs) < 1.2 * min(costs)
