@@ -19,6 +19,7 @@ from gpu_kernels.portable import portable
 Integer = Any
 """An integer within a kernel."""
 
+_ALL = 0xFFFFFFFF
 SCRATCH_FLOATS, SCRATCH_INTEGERS = 3, 1
 """Numbers of shared memory that a block team needs for each of its threads."""
 

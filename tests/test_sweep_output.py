@@ -19,9 +19,11 @@ from sweep_cases import COMMON, FIGURES, alone, drifting, swept
 
 import engine
 from engine.cli import main
+from engine.device import attempt
 from engine.errors import DeviceError, InputError, OutputError
-from engine.sweep import plots, run, write
+from engine.sweep import plots, write
 from engine.sweep.rows import SCHEMA
+from engine.sweep.run import SweepResult
 from gpu_kernels.devices import Choice
 
 MEASURES = ("recall", "importance_recall", "peak_memory", "seconds")
@@ -168,12 +170,21 @@ def test_nothing_is_written_if_anything_fails(
 def test_the_device_in_the_report_is_the_one_that_ran(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A GPU that is seen and cannot be opened: the CPU does it, unless the GPU was demanded."""
+    ref = swept(folder, policies="simp")
     seen = Choice("gpu", "one is seen")
-    monkeypatch.setattr(run, "choose_device", lambda _: seen)
-    report = swept(folder, policies="simp").report
-    assert report["device"] == {"used": "cpu", "reason": "a sweep runs on the CPU as yet"}
+    monkeypatch.setattr(attempt, "choose_device", lambda _: seen)
+    comp = swept(folder, policies="simp")
+    assert comp.report["device"]["used"] == "cpu"
+    assert comp.report["device"]["reason"].startswith("the GPU failed (")
+    assert figures(comp) == figures(ref)
     with pytest.raises(DeviceError, match="use --device auto or cpu"):
-        swept(folder, policies="simp", device="gpu")
+        swept(folder, policies="simp", device="gpu", out=folder / "out")
+    assert not (folder / "out").exists()
+
+
+def figures(result: SweepResult) -> list[dict[str, Any]]:
+    return result.table.select([*FIGURES, "policy", "memory"]).to_pylist()
 
 
 @pytest.mark.parametrize(

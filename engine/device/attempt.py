@@ -27,6 +27,9 @@ class Wanted(NamedTuple):
     demanded: bool = False
 
 
+ASKED_FOR_CPU = Wanted(Choice(ON_CPU, "asked for"))
+
+
 def wanted_device(option: str) -> Wanted:
     """Return the device for ``--device``.
 

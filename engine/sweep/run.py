@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
 from engine.archives.roles import check_roles
 from engine.archives.source import open_archive
-from engine.errors import DeviceError
+from engine.device.attempt import Wanted, combined_choice, wanted_device
 from engine.executors import Executor, ThreadExecutor
 from engine.instants import parse_instant
 from engine.jit import cache_home
@@ -38,7 +38,7 @@ from engine.sweep.report import sweep_report
 from engine.sweep.rows import Row, Total, rows_of, table_of
 from engine.sweep.task import SweepOutcome, SweepTask, deal, sweep_lane
 from engine.sweep.write import write_sweep
-from gpu_kernels.devices import Choice, NoGpuError, choose_device
+from gpu_kernels.devices import Choice
 
 Pair = tuple[int, int]
 
@@ -87,7 +87,7 @@ def run_sweep(
         Nothing is written then.
     """
     base = options.base
-    device = _device(base.device)
+    wanted = wanted_device(base.device)
     grid = grid_of(options)
     stages = Stages() if progress is None else Stages(progress)
     left, right = open_archive(base.left, "left"), open_archive(base.right, "right")
@@ -111,9 +111,10 @@ def run_sweep(
                 executor=executor,
                 progress=stages.progress,
             )
-        sweep = _Sweep(points, settings, prepared, executor, stages)
+        sweep = _Sweep(points, settings, prepared, executor, stages, wanted)
         rows = sweep.run()
         advice = advise(rows, options.targets)
+        device = combined_choice(sweep.devices, wanted.choice)
         report = sweep_report(options, grid, windows, prepared, advice, len(rows), device)
         table = table_of(rows)
         if output is not None:
@@ -124,19 +125,6 @@ def run_sweep(
             output.discard()
     report["seconds"] = {name: round(spent, 6) for name, spent in stages.seconds.items()}
     return SweepResult(table, advice, report)
-
-
-def _device(option: str) -> Choice:
-    """Return the device of the cells: the CPU, as yet."""
-    try:
-        choice = choose_device(option)
-    except NoGpuError as error:
-        raise DeviceError(str(error)) from None
-    if choice.device == "cpu":
-        return choice
-    if option == "gpu":
-        raise DeviceError("--device gpu: a sweep runs on the CPU as yet; use --device auto or cpu")
-    return Choice("cpu", "a sweep runs on the CPU as yet")
 
 
 def _settings(point: Point, grid: Grid, unit: str) -> ReplaySettings:
@@ -162,6 +150,8 @@ class _Sweep:
     prepared: Prepared
     executor: Executor
     stages: Stages
+    wanted: Wanted
+    devices: list[Choice] = field(default_factory=list)
 
     def run(self) -> list[Row]:
         """Profile the lanes, settle the cells, replay them and add up the lanes' lines."""
@@ -175,6 +165,7 @@ class _Sweep:
         rows = sum(side.joined for side in self.prepared.streams) * len(self.points)
         with listening(lambda done: self.stages.progress("rows", done, rows)):
             outcomes = self._replayed(cells, uncounted)
+        self.devices = [outcome.device for outcome in outcomes]
         for outcome in outcomes:
             for (window, _), found in outcome.exact.items():
                 exact.setdefault(window, []).append(found)
@@ -241,7 +232,9 @@ class _Sweep:
             dealt = deal(cells[i], groups[i])
             for number, group in enumerate(dealt):
                 counted = tuple(uncounted[number :: len(dealt)])
-                tasks.append(SweepTask(self.files[i], tuple(group), counted, threads, beside))
+                tasks.append(
+                    SweepTask(self.files[i], tuple(group), counted, threads, beside, self.wanted)
+                )
         return self.stages.mapped(executor, "replay", sweep_lane, tasks)
 
     def _rows(self, i: int) -> int:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import heapq
 import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
+from engine.device.attempt import ASKED_FOR_CPU, ON_GPU, Wanted, attempt
 from engine.job.lane_task import LaneFiles
 from engine.policies import Structure
 from engine.replay.settings import ReplaySettings
 from engine.sweep.cell import Cell, CellResult
-from engine.sweep.exact import Exact, ExactCounter
+from engine.sweep.exact import Exact, ExactCounter, count_exact
 from engine.sweep.on_cpu import replay_cells
+from engine.sweep.on_gpu import replay_cells_on_gpu
+from gpu_kernels.devices import Choice
 
 T = TypeVar("T")
 
@@ -37,6 +41,8 @@ class SweepTask:
         Cells replayed at once.
     beside : int
         Such tasks at once, which share this machine's memory.
+    wanted : Wanted
+        The device that replays the cells; the exact joins are counted here.
     """
 
     files: LaneFiles
@@ -44,6 +50,7 @@ class SweepTask:
     exact: tuple[ReplaySettings, ...]
     threads: int = 1
     beside: int = 1
+    wanted: Wanted = ASKED_FOR_CPU
 
 
 class SweepOutcome(NamedTuple):
@@ -55,24 +62,48 @@ class SweepOutcome(NamedTuple):
     cells : list of CellResult
     exact : dict
         By windows.
+    device : Choice
+        Where the cells were replayed, and why there.
     """
 
     lane: int
     cells: list[CellResult]
     exact: dict[tuple[int, int], Exact]
+    device: Choice
 
 
 def sweep_lane(task: SweepTask) -> SweepOutcome:
     """Replay a lane under the cells of a task and count its exact joins.
 
     The lane is read once, or as often as the cells' memories need to fit into that of the machine.
+    With a GPU it is read once for each device, at the same time.
+
+    Raises
+    ------
+    DeviceError
+        If the GPU was demanded and could not.
     """
     counters = [ExactCounter(settings) for settings in task.exact]
+    if task.wanted.choice.device != ON_GPU:
+        results, device = _on_cpu(task, counters), task.wanted.choice
+    else:
+        with ThreadPoolExecutor(1) as beside:
+            counted = beside.submit(count_exact, task.files, counters, task.threads)
+            results, device = attempt(
+                task.wanted,
+                lambda gpu: replay_cells_on_gpu(task.files, task.cells, gpu),
+                lambda: _on_cpu(task, ()),
+            )
+            counted.result()
+    found = {counter.windows: counter.found for counter in counters}
+    return SweepOutcome(task.files.lane, results, found, device)
+
+
+def _on_cpu(task: SweepTask, counters: Sequence[ExactCounter]) -> list[CellResult]:
     results: list[CellResult] = []
     for i, run in enumerate(within(task.cells, room_for_cells() // task.beside)):
         results += replay_cells(task.files, run, task.threads, () if i else counters)
-    found = {counter.windows: counter.found for counter in counters}
-    return SweepOutcome(task.files.lane, results, found)
+    return results
 
 
 def cost(cell: Cell) -> float:

@@ -1,0 +1,66 @@
+"""`winnow sweep --device gpu`, in the CUDA simulator: every cell as on the CPU."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from job_cases import streams, table
+from replay_cases import remaining
+from sweep_cases import FIGURES, swept
+
+from engine.errors import DeviceError
+from engine.policies import POLICIES
+from gpu_kernels.devices import SimulatedDevice
+
+GRID: dict[str, Any] = {
+    "policies": ",".join(POLICIES),
+    "memory": "0,7,20%,300",
+    "windows": "3,9",
+    "seeds": "0,5",
+    "params": {"custom.function": remaining, "multiplicative.A": 0.5, "prob.ties": "importance"},
+}
+
+
+def compared(folder: Path, **options: Any) -> dict[str, Any]:
+    ref = swept(folder, device="cpu", **GRID | options)
+    comp = swept(folder, device="gpu", **GRID | options)
+    columns = [name for name in FIGURES if not name.startswith("importance")]
+    columns += ["policy", "memory", "seed"]
+    assert comp.table.select(columns).to_pylist() == ref.table.select(columns).to_pylist()
+    for name in ("importance", "importance_recall"):
+        both = zip(comp.table[name].to_pylist(), ref.table[name].to_pylist(), strict=True)
+        assert all(ours == pytest.approx(theirs, rel=1e-12) for ours, theirs in both)
+    assert comp.table.num_rows > 100
+    assert min(comp.table["seconds"].to_pylist()) >= 0
+    device: dict[str, Any] = comp.report["device"]
+    return device
+
+
+@pytest.mark.parametrize("estimator", ["memory", "window", "history"])
+def test_cells_are_those_of_the_cpu(estimator: str, tmp_path: Path) -> None:
+    streams(tmp_path, rows=50)
+    probe = "after_admission" if estimator == "window" else "before_admission"
+    device = compared(tmp_path, estimator=estimator, probe=probe)
+    assert device["used"] == "gpu"
+
+
+def test_groups_and_lanes(tmp_path: Path) -> None:
+    made = streams(tmp_path, rows=50)
+    for side in ("left", "right"):
+        rows = getattr(made, side)
+        groups = pa.array([f"g{i % 2}" for i in range(len(rows))])
+        pq.write_table(table(rows, g=groups), tmp_path / f"{side}.parquet")
+    assert compared(tmp_path, partition_by="g", lanes=2)["used"] == "gpu"
+
+
+def test_a_device_too_small_is_an_error_when_demanded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    streams(tmp_path, rows=50)
+    monkeypatch.setattr(SimulatedDevice, "free_bytes", lambda _: 500)
+    with pytest.raises(DeviceError, match="does not fit on the GPU"):
+        swept(tmp_path, device="gpu", **GRID)
