@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+import naive
 import numpy as np
 from hypothesis import strategies as st
 
@@ -62,6 +63,58 @@ class Run(NamedTuple):
     counted: int
 
 
+class Told(NamedTuple):
+    """A case in the engine's terms."""
+
+    settings: ReplaySettings
+    profile: LaneProfile
+    budget: Any
+    curves: Any
+
+
+def told(case: Case) -> Told:
+    """Return what a lane's replay is given for a case."""
+    left, right = batch_of(case.left), batch_of(case.right)
+    settings = ReplaySettings(
+        *case.windows,
+        policy=case.policy,
+        parameters=case.params,
+        estimator=case.estimator,
+        probe=case.probe,
+        combine=case.combine,
+        start_ts=case.start_ts,
+        seed=case.seed,
+    )
+    profile = LaneProfile(
+        profile_side([left], case.windows[0]), profile_side([right], case.windows[1])
+    )
+    budget = (UNLIMITED if b is None else b for b in case.budgets)
+    curves = (
+        np.array(case.params[name]) if name in case.params else None
+        for name in ("curve_left", "curve_right")
+    )
+    return Told(settings, profile, tuple(budget), tuple(curves))
+
+
+def expected(case: Case) -> naive.Replay:
+    """Return what the oracle makes of a case."""
+    return naive.replay(
+        case.left,
+        case.right,
+        window_left=case.windows[0],
+        window_right=case.windows[1],
+        budget_left=case.budgets[0],
+        budget_right=case.budgets[1],
+        policy=case.policy,
+        params=case.params,
+        estimator=case.estimator,
+        probe=case.probe,
+        combine_name=case.combine,
+        start_ts=case.start_ts,
+        seed=case.seed,
+    )
+
+
 def run(case: Case, *, emit: bool = True, step: int | None = None, chunk: int = 4) -> Run:
     """Replay a case in batches of `step` ticks (None: one batch)."""
     return replayed(case, emit=emit, step=step, chunk=chunk)
@@ -77,24 +130,7 @@ def replayed(
 ) -> Run:
     """Replay a case in batches of `step` ticks, by its policy or by a plan."""
     left, right = batch_of(case.left), batch_of(case.right)
-    settings = ReplaySettings(
-        *case.windows,
-        policy=case.policy,
-        parameters=case.params,
-        estimator=case.estimator,
-        probe=case.probe,
-        combine=case.combine,
-        start_ts=case.start_ts,
-        seed=case.seed,
-    )
-    profile = LaneProfile(
-        profile_side([left], case.windows[0]), profile_side([right], case.windows[1])
-    )
-    curves = tuple(
-        np.array(case.params[name]) if name in case.params else None
-        for name in ("curve_left", "curve_right")
-    )
-    budget = tuple(UNLIMITED if b is None else b for b in case.budgets)
+    settings, profile, budget, curves = told(case)
     lane = LaneReplay(settings, profile, budget, curves=curves, emit=emit, chunk=chunk, plan=plan)
     instants = np.unique(np.r_[left.ts, right.ts])
     edges = [] if instants.size == 0 else [int(instants[0]), int(instants[-1]) + 1]

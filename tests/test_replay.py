@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 
-import naive
 import pytest
 from hypothesis import HealthCheck, given, settings
-from replay_cases import Case, cases, run
+from replay_cases import Case, cases, expected, run
 
 from engine.policies import POLICIES
 
@@ -17,24 +16,6 @@ THOROUGH = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     derandomize=True,
 )
-
-
-def expected(case: Case) -> naive.Replay:
-    return naive.replay(
-        case.left,
-        case.right,
-        window_left=case.windows[0],
-        window_right=case.windows[1],
-        budget_left=case.budgets[0],
-        budget_right=case.budgets[1],
-        policy=case.policy,
-        params=case.params,
-        estimator=case.estimator,
-        probe=case.probe,
-        combine_name=case.combine,
-        start_ts=case.start_ts,
-        seed=case.seed,
-    )
 
 
 @pytest.mark.parametrize("policy", sorted(POLICIES))

@@ -263,7 +263,7 @@ def _integers(replay: Setting, rules: Rules, lanes: DeviceLanes) -> list[int]:
         "seed": seed - 2**64 if seed >= 2**63 else seed,
         "estimator": rules.estimator, "after_admission": int(rules.after_admission),
         "combine": rules.combine, "initial_by_importance": int(rules.initial_by_importance),
-        "keys": columns.keys, "left_pending": columns.largest[0],
+        "keys": columns.keys, "right_pending": columns.largest[0],
     }  # fmt: skip
     return [told.get(name, 0) for name in LANE_INTEGERS]
 
@@ -282,5 +282,5 @@ def _place_tables(integers: NDArray[np.int64], curves: Sequence[Curves]) -> NDAr
                 tables.append(table)
                 size += table.size
             integers[lane, LANE_INTEGERS.index(f"{side}_table")] = places[name]
-            integers[lane, LANE_INTEGERS.index(f"buckets_{side}")] = table.size - 1
+            integers[lane, LANE_INTEGERS.index(f"{side}_buckets")] = table.size - 1
     return np.concatenate(tables)

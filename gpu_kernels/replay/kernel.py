@@ -46,42 +46,22 @@ def lane_of(integers: Array, floats: Array, number: Integer) -> Lane:
 
 
 @portable
-def left_of(integers: Array, floats: Array, number: Integer, slots: Integer) -> Side:
-    """Return the left side of a lane, whose slots begin at `slots`."""
+def side_of(integers: Array, floats: Array, number: Integer, side: Integer, slots: Integer) -> Side:
+    """Return a side of a lane, whose slots begin at `slots`."""
     return Side(
-        0,
-        integers[number, layout.LEFT_BEGIN],
-        integers[number, layout.LEFT_END],
-        integers[number, layout.LEFT_WINDOW],
-        integers[number, layout.LEFT_BUDGET],
-        integers[number, layout.LEFT_FIRST],
-        slots,
-        integers[number, layout.PENDING_AT],
-        integers[number, layout.LEFT_TABLE],
-        integers[number, layout.BUCKETS_LEFT],
-        integers[number, layout.LEFT_UNTIL],
-        floats[number, layout.LEFT_ALPHA],
-        floats[number, layout.LEFT_BETA],
-    )
-
-
-@portable
-def right_of(integers: Array, floats: Array, number: Integer, slots: Integer) -> Side:
-    """Return the right side of a lane; its slots and pending arrivals lie behind the left's."""
-    return Side(
-        1,
-        integers[number, layout.RIGHT_BEGIN],
-        integers[number, layout.RIGHT_END],
-        integers[number, layout.RIGHT_WINDOW],
-        integers[number, layout.RIGHT_BUDGET],
-        integers[number, layout.RIGHT_FIRST],
-        slots + integers[number, layout.LEFT_BUDGET],
-        integers[number, layout.PENDING_AT] + integers[number, layout.LEFT_PENDING],
-        integers[number, layout.RIGHT_TABLE],
-        integers[number, layout.BUCKETS_RIGHT],
-        integers[number, layout.RIGHT_UNTIL],
-        floats[number, layout.RIGHT_ALPHA],
-        floats[number, layout.RIGHT_BETA],
+        side,
+        integers[number, layout.BEGIN + side],
+        integers[number, layout.END + side],
+        integers[number, layout.WINDOW + side],
+        integers[number, layout.BUDGET + side],
+        integers[number, layout.FIRST + side],
+        slots + integers[number, layout.SLOTS + side],
+        integers[number, layout.PENDING + side],
+        integers[number, layout.TABLE + side],
+        integers[number, layout.BUCKETS + side],
+        integers[number, layout.UNTIL + side],
+        floats[number, layout.ALPHA + side],
+        floats[number, layout.BETA + side],
     )
 
 
@@ -157,8 +137,8 @@ def _replay(team: Team, policy: PolicyFunctions, in_shared: bool) -> Callable[..
             slots = Slots(slot_value, slot_m, slot_index, slot_key)
             first_slot = integers[lane_number, layout.SLOTS_AT]
         lane = lane_of(integers, floats, lane_number)
-        left = left_of(integers, floats, lane_number, first_slot)
-        right = right_of(integers, floats, lane_number, first_slot)
+        left = side_of(integers, floats, lane_number, 0, first_slot)
+        right = side_of(integers, floats, lane_number, 1, first_slot)
         i, j = left.begin, right.begin
         left_low, right_low = left.begin, right.begin
         left_used, left_held, left_oldest, left_peak = 0, 0, FOREVER, 0

@@ -102,27 +102,30 @@ class PolicyFunctions(NamedTuple):
 
 
 LANE_INTEGERS = (
-    "left_begin", "left_end", "right_begin", "right_end",  # rows of the streams' columns
+    # of each side: the left's, then the right's beside it
+    "left_begin", "right_begin", "left_end", "right_end",  # rows of the streams' columns
     "left_window", "right_window",  # W in ticks
     "left_budget", "right_budget",  # K
-    "left_first", "right_first",  # first ts of each side
-    "t0", "start_ts", "seed",
-    "estimator", "after_admission", "combine", "initial_by_importance",
-    "keys", "counters_at",  # dense keys; where the lane's counters begin
-    "slots_at", "pending_at", "left_pending",  # in the lane's part of slots and pending arrivals
-    "left_table", "right_table", "buckets_left", "buckets_right",  # age tables
+    "left_first", "right_first",  # first ts
+    "left_slots", "right_slots",  # where they begin in the lane's slots
+    "left_pending", "right_pending",  # where their arrivals of an instant are kept
+    "left_table", "right_table", "left_buckets", "right_buckets",  # age tables
     "left_until", "right_until",  # where the retention is recorded, -1: nowhere
+    # of the lane
+    "t0", "start_ts", "seed", "estimator", "after_admission", "combine", "initial_by_importance",
+    "keys", "counters_at", "slots_at",
 )  # fmt: skip
+BEGIN, END, WINDOW, BUDGET, FIRST, SLOTS, PENDING, TABLE, BUCKETS, UNTIL = range(0, 20, 2)
+"""Of the left side; the right side's stand one behind."""
 (
-    LEFT_BEGIN, LEFT_END, RIGHT_BEGIN, RIGHT_END, LEFT_WINDOW, RIGHT_WINDOW,
-    LEFT_BUDGET, RIGHT_BUDGET, LEFT_FIRST, RIGHT_FIRST, T0, START_TS, SEED,
-    ESTIMATOR, AFTER_ADMISSION, COMBINE, INITIAL_BY_IMPORTANCE, KEYS, COUNTERS_AT,
-    SLOTS_AT, PENDING_AT, LEFT_PENDING, LEFT_TABLE, RIGHT_TABLE, BUCKETS_LEFT, BUCKETS_RIGHT,
-    LEFT_UNTIL, RIGHT_UNTIL,
-) = range(len(LANE_INTEGERS))  # fmt: skip
+    T0, START_TS, SEED, ESTIMATOR, AFTER_ADMISSION, COMBINE, INITIAL_BY_IMPORTANCE,
+    KEYS, COUNTERS_AT, SLOTS_AT,
+) = range(20, 30)  # fmt: skip
 
-LANE_FLOATS = ("a", "b", "d", "left_alpha", "right_alpha", "left_beta", "right_beta")
-A, B, D, LEFT_ALPHA, RIGHT_ALPHA, LEFT_BETA, RIGHT_BETA = range(len(LANE_FLOATS))
+LANE_FLOATS = ("left_alpha", "right_alpha", "left_beta", "right_beta", "a", "b", "d")
+ALPHA, BETA = 0, 2
+"""Of the left side; the right side's stand one behind."""
+A, B, D = 4, 5, 6
 
 OUTPUTS, LEFT_PEAK, RIGHT_PEAK = range(3)
 FOUND = 3

@@ -49,7 +49,8 @@ class Lanes(NamedTuple):
     Attributes
     ----------
     integers : (lanes, len(LANE_INTEGERS)) int64
-        Without the columns that say where things lie in device memory, which are set here.
+        Without what says where things lie in device memory, which is set here; but
+        ``right_pending`` is the left side's largest instant.
     floats : (lanes, len(LANE_FLOATS)) float64
     needs : sequence of Need
     tables : (n,) float64
@@ -184,13 +185,16 @@ def _replay_batch(
     integers = lanes.integers[chosen]
     variant = batch.variant
     integers[:, layout.COUNTERS_AT], counters = _offsets([2 * KINDS * n.keys for n in needs])
-    integers[:, layout.PENDING_AT], pending = _offsets([n.pending for n in needs])
+    pendings, pending = _offsets([n.pending for n in needs])
     integers[:, layout.SLOTS_AT], slots = _offsets([n.slots for n in needs])
     begins, kept = _offsets([n.kept for n in needs])
-    lefts = integers[:, layout.LEFT_END] - integers[:, layout.LEFT_BEGIN]
+    lefts = integers[:, layout.END] - integers[:, layout.BEGIN]
     records = np.array([n.kept > 0 for n in needs])
-    integers[:, layout.LEFT_UNTIL] = np.where(records, begins, -1)
-    integers[:, layout.RIGHT_UNTIL] = np.where(records, begins + lefts, -1)
+    integers[:, layout.UNTIL] = np.where(records, begins, -1)
+    integers[:, layout.UNTIL + 1] = np.where(records, begins + lefts, -1)
+    integers[:, layout.PENDING] = pendings
+    integers[:, layout.PENDING + 1] += pendings
+    integers[:, layout.SLOTS + 1] = integers[:, layout.BUDGET]
     if variant.in_shared:
         slots = 1
     until = device.zeros(max(kept, 1), np.int64)

@@ -6,18 +6,15 @@ import math
 from typing import Any
 
 import lockstep
-import naive
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from replay_cases import Case, batch_of, busy, cases, long_stream, run
+from replay_cases import Case, batch_of, busy, cases, expected, long_stream, run, told
 
 from engine.device.columns import paired
 from engine.device.replay import Outcome, Setting, load_lanes, replay_on_device
-from engine.lanes.profile import profile_side
 from engine.policies import POLICIES
-from engine.replay.settings import UNLIMITED, LaneProfile, ReplaySettings
 from gpu_kernels.devices import SimulatedDevice
 from gpu_kernels.replay.plan import TooLargeError, Variant
 
@@ -38,27 +35,9 @@ FEW = settings(
 
 def setting_of(case: Case) -> tuple[Setting, Any]:
     left, right = batch_of(case.left), batch_of(case.right)
-    chosen = ReplaySettings(
-        *case.windows,
-        policy=case.policy,
-        parameters=case.params,
-        estimator=case.estimator,
-        probe=case.probe,
-        combine=case.combine,
-        start_ts=case.start_ts,
-        seed=case.seed,
-    )
-    profile = LaneProfile(
-        profile_side([left], case.windows[0]), profile_side([right], case.windows[1])
-    )
-    curves: Any = tuple(
-        np.array(case.params[name]) if name in case.params else None
-        for name in ("curve_left", "curve_right")
-    )
-    budget = tuple(UNLIMITED if b is None else b for b in case.budgets)
     names = np.unique(np.r_[left.key, right.key])
     ids = [np.searchsorted(names, side.key).astype(np.int32) for side in (left, right)]
-    return Setting(chosen, profile, budget, curves), paired(left, ids[0], right, ids[1], names.size)
+    return Setting(*told(case)), paired(left, ids[0], right, ids[1], names.size)
 
 
 def on_device(case: Case, variant: Variant) -> Outcome:
@@ -83,21 +62,7 @@ def retained(case: Case, outcome: Outcome) -> list[tuple[int, list[int], list[in
 
 
 def check(case: Case, variant: Variant) -> None:
-    ref = naive.replay(
-        case.left,
-        case.right,
-        window_left=case.windows[0],
-        window_right=case.windows[1],
-        budget_left=case.budgets[0],
-        budget_right=case.budgets[1],
-        policy=case.policy,
-        params=case.params,
-        estimator=case.estimator,
-        probe=case.probe,
-        combine_name=case.combine,
-        start_ts=case.start_ts,
-        seed=case.seed,
-    )
+    ref = expected(case)
     comp = on_device(case, variant)
     assert retained(case, comp) == [(t, sorted(a), sorted(b)) for t, a, b in ref.retained]
     assert comp.peaks == (ref.peak_left, ref.peak_right)
