@@ -114,7 +114,8 @@ class Kernel:
             return
         with _each_operation_rounded():
             self._dispatcher.compile(signature)
-        found = fused_operations(self._dispatcher.inspect_asm(signature))
+        # what was loaded; the dispatcher's own inspect_asm would compile again for sm_90, not 90a
+        found = fused_operations(self._dispatcher.overloads[signature].inspect_asm(None))
         if found:
             raise FusedError(
                 f"kernel {self.function.__name__} was compiled with {len(found)} fused float64 "

@@ -1,0 +1,100 @@
+"""What the drivers hand to the kernels, on a made-up GPU: types, counts, sizes of a launch.
+
+The simulator takes any arguments; a real GPU compiles for the ones it is given.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from gpu_cases import CompilingDevice, make_up_device
+from replay_cases import batch_of, busy, told
+
+from engine.device.columns import paired
+from engine.device.replay import Setting, load_lanes, replay_on_device
+from engine.harvesting.profile import JoinProfile
+from gpu_kernels.harvest.layout import flatten
+from gpu_kernels.harvest.on_device import DeviceHarvest
+from gpu_kernels.harvest.space import Search, ranges_of, space_of
+from gpu_kernels.probe import Stream, count_matches, count_pairs, emit_pairs, sum_pairs
+from gpu_kernels.replay.plan import choose_variant
+
+
+@pytest.fixture(name="device")
+def made_up_device(monkeypatch: pytest.MonkeyPatch) -> CompilingDevice:
+    make_up_device(monkeypatch)
+    return CompilingDevice()
+
+
+@pytest.mark.parametrize("slots", [500, 1_800, 9_000, 100_000])
+@pytest.mark.parametrize("policy", ["rand", "dgl"])
+def test_replays(device: CompilingDevice, policy: str, slots: int) -> None:
+    case = busy(policy, 1)
+    left, right = batch_of(case.left), batch_of(case.right)
+    names = np.unique(np.r_[left.key, right.key])
+    ids = [np.searchsorted(names, side.key).astype(np.int32) for side in (left, right)]
+    lanes = load_lanes(device, [paired(left, ids[0], right, ids[1], names.size)] * 3)
+    settings = [Setting(*told(case))._replace(lane=i) for i in range(3)]
+    replay_on_device(device, lanes, settings, record=True, choose=lambda _: choose_variant(slots))
+    assert device.compiled == ["replay"]
+
+
+def test_replays_of_a_tabulated_policy_and_ages(device: CompilingDevice) -> None:
+    for policy in ("multiplicative", "age"):
+        case = busy(policy, 2)
+        left, right = batch_of(case.left), batch_of(case.right)
+        columns = paired(left, left.key.astype(np.int32), right, right.key.astype(np.int32), 9)
+        replay_on_device(device, load_lanes(device, [columns]), [Setting(*told(case))])
+    assert len(device.compiled) == 2
+
+
+def stream(rows: int, *, until: bool) -> Stream:
+    draw = np.random.default_rng(rows)
+    ts = np.sort(draw.integers(0, 50, rows))
+    return Stream(
+        ts,
+        draw.integers(0, 4, rows),
+        draw.integers(0, 2, rows),
+        draw.random(rows),
+        ts + 5 if until else None,
+    )
+
+
+def measure(lane: Any, key: Any, ts: Any, both: Any) -> None:
+    both[:] = [edge(column) for column in (lane, key, ts) for edge in (np.min, np.max)]
+
+
+def list_one_partner(*arguments: Any) -> None:
+    arguments[-1][:] = 1
+
+
+@pytest.mark.parametrize("until", [False, True])
+def test_probes(device: CompilingDevice, until: bool) -> None:
+    device.instead = {"_measure": measure, "_list": list_one_partner}
+    left, right = stream(60, until=until), stream(70, until=until)
+    windows = np.array([5, 6]), np.array([7, 8])
+    count_pairs(device, left, right, *windows)
+    sum_pairs(device, left, right, *windows)
+    assert len(list(emit_pairs(device, left, right, *windows, chunk=7))) > 1
+    kernels = {"_measure", "_encode", "_count", "_list", "_emit", "_sum"}
+    assert kernels <= set(device.compiled), set(device.compiled)
+
+
+def test_arrivals_against_join_memories(device: CompilingDevice) -> None:
+    keys, begins = np.arange(10, dtype=np.int64), np.array([0, 5, 10])
+    count_matches(device, keys, begins, keys, begins)
+    assert device.compiled == ["_match"]
+
+
+def test_harvest_settings(device: CompilingDevice) -> None:
+    join = JoinProfile(
+        (3, 1, 2), (10, 10, 10), (4, 4, 4), ((1, 2), (2, 0), (1, 0)), np.full((3, 3), 0.1).tolist()
+    )
+    layout = flatten([join.terms])
+    harvest = DeviceHarvest(device, layout)
+    space = space_of(layout)
+    ranges = ranges_of(layout, space, [Search(0, 50.0)])
+    harvest.best(space, ranges)
+    assert device.compiled
