@@ -22,7 +22,8 @@ demo: $(VENV)/.run ## Generate 1M + 1M tuples and replay them under every policy
 
 test: $(VENV)/.dev check ## Lint, type-check and run all tests, kernels in the CUDA simulator
 	$(BIN)/python -m pytest --cov --cov-report=
-	NUMBA_ENABLE_CUDASIM=1 $(BIN)/python -m pytest tests/simulator --cov --cov-append --cov-report=term
+	NUMBA_ENABLE_CUDASIM=1 $(BIN)/python -m pytest tests/simulator -n auto --dist worksteal \
+	    --cov --cov-append --cov-report=term
 
 check: $(VENV)/.dev ## Lint and type-check alone
 	$(BIN)/ruff check .
