@@ -21,7 +21,7 @@ demo: $(VENV)/.run ## Generate 1M + 1M tuples and replay them under every policy
 	$(BIN)/python benchmarks/demo.py
 
 test: $(VENV)/.dev check ## Lint, type-check and run all tests, kernels in the CUDA simulator
-	$(BIN)/python -m pytest --cov --cov-report=
+	$(BIN)/python -m pytest -n auto --dist worksteal --cov --cov-report=
 	NUMBA_ENABLE_CUDASIM=1 $(BIN)/python -m pytest tests/simulator -n auto --dist worksteal \
 	    --cov --cov-append --cov-report=term
 

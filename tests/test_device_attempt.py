@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
 
-from engine.device.attempt import Wanted, attempt, combined_choice, wanted_device
+from engine.device.attempt import Wanted, attempt, combined_choice, wanted_device, worth_it
 from engine.errors import DeviceError, InputError
 from gpu_kernels import devices
 from gpu_kernels.devices import Choice
@@ -99,6 +100,18 @@ def test_without_a_gpu_auto_is_the_cpu_and_gpu_an_error(monkeypatch: pytest.Monk
     assert wanted_device("auto").choice == Choice("cpu", "CuPy is not installed")
     with pytest.raises(DeviceError, match=r"CuPy is not installed; install winnowjoin\[gpu\]"):
         wanted_device("gpu")
+
+
+def test_auto_takes_a_gpu_for_many_lanes_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(3))
+    seen = Wanted(GPU)
+    assert worth_it(seen, 48) == seen
+    few = worth_it(seen, 47)
+    assert few.choice.device == "cpu"
+    assert "47 replays at once are too few" in few.choice.reason
+    assert worth_it(Wanted(GPU, demanded=True), 1).choice == GPU
+    asked = Wanted(Choice("cpu", "asked for"))
+    assert worth_it(asked, 1) == asked
 
 
 def test_parts_on_several_devices_are_told() -> None:

@@ -174,6 +174,8 @@ def test_the_device_in_the_report_is_the_one_that_ran(
     ref = swept(folder, policies="simp")
     seen = Choice("gpu", "one is seen")
     monkeypatch.setattr(attempt, "choose_device", lambda _: seen)
+    assert "too few to be faster" in swept(folder, policies="simp").report["device"]["reason"]
+    monkeypatch.setattr(attempt, "LANES_A_CORE", 0)
     comp = swept(folder, policies="simp")
     assert comp.report["device"]["used"] == "cpu"
     assert comp.report["device"]["reason"].startswith("the GPU failed (")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
@@ -11,6 +12,8 @@ from gpu_kernels.devices import Choice, Device, NoGpuError, choose_device, open_
 T = TypeVar("T")
 
 ON_GPU, ON_CPU = "gpu", "cpu"
+LANES_A_CORE = 16
+"""Replays at once, for each core of the machine, from which on auto takes a GPU: an estimate."""
 
 
 class Wanted(NamedTuple):
@@ -42,6 +45,29 @@ def wanted_device(option: str) -> Wanted:
         return Wanted(choose_device(option), option == ON_GPU)
     except NoGpuError as error:
         raise DeviceError(str(error)) from None
+
+
+def worth_it(wanted: Wanted, lanes: int) -> Wanted:
+    """Return the CPU for work that a GPU would do, but slowly: too few lanes at once.
+
+    A lane is replayed by one team of threads, an instant after the other, and takes longer than on
+    a core; what makes a GPU fast is thousands of them.
+
+    Parameters
+    ----------
+    wanted : Wanted
+        Left alone if the GPU was demanded.
+    lanes : int
+        That would be replayed at once.
+    """
+    cores = len(os.sched_getaffinity(0))
+    if wanted.demanded or wanted.choice.device != ON_GPU or lanes >= LANES_A_CORE * cores:
+        return wanted
+    why = (
+        f"{lanes} replays at once are too few to be faster on a GPU than on {cores} cores; "
+        "--device gpu uses it all the same"
+    )
+    return Wanted(Choice(ON_CPU, why))
 
 
 def attempt(

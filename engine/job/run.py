@@ -17,7 +17,14 @@ import pyarrow as pa
 
 from engine.archives.roles import check_roles
 from engine.archives.source import Archive, open_archive
-from engine.device.attempt import ON_CPU, ON_GPU, Wanted, combined_choice, wanted_device
+from engine.device.attempt import (
+    ON_CPU,
+    ON_GPU,
+    Wanted,
+    combined_choice,
+    wanted_device,
+    worth_it,
+)
 from engine.durations import parse_window
 from engine.executors import Executor
 from engine.instants import parse_instant
@@ -169,7 +176,7 @@ def run_replay(options: JobOptions, executor: Executor, progress: Progress | Non
         if output is not None:
             output.discard()
     device = combined_choice(
-        [result.device for result in results if result.device is not None], wanted.choice
+        [result.device for result in results if result.device is not None], job.wanted.choice
     )
     return build_report(
         options, settings, prepared, results, budgets, job.edges, stages.seconds, device
@@ -247,6 +254,7 @@ class _Job:
         return sorted(results, key=lambda result: result.lane), budgets
 
     def _replayed(self, tasks: list[ReplayTask]) -> list[LaneResult]:
+        self.wanted = worth_it(self.wanted, len(tasks))
         if self.wanted.choice.device != ON_GPU:
             return self.stages.mapped(self.executor, "replay", replay_lane, tasks)
         groups = grouped(tasks, self.wanted)

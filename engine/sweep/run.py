@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from engine.archives.roles import check_roles
 from engine.archives.source import open_archive
-from engine.device.attempt import Wanted, combined_choice, wanted_device
+from engine.device.attempt import Wanted, combined_choice, wanted_device, worth_it
 from engine.executors import Executor, ThreadExecutor
 from engine.instants import parse_instant
 from engine.jit import cache_home
@@ -87,7 +87,7 @@ def run_sweep(
         Nothing is written then.
     """
     base = options.base
-    wanted = wanted_device(base.device)
+    asked = wanted_device(base.device)
     grid = grid_of(options)
     stages = Stages() if progress is None else Stages(progress)
     left, right = open_archive(base.left, "left"), open_archive(base.right, "right")
@@ -95,6 +95,7 @@ def run_sweep(
     windows = parse_windows(options.windows, unit)
     points = list(points_of(list(grid.policies), grid.memory, windows, grid.seeds))
     check_size(len(points))
+    wanted = worth_it(asked, len(points))
     settings = {point.number: _settings(point, grid, unit) for point in points}
     output = None if options.out is None else OutputFolder(options.out)
     try:
