@@ -7,6 +7,7 @@ from typing import Any
 
 from rich.console import Console
 
+from engine.policies import POLICIES
 from engine.sweep.advice import Advice, advise
 from engine.sweep.grid import Target
 from engine.sweep.rows import SCHEMA, Row, rows_in, table_of
@@ -118,18 +119,32 @@ def test_tables_hold_rows_as_they_are() -> None:
     assert table_of([]).schema == SCHEMA
 
 
-def test_what_is_printed_names_the_choice_and_what_fails() -> None:
-    rows = [row("dgl", 100, 0.5), row("dgl", 200, 0.95), row("simp", 200, 0.2), row("simp", 100, 0)]
+def printed(rows: list[Row], targets: list[Target]) -> list[str]:
     report = {
         "grid": {"tick": "s", "windows": [0]},
         "seconds": {"replay": 1.0},
         "device": {"used": "cpu", "reason": "asked for"},
         "out": None,
     }
-    targets = [TARGET, Target("recall", 0.9)]
     console = Console(file=io.StringIO(), width=80)
     print_sweep(SweepResult(table_of(rows), advise(rows, targets), report), console)
-    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    text: str = console.file.getvalue()  # type: ignore[attr-defined]
+    return text.splitlines()
+
+
+def test_many_policies_are_printed_in_tables_that_fit() -> None:
+    rows = [row(name, 10**6, place / 100) for place, name in enumerate(POLICIES)]
+    lines = printed(rows, [])
+    assert max(map(len, lines)) <= 80
+    heads = [line for line in lines if line.startswith("┃")]
+    assert len(heads) > 1
+    named = [cell.strip() for line in heads for cell in line.split("┃")]
+    assert [name for name in named if name in POLICIES] == list(POLICIES)
+
+
+def test_what_is_printed_names_the_choice_and_what_fails() -> None:
+    rows = [row("dgl", 100, 0.5), row("dgl", 200, 0.95), row("simp", 200, 0.2), row("simp", 100, 0)]
+    lines = printed(rows, [TARGET, Target("recall", 0.9)])
     said = {line.split("│")[1].strip(): line for line in lines if line.startswith("│")}
     assert "dgl" in said["cheapest"]
     assert "95.00 %" in said["cheapest"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from rich.console import Console
@@ -19,7 +20,8 @@ def print_sweep(result: SweepResult, console: Console | None = None) -> None:
     rows = rows_in(result.table)
     for windows in dict.fromkeys((row.window_left, row.window_right) for row in rows):
         mine = [row for row in rows if (row.window_left, row.window_right) == windows]
-        console.print(_recalls(mine, windows, report["grid"]["tick"]))
+        for table in _recalls(mine, windows, report["grid"]["tick"], console.width):
+            console.print(table)
     for advice in result.advice:
         console.print(_advised(advice, many=len(report["grid"]["windows"]) > 1))
     seconds = ", ".join(f"{name} {value:.2f}" for name, value in report["seconds"].items())
@@ -32,24 +34,51 @@ def print_sweep(result: SweepResult, console: Console | None = None) -> None:
         console.print(f"output: {report['out']}", markup=False)
 
 
-def _recalls(rows: list[Row], windows: tuple[int, int], tick: str) -> Table:
+def _recalls(rows: list[Row], windows: tuple[int, int], tick: str, width: int) -> Iterator[Table]:
+    """Yield a window's recalls, as many policies beside each other as the terminal has room for."""
     unit = "" if tick == "tick" else f" {tick}"
     choices = choices_of(rows)
-    policies = list(dict.fromkeys(choice.policy for choice in choices))
     found = {(choice.memory, choice.policy): choice for choice in choices}
-    table = Table(
-        title=f"importance recall in %, window {windows[0]:,}{unit}",
-        title_justify="left",
-    )
-    table.add_column("memory", justify="right")
-    table.add_column("tuples", justify="right")
-    for policy in policies:
-        table.add_column(policy, justify="right", overflow="fold")
-    for memory in dict.fromkeys(choice.memory for choice in choices):
-        mine = [found[memory, policy] for policy in policies]
-        shares = [f"{100 * choice.importance_recall:.1f}" for choice in mine]
-        table.add_row(memory, f"{mine[0].tuples:,}", *shares)
-    return table
+    memories = {choice.memory: f"{choice.tuples:,}" for choice in choices}
+    named = max(len(text) for text in (*memories, "memory"))
+    sized = max(len(text) for text in (*memories.values(), "tuples"))
+    room = width - 1 - (named + _AROUND) - (sized + _AROUND)
+    title = f"importance recall in %, window {windows[0]:,}{unit}"
+    for policies in _fitting(list(dict.fromkeys(choice.policy for choice in choices)), room):
+        table = Table(title=title, title_justify="left")
+        table.add_column("memory", justify="right")
+        table.add_column("tuples", justify="right")
+        for policy in policies:
+            table.add_column(policy, justify="right", overflow="fold")
+        for memory, tuples in memories.items():
+            mine = [found[memory, policy] for policy in policies]
+            shares = [f"{100 * choice.importance_recall:.1f}" for choice in mine]
+            table.add_row(memory, tuples, *shares)
+        yield table
+
+
+_AROUND = 3
+"""Characters of a column beside its text."""
+
+
+def _fitting(names: list[str], room: int) -> list[list[str]]:
+    """Cut column names into runs that fit in `room` characters, one at least in each.
+
+    Examples
+    --------
+    >>> _fitting(["rand", "prob", "until_expiry", "dgl"], 24)
+    [['rand', 'prob'], ['until_expiry', 'dgl']]
+    """
+    runs: list[list[str]] = [[]]
+    taken = 0
+    for name in names:
+        own = max(len(name), len("100.0")) + _AROUND
+        if runs[-1] and taken + own > room:
+            runs.append([])
+            taken = 0
+        runs[-1].append(name)
+        taken += own
+    return runs
 
 
 def _advised(advice: Advice, *, many: bool) -> Table:
