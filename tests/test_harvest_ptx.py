@@ -7,8 +7,6 @@ from typing import Any
 import pytest
 from numba import types
 
-pytest.importorskip("numba_cuda", reason="winnowjoin[gpu] is not installed")
-
 from gpu_kernels.compiler import Kernel, fused_operations
 from gpu_kernels.harvest import counted, given, search
 

@@ -107,7 +107,7 @@ def attempt(
         result = on_gpu(device)
     except WinnowError:
         raise
-    except Exception as error:
+    except Exception as error:  # drivers and compilers raise what they like; all of it is told
         why = _told(error)
         if wanted.demanded:
             raise DeviceError(f"--device gpu: {why}; use --device auto or cpu") from error
