@@ -24,10 +24,6 @@ class NoGpuError(RuntimeError):
     """A GPU was asked for and cannot be had."""
 
 
-class GpuFailedError(RuntimeError):
-    """A GPU began the work and failed; whatever it had done is void."""
-
-
 class Device(Protocol):
     """A device that runs kernels: a GPU, the CUDA simulator, or a test's."""
 

@@ -7,6 +7,7 @@ counts and the sums of the report.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -143,14 +144,6 @@ def _shuffled(width: int, by_importance: bool) -> tuple[Any, Any, Any, Any]:
         return value
 
     @device_function
-    def total_float(scratch: Scratch, value: float) -> float:
-        offset = half
-        while offset > 0:
-            value = value + cuda.shfl_xor_sync(_ALL, value, offset)
-            offset //= 2
-        return value
-
-    @device_function
     def least_rank(
         scratch: Scratch, priority: float, importance: float, m: float, tag: Integer
     ) -> tuple[float, float, float, Integer]:
@@ -170,7 +163,7 @@ def _shuffled(width: int, by_importance: bool) -> tuple[Any, Any, Any, Any]:
             offset //= 2
         return priority, importance, m, tag
 
-    return total, least, total_float, least_rank
+    return total, least, total, least_rank
 
 
 @cache
@@ -194,54 +187,52 @@ def warp_team(per_block: int, width: int, by_importance: bool) -> Team:
     )
 
 
+@portable
+def _sum(one: Any, other: Any) -> Any:  # noqa: ANN401 - a number
+    return one + other
+
+
+@portable
+def _lesser(one: Any, other: Any) -> Any:  # noqa: ANN401 - a number
+    return min(one, other)
+
+
+def _tree(half: int, joined: Callable[[Any, Any], Any]) -> Any:  # noqa: ANN401 - numba's
+    """Return a reduction of a block's numbers in shared memory, always in the same order."""
+
+    @device_function
+    def reduced(values: Any, value: Any) -> Any:  # noqa: ANN401 - of integers, or of floats
+        me = cuda.threadIdx.x
+        cuda.syncthreads()
+        values[me] = value
+        cuda.syncthreads()
+        offset = half
+        while offset > 0:
+            if me < offset:
+                values[me] = joined(values[me], values[me + offset])
+            cuda.syncthreads()
+            offset //= 2
+        return values[0]
+
+    return reduced
+
+
 def _through_shared(width: int) -> tuple[Any, Any, Any, Any]:
     """Return the reductions of a block: a tree in shared memory."""
     half = width // 2
+    summed, lowest = _tree(half, _sum), _tree(half, _lesser)
 
     @device_function
     def total(scratch: Scratch, value: int) -> int:
-        values = scratch.integers
-        me = cuda.threadIdx.x
-        cuda.syncthreads()
-        values[me] = value
-        cuda.syncthreads()
-        offset = half
-        while offset > 0:
-            if me < offset:
-                values[me] += values[me + offset]
-            cuda.syncthreads()
-            offset //= 2
-        return values[0]
+        return summed(scratch.integers, value)
 
     @device_function
     def least(scratch: Scratch, value: int) -> int:
-        values = scratch.integers
-        me = cuda.threadIdx.x
-        cuda.syncthreads()
-        values[me] = value
-        cuda.syncthreads()
-        offset = half
-        while offset > 0:
-            if me < offset:
-                values[me] = min(values[me], values[me + offset])
-            cuda.syncthreads()
-            offset //= 2
-        return values[0]
+        return lowest(scratch.integers, value)
 
     @device_function
     def total_float(scratch: Scratch, value: float) -> float:
-        values = scratch.floats
-        me = cuda.threadIdx.x
-        cuda.syncthreads()
-        values[me] = value
-        cuda.syncthreads()
-        offset = half
-        while offset > 0:
-            if me < offset:
-                values[me] = values[me] + values[me + offset]
-            cuda.syncthreads()
-            offset //= 2
-        return values[0]
+        return summed(scratch.floats, value)
 
     @device_function
     def least_rank(

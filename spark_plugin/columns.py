@@ -66,7 +66,7 @@ def arrow_schema(frame: DataFrame, side: str, wanted: tuple[str, ...]) -> pa.Sch
             raise SpecError(f"{side} DataFrame has more than one column {field.name}: rename one")
         try:
             fields.append((field.name, to_arrow_type(field.dataType, timezone="UTC")))
-        except Exception as error:
+        except Exception as error:  # pyspark raises several for a type that Arrow lacks
             if field.name in wanted:
                 raise SpecError(
                     f"column {field.name} of the {side} DataFrame has type "

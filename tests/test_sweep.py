@@ -169,7 +169,7 @@ def test_cells_that_do_not_fit_together_take_several_passes(
         return true(files, cells, *rest)
 
     monkeypatch.setattr(task, "replay_cells", counted)
-    monkeypatch.setattr(task, "room_for_cells", lambda: 40_000)
+    monkeypatch.setattr(task, "half_of_memory", lambda: 40_000)
     assert swept(folder, **grid).table.select(FIGURES).equals(expected)
     assert sum(passes) == 16
     assert len(passes) > 1

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.exact.combine import combined
+from engine.exact.combine import combined, neumaier
 from engine.jit import kernel as compiled
 from engine.keys import KeyTable
 from engine.streams import StreamBatch
@@ -202,12 +202,7 @@ def _simultaneous(
         other = int(heads[key[row]])
         while other >= 0:
             term = combined(combine, importance[row], their_importance[other])
-            after = high + term
-            if abs(high) >= abs(term):
-                rest += (high - after) + term
-            else:
-                rest += (term - after) + high
-            high = after
+            high, rest = neumaier(high, rest, term)
             found += 1
             other = int(chain[other])
     sums[0], sums[1] = high, rest

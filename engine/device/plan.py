@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 
 from engine.device.columns import LaneColumns, SideColumns, lane_columns
 from engine.device.replay import Outcome, Setting, load_lanes, replay_on_device
+from engine.host import half_of_memory
 from engine.lanes.reader import LaneBatch
 from engine.replay.planned import Plan
 from engine.replay.settings import LaneProfile
@@ -30,7 +30,7 @@ def check_host_memory(profiles: Iterable[LaneProfile]) -> None:
         If they would take more than half of it.
     """
     rows = sum(side.rows for profile in profiles for side in profile)
-    room = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    room = half_of_memory()
     if rows * HOST_BYTES_A_ROW > room:
         raise TooLargeError(
             f"{rows} rows take {rows * HOST_BYTES_A_ROW} bytes of this machine's memory on their "

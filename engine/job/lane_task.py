@@ -21,6 +21,7 @@ from engine.job.output import PartWriter, id_columns
 from engine.job.payload import PayloadWindow
 from engine.lanes.profile import profile_side
 from engine.lanes.reader import LaneBatch, lane_batches
+from engine.policies import age
 from engine.replay.lane import LaneReplay
 from engine.replay.layout import Outputs
 from engine.replay.planned import Plan
@@ -147,12 +148,11 @@ def replay_lane(task: ReplayTask, plan: Plan | None = None) -> LaneResult:
     emit = task.out is not None
     replay = None
     if task.age_buckets is None and (task.approximate or emit):
-        left, right = (None if c is None else np.array(c) for c in task.curves)
         replay = LaneReplay(
             settings,
             task.profile,
             task.budget,
-            curves=(left, right),
+            curves=age.as_arrays(task.curves),
             emit=emit,
             bin_edges=edges,
             plan=plan,

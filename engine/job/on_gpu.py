@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import numpy as np
-
 from engine.device.attempt import Wanted, attempt
 from engine.job.lane_task import LaneResult, ReplayTask, replay_lane
 from engine.lanes.reader import lane_batches
+from engine.policies import age
 from engine.replay.planned import Plan
 from gpu_kernels.devices import Device
 
@@ -63,10 +62,10 @@ def _plans(device: Device, tasks: tuple[ReplayTask, ...]) -> list[Plan]:
 
     check_host_memory(task.profile for task in tasks)
     lanes = [columns_of(lane_batches(task.files.left, task.files.right)) for task in tasks]
-    replays = []
-    for task in tasks:
-        left, right = (None if curve is None else np.array(curve) for curve in task.curves)
-        replays.append(Setting(task.settings, task.profile, task.budget, (left, right)))
+    replays = [
+        Setting(task.settings, task.profile, task.budget, age.as_arrays(task.curves))
+        for task in tasks
+    ]
     return plans_on_device(device, lanes, replays)
 
 

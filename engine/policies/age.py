@@ -43,6 +43,14 @@ def priorities(curve: NDArray[np.float64]) -> NDArray[np.float64]:
     return table
 
 
+def as_arrays(
+    curves: tuple[tuple[float, ...] | None, tuple[float, ...] | None],
+) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
+    """Return the curves of both sides, as tasks carry them, as arrays."""
+    left, right = (None if curve is None else np.array(curve) for curve in curves)
+    return left, right
+
+
 POLICY = Policy(
     name="age",
     source="P5 3.2",

@@ -190,7 +190,5 @@ COMBINES = ("min", "sum", "product", "max", "mean")
 PROBES = ("before_admission", "after_admission")
 
 # Counters of a replay, in `progress`
-PHASE, LEFT_AT, RIGHT_AT, LEFT_END, RIGHT_END, CURSOR, NOW, WRITTEN, FOUND, BIN, MARK, INSTANT = (
-    range(12)
-)
-PROGRESS_COUNTERS = 12
+PHASE, LEFT_AT, RIGHT_AT, LEFT_END, RIGHT_END, CURSOR, NOW, WRITTEN, FOUND, BIN, INSTANT = range(11)
+PROGRESS_COUNTERS = 11

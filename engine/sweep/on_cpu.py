@@ -9,6 +9,7 @@ import numpy as np
 
 from engine.job.heartbeat import rows_done
 from engine.job.lane_task import LaneFiles
+from engine.policies import age
 from engine.replay.lane import LaneReplay, Ready
 from engine.replay.settings import LaneProfile, ReplaySettings, SideProfile
 from engine.streams import StreamBatch
@@ -59,10 +60,9 @@ class _Running:
     """One cell on its way through a lane."""
 
     def __init__(self, cell: Cell) -> None:
-        left, right = (None if curve is None else np.array(curve) for curve in cell.curves)
         self._cell = cell
         self._replay = LaneReplay(
-            cell.settings, cell.profile, cell.budget, curves=(left, right), emit=False
+            cell.settings, cell.profile, cell.budget, curves=age.as_arrays(cell.curves), emit=False
         )
         self._seconds = 0.0
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from engine.job.heartbeat import rows_done
 from engine.job.lane_task import LaneFiles
 from engine.lanes.reader import lane_batches
+from engine.policies import age
 from engine.sweep.cell import Cell, CellResult
 from gpu_kernels.devices import Device
 
@@ -49,10 +48,10 @@ def replay_cells_on_gpu(
         return []
     check_host_memory([cells[0].profile])
     lane = columns_of(lane_batches(files.left, files.right))
-    replays = []
-    for cell in cells:
-        left, right = (None if curve is None else np.array(curve) for curve in cell.curves)
-        replays.append(Setting(cell.settings, cell.profile, cell.budget, (left, right)))
+    replays = [
+        Setting(cell.settings, cell.profile, cell.budget, age.as_arrays(cell.curves))
+        for cell in cells
+    ]
     outcomes = replay_on_device(device, load_lanes(device, [lane]), replays)
     rows_done(lane.rows * len(cells))
     return [

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import heapq
-import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from engine.device.attempt import ASKED_FOR_CPU, ON_GPU, Wanted, attempt
+from engine.host import half_of_memory
 from engine.job.lane_task import LaneFiles
 from engine.policies import Structure
 from engine.replay.settings import ReplaySettings
@@ -101,7 +101,7 @@ def sweep_lane(task: SweepTask) -> SweepOutcome:
 
 def _on_cpu(task: SweepTask, counters: Sequence[ExactCounter]) -> list[CellResult]:
     results: list[CellResult] = []
-    for i, run in enumerate(within(task.cells, room_for_cells() // task.beside)):
+    for i, run in enumerate(within(task.cells, half_of_memory() // task.beside)):
         results += replay_cells(task.files, run, task.threads, () if i else counters)
     return results
 
@@ -151,8 +151,3 @@ def within(cells: Sequence[Cell], room: int) -> list[list[Cell]]:
         runs[-1].append(cell)
         taken += size
     return runs
-
-
-def room_for_cells() -> int:
-    """Return half the memory of this machine, in bytes: what running cells may take together."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2

@@ -17,12 +17,12 @@ from gpu_kernels.probe.search import (
     lower_bound,
     narrow,
     sought,
+    staged,
     upper_bound,
 )
 
 BLOCKS = 2048
 """Most blocks of a launch: more than run at once, few enough that their last step costs nothing."""
-LEAST_LANE, MOST_LANE, LEAST_KEY, MOST_KEY, LEAST_TS, MOST_TS = range(6)
 _LEAST, _MOST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 
@@ -141,12 +141,7 @@ def _count(
         begin = tile * TILE
         end = min(begin + TILE, len(own))
         narrow(thread, own, begin, end, other, distinct, behind, ahead, rule, bounds)
-        cuda.syncthreads()
-        first, last = bounds[0], bounds[1]
-        if last - first <= HELD:
-            for j in range(first + thread, last, THREADS):
-                held[j - first] = np.uint64(other[j])
-        cuda.syncthreads()
+        first, last = staged(thread, other, bounds, held)
         for i in range(begin + thread, end, THREADS):
             code = np.uint64(own[i])
             limit = reach[i] if rule.limited == ONE else reach[0]
@@ -205,12 +200,7 @@ def _list(
         begin = tile * TILE
         end = min(begin + TILE, len(own))
         narrow(thread, own, begin, end, other, distinct, behind, ahead, rule, bounds)
-        cuda.syncthreads()
-        first, last = bounds[0], bounds[1]
-        if last - first <= HELD:
-            for j in range(first + thread, last, THREADS):
-                held[j - first] = np.uint64(other[j])
-        cuda.syncthreads()
+        first, last = staged(thread, other, bounds, held)
         for i in range(begin + thread, end, THREADS):
             code = np.uint64(own[i])
             limit = reach[i] if rule.limited == ONE else reach[0]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numba import cuda
 
 from gpu_kernels.compiler import device_function
 from gpu_kernels.devices import Array
@@ -183,6 +184,21 @@ def narrow(
         bounds[0] = lower_bound(other, 0, len(other), group + low)
     else:
         bounds[1] = upper_bound(other, 0, len(other), group + high)
+
+
+@device_function
+def staged(thread: int, array: Array, bounds: Array, held: Array) -> tuple[int, int]:
+    """Wait for `bounds`, copy that range of `array` to `held` if it fits, and return the range.
+
+    What fits is at the range's start in `held`, for all threads of the block, on return.
+    """
+    cuda.syncthreads()
+    first, last = bounds[0], bounds[1]
+    if last - first <= len(held):
+        for j in range(first + thread, last, THREADS):
+            held[j - first] = np.uint64(array[j])
+    cuda.syncthreads()
+    return first, last
 
 
 @device_function

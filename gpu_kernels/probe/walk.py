@@ -8,7 +8,7 @@ from numba import cuda
 from gpu_kernels.combine import combined, neumaier
 from gpu_kernels.compiler import Kernel, device_function
 from gpu_kernels.devices import Array
-from gpu_kernels.probe.search import THREADS, TILE, upper_bound
+from gpu_kernels.probe.search import THREADS, TILE, staged, upper_bound
 
 HELD_ENDS = 2048
 """Ends that a block holds in shared memory; queries without partners take room, too."""
@@ -34,6 +34,16 @@ def query_of(pair: int, ends: Array, held: Array, first: int, last: int) -> int:
         return first + place
     query: int = upper_bound(ends, first, last, np.uint64(pair))
     return query
+
+
+@device_function
+def members_of(
+    pair: int, ends: Array, starts: Array, held: Array, first: int, last: int
+) -> tuple[int, int]:
+    """Return the query of `pair` and the place of its partner."""
+    query = query_of(pair, ends, held, first, last)
+    before = ends[query - 1] if query > 0 else np.int64(0)
+    return query, starts[query] + (pair - before)
 
 
 def _emit(
@@ -73,16 +83,9 @@ def _emit(
         begin = first_pair + tile * TILE
         end = min(begin + TILE, last_pair)
         narrow_ends(thread, ends, begin, end, bounds)
-        cuda.syncthreads()
-        first, last = bounds[0], bounds[1]
-        if last - first <= HELD_ENDS:
-            for j in range(first + thread, last, THREADS):
-                held[j - first] = np.uint64(ends[j])
-        cuda.syncthreads()
+        first, last = staged(thread, ends, bounds, held)
         for pair in range(begin + thread, end, THREADS):
-            query = query_of(pair, ends, held, first, last)
-            before = ends[query - 1] if query > 0 else np.int64(0)
-            partner = starts[query] + (pair - before)
+            query, partner = members_of(pair, ends, starts, held, first, last)
             own = who[query]
             if own >= 0:
                 left_out[pair - first_pair] = own
@@ -132,16 +135,9 @@ def _sum(
     for begin in range(spans[span, 0], spans[span, 1], TILE):
         end = min(begin + TILE, spans[span, 1])
         narrow_ends(thread, ends, begin, end, bounds)
-        cuda.syncthreads()
-        first, last = bounds[0], bounds[1]
-        if last - first <= HELD_ENDS:
-            for j in range(first + thread, last, THREADS):
-                held[j - first] = np.uint64(ends[j])
-        cuda.syncthreads()
+        first, last = staged(thread, ends, bounds, held)
         for pair in range(begin + thread, end, THREADS):
-            query = query_of(pair, ends, held, first, last)
-            before = ends[query - 1] if query > 0 else np.int64(0)
-            partner = starts[query] + (pair - before)
+            query, partner = members_of(pair, ends, starts, held, first, last)
             gain = combined(code, weight[query], weight[partner])
             own_high, own_rest = neumaier(own_high, own_rest, gain)
     high[thread], rest[thread] = own_high, own_rest
