@@ -1,0 +1,181 @@
+"""ESJA and SJA: the optimum of one side as a min-cost flow (P1 4.2.3; contract, section 4).
+
+ESJA weighs an output by its importance, SJA by 1 (Das, Gehrke, Riedewald); weights have any sign.
+Solved by successive cheapest ways, from prices such as the certificate's: the better they are, the
+fewer units are out of place and the shorter their ways. On a line of time with K slots that is a
+small part of what a general solver spends, which builds a node for every match and starts from
+nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import WinnowError
+from engine.jit import jit
+from engine.optimum.intervals import NEVER, Intervals
+from engine.optimum.network import (
+    MOST_PRICE,
+    Flow,
+    Longs,
+    Tuples,
+    balance,
+    begin_flow,
+    new_search,
+)
+
+STEPS = 1 << 20  # nodes done between two looks at the clock
+_HEADROOM = 6  # bits that prices may grow by
+
+
+class SideOptimum(NamedTuple):
+    """The optimum of one side, or as much as is proven of it.
+
+    Attributes
+    ----------
+    lower, upper : float
+        The plan's worth, and what no plan exceeds. They differ only where worths have more bits
+        than whole numbers of 60 bits hold, and then by about 1e-13 of them.
+    chosen : (n,) int64
+        The plan: each tuple's choice, `NEVER` where it is not stored.
+    price : (nodes + 1,) float64
+        Cumulative prices that prove it.
+    """
+
+    lower: float
+    upper: float
+    chosen: NDArray[np.int64]
+    price: NDArray[np.float64]
+
+
+class OutOfTimeError(WinnowError):
+    """The time allowed has passed before the optimum was found."""
+
+
+def _exact_sum(values: Longs) -> int:
+    """Return the sum of whole numbers of less than 2^62, as Python's int."""
+    return (int((values >> 31).sum()) << 31) + int((values & ((1 << 31) - 1)).sum())
+
+
+def _units(intervals: Intervals, price: NDArray[np.float64]) -> int:
+    """Return the power of two by which worths and prices become whole numbers."""
+    greatest = max(float(price[-1] - price[0]), float(intervals.worth.max(initial=0.0)))
+    return MOST_PRICE.bit_length() - 1 - _HEADROOM - int(np.frexp(greatest)[1])
+
+
+def solve_flow(
+    intervals: Intervals,
+    budget: int,
+    price: NDArray[np.float64],
+    *,
+    seconds: float = np.inf,
+) -> SideOptimum:
+    """Return the optimum of one side.
+
+    Parameters
+    ----------
+    intervals : Intervals
+    budget : int
+        K, tuples held at once.
+    price : (nodes + 1,) float64
+        Cumulative prices to begin from, non-decreasing: the certificate's.
+    seconds : float
+        After which it gives up.
+
+    Returns
+    -------
+    SideOptimum
+
+    Raises
+    ------
+    OutOfTimeError
+        If it gives up.
+
+    Notes
+    -----
+    Memory O(nodes + tuples + choices). A search costs O((s + c) log s) for s nodes within reach
+    that have c choices; there is one for each unit out of place.
+    """
+    began = time.perf_counter()
+    bits = _units(intervals, price)
+    while True:
+        worth = np.rint(np.ldexp(intervals.worth, bits)).astype(np.int64)
+        whole = np.rint(np.ldexp(price - price[0], bits)).astype(np.int64)
+        flow = _new_flow(intervals, np.maximum.accumulate(whole))
+        tuples = Tuples(intervals.begin, intervals.start, intervals.end, worth)
+        if _balanced(intervals, tuples, flow, budget, began + seconds):
+            return _proven(intervals, tuples, flow, budget, bits)
+        bits -= 2 * _HEADROOM
+
+
+def _new_flow(intervals: Intervals, price: Longs) -> Flow:
+    line = np.zeros((2, intervals.nodes + 1), np.int64)
+    idle = np.zeros(intervals.nodes, np.int64)
+    chosen, after, before = np.zeros((3, intervals.begin.size), np.int64)
+    return Flow(price, idle, line[0], chosen, line[1], after, before)
+
+
+def _balanced(
+    intervals: Intervals, tuples: Tuples, flow: Flow, budget: int, deadline: float
+) -> bool:
+    """Solve; False if a price has become too great."""
+    nodes = intervals.nodes
+    search = new_search(nodes, tuples.begin.size, tuples.end.size)
+    progress = np.zeros(3, np.int64)
+    begin_flow(tuples, flow, nodes, budget)
+    while not balance(tuples, flow, search, nodes, progress, STEPS):
+        if np.abs(flow.price).max() > MOST_PRICE:
+            return False
+        if time.perf_counter() > deadline:
+            raise OutOfTimeError("the optimum was not found in the time allowed; use method dual")
+    return True
+
+
+def _best_gains(tuples: Tuples, price: Longs) -> tuple[int, int]:
+    """Return the sum of what every tuple's best choice is worth beyond its price.
+
+    Returns
+    -------
+    (multiples of 2^31, rest)
+    """
+    begin, start, end, worth = tuples
+    high, low = 0, 0
+    for i in range(len(begin)):
+        best = 0
+        for k in range(start[i], start[i + 1]):
+            best = max(best, worth[k] - (price[end[k]] - price[begin[i]]))
+        high += best >> 31
+        low += best & 0x7FFFFFFF
+    return high, low
+
+
+best_gains = jit(_best_gains)
+
+
+def _proven(
+    intervals: Intervals, tuples: Tuples, flow: Flow, budget: int, bits: int
+) -> SideOptimum:
+    """Prove in whole numbers that the plan is optimal: its prices bound what any is worth."""
+    stored = flow.chosen[flow.chosen != NEVER]
+    high, low = best_gains(tuples, flow.price)
+    bound = budget * int(flow.price[-1] - flow.price[0]) + (high << 31) + low
+    value = _exact_sum(tuples.worth[stored])
+    if bound != value:
+        raise AssertionError(f"a flow worth {value} is bounded by {bound}: neither is the optimum")
+    unit = Fraction(2) ** -bits
+    price = np.ldexp((flow.price - flow.price[0]).astype(np.float64), -bits)
+    if budget == 0 or np.array_equal(
+        np.ldexp(tuples.worth.astype(np.float64), -bits), intervals.worth
+    ):
+        optimum = float(bound * unit)
+        return SideOptimum(optimum, optimum, flow.chosen, price)
+    lower = math.fsum(intervals.worth[stored])
+    slack = Fraction(tuples.begin.size, 2)  # half a unit a tuple
+    upper = math.nextafter(float((bound + slack) * unit), math.inf)
+    return SideOptimum(lower, upper, flow.chosen, price)

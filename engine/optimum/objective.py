@@ -1,0 +1,92 @@
+"""What an optimum maximises or minimises (P1 4.2.1; contract, section 4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import SpecError, did_you_mean
+from engine.exact.combine import combine_code, combined
+from engine.jit import jit
+from engine.optimum.matches import Rows, Weigh
+from engine.streams import StreamBatch
+
+OBJECTIVES = ("importance", "outputs", "minimum")
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What an output is worth, and whether much or little of it is wanted.
+
+    Parameters
+    ----------
+    name : {"importance", "outputs", "minimum"}
+        Greatest importance (ESJA), most outputs (SJA), or least importance.
+    threshold : float
+        An output is worth its importance less this, so that those below it are undesirable (P1's
+        positive and negative weights). Not with "outputs".
+    combine : {"min", "sum", "product", "max", "mean"}
+        Importance of an output.
+
+    Raises
+    ------
+    SpecError
+        For anything that means nothing.
+    """
+
+    name: str = "importance"
+    threshold: float = 0.0
+    combine: str = "min"
+
+    def __post_init__(self) -> None:
+        combine_code(self.combine)
+        if self.name not in OBJECTIVES:
+            raise SpecError(
+                f"--objective is {self.name!r}; choose one of {', '.join(OBJECTIVES)}."
+                + did_you_mean(self.name, OBJECTIVES)
+            )
+        if not -1e100 <= self.threshold <= 1e100:
+            raise SpecError(f"--threshold is {self.threshold}; give a number of at most 1e100")
+        if self.name == "outputs" and self.threshold:
+            raise SpecError(
+                f"--threshold is {self.threshold:g} and every output counts alike with --objective "
+                "outputs: leave it out, or use --objective importance"
+            )
+
+    @property
+    def sign(self) -> int:
+        """1 where much is wanted, -1 where little is."""
+        return -1 if self.name == "minimum" else 1
+
+    def weigher(self, left: StreamBatch, right: StreamBatch) -> Weigh:
+        """Return the function that values pairs; what it returns is always to be maximised."""
+        if self.name == "outputs":
+            return _ones
+        code, sign = combine_code(self.combine), float(self.sign)
+
+        def weigh(a: Rows, b: Rows) -> NDArray[np.float64]:
+            weights = np.empty(a.size)
+            weigh_pairs(
+                a, b, left.importance, right.importance, code, self.threshold, sign, weights
+            )
+            return weights
+
+        return weigh
+
+
+def _ones(a: Rows, b: Rows) -> NDArray[np.float64]:
+    del b
+    return np.ones(a.size)
+
+
+def _weigh_pairs(
+    a: Rows, b: Rows, left: NDArray[np.float64], right: NDArray[np.float64],
+    code: int, threshold: float, sign: float, weights: NDArray[np.float64],
+) -> None:  # fmt: skip
+    for k in range(len(a)):
+        weights[k] = sign * (combined(code, left[a[k]], right[b[k]]) - threshold)
+
+
+weigh_pairs = jit(_weigh_pairs)

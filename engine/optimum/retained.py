@@ -1,0 +1,142 @@
+"""A plan as ticks: until when every tuple is retained, what that comes to, and how to follow it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.exact.combine import combine_code, combined, neumaier
+from engine.jit import jit
+from engine.optimum.intervals import NEVER, Intervals
+from engine.optimum.matches import Rows
+from engine.replay.planned import Plan
+from engine.streams import StreamBatch
+
+NOT_STORED = np.iinfo(np.int64).min
+
+
+class Retained(NamedTuple):
+    """Until when each tuple of a lane is retained.
+
+    Attributes
+    ----------
+    left, right : (n,) int64
+        Tick of the last arrivals that the tuple meets; `NOT_STORED` where it meets none but those
+        of its own instant.
+    """
+
+    left: NDArray[np.int64]
+    right: NDArray[np.int64]
+
+
+class Worth(NamedTuple):
+    """What a plan's outputs come to.
+
+    Attributes
+    ----------
+    outputs : int
+    importance : float
+    """
+
+    outputs: int
+    importance: float
+
+
+def until_of(intervals: Intervals, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return until when each tuple is retained: (n,) int64 ticks."""
+    until = np.full(chosen.size, NOT_STORED)
+    stored = chosen != NEVER
+    until[stored] = intervals.until[chosen[stored]]
+    return until
+
+
+def _tally(
+    a: Rows, b: Rows,
+    left_ts: NDArray[np.int64], right_ts: NDArray[np.int64],
+    left: NDArray[np.float64], right: NDArray[np.float64],
+    left_until: NDArray[np.int64], right_until: NDArray[np.int64],
+    code: int, high: float, rest: float,
+) -> tuple[int, float, float]:  # fmt: skip
+    """Count the pairs that the plan outputs, and add their importance."""
+    outputs = 0
+    for k in range(len(a)):
+        i, j = a[k], b[k]
+        early, late = left_ts[i], right_ts[j]
+        last = left_until[i] if early < late else right_until[j]
+        if early == late or last >= max(early, late):
+            outputs += 1
+            high, rest = neumaier(high, rest, combined(code, left[i], right[j]))
+    return outputs, high, rest
+
+
+tally = jit(_tally)
+
+
+def worth_of(
+    left: StreamBatch,
+    right: StreamBatch,
+    pairs: Iterable[tuple[Rows, Rows]],
+    retained: Retained,
+    combine: str,
+) -> Worth:
+    """Return what a plan's outputs come to.
+
+    Parameters
+    ----------
+    left, right : StreamBatch
+    pairs : iterable of ((n,) int32, (n,) int32)
+        Of the exact result.
+    retained : Retained
+    combine : str
+    """
+    code = combine_code(combine)
+    outputs, high, rest = 0, 0.0, 0.0
+    for a, b in pairs:
+        more, high, rest = tally(
+            a, b, left.ts, right.ts, left.importance, right.importance, *retained, code, high, rest
+        )
+        outputs += more
+    return Worth(outputs, high + rest)
+
+
+def to_follow(
+    left: NDArray[np.int64],
+    right: NDArray[np.int64],
+    windows: tuple[int, int],
+    retained: Retained,
+    *,
+    after_admission: bool,
+) -> Plan:
+    """Return the plan as a replay follows it: the instant at whose step 5 each tuple leaves.
+
+    Parameters
+    ----------
+    left, right : (n,) int64
+        Arrival of each tuple.
+    windows : (int, int)
+    retained : Retained
+        No tick later than the tuple's expiry.
+    after_admission : bool
+        Arrivals probe after step 5, so that a tuple leaves one instant after its last match.
+    """
+    instants = np.union1d(left, right)
+    sides = zip((left, right), windows, retained, strict=True)
+    return Plan(*(_leaves(instants, *side, after_admission=after_admission) for side in sides))
+
+
+def _leaves(
+    instants: NDArray[np.int64],
+    ts: NDArray[np.int64],
+    window: int,
+    until: NDArray[np.int64],
+    *,
+    after_admission: bool,
+) -> NDArray[np.float64]:
+    numbers = np.searchsorted(instants, until, side="right") + int(after_admission)
+    own = np.searchsorted(instants, ts) + 1
+    expired = np.searchsorted(instants, ts + window, side="right")  # instants up to its last
+    leaves = np.where(until == NOT_STORED, own, numbers)
+    return np.where((until != NOT_STORED) & (numbers > expired), np.inf, leaves)
