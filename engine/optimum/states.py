@@ -1,0 +1,213 @@
+"""The join memory state graph of one side by dynamic programming: ODJA (P1 4.2), OSSJ (P2 3.1).
+
+The two are one algorithm: what differs is which tuples match, and that is in `Matches`. Exponential
+in the budget, so for small cases; the flow has no such limit.
+
+Of P1's graph those states are left out that no best path needs:
+
+- A tuple is dropped once no number of its remaining matches is worth more than nothing. In
+  particular tuples without remaining matches are never held.
+- A tuple leaves a memory that has room for it only where it is about to meet a match of negative
+  weight: up to there, holding it costs nothing.
+- Nothing changes at instants at which no tuple of this side arrives or meets a match.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import SpecError
+from engine.jit import kernel
+from engine.optimum.matches import Matches
+from engine.optimum.retained import NOT_STORED
+from engine.optimum.state_paths import Paths
+from engine.optimum.state_sets import NOBODY, drop, earn, start, successors
+
+MOST_STATES = 1_000_000
+
+
+class Optimal(NamedTuple):
+    """The best path through one side's graph.
+
+    Attributes
+    ----------
+    value : float
+        What its edges weigh together: P1's MI of the stop vertex.
+    until : (n,) int64
+        For each tuple the tick of the last match that it meets, up to which it is to be retained;
+        NOT_STORED where it meets none. It holds its slot after the instants ``[ts, until)``
+        (``before_admission``) or ``[ts, until]`` (``after_admission``).
+    most_states : int
+        The most states that there were at an instant.
+    all_states : int
+        The states of all instants together.
+    """
+
+    value: float
+    until: NDArray[np.int64]
+    most_states: int
+    all_states: int
+
+
+class Event(NamedTuple):
+    """An instant at which something happens to this side.
+
+    Attributes
+    ----------
+    ts : int
+    arrivals : (a,) int64
+        Positions of the tuples that arrive and have something to gain.
+    matches : (m,) int64
+        Positions, in the matches, of those met.
+    """
+
+    ts: int
+    arrivals: NDArray[np.int64]
+    matches: NDArray[np.int64]
+
+
+def _prospects(
+    starts: NDArray[np.int64], gain: NDArray[np.float64],
+    best: NDArray[np.float64], last: NDArray[np.int64],
+) -> None:  # fmt: skip
+    """Write the most that the matches from each on can be worth, and each tuple's last of use."""
+    for i in range(len(last)):
+        ahead = 0.0
+        last[i] = starts[i] - 1
+        for k in range(starts[i + 1] - 1, starts[i] - 1, -1):
+            ahead = max(0.0, gain[k] + ahead)
+            best[k] = ahead
+        while last[i] + 1 < starts[i + 1] and best[last[i] + 1] > 0.0:
+            last[i] += 1
+
+
+prospects = kernel(_prospects)
+
+
+class Graph:
+    """The graph of one side, an instant at a time.
+
+    Parameters
+    ----------
+    matches : Matches
+    budget : int
+    most_states : int
+    """
+
+    def __init__(self, matches: Matches, budget: int, most_states: int) -> None:
+        self.matches = matches
+        sizes = np.diff(matches.start)
+        self.owner = np.repeat(np.arange(sizes.size), sizes)
+        self.last = np.empty(sizes.size, np.int64)
+        best = np.empty(matches.at.size)
+        prospects(matches.start, matches.gain, best, self.last)
+        self.used = np.arange(self.owner.size) <= self.last[self.owner]
+        self.stored = self.last >= matches.start[:-1]
+        self.most = most_states
+        self.states = start(min(budget, self._most_live()))
+        self.paths = Paths()
+        self.most_states = self.all_states = 1
+        self._gain, self._gone = np.zeros(sizes.size), np.zeros(sizes.size, np.bool_)
+
+    def _most_live(self) -> int:
+        """Return how many tuples an unlimited memory would hold at most."""
+        ts, until = self.matches.ts[self.stored], self.matches.at[self.last[self.stored]]
+        left = np.searchsorted(np.sort(until), ts, side="left")  # until[i] >= ts counts as held
+        return int((np.arange(1, ts.size + 1) - left).max(initial=0))
+
+    def events(self) -> Iterator[Event]:
+        """Yield the instants at which something happens, in order."""
+        newcomers = np.flatnonzero(self.stored)
+        met = np.flatnonzero(self.used)
+        met = met[np.argsort(self.matches.at[met], kind="stable")]
+        arrived, times = self.matches.ts[newcomers], self.matches.at[met]
+        instants = np.union1d(arrived, times)
+        for ts in instants:
+            a, b = np.searchsorted(arrived, ts, "left"), np.searchsorted(arrived, ts, "right")
+            c, d = np.searchsorted(times, ts, "left"), np.searchsorted(times, ts, "right")
+            yield Event(int(ts), newcomers[a:b], met[c:d])
+
+    def _go(self, ts: int, through: int, newcomer: int = NOBODY, leaver: int = NOBODY) -> None:
+        """Go on to the successors; a tuple lost by it has met its matches up to `through`."""
+        self.states, links = successors(self.states, self.most, newcomer=newcomer, leaver=leaver)
+        size = self.states.value.size
+        if size > self.most:
+            raise SpecError(
+                f"more than {self.most:,} memory states at ts {ts} with room for "
+                f"{self.states.held.shape[1]} tuples; use --method flow"
+            )
+        self.paths.extend(links, through)
+        self.most_states = max(self.most_states, size)
+        self.all_states += size
+
+    def admit(self, event: Event, through: int) -> None:
+        """Let the tuples that arrive compete for the slots."""
+        for newcomer in event.arrivals:
+            self._go(event.ts, through, newcomer=newcomer)
+
+    def meet(self, event: Event) -> None:
+        """Meet the matches of an instant, tuples having left before bad ones."""
+        owners, gain = self.owner[event.matches], self.matches.gain[event.matches]
+        for leaver in owners[gain < 0.0]:
+            self._go(event.ts, event.ts - 1, leaver=leaver)
+        self._gain[owners] = gain
+        earn(*self.states, self._gain)
+        ended = owners[event.matches == self.last[owners]]
+        if ended.size:
+            self._gone[ended] = True
+            drop(self.states.held, self._gone)
+            self._go(event.ts, event.ts)
+        self._gain[owners] = 0.0
+
+    def until(self) -> NDArray[np.int64]:
+        """Return `Optimal.until` of the best path, once all events are over."""
+        last = self.last.copy()
+        for who, through in self.paths.end(0):
+            low, high = self.matches.start[who], self.matches.start[who + 1]
+            last[who] = low - 1 + np.searchsorted(self.matches.at[low:high], through, "right")
+        until = np.full(last.size, NOT_STORED)
+        met = last >= self.matches.start[:-1]
+        until[met] = self.matches.at[last[met]]
+        return until
+
+
+def optimal_states(
+    matches: Matches, budget: int, *, after_admission: bool, most_states: int = MOST_STATES
+) -> Optimal:
+    """Return the best plan of one side, by its join memory state graph.
+
+    Parameters
+    ----------
+    matches : Matches
+        Gains of any sign; what is asked for is in them (importance, outputs, least importance).
+    budget : int
+        Tuples that memory holds at most; 0 or more.
+    after_admission : bool
+        Arrivals of the other side meet only what survives the instant's evictions.
+    most_states : int
+        More states than these at an instant are refused.
+
+    Returns
+    -------
+    Optimal
+        O(states * budget) time an arrival, with at most C(tuples in the window, budget) states; 8
+        bytes for each state that the paths still use, and the states of two instants.
+
+    Raises
+    ------
+    SpecError
+        There are more than `most_states` states.
+    """
+    graph = Graph(matches, budget, most_states)
+    for event in graph.events():
+        if after_admission:
+            graph.admit(event, event.ts - 1)
+        graph.meet(event)
+        if not after_admission:
+            graph.admit(event, event.ts)
+    value = float(graph.states.value[0])
+    return Optimal(value, graph.until(), graph.most_states, graph.all_states)

@@ -1,0 +1,235 @@
+"""The join memory state graph (P1 4.2, P2 3.1) against the oracle that tries every memory."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import optimum_cases as cases
+import pytest
+from naive import PROBES, SIDES, Table
+from naive_optimum import OBJECTIVES
+from optimum_cases import Case
+
+from engine.errors import SpecError
+from engine.optimum import state_paths
+from engine.optimum.matches import Matches
+from engine.optimum.retained import NOT_STORED, Retained
+from engine.optimum.states import Optimal, optimal_states
+
+BEFORE, AFTER = PROBES
+P1 = {
+    "left": [(0, 1, 1.0), (1, 9, 20.0), (2, 1, 1.0), (3, 3, 5.0), (4, 4, 5.0), (5, 2, 1.0)],
+    "right": [(0, 3, 5.0), (1, 1, 1.0), (2, 1, 1.0), (3, 1, 1.0), (4, 9, 20.0), (5, 1, 1.0)],
+    "window_left": 3,
+    "window_right": 3,
+    "budget_left": 2,
+    "budget_right": 2,
+    "combine": "min",
+    "start_ts": None,
+}
+
+
+def solved(case: Case) -> list[Optimal]:
+    """Solve both sides, and see that the plan is legal and worth what is said."""
+    found = cases.arranged(case)
+    best = [
+        optimal_states(
+            cases.matches(case, found, side),
+            case.budgets[side],
+            after_admission=case.after_admission,
+        )
+        for side in SIDES
+    ]
+    tables = (case.options["left"], case.options["right"])
+    plan = cases.plan_of(found, Retained(best[0].until, best[1].until), tables)
+    assert cases.checked(case, plan) == total(case, best)
+    return best
+
+
+def total(case: Case, best: list[Optimal]) -> float:
+    """Return the objective with the matches of one instant, as the oracle has it."""
+    return cases.together(case) + case.objective.sign * (best[0].value + best[1].value)
+
+
+def matches_of(*tuples: tuple[int, list[tuple[int, float]]]) -> Matches:
+    """Return matches given as (ts, [(tick, gain), ...]) of each tuple."""
+    starts = np.cumsum([0, *(len(each) for _, each in tuples)])
+    pairs = [pair for _, each in tuples for pair in each]
+    at, gain = np.array([at for at, _ in pairs], np.int64), np.array([gain for _, gain in pairs])
+    return Matches(np.array([t for t, _ in tuples], np.int64), starts, at, gain)
+
+
+def until_of(found: Optimal) -> list[int | None]:
+    return [None if tick == NOT_STORED else tick for tick in found.until.tolist()]
+
+
+# --- P1 figure 1 -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("probe", "objective", "best"),
+    [
+        (AFTER, "importance", 30.0),
+        (AFTER, "outputs", 8.0),
+        (BEFORE, "importance", 31.0),
+        (BEFORE, "outputs", 8.0),
+    ],
+)
+def test_golden_values(probe: str, objective: str, best: float) -> None:
+    case = Case({**P1, "probe": probe, "objective": objective}, None)
+    assert total(case, solved(case)) == best
+
+
+def test_the_best_plan_of_p1_figure_1() -> None:
+    # r0 earns 1, 1, 1 by t = 3 and r1 20 at 4; s1 earns 1 at 2 and s0 5 at 3
+    found = solved(Case({**P1, "probe": AFTER, "objective": "importance"}, None))
+    assert until_of(found[0]) == [3, 4, None, None, None, None]
+    assert until_of(found[1]) == [3, 2, None, None, None, None]
+    assert [each.value for each in found] == [23.0, 6.0]
+
+
+# --- random and adversarial joins --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("room", [1 << 20, 3], ids=["links kept", "links tidied"])
+@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize(
+    ("objective", "signed"),
+    [(each, False) for each in OBJECTIVES] + [("importance", True), ("minimum", True)],
+)
+def test_it_is_the_optimum(
+    objective: str, signed: bool, seed: int, room: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state_paths, "ROOM", room)
+    case = cases.random_case(seed, span=3 + seed % 5, objective=objective, signed=signed)
+    assert total(case, solved(case)) == cases.best(case).value
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("probe", [BEFORE, AFTER])
+@pytest.mark.parametrize("budgets", [(0, 3), (3, 1), (None, None)])
+def test_uneven_budgets(budgets: tuple[int | None, int | None], probe: str, objective: str) -> None:
+    draw = random.Random(8)  # noqa: S311
+    left, right = (
+        [(t // 2, draw.choice("aab"), float(draw.randint(1, 9))) for t in range(9)] for _ in SIDES
+    )
+    options = {**P1, "left": left, "right": right, "window_right": 2, "combine": "sum"}
+    options |= {"probe": probe, "objective": objective}
+    case = Case(options | dict(zip(("budget_left", "budget_right"), budgets, strict=True)), None)
+    assert total(case, solved(case)) == cases.best(case).value
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_weights_of_both_signs_at_every_match(seed: int) -> None:
+    # All match all: every tuple must be dropped in time, or held through what is bad.
+    draw = random.Random(seed)  # noqa: S311
+    table: Table = [(t, "a", 1.0) for t in range(6)]
+    weights = [[draw.randint(-4, 4) / 2 for _ in table] for _ in table]
+    options = {**P1, "left": table, "right": table, "window_left": 5, "budget_left": 1}
+    case = Case(options | {"probe": PROBES[seed % 2], "objective": "importance"}, weights)
+    assert total(case, solved(case)) == cases.best(case).value
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_long_streams_have_the_value_of_the_path_that_is_reconstructed(
+    after: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw = np.random.default_rng(3)
+    ts = np.sort(draw.integers(0, 300, 600))
+    starts = np.arange(601) * 4
+    at = np.repeat(ts, 4) + np.cumsum(draw.integers(1, 5, (600, 4)), axis=1).ravel()
+    matches = Matches(ts, starts, at, draw.integers(-6, 9, 2400) / 2)
+    found = optimal_states(matches, 3, after_admission=after)
+    monkeypatch.setattr(state_paths, "ROOM", 1000)
+    tidied = optimal_states(matches, 3, after_admission=after)
+    assert found.value == tidied.value
+    assert found.until.tolist() == tidied.until.tolist()
+    met = matches.at <= np.repeat(found.until, 4)
+    assert found.value == matches.gain[met].sum()
+    for t in range(320):
+        held = (ts <= t) & ((found.until >= t) if after else (found.until > t))
+        assert held.sum() <= 3
+
+
+# --- single rules ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("after", "until"), [(False, [2, 4]), (True, [2, None])])
+def test_the_slot_of_the_last_match_is_free_only_before_admission(
+    after: bool, until: list[int | None]
+) -> None:
+    matches = matches_of((0, [(2, 2.0)]), (2, [(4, 1.0)]))
+    found = optimal_states(matches, 1, after_admission=after)
+    assert until_of(found) == until
+    assert found.value == (2.0 if after else 3.0)
+
+
+@pytest.mark.parametrize(
+    ("gains", "value", "until"),
+    [
+        ([-1.0, 3.0, -1.0], 2.0, 2),
+        ([-3.0, 1.0, 1.0], 0.0, None),
+        ([1.0, -1.0, 1.0], 1.0, 1),
+        ([0.0, 0.0], 0.0, None),
+    ],
+)
+@pytest.mark.parametrize("after", [False, True])
+def test_a_bad_match_is_taken_where_better_ones_follow_it(
+    after: bool, gains: list[float], value: float, until: int | None
+) -> None:
+    matches = matches_of((0, [(t + 1, gain) for t, gain in enumerate(gains)]))
+    found = optimal_states(matches, 1, after_admission=after)
+    assert (found.value, until_of(found)) == (value, [until])
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_a_tuple_leaves_before_a_bad_match_though_a_good_one_would_follow(after: bool) -> None:
+    # The second tuple arrives between the bad match and the good one, and is worth more.
+    matches = matches_of((0, [(1, 2.0), (3, -4.0), (6, 5.0)]), (5, [(7, 6.0)]))
+    found = optimal_states(matches, 1, after_admission=after)
+    assert (found.value, until_of(found)) == (8.0, [1, 7])
+
+
+def test_only_what_can_still_earn_is_held() -> None:
+    # One state each: nothing ever competes, so memory is what is of use and nothing else.
+    ended = [(t, [(t + 1, 1.0), (t + 2, -1.0), (t + 3, 0.5)]) for t in range(0, 40, 2)]
+    found = optimal_states(matches_of(*ended), 1, after_admission=False)
+    assert found.most_states == 1
+    assert found.value == 20.0
+
+
+def test_memory_for_all_has_one_state_an_instant_and_earns_everything() -> None:
+    matches = matches_of(*((t, [(t + 3, 1.0), (t + 5, 2.0)]) for t in range(30)))
+    found = optimal_states(matches, 10**12, after_admission=True)
+    assert (found.value, found.most_states) == (90.0, 1)
+
+
+@pytest.mark.parametrize("budget", [0, 1])
+def test_nothing_that_matches_and_no_memory(budget: int) -> None:
+    none = matches_of((0, []), (3, []))
+    found = optimal_states(none, budget, after_admission=True)
+    assert (found.value, until_of(found)) == (0.0, [None, None])
+    empty = optimal_states(matches_of(), budget, after_admission=False)
+    assert (empty.value, empty.until.size) == (0.0, 0)
+    some = optimal_states(matches_of((0, [(1, 5.0)])), budget, after_admission=False)
+    assert some.value == 5.0 * budget
+
+
+def test_states_are_counted_and_too_many_refused() -> None:
+    # 12 tuples with a common end: the states of 3 of them are C(12, 3).
+    matches = matches_of(*((t, [(20, 1.0 + t)]) for t in range(12)))
+    found = optimal_states(matches, 3, after_admission=False, most_states=220)
+    assert (found.value, found.most_states) == (33.0, 220)
+    with pytest.raises(SpecError) as caught:
+        optimal_states(matches, 3, after_admission=False, most_states=219)
+    assert str(caught.value) == (
+        "more than 219 memory states at ts 11 with room for 3 tuples; use --method flow"
+    )
+
+
+def test_extreme_ticks_do_not_overflow() -> None:
+    least, most = np.iinfo(np.int64).min + 1, np.iinfo(np.int64).max - 1
+    matches = matches_of((0, [(1, 1.0)]))
+    wide = matches._replace(ts=np.array([least], np.int64), at=np.array([most], np.int64))
+    assert until_of(optimal_states(wide, 1, after_admission=True)) == [most]
