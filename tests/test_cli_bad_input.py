@@ -14,8 +14,7 @@ from job_cases import Streams, arguments, read, stream, streams, table, winnow
 
 from engine.cli import main
 from engine.executors import SerialExecutor, ThreadExecutor
-from engine.job import lane_task, output
-from engine.job import run as run_module
+from engine.job import lane_task, opening, output
 from engine.replay.lane import LaneReplay
 
 OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
@@ -299,7 +298,7 @@ def test_a_failure_elsewhere_leaves_nothing(
     if where == "commit":
         monkeypatch.setattr(output.OutputFolder, "commit", fail)
     else:
-        monkeypatch.setattr(run_module, "prepare_cached", fail)
+        monkeypatch.setattr(opening, "prepare_cached", fail)
     with pytest.raises(FailingError):
         main(arguments(folder))
     names = {path.name for path in folder.iterdir()} - {"cache"}
@@ -327,8 +326,8 @@ def test_an_output_folder_that_appears_meanwhile_is_left_alone(
         (folder / "out" / "theirs").touch()
         return true(*args, **options)
 
-    true = run_module.prepare_cached
-    monkeypatch.setattr(run_module, "prepare_cached", late)
+    true = opening.prepare_cached
+    monkeypatch.setattr(opening, "prepare_cached", late)
     assert main(arguments(folder)) == 2
     assert "appeared while the job ran" in capsys.readouterr().err
     assert [path.name for path in (folder / "out").iterdir()] == ["theirs"]

@@ -33,8 +33,7 @@ from job_cases import (
 from engine.archives.roles import Roles
 from engine.executors import Executor, SerialExecutor, ThreadExecutor
 from engine.job import keys as keys_module
-from engine.job import lane_task
-from engine.job import run as run_module
+from engine.job import lane_task, opening
 from engine.job.budget import Amount, parse_amounts, split_budget
 from engine.job.options import JobOptions
 from engine.job.run import run_replay
@@ -186,7 +185,7 @@ def test_executor_splits_and_batches_change_nothing(
     def tiny_splits(*args: Any, cache: Path, **settings: Any) -> Prepared:
         return prepare(*args, folder=cache / "split", split_rows=23, **settings)
 
-    monkeypatch.setattr(run_module, "prepare_cached", tiny_splits)
+    monkeypatch.setattr(opening, "prepare_cached", tiny_splits)
     again, other = replayed(case.folder, cache=tmp_path, **options)
     assert again == expected
     assert same(other, report)

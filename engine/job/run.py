@@ -6,17 +6,12 @@ The stages are the same wherever they run; only the executor of their tasks diff
 from __future__ import annotations
 
 import shutil
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import pyarrow as pa
 
-from engine.archives.roles import check_roles
-from engine.archives.source import Archive, open_archive
+from engine.archives.source import Archive
 from engine.device.attempt import (
     ON_CPU,
     ON_GPU,
@@ -25,10 +20,7 @@ from engine.device.attempt import (
     wanted_device,
     worth_it,
 )
-from engine.durations import parse_window
 from engine.executors import Executor
-from engine.instants import parse_instant
-from engine.jit import cache_home
 from engine.job.heartbeat import listening
 from engine.job.lane_task import (
     LaneResult,
@@ -38,6 +30,7 @@ from engine.job.lane_task import (
     replay_lane,
 )
 from engine.job.on_gpu import grouped, replay_group
+from engine.job.opening import choose_lanes, open_job, prepare_job
 from engine.job.options import JobOptions
 from engine.job.output import IDS, OutputFolder
 from engine.job.plan import (
@@ -49,66 +42,12 @@ from engine.job.plan import (
     lanes_to_replay,
 )
 from engine.job.report import Report, build_report
+from engine.job.stages import Progress, Stages
 from engine.lanes.manifest import Prepared
-from engine.lanes.prepare import prepare_cached
 from engine.replay.settings import LaneProfile, ReplaySettings
 from gpu_kernels.devices import Choice
 
-Progress = Callable[[str, int, int], None]
-
 TIME_BINS = 50
-ROWS_A_LANE = 2_000_000
-MOST_LANES = 256
-BYTES_A_ROW = 24
-"""Of text, at least, to guess how long an archive is."""
-
-
-def _silent(stage: str, done: int, total: int) -> None:
-    del stage, done, total
-
-
-@dataclass
-class Stages:
-    """Seconds spent, stage by stage, and where progress is told."""
-
-    progress: Progress = _silent
-    seconds: dict[str, float] = field(default_factory=dict)
-
-    @contextmanager
-    def timed(self, name: str) -> Iterator[None]:
-        """Count the time of the block under `name`."""
-        begun = time.perf_counter()
-        try:
-            yield
-        finally:
-            spent = time.perf_counter() - begun
-            self.seconds[name] = self.seconds.get(name, 0.0) + spent
-
-    def mapped(
-        self, executor: Executor, name: str, function: Callable[[Any], Any], tasks: list[Any]
-    ) -> list[Any]:
-        """Run the tasks of a stage and tell how far they are."""
-        results = []
-        with self.timed(name):
-            self.progress(name, 0, len(tasks))
-            for result in executor.map(function, tasks):
-                results.append(result)
-                self.progress(name, len(results), len(tasks))
-        return results
-
-
-def choose_lanes(options: JobOptions, archives: tuple[Archive, Archive]) -> int:
-    """Return the number of hash lanes: as told, 1 with a budget, else by the archives' size."""
-    if options.lanes is not None:
-        return options.lanes
-    if not options.exact:
-        return 1
-    rows = sum(
-        file.size // BYTES_A_ROW if file.rows is None else file.rows
-        for archive in archives
-        for file in archive.files
-    )
-    return max(1, min(MOST_LANES, -(-rows // ROWS_A_LANE)))
 
 
 def run_replay(options: JobOptions, executor: Executor, progress: Progress | None = None) -> Report:
@@ -135,43 +74,33 @@ def run_replay(options: JobOptions, executor: Executor, progress: Progress | Non
     wanted = wanted_device(options.device)
     if options.exact and wanted.choice.device == ON_GPU:
         wanted = Wanted(Choice(ON_CPU, "an exact join drops nothing: there is nothing to decide"))
-    stages = Stages(progress or _silent)
-    left = open_archive(options.left, "left")
-    right = open_archive(options.right, "right")
-    columns = check_roles(left, options.left_roles, right, options.right_roles)
+    stages = Stages() if progress is None else Stages(progress)
+    opened = open_job(options)
     settings = ReplaySettings(
-        parse_window(options.window_left, columns.unit, "left"),
-        parse_window(options.window_right, columns.unit, "right"),
+        *opened.windows(options),
         policy=options.policy,
         parameters=options.parameters,
         estimator=options.estimator,
         probe=options.probe,
         combine=options.combine,
-        start_ts=None
-        if options.start_ts is None
-        else parse_instant(options.start_ts, columns.unit, "--start-ts"),
+        start_ts=opened.start_ts(options),
         seed=options.seed,
     )
     output = None if options.out is None else OutputFolder(options.out)
     try:
-        with stages.timed("prepare"):
-            prepared = prepare_cached(
-                left,
-                right,
-                options.left_roles,
-                options.right_roles,
-                cache=options.cache or cache_home() / "lanes",
-                lanes=choose_lanes(options, (left, right)),
-                bad_rows=options.bad_rows,
-                payload=options.columns == "all" and output is not None,
-                executor=executor,
-                progress=stages.progress,
-            )
+        prepared = prepare_job(
+            options,
+            opened,
+            executor,
+            stages,
+            lanes=choose_lanes(options, opened),
+            payload=options.columns == "all" and output is not None,
+        )
         job = _Job(options, settings, prepared, executor, stages, output, wanted)
         results, budgets = job.run()
         if output is not None:
             with stages.timed("commit"):
-                _commit(output, prepared, (left, right), results)
+                _commit(output, prepared, (opened.left, opened.right), results)
     finally:
         if output is not None:
             output.discard()

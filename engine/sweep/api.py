@@ -16,7 +16,7 @@ from engine.errors import WinnowError
 from engine.executors import Executor, ThreadExecutor
 from engine.instants import parse_instant
 from engine.job.keywords import Names, job_of
-from engine.job.run import Progress
+from engine.job.stages import Progress
 from engine.job.tables import have_seconds, plain_times, without
 from engine.policies import Value
 from engine.streams import SIDES

@@ -8,14 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from engine.archives.roles import check_roles
-from engine.archives.source import open_archive
 from engine.device.attempt import Wanted, combined_choice, wanted_device, worth_it
 from engine.executors import Executor, ThreadExecutor
-from engine.instants import parse_instant
-from engine.jit import cache_home
 from engine.job.heartbeat import listening
 from engine.job.lane_task import LaneResult, ProfileTask, ReplayTask, profile_lane, replay_lane
+from engine.job.opening import Opened, open_job, prepare_job
 from engine.job.output import OutputFolder
 from engine.job.plan import (
     Curves,
@@ -25,9 +22,8 @@ from engine.job.plan import (
     lane_files,
     lanes_to_replay,
 )
-from engine.job.run import Progress, Stages
+from engine.job.stages import Progress, Stages
 from engine.lanes.manifest import Prepared
-from engine.lanes.prepare import prepare_cached
 from engine.replay.settings import LaneProfile, ReplaySettings
 from engine.sweep.advice import Advice, advise
 from engine.sweep.cell import Cell
@@ -90,28 +86,15 @@ def run_sweep(
     asked = wanted_device(base.device)
     grid = grid_of(options)
     stages = Stages() if progress is None else Stages(progress)
-    left, right = open_archive(base.left, "left"), open_archive(base.right, "right")
-    unit = check_roles(left, base.left_roles, right, base.right_roles).unit
-    windows = parse_windows(options.windows, unit)
+    opened = open_job(base)
+    windows = parse_windows(options.windows, opened.unit)
     points = list(points_of(list(grid.policies), grid.memory, windows, grid.seeds))
     check_size(len(points))
     wanted = worth_it(asked, len(points))
-    settings = {point.number: _settings(point, grid, unit) for point in points}
+    settings = {point.number: _settings(point, grid, opened) for point in points}
     output = None if options.out is None else OutputFolder(options.out)
     try:
-        with stages.timed("prepare"):
-            prepared = prepare_cached(
-                left,
-                right,
-                base.left_roles,
-                base.right_roles,
-                cache=base.cache or cache_home() / "lanes",
-                lanes=base.lanes or 1,
-                bad_rows=base.bad_rows,
-                payload=False,
-                executor=executor,
-                progress=stages.progress,
-            )
+        prepared = prepare_job(base, opened, executor, stages, lanes=base.lanes or 1, payload=False)
         sweep = _Sweep(points, settings, prepared, executor, stages, wanted)
         rows = sweep.run()
         advice = advise(rows, options.targets)
@@ -128,7 +111,7 @@ def run_sweep(
     return SweepResult(table, advice, report)
 
 
-def _settings(point: Point, grid: Grid, unit: str) -> ReplaySettings:
+def _settings(point: Point, grid: Grid, opened: Opened) -> ReplaySettings:
     """Return what a cell's own replay would be told."""
     job = grid.policies[point.policy]
     return ReplaySettings(
@@ -139,7 +122,7 @@ def _settings(point: Point, grid: Grid, unit: str) -> ReplaySettings:
         estimator=job.estimator,
         probe=job.probe,
         combine=job.combine,
-        start_ts=None if job.start_ts is None else parse_instant(job.start_ts, unit, "--start-ts"),
+        start_ts=opened.start_ts(job),
         seed=point.seed or 0,
     )
 
