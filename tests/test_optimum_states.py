@@ -15,7 +15,7 @@ from engine.errors import SpecError
 from engine.optimum import state_paths
 from engine.optimum.matches import Matches
 from engine.optimum.retained import NOT_STORED, Retained
-from engine.optimum.states import Optimal, optimal_states
+from engine.optimum.states import Graph, Optimal, optimal_states
 
 BEFORE, AFTER = PROBES
 P1 = {
@@ -131,25 +131,39 @@ def test_weights_of_both_signs_at_every_match(seed: int) -> None:
     assert total(case, solved(case)) == cases.best(case).value
 
 
-@pytest.mark.parametrize("after", [False, True])
-def test_long_streams_have_the_value_of_the_path_that_is_reconstructed(
-    after: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def long_stream() -> Matches:
     draw = np.random.default_rng(3)
     ts = np.sort(draw.integers(0, 300, 600))
-    starts = np.arange(601) * 4
     at = np.repeat(ts, 4) + np.cumsum(draw.integers(1, 5, (600, 4)), axis=1).ravel()
-    matches = Matches(ts, starts, at, draw.integers(-6, 9, 2400) / 2)
+    return Matches(ts, np.arange(601) * 4, at, draw.integers(-6, 9, 2400) / 2)
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_the_path_that_is_reconstructed_is_legal_and_worth_its_value(
+    after: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    matches = long_stream()
     found = optimal_states(matches, 3, after_admission=after)
     monkeypatch.setattr(state_paths, "ROOM", 1000)
     tidied = optimal_states(matches, 3, after_admission=after)
     assert found.value == tidied.value
     assert found.until.tolist() == tidied.until.tolist()
-    met = matches.at <= np.repeat(found.until, 4)
-    assert found.value == matches.gain[met].sum()
+    assert found.value == matches.gain[matches.at <= np.repeat(found.until, 4)].sum()
     for t in range(320):
-        held = (ts <= t) & ((found.until >= t) if after else (found.until > t))
+        held = (matches.ts <= t) & ((found.until >= t) if after else (found.until > t))
         assert held.sum() <= 3
+
+
+def test_links_that_no_path_uses_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state_paths, "ROOM", 1000)
+    graph = Graph(long_stream(), 2, 10**6)
+    most = 0
+    for event in graph.events():
+        graph.meet(event)
+        graph.admit(event, event.ts)
+        most = max(most, graph.paths.stored)
+    assert graph.all_states > 70_000
+    assert most < 12_000
 
 
 # --- single rules ------------------------------------------------------------------------------
@@ -217,14 +231,14 @@ def test_nothing_that_matches_and_no_memory(budget: int) -> None:
 
 
 def test_states_are_counted_and_too_many_refused() -> None:
-    # 12 tuples with a common end: the states of 3 of them are C(12, 3).
-    matches = matches_of(*((t, [(20, 1.0 + t)]) for t in range(12)))
-    found = optimal_states(matches, 3, after_admission=False, most_states=220)
-    assert (found.value, found.most_states) == (33.0, 220)
+    # 14 tuples with a common end: the states of 3 of them are C(14, 3).
+    matches = matches_of(*((t, [(20, 1.0 + t)]) for t in range(14)))
+    found = optimal_states(matches, 3, after_admission=False, most_states=364)
+    assert (found.value, found.most_states) == (39.0, 364)
     with pytest.raises(SpecError) as caught:
-        optimal_states(matches, 3, after_admission=False, most_states=219)
+        optimal_states(matches, 3, after_admission=False, most_states=363)
     assert str(caught.value) == (
-        "more than 219 memory states at ts 11 with room for 3 tuples; use --method flow"
+        "more than 363 memory states at ts 13 with room for 3 tuples; use --method flow"
     )
 
 

@@ -25,13 +25,15 @@ class Paths:
     ----------
     lost : list of (position, tick)
         Tuples that the decided part of all paths lost, each with the tick given to `extend`.
+    stored : int
+        Links that are kept.
     """
 
     def __init__(self) -> None:
         self.lost: list[tuple[int, int]] = []
         self._steps: list[tuple[Links, int]] = []
         self._limit = ROOM
-        self._stored = 0
+        self.stored = 0
 
     def extend(self, links: Links, tick: int) -> None:
         """Add the links of new last states to those before.
@@ -43,10 +45,10 @@ class Paths:
             What is to be known of the tuples lost by it.
         """
         self._steps.append((links, tick))
-        self._stored += links.prev.size
-        if self._stored > self._limit:
+        self.stored += links.prev.size
+        if self.stored > self._limit:
             self._tidy(np.arange(links.prev.size))
-            self._limit = ROOM + 2 * self._stored
+            self._limit = ROOM + 2 * self.stored
 
     def end(self, state: int) -> list[tuple[int, int]]:
         """Return `lost` of the whole best path to one of the last states; the paths end there."""
@@ -73,4 +75,4 @@ class Paths:
             used = before
         self.lost.extend(reversed(shared))
         self._steps = kept[::-1]
-        self._stored = sum(links.prev.size for links, _ in kept)
+        self.stored = sum(links.prev.size for links, _ in kept)
