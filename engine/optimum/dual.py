@@ -1,0 +1,223 @@
+"""The Lagrange dual of one side's problem: an upper bound of it for any prices (section 4).
+
+Prices p[t] >= 0 of the stretches of a side's line are given by their running sums P, so that an
+interval from node b to node e costs ``P[e] - P[b]``, and the bound is
+
+    D(P) = K * (P[nodes] - P[0]) + sum over tuples of max(0, max over choices (worth - cost)).
+
+Rounding. P is taken to be what is in the array: it is non-decreasing, so the p that it stands for
+are real numbers of 0 or more, and D(P), in real numbers, is at least the optimum. With the unit
+roundoff u, a choice whose true profit is positive costs less than its worth w, so that its
+computed profit is off by at most ``3 u w``; a tuple's by as much of its greatest worth.
+Neumaier's sum of the n profits is off by less than ``3 u`` of their sum as long as ``n u`` is
+small, and the budget's term by ``3 u`` of itself. `margin` is more than twice all of this, so
+``value + margin`` is never less than the optimum.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.exact.checks import thread_count
+from engine.exact.combine import neumaier
+from engine.optimum.dual_kernels import Prices, columns_of, cover, decide, share_out, span
+from engine.optimum.intervals import Intervals
+
+CHUNK = 1 << 17  # tuples; fixed, so that sums do not depend on the number of threads
+_AHEAD = 2  # chunks a thread may hold back
+_UNIT = 2.0**-53
+
+
+class Evaluation(NamedTuple):
+    """The dual at some prices.
+
+    Attributes
+    ----------
+    value : float
+        D(P), off by less than the dual's margin.
+    load : (nodes,) int64
+        Tuples that hold each stretch if each makes its best choice; K - load is a subgradient.
+    chosen : (n,) int64
+        These choices, positions in the intervals' `end`; NEVER where nothing is worth its price.
+        Of choices of equal profit the shortest.
+    """
+
+    value: float
+    load: NDArray[np.int64]
+    chosen: NDArray[np.int64]
+
+
+class Slope(NamedTuple):
+    """The dual and what a smoothed one, in which choices have shares, says of its surroundings.
+
+    A choice of profit v has a share in proportion to ``exp(v / temperature)``, staying out that of
+    profit 0.
+
+    Attributes
+    ----------
+    value : float
+        D(P) itself, as in `Evaluation`.
+    load : (nodes,) float64
+        Expected tuples on each stretch; K - load is the smoothed dual's gradient.
+    curve : (nodes,) float64
+        At least the sum of the absolute values of each row of the smoothed dual's Hessian, times
+        the temperature: a diagonal matrix of them is no less than the Hessian.
+    """
+
+    value: float
+    load: NDArray[np.float64]
+    curve: NDArray[np.float64]
+
+
+class Cover(NamedTuple):
+    """What the tuples that could hold a stretch are like, whatever the prices.
+
+    Attributes
+    ----------
+    tuples : (nodes,) int64
+        How many there are: where these are no more than the budget a price of 0 is optimal.
+    length : (nodes,) float64
+        Mean stretches from their arrival to the end of their last choice; 0 where there are none.
+    """
+
+    tuples: NDArray[np.int64]
+    length: NDArray[np.float64]
+
+
+class Dual(Protocol):
+    """What the ascent needs: the CPU's is `CpuDual`.
+
+    Attributes
+    ----------
+    nodes, budget : int
+        Stretches of the line; the most tuples on each.
+    mass : float
+        Sum over tuples of the worth of their last choice.
+    """
+
+    @property
+    def nodes(self) -> int: ...  # noqa: D102
+    @property
+    def budget(self) -> int: ...  # noqa: D102
+    @property
+    def mass(self) -> float: ...  # noqa: D102
+
+    def cover(self) -> Cover:
+        """Return what could hold each stretch."""
+        ...
+
+    def evaluate(self, cumulative: Prices) -> Evaluation:
+        """Return the dual at the (nodes + 1,) float64 running sums of prices, non-decreasing."""
+        ...
+
+    def slope(self, cumulative: Prices, temperature: float) -> Slope:
+        """Return the dual and its smoothed gradient; `temperature` is more than 0."""
+        ...
+
+
+def margin(dual: Dual, cumulative: Prices) -> float:
+    """Return what to add to D(P) as computed so that it is an upper bound for certain."""
+    paid = dual.budget * float(cumulative[-1] - cumulative[0])
+    return 16.0 * _UNIT * (dual.mass + paid) * (1.0 + 1e-9)
+
+
+class CpuDual:
+    """The dual on the CPU, all cores; O(tuples + choices + nodes) an evaluation.
+
+    Results do not depend on `threads`: chunks are of fixed size and are added up in order.
+
+    Parameters
+    ----------
+    intervals : Intervals
+        Its arrays may be memory-mapped.
+    budget : int
+        Most tuples on each stretch, 0 or more.
+    threads : int, optional
+        All CPUs unless given.
+    """
+
+    def __init__(self, intervals: Intervals, budget: int, threads: int | None = None) -> None:
+        self.intervals, self.nodes, self.budget = intervals, intervals.nodes, budget
+        self._threads = thread_count(threads)
+        self._columns = columns_of(intervals)
+        size = len(intervals.begin)
+        self._chunks = [(a, min(a + CHUNK, size)) for a in range(0, size, CHUNK)]
+        spans, self.mass = [], 0.0
+        for (first, _), (node, mass) in self._run(lambda a, b: span(*self._columns, a, b)):
+            spans.append((int(intervals.begin[first]), int(node)))
+            self.mass += mass
+        self._spans = spans
+
+    def _run(self, work: Callable[[int, int], Any]) -> Iterator[tuple[tuple[int, int], Any]]:
+        """Yield each chunk and its result, in order, a few at a time."""
+        if self._threads == 1 or len(self._chunks) <= 1:
+            for chunk in self._chunks:
+                yield chunk, work(*chunk)
+            return
+        waiting: deque[tuple[tuple[int, int], Future[Any]]] = deque()
+        with ThreadPoolExecutor(self._threads) as pool:
+            for chunk in self._chunks:
+                waiting.append((chunk, pool.submit(work, *chunk)))
+                if len(waiting) > _AHEAD * self._threads:
+                    done, future = waiting.popleft()
+                    yield done, future.result()
+            while waiting:
+                done, future = waiting.popleft()
+                yield done, future.result()
+
+    def _span(self, first: int) -> tuple[int, int]:
+        return self._spans[first // CHUNK]
+
+    def _paid(self, cumulative: Prices) -> float:
+        return self.budget * float(cumulative[-1] - cumulative[0])
+
+    def cover(self) -> Cover:
+        """Return what could hold each stretch."""
+        tuples, length = np.zeros(self.nodes, np.int64), np.zeros(self.nodes, np.int64)
+        cover(*self._columns[:3], tuples, length)
+        return Cover(tuples, length / np.maximum(tuples, 1))
+
+    def evaluate(self, cumulative: Prices) -> Evaluation:
+        """Return the dual at the (nodes + 1,) float64 running sums of prices, non-decreasing."""
+        change = np.zeros(self.nodes + 1, np.int64)
+        chosen = np.empty(len(self.intervals.begin), np.int64)
+
+        def work(first: int, last: int) -> tuple[float, float, NDArray[np.int64]]:
+            low, high = self._span(first)
+            part = np.zeros(high - low + 1, np.int64)
+            return *decide(*self._columns, cumulative, first, last, low, part, chosen), part
+
+        total, rest = self._paid(cumulative), 0.0
+        for (first, _), (more, more_rest, part) in self._run(work):
+            low, high = self._span(first)
+            change[low : high + 1] += part
+            total, rest = neumaier(total, rest + more_rest, more)
+        return Evaluation(total + rest, np.cumsum(change)[: self.nodes], chosen)
+
+    def slope(self, cumulative: Prices, temperature: float) -> Slope:
+        """Return the dual and its smoothed gradient; `temperature` is more than 0."""
+        load, curve = np.zeros(self.nodes + 1), np.zeros(self.nodes + 1)
+
+        def work(first: int, last: int) -> tuple[float, float, NDArray[np.float64]]:
+            low, high = self._span(first)
+            part = np.zeros((2, high - low + 1))
+            sums = share_out(
+                *self._columns, cumulative, temperature, first, last, low, part[0], part[1]
+            )
+            return *sums, part
+
+        total, rest = self._paid(cumulative), 0.0
+        for (first, _), (more, more_rest, part) in self._run(work):
+            low, high = self._span(first)
+            load[low : high + 1] += part[0]
+            curve[low : high + 1] += part[1]
+            total, rest = neumaier(total, rest + more_rest, more)
+        np.cumsum(load, out=load)
+        np.cumsum(curve, out=curve)
+        return Slope(total + rest, load[: self.nodes], np.maximum(curve[: self.nodes], 0.0))

@@ -1,0 +1,159 @@
+"""Kernels of the dual: what a run of tuples does at given prices, and its share of the bound."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.exact.combine import neumaier
+from engine.jit import jit
+from engine.optimum.intervals import NEVER, Intervals
+
+FAR = 32.0
+"""Temperatures below the best at which a choice has no share: exp(-32) < 1e-13."""
+
+Prices = NDArray[np.float64]
+Columns = tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]
+
+
+def columns_of(intervals: Intervals) -> Columns:
+    """Return begin, start, end, worth as plain arrays, memory-mapped ones too."""
+    begin, start, end, worth = intervals.begin, intervals.start, intervals.end, intervals.worth
+    return np.asarray(begin), np.asarray(start), np.asarray(end), np.asarray(worth)
+
+
+def _decide(
+    begin: NDArray[np.int32],
+    start: NDArray[np.int64],
+    end: NDArray[np.int32],
+    worth: NDArray[np.float64],
+    prices: Prices,
+    first: int,
+    last: int,
+    low: int,
+    change: NDArray[np.int64],
+    chosen: NDArray[np.int64],
+) -> tuple[float, float]:
+    """Make the best choice of tuples `first` to `last`; return the profits' sum in two parts."""
+    high = rest = 0.0
+    for i in range(first, last):
+        base = prices[begin[i]]
+        best, at = 0.0, NEVER
+        for k in range(start[i], start[i + 1]):
+            profit = worth[k] - (prices[end[k]] - base)
+            if profit > best:
+                best, at = profit, k
+        chosen[i] = at
+        if at != NEVER:
+            high, rest = neumaier(high, rest, best)
+            change[begin[i] - low] += 1
+            change[end[at] - low] -= 1
+    return high, rest
+
+
+def _share(
+    begin: NDArray[np.int32],
+    start: NDArray[np.int64],
+    end: NDArray[np.int32],
+    worth: NDArray[np.float64],
+    prices: Prices,
+    temperature: float,
+    first: int,
+    last: int,
+    low: int,
+    load: NDArray[np.float64],
+    curve: NDArray[np.float64],
+) -> tuple[float, float]:
+    """Add the changes of expected load and of curvature; return the profits' sum in two parts."""
+    high = rest = 0.0
+    share = np.empty(16)
+    for i in range(first, last):
+        a, size = start[i], start[i + 1] - start[i]
+        if size == 0:
+            continue
+        if size > len(share):
+            share = np.empty(2 * size)
+        base = prices[begin[i]]
+        best, most = 0.0, -np.inf
+        for k in range(size):
+            profit = worth[a + k] - (prices[end[a + k]] - base)
+            share[k] = profit
+            most = max(most, profit)
+        if most > 0.0:
+            best = most
+            high, rest = neumaier(high, rest, best)
+        cut = best - FAR * temperature
+        if most < cut:
+            continue
+        stay, final = 0.0, 0
+        for k in range(size):
+            if share[k] < cut:
+                share[k] = 0.0
+            else:
+                share[k] = np.exp((share[k] - best) / temperature)
+                stay += share[k]
+                final = k
+        out = np.exp(-best / temperature) if best < FAR * temperature else 0.0
+        whole = stay + out
+        hold = stay / whole
+        length = end[a + final] - begin[i]
+        bend = hold * (1.0 - hold) * length
+        load[begin[i] - low] += hold
+        curve[begin[i] - low] += bend
+        for k in range(final + 1):
+            if share[k] == 0.0:
+                continue
+            at = end[a + k] - low
+            if k == final:
+                load[at] -= hold
+                curve[at] -= bend
+            else:
+                part = share[k] / whole
+                load[at] -= part
+                hold = max(0.0, hold - part)
+                after = hold * (1.0 - hold) * length
+                curve[at] += after - bend
+                bend = after
+    return high, rest
+
+
+def _span(
+    begin: NDArray[np.int32],
+    start: NDArray[np.int64],
+    end: NDArray[np.int32],
+    worth: NDArray[np.float64],
+    first: int,
+    last: int,
+) -> tuple[int, float]:
+    """Return the last node that tuples may hold to, and the sum of their greatest worths."""
+    node, mass = begin[first], 0.0
+    for i in range(first, last):
+        if start[i + 1] > start[i]:
+            node = max(node, end[start[i + 1] - 1])
+            mass += worth[start[i + 1] - 1]
+    return node, mass
+
+
+def _cover(
+    begin: NDArray[np.int32],
+    start: NDArray[np.int64],
+    end: NDArray[np.int32],
+    tuples: NDArray[np.int64],
+    length: NDArray[np.int64],
+) -> None:
+    """Count the tuples that could hold each stretch, and add up their lengths."""
+    for i in range(len(begin)):
+        if start[i + 1] > start[i]:
+            a, b = begin[i], end[start[i + 1] - 1]
+            tuples[a] += 1
+            length[a] += b - a
+            if b < len(tuples):
+                tuples[b] -= 1
+                length[b] -= b - a
+    for t in range(1, len(tuples)):
+        tuples[t] += tuples[t - 1]
+        length[t] += length[t - 1]
+
+
+decide, share_out = jit(_decide), jit(_share)
+span, cover = jit(_span), jit(_cover)

@@ -1,0 +1,250 @@
+"""A feasible plan from the prices of the dual: the lower bound of the certificate (section 4).
+
+One sweep over the line with full knowledge of the future. What tuple i can still earn after node t,
+at prices with running sums P, is the most that ``worth[j] - P[end[j]]`` comes to over its choices j
+that end later, less what it has earned so far; the common ``P[t]`` left out, this *rank* changes
+only where the tuple passes one of its own ends. Where more want to stay than there is room for, the
+lowest rank goes, and keeps what it earned at the last end that it passed. With optimal prices those
+that a positive profit keeps are those that the optimum holds, but for ties.
+
+A tuple that goes held its slot in vain after the last end that it passed. So the same sweep is
+repeated over the room that is left, in which every tuple goes on from where its plan ends, until
+that earns no more.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.exact.combine import neumaier
+from engine.jit import jit
+from engine.optimum.dual_kernels import Prices, columns_of
+from engine.optimum.intervals import NEVER, Intervals, held
+
+_SWEEPS = 8  # at most; the first two bring nearly all
+
+
+class Repaired(NamedTuple):
+    """A plan that holds at most the budget on each stretch.
+
+    Attributes
+    ----------
+    worth : float
+        What it earns: a compensated sum.
+    chosen : (n,) int64
+        Each tuple's choice, a position in the intervals' `end`; NEVER where it is not stored.
+    """
+
+    worth: float
+    chosen: NDArray[np.int64]
+
+
+def _prospects(
+    begin: NDArray[np.int32],
+    start: NDArray[np.int64],
+    end: NDArray[np.int32],
+    worth: NDArray[np.float64],
+    prices: Prices,
+    chosen: NDArray[np.int64],
+    wall: NDArray[np.int32],
+    ahead: NDArray[np.float64],
+) -> None:
+    """Write what each choice and those after it in its tuple come to at best; -inf out of reach.
+
+    `wall` is the node of the first stretch without room from each node on.
+    """
+    for i in range(len(begin)):
+        node = begin[i] if chosen[i] == NEVER else end[chosen[i]]
+        first = start[i] if chosen[i] == NEVER else chosen[i] + 1
+        reach = wall[node] if node < len(wall) else node
+        best = -np.inf
+        for k in range(start[i + 1] - 1, first - 1, -1):
+            if end[k] <= reach:
+                best = max(best, worth[k] - prices[end[k]])
+            ahead[k] = best
+
+
+def _walls(room: NDArray[np.int64], wall: NDArray[np.int32]) -> None:
+    """Write the node of the first stretch without room from each node on."""
+    after = len(room)
+    for t in range(len(room) - 1, -1, -1):
+        if room[t] <= 0:
+            after = t
+        wall[t] = after
+
+
+def _above(ranks: NDArray[np.float64], who: NDArray[np.int32], a: int, b: int) -> bool:
+    """Tell whether slot a goes before slot b: a lower rank, or the later tuple of equal ones."""
+    return bool(ranks[a] < ranks[b] or (ranks[a] == ranks[b] and who[a] > who[b]))
+
+
+above = jit(_above)
+
+
+def _swap(
+    ranks: NDArray[np.float64], who: NDArray[np.int32], place: NDArray[np.int32], a: int, b: int
+) -> None:
+    ranks[a], ranks[b] = ranks[b], ranks[a]
+    who[a], who[b] = who[b], who[a]
+    place[who[a]], place[who[b]] = a, b
+
+
+swap = jit(_swap)
+
+
+def _settle(
+    ranks: NDArray[np.float64], who: NDArray[np.int32], place: NDArray[np.int32], at: int, size: int
+) -> None:
+    """Move the entry at `at` to where it belongs in a heap of `size`, the lowest on top."""
+    while at > 0 and above(ranks, who, at, (at - 1) >> 1):
+        swap(ranks, who, place, at, (at - 1) >> 1)
+        at = (at - 1) >> 1
+    while True:
+        low, child = at, 2 * at + 1
+        if child < size and above(ranks, who, child, low):
+            low = child
+        if child + 1 < size and above(ranks, who, child + 1, low):
+            low = child + 1
+        if low == at:
+            return
+        swap(ranks, who, place, at, low)
+        at = low
+
+
+settle = jit(_settle)
+
+
+def _remove(
+    ranks: NDArray[np.float64], who: NDArray[np.int32], place: NDArray[np.int32], at: int, size: int
+) -> int:
+    """Take the entry at `at` out of a heap of `size`; return the heap's new size."""
+    place[who[at]] = -1
+    size -= 1
+    if at < size:
+        ranks[at], who[at] = ranks[size], who[size]
+        place[who[at]] = at
+        settle(ranks, who, place, at, size)
+    return size
+
+
+remove = jit(_remove)
+
+
+def _sweep(
+    begin: NDArray[np.int32],
+    start: NDArray[np.int64],
+    end: NDArray[np.int32],
+    worth: NDArray[np.float64],
+    ahead: NDArray[np.float64],
+    room: NDArray[np.int64],
+    most: int,
+    chosen: NDArray[np.int64],
+    head: NDArray[np.int32],
+    link: NDArray[np.int32],
+    place: NDArray[np.int32],
+) -> None:
+    """Prolong the plan in `chosen` into `room`, at most `most` anywhere, and make it worth more.
+
+    `head` and `link` are lists of the tuples for which something happens at each node: they go on
+    from there, or pass an end. `place` is a tuple's place in the heap of those held, -1 if none.
+    """
+    ranks, who = np.empty(most + 1), np.empty(most + 1, np.int32)
+    size = 0
+    for i in range(len(begin) - 1, -1, -1):
+        place[i] = -1
+        following = start[i] if chosen[i] == NEVER else chosen[i] + 1
+        if following == start[i + 1] or ahead[following] == -np.inf:
+            continue
+        node = begin[i] if chosen[i] == NEVER else end[chosen[i]]
+        link[i], head[node] = head[node], i
+    for t in range(len(room)):
+        i, waiting = head[t], NEVER
+        while i != NEVER:
+            i_next = link[i]
+            following = start[i] if chosen[i] == NEVER else chosen[i] + 1
+            if place[i] >= 0:
+                chosen[i] = following
+                following += 1
+                if following == start[i + 1] or ahead[following] == -np.inf:
+                    size = remove(ranks, who, place, place[i], size)
+                else:
+                    ranks[place[i]] = ahead[following] - worth[chosen[i]]
+                    settle(ranks, who, place, place[i], size)
+                    if end[following] < len(room):
+                        link[i], head[end[following]] = head[end[following]], i
+            elif t == (begin[i] if chosen[i] == NEVER else end[chosen[i]]):
+                link[i], waiting = waiting, i
+            i = i_next
+        while size > room[t]:
+            size = remove(ranks, who, place, 0, size)
+        i = waiting
+        while i != NEVER and room[t] > 0:
+            i_next = link[i]
+            following = start[i] if chosen[i] == NEVER else chosen[i] + 1
+            earned = 0.0 if chosen[i] == NEVER else worth[chosen[i]]
+            ranks[size], who[size], place[i] = ahead[following] - earned, i, size
+            size += 1
+            settle(ranks, who, place, size - 1, size)
+            if end[following] < len(room):
+                link[i], head[end[following]] = head[end[following]], i
+            if size > room[t]:
+                size = remove(ranks, who, place, 0, size)
+            i = i_next
+    for at in range(size):  # what is held to the end of the line
+        chosen[who[at]] = start[who[at]] if chosen[who[at]] == NEVER else chosen[who[at]] + 1
+
+
+def _earned(worth: NDArray[np.float64], chosen: NDArray[np.int64]) -> float:
+    high = rest = 0.0
+    for at in chosen:
+        if at != NEVER:
+            high, rest = neumaier(high, rest, worth[at])
+    return high + rest
+
+
+prospects, walls, sweep, earned_by = jit(_prospects), jit(_walls), jit(_sweep), jit(_earned)
+
+
+def repair(
+    intervals: Intervals, budget: int, cumulative: Prices, sweeps: int = _SWEEPS
+) -> Repaired:
+    """Return a feasible plan of one side that good prices make a good one.
+
+    Parameters
+    ----------
+    intervals : Intervals
+    budget : int
+        Most tuples on each stretch, 0 or more.
+    cumulative : (nodes + 1,) float64
+        Running sums of the prices.
+    sweeps : int
+        Sweeps over the line, at most: fewer where one adds nothing.
+
+    Returns
+    -------
+    Repaired
+        O(sweeps * (tuples + choices) * log(budget)) time.
+    """
+    begin, start, end, worth = columns_of(intervals)
+    chosen = np.full(len(begin), NEVER, np.int64)
+    ahead = np.empty(len(end))
+    wall = np.empty(intervals.nodes, np.int32)
+    head, link = np.empty(intervals.nodes, np.int32), np.empty(len(begin), np.int32)
+    place = np.empty(len(begin), np.int32)
+    total = 0.0
+    for _ in range(sweeps):
+        room = budget - held(intervals, chosen)
+        most = int(min(room.max(initial=0), len(begin)))
+        walls(room, wall)
+        prospects(begin, start, end, worth, cumulative, chosen, wall, ahead)
+        head.fill(NEVER)
+        sweep(begin, start, end, worth, ahead, room, most, chosen, head, link, place)
+        before, total = total, earned_by(worth, chosen)
+        if total <= before:
+            break
+    if budget < held(intervals, chosen).max(initial=0):
+        raise AssertionError("a repaired plan overflows")
+    return Repaired(total, chosen)
