@@ -18,6 +18,7 @@ from engine.harvesting.profile import JoinProfile
 from gpu_kernels.harvest.layout import flatten
 from gpu_kernels.harvest.on_device import DeviceHarvest
 from gpu_kernels.harvest.space import Search, ranges_of, space_of
+from gpu_kernels.optimum.on_device import Choices, DeviceDual
 from gpu_kernels.probe import Stream, count_matches, count_pairs, emit_pairs, sum_pairs
 from gpu_kernels.replay.plan import choose_variant
 
@@ -98,3 +99,13 @@ def test_harvest_settings(device: CompilingDevice) -> None:
     ranges = ranges_of(layout, space, [Search(0, 50.0)])
     harvest.best(space, ranges)
     assert device.compiled
+
+
+def test_duals(device: CompilingDevice) -> None:
+    ends, worth = np.arange(1, 5, dtype=np.int32), np.ones(4)
+    choices = Choices(5, np.arange(4, dtype=np.int32), np.arange(5), ends, worth)
+    dual = DeviceDual(device, choices)
+    profit, load, chosen = dual.evaluate(np.arange(6.0))
+    assert (profit, load.size, chosen.size) == (0.0, 5, 4)
+    assert [found.size for found in dual.slope(np.arange(6.0), 0.5)[1:]] == [5, 5]
+    assert device.compiled == ["_choose", "_share"]

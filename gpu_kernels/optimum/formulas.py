@@ -1,0 +1,51 @@
+"""What a choice is worth at some prices, written once for the GPU and the simulator.
+
+A choice is to hold a tuple from its arrival's node b to node e; with cumulative prices P that costs
+``P[e] - P[b]``. Every float64 operation rounds by itself, so the CPU's profits are the same bits.
+"""
+
+from __future__ import annotations
+
+from gpu_kernels.portable import portable
+
+NOTHING = -1
+"""Choice of a tuple for which nothing is worth its price."""
+FAR = 32.0
+"""Temperatures below the best at which a choice has no share: exp(-32) < 1e-13."""
+
+
+@portable
+def profit_of(worth: float, until: float, since: float) -> float:
+    """Return a choice's worth less its price, from the cumulative prices at its two ends."""
+    return worth - (until - since)
+
+
+@portable
+def goes_before(profit: float, choice: int, other_profit: float, other_choice: int) -> bool:
+    """Tell whether a choice goes before another: of equal profits the shorter one."""
+    return profit > other_profit or (profit == other_profit and choice < other_choice)
+
+
+@portable
+def exponential(x: float) -> float:
+    """Return exp(x) for -32 <= x <= 0 within 1e-12 of itself, alike on every device.
+
+    Taylor's polynomial at x / 256, squared eight times.
+    """
+    y = x * (1.0 / 256.0)
+    total = 1.0 / 5040.0 + y * (1.0 / 40320.0 + y * (1.0 / 362880.0))
+    total = 1.0 / 24.0 + y * (1.0 / 120.0 + y * (1.0 / 720.0 + y * total))
+    total = 1.0 + y * (1.0 + y * (0.5 + y * (1.0 / 6.0 + y * total)))
+    for _ in range(8):
+        total = total * total
+    return total
+
+
+@portable
+def bend_of(hold: float, length: float) -> float:
+    """Return what a tuple that is held to the part `hold` adds to the curvature on a stretch.
+
+    Times the temperature: the variance of being held, for each of the `length` stretches that it
+    may move together with.
+    """
+    return hold * (1.0 - hold) * length
