@@ -130,7 +130,7 @@ class Ascent:
                 low = factor
             if high == 0.0 or (low > 0.0 and high < _CLOSE * low):
                 break
-            factor = math.sqrt(max(low, high / 16.0) * high)
+            factor = math.sqrt(max(low, high / 16.0)) * math.sqrt(high)
             if math.isinf(high):
                 factor = max(4.0 * low, self._typical)
         return best
