@@ -16,18 +16,16 @@ from typing import Any, NamedTuple, Unpack
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from engine.durations import parse_window
 from engine.errors import WinnowError
 from engine.executors import ThreadExecutor
-from engine.instants import parse_instant
-from engine.job.keywords import Join, Names, job_of
-from engine.job.options import DEFAULT_POLICY, JobOptions
+from engine.job.keywords import Join, Names, Replay, job_of
+from engine.job.options import DEFAULT_POLICY
 from engine.job.run import run_replay
-from engine.job.tables import have_seconds, plain_times, without
+from engine.job.tables import staged, without
 from engine.policies import Value
 from engine.streams import SIDES
 
-__all__ = ["Join", "ReplayResult", "replay", "replay_archives"]
+__all__ = ["Join", "Replay", "ReplayResult", "replay", "replay_archives"]
 
 
 class ReplayResult(NamedTuple):
@@ -80,6 +78,10 @@ def replay(
     columns: str = "all",
     bad_rows: str = "error",
     device: str = "auto",
+    plan: str | os.PathLike[str] | None = None,
+    bound: str | bool = False,
+    gap: float = 0.0,
+    seconds: float = 60.0,
 ) -> ReplayResult:
     """Join two streams through sliding windows within a memory budget.
 
@@ -123,6 +125,13 @@ def replay(
     bad_rows : {"error", "quarantine"}
         What is done about rows with a wrong time or importance.
     device : {"auto", "cpu", "gpu"}
+    plan : path, optional
+        Plan that is followed in place of a policy, as ``winnow bound --out`` writes it.
+    bound : bool or {"auto", "states", "flow", "dual"}
+        Find the best possible importance within the budget as well: ``report["bound"]``.
+    gap, seconds : float
+        Relative gap of its bounds that is small enough; seconds after which they are tightened no
+        more.
 
     Returns
     -------
@@ -152,7 +161,7 @@ def replay(
     >>> found.report["exact"]["outputs"], found.report["lost"]["outputs"]
     (4, 1)
     """
-    join = Join(
+    join = Replay(
         on=on,
         left_on=left_on,
         right_on=right_on,
@@ -180,6 +189,10 @@ def replay(
         columns=columns,
         bad_rows=bad_rows,
         device=device,
+        plan=plan,
+        bound=bound,
+        gap=gap,
+        seconds=seconds,
     )
     with tempfile.TemporaryDirectory(prefix="winnow-") as name:
         folder = Path(name)
@@ -195,7 +208,7 @@ def replay_archives(
     *,
     out: str | os.PathLike[str] | None = None,
     cache: str | os.PathLike[str] | None = None,
-    **join: Unpack[Join],
+    **join: Unpack[Replay],
 ) -> dict[str, Any]:
     """Replay two archives as ``winnow replay --engine local`` does.
 
@@ -230,16 +243,9 @@ def replay_archives(
     return run_replay(job, ThreadExecutor()).content
 
 
-def _replayed(tables: tuple[pa.Table, pa.Table], join: Join, folder: Path) -> ReplayResult:
+def _replayed(tables: tuple[pa.Table, pa.Table], join: Replay, folder: Path) -> ReplayResult:
     out = folder / "out"
-    files = [str(folder / f"{side}.parquet") for side in SIDES]
-    job = job_of(files[0], files[1], out, folder / "lanes", join)
-    seconds = have_seconds(tables, job)
-    times = job.left_roles.time, job.right_roles.time
-    if seconds:
-        job = _in_seconds(job, join)
-    for file, table, time in zip(files, tables, times, strict=True):
-        pq.write_table(plain_times(table, time) if seconds else table, file)
+    job, seconds = staged(tables, join, folder, out)
     report = run_replay(job, ThreadExecutor()).content
     report["out"] = None
     if seconds:
@@ -255,25 +261,6 @@ def _replayed(tables: tuple[pa.Table, pa.Table], join: Join, folder: Path) -> Re
         own = {field.name: field.type for field in table.schema}
         rejected.append(_restored(pq.read_table(aside), own) if aside.exists() else None)
     return ReplayResult(_restored(pq.read_table(out), kinds), report, (rejected[0], rejected[1]))
-
-
-def _in_seconds(job: JobOptions, join: Join) -> JobOptions:
-    """Return the job with its durations and points in time as whole seconds."""
-    start = None
-    if job.start_ts is not None:
-        start = parse_instant(job.start_ts, "s", "start_ts")
-    return job_of(
-        job.left,
-        job.right,
-        job.out,
-        job.cache,
-        join
-        | Join(
-            window_left=parse_window(job.window_left, "s", "left"),
-            window_right=parse_window(job.window_right, "s", "right"),
-            start_ts=start,
-        ),
-    )
 
 
 def _restored(table: pa.Table, kinds: Mapping[str, pa.DataType]) -> pa.Table:

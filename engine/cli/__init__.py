@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Mapping, Sequence
 
-from engine.cli import policies, prepare, replay, sweep
+from engine.cli import bound, policies, prepare, replay, sweep
 from engine.cli.engines import EngineRun
 from engine.errors import WinnowError
 from engine.generate import command as generate
@@ -14,6 +14,7 @@ from engine.generate import command as generate
 _COMMANDS = {
     "replay": (replay, "replay two archived streams through a window join within a memory budget"),
     "sweep": (sweep, "replay one archive under a grid of policies, budgets, windows and seeds"),
+    "bound": (bound, "find the best possible result within a memory budget, or bounds of it"),
     "prepare": (prepare, "write the lane files of two archives ahead of their replays"),
     "generate": (generate, "write the papers' synthetic streams"),
     "policies": (policies, "list the retention policies and their parameters"),

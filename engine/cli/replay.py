@@ -6,111 +6,49 @@ import argparse
 from pathlib import Path
 
 from engine.cli.engines import engine_named
-from engine.cli.options import (
-    Given,
-    add_archive_arguments,
-    collect,
-    number,
-    parameters,
-    required,
-    roles,
-    text,
+from engine.cli.join import (
+    EFFORT_OPTIONS,
+    JOIN_OPTIONS,
+    add_bound_arguments,
+    add_join_arguments,
+    job_options,
 )
+from engine.cli.options import add_archive_arguments, collect, text
 from engine.cli.progress import progress_bar
-from engine.errors import SpecError
 from engine.executors import Executor
-from engine.job.budget import parse_amounts
-from engine.job.options import DEFAULT_POLICY, JobOptions
+from engine.job.options import DEFAULT_POLICY
 from engine.job.report import Report, check_place
 from engine.job.run import run_replay
 from engine.job.table import print_report
 from engine.policies import POLICIES
-from engine.replay.layout import COMBINES, ESTIMATORS, PROBES
+from engine.replay.layout import ESTIMATORS
 
-_OPTIONS = {
-    "left", "right", "on", "left_on", "right_on", "time", "left_time", "right_time", "importance",
-    "left_importance", "right_importance", "partition_by", "lanes", "bad_rows", "engine", "cache",
-    "window", "window_left", "window_right", "memory", "memory_left", "memory_right", "policy",
-    "param", "estimator", "probe", "combine", "start_ts", "seed", "device", "out", "report",
-    "columns",
+_OPTIONS = JOIN_OPTIONS | EFFORT_OPTIONS | {
+    "policy", "param", "estimator", "seed", "device", "columns", "plan", "bound",
 }  # fmt: skip
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``winnow replay``."""
     add_archive_arguments(parser)
-    join = parser.add_argument_group("join")
-    join.add_argument(
-        "--window",
-        help="ticks that a tuple joins for after its arrival, the last included, or a duration "
-        "such as 10min on timestamp columns",
-    )
-    join.add_argument("--window-left", help="the same for left tuples")
-    join.add_argument("--window-right", help="the same for right tuples")
-    join.add_argument("--combine", help=f"importance of an output: {', '.join(COMBINES)}")
-    join.add_argument("--start-ts", help="outputs before this time are neither written nor counted")
-    budget = parser.add_argument_group("budget")
-    budget.add_argument(
-        "--memory",
-        help="tuples in memory, half a side, or a percentage of what the exact join needs at its "
-        "peak, such as 10%% (default: an exact join)",
-    )
-    budget.add_argument("--memory-left", help="the same for left tuples alone")
-    budget.add_argument("--memory-right", help="the same for right tuples alone")
+    budget = add_join_arguments(parser)
     budget.add_argument("--policy", help=f"{', '.join(POLICIES)} (default {DEFAULT_POLICY})")
     budget.add_argument(
         "--param", action="append", default=[], help="a parameter of the policy: alpha=2"
     )
     budget.add_argument("--estimator", help=f"of match counts: {', '.join(ESTIMATORS)}")
-    budget.add_argument("--probe", help=f"{', '.join(PROBES)}")
     budget.add_argument("--seed", type=int, help="of random draws (default 0)")
     output = parser.add_argument_group("output")
     output.add_argument("--out", help="folder of the Parquet dataset (default: count only)")
     output.add_argument("--columns", help="all (default), or ids: leave the payload out")
     output.add_argument("--report", help="JSON file of the report")
     output.add_argument("--device", help="auto (default), cpu or gpu")
-
-
-def job_options(given: Given) -> JobOptions:
-    """Return the job that the options describe.
-
-    Raises
-    ------
-    SpecError
-        If one is missing or means nothing.
-    """
-    windows = []
-    for side in ("left", "right"):
-        window = text(given, f"window_{side}") or text(given, "window")
-        if window is None:
-            raise SpecError("--window is missing: give it, or --window-left and --window-right")
-        windows.append(window)
-    memory = parse_amounts(
-        text(given, "memory"), text(given, "memory_left"), text(given, "memory_right")
+    output.add_argument(
+        "--plan",
+        help="retain tuples by this plan, a Parquet file or folder of side, row, until_ts as "
+        "winnow bound --out writes it, in place of a policy",
     )
-    out, cache = text(given, "out"), text(given, "cache")
-    return JobOptions(
-        left=required(given, "left"),
-        right=required(given, "right"),
-        left_roles=roles(given, "left"),
-        right_roles=roles(given, "right"),
-        window_left=windows[0],
-        window_right=windows[1],
-        memory=memory,
-        policy=text(given, "policy") or DEFAULT_POLICY,
-        parameters=parameters(given),
-        estimator=text(given, "estimator") or "memory",
-        probe=text(given, "probe") or "before_admission",
-        combine=text(given, "combine") or "min",
-        start_ts=text(given, "start_ts"),
-        lanes=number(given, "lanes"),
-        seed=number(given, "seed") or 0,
-        device=text(given, "device") or "auto",
-        bad_rows=text(given, "bad_rows") or "error",
-        columns=text(given, "columns") or "all",
-        out=None if out is None else Path(out),
-        cache=None if cache is None else Path(cache),
-    )
+    add_bound_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.cli.engines import engine_named
+from engine.cli.join import EFFORT_OPTIONS, add_bound_arguments, effort
 from engine.cli.options import (
     Given,
     add_archive_arguments,
@@ -34,8 +35,8 @@ _OPTIONS = {
     "left", "right", "on", "left_on", "right_on", "time", "left_time", "right_time", "importance",
     "left_importance", "right_importance", "partition_by", "lanes", "bad_rows", "engine", "cache",
     "windows", "memory", "policies", "seeds", "param", "target", "estimator", "probe", "combine",
-    "start_ts", "device", "out", "report",
-}  # fmt: skip
+    "start_ts", "device", "out", "report", "bound",
+} | EFFORT_OPTIONS  # fmt: skip
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -81,6 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     output.add_argument("--out", help="folder of the table and the plots (default: print only)")
     output.add_argument("--report", help="JSON file of the report")
     output.add_argument("--device", help="auto (default), cpu or gpu")
+    add_bound_arguments(parser)
 
 
 def _escaped(value: str) -> str:
@@ -96,7 +98,7 @@ def sweep_options(given: Given) -> SweepOptions:
         If one is missing or means nothing.
     """
     out, cache = text(given, "out"), text(given, "cache")
-    windows = required(given, "windows")
+    windows, bound = required(given, "windows"), text(given, "bound")
     base = JobOptions(
         left=required(given, "left"),
         right=required(given, "right"),
@@ -112,6 +114,7 @@ def sweep_options(given: Given) -> SweepOptions:
         device=text(given, "device") or "auto",
         bad_rows=text(given, "bad_rows") or "error",
         cache=None if cache is None else Path(cache),
+        bound=None if bound is None else effort(given, bound),
     )
     told = SweepOptions(
         base,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypedDict
@@ -10,6 +11,7 @@ from engine.archives.roles import Roles
 from engine.errors import SpecError
 from engine.job.budget import parse_amounts
 from engine.job.options import JobOptions
+from engine.optimum.effort import Effort
 from engine.policies import Value
 
 Names = str | Sequence[str]
@@ -47,9 +49,18 @@ class Join(TypedDict, total=False):
     device: str
 
 
+class Replay(Join, total=False):
+    """The keywords of a replay: what it follows, and whether its best possible is looked for."""
+
+    plan: str | os.PathLike[str] | None
+    bound: str | bool
+    gap: float
+    seconds: float
+
+
 def job_of(left: str, right: str, out: Path | None, cache: Path | None, join: Join) -> JobOptions:
     """Return the job that the keywords describe."""
-    unknown = join.keys() - Join.__annotations__.keys()
+    unknown = join.keys() - Replay.__annotations__.keys()
     if unknown:
         raise TypeError(f"unexpected keyword {min(unknown)!r}")
     given: dict[str, Any] = dict(join)
@@ -67,8 +78,19 @@ def job_of(left: str, right: str, out: Path | None, cache: Path | None, join: Jo
         start_ts=_text(given.get("start_ts")),
         out=out,
         cache=cache,
+        plan=None if given.get("plan") is None else Path(given["plan"]),
+        bound=_bound(given),
         **{name: given[name] for name in (*chosen, "device") if name in given},
     )
+
+
+def _bound(given: Mapping[str, Any]) -> Effort | None:
+    """Return how hard the best possible is looked for: not at all unless asked for."""
+    asked = given.get("bound", False)
+    if asked is False or asked is None:
+        return None
+    limits = {name: float(given[name]) for name in ("gap", "seconds") if name in given}
+    return Effort("auto" if asked is True else str(asked), **limits)
 
 
 def _text(value: object) -> str | None:

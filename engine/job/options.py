@@ -8,6 +8,7 @@ from pathlib import Path
 from engine.archives.roles import Roles
 from engine.errors import SpecError, did_you_mean
 from engine.job.budget import Amounts
+from engine.optimum.effort import Effort
 from engine.policies import Value, policy_named
 
 DEFAULT_POLICY = "dgl"
@@ -49,6 +50,10 @@ class JobOptions:
         Folder of the output dataset; None: count only.
     cache : Path or None
         Folder of prepared lanes; None: the user's cache.
+    plan : Path or None
+        Plan that is followed in place of a policy (`engine.job.retention`).
+    bound : Effort or None
+        Find the best possible importance within the budget as well.
     """
 
     left: str
@@ -71,6 +76,8 @@ class JobOptions:
     columns: str = "all"
     out: Path | None = None
     cache: Path | None = None
+    plan: Path | None = None
+    bound: Effort | None = None
 
     def __post_init__(self) -> None:
         policy = policy_named(self.policy)
@@ -102,4 +109,4 @@ class JobOptions:
     @property
     def exact(self) -> bool:
         """Whether both sides are kept whole."""
-        return self.memory == (None, None)
+        return self.memory == (None, None) and self.plan is None

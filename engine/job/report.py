@@ -14,12 +14,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.errors import OutputError
+from engine.job.bound_task import LaneBounds
+from engine.job.budget import Amounts
 from engine.job.keys import TOP, KeyLoss
 from engine.job.lane_task import LaneResult
 from engine.job.options import JobOptions
 from engine.lanes.manifest import Prepared, key_of
 from engine.policies import Value
 from engine.replay.settings import UNLIMITED, ReplaySettings
+from engine.streams import SIDES
 from gpu_kernels.devices import Choice
 
 PACKAGES = ("winnowjoin", "numba", "numpy", "pyarrow", "pyspark")
@@ -151,6 +154,49 @@ def _budget(budgets: list[tuple[int, int]], side: int) -> int | None:
     return None if UNLIMITED in given else sum(given)
 
 
+def stream_report(prepared: Prepared) -> dict[str, dict[str, int]]:
+    """Return what was read: rows, and what became of them."""
+    left, right = prepared.streams
+    return {
+        name: {"left": getattr(left, name), "right": getattr(right, name)}
+        for name in ("rows", "joined", "null_keys", "rejected", "sorted")
+    }
+
+
+def memory_report(asked: Amounts, budgets: list[tuple[int, int]]) -> dict[str, Any]:
+    """Return the memory of each side over all lanes, None where it is exact, and as asked."""
+    return {
+        "left": _budget(budgets, 0),
+        "right": _budget(budgets, 1),
+        "asked": {
+            side: None if amount is None else str(amount)
+            for side, amount in zip(SIDES, asked, strict=True)
+        },
+    }
+
+
+def window_report(windows: tuple[int, int], unit: str) -> dict[str, Any]:
+    """Return the windows, and what one tick is."""
+    return {"left": windows[0], "right": windows[1], "tick": unit}
+
+
+def gap_between(lower: float, upper: float) -> float:
+    """Return the relative gap of two bounds, 0 where they are equal."""
+    return 0.0 if lower == upper else (upper - lower) / max(abs(lower), abs(upper))
+
+
+def bounds_report(found: LaneBounds) -> dict[str, Any]:
+    """Return what is proven, as a report has it."""
+    return {
+        "lower": found.lower,
+        "upper": found.upper,
+        "gap": gap_between(found.lower, found.upper),
+        "outputs": found.plan.outputs,
+        "importance": found.plan.importance,
+        "method": "+".join(sorted(found.methods)) or "none",
+    }
+
+
 def plain_parameters(parameters: Mapping[str, Value]) -> dict[str, Any]:
     """Return parameters as JSON holds them: a function by its module and name."""
     return {
@@ -168,6 +214,7 @@ def build_report(
     edges: tuple[int, ...],
     seconds: Mapping[str, float],
     device: Choice,
+    bounds: LaneBounds | None = None,
 ) -> Report:
     """Put the lanes' results together."""
     exact = sum(r.exact.outputs for r in results)
@@ -179,11 +226,7 @@ def build_report(
     spent = seconds.get("replay", 0.0)
     joined = left.joined + right.joined
     content: dict[str, Any] = {
-        "rows": {"left": left.rows, "right": right.rows},
-        "joined": {"left": left.joined, "right": right.joined},
-        "null_keys": {"left": left.null_keys, "right": right.null_keys},
-        "rejected": {"left": left.rejected, "right": right.rejected},
-        "sorted": {"left": left.sorted, "right": right.sorted},
+        **stream_report(prepared),
         "exact": {"outputs": exact, "importance": exact_importance},
         "result": {"outputs": outputs, "importance": importance},
         "recall": share(outputs, exact),
@@ -205,22 +248,13 @@ def build_report(
             else 0,
             "keys": sum(r.estimator_keys for r in results),
         },
-        "memory": {
-            "left": _budget(budgets, 0),
-            "right": _budget(budgets, 1),
-            "asked": {
-                side: None if amount is None else str(amount)
-                for side, amount in zip(("left", "right"), options.memory, strict=True)
-            },
-        },
-        "window": {
-            "left": settings.window_left,
-            "right": settings.window_right,
-            "tick": prepared.unit,
-        },
+        "memory": memory_report(options.memory, budgets),
+        "window": window_report((settings.window_left, settings.window_right), prepared.unit),
         "policy": {
-            "name": "exact" if options.exact else settings.policy,
-            "parameters": {} if options.exact else plain_parameters(settings.parameters),
+            "name": _policy(options, settings),
+            "parameters": {}
+            if options.exact or options.plan is not None
+            else plain_parameters(settings.parameters),
             "estimator": settings.estimator,
             "probe": settings.probe,
             "combine": settings.combine,
@@ -238,4 +272,22 @@ def build_report(
         "seed": settings.seed,
         "out": None if options.out is None else str(options.out),
     }
+    if bounds is not None:
+        content["bound"] = _best(bounds, importance)
     return Report(content)
+
+
+def _policy(options: JobOptions, settings: ReplaySettings) -> str | None:
+    if options.plan is not None:
+        return "plan"
+    return "exact" if options.exact else settings.policy
+
+
+def _best(bounds: LaneBounds, importance: float) -> dict[str, Any]:
+    """Return the best possible, of which the result itself is one, and the result's share."""
+    bounds = bounds._replace(lower=min(max(bounds.lower, importance), bounds.upper))
+    share_of_best = {
+        "least": share(importance, bounds.upper),
+        "most": min(1.0, share(importance, bounds.lower)),
+    }
+    return bounds_report(bounds) | {"share_of_best": share_of_best}

@@ -6,7 +6,7 @@ The stages are the same wherever they run; only the executor of their tasks diff
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import pyarrow as pa
@@ -21,8 +21,10 @@ from engine.device.attempt import (
     worth_it,
 )
 from engine.executors import Executor
+from engine.job.bound_task import LaneBounds, bound_lanes, bound_settings, bound_tasks
 from engine.job.heartbeat import listening
 from engine.job.lane_task import (
+    LaneFiles,
     LaneResult,
     ProfileTask,
     ReplayTask,
@@ -41,9 +43,12 @@ from engine.job.plan import (
     lane_files,
     lanes_to_replay,
 )
+from engine.job.planned_task import PlannedTask, replay_planned
 from engine.job.report import Report, build_report
+from engine.job.retention import plan_file
 from engine.job.stages import Progress, Stages
 from engine.lanes.manifest import Prepared
+from engine.optimum.effort import Effort
 from engine.replay.settings import LaneProfile, ReplaySettings
 from gpu_kernels.devices import Choice
 
@@ -74,6 +79,8 @@ def run_replay(options: JobOptions, executor: Executor, progress: Progress | Non
     wanted = wanted_device(options.device)
     if options.exact and wanted.choice.device == ON_GPU:
         wanted = Wanted(Choice(ON_CPU, "an exact join drops nothing: there is nothing to decide"))
+    if options.plan is not None:
+        wanted = Wanted(Choice(ON_CPU, "the plan has decided who stays"))
     stages = Stages() if progress is None else Stages(progress)
     opened = open_job(options)
     settings = ReplaySettings(
@@ -97,7 +104,7 @@ def run_replay(options: JobOptions, executor: Executor, progress: Progress | Non
             payload=options.columns == "all" and output is not None,
         )
         job = _Job(options, settings, prepared, executor, stages, output, wanted)
-        results, budgets = job.run()
+        results = job.run()
         if output is not None:
             with stages.timed("commit"):
                 _commit(output, prepared, (opened.left, opened.right), results)
@@ -108,8 +115,9 @@ def run_replay(options: JobOptions, executor: Executor, progress: Progress | Non
         [result.device for result in results if result.device is not None], job.wanted.choice
     )
     return build_report(
-        options, settings, prepared, results, budgets, job.edges, stages.seconds, device
-    )
+        options, settings, prepared, results, job.budgets, job.edges, stages.seconds, device,
+        job.bounds,
+    )  # fmt: skip
 
 
 def _commit(
@@ -148,9 +156,11 @@ class _Job:
     stages: Stages
     output: OutputFolder | None
     wanted: Wanted
+    budgets: list[tuple[int, int]] = field(default_factory=list)
+    bounds: LaneBounds | None = None
 
-    def run(self) -> tuple[list[LaneResult], list[tuple[int, int]]]:
-        """Profile the lanes, settle their budgets, and replay them."""
+    def run(self) -> list[LaneResult]:
+        """Profile the lanes, settle their budgets, replay them, and bound what was possible."""
         lanes = lanes_to_replay(self.prepared)
         files = [lane_files(self.prepared, lane) for lane in lanes]
         windows = self.settings.window_left, self.settings.window_right
@@ -160,7 +170,7 @@ class _Job:
             profile_lane,
             [ProfileTask(one, windows) for one in files],
         )
-        budgets = lane_budgets(self.options.memory, self.prepared, lanes, profiles)
+        self.budgets = lane_budgets(self.options.memory, self.prepared, lanes, profiles)
         tasks = [
             ReplayTask(
                 files=one,
@@ -172,7 +182,7 @@ class _Job:
                 out=None if self.output is None else self.output.draft,
                 payload=self.prepared.payload,
             )
-            for one, profile, budget in zip(files, profiles, budgets, strict=True)
+            for one, profile, budget in zip(files, profiles, self.budgets, strict=True)
         ]
         curves = self._curves(tasks)
         tasks = [replace(task, curves=curves) for task in tasks]
@@ -180,10 +190,23 @@ class _Job:
         rows = sum(side.rows for profile in profiles for side in profile)
         with listening(lambda done: self.stages.progress("rows", done, rows)):
             results = self._replayed([tasks[i] for i in order])
-        return sorted(results, key=lambda result: result.lane), budgets
+        if self.options.bound is not None:
+            self.bounds = self._bounded(self.options.bound, files, profiles)
+        return sorted(results, key=lambda result: result.lane)
+
+    def _bounded(
+        self, effort: Effort, files: list[LaneFiles], profiles: list[LaneProfile]
+    ) -> LaneBounds:
+        settings = bound_settings(self.settings, effort)
+        tasks = bound_tasks(files, settings, self.budgets, profiles)
+        return bound_lanes(tasks, self.executor, self.stages)
 
     def _replayed(self, tasks: list[ReplayTask]) -> list[LaneResult]:
         self.wanted = worth_it(self.wanted, len(tasks))
+        if self.options.plan is not None:
+            plan = plan_file(self.options.plan, self.prepared)
+            planned = [PlannedTask(task, plan) for task in tasks]
+            return self.stages.mapped(self.executor, "replay", replay_planned, planned)
         if self.wanted.choice.device != ON_GPU:
             return self.stages.mapped(self.executor, "replay", replay_lane, tasks)
         groups = grouped(tasks, self.wanted)

@@ -12,7 +12,8 @@ from engine.job.report import Report
 _BARS = " ▁▂▃▄▅▆▇█"
 
 
-def _number(value: float | None) -> str:
+def number(value: float | None) -> str:
+    """Return a number with thousands apart; None is an exact side's memory."""
     if value is None:
         return "exact"
     if isinstance(value, int):
@@ -20,7 +21,8 @@ def _number(value: float | None) -> str:
     return f"{value:,.2f}"
 
 
-def _percent(value: float) -> str:
+def percent(value: float) -> str:
+    """Return a share in percent."""
     return f"{100 * value:.2f} %"
 
 
@@ -53,9 +55,23 @@ def _results(content: dict[str, Any]) -> Table:
         table.add_column(name, justify="left" if not name else "right")
     for name in ("exact", "result", "lost"):
         part = content[name]
-        table.add_row(name, _number(part["outputs"]), _number(part["importance"]))
-    table.add_row("recall", _percent(content["recall"]), _percent(content["importance_recall"]))
+        table.add_row(name, number(part["outputs"]), number(part["importance"]))
+    table.add_row("recall", percent(content["recall"]), percent(content["importance_recall"]))
+    if "bound" in content:
+        _add_best(table, content["bound"])
     return table
+
+
+def _add_best(table: Table, bound: dict[str, Any]) -> None:
+    """Add the best possible importance, and the result's share of it."""
+    shares = [percent(bound["share_of_best"][name]) for name in ("least", "most")]
+    if bound["gap"] == 0.0:
+        table.add_row("best possible", "", number(bound["lower"]))
+        table.add_row("share of it", "", shares[0])
+        return
+    table.add_row("best possible, at least", "", number(bound["lower"]))
+    table.add_row("best possible, at most", "", number(bound["upper"]))
+    table.add_row("share of it", "", f"{shares[0]} to {shares[1]}")
 
 
 def _sides(content: dict[str, Any]) -> Table:
@@ -65,13 +81,13 @@ def _sides(content: dict[str, Any]) -> Table:
     for side in ("left", "right"):
         table.add_row(
             side,
-            _number(content["rows"][side]),
-            _number(content["null_keys"][side]),
-            _number(content["rejected"][side]),
+            number(content["rows"][side]),
+            number(content["null_keys"][side]),
+            number(content["rejected"][side]),
             "yes" if content["sorted"][side] else "by winnow",
-            _number(content["window"][side]),
-            _number(content["memory"][side]),
-            _number(content["peak_memory"][side]),
+            number(content["window"][side]),
+            number(content["memory"][side]),
+            number(content["peak_memory"][side]),
         )
     return table
 
@@ -91,9 +107,9 @@ def _where(content: dict[str, Any], console: Console) -> None:
     for key in content["lost"]["top_keys"]:
         table.add_row(
             str(key["key"]),
-            _number(key["lost_outputs"]),
-            _number(key["exact_outputs"]),
-            _number(key["lost_importance"]),
-            _number(key["exact_importance"]),
+            number(key["lost_outputs"]),
+            number(key["exact_outputs"]),
+            number(key["lost_importance"]),
+            number(key["exact_importance"]),
         )
     console.print(table)

@@ -75,6 +75,25 @@ def lane_batches(
         yield from _lane_batches(sources, batch_rows, payload=payload)
 
 
+def whole_lane(left_file: Path | None, right_file: Path | None) -> LaneBatch:
+    """Return both streams of a prepared lane in one batch, without payload.
+
+    Parameters
+    ----------
+    left_file, right_file : Path, optional
+        Lane files; None for a side with no rows.
+    """
+    batches = list(lane_batches(left_file, right_file))
+    sides = []
+    for side in (LEFT, RIGHT):
+        parts = [batch[side] for batch in batches]
+        empty = [np.empty(0, dtype.to_pandas_dtype()) for dtype in _TYPES]
+        columns = zip(*parts, strict=True) if parts else [()] * len(empty)
+        joined = (np.concatenate([e, *c]) for e, c in zip(empty, columns, strict=True))
+        sides.append(StreamBatch(*joined))
+    return LaneBatch(sides[LEFT], sides[RIGHT], None, None)
+
+
 def _lane_batches(
     sources: Sequence[pq.ParquetFile | None], batch_rows: int, *, payload: bool
 ) -> Iterator[LaneBatch]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.jit import jit
-from engine.streams import LEFT, RIGHT, StreamBatch
+from engine.streams import LEFT, StreamBatch
 
 Rows = NDArray[np.int32]
 Weigh = Callable[[Rows, Rows], NDArray[np.float64]]
@@ -39,20 +39,6 @@ class Matches(NamedTuple):
     start: NDArray[np.int64]
     at: NDArray[np.int64]
     gain: NDArray[np.float64]
-
-
-class Together(NamedTuple):
-    """What is output whatever is retained: matches of tuples that arrive at one instant.
-
-    Attributes
-    ----------
-    outputs : int
-    value : float
-        Sum of their weights.
-    """
-
-    outputs: int
-    value: float
 
 
 def _count(
@@ -134,19 +120,7 @@ def matches_of_pairs(
     at, gain = np.empty(start[-1], np.int64), np.empty(start[-1])
     filled = np.zeros(own.ts.size, np.int64)
     for pair in pairs:
-        weights = np.ascontiguousarray(weigh(pair[LEFT], pair[RIGHT]), np.float64)
+        weights = np.ascontiguousarray(weigh(*pair), np.float64)
         place(pair[side], pair[1 - side], own.ts, other.ts, weights, start, filled, at, gain)
     size = close_up(start, filled, at, gain)
     return Matches(own.ts, start, at[:size], gain[:size])
-
-
-def together_of_pairs(
-    left: StreamBatch, right: StreamBatch, pairs: Iterable[tuple[Rows, Rows]], weigh: Weigh
-) -> Together:
-    """Return what the pairs of one instant come to (P1's SA graph)."""
-    outputs, value = 0, 0.0
-    for a, b in pairs:
-        at_once = left.ts[a] == right.ts[b]
-        outputs += int(np.count_nonzero(at_once))
-        value += float(weigh(a[at_once], b[at_once]).sum())
-    return Together(outputs, value)

@@ -60,6 +60,10 @@ class Objective:
         """1 where much is wanted, -1 where little is."""
         return -1 if self.name == "minimum" else 1
 
+    def value(self, outputs: int, importance: float) -> float:
+        """Return what outputs of that importance together are worth, as `name` has it."""
+        return float(outputs) if self.name == "outputs" else importance - self.threshold * outputs
+
     def weigher(self, left: StreamBatch, right: StreamBatch) -> Weigh:
         """Return the function that values pairs; what it returns is always to be maximised."""
         if self.name == "outputs":

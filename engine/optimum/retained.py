@@ -44,6 +44,27 @@ class Worth(NamedTuple):
     outputs: int
     importance: float
 
+    def plus(self, other: Worth) -> Worth:
+        """Return both together."""
+        return Worth(self.outputs + other.outputs, self.importance + other.importance)
+
+
+class Realised(NamedTuple):
+    """The exact result in three parts.
+
+    Attributes
+    ----------
+    at_once : Worth
+        Outputs of tuples of one instant, which need no memory (P1's SA graph).
+    kept : Worth
+        The plan's other outputs.
+    lost : Worth
+    """
+
+    at_once: Worth
+    kept: Worth
+    lost: Worth
+
 
 def until_of(intervals: Intervals, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return until when each tuple is retained: (n,) int64 ticks."""
@@ -58,31 +79,30 @@ def _tally(
     left_ts: NDArray[np.int64], right_ts: NDArray[np.int64],
     left: NDArray[np.float64], right: NDArray[np.float64],
     left_until: NDArray[np.int64], right_until: NDArray[np.int64],
-    code: int, high: float, rest: float,
-) -> tuple[int, float, float]:  # fmt: skip
-    """Count the pairs that the plan outputs, and add their importance."""
-    outputs = 0
+    code: int, outputs: NDArray[np.int64], sums: NDArray[np.float64],
+) -> None:  # fmt: skip
+    """Add pairs to their sums: 0 of one instant, 1 output by the plan, 2 lost."""
     for k in range(len(a)):
         i, j = a[k], b[k]
         early, late = left_ts[i], right_ts[j]
         last = left_until[i] if early < late else right_until[j]
-        if early == late or last >= max(early, late):
-            outputs += 1
-            high, rest = neumaier(high, rest, combined(code, left[i], right[j]))
-    return outputs, high, rest
+        place = 0 if early == late else 1 if last >= max(early, late) else 2
+        outputs[place] += 1
+        importance = combined(code, left[i], right[j])
+        sums[place, 0], sums[place, 1] = neumaier(sums[place, 0], sums[place, 1], importance)
 
 
 tally = jit(_tally)
 
 
-def worth_of(
+def realised(
     left: StreamBatch,
     right: StreamBatch,
     pairs: Iterable[tuple[Rows, Rows]],
     retained: Retained,
     combine: str,
-) -> Worth:
-    """Return what a plan's outputs come to.
+) -> Realised:
+    """Return what a plan's outputs come to, pair by pair.
 
     Parameters
     ----------
@@ -93,13 +113,12 @@ def worth_of(
     combine : str
     """
     code = combine_code(combine)
-    outputs, high, rest = 0, 0.0, 0.0
+    outputs, sums = np.zeros(3, np.int64), np.zeros((3, 2))
+    streams = left.ts, right.ts, left.importance, right.importance
     for a, b in pairs:
-        more, high, rest = tally(
-            a, b, left.ts, right.ts, left.importance, right.importance, *retained, code, high, rest
-        )
-        outputs += more
-    return Worth(outputs, high + rest)
+        tally(a, b, *streams, *retained, code, outputs, sums)
+    found = (Worth(int(n), float(s.sum())) for n, s in zip(outputs, sums, strict=True))
+    return Realised(*found)
 
 
 def to_follow(

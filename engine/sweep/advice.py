@@ -28,6 +28,8 @@ class Choice(NamedTuple):
         Mean over the seeds.
     seeds : int
         How many cells that is the mean of.
+    share_of_best : float or None
+        Mean of the share of the best possible importance, where that was asked for.
     """
 
     policy: str
@@ -37,6 +39,7 @@ class Choice(NamedTuple):
     importance_recall: float
     seconds: float
     seeds: int
+    share_of_best: float | None = None
 
     def reached(self, measure: str) -> float:
         """Return a measure by its name."""
@@ -102,9 +105,15 @@ def choices_of(rows: Sequence[Row]) -> list[Choice]:
             fmean(row.importance_recall for row in same),
             fmean(row.seconds for row in same),
             len(same),
+            _mean_share(same),
         )
         for (policy, memory), same in cells.items()
     ]
+
+
+def _mean_share(rows: Sequence[Row]) -> float | None:
+    shares = [row.share_of_best for row in rows if row.share_of_best is not None]
+    return fmean(shares) if shares else None
 
 
 def by_window(rows: Sequence[Row]) -> dict[tuple[int, int], list[Row]]:

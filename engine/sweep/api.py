@@ -51,6 +51,9 @@ class Streams(TypedDict, total=False):
     lanes: int | None
     bad_rows: str
     device: str
+    bound: str | bool
+    gap: float
+    seconds: float
 
 
 def sweep_archives(
@@ -98,7 +101,7 @@ def sweep_archives(
         Called as ``progress(stage, done, total)``.
     **join
         As for `engine.api.replay`: on, time, importance, estimator, probe, combine, start_ts,
-        partition_by, lanes, bad_rows, device.
+        partition_by, lanes, bad_rows, device, bound, gap, seconds.
 
     Returns
     -------

@@ -171,8 +171,34 @@ def _panel(
         if any(point.least < point.greatest for point in curve):
             low, high = ([scale * point[i] for point in curve] for i in (2, 3))
             axis.fill_between(xs, low, high, color=look["color"], alpha=0.2, linewidth=0)
+    if measure.name == "importance_recall":
+        lines |= _best(axis, rows, percent=percent)
     _axes(axis, rows, percent=percent)
     return lines | _targets(axis, advice, measure, percent=percent)
+
+
+def _best(
+    axis: Any,  # noqa: ANN401 - matplotlib's
+    rows: Sequence[Row],
+    *,
+    percent: bool,
+) -> dict[str, Any]:
+    """Draw the best possible importance, as a band where its bounds differ."""
+    found = sorted(
+        {
+            (_memory(row.memory, row.tuples, percent), row.best_lower, row.best_upper)
+            for row in rows
+            if row.best_lower is not None and row.best_upper is not None and row.exact_importance
+        }
+    )
+    if not found:
+        return {}
+    whole = rows[0].exact_importance
+    xs = [memory for memory, _, _ in found]
+    lower, upper = ([100 * one[i] / whole for one in found] for i in (1, 2))
+    (line,) = axis.plot(xs, upper, color="#222222", linewidth=1.4, linestyle=(0, (5, 2)), zorder=1)
+    axis.fill_between(xs, lower, upper, color="#222222", alpha=0.25, linewidth=0, zorder=1)
+    return {"best possible": line}
 
 
 def curve_of(rows: Sequence[Row], measure: str, percent: bool) -> list[Point]:

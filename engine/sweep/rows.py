@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from engine.job.report import importance_share, plain_parameters, share
 from engine.replay.settings import ReplaySettings
+from engine.sweep.bounds import Best, Place, place_of
 from engine.sweep.cell import CellResult
 from engine.sweep.exact import Exact
 from engine.sweep.grid import Point
@@ -40,6 +41,10 @@ class Row(NamedTuple):
     exact_outputs, exact_importance
         Of the exact join.
     recall, importance_recall : float
+    best_lower, best_upper : float or None
+        Bounds of the best possible importance within this memory, where they were asked for.
+    share_of_best : float or None
+        Importance over `best_upper`: the cell reaches at least this much of the best possible.
     peak_left, peak_right, peak_memory : int
         Most tuples held at once, added up over the lanes; the last of both sides.
     seconds : float
@@ -65,6 +70,9 @@ class Row(NamedTuple):
     exact_importance: float
     recall: float
     importance_recall: float
+    best_lower: float | None
+    best_upper: float | None
+    share_of_best: float | None
     peak_left: int
     peak_right: int
     peak_memory: int
@@ -79,7 +87,8 @@ class Row(NamedTuple):
 
 _TEXT = {"policy", "parameters", "memory", "estimator", "probe"}
 _REAL = {
-    "importance", "exact_importance", "recall", "importance_recall", "seconds", "tuples_per_second",
+    "importance", "exact_importance", "recall", "importance_recall", "best_lower", "best_upper",
+    "share_of_best", "seconds", "tuples_per_second",
 }  # fmt: skip
 SCHEMA = pa.schema(
     [
@@ -103,6 +112,11 @@ class Total:
     right: int = 0
     results: list[CellResult] = field(default_factory=list)
 
+    @property
+    def importance(self) -> float:
+        """Of all lanes."""
+        return math.fsum(result.importance for result in self.results)
+
     def allow(self, budget: tuple[int, int]) -> None:
         """Add a lane's budget."""
         self.left += budget[0]
@@ -119,24 +133,45 @@ def rows_of(
     totals: Mapping[int, Total],
     exact: Mapping[int, Sequence[Exact]],
     joined: int,
+    best: Mapping[Place, Best],
 ) -> list[Row]:
     """Return a row a point, computed as `engine.job.report.build_report` does."""
     whole = {
         window: Exact(sum(one.outputs for one in found), math.fsum(one.importance for one in found))
         for window, found in exact.items()
     }
+    found = _reached(points, totals, best)
     return [
         _row(
             point, settings[point.number], totals[point.number],
-            whole.get(point.window, Exact(0, 0.0)), joined,
+            whole.get(point.window, Exact(0, 0.0)), joined, found.get(place_of(point)),
         )
         for point in points
     ]  # fmt: skip
 
 
-def _row(point: Point, settings: ReplaySettings, total: Total, exact: Exact, joined: int) -> Row:
+def _reached(
+    points: Sequence[Point], totals: Mapping[int, Total], best: Mapping[Place, Best]
+) -> dict[Place, Best]:
+    """Return the bounds, those from below no less than what a cell has reached."""
+    found = dict(best)
+    for point in points:
+        if (place := place_of(point)) in found:
+            lower, upper = found[place]
+            found[place] = min(max(lower, totals[point.number].importance), upper), upper
+    return found
+
+
+def _row(
+    point: Point,
+    settings: ReplaySettings,
+    total: Total,
+    exact: Exact,
+    joined: int,
+    best: Best | None,
+) -> Row:
     outputs = sum(result.outputs for result in total.results)
-    importance = math.fsum(result.importance for result in total.results)
+    importance = total.importance
     peaks = [sum(result.peaks[side] for result in total.results) for side in (0, 1)]
     seconds = math.fsum(result.seconds for result in total.results)
     return Row(
@@ -157,6 +192,9 @@ def _row(point: Point, settings: ReplaySettings, total: Total, exact: Exact, joi
         exact_importance=exact.importance,
         recall=share(outputs, exact.outputs),
         importance_recall=importance_share(outputs, importance, *exact),
+        best_lower=None if best is None else best[0],
+        best_upper=None if best is None else best[1],
+        share_of_best=None if best is None else min(1.0, share(importance, best[1])),
         peak_left=peaks[0],
         peak_right=peaks[1],
         peak_memory=sum(peaks),

@@ -24,8 +24,10 @@ from engine.job.plan import (
 )
 from engine.job.stages import Progress, Stages
 from engine.lanes.manifest import Prepared
+from engine.optimum.effort import Effort
 from engine.replay.settings import LaneProfile, ReplaySettings
 from engine.sweep.advice import Advice, advise
+from engine.sweep.bounds import Best, Place, bound_places
 from engine.sweep.cell import Cell
 from engine.sweep.exact import Exact
 from engine.sweep.grid import Point, parse_windows, points_of
@@ -95,7 +97,7 @@ def run_sweep(
     output = None if options.out is None else OutputFolder(options.out)
     try:
         prepared = prepare_job(base, opened, executor, stages, lanes=base.lanes or 1, payload=False)
-        sweep = _Sweep(points, settings, prepared, executor, stages, wanted)
+        sweep = _Sweep(points, settings, prepared, executor, stages, wanted, base.bound)
         rows = sweep.run()
         advice = advise(rows, options.targets)
         device = combined_choice(sweep.devices, wanted.choice)
@@ -135,6 +137,7 @@ class _Sweep:
     executor: Executor
     stages: Stages
     wanted: Wanted
+    effort: Effort | None
     devices: list[Choice] = field(default_factory=list)
 
     def run(self) -> list[Row]:
@@ -153,7 +156,13 @@ class _Sweep:
         for outcome in outcomes:
             for (window, _), found in outcome.exact.items():
                 exact.setdefault(window, []).append(found)
-        return self._lines(cells, outcomes, exact)
+        best: dict[Place, Best] = {}
+        if self.effort is not None:
+            best = bound_places(
+                self.points, self.settings, cells, self.files, self.effort, self.executor,
+                self.stages,
+            )  # fmt: skip
+        return self._lines(cells, outcomes, exact, best)
 
     def _profiled(self, windows: list[int]) -> dict[int, list[LaneProfile]]:
         tasks = [ProfileTask(file, (window, window)) for window in windows for file in self.files]
@@ -246,6 +255,7 @@ class _Sweep:
         cells: list[list[Cell]],
         outcomes: list[SweepOutcome],
         exact: dict[int, list[Exact]],
+        best: dict[Place, Best],
     ) -> list[Row]:
         totals = {point.number: Total() for point in self.points}
         for mine in cells:
@@ -255,4 +265,4 @@ class _Sweep:
             for result in outcome.cells:
                 totals[result.cell].add(result)
         joined = sum(stream.joined for stream in self.prepared.streams)
-        return rows_of(self.points, self.settings, totals, exact, joined)
+        return rows_of(self.points, self.settings, totals, exact, joined, best)

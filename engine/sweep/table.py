@@ -20,8 +20,10 @@ def print_sweep(result: SweepResult, console: Console | None = None) -> None:
     rows = rows_in(result.table)
     for windows in dict.fromkeys((row.window_left, row.window_right) for row in rows):
         mine = [row for row in rows if (row.window_left, row.window_right) == windows]
-        for table in _recalls(mine, windows, report["grid"]["tick"], console.width):
-            console.print(table)
+        for measure, title in _MEASURES.items():
+            for table in _shares(mine, windows, report["grid"]["tick"], console.width, measure):
+                table.title = f"{title} in %{table.title}"
+                console.print(table)
     for advice in result.advice:
         console.print(_advised(advice, many=len(report["grid"]["windows"]) > 1))
     seconds = ", ".join(f"{name} {value:.2f}" for name, value in report["seconds"].items())
@@ -34,16 +36,26 @@ def print_sweep(result: SweepResult, console: Console | None = None) -> None:
         console.print(f"output: {report['out']}", markup=False)
 
 
-def _recalls(rows: list[Row], windows: tuple[int, int], tick: str, width: int) -> Iterator[Table]:
-    """Yield a window's recalls, as many policies beside each other as the terminal has room for."""
+_MEASURES = {
+    "importance_recall": "importance recall",
+    "share_of_best": "share, at least, of the best possible importance",
+}
+
+
+def _shares(
+    rows: list[Row], windows: tuple[int, int], tick: str, width: int, measure: str
+) -> Iterator[Table]:
+    """Yield a window's shares, as many policies beside each other as the terminal has room for."""
     unit = "" if tick == "tick" else f" {tick}"
-    choices = choices_of(rows)
+    choices = [one for one in choices_of(rows) if getattr(one, measure) is not None]
     found = {(choice.memory, choice.policy): choice for choice in choices}
     memories = {choice.memory: f"{choice.tuples:,}" for choice in choices}
+    if not memories:
+        return
     named = max(len(text) for text in (*memories, "memory"))
     sized = max(len(text) for text in (*memories.values(), "tuples"))
     room = width - 1 - (named + _AROUND) - (sized + _AROUND)
-    title = f"importance recall in %, window {windows[0]:,}{unit}"
+    title = f", window {windows[0]:,}{unit}"
     for policies in _fitting(list(dict.fromkeys(choice.policy for choice in choices)), room):
         table = Table(title=title, title_justify="left")
         table.add_column("memory", justify="right")
@@ -52,7 +64,7 @@ def _recalls(rows: list[Row], windows: tuple[int, int], tick: str, width: int) -
             table.add_column(policy, justify="right", overflow="fold")
         for memory, tuples in memories.items():
             mine = [found[memory, policy] for policy in policies]
-            shares = [f"{100 * choice.importance_recall:.1f}" for choice in mine]
+            shares = [f"{100 * choice.reached(measure):.1f}" for choice in mine]
             table.add_row(memory, tuples, *shares)
         yield table
 

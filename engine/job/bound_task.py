@@ -1,0 +1,223 @@
+"""The bound of one lane as a task, and of all lanes together."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+import time
+import uuid
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow.parquet as pq
+
+from engine.executors import Executor
+from engine.job.lane_task import LaneFiles
+from engine.job.retention import write_retained
+from engine.job.stages import Stages
+from engine.lanes.reader import LaneBatch, whole_lane
+from engine.optimum.bound import BoundSettings, bound_lane
+from engine.optimum.build import pairs_of
+from engine.optimum.effort import Effort
+from engine.optimum.objective import Objective
+from engine.optimum.retained import Retained, Worth
+from engine.optimum.states_text import states_text
+from engine.replay.settings import LaneProfile, ReplaySettings
+from engine.streams import SIDES
+
+
+@dataclass(frozen=True)
+class BoundTask:
+    """A lane to be bounded.
+
+    Attributes
+    ----------
+    files : LaneFiles
+    settings : BoundSettings
+    budget : tuple of int
+        K of left and right; UNLIMITED for an exact side.
+    rows : int
+        Of both sides.
+    out : Path or None
+        Folder for the part of the plan; None for the bounds alone.
+    told : bool
+        Tell the plan's path through the memory states, for a small case.
+    """
+
+    files: LaneFiles
+    settings: BoundSettings
+    budget: tuple[int, int]
+    rows: int
+    out: Path | None = None
+    told: bool = False
+
+
+class LaneBounds(NamedTuple):
+    """What is proven of a lane, or of several.
+
+    Attributes
+    ----------
+    lower, upper : float
+        Of the best possible value of the objective.
+    plan, exact : Worth
+        Outputs and importance of the plan found, and of the exact join.
+    methods : dict
+        Sides of lanes by the method that bounded them.
+    seconds : float
+        Of all lanes, added up.
+    parts : tuple of str
+        Files of the plan.
+    texts : tuple of str
+        The plan's paths, where they were to be told.
+    """
+
+    lower: float
+    upper: float
+    plan: Worth
+    exact: Worth
+    methods: dict[str, int]
+    seconds: float
+    parts: tuple[str, ...]
+    texts: tuple[str, ...]
+
+
+def bound_tasks(
+    files: Sequence[LaneFiles],
+    settings: BoundSettings,
+    budgets: Sequence[tuple[int, int]],
+    profiles: Sequence[LaneProfile],
+    out: Path | None = None,
+    *,
+    told: bool = False,
+) -> list[BoundTask]:
+    """Return the task of each lane; `out` is the folder of the plan's parts."""
+    return [
+        BoundTask(
+            one,
+            settings,
+            budget,
+            sum(side.rows for side in profile),
+            out,
+            told,
+        )
+        for one, budget, profile in zip(files, budgets, profiles, strict=True)
+    ]
+
+
+def bound_files(task: BoundTask) -> LaneBounds:
+    """Bound a lane, which is held in memory whole, and write its plan."""
+    begun = time.perf_counter()
+    lane = whole_lane(task.files.left, task.files.right)
+    with tempfile.TemporaryDirectory(prefix="winnow-bound-") as scratch:
+        found = bound_lane(lane.left, lane.right, task.settings, task.budget, scratch=Path(scratch))
+    parts: tuple[str, ...] = ()
+    if task.out is not None:
+        name = f"part-{task.files.lane:05d}.{uuid.uuid4().hex[:8]}.parquet"
+        write_retained(task.out / name, (lane.left, lane.right), found.retained)
+        parts = (name,)
+    return LaneBounds(
+        found.lower,
+        found.upper,
+        found.worth,
+        found.exact,
+        dict(Counter(found.methods)),
+        time.perf_counter() - begun,
+        parts,
+        (_told(task, lane, found.retained),) if task.told else (),
+    )
+
+
+def _told(task: BoundTask, lane: LaneBatch, retained: Retained) -> str:
+    """Return the plan's path as P1's printing procedure has it."""
+    settings = task.settings
+    left, right = (
+        _keys(path, side)
+        for path, side in zip((task.files.left, task.files.right), SIDES, strict=True)
+    )
+    return states_text(
+        lane.left,
+        lane.right,
+        list(pairs_of(lane.left, lane.right, settings.windows, settings.start_ts)),
+        settings.objective,
+        retained,
+        after_admission=settings.after_admission,
+        keys=(left, right),
+    )
+
+
+def _keys(path: Path | None, side: str) -> list[object]:
+    """Return the join attributes of a lane file's tuples: of several columns, tuples."""
+    if path is None:
+        return []
+    with pq.ParquetFile(path, memory_map=True) as file:
+        own = [name for name in file.schema_arrow.names if name.startswith(f"{side}_")]
+        columns = [column.to_pylist() for column in file.read(columns=own or ["_key"]).columns]
+    return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
+
+
+def bound_settings(settings: ReplaySettings, effort: Effort) -> BoundSettings:
+    """Return what a replay's best possible importance is bounded by."""
+    return BoundSettings(
+        settings.window_left,
+        settings.window_right,
+        Objective(combine=settings.combine),
+        settings.probe,
+        settings.start_ts,
+        effort,
+    )
+
+
+def bound_lanes(tasks: Sequence[BoundTask], executor: Executor, stages: Stages) -> LaneBounds:
+    """Bound lanes, the seconds allowed shared by their rows, and add up what is proven."""
+    ordered = sorted(shared_effort(tasks, executor), key=lambda task: -task.rows)
+    found: list[LaneBounds] = stages.mapped(executor, "bound", bound_files, ordered)
+    return sum_of(found)
+
+
+def shared_effort(tasks: Sequence[BoundTask], executor: Executor) -> list[BoundTask]:
+    """Share the seconds allowed for all tasks, and the cores, among them."""
+    at_once = max(1, min(len(tasks), executor.slots or executor.threads))
+    cores = max(1, executor.threads // at_once) if not executor.slots else 1
+    rows = max(1, sum(task.rows for task in tasks))
+    return [
+        replace(
+            task,
+            settings=replace(
+                task.settings,
+                effort=_part_of(task.settings.effort, at_once * task.rows / rows),
+                threads=cores,
+            ),
+        )
+        for task in tasks
+    ]
+
+
+def _part_of(effort: Effort, share: float) -> Effort:
+    return replace(effort, seconds=effort.seconds * min(1.0, share))
+
+
+def sum_of(found: Sequence[LaneBounds]) -> LaneBounds:
+    """Add up what is proven of lanes."""
+    methods: Counter[str] = Counter()
+    for one in found:
+        methods.update(one.methods)
+    plan, exact = (
+        Worth(
+            sum(getattr(one, name).outputs for one in found),
+            math.fsum(getattr(one, name).importance for one in found),
+        )
+        for name in ("plan", "exact")
+    )
+    return LaneBounds(
+        math.fsum(one.lower for one in found),
+        math.fsum(one.upper for one in found),
+        plan,
+        exact,
+        dict(methods),
+        math.fsum(one.seconds for one in found),
+        tuple(part for one in found for part in one.parts),
+        tuple(text for one in found for text in one.texts),
+    )

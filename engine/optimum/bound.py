@@ -1,0 +1,268 @@
+"""The best possible of one lane within its budget: exactly, or between certified bounds."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.host import half_of_memory
+from engine.optimum import states
+from engine.optimum.build import build_intervals, pairs_of
+from engine.optimum.certificate import Certificate, certify
+from engine.optimum.effort import Effort
+from engine.optimum.flow import OutOfTimeError, solve_flow
+from engine.optimum.intervals import Intervals
+from engine.optimum.matches import matches_of_pairs
+from engine.optimum.objective import Objective
+from engine.optimum.retained import Realised, Retained, Worth, realised, until_of
+from engine.streams import LEFT, RIGHT, StreamBatch
+
+EXACT = 1e-12
+"""Relative difference up to which two sums are one (contract, section 3)."""
+_WARM = 2e-3  # gap at which prices are good enough to begin a flow from
+_WARM_SECONDS = 10.0
+_PROOF = 1e-9  # to which what was claimed for a plan and what it came to must agree
+_FLOW_BYTES = 48  # of memory a flow takes for each tuple and choice, and twice that for each node
+
+
+@dataclass(frozen=True)
+class BoundSettings:
+    """What is to be bounded, and how.
+
+    Parameters
+    ----------
+    window_left, window_right : int
+        W in ticks, closed.
+    objective : Objective
+    probe : {"before_admission", "after_admission"}
+    start_ts : int or None
+        Outputs before it count for nothing.
+    effort : Effort
+    threads : int or None
+        All cores of the process unless given.
+    """
+
+    window_left: int
+    window_right: int
+    objective: Objective = field(default_factory=Objective)
+    probe: str = "before_admission"
+    start_ts: int | None = None
+    effort: Effort = field(default_factory=Effort)
+    threads: int | None = None
+
+    @property
+    def after_admission(self) -> bool:
+        """Whether arrivals probe what survived the decision."""
+        return self.probe == "after_admission"
+
+    @property
+    def windows(self) -> tuple[int, int]:
+        """Both windows."""
+        return self.window_left, self.window_right
+
+
+class SideBound(NamedTuple):
+    """What is proven of one side, its objective to be maximised.
+
+    Attributes
+    ----------
+    lower, upper : float
+        What the plan is worth, and what no plan exceeds.
+    until : (n,) int64
+        The plan: see `engine.optimum.retained.Retained`.
+    method : str
+        What the bounds were found by: "states", "flow" or "dual".
+    """
+
+    lower: float
+    upper: float
+    until: NDArray[np.int64]
+    method: str
+
+
+class LaneBound(NamedTuple):
+    """What is proven of a lane.
+
+    Attributes
+    ----------
+    lower, upper : float
+        Of the objective's best possible value, simultaneous matches included.
+    worth : Worth
+        Outputs and importance of the plan.
+    exact : Worth
+        Of the exact join.
+    retained : Retained
+        The plan; its value is `lower`, or `upper` where little is wanted.
+    methods : (str, str)
+        Of left and right.
+    """
+
+    lower: float
+    upper: float
+    worth: Worth
+    exact: Worth
+    retained: Retained
+    methods: tuple[str, str]
+
+
+def bound_lane(
+    left: StreamBatch,
+    right: StreamBatch,
+    settings: BoundSettings,
+    budget: tuple[int, int],
+    *,
+    scratch: Path | None = None,
+) -> LaneBound:
+    """Bound what any plan or policy can reach on a lane.
+
+    Parameters
+    ----------
+    left, right : StreamBatch
+        Both streams, in arrival order.
+    settings : BoundSettings
+    budget : (int, int)
+        K of left and right; anything from the number of rows on is no limit.
+    scratch : Path, optional
+        Folder for what does not fit in memory.
+
+    Returns
+    -------
+    LaneBound
+
+    Raises
+    ------
+    SpecError
+        If a stream is out of order, or the state graph grows too large.
+    """
+    find = _by_states if settings.effort.method == "states" else _by_prices
+    sides = find(left, right, settings, budget, scratch)
+    retained = Retained(sides[LEFT].until, sides[RIGHT].until)
+    pairs = pairs_of(left, right, settings.windows, settings.start_ts)
+    parts = realised(left, right, pairs, retained, settings.objective.combine)
+    lower, upper = _in_all(settings.objective, parts, sides)
+    worth = parts.at_once.plus(parts.kept)
+    methods = sides[LEFT].method, sides[RIGHT].method
+    return LaneBound(lower, upper, worth, worth.plus(parts.lost), retained, methods)
+
+
+def _in_all(
+    objective: Objective, parts: Realised, sides: tuple[SideBound, SideBound]
+) -> tuple[float, float]:
+    """Return bounds of the whole objective: what the plan came to, and what none exceeds."""
+    sign = objective.sign
+    reached = sign * objective.value(*parts.kept)
+    claimed = sum(side.lower for side in sides)
+    if abs(reached - claimed) > _PROOF * max(abs(reached), abs(claimed)):
+        raise AssertionError(f"the plan comes to {reached}, and {claimed} was claimed for it")
+    free = sign * objective.value(*parts.at_once)
+    lower, upper = free + reached, free + sum(side.upper for side in sides)
+    if objective.name == "outputs":
+        upper = float(np.floor(upper * (1.0 + EXACT)))
+    if upper - lower <= EXACT * abs(upper):
+        upper = lower
+    return (lower, upper) if sign > 0 else (-upper, -lower)
+
+
+def _by_states(
+    left: StreamBatch,
+    right: StreamBatch,
+    settings: BoundSettings,
+    budget: tuple[int, int],
+    scratch: Path | None,
+) -> tuple[SideBound, SideBound]:
+    """Find the best path through the join memory state graph of each side."""
+    del scratch
+    weigh = settings.objective.weigher(left, right)
+    pairs = list(pairs_of(left, right, settings.windows, settings.start_ts))
+    found = []
+    for side in (LEFT, RIGHT):
+        matches = matches_of_pairs(left, right, pairs, weigh, side)
+        best = states.optimal_states(
+            matches,
+            min(budget[side], matches.ts.size),
+            after_admission=settings.after_admission,
+            most_states=states.MOST_STATES,
+        )
+        found.append(SideBound(best.value, best.value, best.until, "states"))
+    return found[LEFT], found[RIGHT]
+
+
+def _by_prices(
+    left: StreamBatch,
+    right: StreamBatch,
+    settings: BoundSettings,
+    budget: tuple[int, int],
+    scratch: Path | None,
+) -> tuple[SideBound, SideBound]:
+    """Certify each side, one with all threads after the other, then solve both flows at once."""
+    deadline = time.perf_counter() + settings.effort.seconds
+    weigh = settings.objective.weigher(left, right)
+    sides: list[tuple[Intervals, Certificate]] = []
+    for side in (LEFT, RIGHT):
+        intervals = build_intervals(
+            left, right, settings.windows, weigh, side,
+            after_admission=settings.after_admission, start_ts=settings.start_ts, folder=scratch,
+        )  # fmt: skip
+        sides.append((intervals, _certified(intervals, budget[side], settings, side, deadline)))
+    with ThreadPoolExecutor(2) as pool:
+        found = list(
+            pool.map(
+                lambda side: _flowed(*sides[side], budget[side], settings, deadline), (LEFT, RIGHT)
+            )
+        )
+    return found[LEFT], found[RIGHT]
+
+
+def _certified(
+    intervals: Intervals, budget: int, settings: BoundSettings, side: int, deadline: float
+) -> Certificate:
+    """Certify a side: as far as is asked, or as far as a flow is well begun from."""
+    if settings.effort.method == "flow":
+        return certify(
+            intervals, budget, gap=_WARM, seconds=_WARM_SECONDS, threads=settings.threads
+        )
+    left = max(0.0, deadline - time.perf_counter())
+    seconds = left / 2 if side == LEFT else left
+    gap = settings.effort.gap
+    if settings.effort.method == "auto" and _fits(intervals):
+        gap, seconds = max(gap, _WARM), seconds / 2
+    return certify(intervals, budget, gap=gap, seconds=seconds, threads=settings.threads)
+
+
+def _fits(intervals: Intervals) -> bool:
+    """Tell whether both sides' flows can be in memory together."""
+    size = intervals.begin.size + intervals.end.size + 4 * intervals.nodes
+    return 2 * _FLOW_BYTES * size <= half_of_memory()
+
+
+def _flowed(
+    intervals: Intervals,
+    certificate: Certificate,
+    budget: int,
+    settings: BoundSettings,
+    deadline: float,
+) -> SideBound:
+    """Solve a side's flow where that is asked for, or useful and possible in time."""
+    lower, upper = certificate.lower, certificate.upper
+    until = until_of(intervals, certificate.chosen)
+    certified = SideBound(lower, upper, until, "dual")
+    wide = upper - lower > max(settings.effort.gap, EXACT) * abs(upper)
+    flow = settings.effort.method == "flow" or (
+        settings.effort.method == "auto" and wide and _fits(intervals)
+    )
+    if not flow:
+        return certified
+    seconds = np.inf if settings.effort.method == "flow" else deadline - time.perf_counter()
+    try:
+        best = solve_flow(
+            intervals, min(budget, intervals.begin.size), certificate.prices, seconds=seconds
+        )
+    except OutOfTimeError:
+        return certified
+    return SideBound(best.lower, best.upper, until_of(intervals, best.chosen), "flow")

@@ -1,0 +1,77 @@
+"""The best possible of every memory and window of a sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from engine.executors import Executor
+from engine.job.bound_task import (
+    BoundTask,
+    bound_files,
+    bound_settings,
+    shared_effort,
+    sum_of,
+)
+from engine.job.lane_task import LaneFiles
+from engine.job.stages import Stages
+from engine.optimum.effort import Effort
+from engine.replay.settings import ReplaySettings
+from engine.sweep.cell import Cell
+from engine.sweep.grid import Point
+
+Place = tuple[int, str]
+"""A window and a memory as asked: all cells of one place have one best possible."""
+Best = tuple[float, float]
+"""Bounds of the best possible importance."""
+
+
+def place_of(point: Point) -> Place:
+    """Return where a point stands, whatever its policy and seed."""
+    return point.window, str(point.memory)
+
+
+def bound_places(
+    points: Sequence[Point],
+    settings: Mapping[int, ReplaySettings],
+    cells: Sequence[Sequence[Cell]],
+    files: Sequence[LaneFiles],
+    effort: Effort,
+    executor: Executor,
+    stages: Stages,
+) -> dict[Place, Best]:
+    """Bound the best possible importance of every place.
+
+    Parameters
+    ----------
+    points : sequence of Point
+    settings : mapping
+        Of each point, by its number.
+    cells : sequence of sequence of Cell
+        Of each lane, one a point.
+    files : sequence of LaneFiles
+        Of each lane.
+    effort : Effort
+        Its seconds are for all places together.
+    executor, stages
+    """
+    firsts: dict[Place, int] = {}
+    for at, point in enumerate(points):
+        firsts.setdefault(place_of(point), at)
+    tasks, places = [], []
+    for place, at in firsts.items():
+        told = settings[points[at].number]
+        for mine, file in zip(cells, files, strict=True):
+            cell = mine[at]
+            tasks.append(
+                BoundTask(
+                    file, bound_settings(told, effort), cell.budget,
+                    sum(side.rows for side in cell.profile),
+                )
+            )  # fmt: skip
+            places.append(place)
+    found = stages.mapped(executor, "bound", bound_files, shared_effort(tasks, executor))
+    totals = {
+        place: sum_of([one for one, its in zip(found, places, strict=True) if its == place])
+        for place in firsts
+    }
+    return {place: (total.lower, total.upper) for place, total in totals.items()}
