@@ -19,6 +19,7 @@ from gpu_kernels.harvest.layout import flatten
 from gpu_kernels.harvest.on_device import DeviceHarvest
 from gpu_kernels.harvest.space import Search, ranges_of, space_of
 from gpu_kernels.optimum.on_device import Choices, DeviceDual
+from gpu_kernels.optimum.steps import DevicePrices
 from gpu_kernels.probe import Stream, count_matches, count_pairs, emit_pairs, sum_pairs
 from gpu_kernels.replay.plan import choose_variant
 
@@ -108,4 +109,7 @@ def test_duals(device: CompilingDevice) -> None:
     profit, load, chosen = dual.evaluate(np.arange(6.0))
     assert (profit, load.size, chosen.size) == (0.0, 5, 4)
     assert [found.size for found in dual.slope(np.arange(6.0), 0.5)[1:]] == [5, 5]
-    assert device.compiled == ["_choose", "_share"]
+    prices = DevicePrices(dual, 2, np.ones(5), np.ones(5), 4.0)
+    assert prices.slope(0.5) == prices.move(0.5) == prices.last == 0.0
+    assert prices.sums().tolist() == [0.0] * 6
+    assert device.compiled == ["_choose", "_share", "_carry", "_count", "_share", "_move"]

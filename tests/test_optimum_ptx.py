@@ -8,7 +8,7 @@ import pytest
 from numba import types
 
 from gpu_kernels.compiler import Kernel, fused_operations
-from gpu_kernels.optimum import kernels
+from gpu_kernels.optimum import kernels, steps
 
 I8, I4, F8 = (kind[::1] for kind in (types.int64, types.int32, types.float64))
 SUMS = types.float64[:, ::1]
@@ -16,11 +16,19 @@ CHOICES = (I4, I8, I4, F8, F8, types.int64)
 CASES: dict[str, tuple[Kernel, tuple[Any, ...]]] = {
     "choose": (kernels.choose, (*CHOICES, I8, I8, SUMS)),
     "share": (kernels.share, (*CHOICES, *(types.float64,) * 3, I8, I8, SUMS)),
+    "move": (steps.move, (F8, F8, F8, *(types.float64,) * 3, F8, F8, F8, SUMS)),
+    "carry": (steps.carry, (F8, F8, types.float64, F8, SUMS)),
+    "count": (steps.count, (F8, types.float64, I8)),
 }
 
 
 def test_every_kernel_is_compiled_here() -> None:
-    there = {name for name, value in vars(kernels).items() if isinstance(value, Kernel)}
+    there = {
+        name
+        for module in (kernels, steps)
+        for name, value in vars(module).items()
+        if isinstance(value, Kernel)
+    }
     assert there == set(CASES)
 
 

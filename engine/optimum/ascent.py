@@ -22,57 +22,16 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-from engine.jit import jit
-from engine.optimum.dual import Dual, Slope, margin
+from engine.optimum.dual import Dual, margin
 from engine.optimum.dual_kernels import Prices
 from engine.optimum.intervals import NEVER
 
 HOT = 0.05  # first temperature, in typical worths
 COLD = 0.0002  # last one
 _COOL = 10.0  # rounds after which the temperature has halved
-_TRUST = 4.0  # temperatures by which a step may move the price of a usual interval
 _MOST_GUESSES = 16
 _CLOSE = 1.1  # factor at which the first search ends
-
-
-def _move(
-    load: NDArray[np.float64],
-    curve: NDArray[np.float64],
-    length: NDArray[np.float64],
-    budget: int,
-    temperature: float,
-    price: Prices,
-    ahead: Prices,
-    moved: Prices,
-) -> float:
-    """Write the next prices; return how far the step goes against the momentum, in its metric."""
-    against = 0.0
-    for t in range(len(load)):
-        if length[t] == 0.0:
-            moved[t] = 0.0
-            continue
-        slope = budget - load[t]
-        bend = max(curve[t], abs(slope) * length[t] / _TRUST, 1e-300)
-        moved[t] = max(0.0, ahead[t] - slope * temperature / bend)
-        against += bend * (ahead[t] - moved[t]) * (moved[t] - price[t])
-    return against
-
-
-def _extrapolate(
-    price: Prices, moved: Prices, ahead: Prices, cumulative: Prices, by: float
-) -> None:
-    """Let the momentum carry the new prices on; write the running sums."""
-    total = 0.0
-    for t in range(len(price)):
-        ahead[t] = max(0.0, moved[t] + by * (moved[t] - price[t]))
-        price[t] = moved[t]
-        total += ahead[t]
-        cumulative[t + 1] = total
-
-
-move, extrapolate = jit(_move), jit(_extrapolate)
 
 
 class Ascent:
@@ -96,20 +55,19 @@ class Ascent:
         self.dual, self.rounds, self.upper = dual, 0, math.inf
         tuples, length = dual.cover()
         self.prices = np.zeros(dual.nodes + 1)
-        self._length = np.where(tuples > dual.budget, length, 0.0)
         shape = np.maximum(1.0 - dual.budget / np.maximum(tuples, 1), 0.0)
         shape /= np.maximum(length, 1.0)
+        length = np.where(tuples > dual.budget, length, 0.0)
         self._typical = 0.0
-        self._price = shape * self._first_guess(shape)
-        self._ahead, self._moved = self._price.copy(), np.empty(dual.nodes)
-        self._cumulative = np.concatenate([[0.0], np.cumsum(self._ahead)])
+        self._point = dual.start(length, shape * self._first_guess(shape))
         self._momentum = 1.0
 
-    def _keep(self, value: float, cumulative: Prices) -> None:
-        bound = value + margin(self.dual, cumulative)
-        if bound < self.upper:
-            self.upper = bound
-            self.prices[:] = cumulative
+    def _improves(self, value: float, sums: Prices) -> bool:
+        """Note the bound at some prices, given the first and the last of their running sums."""
+        bound = value + margin(self.dual, sums)
+        better = bound < self.upper
+        self.upper = min(self.upper, bound)
+        return better
 
     def _first_guess(self, shape: Prices) -> float:
         """Return by how much `shape` is best multiplied, by bisection; note the typical worth."""
@@ -120,7 +78,8 @@ class Ascent:
             cumulative = sums * factor
             found = self.dual.evaluate(cumulative)
             self.rounds += 1
-            self._keep(found.value, cumulative)
+            if self._improves(found.value, cumulative):
+                self.prices[:] = cumulative
             if found.value < least:
                 best, least = factor, found.value
                 self._typical = found.value / max(int(np.count_nonzero(found.chosen != NEVER)), 1)
@@ -139,15 +98,12 @@ class Ascent:
         """Evaluate the dual once and move."""
         warmth = max(COLD, HOT / (1.0 + self.rounds / _COOL))
         temperature = warmth * self._typical
-        found: Slope = self.dual.slope(self._cumulative, temperature)
+        value = self._point.slope(temperature)
         self.rounds += 1
-        self._keep(found.value, self._cumulative)
-        against = move(
-            found.load, found.curve, self._length, self.dual.budget, temperature,
-            self._price, self._ahead, self._moved,
-        )  # fmt: skip
-        if against > 0.0:
+        if self._improves(value, self._point.ends()):
+            self.prices[:] = self._point.sums()
+        if self._point.move(temperature) > 0.0:
             self._momentum = 1.0
         after = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * self._momentum**2))
         by, self._momentum = (self._momentum - 1.0) / after, after
-        extrapolate(self._price, self._moved, self._ahead, self._cumulative, by)
+        self._point.carry(by)

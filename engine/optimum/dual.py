@@ -28,6 +28,7 @@ from engine.exact.checks import thread_count
 from engine.exact.combine import neumaier
 from engine.optimum.dual_kernels import Prices, columns_of, cover, decide, share_out, span
 from engine.optimum.intervals import Intervals
+from engine.optimum.point import CpuPoint, Point
 
 CHUNK = 1 << 17  # tuples; fixed, so that sums do not depend on the number of threads
 _AHEAD = 2  # chunks a thread may hold back
@@ -118,6 +119,10 @@ class Dual(Protocol):
 
     def slope(self, cumulative: Prices, temperature: float) -> Slope:
         """Return the dual and its smoothed gradient; `temperature` is more than 0."""
+        ...
+
+    def start(self, length: NDArray[np.float64], price: Prices) -> Point:
+        """Return prices to climb from; see `CpuPoint`."""
         ...
 
 
@@ -221,3 +226,7 @@ class CpuDual:
         np.cumsum(load, out=load)
         np.cumsum(curve, out=curve)
         return Slope(total + rest, load[: self.nodes], np.maximum(curve[: self.nodes], 0.0))
+
+    def start(self, length: NDArray[np.float64], price: Prices) -> CpuPoint:
+        """Return prices to climb from; see `CpuPoint`."""
+        return CpuPoint(self, length, price)

@@ -1,18 +1,62 @@
-"""The dual of one side on a GPU, for the ascent that runs on the CPU.
-
-Prices are moved on the CPU whatever evaluates the dual: their running sums, one after the other,
-never decrease, which the bound rests on, and are the same bits on both.
-"""
+"""The dual of one side on a GPU, and prices that climb there."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from engine.errors import DeviceError
 from engine.optimum.dual import Cover, CpuDual, Evaluation, Slope
 from engine.optimum.dual_kernels import Prices
 from engine.optimum.intervals import Intervals
+from engine.optimum.point import TRUST
 from gpu_kernels.devices import Device
+
+if TYPE_CHECKING:
+    from gpu_kernels.optimum.on_device import DeviceDual
+
+
+class GpuPoint:
+    """Prices in a device's memory, as `engine.optimum.point.Point` has them.
+
+    Parameters
+    ----------
+    dual : DeviceDual
+    budget : int
+    length, price : (nodes,) float64
+        See `engine.optimum.point.CpuPoint`.
+    """
+
+    def __init__(
+        self, dual: DeviceDual, budget: int, length: NDArray[np.float64], price: Prices
+    ) -> None:
+        from gpu_kernels.optimum.steps import DevicePrices  # noqa: PLC0415 - loads numba.cuda
+
+        self._budget = budget
+        self._prices = DevicePrices(dual, budget, length, price, TRUST)
+
+    def slope(self, temperature: float) -> float:
+        """Return the dual here, for the next step; `temperature` is more than 0."""
+        return self._budget * self._prices.last + self._prices.slope(temperature)
+
+    def move(self, temperature: float) -> float:
+        """Step down the last slope; return how far that goes against the momentum."""
+        return self._prices.move(temperature)
+
+    def carry(self, by: float) -> None:
+        """Let the momentum carry the new prices on, by `by` of the last step."""
+        self._prices.carry(by)
+
+    def ends(self) -> Prices:
+        """Return the first and the last of the prices' running sums: (2,) float64."""
+        return np.array([0.0, self._prices.last])
+
+    def sums(self) -> Prices:
+        """Return all of them: (nodes + 1,) float64, non-decreasing."""
+        return self._prices.sums()
 
 
 class GpuDual:
@@ -68,6 +112,10 @@ class GpuDual:
         """Return the dual and its smoothed gradient; `temperature` is more than 0."""
         profit, load, curve = self._device.slope(cumulative, temperature)
         return Slope(self._paid(cumulative) + profit, load, curve)
+
+    def start(self, length: NDArray[np.float64], price: Prices) -> GpuPoint:
+        """Return prices to climb from; see `CpuPoint`."""
+        return GpuPoint(self._device, self.budget, length, price)
 
 
 def dual_on(device: Device) -> Callable[[Intervals, int, int | None], GpuDual]:

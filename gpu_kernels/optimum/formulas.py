@@ -49,3 +49,18 @@ def bend_of(hold: float, length: float) -> float:
     may move together with.
     """
     return hold * (1.0 - hold) * length
+
+
+@portable
+def bend_and_price(
+    load: float, curve: float, length: float, budget: float, temperature: float, trust: float,
+    ahead: float,
+) -> tuple[float, float]:  # fmt: skip
+    """Return a stretch's curvature as the ascent takes it, and the price that it steps to.
+
+    The step is down the smoothed dual's slope, ``budget - load``, over its curvature; it moves the
+    price of an interval of the usual `length` by no more than `trust` temperatures.
+    """
+    slope = budget - load
+    bend = max(curve, abs(slope) * length / trust, 1e-300)
+    return bend, max(0.0, ahead - slope * temperature / bend)

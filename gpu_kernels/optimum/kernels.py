@@ -141,7 +141,7 @@ def _share(
             most = max(most, profit_of(worth[k], prices[end[k]], since))
         most = most_of(most, width)
         best = max(most, 0.0)
-        if most > 0.0 and lane == 0:
+        if lane == 0:
             own_high, own_rest = neumaier(own_high, own_rest, best)
         cut = best - FAR * temperature
         # Profits under the cut have no share; where all are, nothing follows.

@@ -17,6 +17,8 @@ from gpu_kernels.optimum.kernels import choose, share
 
 _SPARE = 0.8
 """Of the free memory, what a dual may take."""
+_A_NODE = 160
+"""Bytes of prices, loads and what becomes of them, a node."""
 _FINEST = 40
 """Binary digits of a part of a tuple in the load."""
 _WIDEST = 61
@@ -66,7 +68,7 @@ class DeviceDual:
     def __init__(self, device: Device, choices: Choices) -> None:
         self.device, self.nodes = device, choices.nodes
         n, m = choices.begin.size, choices.end.size
-        size = sum(array.nbytes for array in choices[1:]) + 8 * n + 64 * choices.nodes
+        size = sum(array.nbytes for array in choices[1:]) + 8 * n + _A_NODE * choices.nodes
         if size > device.free_bytes() * _SPARE:
             raise MemoryError(
                 f"{m:,} choices of {n:,} tuples need {size:,} bytes and {device.name} has "
@@ -77,12 +79,21 @@ class DeviceDual:
         self._blocks, self._bits = launch_of(n, m)
         self._load_unit, self._curve_unit = _units(choices)
 
-    def _launch(self, kernel: Any, prices: Floats, *more: Any) -> float:  # noqa: ANN401 - a Kernel
-        """Run a kernel on all tuples and return the sum that it writes."""
+    def launch(self, kernel: Any, prices: Array, *more: Any) -> float:  # noqa: ANN401 - a Kernel
+        """Run a kernel on all tuples and return the sum that it writes.
+
+        Parameters
+        ----------
+        kernel : Kernel
+            Of `gpu_kernels.optimum.kernels`.
+        prices : (nodes + 1,) float64 device array
+        *more
+            Its further arguments but the last one, `sums`.
+        """
         if not self._tuples:
             return 0.0
         sums = self.device.empty((self._blocks, 2), np.float64)
-        arguments = [*self._columns, self.device.upload(prices), np.int64(self._bits), *more, sums]
+        arguments = [*self._columns, prices, np.int64(self._bits), *more, sums]
         self.device.launch(kernel, self._blocks, THREADS, arguments)
         return fsum(self.device.download(sums).ravel().tolist())
 
@@ -109,9 +120,17 @@ class DeviceDual:
         """
         change = self.device.zeros(self.nodes + 1, np.int64)
         chosen = self.device.empty(self._tuples, np.int64)
-        profit = self._launch(choose, prices, change, chosen)
+        profit = self.launch(choose, self.device.upload(prices), change, chosen)
         load = self.device.download(self._loads(change))
         return profit, load, self.device.download(chosen)
+
+    def slope_arrays(self, prices: Array, temperature: float) -> tuple[float, Array, Array]:
+        """Return what `slope` does, from and in device memory."""
+        load = self.device.zeros(self.nodes + 1, np.int64)
+        curve = self.device.zeros(self.nodes + 1, np.int64)
+        units = self._load_unit, self._curve_unit
+        profit = self.launch(share, prices, np.float64(temperature), *units, load, curve)
+        return profit, self._loads(load) / units[0], self._loads(curve) / units[1]
 
     def slope(self, prices: Floats, temperature: float) -> tuple[float, Floats, Floats]:
         """Share every tuple out over its choices, in proportion to ``exp(profit / temperature)``.
@@ -132,15 +151,9 @@ class DeviceDual:
         curve : (nodes,) float64
             Sum over the tuples on each stretch of ``hold * (1 - hold) * length``, rounded up.
         """
-        load = self.device.zeros(self.nodes + 1, np.int64)
-        curve = self.device.zeros(self.nodes + 1, np.int64)
-        units = self._load_unit, self._curve_unit
-        profit = self._launch(share, prices, np.float64(temperature), *units, load, curve)
-        return (
-            profit,
-            self.device.download(self._loads(load) / units[0]),
-            self.device.download(self._loads(curve) / units[1]),
-        )
+        profit, *found = self.slope_arrays(self.device.upload(prices), temperature)
+        load, curve = map(self.device.download, found)
+        return profit, load, curve
 
 
 def _units(choices: Choices) -> tuple[np.float64, np.float64]:

@@ -16,7 +16,7 @@ from engine.optimum.intervals import Intervals, intervals_of
 from engine.optimum.matches import Matches
 from engine.optimum.on_gpu import GpuDual, dual_on
 from gpu_kernels.devices import SimulatedDevice
-from gpu_kernels.optimum import blocks, on_device
+from gpu_kernels.optimum import blocks, on_device, steps
 from gpu_kernels.optimum.formulas import exponential
 
 DEVICE = SimulatedDevice()
@@ -131,13 +131,91 @@ def test_no_tuples_and_tuples_without_choices() -> None:
         assert found.chosen.tolist() == [-1] * tuples
 
 
-def test_a_certificate_is_the_cpus_but_for_last_digits() -> None:
-    intervals = drawn(5, tuples=60, most=6)
-    cpu = certify(intervals, 2, rounds=12, threads=1, seconds=1e6)
-    gpu = certify(intervals, 2, rounds=12, threads=1, seconds=1e6, backend=dual_on(DEVICE))
-    assert gpu.upper == pytest.approx(cpu.upper, rel=1e-9)
-    assert gpu.rounds == cpu.rounds > 3
-    assert gpu.lower <= gpu.upper
+@pytest.mark.parametrize("bits", [0, 2], indirect=True)
+def test_the_sum_of_profits_is_that_of_exact_arithmetic(bits: int) -> None:
+    del bits
+    size = 400  # a thread's sum is far from exact without what rounding left out of it
+    worth = np.where(np.arange(size) < 128, 2.0**53, 3.0)
+    ends = np.arange(1, size + 1)
+    each = Intervals(
+        size, np.arange(size, dtype=np.int32), np.arange(size + 1), ends.astype(np.int32), worth,
+        ends,
+    )  # fmt: skip
+    free = np.zeros(size + 1)
+    assert GpuDual(each, 1, DEVICE, 1).evaluate(free).value == math.fsum(worth)
+    assert GpuDual(each, 1, DEVICE, 1).slope(free, 1.0).value == math.fsum(worth)
+
+
+@pytest.mark.parametrize("bits", [0, 2], indirect=True)
+def test_the_curvature_is_rounded_up_and_ends_with_the_choices(
+    bits: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del bits
+    monkeypatch.setattr(on_device, "_WIDEST", 12)
+    some = drawn(3, most=5)
+    later = 7  # arrivals without choices
+    alone = some._replace(
+        nodes=some.nodes + later,
+        begin=np.append(some.begin, np.arange(later, dtype=np.int32) + some.nodes),
+        start=np.append(some.start, np.full(later, some.start[-1])),
+    )
+    prices = prices_of(3, alone.nodes, 0.7)
+    cpu, gpu = (dual.slope(prices, 0.2) for dual in both_duals(alone, 3))
+    tuples = CpuDual(alone, 3, 1).cover().tuples
+    unit = 2.0 ** (int(tuples.max()) * 99).bit_length() / 2**12
+    assert (gpu.curve >= cpu.curve - 1e-9).all()
+    assert (gpu.curve <= cpu.curve + tuples * unit).all()
+    assert (gpu.curve != cpu.curve).any()
+    assert gpu.curve[-later:].tolist() == gpu.load[-later:].tolist() == [0.0] * later
+
+
+def test_prices_climb_as_on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steps, "THREADS", 32)
+    monkeypatch.setattr(steps, "launch_of", lambda *_: (2, 0))
+    intervals = drawn(6, tuples=70, most=5)
+    cover = CpuDual(intervals, 2, 1).cover()
+    length = np.where(cover.tuples > 2, cover.length, 0.0)
+    price = np.where(length > 0.0, 0.01, 0.5)
+    cpu, gpu = (dual.start(length, price) for dual in both_duals(intervals, 2))
+    for turn, by in enumerate((0.0, 0.3, 0.9, 1.5)):
+        temperature = 0.3 / (1 + turn)
+        assert gpu.slope(temperature) == pytest.approx(cpu.slope(temperature), rel=1e-9)
+        against = cpu.move(temperature)
+        assert gpu.move(temperature) == pytest.approx(against, rel=1e-6, abs=1e-9)
+        for point in (cpu, gpu):
+            point.carry(by)
+            sums = point.sums()
+            assert sums[0] == 0.0
+            assert (np.diff(sums) >= 0.0).all()
+            assert point.ends().tolist() == [sums[0], sums[-1]]
+        np.testing.assert_allclose(gpu.sums(), cpu.sums(), rtol=1e-8, atol=1e-12)
+    assert 0.0 < np.count_nonzero(np.diff(gpu.sums())) < intervals.nodes
+
+
+def test_prices_of_any_size_keep_their_digits() -> None:
+    intervals = drawn(6, tuples=30)
+    length = np.ones(intervals.nodes)
+    for scale in (0.0, 1e-250, 1.0, 1e300):
+        price = scale * np.random.default_rng(2).random(intervals.nodes)
+        point = GpuDual(intervals, 2, DEVICE, 1).start(length, price)
+        exact = np.concatenate([[0.0], np.cumsum(price)])
+        np.testing.assert_allclose(point.sums(), exact, rtol=1e-14)
+
+
+def test_a_certificate_is_the_cpus_but_for_last_digits(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (on_device, steps):
+        monkeypatch.setattr(module, "THREADS", 32)
+        monkeypatch.setattr(module, "launch_of", lambda *_: (1, 0))
+    intervals = drawn(5, tuples=24, most=6)
+    made = [
+        certify(intervals, 1, rounds=22, gap=0.0, threads=1, seconds=1e6, backend=backend)
+        for backend in (CpuDual, dual_on(DEVICE))
+    ]
+    cpu, gpu = made
+    assert gpu.rounds == cpu.rounds == 22
+    assert gpu.upper == pytest.approx(cpu.upper, rel=1e-6)
+    np.testing.assert_allclose(gpu.prices, cpu.prices, rtol=1e-4)
+    assert 0.0 < gpu.lower <= gpu.upper
 
 
 def test_choices_that_do_not_fit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
