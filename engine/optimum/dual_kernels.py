@@ -8,9 +8,7 @@ from numpy.typing import NDArray
 from engine.exact.combine import neumaier
 from engine.jit import jit
 from engine.optimum.intervals import NEVER, Intervals
-
-FAR = 32.0
-"""Temperatures below the best at which a choice has no share: exp(-32) < 1e-13."""
+from gpu_kernels.optimum.formulas import FAR, profit_of
 
 Prices = NDArray[np.float64]
 Columns = tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]
@@ -40,7 +38,7 @@ def _decide(
         base = prices[begin[i]]
         best, at = 0.0, NEVER
         for k in range(start[i], start[i + 1]):
-            profit = worth[k] - (prices[end[k]] - base)
+            profit = profit_of(worth[k], prices[end[k]], base)
             if profit > best:
                 best, at = profit, k
         chosen[i] = at
@@ -76,7 +74,7 @@ def _share(
         base = prices[begin[i]]
         best, most = 0.0, -np.inf
         for k in range(size):
-            profit = worth[a + k] - (prices[end[a + k]] - base)
+            profit = profit_of(worth[a + k], prices[end[a + k]], base)
             share[k] = profit
             most = max(most, profit)
         if most > 0.0:
