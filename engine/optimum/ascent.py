@@ -5,16 +5,16 @@ Where every tuple shares itself out over its choices in proportion to
 diagonal matrix that is no less than its Hessian comes with the evaluation: see `Slope.curve`. So
 each step goes down by the gradient over that diagonal, which no line search has to check, from a
 point that Nesterov's momentum extrapolates; the momentum is dropped where it points uphill. The
-temperature falls with the rounds, as ``HOT / (1 + round / 10)`` times what a stored tuple is
-typically worth.
+temperature falls with the rounds, as ``HOT / (1 + round / 50)**2`` times what a stored tuple is
+typically worth, over the root of the number of choices that a tuple has: the more of them, the more
+a temperature adds to the dual.
 
 The Hessian only knows what is near its border at present. A step may therefore move the price of an
 interval of the length that is usual at its place by no more than some temperatures.
 
-Measured on P1's set-ups, real archives and bursts (benchmarks/certificate.py): after 100 rounds the
-dual is within 0.03 to 0.6 % of the optimum, plain subgradient steps within 1 to 4 %, Polyak's with
-the optimum as target, deflected, within 0.1 to 0.5 %. Prices that are constant over blocks of time,
-refined, are worse than this at each number of rounds.
+Measured on P1's set-ups (benchmarks/certificate.py; there plain subgradients and Polyak's are too),
+real archives and bursts: after 100 rounds the dual is within 0.03 to 0.6 % of the optimum. Prices
+that are constant over blocks of time, the blocks being halved, are worse at each number of rounds.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from engine.optimum.dual import Dual, margin
 from engine.optimum.dual_kernels import Prices
 from engine.optimum.intervals import NEVER
 
-HOT = 0.05  # first temperature, in typical worths
-COLD = 0.0002  # last one
-_COOL = 10.0  # rounds after which the temperature has halved
+HOT = 0.2  # first temperature, in typical worths, where tuples have one choice each
+COLD = 0.0005  # last one
+_COOL = 50.0  # rounds after which the temperature is a quarter
 _MOST_GUESSES = 16
 _CLOSE = 1.1  # factor at which the first search ends
 
@@ -40,6 +40,8 @@ class Ascent:
     Parameters
     ----------
     dual : Dual
+    choices : float
+        Mean number of choices of the tuples that have any.
 
     Attributes
     ----------
@@ -51,7 +53,8 @@ class Ascent:
         Evaluations so far.
     """
 
-    def __init__(self, dual: Dual) -> None:
+    def __init__(self, dual: Dual, choices: float) -> None:
+        self._warmth = 1.0 / math.sqrt(max(choices, 1.0))
         self.dual, self.rounds, self.upper = dual, 0, math.inf
         tuples, length = dual.cover()
         self.prices = np.zeros(dual.nodes + 1)
@@ -96,8 +99,8 @@ class Ascent:
 
     def step(self) -> None:
         """Evaluate the dual once and move."""
-        warmth = max(COLD, HOT / (1.0 + self.rounds / _COOL))
-        temperature = warmth * self._typical
+        cooled = max(COLD, HOT / (1.0 + self.rounds / _COOL) ** 2)
+        temperature = cooled * self._warmth * self._typical
         value = self._point.slope(temperature)
         self.rounds += 1
         if self._improves(value, self._point.ends()):

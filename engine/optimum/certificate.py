@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from engine.errors import SpecError
 from engine.optimum.ascent import Ascent
-from engine.optimum.dual import CpuDual, Dual
+from engine.optimum.dual import CpuDual, Dual, margin
 from engine.optimum.dual_kernels import Prices
 from engine.optimum.intervals import NEVER, Intervals
 from engine.optimum.repair import Repaired, repair
@@ -66,7 +67,7 @@ def gap_between(lower: float, upper: float) -> float:
 def _exact_sum(worths: NDArray[np.float64]) -> tuple[float, float]:
     """Return the sum rounded to nearest, and a float that is no less than it."""
     total = math.fsum(worths)
-    short = math.fsum([*worths, -total]) > 0.0
+    short = math.fsum(itertools.chain(worths, [-total])) > 0.0
     return total, math.nextafter(total, math.inf) if short else total
 
 
@@ -105,7 +106,8 @@ def certify(
     threads : int, optional
         All CPUs unless given; the result does not depend on it.
     backend : callable
-        Makes the dual of (intervals, budget, threads).
+        Makes the dual of (intervals, budget, threads). Whatever it is, the bound that is returned
+        is computed on the CPU.
 
     Returns
     -------
@@ -135,11 +137,19 @@ def certify(
     search = _Search(intervals, dual, gap, begun, seconds, rounds)
     plan = search.run()
     lower, _ = _exact_sum(intervals.worth[plan.chosen[plan.chosen != NEVER]])
-    ascent = search.ascent
+    prices, upper = search.ascent.prices, search.ascent.upper
+    if not isinstance(dual, CpuDual):
+        prices, upper = _checked(CpuDual(intervals, budget, threads), prices)
     return Certificate(
-        lower, max(lower, ascent.upper), plan.chosen, ascent.prices, ascent.rounds,
+        lower, max(lower, upper), plan.chosen, prices, search.ascent.rounds,
         time.monotonic() - begun,
     )  # fmt: skip
+
+
+def _checked(dual: CpuDual, prices: Prices) -> tuple[Prices, float]:
+    """Return prices and their bound, which other ways to add may have rounded otherwise."""
+    prices = np.maximum.accumulate(prices)
+    return prices, dual.evaluate(prices).value + margin(dual, prices)
 
 
 def _prohibitive(intervals: Intervals) -> Prices:
@@ -161,7 +171,8 @@ class _Search:
         self.intervals, self.dual, self.gap = intervals, dual, gap
         self.deadline = begun + seconds
         self.rounds = math.inf if rounds is None else rounds
-        self.ascent = Ascent(dual)
+        some = int(np.count_nonzero(intervals.start[1:] > intervals.start[:-1]))
+        self.ascent = Ascent(dual, len(intervals.end) / max(some, 1))
         self.plan = Repaired(-math.inf, np.empty(0, np.int64))
         self.planned_at = math.inf  # the upper bound of the prices of the last plan
         self.planning = 0.0  # seconds of a plan

@@ -25,6 +25,7 @@ from engine.optimum.dual_kernels import Prices, columns_of
 from engine.optimum.intervals import NEVER, Intervals, held
 
 _SWEEPS = 8  # at most; the first two bring nearly all
+_LITTLE = 1e-4  # of the worth; a sweep that adds less is the last
 
 
 class Repaired(NamedTuple):
@@ -221,7 +222,7 @@ def repair(
     cumulative : (nodes + 1,) float64
         Running sums of the prices.
     sweeps : int
-        Sweeps over the line, at most: fewer where one adds nothing.
+        Sweeps over the line, at most: fewer where one adds little.
 
     Returns
     -------
@@ -243,7 +244,7 @@ def repair(
         head.fill(NEVER)
         sweep(begin, start, end, worth, ahead, room, most, chosen, head, link, place)
         before, total = total, earned_by(worth, chosen)
-        if total <= before:
+        if total - before <= _LITTLE * total:
             break
     if budget < held(intervals, chosen).max(initial=0):
         raise AssertionError("a repaired plan overflows")
