@@ -24,7 +24,7 @@ from engine.job.report import check_place
 from engine.optimum.effort import METHODS
 from engine.optimum.objective import OBJECTIVES
 
-_OPTIONS = JOIN_OPTIONS | EFFORT_OPTIONS | {"objective", "threshold", "method", "print"}
+_OPTIONS = JOIN_OPTIONS | EFFORT_OPTIONS | {"objective", "threshold", "method", "print", "device"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,6 +52,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     output = parser.add_argument_group("output")
     output.add_argument(
         "--out", help="folder of the plan, side, row, until_ts in Parquet (default: bounds only)"
+    )
+    output.add_argument(
+        "--device", help="what finds the certificate's prices: auto (default), cpu or gpu"
     )
     output.add_argument("--report", help="JSON file of the report")
     output.add_argument(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
+from engine.device.attempt import ON_CPU, combined_choice
 from engine.errors import SpecError
 from engine.executors import Executor
 from engine.job.bound_task import LaneBounds, bound_lanes, bound_tasks
@@ -28,6 +29,7 @@ from engine.optimum.bound import BoundSettings
 from engine.optimum.effort import Effort
 from engine.optimum.objective import Objective
 from engine.replay.settings import LaneProfile
+from gpu_kernels.devices import Choice
 
 MOST_TOLD = 1000
 
@@ -127,7 +129,9 @@ def run_bound(
                 f"at most {MOST_TOLD}; leave it out"
             )
         place = None if output is None else output.draft
-        tasks = bound_tasks(files, settings, budgets, profiles, place, told=options.told)
+        tasks = bound_tasks(
+            files, settings, budgets, profiles, place, told=options.told, device=base.device
+        )
         found = bound_lanes(tasks, executor, stages)
         if output is not None:
             with stages.timed("commit"):
@@ -149,6 +153,7 @@ def _content(
     seconds: dict[str, float],
 ) -> dict[str, Any]:
     base = options.base
+    device = combined_choice(list(found.devices), Choice(ON_CPU, "there is nothing to bound"))
     return {
         **bounds_report(found),
         **stream_report(prepared),
@@ -164,6 +169,7 @@ def _content(
         "window": window_report(settings.windows, opened.unit),
         "start_ts": settings.start_ts,
         "seconds": {name: round(value, 6) for name, value in seconds.items()},
+        "device": {"used": device.device, "reason": device.reason},
         "versions": versions(),
         "out": None if base.out is None else str(base.out),
     }

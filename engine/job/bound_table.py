@@ -22,6 +22,7 @@ def print_bound(report: Report, console: Console | None = None) -> None:
         f"memory: left {number(memory['left'])}, right {number(memory['right'])}; "
         f"probe {content['objective']['probe']}; seconds: {seconds}"
     )
+    console.print(f"prices on {content['device']['used']} ({content['device']['reason']})")
     if content["out"]:
         console.print(f"plan: {content['out']}", markup=False)
 

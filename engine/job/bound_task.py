@@ -14,19 +14,26 @@ from typing import NamedTuple
 
 import pyarrow.parquet as pq
 
+from engine.device.attempt import ASKED_FOR_CPU, ON_CPU, ON_GPU, Wanted, attempt, wanted_device
 from engine.executors import Executor
 from engine.job.lane_task import LaneFiles
 from engine.job.retention import write_retained
 from engine.job.stages import Stages
 from engine.lanes.reader import LaneBatch, whole_lane
-from engine.optimum.bound import BoundSettings, bound_lane
+from engine.optimum.bound import BoundSettings, LaneBound, bound_lane
 from engine.optimum.build import pairs_of
+from engine.optimum.certificate import Backend
+from engine.optimum.dual import CpuDual
 from engine.optimum.effort import Effort
 from engine.optimum.objective import Objective
 from engine.optimum.retained import Retained, Worth
 from engine.optimum.states_text import states_text
 from engine.replay.settings import LaneProfile, ReplaySettings
 from engine.streams import SIDES
+from gpu_kernels.devices import Choice, Device
+
+GPU_ROWS = 1_000_000
+"""Tuples of both sides from which on auto finds prices on a GPU: an estimate."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +52,8 @@ class BoundTask:
         Folder for the part of the plan; None for the bounds alone.
     told : bool
         Tell the plan's path through the memory states, for a small case.
+    wanted : Wanted
+        Where the certificate's prices are found.
     """
 
     files: LaneFiles
@@ -53,6 +62,7 @@ class BoundTask:
     rows: int
     out: Path | None = None
     told: bool = False
+    wanted: Wanted = ASKED_FOR_CPU
 
 
 class LaneBounds(NamedTuple):
@@ -72,6 +82,8 @@ class LaneBounds(NamedTuple):
         Files of the plan.
     texts : tuple of str
         The plan's paths, where they were to be told.
+    devices : tuple of Choice
+        Where prices were found.
     """
 
     lower: float
@@ -82,6 +94,7 @@ class LaneBounds(NamedTuple):
     seconds: float
     parts: tuple[str, ...]
     texts: tuple[str, ...]
+    devices: tuple[Choice, ...]
 
 
 def bound_tasks(
@@ -92,8 +105,16 @@ def bound_tasks(
     out: Path | None = None,
     *,
     told: bool = False,
+    device: str = "cpu",
 ) -> list[BoundTask]:
-    """Return the task of each lane; `out` is the folder of the plan's parts."""
+    """Return the task of each lane; `out` is the folder of the plan's parts.
+
+    Raises
+    ------
+    DeviceError
+        If a GPU is demanded and there is none.
+    """
+    wanted = wanted_device(device)
     return [
         BoundTask(
             one,
@@ -102,9 +123,21 @@ def bound_tasks(
             sum(side.rows for side in profile),
             out,
             told,
+            _worth_it(wanted, settings.effort, profile),
         )
         for one, budget, profile in zip(files, budgets, profiles, strict=True)
     ]
+
+
+def _worth_it(wanted: Wanted, effort: Effort, profile: LaneProfile) -> Wanted:
+    """Return the CPU where a GPU would have nothing to do, or not enough."""
+    rows = sum(side.rows for side in profile)
+    if effort.method == "states":
+        return Wanted(Choice(ON_CPU, "memory states are not for a GPU"))
+    if wanted.demanded or wanted.choice.device != ON_GPU or rows >= GPU_ROWS:
+        return wanted
+    why = f"a certificate of {rows} tuples is found sooner on the CPU; --device gpu uses the GPU"
+    return Wanted(Choice(ON_CPU, why))
 
 
 def bound_files(task: BoundTask) -> LaneBounds:
@@ -112,7 +145,14 @@ def bound_files(task: BoundTask) -> LaneBounds:
     begun = time.perf_counter()
     lane = whole_lane(task.files.left, task.files.right)
     with tempfile.TemporaryDirectory(prefix="winnow-bound-") as scratch:
-        found = bound_lane(lane.left, lane.right, task.settings, task.budget, scratch=Path(scratch))
+
+        def bounded(backend: Backend = CpuDual) -> LaneBound:
+            return bound_lane(
+                lane.left, lane.right, task.settings, task.budget,
+                scratch=Path(scratch), backend=backend,
+            )  # fmt: skip
+
+        found, device = attempt(task.wanted, lambda gpu: bounded(_dual_on(gpu)), bounded)
     parts: tuple[str, ...] = ()
     if task.out is not None:
         name = f"part-{task.files.lane:05d}.{uuid.uuid4().hex[:8]}.parquet"
@@ -127,7 +167,14 @@ def bound_files(task: BoundTask) -> LaneBounds:
         time.perf_counter() - begun,
         parts,
         (_told(task, lane, found.retained),) if task.told else (),
+        (device,),
     )
+
+
+def _dual_on(device: Device) -> Backend:
+    from engine.optimum.on_gpu import dual_on  # noqa: PLC0415 - numba's CUDA, only where it is used
+
+    return dual_on(device)
 
 
 def _told(task: BoundTask, lane: LaneBatch, retained: Retained) -> str:
@@ -220,4 +267,5 @@ def sum_of(found: Sequence[LaneBounds]) -> LaneBounds:
         math.fsum(one.seconds for one in found),
         tuple(part for one in found for part in one.parts),
         tuple(text for one in found for text in one.texts),
+        tuple(device for one in found for device in one.devices),
     )

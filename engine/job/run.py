@@ -198,7 +198,7 @@ class _Job:
         self, effort: Effort, files: list[LaneFiles], profiles: list[LaneProfile]
     ) -> LaneBounds:
         settings = bound_settings(self.settings, effort)
-        tasks = bound_tasks(files, settings, self.budgets, profiles)
+        tasks = bound_tasks(files, settings, self.budgets, profiles, device=self.options.device)
         return bound_lanes(tasks, self.executor, self.stages)
 
     def _replayed(self, tasks: list[ReplayTask]) -> list[LaneResult]:

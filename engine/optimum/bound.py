@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.host import half_of_memory
 from engine.optimum import states
 from engine.optimum.build import build_intervals, pairs_of
-from engine.optimum.certificate import Certificate, certify
+from engine.optimum.certificate import Backend, Certificate, certify
+from engine.optimum.dual import CpuDual
 from engine.optimum.effort import Effort
 from engine.optimum.flow import OutOfTimeError, solve_flow
 from engine.optimum.intervals import Intervals
@@ -25,10 +25,10 @@ from engine.streams import LEFT, RIGHT, StreamBatch
 
 EXACT = 1e-12
 """Relative difference up to which two sums are one (contract, section 3)."""
-_WARM = 2e-3  # gap at which prices are good enough to begin a flow from
-_WARM_SECONDS = 10.0
+_WARM = 5e-3, 100  # gap, or rounds, after which prices are good enough to begin a flow from
+_WARMER = 1e-3, 1000  # the same for flows of more than `_LARGE` choices, whose searches are longer
+_LARGE = 500_000
 _PROOF = 1e-9  # to which what was claimed for a plan and what it came to must agree
-_FLOW_BYTES = 48  # of memory a flow takes for each tuple and choice, and twice that for each node
 
 
 @dataclass(frozen=True)
@@ -118,6 +118,7 @@ def bound_lane(
     budget: tuple[int, int],
     *,
     scratch: Path | None = None,
+    backend: Backend = CpuDual,
 ) -> LaneBound:
     """Bound what any plan or policy can reach on a lane.
 
@@ -130,6 +131,8 @@ def bound_lane(
         K of left and right; anything from the number of rows on is no limit.
     scratch : Path, optional
         Folder for what does not fit in memory.
+    backend : callable
+        Makes the certificate's dual: see `engine.optimum.certificate.certify`.
 
     Returns
     -------
@@ -140,8 +143,10 @@ def bound_lane(
     SpecError
         If a stream is out of order, or the state graph grows too large.
     """
-    find = _by_states if settings.effort.method == "states" else _by_prices
-    sides = find(left, right, settings, budget, scratch)
+    if settings.effort.method == "states":
+        sides = _by_states(left, right, settings, budget)
+    else:
+        sides = _by_prices(left, right, settings, budget, scratch, backend)
     retained = Retained(sides[LEFT].until, sides[RIGHT].until)
     pairs = pairs_of(left, right, settings.windows, settings.start_ts)
     parts = realised(left, right, pairs, retained, settings.objective.combine)
@@ -174,10 +179,8 @@ def _by_states(
     right: StreamBatch,
     settings: BoundSettings,
     budget: tuple[int, int],
-    scratch: Path | None,
 ) -> tuple[SideBound, SideBound]:
     """Find the best path through the join memory state graph of each side."""
-    del scratch
     weigh = settings.objective.weigher(left, right)
     pairs = list(pairs_of(left, right, settings.windows, settings.start_ts))
     found = []
@@ -199,6 +202,7 @@ def _by_prices(
     settings: BoundSettings,
     budget: tuple[int, int],
     scratch: Path | None,
+    backend: Backend,
 ) -> tuple[SideBound, SideBound]:
     """Certify each side, one with all threads after the other, then solve both flows at once."""
     deadline = time.perf_counter() + settings.effort.seconds
@@ -209,7 +213,11 @@ def _by_prices(
             left, right, settings.windows, weigh, side,
             after_admission=settings.after_admission, start_ts=settings.start_ts, folder=scratch,
         )  # fmt: skip
-        sides.append((intervals, _certified(intervals, budget[side], settings, side, deadline)))
+        limits = _limits(intervals, settings.effort, side, deadline)
+        certificate = certify(
+            intervals, budget[side], threads=settings.threads, backend=backend, **limits._asdict()
+        )
+        sides.append((intervals, certificate))
     with ThreadPoolExecutor(2) as pool:
         found = list(
             pool.map(
@@ -219,26 +227,29 @@ def _by_prices(
     return found[LEFT], found[RIGHT]
 
 
-def _certified(
-    intervals: Intervals, budget: int, settings: BoundSettings, side: int, deadline: float
-) -> Certificate:
-    """Certify a side: as far as is asked, or as far as a flow is well begun from."""
-    if settings.effort.method == "flow":
-        return certify(
-            intervals, budget, gap=_WARM, seconds=_WARM_SECONDS, threads=settings.threads
-        )
+class _Limits(NamedTuple):
+    """When a certificate is good enough, as `certify` takes it."""
+
+    gap: float
+    seconds: float
+    rounds: int | None
+
+
+def _limits(intervals: Intervals, effort: Effort, side: int, deadline: float) -> _Limits:
+    """Return how far a side is to be certified: as is asked, or for a flow to begin well."""
+    gap, rounds = _WARM if intervals.end.size <= _LARGE else _WARMER
+    if effort.method == "flow":
+        return _Limits(gap, np.inf, rounds)
     left = max(0.0, deadline - time.perf_counter())
     seconds = left / 2 if side == LEFT else left
-    gap = settings.effort.gap
-    if settings.effort.method == "auto" and _fits(intervals):
-        gap, seconds = max(gap, _WARM), seconds / 2
-    return certify(intervals, budget, gap=gap, seconds=seconds, threads=settings.threads)
+    if effort.method == "auto" and _soon(intervals):
+        return _Limits(max(gap, effort.gap), seconds / 2, rounds)
+    return _Limits(effort.gap, seconds, None)
 
 
-def _fits(intervals: Intervals) -> bool:
-    """Tell whether both sides' flows can be in memory together."""
-    size = intervals.begin.size + intervals.end.size + 4 * intervals.nodes
-    return 2 * _FLOW_BYTES * size <= half_of_memory()
+def _soon(intervals: Intervals) -> bool:
+    """Tell whether a flow is likely to be solved in about a minute, and fits in memory."""
+    return intervals.end.size <= _LARGE
 
 
 def _flowed(
@@ -254,7 +265,7 @@ def _flowed(
     certified = SideBound(lower, upper, until, "dual")
     wide = upper - lower > max(settings.effort.gap, EXACT) * abs(upper)
     flow = settings.effort.method == "flow" or (
-        settings.effort.method == "auto" and wide and _fits(intervals)
+        settings.effort.method == "auto" and wide and _soon(intervals)
     )
     if not flow:
         return certified
