@@ -25,9 +25,8 @@ from engine.streams import LEFT, RIGHT, StreamBatch
 
 EXACT = 1e-12
 """Relative difference up to which two sums are one (contract, section 3)."""
-_WARM = 5e-3, 100  # gap, or rounds, after which prices are good enough to begin a flow from
-_WARMER = 1e-3, 1000  # the same for flows of more than `_LARGE` choices, whose searches are longer
-_LARGE = 500_000
+_WARM = 2e-3, 300  # gap, or rounds, after which prices are good enough to begin a flow from
+_LARGE = 2_000_000  # choices of a side up to which "auto" tries a flow
 _PROOF = 1e-9  # to which what was claimed for a plan and what it came to must agree
 
 
@@ -237,7 +236,7 @@ class _Limits(NamedTuple):
 
 def _limits(intervals: Intervals, effort: Effort, side: int, deadline: float) -> _Limits:
     """Return how far a side is to be certified: as is asked, or for a flow to begin well."""
-    gap, rounds = _WARM if intervals.end.size <= _LARGE else _WARMER
+    gap, rounds = _WARM
     if effort.method == "flow":
         return _Limits(gap, np.inf, rounds)
     left = max(0.0, deadline - time.perf_counter())
@@ -248,7 +247,7 @@ def _limits(intervals: Intervals, effort: Effort, side: int, deadline: float) ->
 
 
 def _soon(intervals: Intervals) -> bool:
-    """Tell whether a flow is likely to be solved in about a minute, and fits in memory."""
+    """Tell whether a flow may be solved in minutes, and fits in memory."""
     return intervals.end.size <= _LARGE
 
 
