@@ -70,10 +70,11 @@ class Section(NamedTuple):
 
 
 SECTIONS = (
-    Section("parity", "gpu_replay", "parity", 120),
+    Section("parity", "gpu_replay", "parity", 105),
     Section("harvest", "gpu_harvest", "measure_harvest", 45),
-    Section("count", "gpu_probe", "measure_count", 120, {"rows": 100_000_000}),
-    Section("replay", "gpu_replay", "measure_replay", 180),
+    Section("optimum", "gpu_optimum", "measure_optimum", 45),
+    Section("count", "gpu_probe", "measure_count", 105, {"rows": 100_000_000}),
+    Section("replay", "gpu_replay", "measure_replay", 165),
 )
 """In the order they run."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import lockstep
@@ -169,16 +170,19 @@ def test_the_curvature_is_rounded_up_and_ends_with_the_choices(
     assert gpu.curve[-later:].tolist() == gpu.load[-later:].tolist() == [0.0] * later
 
 
-def test_prices_climb_as_on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("first", "hot"), [(0.5, 0.3), (0.001, 1e-6)])
+def test_prices_climb_as_on_the_cpu(
+    first: float, hot: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(steps, "THREADS", 32)
     monkeypatch.setattr(steps, "launch_of", lambda *_: (2, 0))
     intervals = drawn(6, tuples=70, most=5)
     cover = CpuDual(intervals, 2, 1).cover()
     length = np.where(cover.tuples > 2, cover.length, 0.0)
-    price = np.where(length > 0.0, 0.01, 0.5)
+    price = np.where(length > 0.0, 0.01, first)
     cpu, gpu = (dual.start(length, price) for dual in both_duals(intervals, 2))
-    for turn, by in enumerate((0.0, 0.3, 0.9, 1.5)):
-        temperature = 0.3 / (1 + turn)
+    for turn, by in enumerate((0.3, 0.0, 0.9, 1.5)):
+        temperature = hot / (1 + turn)
         assert gpu.slope(temperature) == pytest.approx(cpu.slope(temperature), rel=1e-9)
         against = cpu.move(temperature)
         assert gpu.move(temperature) == pytest.approx(against, rel=1e-6, abs=1e-9)
@@ -228,3 +232,22 @@ def test_the_exponential_of_every_device() -> None:
     for x in np.linspace(-32.0, 0.0, 3001):
         assert exponential(float(x)) == pytest.approx(math.exp(x), rel=1e-12)
     assert exponential(0.0) == 1.0
+
+
+def test_the_suite_s_section_compares_and_times_both(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[2] / "benchmarks"))
+    import gpu_optimum  # noqa: PLC0415 - found through the path just given
+
+    for module in (on_device, steps):
+        monkeypatch.setattr(module, "THREADS", 32)
+    found = gpu_optimum.measure_optimum(DEVICE, tuples=30, choices=3, repeats=1)
+    assert found["evaluate"]["times_cpu"] > 0
+    assert found["step"]["choices_a_second"] > 0
+    intervals = gpu_optimum.drawn(30, 3)
+    prices, cpu = np.zeros(31), CpuDual(intervals, 2, 1)
+    gpu_optimum.held_equal(intervals, cpu, GpuDual(intervals, 2, DEVICE, 1), prices)
+    with pytest.raises(gpu_optimum.UnequalError, match="value"):
+        gpu_optimum.held_equal(intervals, cpu, CpuDual(intervals, 3, 1), np.arange(31.0) / 99)
+    other = intervals._replace(worth=intervals.worth / 2)
+    with pytest.raises(gpu_optimum.UnequalError, match="of chosen are not"):
+        gpu_optimum.held_equal(intervals, cpu, CpuDual(other, 2, 1), np.arange(31.0) / 9)
