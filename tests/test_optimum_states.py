@@ -92,18 +92,19 @@ def test_the_best_plan_of_p1_figure_1() -> None:
 # --- random and adversarial joins --------------------------------------------------------------
 
 
-@pytest.mark.parametrize("room", [1 << 20, 3], ids=["links kept", "links tidied"])
 @pytest.mark.parametrize("seed", range(24))
 @pytest.mark.parametrize(
     ("objective", "signed"),
     [(each, False) for each in OBJECTIVES] + [("importance", True), ("minimum", True)],
 )
 def test_it_is_the_optimum(
-    objective: str, signed: bool, seed: int, room: int, monkeypatch: pytest.MonkeyPatch
+    objective: str, signed: bool, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(state_paths, "ROOM", room)
     case = cases.random_case(seed, span=3 + seed % 5, objective=objective, signed=signed)
-    assert total(case, solved(case)) == cases.best(case).value
+    best = cases.best(case).value
+    assert total(case, solved(case)) == best
+    monkeypatch.setattr(state_paths, "ROOM", 3)  # links are tidied
+    assert total(case, solved(case)) == best
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
@@ -112,7 +113,7 @@ def test_it_is_the_optimum(
 def test_uneven_budgets(budgets: tuple[int | None, int | None], probe: str, objective: str) -> None:
     draw = random.Random(8)  # noqa: S311
     left, right = (
-        [(t // 2, draw.choice("aab"), float(draw.randint(1, 9))) for t in range(9)] for _ in SIDES
+        [(t // 2, draw.choice("aab"), float(draw.randint(1, 9))) for t in range(8)] for _ in SIDES
     )
     options = {**P1, "left": left, "right": right, "window_right": 2, "combine": "sum"}
     options |= {"probe": probe, "objective": objective}
