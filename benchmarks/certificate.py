@@ -1,0 +1,244 @@
+"""The certificate of the offline optimum: its step rule against others, and an archive at scale.
+
+Rules are compared by evaluations of the dual on P1's set-ups (5.2.1, table 1), the optimum being
+the flow's. Each starts at the same prices, and the evaluations that these took count. Plain
+subgradient steps fall with the root of their number; Polyak's know the optimum, which nobody does,
+and are tried as they are and with deflected directions.
+
+The archive is P1's set-up for 10M + 10M tuples: domain 100k, w = 100k, M = 10 % of both windows,
+in a process of its own, choices and both certificates one side after the other.
+
+    python benchmarks/certificate.py [--rows 10000000] [--threads N] [--gap 0.02]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import platform
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.exact import all_pairs
+from engine.exact.checks import thread_count
+from engine.generate import ImportanceModel, ZipfSpec, zipf_streams
+from engine.optimum.ascent import Ascent
+from engine.optimum.build import build_intervals
+from engine.optimum.certificate import certify
+from engine.optimum.dual import CpuDual
+from engine.optimum.flow import solve_flow
+from engine.optimum.intervals import intervals_of
+from engine.optimum.matches import Rows, Weigh, matches_of_pairs
+from engine.streams import SIDES, StreamBatch
+
+RESULTS = Path(__file__).resolve().parent / "results" / "certificate.json"
+AT = (25, 50, 100, 200, 400)
+SETUPS = {
+    **{f"P1 w=400 M={m}": (5600, 100, 400, m, 0.0) for m in (100, 200, 400)},
+    "P1 w=400 M=200, both Zipf 1": (5600, 100, 400, 200, 1.0),
+    "P1 table 1": (56_000, 2000, 2000, 800, 0.0),
+}
+"""Rows, domain, lifetime w, M, the right's skew; the left's is 1."""
+
+Bounds = Iterator[tuple[int, float]]
+
+
+def streams(
+    rows: int, domain: int, skew_right: float, *, seed: int = 1
+) -> tuple[StreamBatch, StreamBatch]:
+    """Return both streams of P1's set-up; 1 % of the tuples are rare and important."""
+    correlation = "direct" if skew_right else "none"
+    spec = ZipfSpec(
+        rows=rows, domain=domain, skew_left=1.0, skew_right=skew_right, correlation=correlation,
+        importance=ImportanceModel("rare-high"), seed=seed,
+    )  # fmt: skip
+    left, right = (
+        StreamBatch(
+            table["ts"].to_numpy(), np.arange(rows), table["key"].to_numpy(),
+            table["importance"].to_numpy().astype(np.float64),
+        )
+        for table in zipf_streams(spec)
+    )  # fmt: skip
+    return left, right
+
+
+def least_of(left: StreamBatch, right: StreamBatch) -> Weigh:
+    """Return the importance of outputs: the smaller of both."""
+
+    def weigh(a: Rows, b: Rows) -> NDArray[np.float64]:
+        return np.minimum(left.importance[a], right.importance[b])
+
+    return weigh
+
+
+def begun(dual: CpuDual) -> Ascent:
+    """Return the engine's ascent at the prices from which all rules start."""
+    intervals = dual.intervals
+    some = int(np.count_nonzero(np.diff(intervals.start)))
+    return Ascent(dual, intervals.end.size / some)
+
+
+def smoothed(dual: CpuDual, best: float) -> Bounds:
+    """Yield (evaluations, bound) of the engine's own rule."""
+    del best
+    ascent = begun(dual)
+    while True:
+        yield ascent.rounds, ascent.upper
+        ascent.step()
+
+
+def plain(dual: CpuDual, best: float, *, scale: float) -> Bounds:
+    """Yield those of subgradient steps, the first moving prices by `scale` of their mean."""
+    del best
+    ascent = begun(dual)
+    price, upper, rounds = np.diff(ascent.prices), ascent.upper, ascent.rounds
+    scale *= float(price.mean()) / dual.budget
+    while True:
+        yield rounds, upper
+        found = dual.evaluate(np.concatenate([[0.0], np.cumsum(price)]))
+        rounds, upper = rounds + 1, min(upper, found.value)
+        step = scale / np.sqrt(rounds - ascent.rounds)
+        price = np.maximum(0.0, price + step * (found.load - dual.budget))
+
+
+def polyak(dual: CpuDual, best: float, *, deflected: float) -> Bounds:
+    """Yield those of Polyak's steps towards the optimum, each with a part of those before."""
+    ascent = begun(dual)
+    price, upper, rounds = np.diff(ascent.prices), ascent.upper, ascent.rounds
+    down = np.zeros(dual.nodes)
+    while True:
+        yield rounds, upper
+        found = dual.evaluate(np.concatenate([[0.0], np.cumsum(price)]))
+        rounds, upper = rounds + 1, min(upper, found.value)
+        slope = (dual.budget - found.load).astype(np.float64)
+        slope[(price <= 0.0) & (slope > 0.0)] = 0.0
+        down = slope + deflected * down
+        step = (1.0 - deflected) * (found.value - best) / max(float(down @ down), 1e-9)
+        price = np.maximum(0.0, price - step * down)
+
+
+RULES: dict[str, Callable[[CpuDual, float], Bounds]] = {
+    "smoothed": smoothed,
+    **{f"plain {scale}": partial(plain, scale=scale) for scale in (10.0, 3.0, 1.0)},
+    "polyak": partial(polyak, deflected=0.0),
+    "polyak deflected": partial(polyak, deflected=0.7),
+}
+
+
+def bounds_at(bounds: Bounds, best: float) -> list[float]:
+    """Return by what part of the optimum the bound exceeds it after `AT` evaluations."""
+    found, upper = [], np.inf
+    for rounds, bound in bounds:
+        while len(found) < len(AT) and rounds > AT[len(found)]:
+            found.append(upper / best - 1.0)
+        if len(found) == len(AT):
+            return found
+        upper = bound
+    return found
+
+
+def rules() -> list[dict[str, Any]]:
+    """Compare the rules on P1's set-ups."""
+    rows = []
+    for name, (size, domain, lifetime, memory, skew) in SETUPS.items():
+        left, right = streams(size, domain, skew)
+        weigh = least_of(left, right)
+        pairs = all_pairs(
+            left, right, lifetime - 1, lifetime - 1, start_ts=2 * lifetime, dtype=np.int32
+        )
+        for side, word in enumerate(SIDES):
+            matches = matches_of_pairs(left, right, pairs, weigh, side)
+            intervals = intervals_of(matches, after_admission=True)
+            warm = certify(intervals, memory // 2, gap=0.0, rounds=1000)
+            best = solve_flow(intervals, memory // 2, warm.prices).lower
+            row: dict[str, Any] = {"setup": name, "side": word, "optimum": best, "at": AT}
+            row["over"] = {
+                rule: bounds_at(run(CpuDual(intervals, memory // 2), best), best)
+                for rule, run in RULES.items()
+            }
+            found = [certify(intervals, memory // 2, gap=0.0, rounds=n) for n in AT]
+            row["gap"] = [certificate.gap for certificate in found]
+            row["short"] = [1.0 - certificate.lower / best for certificate in found]
+            rows.append(row)
+            print(f"\n{name}, {word}: bound over the optimum, %, after {AT} evaluations")
+            for rule, over in row["over"].items():
+                print(f"  {rule:20}", *(f"{100 * part:8.3f}" for part in over))
+            print("  plan short of it    ", *(f"{100 * part:8.3f}" for part in row["short"]))
+            print("  certified gap       ", *(f"{100 * part:8.3f}" for part in row["gap"]))
+    return rows
+
+
+def archive(rows: int, gap: float, threads: int | None) -> dict[str, Any]:
+    """Certify both sides of P1's set-up at scale; for a process of its own."""
+    domain = lifetime = rows // 100
+    budget = lifetime // 10
+    left, right = streams(rows, domain, 0.0)
+    weigh, windows = least_of(left, right), (lifetime - 1, lifetime - 1)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    clock, sides = time.perf_counter(), []
+    for side, word in enumerate(SIDES):
+        begin = time.perf_counter()
+        intervals = build_intervals(
+            left, right, windows, weigh, side,
+            after_admission=True, start_ts=2 * lifetime, threads=threads,
+        )  # fmt: skip
+        built = time.perf_counter() - begin
+        found = certify(intervals, budget, gap=gap, seconds=600.0, threads=threads)
+        sides.append(
+            {
+                "side": word, "choices": intervals.end.size, "build_seconds": built,
+                "seconds": found.seconds, "evaluations": found.rounds, "gap": found.gap,
+                "lower": found.lower, "upper": found.upper,
+            }
+        )  # fmt: skip
+        print(f"  {sides[-1]}")
+    lower, upper = (sum(side[end] for side in sides) for end in ("lower", "upper"))
+    return {
+        "rows": rows, "domain": domain, "lifetime": lifetime, "budget": budget,
+        "threads": thread_count(threads), "seconds": time.perf_counter() - clock,
+        "gap": (upper - lower) / upper, "sides": sides, "streams_gigabytes": before / 2**20,
+        "peak_gigabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
+    }  # fmt: skip
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Measure, print and write everything."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--gap", type=float, default=0.02)
+    parser.add_argument("--threads", type=int)
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    args = parser.parse_args(argv)
+    rows = rules()
+    print(f"\nP1's set-up, {args.rows} + {args.rows} tuples, M = 10 %")
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        large = pool.apply(archive, (args.rows, args.gap, args.threads))
+    print(
+        f"  {large['seconds']:.0f} s on {large['threads']} threads, gap {100 * large['gap']:.2f} %,"
+        f" peak {large['peak_gigabytes']:.2f} GB ({large['streams_gigabytes']:.2f} the streams)"
+    )
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"],  # noqa: S607 - the repository's own
+        cwd=RESULTS.parent, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    content = {
+        "commit": commit.stdout.strip(), "python": platform.python_version(),
+        "rules": rows, "archive": large,
+    }  # fmt: skip
+    args.out.parent.mkdir(parents=True, exist_ok=True)
+    args.out.write_text(json.dumps(content, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
