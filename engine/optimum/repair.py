@@ -152,7 +152,7 @@ def _sweep(
     `head` and `link` are lists of the tuples for which something happens at each node: they go on
     from there, or pass an end. `place` is a tuple's place in the heap of those held, -1 if none.
     """
-    ranks, who = np.empty(most + 1), np.empty(most + 1, np.int32)
+    ranks, who = np.empty(most), np.empty(most, np.int32)
     size = 0
     for i in range(len(begin) - 1, -1, -1):
         place[i] = -1
@@ -186,13 +186,19 @@ def _sweep(
             i_next = link[i]
             following = start[i] if chosen[i] == NEVER else chosen[i] + 1
             earned = 0.0 if chosen[i] == NEVER else worth[chosen[i]]
-            ranks[size], who[size], place[i] = ahead[following] - earned, i, size
-            size += 1
-            settle(ranks, who, place, size - 1, size)
+            rank, at = ahead[following] - earned, size
+            if size < room[t]:
+                size += 1
+            elif rank < ranks[0] or (rank == ranks[0] and i > who[0]):
+                i = i_next
+                continue
+            else:
+                at = 0
+                place[who[0]] = -1
+            ranks[at], who[at], place[i] = rank, i, at
+            settle(ranks, who, place, at, size)
             if end[following] < len(room):
                 link[i], head[end[following]] = head[end[following]], i
-            if size > room[t]:
-                size = remove(ranks, who, place, 0, size)
             i = i_next
     for at in range(size):  # what is held to the end of the line
         chosen[who[at]] = start[who[at]] if chosen[who[at]] == NEVER else chosen[who[at]] + 1
