@@ -10,6 +10,8 @@ from naive import PROBES, SIDES, Table
 from optimum_cases import Case
 from test_optimum_states import P1
 
+from engine.optimum.matches import matches_of_pairs
+from engine.optimum.objective import Objective
 from engine.optimum.retained import Retained
 from engine.optimum.states import optimal_states
 from engine.optimum.states_text import states_text
@@ -45,23 +47,18 @@ stop               1
 total 30"""
 
 
-def text(case: Case, keys: Any = None) -> str:
-    found = cases.arranged(case)
-    until = [
-        optimal_states(
-            cases.matches(case, found, side),
-            case.budgets[side],
-            after_admission=case.after_admission,
-        ).until
-        for side in SIDES
-    ]
+def text(case: Case, keys: Any = None, objective: Objective | None = None) -> str:
+    objective = objective or case.objective
+    left, right = cases.arranged(case).streams
+    pairs = cases.arranged(case).pairs
+    until = []
+    for side in SIDES:
+        matches = matches_of_pairs(left, right, pairs, objective.weigher(left, right), side)
+        budget, after = case.budgets[side], case.after_admission
+        until.append(optimal_states(matches, budget, after_admission=after).until)
+    retained = Retained(until[0], until[1])
     return states_text(
-        *found.streams,
-        found.pairs,
-        case.objective,
-        Retained(until[0], until[1]),
-        after_admission=case.after_admission,
-        keys=keys,
+        left, right, pairs, objective, retained, after_admission=case.after_admission, keys=keys
     )
 
 
@@ -87,6 +84,15 @@ def test_other_objectives(objective: str, total: str) -> None:
     found = text(Case({**P1, "probe": AFTER, "objective": objective}, None))
     assert found.endswith(f"\ntotal {total}")
     assert "-" not in found
+
+
+def test_what_is_undesirable_is_worth_less_than_nothing() -> None:
+    # Each output of importance 1 counts as -1: r0 meets three, r2 two, s1 one, and r2 and s2 meet.
+    case = Case({**P1, "probe": AFTER, "objective": "minimum"}, None)
+    found = text(case, objective=Objective("minimum", threshold=2.0))
+    assert "{r(0), r(2)}  -2 = -1 r(0) + -1 r(2)\n" in found
+    assert "   2  (r(2),s(2))  -1\n" in found
+    assert found.endswith("\ntotal -7")
 
 
 def test_tuples_of_one_instant_are_told_apart_and_keys_shown_as_they_are() -> None:
