@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from engine import cli
+from engine.cli.join import add_join_arguments
 from engine.cli.options import add_archive_arguments
 from engine.sweep.rows import SCHEMA
 
@@ -71,7 +72,9 @@ def environment(folder: Path) -> dict[str, str]:
 def run(block: Block, folder: Path) -> str:
     """Run a block and return its standard output; `winnow` runs on threads, which start faster."""
     if block.language == "sh":
-        text = re.sub(r"winnow (replay|prepare|sweep)", r"winnow \1 --engine local", block.text)
+        text = re.sub(
+            r"winnow (replay|prepare|sweep|bound)", r"winnow \1 --engine local", block.text
+        )
         command = ["bash", "-euo", "pipefail", "-c", text]
     else:
         command = [sys.executable, "-W", "ignore", "-c", block.text]
@@ -127,9 +130,13 @@ def test_every_option_is_documented_and_none_besides() -> None:
     add_archive_arguments(shared)  # explained on the page of replay
     own = options_of(parser_of("sweep")) - options_of(shared)
     assert set(documented_options("sweep")) == own
+    join = argparse.ArgumentParser()
+    add_join_arguments(join)  # the same
+    own = options_of(parser_of("bound")) - options_of(shared) - options_of(join)
+    assert set(documented_options("bound")) == own
 
 
-@pytest.mark.parametrize("command", ["replay", "sweep"])
+@pytest.mark.parametrize("command", ["replay", "sweep", "bound"])
 def test_every_documented_example_is_taken(command: str) -> None:
     for option, example in documented_options(command).items():
         words = shlex.split(example)
@@ -173,7 +180,8 @@ OPEN = (
 @pytest.mark.parametrize(
     ("page", "command"),
     [
-        ("report", "replay --window 20 --memory 4"),
+        ("report", "replay --window 20 --memory 4 --bound"),
+        ("bound", "bound --window 20 --memory 4"),
         ("sweep", "sweep --windows 20 --memory 4,8 --policies dgl --target recall=0.1"),
     ],
 )

@@ -20,9 +20,10 @@ def print_bound(report: Report, console: Console | None = None) -> None:
     seconds = ", ".join(f"{name} {value:.2f}" for name, value in content["seconds"].items())
     console.print(
         f"memory: left {number(memory['left'])}, right {number(memory['right'])}; "
-        f"probe {content['objective']['probe']}; seconds: {seconds}"
+        f"probe {content['objective']['probe']}"
     )
-    console.print(f"prices on {content['device']['used']} ({content['device']['reason']})")
+    device = content["device"]
+    console.print(f"seconds: {seconds}; prices on {device['used']} ({device['reason']})")
     if content["out"]:
         console.print(f"plan: {content['out']}", markup=False)
 
