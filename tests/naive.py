@@ -1,7 +1,8 @@
 """The independent oracle: exact and memory-limited two-way joins, written from the contract.
 
 It imports nothing of ours and nothing beyond the standard library. At every instant every match is
-counted again over plain lists, every priority is computed again and everything is ranked again.
+counted again over plain lists, every priority is computed again and everything is ranked again;
+what `yield` learns is in `naive_yield`.
 Sources: the contract (semantics.md, sections 1, 2, 3 and 7); P1 4.3; P2 3.2; P5 3.2.
 """
 
@@ -10,11 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import naive_yield
+
 LEFT, RIGHT = 0, 1
 SIDES = (LEFT, RIGHT)
 POLICIES = (
     *("rand", "recent", "until_expiry", "prob", "simp", "simpprob", "dimpprob", "dgl", "age"),
-    *("additive", "multiplicative", "custom"),
+    *("additive", "multiplicative", "custom", "yield"),
 )
 ESTIMATORS = ("memory", "window", "history")
 COMBINES = ("min", "sum", "product", "max", "mean")
@@ -57,6 +60,8 @@ class Item:
     priority: float = 0.0
     m: float = 0.0  # the m of the rank
     level: float = 0.0  # V of DGL
+    value: float = 0.0  # of YIELD
+    matched: bool = False  # the state of YIELD
 
 
 class Lane(NamedTuple):
@@ -71,6 +76,7 @@ class Lane(NamedTuple):
     probe: str
     seed: int
     t0: int
+    estimate: naive_yield.Estimate
 
 
 def exact_pairs(
@@ -237,6 +243,8 @@ def _admit(lane: Lane, item: Item, m: float, produced: int) -> None:
         item.priority = max(0.0, item.level - loss)
     elif lane.policy == "age":
         item.priority = _age_priority(lane, item, t)
+    elif lane.policy == "yield":
+        item.priority = item.value * lane.estimate.best(item.side, 0, 0)
     elif lane.policy == "custom":
         item.m = m
         item.priority = _custom_priority(lane, item, t, m, produced)
@@ -260,6 +268,13 @@ def _update(lane: Lane, item: Item, t: int, m: float, hits: int) -> None:
         item.priority = max(0.0, item.level - beta * float(tau))
     elif lane.policy == "age":
         item.priority = _age_priority(lane, item, t)
+    elif lane.policy == "yield":  # docs/yield.md
+        if lane.probe == "before_admission" and hits > 0:
+            item.matched = True
+        best = lane.estimate.best(item.side, int(item.matched), t - item.ts)
+        item.priority = item.value * best
+        if hits > 0:
+            item.matched = True
     elif lane.policy == "custom":
         item.m = m
         item.priority = _custom_priority(lane, item, t, m, hits)
@@ -270,6 +285,8 @@ def _rank(lane: Lane, item: Item) -> tuple[float, ...]:
     by_importance = lane.policy in {"simpprob", "dimpprob", "dgl"}
     if lane.policy in {"prob", "additive", "multiplicative", "custom"}:
         by_importance = lane.params.get("ties", "ts") == "importance"
+    if lane.policy == "yield":
+        return (item.priority, item.value, -item.ts, -item.row)
     if by_importance:
         return (item.priority, item.imp, item.m, item.ts, item.row)
     return (item.priority, item.ts, item.row)
@@ -315,6 +332,8 @@ def _instant(
         [item for item in memory[side] if t - item.ts <= lane.windows[side]] for side in SIDES
     ]
     pairs = [(x, y) for x in arrivals[LEFT] for y in _matching(x, arrivals[RIGHT])]
+    if lane.policy == "yield":
+        lane.estimate.arrive(t, arrivals)
     if lane.probe == "before_admission":
         pairs += _probe(arrivals, residents)
     _prioritise(lane, t, arrivals, residents)
@@ -397,6 +416,7 @@ def replay(
         probe=probe,
         seed=seed,
         t0=instants[0] if instants else 0,
+        estimate=naive_yield.Estimate((window_left, window_right), combine_name, params or {}),
     )
     memory: list[list[Item]] = [[], []]
     outputs, retained = [], []

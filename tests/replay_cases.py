@@ -155,6 +155,8 @@ def replayed(
 
 IMPORTANCES = st.sampled_from([0.0, 0.1, 0.25, 1.0, 1.0, 2.0, 3.0, 7.0, 0.3])
 SCORE = (0.5, 2.0, 0.25)
+SIZES = {"counters": [4, 8], "sample": [4, 8], "buckets": [1, 3, 40]}
+"""Of what `yield` remembers."""
 
 
 def rows(max_size: int = 40) -> st.SearchStrategy[Rows]:
@@ -174,8 +176,8 @@ def parameters(draw: Any, policy: str) -> dict[str, Any]:
         if draw(st.booleans()):
             chosen["ties"] = draw(st.sampled_from(["ts", "importance"]))
         return chosen
-    if policy == "prob" and draw(st.booleans()):
-        return {"ties": "importance"}
+    if policy == "prob":
+        return {"ties": "importance"} if draw(st.booleans()) else {}
     if policy == "dgl":
         chosen = {}
         if draw(st.booleans()):
@@ -191,7 +193,8 @@ def parameters(draw: Any, policy: str) -> dict[str, Any]:
     if policy == "custom":
         ties = draw(st.sampled_from(["ts", "importance"]))
         return {"function": draw(st.sampled_from(CUSTOM)), "ties": ties}
-    return {}
+    names = draw(st.sets(st.sampled_from(sorted(SIZES)))) if policy == "yield" else ()
+    return {name: draw(st.sampled_from(SIZES[name])) for name in sorted(names)}
 
 
 def cumulative(

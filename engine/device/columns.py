@@ -47,12 +47,15 @@ class LaneColumns(NamedTuple):
         Number of dense keys.
     largest : tuple of int
         Most tuples of each side in one instant.
+    names : (keys,) int64 or None
+        Canonical join attribute of each dense key, where that is known.
     """
 
     left: SideColumns
     right: SideColumns
     keys: int
     largest: tuple[int, int]
+    names: NDArray[np.int64] | None = None
 
     @property
     def rows(self) -> int:
@@ -139,7 +142,8 @@ def lane_columns(batches: Iterable[tuple[StreamBatch, StreamBatch]]) -> LaneColu
         for part in parts
     ]
     keys = [np.concatenate(found or [np.empty(0, np.int32)]).astype(np.int32) for found in ids]
-    return paired(streams[0], keys[0], streams[1], keys[1], table.size)
+    lane = paired(streams[0], keys[0], streams[1], keys[1], table.size)
+    return lane._replace(names=table.keys.copy())
 
 
 def paired(

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from engine.device.columns import LaneColumns
 from engine.jit import jit
-from engine.policies import Policy, Structure, Value, dgl
+from engine.policies import Policy, Structure, Value, dgl, yield_
 from engine.replay.layout import ESTIMATORS, HISTORY_ESTIMATOR, Rules
 from engine.replay.settings import ReplaySettings
 from gpu_kernels.portable import portable
@@ -22,6 +22,7 @@ RANKINGS = {
     Structure.DECAY: Ranking.DECAYING,
     Structure.AGED: Ranking.BY_AGE,
     Structure.RERANK: Ranking.ANY,
+    Structure.VALUED: Ranking.VALUED,
 }
 
 
@@ -42,6 +43,8 @@ def policy_functions(settings: ReplaySettings) -> PolicyFunctions:
         )
     if ranking is Ranking.DECAYING:
         return functions._replace(initial=dgl.initial, decayed=dgl.priority, gained=dgl.gained)
+    if ranking is Ranking.VALUED:
+        return functions._replace(worth=yield_.priority, by_importance=True)
     if ranking is Ranking.BY_AGE:
         return functions
     return functions._replace(now=_now(policy, settings.parameters))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from engine.device.columns import LaneColumns, SideColumns, simultaneous
 from engine.device.policies import policy_functions, tabulate
+from engine.device.valued import place_worth
 from engine.policies import Structure, age
 from engine.replay.layout import Rules
 from engine.replay.settings import LaneProfile, ReplaySettings
@@ -168,7 +169,7 @@ def _launched_together(replay: Setting, rules: Rules) -> tuple[object, ...]:
     """Return what settings must share to be replayed by one kernel with one set of columns."""
     policy = replay.settings.the_policy
     if policy.product is None:
-        return (policy_functions(replay.settings),)
+        return policy_functions(replay.settings), replay.settings.terms
     windows = (rules.window_left, rules.window_right)
     exponents = rules.a, rules.b, rules.d
     estimator = replay.settings.estimator
@@ -205,6 +206,11 @@ def _replay_group(
     tables = np.zeros(0)
     if group.rules[0].structure == Structure.AGED:
         tables = _place_tables(integers, [replay.curves for replay in group.replays])
+    tabulated = _tabulated(first, lanes, group)
+    if first.terms is not None:
+        numbers = [replay.lane for replay in group.replays]
+        values, tables = place_worth(lanes.columns, first.terms, numbers, integers)
+        tabulated = tabulated._replace(x=values)
     columns = [lanes.columns[replay.lane] for replay in group.replays]
     needs = [
         Need(
@@ -220,7 +226,7 @@ def _replay_group(
         policy_functions(first),
         lanes.streams,
         Lanes(integers, floats, needs, tables),
-        _tabulated(first, lanes, group),
+        tabulated,
         choose,
     )
 

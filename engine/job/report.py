@@ -242,12 +242,7 @@ def build_report(
             "left": sum(r.peaks[0] for r in results),
             "right": sum(r.peaks[1] for r in results),
         },
-        "estimator_memory": {
-            "tuples": sum(r.exact_peaks[0] + r.exact_peaks[1] for r in results)
-            if settings.estimator == "window"
-            else 0,
-            "keys": sum(r.estimator_keys for r in results),
-        },
+        "estimator_memory": _estimator_memory(settings, results),
         "memory": memory_report(options.memory, budgets),
         "window": window_report((settings.window_left, settings.window_right), prepared.unit),
         "policy": {
@@ -275,6 +270,15 @@ def build_report(
     if bounds is not None:
         content["bound"] = _best(bounds, importance)
     return Report(content)
+
+
+def _estimator_memory(settings: ReplaySettings, results: list[LaneResult]) -> dict[str, int]:
+    """Return what is remembered besides the join memories."""
+    if settings.terms is not None:
+        tuples, keys = settings.terms.reserved
+        return {"tuples": tuples * len(results), "keys": keys * len(results)}
+    peaks = [sum(r.exact_peaks) for r in results] if settings.estimator == "window" else []
+    return {"tuples": sum(peaks), "keys": sum(r.estimator_keys for r in results)}
 
 
 def _policy(options: JobOptions, settings: ReplaySettings) -> str | None:

@@ -16,6 +16,7 @@ from engine.policies import (
     simp,
     simpprob,
     until_expiry,
+    yield_,
 )
 from engine.policies.base import Parameter, Policy, Structure, Value
 
@@ -35,6 +36,7 @@ POLICIES: dict[str, Policy] = {
         age,
         additive,
         multiplicative,
+        yield_,
         custom,
     )
 }

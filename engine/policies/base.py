@@ -26,6 +26,8 @@ class Structure(IntEnum):
     """Anything: every resident re-ranked at every instant."""
     PLANNED = 5
     """No policy's: a plan says when each tuple leaves."""
+    VALUED = 6
+    """A value of the tuple's own times a table by age: heaps of values, one for each age bucket."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,8 @@ class Parameter:
         Smallest legal number.
     above : float or None
         Numbers must be greater than this.
+    most : float or None
+        Greatest legal number.
     choices : tuple of str
         Legal words, where the parameter is a word.
     kind : {"number", "word", "curve", "function"}
@@ -55,6 +59,7 @@ class Parameter:
     default: Value = None
     least: float | None = None
     above: float | None = None
+    most: float | None = None
     choices: tuple[str, ...] = ()
     kind: str = "number"
     aliases: tuple[str, ...] = ()
@@ -151,6 +156,8 @@ def _number(what: str, parameter: Parameter, value: Value) -> float:
         raise SpecError(f"{what} is {number}; give a finite number")
     if parameter.least is not None and number < parameter.least:
         raise SpecError(f"{what} is {number:g}; it must be {parameter.least:g} or more")
+    if parameter.most is not None and number > parameter.most:
+        raise SpecError(f"{what} is {number:g}; it must be {parameter.most:g} or less")
     if parameter.above is not None and number <= parameter.above:
         raise SpecError(f"{what} is {number:g}; it must be greater than {parameter.above:g}")
     return number

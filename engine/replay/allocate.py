@@ -27,13 +27,24 @@ from engine.replay.layout import (
 )
 
 
-def join_memory(budget: int, structure: Structure, curve: NDArray[np.float64] | None) -> Memory:
-    """Return an empty join memory of `budget` tuples, with what its structure needs."""
-    table = age.priorities(curve if curve is not None else np.zeros(1))
-    buckets = np.arange(table.size)
-    starts = np.flatnonzero(np.r_[True, table[1:] != table[:-1]])
-    lasts = np.r_[starts[1:] - 1, table.size - 1]
-    order = np.lexsort((-buckets[starts], table[starts]))
+def join_memory(
+    budget: int, structure: Structure, curve: NDArray[np.float64] | None, buckets: int = 1
+) -> Memory:
+    """Return an empty join memory of `budget` tuples, with what its structure needs.
+
+    Parameters
+    ----------
+    budget : int
+    structure : Structure
+    curve : (n,) float64 or None
+        For AGED.
+    buckets : int
+        Age buckets, for VALUED.
+    """
+    table, runs = _by_age(curve)
+    if structure is Structure.VALUED:
+        table, runs = np.ones(2 * buckets), np.full((2 * buckets, 2), NONE, np.int64)
+    ordered = structure in (Structure.AGED, Structure.VALUED)
     extra = 2 * budget + 64
     counters = np.zeros(MEMORY_COUNTERS, np.int64)
     counters[FREE] = budget
@@ -51,13 +62,25 @@ def join_memory(budget: int, structure: Structure, curve: NDArray[np.float64] | 
         value=np.zeros(decays),
         since=np.zeros(decays, np.int64),
         free=np.arange(budget, dtype=np.int32)[::-1].copy(),
-        heap=np.zeros(0 if structure is Structure.AGED else extra, ENTRY),
+        heap=np.zeros(0 if ordered else extra, ENTRY),
         zero=np.zeros(extra if structure is Structure.DECAY else 0, ENTRY),
         log=np.zeros(extra if structure is Structure.AGED else 0, LOG),
         table=table,
-        runs=np.column_stack([starts, lasts])[order].astype(np.int64),
+        runs=runs,
         n=counters,
     )
+
+
+def _by_age(
+    curve: NDArray[np.float64] | None,
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return AGE's priorities by bucket, and the runs of buckets of one priority."""
+    table = age.priorities(curve if curve is not None else np.zeros(1))
+    buckets = np.arange(table.size)
+    starts = np.flatnonzero(np.r_[True, table[1:] != table[:-1]])
+    lasts = np.r_[starts[1:] - 1, table.size - 1]
+    order = np.lexsort((-buckets[starts], table[starts]))
+    return table, np.column_stack([starts, lasts])[order].astype(np.int64)
 
 
 def aligned(size: int) -> NDArray[np.float64]:

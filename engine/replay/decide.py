@@ -6,7 +6,7 @@ import numpy as np
 
 from engine.jit import woven
 from engine.policies import Structure, dgl
-from engine.replay import aged, decay, keyed, planned, static
+from engine.replay import aged, decay, keyed, planned, static, valued
 from engine.replay.instant import match_count
 from engine.replay.layout import (
     CLEAN,
@@ -28,7 +28,7 @@ from engine.replay.layout import (
     Rules,
 )
 
-_STATIC, _KEYED, _DECAY, _AGED, _RERANK, _PLANNED = (int(structure) for structure in Structure)
+_STATIC, _KEYED, _DECAY, _AGED, _RERANK, _PLANNED, _VALUED = (int(each) for each in Structure)
 _LEFT, _RIGHT = np.int64(0), np.int64(1)
 
 
@@ -79,6 +79,26 @@ def _reward(
                 lost_before,
                 alpha,
             )
+
+
+@woven
+def note_matches(
+    rules: Rules,
+    memory: Memory,
+    opposite: Arrivals,
+    begin: Integer,
+    end: Integer,
+    keys: Records,
+    side: Integer,
+    now: Integer,
+) -> None:
+    """Note which residents have matched an arrival of this instant (step 4, or after it)."""
+    if rules.structure == _VALUED:
+        for j in range(begin, end):
+            key = np.int64(opposite.key[j])
+            mine = keys[2 * key + side]
+            if keys[2 * key + 1 - side].arrival == j and mine.head != NONE:
+                valued.match(memory, np.int64(mine.head), np.int64(mine.residents), now)
 
 
 @woven
@@ -164,6 +184,11 @@ def _admit(
             decay.admit(memory, keys, side, budget, key, now, row, seq, importance, value, m, lost)
         elif rules.structure == _AGED:
             aged.admit(memory, keys, side, budget, window, key, now, row, seq, importance, m)
+        elif rules.structure == _VALUED:
+            valued.admit(
+                memory, keys, side, budget, window, key, now, row, seq, importance,
+                arrivals.draw[i],
+            )  # fmt: skip
         elif rules.structure == _PLANNED:
             leaves = arrivals.draw[i]
             planned.admit(memory, keys, side, instant, key, now, row, seq, importance, leaves)
@@ -199,7 +224,10 @@ def decide(
     elif rules.structure == _RERANK:
         _rerank(rules, left_memory, left, i, end, keys, _LEFT, now, priority_now)
         _rerank(rules, right_memory, right, j, stop, keys, _RIGHT, now, priority_now)
-    elif rules.structure == _PLANNED:
+    elif not rules.after_admission:
+        note_matches(rules, left_memory, right, j, stop, keys, _LEFT, now)
+        note_matches(rules, right_memory, left, i, end, keys, _RIGHT, now)
+    if rules.structure == _PLANNED:
         planned.release(left_memory, keys, _LEFT, instant)
         planned.release(right_memory, keys, _RIGHT, instant)
     _admit(

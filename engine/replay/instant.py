@@ -8,7 +8,7 @@ from engine.jit import kernel as compiled
 from engine.jit import woven
 from engine.policies import Structure
 from engine.prefetch import prefetch
-from engine.replay import aged, keyed
+from engine.replay import aged, keyed, valued
 from engine.replay.layout import (
     BIN,
     CELL_FLOATS,
@@ -33,7 +33,7 @@ from engine.replay.layout import (
 )
 from engine.replay.memory import remove
 
-_KEYED, _AGED = int(Structure.KEYED), int(Structure.AGED)
+_KEYED, _AGED, _VALUED = int(Structure.KEYED), int(Structure.AGED), int(Structure.VALUED)
 _FAR, _NEAR = 24, 8
 """Arrivals ahead at which a key, and the residents to be probed, are asked for."""
 _LEFT, _RIGHT = np.int64(0), np.int64(1)
@@ -74,6 +74,8 @@ def _expire(
         else:
             if rules.structure == _AGED:
                 aged.forget(memory, at)
+            elif rules.structure == _VALUED:
+                valued.leave(memory, at)
             remove(memory, keys, side, at)
 
 

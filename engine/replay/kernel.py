@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.jit import kernel as compiled
 from engine.jit import woven
-from engine.replay.decide import decide
+from engine.replay.decide import decide, note_matches
 from engine.replay.instant import begin, clear
 from engine.replay.layout import (
     CURSOR,
@@ -173,6 +173,15 @@ def replay(
             if not rules.after_admission:
                 phase = _LATE_RIGHT
         elif phase == _END:
+            if rules.after_admission:
+                note_matches(
+                    rules, left_memory, right, progress[RIGHT_AT], progress[RIGHT_END], keys,
+                    _LEFT, progress[NOW],
+                )  # fmt: skip
+                note_matches(
+                    rules, right_memory, left, progress[LEFT_AT], progress[LEFT_END], keys,
+                    _RIGHT, progress[NOW],
+                )  # fmt: skip
             clear(left, progress[LEFT_AT], progress[LEFT_END], keys, _LEFT)
             clear(right, progress[RIGHT_AT], progress[RIGHT_END], keys, _RIGHT)
             progress[LEFT_AT] = progress[LEFT_END]

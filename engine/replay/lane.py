@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,25 +39,10 @@ from engine.replay.layout import (
     Window,
 )
 from engine.replay.planned import Plan
+from engine.replay.ready import Ready, parts_of, set_tables
 from engine.replay.settings import LaneProfile, ReplaySettings
 from engine.streams import StreamBatch
-
-
-class Ready(NamedTuple):
-    """What replays of one lane share instead of computing it each for itself.
-
-    Attributes
-    ----------
-    draws : (left, right) or None
-        The batch's uniforms, for a policy that draws.
-    windows : (left, right) or ()
-        For the window estimator: what was unexpired at the last instant before the batch, and the
-        batch; from the first push on.
-    """
-
-    draws: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
-    windows: tuple[Window, ...] = ()
-
+from engine.worth.estimate import Estimate
 
 _NOTHING_READY = Ready()
 
@@ -102,15 +86,19 @@ class LaneReplay:
         chunk: int = 262_144,
         plan: Plan | None = None,
     ) -> None:
-        self.settings = settings if plan is None else replace(settings, estimator="memory")
         structure = settings.structure if plan is None else Structure.PLANNED
+        counts = structure not in (Structure.PLANNED, Structure.VALUED)
+        self.settings = settings if counts else replace(settings, estimator="memory")
         rules = self.settings.rules(profile, budget, emit=emit)
         self.rules: Rules = rules._replace(structure=int(structure))
         self._structure, self._plan = structure, plan
         self._followed = [0, 0]
+        terms = settings.terms if structure is Structure.VALUED else None
+        self._estimate = None if terms is None else Estimate(terms)
+        buckets = 1 if terms is None else terms.buckets
         self._memories = (
-            join_memory(self.rules.budget_left, structure, curves[0]),
-            join_memory(self.rules.budget_right, structure, curves[1]),
+            join_memory(self.rules.budget_left, structure, curves[0], buckets),
+            join_memory(self.rules.budget_right, structure, curves[1], buckets),
         )
         self._windows = (SlidingWindow(), SlidingWindow())
         self._keys: Records = np.zeros(0, KEY)
@@ -156,7 +144,10 @@ class LaneReplay:
             Views, valid until the next is asked for; none when only counting.
         """
         self._grow(keys)
-        draws = ready.draws or (None, None)
+        valued = ready.valued
+        if valued is None and self._estimate is not None:
+            valued = self._estimate.push(left, right)
+        draws = ready.draws or (None, None) if valued is None else valued.values
         arrivals = (
             self._arrivals(0, left, left_ids, draws[0]),
             self._arrivals(1, right, right_ids, draws[1]),
@@ -165,30 +156,21 @@ class LaneReplay:
         tallies = Tallies(
             self.by_key, self.importance_by_key, self._edges, self.by_bin, self.importance_by_bin
         )
-        done = False
-        while not done:
-            done = kernel.replay(
-                self.rules,
-                self._memories[0],
-                self._memories[1],
-                self._keys,
-                arrivals[0],
-                arrivals[1],
-                windows[0],
-                windows[1],
-                self._out,
-                tallies,
-                self._progress,
-                self._sums,
-                self._at_arrival,
-                self._now,
-            )
-            written = int(self._progress[WRITTEN])
-            self._progress[WRITTEN] = 0
-            if written:
-                yield first_outputs(self._out, written)
-            elif not done:
-                self._out = empty_outputs(2 * self._out.ts.size + 1024)
+        for part in parts_of(arrivals, valued):
+            set_tables(self._memories, part[2])
+            done = False
+            while not done:
+                done = kernel.replay(
+                    self.rules, *self._memories, self._keys, part[0], part[1], windows[0],
+                    windows[1], self._out, tallies, self._progress, self._sums, self._at_arrival,
+                    self._now,
+                )  # fmt: skip
+                written = int(self._progress[WRITTEN])
+                self._progress[WRITTEN] = 0
+                if written:
+                    yield first_outputs(self._out, written)
+                elif not done:
+                    self._out = empty_outputs(2 * self._out.ts.size + 1024)
 
     def _slid(
         self, arrivals: tuple[Arrivals, Arrivals], ready: tuple[Window, ...]

@@ -21,7 +21,7 @@ SLOT = np.dtype(
     [
         ("priority", "f8"),  # static: the priority; decay: V; rerank: the last priority
         ("importance", "f8"),
-        ("m", "f8"),  # the match count that the rank was last computed from
+        ("m", "f8"),  # match count that the rank was last computed from; valued: 1 once matched
         ("ts", "i8"),
         ("row", "i8"),
         ("seq", "i8"),  # arrival number on its side; NONE where the slot is free
@@ -29,10 +29,10 @@ SLOT = np.dtype(
         ("place", "i4"),  # among its key's residents: 4 * cell + position
         ("older", "i4"),  # chain of all residents in arrival order
         ("newer", "i4"),
-        ("child", "i4"),  # pairing heap of one key's residents (keyed)
+        ("child", "i4"),  # pairing heap of one key's residents (keyed), or of a group's (valued)
         ("sibling", "i4"),
         ("back", "i4"),
-        ("at", "i4"),  # position in the arrival log (aged)
+        ("at", "i4"),  # position in the arrival log (aged); age bucket (valued)
     ],
     align=True,
 )
@@ -95,9 +95,10 @@ class Memory(NamedTuple):
     log : (2K + 64,) LOG
         Residents in arrival order with gaps (aged).
     table : (n + 1,) float64
-        Priority of each age bucket (aged).
+        Priority of each age bucket (aged); by state and age bucket (valued).
     runs : (r, 2) int64
-        Runs of buckets of one priority, first and last, from least rank (aged).
+        Runs of buckets of one priority, first and last, from least rank (aged); heaps' roots and
+        oldest residents (valued).
     n : (MEMORY_COUNTERS,) int64
     """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -10,6 +11,7 @@ import numpy as np
 from engine.errors import SpecError, did_you_mean
 from engine.policies import Policy, Structure, Value, policy_named
 from engine.replay.layout import COMBINES, ESTIMATORS, PROBES, Rules
+from engine.worth.estimate import Terms
 
 UNLIMITED = np.iinfo(np.int64).max
 _NEVER = np.iinfo(np.int64).min
@@ -124,6 +126,15 @@ class ReplaySettings:
         if policy.structure is Structure.KEYED and self.estimator == "history":
             return Structure.RERANK
         return policy.structure
+
+    @property
+    def terms(self) -> Terms | None:
+        """What the estimate of the tuples' values depends on, for a policy that ranks by them."""
+        if self.policy is None or self.the_policy.structure is not Structure.VALUED:
+            return None
+        numbers = (_number(self.parameters[name]) for name in ("counters", "sample", "buckets"))
+        counters, sample, buckets = (math.ceil(number) for number in numbers)
+        return Terms(self.window_left, self.window_right, self.combine, counters, sample, buckets)
 
     def rules(self, profile: LaneProfile, budget: tuple[int, int], *, emit: bool) -> Rules:
         """Return the scalars that the kernel replays a lane by."""

@@ -18,6 +18,7 @@ from engine.lanes.reader import lane_batches
 from engine.randomness import PURPOSE_PRIORITY, uniforms
 from engine.replay.layout import Window
 from engine.streams import StreamBatch
+from engine.worth.estimate import Estimate, Terms, Valued
 
 IDLE = 1 << 16
 """Ids are not dropped below this many."""
@@ -42,6 +43,8 @@ class Shared(NamedTuple):
         By seed, the uniforms of both sides' rows.
     windows : dict
         By (side, W), the unexpired tuples of a side and the batch's own: for the window estimator.
+    valued : dict
+        By its terms, an estimate of what the tuples are worth.
     """
 
     left: StreamBatch
@@ -52,6 +55,7 @@ class Shared(NamedTuple):
     renumbered: NDArray[np.int64] | None
     draws: dict[int, Draws]
     windows: dict[tuple[int, int], Window]
+    valued: dict[Terms, Valued]
 
     @property
     def rows(self) -> int:
@@ -72,12 +76,15 @@ class Wants(NamedTuple):
         Seeds whose draws are wanted.
     windows : frozenset of (int, int)
         (side, W) whose unexpired tuples are wanted.
+    terms : frozenset of Terms
+        Terms of the estimates that are wanted.
     """
 
     longest: tuple[int, int]
     forgets: bool = True
     seeds: frozenset[int] = frozenset()
     windows: frozenset[tuple[int, int]] = frozenset()
+    terms: frozenset[Terms] = frozenset()
 
 
 class LaneFeed:
@@ -90,7 +97,8 @@ class LaneFeed:
 
     Notes
     -----
-    Memory: a batch, the keys of the longest windows, and 12 bytes a tuple of the windows wanted.
+    Memory: a batch, the keys of the longest windows, 12 bytes a tuple of the windows wanted, and
+    the estimates.
     """
 
     def __init__(self, files: LaneFiles, wants: Wants) -> None:
@@ -100,6 +108,7 @@ class LaneFeed:
         self._next_drop = IDLE
         nothing = Window(np.empty(0, np.int64), np.empty(0, np.int32))
         self._windows = dict.fromkeys(wants.windows, nothing)
+        self._estimates = {terms: Estimate(terms) for terms in wants.terms}
 
     def __iter__(self) -> Iterator[Shared]:
         for batch in lane_batches(self._files.left, self._files.right):
@@ -116,7 +125,8 @@ class LaneFeed:
             self._last[side, ids[side]] = stream.ts  # the last of equal ids stays: ts rises
         windows = self._slide((left, right), ids, renumbered)
         draws = {seed: _draws(seed, left, right) for seed in self._wants.seeds}
-        return Shared(left, right, *ids, size, renumbered, draws, windows)
+        valued = {terms: estimate.push(left, right) for terms, estimate in self._estimates.items()}
+        return Shared(left, right, *ids, size, renumbered, draws, windows, valued)
 
     def _dropped(self) -> NDArray[np.int64] | None:
         """Drop ids that had expired by the last instant, if they have become many.

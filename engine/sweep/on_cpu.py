@@ -10,7 +10,8 @@ import numpy as np
 from engine.job.heartbeat import rows_done
 from engine.job.lane_task import LaneFiles
 from engine.policies import age
-from engine.replay.lane import LaneReplay, Ready
+from engine.replay.lane import LaneReplay
+from engine.replay.ready import Ready
 from engine.replay.settings import LaneProfile, ReplaySettings, SideProfile
 from engine.streams import StreamBatch
 from engine.sweep.cell import Cell, CellResult
@@ -72,6 +73,7 @@ class _Running:
         ready = Ready(
             batch.draws[settings.seed] if settings.draws else None,
             tuple(batch.windows[which] for which in _windows_of(self._cell)),
+            None if settings.terms is None else batch.valued[settings.terms],
         )
         begun = time.thread_time()
         if batch.renumbered is not None:
@@ -93,7 +95,8 @@ class _Running:
 
 def _windows_of(cell: Cell) -> tuple[tuple[int, int], ...]:
     """Return the (side, W) that a cell's estimator counts in."""
-    return tuple(enumerate(cell.windows)) if cell.settings.estimator == "window" else ()
+    counts = cell.settings.estimator == "window" and cell.settings.terms is None
+    return tuple(enumerate(cell.windows)) if counts else ()
 
 
 def _wants(cells: Sequence[Cell], counters: Sequence[ExactCounter]) -> Wants:
@@ -103,6 +106,7 @@ def _wants(cells: Sequence[Cell], counters: Sequence[ExactCounter]) -> Wants:
         all(cell.settings.estimator != "history" for cell in cells),
         frozenset(cell.settings.seed for cell in cells if cell.settings.draws),
         frozenset(which for cell in cells for which in _windows_of(cell)),
+        frozenset(cell.settings.terms for cell in cells if cell.settings.terms is not None),
     )
 
 

@@ -45,6 +45,32 @@ def bucket_priority(tables: Array, side: Side, age: Integer) -> float:
 
 
 @portable
+def part_at(tables: Array, side: Side, part: Integer, rows: Integer) -> Integer:
+    """Return the part of a lane that begins after `rows` rows; `part` is one before (VALUED).
+
+    A side's tables begin with their number, and the rows after which each of them holds.
+    """
+    parts = np.int64(tables[side.table])
+    while part + 1 < parts and tables[side.table + 2 + part] <= rows:
+        part += 1
+    return part
+
+
+@portable
+def table_of(tables: Array, side: Side, part: Integer) -> Integer:
+    """Return where the table of a part begins: by state and age bucket (VALUED)."""
+    parts = np.int64(tables[side.table])
+    return side.table + 1 + parts + 2 * side.buckets * part
+
+
+@portable
+def best_rate(tables: Array, side: Side, state: float, age: Integer) -> float:
+    """Return the best rate ahead by the table of a part (VALUED)."""
+    bucket = (age * side.buckets) // (side.window + 1)
+    return tables[np.int64(state) * side.buckets + bucket]
+
+
+@portable
 def ordered(value: float) -> float:
     """Return a priority that can be ranked: not a number ranks last."""
     return value if value == value else -np.inf  # noqa: PLR0124 - not a number
@@ -98,6 +124,9 @@ def _make_appraise(team: Team, policy: PolicyFunctions) -> Any:  # noqa: ANN401
                 value = initial(importance, m, lane.by_importance != 0) + side.beta * tau
             elif ranking == Ranking.BY_AGE:
                 value = bucket_priority(tables, side, 0)
+            elif ranking == Ranking.VALUED:
+                value = streams.x[row]
+                m = 0.0
             else:
                 produced = peers
                 if lane.after_admission == 0:
@@ -140,6 +169,14 @@ def _make_update(team: Team, policy: PolicyFunctions) -> Any:  # noqa: ANN401
                                 slots.value[place], lost, lost_before,
                                 streams.importance[index], m, remaining, side.alpha,
                             )  # fmt: skip
+        elif ranking == Ranking.VALUED:
+            for row in range(at, stop):
+                key = streams.key[row]
+                if streams.twins[row] > 0 and counters[counter(lane, HELD, side.number, key)] > 0:
+                    for place in range(side.slots + rank(), side.slots + used, width):
+                        index = slots.arrival[place]
+                        if slots.key[place] == key and index >= 0 and streams.ts[index] < now:
+                            slots.m[place] = 1.0
         elif ranking == Ranking.ANY or (ranking == Ranking.BY_MATCHES and decides):
             lifetime = np.float64(side.window + 1)
             for place in range(side.slots + rank(), side.slots + used, width):
@@ -166,6 +203,7 @@ def _make_update(team: Team, policy: PolicyFunctions) -> Any:  # noqa: ANN401
 def _make_least(team: Team, policy: PolicyFunctions) -> Any:  # noqa: ANN401
     rank, width, ranking = team.rank, team.width, policy.ranking
     least_rank, decayed, by_importance = team.least_rank, policy.decayed, policy.by_importance
+    worth = policy.worth
 
     @device_function
     def least(
@@ -184,9 +222,15 @@ def _make_least(team: Team, policy: PolicyFunctions) -> Any:  # noqa: ANN401
                     priority = decayed(slots.value[place], lost)
                 elif ranking == Ranking.BY_AGE:
                     priority = bucket_priority(tables, side, now - streams.ts[index])
+                elif ranking == Ranking.VALUED:
+                    best = best_rate(tables, side, slots.m[place], now - streams.ts[index])
+                    priority = worth(slots.value[place], best)
                 else:
                     priority = slots.value[place]
-                if by_importance:
+                if ranking == Ranking.VALUED:
+                    importance = slots.value[place]
+                    m = -np.float64(index)
+                elif by_importance:
                     importance = streams.importance[index]
                     m = slots.m[place]
             if not by_importance:
@@ -205,7 +249,7 @@ def _make_least(team: Team, policy: PolicyFunctions) -> Any:  # noqa: ANN401
 
 def _make_admit(team: Team, policy: PolicyFunctions, least: Any) -> Any:  # noqa: ANN401
     rank, sync, ranking = team.rank, team.sync, policy.ranking
-    decayed, by_importance = policy.decayed, policy.by_importance
+    decayed, by_importance, worth = policy.decayed, policy.by_importance, policy.worth
 
     @device_function
     def admit(
@@ -235,6 +279,10 @@ def _make_admit(team: Team, policy: PolicyFunctions, least: Any) -> Any:  # noqa
                 own = decayed(value, lost) if ranking == Ranking.DECAYING else value
                 own_importance = streams.importance[row] if by_importance else 0.0
                 own_m = count if by_importance else 0.0
+                if ranking == Ranking.VALUED:
+                    own = worth(value, best_rate(tables, side, 0.0, 0))
+                    own_importance = value
+                    own_m = -np.float64(row)
                 if not precedes(
                     own, own_importance, own_m, tag_of(row, 0), priority, importance, m, tag
                 ):

@@ -10,7 +10,7 @@ from numba import cuda, float64, int32, int64
 from gpu_kernels.compiler import Kernel
 from gpu_kernels.portable import portable
 from gpu_kernels.replay import layout
-from gpu_kernels.replay.decisions import make_decisions
+from gpu_kernels.replay.decisions import make_decisions, part_at, table_of
 from gpu_kernels.replay.layout import (
     FOREVER,
     Array,
@@ -106,6 +106,7 @@ def _replay(team: Team, policy: PolicyFunctions, in_shared: bool) -> Callable[..
         team.number, team.rank, team.sync, team.total, team.total_float
     )  # fmt: skip
     per_block = team.per_block
+    valued = policy.ranking == Ranking.VALUED
     floats_shared, integers_shared = team.scratch
 
     def replay(
@@ -144,6 +145,8 @@ def _replay(team: Team, policy: PolicyFunctions, in_shared: bool) -> Callable[..
         left_used, left_held, left_oldest, left_peak = 0, 0, FOREVER, 0
         right_used, right_held, right_oldest, right_peak = 0, 0, FOREVER, 0
         outputs, high, rest = 0, 0.0, 0.0
+        part = 0
+        left_tables, right_tables = tables, tables
         while i < left.end or j < right.end:
             if j >= right.end or (i < left.end and ts[i] <= ts[j]):
                 now = ts[i]
@@ -177,6 +180,10 @@ def _replay(team: Team, policy: PolicyFunctions, in_shared: bool) -> Callable[..
             appraise(
                 streams, lane, right, left, counters, priorities, matches, tables, j, stop_j, now
             )
+            if valued:
+                part = part_at(tables, left, part, i - left.begin + j - right.begin)
+                left_tables = tables[table_of(tables, left, part) :]
+                right_tables = tables[table_of(tables, right, part) :]
             counted = now >= lane.start_ts
             if counted and lane.after_admission == 0:
                 outputs, high, rest = probe(
@@ -187,22 +194,23 @@ def _replay(team: Team, policy: PolicyFunctions, in_shared: bool) -> Callable[..
                     streams, slots, lane, left, counters, j, stop_j, left_used, FOREVER,
                     outputs, high, rest,
                 )  # fmt: skip
-            update(
-                streams, slots, lane, left, right, counters, left_used, j, stop_j, now,
-                left_held + (stop_i - i) > left.budget,
-            )  # fmt: skip
-            update(
-                streams, slots, lane, right, left, counters, right_used, i, stop_i, now,
-                right_held + (stop_j - j) > right.budget,
-            )  # fmt: skip
+            if not valued or lane.after_admission == 0:
+                update(
+                    streams, slots, lane, left, right, counters, left_used, j, stop_j, now,
+                    left_held + (stop_i - i) > left.budget,
+                )  # fmt: skip
+                update(
+                    streams, slots, lane, right, left, counters, right_used, i, stop_i, now,
+                    right_held + (stop_j - j) > right.budget,
+                )  # fmt: skip
             sync()
             left_used, left_held, left_oldest = admit(
-                scratch, streams, slots, lane, left, counters, priorities, matches, tables, until,
-                left_used, left_held, left_oldest, i, stop_i, now,
+                scratch, streams, slots, lane, left, counters, priorities, matches, left_tables,
+                until, left_used, left_held, left_oldest, i, stop_i, now,
             )  # fmt: skip
             right_used, right_held, right_oldest = admit(
-                scratch, streams, slots, lane, right, counters, priorities, matches, tables, until,
-                right_used, right_held, right_oldest, j, stop_j, now,
+                scratch, streams, slots, lane, right, counters, priorities, matches, right_tables,
+                until, right_used, right_held, right_oldest, j, stop_j, now,
             )  # fmt: skip
             left_peak = max(left_peak, left_held)
             right_peak = max(right_peak, right_held)
@@ -215,6 +223,14 @@ def _replay(team: Team, policy: PolicyFunctions, in_shared: bool) -> Callable[..
                     streams, slots, lane, left, counters, j, stop_j, left_used, i,
                     outputs, high, rest,
                 )  # fmt: skip
+            if valued and lane.after_admission != 0:
+                update(
+                    streams, slots, lane, left, right, counters, left_used, j, stop_j, now, False
+                )
+                update(
+                    streams, slots, lane, right, left, counters, right_used, i, stop_i, now, False
+                )
+                sync()
             forget(streams, lane, left, counters, i, stop_i)
             forget(streams, lane, right, counters, j, stop_j)
             sync()

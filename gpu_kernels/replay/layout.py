@@ -30,6 +30,8 @@ class Ranking(IntEnum):
     """With age: a table."""
     ANY = 4
     """At every instant, from its previous value too."""
+    VALUED = 5
+    """With age and the first match: a value of the tuple's own times a table."""
 
 
 @portable
@@ -69,6 +71,12 @@ def no_gained(
     return 0.0
 
 
+@portable
+def no_worth(value: float, best: float) -> float:
+    """Stand in for the priority of a policy that ranks by values."""
+    return 0.0
+
+
 class PolicyFunctions(NamedTuple):
     """A policy as kernels get it: plain portable functions, compiled in.
 
@@ -83,6 +91,8 @@ class PolicyFunctions(NamedTuple):
         ``(imp, m, age, lifetime, previous, produced) -> float`` for BY_MATCHES and ANY.
     initial, decayed, gained : callable
         DGL's, for DECAYING.
+    worth : callable
+        ``(value, best) -> float``: the priority, for VALUED.
     tabulated : bool
         Take importance, match count and time from the columns `x`, `m_column` or `m_table`, and
         `y`, where the host has put what devices would round differently.
@@ -97,6 +107,7 @@ class PolicyFunctions(NamedTuple):
     initial: Callable[..., float] = no_initial
     decayed: Callable[..., float] = no_decayed
     gained: Callable[..., float] = no_gained
+    worth: Callable[..., float] = no_worth
     tabulated: bool = False
     draws: bool = False
 
@@ -154,7 +165,8 @@ class Streams(NamedTuple):
     twins : (rows,) int32
         Tuples of the same stream, instant and key, at the first of them; 0 at the others.
     x, y, m_column, m_table : float64
-        For tabulated policies, else of length 1; by row, but `m_table` by match count.
+        For tabulated policies, else of length 1; by row, but `m_table` by match count. VALUED: `x`
+        has the tuples' values.
     """
 
     ts: Array
@@ -177,7 +189,7 @@ class Slots(NamedTuple):
     value : float64
         The priority, or DGL's V.
     m : float64
-        The match count that the rank was last computed from.
+        The match count that the rank was last computed from; VALUED: 1 once it has matched.
     arrival : int32
         Row of the streams' columns; -1 where the slot is free.
     key : int32

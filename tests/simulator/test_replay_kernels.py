@@ -37,7 +37,8 @@ def setting_of(case: Case) -> tuple[Setting, Any]:
     left, right = batch_of(case.left), batch_of(case.right)
     names = np.unique(np.r_[left.key, right.key])
     ids = [np.searchsorted(names, side.key).astype(np.int32) for side in (left, right)]
-    return Setting(*told(case)), paired(left, ids[0], right, ids[1], names.size)
+    columns = paired(left, ids[0], right, ids[1], names.size)
+    return Setting(*told(case)), columns._replace(names=names)
 
 
 def on_device(case: Case, variant: Variant) -> Outcome:

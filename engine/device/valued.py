@@ -1,0 +1,89 @@
+"""What lanes' tuples are worth, as kernels get it: a column of values, and tables by part."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.device.columns import LaneColumns, SideColumns
+from engine.streams import StreamBatch
+from engine.worth.estimate import Estimate, Terms
+from gpu_kernels.replay.layout import LANE_INTEGERS
+
+
+class LaneWorth(NamedTuple):
+    """What one lane's tuples are worth.
+
+    Attributes
+    ----------
+    values : (left rows + right rows,) float64
+    tables : (left, right) of float64
+        Number of parts, rows after which each begins, and each one's table.
+    buckets : int
+    """
+
+    values: NDArray[np.float64]
+    tables: tuple[NDArray[np.float64], NDArray[np.float64]]
+    buckets: int
+
+
+def lane_worth(lane: LaneColumns, terms: Terms) -> LaneWorth:
+    """Estimate what the tuples of a lane are worth, on the host. O(rows)."""
+    valued = Estimate(terms).push(_stream(lane, lane.left), _stream(lane, lane.right))
+    begins = [0, *(part.left + part.right for part in valued.parts[:-1])]
+    head = np.array([len(begins), *begins], np.float64)
+    left, right = (
+        np.concatenate([head, *(part.table[side].reshape(-1) for part in valued.parts)])
+        for side in range(2)
+    )
+    return LaneWorth(np.concatenate(valued.values), (left, right), terms.buckets)
+
+
+def _stream(lane: LaneColumns, side: SideColumns) -> StreamBatch:
+    names = np.arange(lane.keys) if lane.names is None else lane.names
+    return StreamBatch(side.ts, side.row, names[side.key], side.importance)
+
+
+def place_worth(
+    lanes: Sequence[LaneColumns],
+    terms: Terms,
+    numbers: Sequence[int],
+    integers: NDArray[np.int64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Put values and tables of all lanes behind each other and tell replays where theirs lie.
+
+    Parameters
+    ----------
+    lanes : sequence of LaneColumns
+    terms : Terms
+    numbers : sequence of int
+        The lane of each replay.
+    integers : (replays, len(LANE_INTEGERS)) int64
+        Changed: where the tables of both sides begin, and their buckets.
+
+    Returns
+    -------
+    values : (rows,) float64
+        By row of the streams; 0 on lanes that no replay is of.
+    tables : (n,) float64
+    """
+    found = {number: lane_worth(lanes[number], terms) for number in sorted(set(numbers))}
+    values = [
+        found[number].values if number in found else np.zeros(lane.rows)
+        for number, lane in enumerate(lanes)
+    ]
+    places: dict[int, tuple[int, int]] = {}
+    size = 0
+    for number, worth in found.items():
+        left, right = (table.size for table in worth.tables)
+        places[number] = size, size + left
+        size += left + right
+    for replay, number in enumerate(numbers):
+        for side, name in enumerate(("left", "right")):
+            integers[replay, LANE_INTEGERS.index(f"{name}_table")] = places[number][side]
+            integers[replay, LANE_INTEGERS.index(f"{name}_buckets")] = terms.buckets
+    tables = np.concatenate([table for worth in found.values() for table in worth.tables])
+    return np.concatenate(values), tables

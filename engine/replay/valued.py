@@ -1,0 +1,226 @@
+"""YIELD's memory: residents by age bucket and by whether they have matched, each group in a heap.
+
+A priority is the tuple's own value times what the table has for its group, so within a group the
+order never changes: a pairing heap by (value, age). When its age passes the edge of a bucket, or it
+matches for the first time, a tuple moves on to another heap. The least rank is at one of the roots.
+Residents of one bucket stand beside each other in arrival order, so that only the oldest of each
+bucket is looked at. Admission O(groups), and O(log K) amortised for each move, of which a resident
+makes as many as there are buckets at most.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.jit import kernel as compiled
+from engine.policies import yield_
+from engine.replay.layout import (
+    CELL,
+    CELL_INTS,
+    CELL_NEXT,
+    CELL_SLOTS,
+    COUNT,
+    NONE,
+    Integer,
+    Memory,
+    Records,
+)
+from engine.replay.memory import insert, remove
+
+_ROOT, _OLDEST = 0, 1
+"""Columns of `Memory.runs`: root by state and bucket; oldest resident by bucket."""
+
+
+@compiled
+def _meld(slots: Records, a: Integer, b: Integer) -> Integer:
+    """Merge two pairing heaps by their roots: least value first, of equal values the newest."""
+    if a == NONE:
+        return b
+    if b == NONE:
+        return a
+    x, y = slots[a], slots[b]
+    if x.priority < y.priority or (x.priority == y.priority and x.seq > y.seq):
+        top, under = a, b
+    else:
+        top, under = b, a
+    first = slots[top].child
+    slots[under].sibling = first
+    slots[under].back = top
+    if first != NONE:
+        slots[first].back = under
+    slots[top].child = under
+    return top
+
+
+@compiled
+def _meld_children(slots: Records, at: Integer) -> Integer:
+    """Merge the children of a node in two passes and return the new root, or NONE."""
+    child = np.int64(slots[at].child)
+    pairs = np.int64(NONE)
+    while child != NONE:
+        a = child
+        b = np.int64(slots[a].sibling)
+        child = np.int64(NONE)
+        if b != NONE:
+            child = np.int64(slots[b].sibling)
+            slots[b].sibling = NONE
+        slots[a].sibling = NONE
+        merged = _meld(slots, a, b)
+        slots[merged].sibling = pairs
+        pairs = merged
+    root = np.int64(NONE)
+    while pairs != NONE:
+        following = np.int64(slots[pairs].sibling)
+        slots[pairs].sibling = NONE
+        root = _meld(slots, root, pairs)
+        pairs = following
+    if root != NONE:
+        slots[root].back = NONE
+        slots[root].sibling = NONE
+    return root
+
+
+@compiled
+def _group(memory: Memory, at: Integer) -> Integer:
+    """Return the place of a resident's group: its bucket, among those of its state."""
+    slot = memory.slots[at]
+    return np.int64(slot.at) + np.int64(slot.m) * (memory.table.size // 2)
+
+
+@compiled
+def _join(memory: Memory, at: Integer) -> None:
+    """Put a resident into the heap of its group."""
+    slot = memory.slots[at]
+    slot.child = NONE
+    slot.sibling = NONE
+    slot.back = NONE
+    group = _group(memory, at)
+    memory.runs[group, _ROOT] = _meld(memory.slots, memory.runs[group, _ROOT], at)
+
+
+@compiled
+def _part(memory: Memory, at: Integer) -> None:
+    """Take a resident out of the heap of its group."""
+    slots = memory.slots
+    group = _group(memory, at)
+    rest = _meld_children(slots, at)
+    if memory.runs[group, _ROOT] == at:
+        memory.runs[group, _ROOT] = rest
+        return
+    back, sibling = slots[at].back, slots[at].sibling
+    if slots[back].child == at:
+        slots[back].child = sibling
+    else:
+        slots[back].sibling = sibling
+    if sibling != NONE:
+        slots[sibling].back = back
+    root = _meld(slots, memory.runs[group, _ROOT], rest)
+    slots[root].back = NONE
+    memory.runs[group, _ROOT] = root
+
+
+@compiled
+def _yield_place(memory: Memory, at: Integer) -> None:
+    """Let the next in arrival order be the oldest of its bucket, if this resident was."""
+    slot = memory.slots[at]
+    bucket = np.int64(slot.at)
+    if memory.runs[bucket, _OLDEST] == at:
+        newer = np.int64(slot.newer)
+        if newer != NONE and memory.slots[newer].at != bucket:
+            newer = np.int64(NONE)
+        memory.runs[bucket, _OLDEST] = newer
+
+
+@compiled
+def leave(memory: Memory, at: Integer) -> None:
+    """Take a resident out of what is kept here, before its slot is freed."""
+    _part(memory, at)
+    _yield_place(memory, at)
+
+
+@compiled
+def _grow_older(memory: Memory, now: Integer, lifetime: Integer) -> None:
+    """Move on the residents whose age has passed the edge of their bucket."""
+    buckets = memory.table.size // 2
+    for i in range(buckets):
+        bucket = buckets - 1 - i
+        at = memory.runs[bucket, _OLDEST]
+        while at != NONE:
+            older = ((now - memory.slots[at].ts) * buckets) // lifetime
+            if older == bucket:
+                break
+            leave(memory, at)
+            memory.slots[at].at = older
+            if memory.runs[older, _OLDEST] == NONE:
+                memory.runs[older, _OLDEST] = at
+            _join(memory, at)
+            at = memory.runs[bucket, _OLDEST]
+
+
+@compiled
+def _least(memory: Memory) -> tuple[Integer, float]:
+    """Return (slot, its priority) of least rank: (priority, value, -ts, -row)."""
+    least, lowest = np.int64(NONE), 0.0
+    for group in range(memory.table.size):
+        at = memory.runs[group, _ROOT]
+        if at != NONE:
+            slot = memory.slots[at]
+            priority = yield_.priority(slot.priority, memory.table[group])
+            if least == NONE or priority < lowest:
+                least, lowest = at, priority
+            elif priority == lowest:
+                other = memory.slots[least]
+                if slot.priority < other.priority or (
+                    slot.priority == other.priority and slot.seq > other.seq
+                ):
+                    least = at
+    return least, lowest
+
+
+@compiled
+def admit(
+    memory: Memory,
+    keys: Records,
+    side: Integer,
+    budget: Integer,
+    window: Integer,
+    key: Integer,
+    ts: Integer,
+    row: Integer,
+    seq: Integer,
+    importance: float,
+    value: float,
+) -> None:
+    """Admit an arrival if there is room or its rank is above the least."""
+    if memory.n[COUNT] >= budget:
+        if budget == 0:
+            return
+        _grow_older(memory, ts, window + 1)
+        at, lowest = _least(memory)
+        priority = yield_.priority(value, memory.table[0])
+        if priority < lowest or (priority == lowest and value <= memory.slots[at].priority):
+            return
+        leave(memory, at)
+        remove(memory, keys, side, at)
+    at = insert(memory, keys, side, key, ts, row, seq, importance, value, 0.0)
+    memory.slots[at].at = 0
+    if memory.runs[0, _OLDEST] == NONE:
+        memory.runs[0, _OLDEST] = at
+    _join(memory, at)
+
+
+@compiled
+def match(memory: Memory, head: Integer, residents: Integer, now: Integer) -> None:
+    """Note that the residents of one key have matched an arrival. O(residents of the key)."""
+    cell = head
+    held = ((residents - 1) & (CELL - 1)) + 1
+    while cell != NONE:
+        for i in range(held):
+            at = np.int64(memory.links[CELL_INTS * cell + CELL_SLOTS + i])
+            slot = memory.slots[at]
+            if slot.m == 0.0 and slot.ts < now:
+                _part(memory, at)
+                slot.m = 1.0
+                _join(memory, at)
+        held = CELL
+        cell = np.int64(memory.links[CELL_INTS * cell + CELL_NEXT])

@@ -1,0 +1,136 @@
+"""How often a key has arrived: counters in a table of fixed size, four places a key."""
+
+from __future__ import annotations
+
+from engine.jit import kernel as compiled
+from engine.keys import shift_of, slot_of
+from engine.worth.layout import (
+    IMPORTANCE,
+    KEY_XX,
+    KEY_XY,
+    KEYS,
+    NONE,
+    OF_KEY,
+    SEEN,
+    SQUARES,
+    TOTAL,
+    WAYS,
+    Integer,
+    Worth,
+)
+
+
+@compiled
+def cell_of(worth: Worth, key: Integer) -> int:
+    """Return the cell that counts a key, or NONE."""
+    mask = worth.key.size - 1
+    home = slot_of(key, shift_of(worth.key.size))
+    for i in range(WAYS):
+        cell = (home + i) & mask
+        if not worth.used[cell]:
+            return NONE
+        if worth.key[cell] == key:
+            return int(cell)
+    return NONE
+
+
+@compiled
+def _cell_for(worth: Worth, key: Integer, since: Integer) -> int:
+    """Return the cell that counts a key, an empty one, or that of a key not seen `since`; or NONE.
+
+    Of several such keys the one that was seen last the longest ago gives way, the first of equals.
+    """
+    mask = worth.key.size - 1
+    home = slot_of(key, shift_of(worth.key.size))
+    oldest = NONE
+    for i in range(WAYS):
+        cell = int((home + i) & mask)
+        if not worth.used[cell] or worth.key[cell] == key:
+            return cell
+        if worth.last[cell] < since and (oldest == NONE or worth.last[cell] < worth.last[oldest]):
+            oldest = cell
+    return oldest
+
+
+@compiled
+def _empty(worth: Worth, cell: Integer) -> None:
+    for side in range(2):
+        count = worth.count[side, cell]
+        worth.counts[side, SEEN] -= count
+        worth.counts[side, SQUARES] -= count * count
+        worth.count[side, cell] = 0
+        worth.total[side, cell] = 0.0
+    worth.n[KEYS] -= 1
+
+
+@compiled
+def count(
+    worth: Worth, side: Integer, key: Integer, importance: float, now: Integer, since: Integer
+) -> None:
+    """Count an arrival, where there is room for its key.
+
+    Parameters
+    ----------
+    worth : Worth
+    side : int
+    key : int
+    importance : float
+    now : int
+        Its ts.
+    since : int
+        A key not seen since may give way.
+    """
+    sums, counts = worth.sums[side], worth.counts[side]
+    cell = _cell_for(worth, key, since)
+    if cell != NONE:
+        if worth.used[cell] and worth.key[cell] != key:
+            _empty(worth, cell)
+            worth.used[cell] = False
+        if not worth.used[cell]:
+            worth.used[cell] = True
+            worth.key[cell] = key
+            worth.n[KEYS] += 1
+        before = worth.count[side, cell]
+        if before > 0:
+            mean = sums[IMPORTANCE] / counts[TOTAL]
+            apart = worth.total[side, cell] / before - mean
+            sums[KEY_XX] += apart * apart
+            sums[KEY_XY] += apart * (importance - mean)
+        counts[SEEN] += 1
+        counts[SQUARES] += 2 * before + 1
+        worth.count[side, cell] = before + 1
+        worth.total[side, cell] += importance
+        worth.last[cell] = now
+    sums[IMPORTANCE] += importance
+    counts[TOTAL] += 1
+
+
+@compiled
+def relative_rate(worth: Worth, side: Integer, cell: Integer) -> float:
+    """Return how often a key arrives on `side`, relative to the mean key; 1 if it never has.
+
+    Counts are drawn towards the mean by as much of their variance as chance alone would make.
+    """
+    if cell == NONE or worth.count[side, cell] == 0:
+        return 1.0
+    keys = float(worth.n[KEYS])
+    seen = float(worth.counts[side, SEEN])
+    square = seen * seen
+    spread = float(worth.counts[side, SQUARES]) * keys - square
+    weight = 0.0
+    if spread > 0.0:
+        weight = max(0.0, (spread - seen * keys) / spread)
+    relative = float(worth.count[side, cell]) * keys / seen
+    return float(weight * relative + (1.0 - weight))
+
+
+@compiled
+def importance_scale(worth: Worth, side: Integer, cell: Integer) -> float:
+    """Return how much the importance of a key's arrivals on `side` is of the mean importance."""
+    if cell == NONE or worth.count[side, cell] == 0:
+        return 1.0
+    mean = worth.sums[side, IMPORTANCE] / worth.counts[side, TOTAL]
+    if not mean > 0.0:
+        return 1.0
+    own = worth.total[side, cell] / worth.count[side, cell]
+    return float(1.0 + worth.sums[side, OF_KEY] * (own / mean - 1.0))

@@ -1,0 +1,158 @@
+"""What the estimate remembers, as arrays that the kernels share; its size is set by parameters."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+Array = Any
+"""NumPy arrays, whose types are numba's."""
+Integer = Any
+"""An int64 within compiled code; int or a numpy integer outside."""
+
+NONE = -1
+WAYS = 4
+"""Cells in which a key may stand."""
+STATES = 2
+"""A tuple has matched no arrival since its own (0), or has (1)."""
+CLASSES = 2
+"""The opposite stream has never had the tuple's key (0), or has (1)."""
+BINS = 1 + 8 * 128
+"""Bins of importance: 0, and eight to each power of two from 2^-64 to 2^64."""
+
+# Counters, in `Worth.n`: of the lane, then of each side
+ROWS, NEXT, KEYS, LEFT_AT, RIGHT_AT = range(5)
+LANE_COUNTERS = 5
+# Counters of each side, in `Worth.counts[side]`
+SEEN, SQUARES, TRACKED_FROM, TRACKED, ARRIVED, STRIDE, TOTAL = range(7)
+SIDE_COUNTERS = 7
+# Sums of each side, in `Worth.sums[side]`
+(
+    IMPORTANCE, KEY_XX, KEY_XY, OWN_OWN, OWN_FREE, FREE_FREE, OWN_SEEN, FREE_SEEN,
+    OF_OWN, OF_FREE, OF_KEY,
+) = range(11)  # fmt: skip
+SIDE_SUMS = 11
+
+
+class Worth(NamedTuple):
+    """The whole memory of the estimate; arrays of pairs have the left side's numbers first.
+
+    Attributes
+    ----------
+    n : (LANE_COUNTERS,) int64
+    counts : (2, SIDE_COUNTERS) int64
+    sums : (2, SIDE_SUMS) float64
+    key, last : (counters,) int64
+        The key that a cell counts, and its last arrival.
+    used : (counters,) bool
+    count : (2, counters) int64
+        Arrivals of the key.
+    total : (2, counters) float64
+        Their importance.
+    bin_count, bin_total : (2, BINS) int64 and float64
+        Arrivals by importance, and their importance.
+    below_count, below_total : (2, BINS + 1) int64 and float64
+        The same in all lesser bins, as of the last renewal.
+    head : (2, 2 * sample) int64
+        Chains of the tracked tuples by key, newest first.
+    chain, ts, code, group, state, age : (2, sample) int64
+        Of a tracked tuple: next in its chain, arrival, key, class, state, and the age up to which
+        its exposure is counted.
+    importance, free, rate, base : (2, sample) float64
+        Of a tracked tuple: importance, expected importance of an output with an importance drawn
+        at random, rate, and rate before its class is looked at.
+    matches, exposure : (2, STATES, buckets) float64
+        Matches of tracked tuples by state and age, and their ticks times rates.
+    group_matches, group_exposure : (2, CLASSES) float64
+        The same by class, with the rates `base`.
+    factor : (2, CLASSES) float64
+        By which the rate of a class is multiplied.
+    table : (2, STATES, buckets) float64
+        Best rate still ahead, by state and age.
+    """
+
+    n: Array
+    counts: Array
+    sums: Array
+    key: Array
+    last: Array
+    used: Array
+    count: Array
+    total: Array
+    bin_count: Array
+    bin_total: Array
+    below_count: Array
+    below_total: Array
+    head: Array
+    chain: Array
+    ts: Array
+    code: Array
+    group: Array
+    state: Array
+    age: Array
+    importance: Array
+    free: Array
+    rate: Array
+    base: Array
+    matches: Array
+    exposure: Array
+    group_matches: Array
+    group_exposure: Array
+    factor: Array
+    table: Array
+
+
+def nothing_seen(counters: int, sample: int, buckets: int) -> Worth:
+    """Return the memory of an estimate that has seen nothing.
+
+    Parameters
+    ----------
+    counters, sample : int
+        Powers of two, at least `WAYS`.
+    buckets : int
+        Age buckets.
+    """
+
+    def integers(*shape: int) -> Array:
+        return np.zeros(shape, np.int64)
+
+    worth = Worth(
+        n=integers(LANE_COUNTERS),
+        counts=integers(2, SIDE_COUNTERS),
+        sums=np.zeros((2, SIDE_SUMS)),
+        key=integers(counters),
+        last=integers(counters),
+        used=np.zeros(counters, np.bool_),
+        count=integers(2, counters),
+        total=np.zeros((2, counters)),
+        bin_count=integers(2, BINS),
+        bin_total=np.zeros((2, BINS)),
+        below_count=integers(2, BINS + 1),
+        below_total=np.zeros((2, BINS + 1)),
+        head=np.full((2, 2 * sample), NONE, np.int64),
+        chain=integers(2, sample),
+        ts=integers(2, sample),
+        code=integers(2, sample),
+        group=integers(2, sample),
+        state=integers(2, sample),
+        age=integers(2, sample),
+        importance=np.zeros((2, sample)),
+        free=np.zeros((2, sample)),
+        rate=np.zeros((2, sample)),
+        base=np.zeros((2, sample)),
+        matches=np.zeros((2, STATES, buckets)),
+        exposure=np.zeros((2, STATES, buckets)),
+        group_matches=np.zeros((2, CLASSES)),
+        group_exposure=np.zeros((2, CLASSES)),
+        factor=np.ones((2, CLASSES)),
+        table=np.ones((2, STATES, buckets)),
+    )
+    worth.n[NEXT] = FIRST_RENEWAL
+    worth.counts[:, STRIDE] = 1
+    worth.sums[:, OF_FREE] = 1.0
+    return worth
+
+
+FIRST_RENEWAL = 32
+"""Rows of both streams before the first renewal."""

@@ -1,0 +1,146 @@
+"""The pass over both streams: what every arrival is worth, from what has arrived by its instant."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from engine.jit import kernel as compiled
+from engine.worth.cells import cell_of, count, importance_scale, relative_rate
+from engine.worth.expected import bin_of, expected, with_random
+from engine.worth.layout import (
+    LEFT_AT,
+    NEXT,
+    NONE,
+    RIGHT_AT,
+    ROWS,
+    Array,
+    Integer,
+    Worth,
+)
+from engine.worth.sample import forget, match, track, watch_all
+
+GREATEST = 1e300
+"""Of a value, so that a rate of 0 makes it 0."""
+
+
+class Join(NamedTuple):
+    """The join that tuples are kept for.
+
+    Attributes
+    ----------
+    window_left, window_right : int
+        W in ticks, closed.
+    combine : int
+        Place of the combine function among min, sum, product, max, mean.
+    """
+
+    window_left: int
+    window_right: int
+    combine: int
+
+
+class Side(NamedTuple):
+    """One side's batch; all arrays (n,).
+
+    Attributes
+    ----------
+    ts : int64
+    key : int64
+        Canonical join attribute.
+    importance : float64
+    value : float64
+        Filled: expected importance of an output times relative rate of the key.
+    """
+
+    ts: Array
+    key: Array
+    importance: Array
+    value: Array
+
+
+@compiled
+def _end_of(ts: Array, at: Integer, now: Integer) -> int:
+    while at < ts.size and ts[at] == now:
+        at += 1
+    return int(at)
+
+
+@compiled
+def _appraise(
+    worth: Worth, join: Join, side: Integer, own: Side, begin: Integer, end: Integer, now: Integer
+) -> None:
+    """Write the arrivals' values, and track some of them."""
+    for i in range(begin, end):
+        cell = cell_of(worth, own.key[i])
+        group = 1
+        if cell == NONE or worth.count[1 - side, cell] == 0:
+            group = 0
+        base = relative_rate(worth, 1 - side, cell)
+        rate = base * worth.factor[side, group]
+        x = own.importance[i]
+        scale = importance_scale(worth, 1 - side, cell)
+        free = with_random(worth, 1 - side, join.combine, x, scale)
+        value = rate * expected(worth, side, join.combine, x, free)
+        own.value[i] = value if value < GREATEST else GREATEST  # noqa: FURB136 - not a number too
+        track(worth, side, own.key[i], now, group, x, free, rate, base)
+
+
+@compiled
+def _count(
+    worth: Worth, side: Integer, own: Side, begin: Integer, end: Integer, now: Integer,
+    since: Integer,
+) -> None:  # fmt: skip
+    for i in range(begin, end):
+        x = own.importance[i]
+        count(worth, side, own.key[i], x, now, since)
+        place = bin_of(x)
+        worth.bin_count[side, place] += 1
+        worth.bin_total[side, place] += x
+
+
+@compiled
+def observe(worth: Worth, join: Join, left: Side, right: Side, renewed: bool) -> bool:
+    """Go on through a batch; True at its end, False where a renewal is due before an instant.
+
+    Parameters
+    ----------
+    worth : Worth
+        ``n[LEFT_AT]`` and ``n[RIGHT_AT]`` say where in the batch it stands.
+    join : Join
+    left, right : Side
+        Cut between instants.
+    renewed : bool
+        The renewal before this instant has been made.
+    """
+    n = worth.n
+    lifetimes = join.window_left + 1, join.window_right + 1
+    longest = max(join.window_left, join.window_right)
+    while n[LEFT_AT] < left.ts.size or n[RIGHT_AT] < right.ts.size:
+        i, j = n[LEFT_AT], n[RIGHT_AT]
+        if i < left.ts.size and (j >= right.ts.size or left.ts[i] <= right.ts[j]):
+            now = left.ts[i]
+        else:
+            now = right.ts[j]
+        forget(worth, 0, now, lifetimes[0])
+        forget(worth, 1, now, lifetimes[1])
+        if n[ROWS] >= n[NEXT] and not renewed:
+            watch_all(worth, 0, now, lifetimes[0])
+            watch_all(worth, 1, now, lifetimes[1])
+            return False
+        renewed = False
+        end = _end_of(left.ts, i, now)
+        stop = _end_of(right.ts, j, now)
+        for k in range(j, stop):
+            match(worth, 0, right.key[k], right.importance[k], now, lifetimes[0], join.combine)
+        for k in range(i, end):
+            match(worth, 1, left.key[k], left.importance[k], now, lifetimes[1], join.combine)
+        _count(worth, 0, left, i, end, now, now - longest)
+        _count(worth, 1, right, j, stop, now, now - longest)
+        _appraise(worth, join, 0, left, i, end, now)
+        _appraise(worth, join, 1, right, j, stop, now)
+        n[ROWS] += end - i + stop - j
+        n[LEFT_AT] = end
+        n[RIGHT_AT] = stop
+    n[LEFT_AT] = 0
+    n[RIGHT_AT] = 0
+    return True

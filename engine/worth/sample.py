@@ -1,0 +1,145 @@
+"""The tuples that are watched through their window, retained or not: what they match, and when."""
+
+from __future__ import annotations
+
+from engine.jit import kernel as compiled
+from engine.keys import shift_of, slot_of
+from engine.replay.probe import combined
+from engine.worth.layout import (
+    ARRIVED,
+    FREE_FREE,
+    FREE_SEEN,
+    NONE,
+    OWN_FREE,
+    OWN_OWN,
+    OWN_SEEN,
+    STRIDE,
+    TRACKED,
+    TRACKED_FROM,
+    Integer,
+    Worth,
+)
+
+
+@compiled
+def _watched(worth: Worth, side: Integer, at: Integer, age: Integer, lifetime: Integer) -> None:
+    """Count the exposure of a tracked tuple up to an age, included."""
+    buckets = worth.table.shape[2]
+    state = worth.state[side, at]
+    begin = worth.age[side, at]
+    group = worth.group[side, at]
+    while begin < age:
+        bucket = ((begin + 1) * buckets) // lifetime
+        end = min(age, ((bucket + 1) * lifetime - 1) // buckets)
+        ticks = float(end - begin)
+        worth.exposure[side, state, bucket] += ticks * worth.rate[side, at]
+        worth.group_exposure[side, group] += ticks * worth.base[side, at]
+        begin = end
+    worth.age[side, at] = begin
+
+
+@compiled
+def _home(worth: Worth, key: Integer) -> int:
+    return int(slot_of(key, shift_of(worth.head.shape[1])))
+
+
+@compiled
+def forget(worth: Worth, side: Integer, now: Integer, lifetime: Integer) -> None:
+    """Stop tracking tuples that have expired by `now`."""
+    counts = worth.counts[side]
+    room = worth.ts.shape[1]
+    while counts[TRACKED] > 0 and now - worth.ts[side, counts[TRACKED_FROM]] >= lifetime:
+        at = counts[TRACKED_FROM]
+        _watched(worth, side, at, lifetime - 1, lifetime)
+        home = _home(worth, worth.code[side, at])
+        newer = NONE
+        here = worth.head[side, home]
+        while here != at:
+            newer = here
+            here = worth.chain[side, here]
+        if newer == NONE:
+            worth.head[side, home] = NONE
+        else:
+            worth.chain[side, newer] = NONE
+        counts[TRACKED_FROM] = (at + 1) % room
+        counts[TRACKED] -= 1
+
+
+@compiled
+def watch_all(worth: Worth, side: Integer, now: Integer, lifetime: Integer) -> None:
+    """Count the exposure of all tracked tuples up to the tick before `now`, oldest first."""
+    counts = worth.counts[side]
+    room = worth.ts.shape[1]
+    for i in range(counts[TRACKED]):
+        at = (counts[TRACKED_FROM] + i) % room
+        _watched(worth, side, at, now - 1 - worth.ts[side, at], lifetime)
+
+
+@compiled
+def match(
+    worth: Worth,
+    side: Integer,
+    key: Integer,
+    importance: float,
+    now: Integer,
+    lifetime: Integer,
+    combine: Integer,
+) -> None:
+    """Count what an opposite arrival matches among the tracked tuples of `side`, newest first."""
+    buckets = worth.table.shape[2]
+    sums = worth.sums[side]
+    at = worth.head[side, _home(worth, key)]
+    while at != NONE:
+        if worth.code[side, at] == key:
+            age = now - worth.ts[side, at]
+            _watched(worth, side, at, age, lifetime)
+            worth.matches[side, worth.state[side, at], (age * buckets) // lifetime] += 1.0
+            worth.group_matches[side, worth.group[side, at]] += 1.0
+            worth.state[side, at] = 1
+            mine = worth.importance[side, at]
+            own, free = combined(combine, mine, mine), worth.free[side, at]
+            seen = combined(combine, mine, importance)
+            sums[OWN_OWN] += own * own
+            sums[OWN_FREE] += own * free
+            sums[FREE_FREE] += free * free
+            sums[OWN_SEEN] += own * seen
+            sums[FREE_SEEN] += free * seen
+        at = worth.chain[side, at]
+
+
+@compiled
+def track(
+    worth: Worth,
+    side: Integer,
+    key: Integer,
+    now: Integer,
+    group: Integer,
+    importance: float,
+    free: float,
+    rate: float,
+    base: float,
+) -> None:
+    """Track an arrival if it is its turn and there is room; without room turns become rarer."""
+    counts = worth.counts[side]
+    number = counts[ARRIVED]
+    counts[ARRIVED] += 1
+    if number % counts[STRIDE] != 0:
+        return
+    room = worth.ts.shape[1]
+    if counts[TRACKED] == room:
+        counts[STRIDE] *= 2
+        return
+    at = (counts[TRACKED_FROM] + counts[TRACKED]) % room
+    counts[TRACKED] += 1
+    home = _home(worth, key)
+    worth.chain[side, at] = worth.head[side, home]
+    worth.head[side, home] = at
+    worth.ts[side, at] = now
+    worth.code[side, at] = key
+    worth.group[side, at] = group
+    worth.state[side, at] = 0
+    worth.age[side, at] = 0
+    worth.importance[side, at] = importance
+    worth.free[side, at] = free
+    worth.rate[side, at] = rate
+    worth.base[side, at] = base

@@ -1,0 +1,139 @@
+"""`yield`: its estimate to the last bit, its retained sets, and that it learns what it should."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import naive
+import naive_yield
+import numpy as np
+import pytest
+from job_cases import streams, winnow
+from replay_cases import Case, Rows, batch_of, expected, run
+
+from engine.replay.layout import COMBINES
+from engine.streams import StreamBatch
+from engine.worth.estimate import Estimate, Terms
+
+PROBES = ("before_admission", "after_admission")
+POLICIES_BESIDE = ("prob", "dgl", "dimpprob", "recent", "until_expiry")
+
+
+def lagged(seed: int, rows: int = 250, lag: int = 20) -> tuple[Rows, Rows]:
+    """Return streams in which most keys match once, after a lag, and a few match often."""
+    rng = np.random.default_rng(seed)
+    left: Rows = []
+    right: Rows = []
+    for number in range(rows):
+        ts = int(rng.integers(0, 2 * rows))
+        weight = float(rng.choice([0.0, 0.25, 1.0, 3.0, 70.0], p=[0.1, 0.3, 0.3, 0.2, 0.1]))
+        often = rng.random() < 0.3
+        key = int(rng.integers(0, 4)) if often else 10 + number
+        left.append((ts, key, weight))
+        later = ts + int(rng.normal(lag, 3)) if rng.random() < 0.8 else ts - lag
+        other = weight if rng.random() < 0.5 else float(rng.integers(0, 9))
+        right.append((max(0, later), key, other))
+    return left, right
+
+
+def cut(batch: StreamBatch, begin: int, end: int) -> StreamBatch:
+    """Return the rows that arrive from tick `begin` on and before `end`."""
+    low, high = np.searchsorted(batch.ts, [begin, end])
+    return StreamBatch(*(column[low:high] for column in batch))
+
+
+def estimated(left: Rows, right: Rows, terms: Terms, step: int) -> dict[str, list[float]]:
+    """Return every value, and the table of every instant, from batches of `step` ticks."""
+    batches = batch_of(left), batch_of(right)
+    instants = np.unique(np.r_[batches[0].ts, batches[1].ts])
+    edges = [*range(int(instants[0]), int(instants[-1]) + 1, step), int(instants[-1]) + 1]
+    estimate = Estimate(terms)
+    found: dict[str, list[float]] = {"left": [], "right": [], "tables": []}
+    for begin, end in pairwise(edges):
+        sides = [cut(batch, begin, end) for batch in batches]
+        valued = estimate.push(*sides)
+        found["left"] += valued.values[0].tolist()
+        found["right"] += valued.values[1].tolist()
+        times = np.unique(np.r_[sides[0].ts, sides[1].ts])
+        for now in times:
+            i, j = (int(np.searchsorted(side.ts, now)) for side in sides)
+            part = next(p for p in valued.parts if p.left > i or p.right > j)
+            found["tables"] += part.table.reshape(-1).tolist()
+    return found
+
+
+def by_the_oracle(left: Rows, right: Rows, terms: Terms) -> dict[str, list[float]]:
+    """Return the same by the definition."""
+    estimate = naive_yield.Estimate(
+        (terms.window_left, terms.window_right),
+        terms.combine,
+        {"counters": terms.counters, "sample": terms.sample, "buckets": terms.buckets},
+    )
+    items = [
+        sorted(
+            (
+                naive.Item(side, row, ts, key, imp)
+                for row, (ts, key, imp) in enumerate(rows)
+                if key is not None
+            ),
+            key=lambda item: (item.ts, item.row),
+        )
+        for side, rows in enumerate((left, right))
+    ]
+    found: dict[str, list[float]] = {"left": [], "right": [], "tables": []}
+    for now in sorted({item.ts for side in items for item in side}):
+        arrivals = [[item for item in side if item.ts == now] for side in items]
+        estimate.arrive(now, arrivals)
+        found["left"] += [item.value for item in arrivals[0]]
+        found["right"] += [item.value for item in arrivals[1]]
+        found["tables"] += [
+            rate for side in estimate.sides for state in side.table for rate in state
+        ]
+    return found
+
+
+@pytest.mark.parametrize("combine", COMBINES)
+def test_the_estimate_is_the_definition_to_the_last_bit(combine: str) -> None:
+    sizes = (65_536, 1024, 20), (8, 16, 7), (32, 4, 1)
+    for seed, (counters, sample, buckets) in enumerate(sizes):
+        left, right = lagged(seed)
+        terms = Terms(40, 35, combine, counters, sample, buckets)
+        ref = by_the_oracle(left, right, terms)
+        assert len(set(ref["tables"])) > 1, "nothing was learnt: the case is too easy"
+        for step in (1, 13, 10_000):
+            assert estimated(left, right, terms, step) == ref
+
+
+@pytest.mark.parametrize("probe", PROBES)
+@pytest.mark.parametrize("combine", ["min", "max"])
+def test_retains_what_the_oracle_does(probe: str, combine: str) -> None:
+    for seed, params in enumerate(({}, {"buckets": 3, "sample": 16}, {"counters": 8})):
+        left, right = lagged(10 + seed, 200)
+        case = Case(left, right, (40, 35), (7, 5), "yield", params, "window", probe, combine)
+        ref = expected(case)
+        comp = run(case, step=1)
+        assert comp.retained == ref.retained
+        assert comp.outputs == ref.outputs
+        assert run(case, step=17).outputs == ref.outputs
+        assert run(case).outputs == ref.outputs
+
+
+def kept(policy: str, left: Rows, right: Rows, **options: object) -> float:
+    """Return the importance that a policy keeps of a stream of 400 rows a side."""
+    case = Case(left, right, (60, 0), (10, 0), policy, {}, **options)  # type: ignore[arg-type]
+    return run(case, emit=False).importance
+
+
+def test_lets_go_of_what_has_matched() -> None:
+    left, right = ([(ts, key, 1.0) for ts, key, _ in rows] for rows in lagged(3, 400))
+    for probe in PROBES:
+        found = {name: kept(name, left, right, probe=probe) for name in POLICIES_BESIDE}
+        assert kept("yield", left, right, probe=probe) > 1.1 * max(found.values()), found
+
+
+def test_estimates_are_not_counted_as_memory_but_told(tmp_path: object) -> None:
+    folder = streams(tmp_path).folder  # type: ignore[arg-type]
+    told = winnow(folder, policy="yield", param=["counters=100", "sample=30"], lanes=2).report
+    lanes = told["lanes"]["replayed"]
+    assert told["estimator_memory"] == {"tuples": 64 * lanes, "keys": 128 * lanes}
+    assert winnow(folder, policy="prob", out=folder / "b").report["estimator_memory"]["keys"] == 0
