@@ -24,6 +24,10 @@ class NoGpuError(RuntimeError):
     """A GPU was asked for and cannot be had."""
 
 
+class TooLargeError(RuntimeError):
+    """Work does not fit in a device's memory, however it is split."""
+
+
 class Device(Protocol):
     """A device that runs kernels: a GPU, the CUDA simulator, or a test's."""
 

@@ -10,8 +10,7 @@ import pytest
 from engine.device.attempt import Wanted, attempt, combined_choice, wanted_device, worth_it
 from engine.errors import DeviceError, InputError
 from gpu_kernels import devices
-from gpu_kernels.devices import Choice
-from gpu_kernels.replay.plan import TooLargeError
+from gpu_kernels.devices import Choice, TooLargeError
 
 GPU = Choice("gpu", "CuPy and numba-cuda see 1 CUDA device(s)")
 

@@ -13,6 +13,8 @@ from naive import LEFT, PROBES, SIDES, Table
 from naive_optimum import OBJECTIVES
 from optimum_cases import Arranged, Case
 
+from engine.optimum.bound import BoundSettings, bound_lane
+from engine.optimum.effort import Effort
 from engine.optimum.facts import Facts, fact_pairs
 from engine.optimum.intervals import intervals_of
 from engine.optimum.retained import Retained
@@ -191,3 +193,28 @@ def test_many_facts_of_one_key_that_follow_each_other() -> None:
     facts = Facts(np.full(n, 3), np.full(n, 3), ticks, ticks + 2)
     found = fact_pairs(batch, batch, facts, 5, 5)
     assert sum(a.size for a, _ in found) == 2 * n - 1 + 2 * (n - 1)
+
+
+@pytest.mark.parametrize("method", ["states", "flow", "auto"])
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("probe", PROBES)
+def test_bounds_through_facts_are_the_oracles_optimum(
+    probe: str, objective: str, method: str
+) -> None:
+    for seed in range(4):
+        drawn_options = drawn(2 * seed, objective).options
+        for options in ({**P2, "objective": objective}, drawn_options):
+            case = Case({**options, "probe": probe}, None)
+            left, right = (cases.stream(case.options[side]) for side in ("left", "right"))
+            start_ts = case.options["start_ts"]
+            settings = BoundSettings(*case.windows, case.objective, probe, start_ts, Effort(method))
+            facts = facts_of(case.options["fact"])
+            found = bound_lane(left, right, settings, case.budgets, facts=facts)
+            assert found.lower == found.upper == cases.best(case).value
+            assert found.exact.outputs == len(
+                oracle.exact(
+                    case.options["left"], case.options["right"],
+                    window_left=case.windows[0], window_right=case.windows[1],
+                    start_ts=start_ts, fact=case.options["fact"],
+                )
+            )  # fmt: skip

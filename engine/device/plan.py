@@ -13,9 +13,8 @@ from engine.host import half_of_memory
 from engine.lanes.reader import LaneBatch
 from engine.replay.planned import Plan
 from engine.replay.settings import LaneProfile
-from gpu_kernels.devices import Device
+from gpu_kernels.devices import Device, TooLargeError
 from gpu_kernels.replay.layout import FOREVER
-from gpu_kernels.replay.plan import TooLargeError
 
 HOST_BYTES_A_ROW = 160
 """Of host memory while a lane is read, put together and copied to the device."""

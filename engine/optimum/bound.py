@@ -16,15 +16,18 @@ from engine.optimum.build import build_intervals, pairs_of
 from engine.optimum.certificate import Backend, Certificate, certify
 from engine.optimum.dual import CpuDual
 from engine.optimum.effort import Effort
+from engine.optimum.facts import Facts, fact_pairs
 from engine.optimum.flow import OutOfTimeError, solve_flow
-from engine.optimum.intervals import Intervals
-from engine.optimum.matches import matches_of_pairs
+from engine.optimum.intervals import Intervals, intervals_of
+from engine.optimum.matches import Rows, matches_of_pairs
 from engine.optimum.objective import Objective
 from engine.optimum.retained import Realised, Retained, Worth, realised, until_of
 from engine.streams import LEFT, RIGHT, StreamBatch
 
 EXACT = 1e-12
 """Relative difference up to which two sums are one (contract, section 3)."""
+Pairs = list[tuple[Rows, Rows]]
+
 _WARM = 2e-3, 300  # gap, or rounds, after which prices are good enough to begin a flow from
 _LARGE = 2_000_000  # choices of a side up to which "auto" tries a flow
 _PROOF = 1e-9  # to which what was claimed for a plan and what it came to must agree
@@ -116,6 +119,7 @@ def bound_lane(
     settings: BoundSettings,
     budget: tuple[int, int],
     *,
+    facts: Facts | None = None,
     scratch: Path | None = None,
     backend: Backend = CpuDual,
 ) -> LaneBound:
@@ -128,6 +132,9 @@ def bound_lane(
     settings : BoundSettings
     budget : (int, int)
         K of left and right; anything from the number of rows on is no limit.
+    facts : Facts, optional
+        The streams match through this relation, as P2's do, and not by equal keys. All of their
+        pairs are then held in memory.
     scratch : Path, optional
         Folder for what does not fit in memory.
     backend : callable
@@ -142,12 +149,16 @@ def bound_lane(
     SpecError
         If a stream is out of order, or the state graph grows too large.
     """
+    start_ts = settings.start_ts
+    found = None
+    if facts is not None:
+        found = fact_pairs(left, right, facts, *settings.windows, start_ts=start_ts)
     if settings.effort.method == "states":
-        sides = _by_states(left, right, settings, budget)
+        sides = _by_states(left, right, settings, budget, found)
     else:
-        sides = _by_prices(left, right, settings, budget, scratch, backend)
+        sides = _by_prices(left, right, settings, budget, found, scratch, backend)
     retained = Retained(sides[LEFT].until, sides[RIGHT].until)
-    pairs = pairs_of(left, right, settings.windows, settings.start_ts)
+    pairs = pairs_of(left, right, settings.windows, start_ts) if found is None else found
     parts = realised(left, right, pairs, retained, settings.objective.combine)
     lower, upper = _in_all(settings.objective, parts, sides)
     worth = parts.at_once.plus(parts.kept)
@@ -178,10 +189,12 @@ def _by_states(
     right: StreamBatch,
     settings: BoundSettings,
     budget: tuple[int, int],
+    pairs: Pairs | None,
 ) -> tuple[SideBound, SideBound]:
     """Find the best path through the join memory state graph of each side."""
     weigh = settings.objective.weigher(left, right)
-    pairs = list(pairs_of(left, right, settings.windows, settings.start_ts))
+    if pairs is None:
+        pairs = list(pairs_of(left, right, settings.windows, settings.start_ts))
     found = []
     for side in (LEFT, RIGHT):
         matches = matches_of_pairs(left, right, pairs, weigh, side)
@@ -200,6 +213,7 @@ def _by_prices(
     right: StreamBatch,
     settings: BoundSettings,
     budget: tuple[int, int],
+    pairs: Pairs | None,
     scratch: Path | None,
     backend: Backend,
 ) -> tuple[SideBound, SideBound]:
@@ -208,10 +222,15 @@ def _by_prices(
     weigh = settings.objective.weigher(left, right)
     sides: list[tuple[Intervals, Certificate]] = []
     for side in (LEFT, RIGHT):
-        intervals = build_intervals(
-            left, right, settings.windows, weigh, side,
-            after_admission=settings.after_admission, start_ts=settings.start_ts, folder=scratch,
-        )  # fmt: skip
+        after = settings.after_admission
+        if pairs is not None:
+            matches = matches_of_pairs(left, right, pairs, weigh, side)
+            intervals = intervals_of(matches, after_admission=after)
+        else:
+            intervals = build_intervals(
+                left, right, settings.windows, weigh, side,
+                after_admission=after, start_ts=settings.start_ts, folder=scratch,
+            )  # fmt: skip
         limits = _limits(intervals, settings.effort, side, deadline)
         certificate = certify(
             intervals, budget[side], threads=settings.threads, backend=backend, **limits._asdict()

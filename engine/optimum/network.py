@@ -82,9 +82,9 @@ class Search(NamedTuple):
         Of reaching a node, where `seen` has the number of this search.
     seen, done : (nodes + 1,) int64
     source, step, choice : (nodes + 1,) int64
-        Node that a node is reached from, by which tuple (or _ON, _BACK), becoming which choice.
+        Node that it is reached from, by which tuple (or _ON, _BACK), becoming which choice.
     settled : (nodes + 1,) int64
-        Nodes in the order in which they were done.
+        Nodes as they were done.
     """
 
     heap_cost: Longs
@@ -133,10 +133,7 @@ move_home = jit(_move_home)
 
 
 def _begin(tuples: Tuples, flow: Flow, nodes: int, budget: int) -> None:
-    """Give every tuple its best choice at the prices, and every stretch the idle units it may have.
-
-    Nothing can then be improved at these prices; what does not balance is in `excess`.
-    """
+    """Give tuples their best choices at the prices, stretches idle units; `excess` is the rest."""
     begin, start, end, worth = tuples
     price, idle, excess, chosen = flow.price, flow.idle, flow.excess, flow.chosen
     excess[:] = 0
@@ -298,7 +295,7 @@ def _balance(
     Returns
     -------
     bool
-        Whether all balances: the flow is then optimal. False also if a price has become too great.
+        Whether all balances, so that the flow is optimal. False also if a price is too great.
     """
     pause = progress[2] + steps
     while progress[0] <= nodes:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import DeviceError
 from engine.optimum.dual import Cover, CpuDual, Evaluation, Slope
 from engine.optimum.dual_kernels import Prices
 from engine.optimum.intervals import Intervals
@@ -77,7 +76,7 @@ class GpuDual:
 
     Raises
     ------
-    DeviceError
+    TooLargeError
         If the choices do not fit the device's memory.
     """
 
@@ -91,10 +90,7 @@ class GpuDual:
 
         self._host = CpuDual(intervals, budget, threads)
         self.nodes, self.budget, self.mass = self._host.nodes, budget, self._host.mass
-        try:
-            self._device = DeviceDual(device, Choices(*intervals[:5]))
-        except MemoryError as error:
-            raise DeviceError(str(error)) from error
+        self._device = DeviceDual(device, Choices(*intervals[:5]))
 
     def _paid(self, cumulative: Prices) -> float:
         return self.budget * float(cumulative[-1] - cumulative[0])

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_kernels.devices import Array, Device
+from gpu_kernels.devices import Array, Device, TooLargeError
 from gpu_kernels.optimum.blocks import THREADS, launch_of
 from gpu_kernels.optimum.kernels import choose, share
 
@@ -61,7 +61,7 @@ class DeviceDual:
 
     Raises
     ------
-    MemoryError
+    TooLargeError
         If they do not fit there.
     """
 
@@ -70,7 +70,7 @@ class DeviceDual:
         n, m = choices.begin.size, choices.end.size
         size = sum(array.nbytes for array in choices[1:]) + 8 * n + _A_NODE * choices.nodes
         if size > device.free_bytes() * _SPARE:
-            raise MemoryError(
+            raise TooLargeError(
                 f"{m:,} choices of {n:,} tuples need {size:,} bytes and {device.name} has "
                 f"{device.free_bytes():,} free; use --device cpu"
             )

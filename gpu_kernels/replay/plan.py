@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from gpu_kernels.devices import TooLargeError
 from gpu_kernels.replay.layout import FOUND, LANE_FLOATS, LANE_INTEGERS, SLOT_BYTES
 
 SHARED_BYTES = 48 * 1024
@@ -18,10 +19,6 @@ WARP_TEAMS = 4
 MOST_ROWS = 2**31 - 1
 """Rows are numbered by int32 in the slots."""
 _HEADROOM = 0.9
-
-
-class TooLargeError(RuntimeError):
-    """A lane does not fit in the device's memory, however the work is split."""
 
 
 class Need(NamedTuple):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_kernels.devices import Array, Device
+from gpu_kernels.devices import Array, Device, TooLargeError
 from gpu_kernels.replay import layout
 from gpu_kernels.replay.counts import KINDS
 from gpu_kernels.replay.kernel import replay_kernel
@@ -18,7 +18,6 @@ from gpu_kernels.replay.plan import (
     MOST_ROWS,
     Batch,
     Need,
-    TooLargeError,
     Variant,
     choose_variant,
     plan_batches,

@@ -13,8 +13,7 @@ from job_cases import arguments, streams, table, winnow
 
 from engine.cli import main
 from engine.policies import POLICIES
-from gpu_kernels.devices import SimulatedDevice
-from gpu_kernels.replay.plan import TooLargeError
+from gpu_kernels.devices import SimulatedDevice, TooLargeError
 
 NUMBERED = [name for name in sorted(POLICIES) if name != "custom"]
 UNLIKE = {"seconds", "tuples_per_second", "device"}

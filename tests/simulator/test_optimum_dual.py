@@ -10,13 +10,12 @@ import lockstep
 import numpy as np
 import pytest
 
-from engine.errors import DeviceError
 from engine.optimum.certificate import certify
 from engine.optimum.dual import CpuDual
 from engine.optimum.intervals import Intervals, intervals_of
 from engine.optimum.matches import Matches
 from engine.optimum.on_gpu import GpuDual, dual_on
-from gpu_kernels.devices import SimulatedDevice
+from gpu_kernels.devices import SimulatedDevice, TooLargeError
 from gpu_kernels.optimum import blocks, on_device, steps
 from gpu_kernels.optimum.formulas import exponential
 
@@ -225,7 +224,7 @@ def test_a_certificate_is_the_cpus_but_for_last_digits(monkeypatch: pytest.Monke
 
 def test_choices_that_do_not_fit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SimulatedDevice, "free_bytes", lambda _: 1000)
-    with pytest.raises(DeviceError, match=r"choices of 60 tuples need .* use --device cpu"):
+    with pytest.raises(TooLargeError, match=r"choices of 60 tuples need .* use --device cpu"):
         GpuDual(drawn(1), 2, DEVICE, 1)
 
 

@@ -15,8 +15,8 @@ from replay_cases import Case, batch_of, busy, cases, expected, long_stream, run
 from engine.device.columns import paired
 from engine.device.replay import Outcome, Setting, load_lanes, replay_on_device
 from engine.policies import POLICIES
-from gpu_kernels.devices import SimulatedDevice
-from gpu_kernels.replay.plan import TooLargeError, Variant
+from gpu_kernels.devices import SimulatedDevice, TooLargeError
+from gpu_kernels.replay.plan import Variant
 
 VARIANTS = [
     Variant("block", 1, 4, in_shared=True),
