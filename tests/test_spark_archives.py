@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 from job_cases import streams
-from spark_cases import figures, replayed
+from spark_cases import ROLES, TUPLES, figures, replayed
 
+from engine.bound_api import bound_archives
 from engine.errors import DeviceError, InputError, OutputError, WinnowError
 from engine.executors import ThreadExecutor
 from spark_plugin import command, submit
@@ -47,6 +48,25 @@ def test_any_number_of_tasks_gives_the_rows_and_figures_of_the_local_engine(
     assert distributed.equals(local)
     assert figures(retold) == figures(told)
     assert local.num_rows
+
+
+@pytest.mark.parametrize("options", [{"lanes": 3}, {"lanes": 1, "probe": "after_admission"}])
+def test_a_bound_and_the_replay_of_its_plan_are_the_local_engines(
+    spark: Any, tmp_path: Path, options: dict[str, Any]
+) -> None:
+    folder = streams(tmp_path, 5, 300).folder
+    paths = folder / "left.parquet", folder / "right.parquet"
+    join: Any = ROLES | TUPLES | {"cache": tmp_path / "cache"} | options
+    executor = executor_of(spark, 2)
+    local = bound_archives(*paths, **join)
+    found = bound_archives(*paths, executor=executor, out=tmp_path / "plan", **join)
+    assert {name: found[name] for name in ("lower", "upper", "exact")} == {
+        name: local[name] for name in ("lower", "upper", "exact")
+    }
+    for where in (ThreadExecutor(2), executor):
+        _, report = replayed(folder, where, plan=tmp_path / "plan", **options)
+        assert report.content["result"]["importance"] == pytest.approx(found["lower"], rel=1e-12)
+        assert report.content["result"]["outputs"] == found["outputs"]
 
 
 def test_the_command_line_runs_on_spark_with_nothing_installed(
