@@ -66,6 +66,8 @@ EXACT = {
     "ebay": (5_917, 864_606.35),
 }
 BEFORE, AFTER = "before_admission", "after_admission"
+OPTIMUM = {"hflights": 2_537_792.0, "ebay": 208_869.72}
+"""Importance of the best possible at 10 % memory, proven by `winnow bound`."""
 PINNED = {
     ("gcluster", "prob", BEFORE): (686_375, 708_942.0),
     ("gcluster", "simpprob", BEFORE): (659_382, 746_063.0),
@@ -158,6 +160,22 @@ def test_figures_at_a_tenth_of_the_memory(
     assert 0 < found["importance_recall"] < 1
     for side in ("left", "right"):
         assert found["peak_memory"][side] <= found["memory"][side]
+
+
+@pytest.mark.parametrize("name", OPTIMUM)
+def test_the_best_possible_is_proven_replayed_and_above_every_policy(
+    tmp_path: Path, cache: Path, name: str
+) -> None:
+    told = {"memory": "10%", "cache": cache, "out": tmp_path / "plan"}
+    words = arguments(tmp_path, **JOINS[name].options(**told))
+    assert main(["bound", *words[1:], "--method=flow"]) == 0
+    best = json.loads((tmp_path / "report.json").read_text())
+    assert best["lower"] == best["upper"] == pytest.approx(OPTIMUM[name], rel=1e-12)
+    replayed = report(tmp_path, cache, JOINS[name], memory="10%", plan=tmp_path / "plan")
+    assert replayed["result"]["importance"] == pytest.approx(best["lower"], rel=1e-12)
+    assert replayed["result"]["outputs"] == best["outputs"]
+    reached = [found[1] for told, found in PINNED.items() if told[0] == name and told[2] == BEFORE]
+    assert max(reached) < best["lower"]
 
 
 def first_rows(folder: Path, join: Join, rows: int) -> list[list[tuple[int, int | None, float]]]:
