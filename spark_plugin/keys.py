@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from engine.archives.canonical import LANE_SEED, hashed
 from engine.keys import KeyTable
 from engine.lanes.reader import LaneBatch
-from engine.streams import SIDES
+from engine.streams import SIDES, StreamBatch
 from spark_plugin.lanes import Layout, key_name
 
 IDLE = 1 << 16
@@ -60,6 +60,13 @@ class LaneKeys:
     def size(self) -> int:
         """Ids given out and not dropped."""
         return self._table.size
+
+    def coded(
+        self, batch: LaneBatch, ids: tuple[NDArray[np.int32], NDArray[np.int32]]
+    ) -> tuple[StreamBatch, StreamBatch]:
+        """Return both sides of a batch with the codes that archives give to their attributes."""
+        codes = self._table.keys
+        return batch.left._replace(key=codes[ids[0]]), batch.right._replace(key=codes[ids[1]])
 
     def intern(
         self, batch: LaneBatch, holders: Sequence[Renumbered]

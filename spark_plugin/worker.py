@@ -137,10 +137,11 @@ def _replay(
     held = tuple(PayloadWindow(window) for window in plan.windows)
     for batch in batches:
         ids = keys.intern(batch, [replay])
+        left, right = keys.coded(batch, ids)
         if plan.payload:
             for side, window in enumerate(held):
                 window.push((batch.left, batch.right)[side].ts, _handed_on(batch, side))
-        for out in replay.push(batch.left, ids[0], batch.right, ids[1], keys.size):
+        for out in replay.push(left, ids[0], right, ids[1], keys.size):
             columns = dict(zip(IDS.names, id_columns(out).columns, strict=True))
             if plan.payload:
                 for window, seq in zip(held, (out.left_seq, out.right_seq), strict=True):

@@ -74,7 +74,8 @@ def best_rate(hazard: list[list[float]], state: int, bucket: int) -> float:
             for s in (0, 1):
                 p = hazard[s][b] / (1 + hazard[s][b]) if s == 0 else 0.0
                 stays, goes = (s, b + 1), (1, b + 1)
-                reward[s, b] = hazard[s][b] + ((1 - p) * reward[stays] + p * reward[goes])
+                mean = hazard[s][b] + p * (hazard[1][b] - hazard[s][b])
+                reward[s, b] = mean + ((1 - p) * reward[stays] + p * reward[goes])
                 time[s, b] = 1 + ((1 - p) * time[stays] + p * time[goes])
                 pays = reward[s, b] > rate * time[s, b] * (1 + 1e-12)
                 if not pays and (s, b) != (state, bucket):
@@ -91,7 +92,7 @@ class Cell:
 
     def __init__(self, key: int) -> None:
         self.key, self.last = key, 0
-        self.c, self.g = [0, 0], [0.0, 0.0]
+        self.c, self.u = [0, 0], [0.0, 0.0]
 
 
 class Watched:
@@ -111,7 +112,7 @@ class OfSide:
         self.below_number, self.below_importance = [0] * 1026, [0.0] * 1026
         self.oo = self.of = self.ff = self.os = self.fs = 0.0
         self.of_own, self.of_free, self.of_key = 0.0, 1.0, 0.0
-        self.factor = [1.0, 1.0]
+        self.factor, self.level = [1.0, 1.0], 0.0
         self.watched: list[Watched] = []
         self.arrived, self.stride = 0, 1
         self.matches = [[0.0] * buckets for _ in SIDES]
@@ -128,7 +129,7 @@ class Estimate:
         self.cells: dict[int, Cell] = {}
         self.counters = power_of_two(params.get("counters", 65536))
         self.sample = power_of_two(params.get("sample", 1024))
-        self.buckets = math.ceil(params.get("buckets", 20))
+        self.buckets = math.ceil(params.get("buckets", 32))
         self.sides = (OfSide(self.buckets), OfSide(self.buckets))
         self.rows, self.waits_for = 0, 32
         self.last_table: Any = None
@@ -226,11 +227,11 @@ class Estimate:
         if cell is not None:
             if cell.c[side] > 0:
                 mean = mine.importance / mine.number
-                d = cell.g[side] / cell.c[side] - mean
+                d = cell.u[side] - mean
                 mine.xx += d * d
                 mine.xy += d * (x - mean)
             cell.c[side] += 1
-            cell.g[side] += x
+            cell.u[side] += 1 / min(cell.c[side], 16) * (x - cell.u[side])
             cell.last = now
         mine.number += 1
         mine.importance += x
@@ -276,14 +277,14 @@ class Estimate:
         group = 0 if cell is None or cell.c[opposite] == 0 else 1
         base, scale = 1.0, 1.0
         if cell is not None and group == 1:
-            c, g = cell.c[opposite], cell.g[opposite]
-            base = self.base(opposite, c)
+            base = self.base(opposite, cell.c[opposite])
             mean = theirs.importance / theirs.number
             if mean > 0:
-                scale = 1 + theirs.of_key * (g / c / mean - 1)
+                scale = 1 + theirs.of_key * (cell.u[opposite] / mean - 1)
         rate = base * mine.factor[group]
         free = self.free(opposite, x, scale)
-        value = rate * (mine.of_own * combine(self.combine, x, x) + mine.of_free * free)
+        level = mine.importance / mine.number if self.waits_for == 32 else mine.level
+        value = rate * (self.expected(mine, x, free) / level) if level > 0 else 0.0
         item.value = value if value < 1e300 else 1e300  # noqa: FURB136 - not a number too
         number = mine.arrived
         mine.arrived += 1
@@ -293,15 +294,27 @@ class Estimate:
             else:
                 mine.watched.append(Watched(item, group, free, rate, base))
 
+    def expected(self, mine: OfSide, x: float, free: float) -> float:
+        """Return the expected importance of an output."""
+        return mine.of_own * combine(self.combine, x, x) + mine.of_free * free
+
     def renew(self) -> None:
         """Renew what is derived from the counts."""
         self.waits_for = self.rows + self.rows // 10 + 32
-        for side in SIDES:
-            mine, buckets = self.sides[side], self.buckets
+        for mine in self.sides:
             for b in range(1025):
                 mine.below_number[b + 1] = mine.below_number[b] + mine.bin_number[b]
                 mine.below_importance[b + 1] = mine.below_importance[b] + mine.bin_importance[b]
             self.fit(mine)
+        for side in SIDES:
+            mine, buckets = self.sides[side], self.buckets
+            level = 0.0
+            for number, importance in zip(mine.bin_number, mine.bin_importance, strict=True):
+                if number > 0:
+                    x = importance / number
+                    free = self.free(1 - side, x, 1.0)
+                    level += number * self.expected(mine, x, free)
+            mine.level = level / mine.number if level > 0 else 0.0
             mine.factor = shrink(mine.matched, mine.exposed, None)[1]
             long = (self.windows[side] + 1) / buckets
             m = mine.matches

@@ -67,6 +67,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "additive share": {"policy": "additive", "memory": "15%", "lanes": 3},
     "one side": {"policy": "simpprob", "memory": None, "memory_right": 4, "lanes": 3},
     "uneven": {"policy": "simp", "memory": None, "memory_left": 0, "memory_right": "50%"},
+    "yield": {"policy": "yield", "lanes": 2, "estimator": "history", "params": {"sample": 8}},
     "exact": {"memory": None, "window": None, "window_left": 0, "window_right": 7},
 }
 
@@ -111,6 +112,11 @@ def test_any_join_attribute_falls_into_the_lanes_of_the_archives(
 @pytest.mark.parametrize("on", ["word", "money", ["wide", "at"]])
 def test_keys_are_joined_as_in_the_archives(spark: Any, archives: Path, on: Any) -> None:
     check(spark, archives, on=on, lanes=3, memory="20%", policy="prob", columns="ids")
+
+
+def test_keys_are_counted_as_in_the_archives(spark: Any, archives: Path) -> None:
+    """With fewer counters than keys it matters by which code a key is counted."""
+    check(spark, archives, on="word", policy="yield", params={"counters": 4}, columns="ids")
 
 
 @pytest.mark.parametrize(

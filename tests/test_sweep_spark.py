@@ -48,7 +48,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_any_number_of_tasks_gives_the_lines_of_the_local_engine(
     spark: Any, folder: Path, width: int, tasks: int, options: dict[str, Any]
 ) -> None:
-    grid = {"policies": "rand,dgl,age,simp", "memory": "4,50%", "seeds": "0,1"} | options
+    grid = {"policies": "rand,dgl,age,simp,yield", "memory": "4,50%", "seeds": "0,1"} | options
     executor = Watched(spark, width)
     local = swept(folder, **grid)
     distributed = swept(folder, executor, **grid)

@@ -37,6 +37,6 @@ POLICY = Policy(
             least=4.0,
             most=2.0**20,
         ),
-        Parameter("buckets", "age buckets", default=20.0, least=1.0, most=256.0),
+        Parameter("buckets", "age buckets", default=32.0, least=1.0, most=256.0),
     ),
 )

@@ -11,6 +11,7 @@ from engine.worth.layout import (
     KEYS,
     NONE,
     OF_KEY,
+    RECENT,
     SEEN,
     SQUARES,
     TOTAL,
@@ -59,7 +60,7 @@ def _empty(worth: Worth, cell: Integer) -> None:
         worth.counts[side, SEEN] -= count
         worth.counts[side, SQUARES] -= count * count
         worth.count[side, cell] = 0
-        worth.total[side, cell] = 0.0
+        worth.usual[side, cell] = 0.0
     worth.n[KEYS] -= 1
 
 
@@ -93,13 +94,14 @@ def count(
         before = worth.count[side, cell]
         if before > 0:
             mean = sums[IMPORTANCE] / counts[TOTAL]
-            apart = worth.total[side, cell] / before - mean
+            apart = worth.usual[side, cell] - mean
             sums[KEY_XX] += apart * apart
             sums[KEY_XY] += apart * (importance - mean)
         counts[SEEN] += 1
         counts[SQUARES] += 2 * before + 1
         worth.count[side, cell] = before + 1
-        worth.total[side, cell] += importance
+        gain = 1.0 / min(before + 1, RECENT)
+        worth.usual[side, cell] += gain * (importance - worth.usual[side, cell])
         worth.last[cell] = now
     sums[IMPORTANCE] += importance
     counts[TOTAL] += 1
@@ -126,11 +128,10 @@ def relative_rate(worth: Worth, side: Integer, cell: Integer) -> float:
 
 @compiled
 def importance_scale(worth: Worth, side: Integer, cell: Integer) -> float:
-    """Return how much the importance of a key's arrivals on `side` is of the mean importance."""
+    """Return what of the mean importance a key's arrivals on `side` have had lately."""
     if cell == NONE or worth.count[side, cell] == 0:
         return 1.0
     mean = worth.sums[side, IMPORTANCE] / worth.counts[side, TOTAL]
     if not mean > 0.0:
         return 1.0
-    own = worth.total[side, cell] / worth.count[side, cell]
-    return float(1.0 + worth.sums[side, OF_KEY] * (own / mean - 1.0))
+    return float(1.0 + worth.sums[side, OF_KEY] * (worth.usual[side, cell] / mean - 1.0))

@@ -36,7 +36,7 @@ class Terms(NamedTuple):
     combine: str = "min"
     counters: int = 65_536
     sample: int = 1024
-    buckets: int = 20
+    buckets: int = 32
 
     @property
     def reserved(self) -> tuple[int, int]:
@@ -121,7 +121,7 @@ class Estimate:
         renewed = False
         while not observe(worth, self._join, *sides, renewed):
             parts.append(Part(int(worth.n[LEFT_AT]), int(worth.n[RIGHT_AT]), table))
-            renew(worth, self._lifetimes)
+            renew(worth, self._lifetimes, self._join.combine)
             table = worth.table.copy()
             renewed = True
         parts.append(Part(left.ts.size, right.ts.size, table))

@@ -6,7 +6,19 @@ import math
 
 from engine.jit import kernel as compiled
 from engine.replay.probe import combined
-from engine.worth.layout import BINS, OF_FREE, OF_OWN, Array, Integer, Worth
+from engine.worth.layout import (
+    BINS,
+    FIRST_RENEWAL,
+    IMPORTANCE,
+    LEVEL,
+    NEXT,
+    OF_FREE,
+    OF_OWN,
+    TOTAL,
+    Array,
+    Integer,
+    Worth,
+)
 
 _LEAST, _GREATEST = 1, BINS - 1
 _OFFSET = 63 * 8 + 1
@@ -81,6 +93,29 @@ def expected(worth: Worth, side: Integer, combine: Integer, x: float, free: floa
     """
     sums = worth.sums[side]
     return float(sums[OF_OWN] * combined(combine, x, x) + sums[OF_FREE] * free)
+
+
+@compiled
+def level_of(worth: Worth, side: Integer) -> float:
+    """Return the expected importance of an output of the mean tuple of `side`, to compare with."""
+    if worth.n[NEXT] > FIRST_RENEWAL:
+        return float(worth.sums[side, LEVEL])
+    return float(worth.sums[side, IMPORTANCE] / worth.counts[side, TOTAL])
+
+
+@compiled
+def find_level(worth: Worth, side: Integer, combine: Integer) -> None:
+    """Take the mean of what outputs are expected to have over the side's importances so far."""
+    level = 0.0
+    for place in range(BINS):
+        number = worth.bin_count[side, place]
+        if number > 0:
+            x = worth.bin_total[side, place] / number
+            free = with_random(worth, 1 - side, combine, x, 1.0)
+            level += number * expected(worth, side, combine, x, free)
+    worth.sums[side, LEVEL] = 0.0
+    if level > 0.0:
+        worth.sums[side, LEVEL] = level / worth.counts[side, TOTAL]
 
 
 @compiled

@@ -30,9 +30,9 @@ SIDE_COUNTERS = 7
 # Sums of each side, in `Worth.sums[side]`
 (
     IMPORTANCE, KEY_XX, KEY_XY, OWN_OWN, OWN_FREE, FREE_FREE, OWN_SEEN, FREE_SEEN,
-    OF_OWN, OF_FREE, OF_KEY,
-) = range(11)  # fmt: skip
-SIDE_SUMS = 11
+    OF_OWN, OF_FREE, OF_KEY, LEVEL,
+) = range(12)  # fmt: skip
+SIDE_SUMS = 12
 
 
 class Worth(NamedTuple):
@@ -48,8 +48,8 @@ class Worth(NamedTuple):
     used : (counters,) bool
     count : (2, counters) int64
         Arrivals of the key.
-    total : (2, counters) float64
-        Their importance.
+    usual : (2, counters) float64
+        Their mean importance; from `RECENT` on the later ones count for more.
     bin_count, bin_total : (2, BINS) int64 and float64
         Arrivals by importance, and their importance.
     below_count, below_total : (2, BINS + 1) int64 and float64
@@ -79,7 +79,7 @@ class Worth(NamedTuple):
     last: Array
     used: Array
     count: Array
-    total: Array
+    usual: Array
     bin_count: Array
     bin_total: Array
     below_count: Array
@@ -125,7 +125,7 @@ def nothing_seen(counters: int, sample: int, buckets: int) -> Worth:
         last=integers(counters),
         used=np.zeros(counters, np.bool_),
         count=integers(2, counters),
-        total=np.zeros((2, counters)),
+        usual=np.zeros((2, counters)),
         bin_count=integers(2, BINS),
         bin_total=np.zeros((2, BINS)),
         below_count=integers(2, BINS + 1),
@@ -156,3 +156,5 @@ def nothing_seen(counters: int, sample: int, buckets: int) -> Worth:
 
 FIRST_RENEWAL = 32
 """Rows of both streams before the first renewal."""
+RECENT = 16
+"""Arrivals of a key whose plain mean is its usual importance."""

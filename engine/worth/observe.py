@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from engine.jit import kernel as compiled
 from engine.worth.cells import cell_of, count, importance_scale, relative_rate
-from engine.worth.expected import bin_of, expected, with_random
+from engine.worth.expected import bin_of, expected, level_of, with_random
 from engine.worth.layout import (
     LEFT_AT,
     NEXT,
@@ -49,7 +49,7 @@ class Side(NamedTuple):
         Canonical join attribute.
     importance : float64
     value : float64
-        Filled: expected importance of an output times relative rate of the key.
+        Filled: relative rate of the key times expected importance of an output, relative too.
     """
 
     ts: Array
@@ -80,7 +80,10 @@ def _appraise(
         x = own.importance[i]
         scale = importance_scale(worth, 1 - side, cell)
         free = with_random(worth, 1 - side, join.combine, x, scale)
-        value = rate * expected(worth, side, join.combine, x, free)
+        level = level_of(worth, side)
+        value = 0.0
+        if level > 0.0:
+            value = rate * (expected(worth, side, join.combine, x, free) / level)
         own.value[i] = value if value < GREATEST else GREATEST  # noqa: FURB136 - not a number too
         track(worth, side, own.key[i], now, group, x, free, rate, base)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.jit import jit
 from engine.jit import kernel as compiled
-from engine.worth.expected import sum_up
+from engine.worth.expected import find_level, sum_up
 from engine.worth.layout import (
     FREE_FREE,
     FREE_SEEN,
@@ -120,7 +120,8 @@ def best_rate(hazard: Array, state: Integer, bucket: Integer, reward: Array, tim
                 if s + 1 < states:
                     matched = hazard[s, b] / (1.0 + hazard[s, b])
                     after = s + 1
-                gain = hazard[s, b] + (
+                within = hazard[s, b] + matched * (hazard[after, b] - hazard[s, b])
+                gain = within + (
                     (1.0 - matched) * reward[s, b + 1] + matched * reward[after, b + 1]
                 )
                 span = 1.0 + ((1.0 - matched) * time[s, b + 1] + matched * time[after, b + 1])
@@ -157,7 +158,7 @@ def _coefficients(sums: Array) -> None:
         sums[OF_KEY] = min(1.0, sums[KEY_XY] / sums[KEY_XX])
 
 
-def _renew(worth: Worth, lifetimes: tuple[int, int]) -> None:
+def _renew(worth: Worth, lifetimes: tuple[int, int], combine: int) -> None:
     """Renew what is derived from the counts, for the arrivals from here on.
 
     Parameters
@@ -165,6 +166,8 @@ def _renew(worth: Worth, lifetimes: tuple[int, int]) -> None:
     worth : Worth
     lifetimes : tuple of int
         w of left and right, in ticks.
+    combine : int
+        Place of the combine function among min, sum, product, max, mean.
     """
     worth.n[NEXT] = worth.n[ROWS] + worth.n[ROWS] // 10 + 32
     buckets = worth.table.shape[2]
@@ -179,6 +182,8 @@ def _renew(worth: Worth, lifetimes: tuple[int, int]) -> None:
             worth.below_count[side], worth.below_total[side],
         )  # fmt: skip
         _coefficients(worth.sums[side])
+    for side in range(2):
+        find_level(worth, side, combine)
         shrunk(worth.group_matches[side], worth.group_exposure[side], 0, worth.factor[side])
         bucket_ticks = lifetimes[side] / float(buckets)
         matches = worth.matches[side]
