@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
-from engine.cli.engines import engine_named
 from engine.cli.join import (
     EFFORT_OPTIONS,
     JOIN_OPTIONS,
@@ -15,12 +13,10 @@ from engine.cli.join import (
     job_options,
 )
 from engine.cli.options import add_archive_arguments, collect, text
-from engine.cli.progress import progress_bar
+from engine.cli.running import carried_out
 from engine.errors import SpecError
-from engine.executors import Executor
-from engine.job.bound import BoundOptions, BoundReport, run_bound
+from engine.job.bound import BoundOptions, run_bound
 from engine.job.bound_table import print_bound
-from engine.job.report import check_place
 from engine.optimum.effort import METHODS
 from engine.optimum.objective import OBJECTIVES
 
@@ -75,19 +71,12 @@ def run(args: argparse.Namespace) -> int:
         effort=effort(given, text(given, "method") or "auto"),
         told=_yes(text(given, "print")),
     )
-    where = text(given, "report")
-    report_file = None if where is None else Path(where)
-    if report_file is not None:
-        check_place(report_file)
-    engine = engine_named(text(given, "engine") or "spark", args.engines)
-    with progress_bar() as progress:
-
-        def work(executor: Executor) -> BoundReport:
-            return run_bound(options, executor, progress)
-
-        found: BoundReport = engine(work)
-    if report_file is not None:
-        found.report.save(report_file)
+    found = carried_out(
+        args,
+        given,
+        lambda executor, progress: run_bound(options, executor, progress),
+        lambda found: found.report,
+    )
     for path in found.texts:
         print(path, end="\n\n")  # noqa: T201 - the command's answer
     print_bound(found.report)

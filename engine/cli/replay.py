@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
-from engine.cli.engines import engine_named
 from engine.cli.join import (
     EFFORT_OPTIONS,
     JOIN_OPTIONS,
@@ -13,11 +11,9 @@ from engine.cli.join import (
     add_join_arguments,
     job_options,
 )
-from engine.cli.options import add_archive_arguments, collect, text
-from engine.cli.progress import progress_bar
-from engine.executors import Executor
+from engine.cli.options import add_archive_arguments, collect
+from engine.cli.running import carried_out
 from engine.job.options import DEFAULT_POLICY
-from engine.job.report import Report, check_place
 from engine.job.run import run_replay
 from engine.job.table import print_report
 from engine.policies import POLICIES
@@ -55,18 +51,11 @@ def run(args: argparse.Namespace) -> int:
     """Replay and print the report."""
     given = collect(args, _OPTIONS)
     options = job_options(given)
-    where = text(given, "report")
-    report_file = None if where is None else Path(where)
-    if report_file is not None:
-        check_place(report_file)
-    engine = engine_named(text(given, "engine") or "spark", args.engines)
-    with progress_bar() as progress:
-
-        def work(executor: Executor) -> Report:
-            return run_replay(options, executor, progress)
-
-        report: Report = engine(work)
-    if report_file is not None:
-        report.save(report_file)
+    report = carried_out(
+        args,
+        given,
+        lambda executor, progress: run_replay(options, executor, progress),
+        lambda report: report,
+    )
     print_report(report)
     return 0

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from engine.cli.engines import engine_named
 from engine.cli.join import EFFORT_OPTIONS, add_bound_arguments, effort
 from engine.cli.options import (
     Given,
@@ -20,15 +19,14 @@ from engine.cli.options import (
     roles,
     text,
 )
-from engine.cli.progress import progress_bar
-from engine.executors import Executor
+from engine.cli.running import carried_out
 from engine.job.options import JobOptions
-from engine.job.report import Report, check_place
+from engine.job.report import Report
 from engine.policies import POLICIES
 from engine.replay.layout import COMBINES, ESTIMATORS, PROBES
 from engine.sweep.grid import MEASURES, parse_targets
 from engine.sweep.options import DEFAULT_MEMORY, DEFAULT_POLICIES, SweepOptions
-from engine.sweep.run import SweepResult, run_sweep
+from engine.sweep.run import run_sweep
 from engine.sweep.table import print_sweep
 
 _OPTIONS = {
@@ -133,18 +131,11 @@ def run(args: argparse.Namespace) -> int:
     """Sweep and print what was found."""
     given = collect(args, _OPTIONS)
     options = sweep_options(given)
-    where = text(given, "report")
-    report_file = None if where is None else Path(where)
-    if report_file is not None:
-        check_place(report_file)
-    engine = engine_named(text(given, "engine") or "spark", args.engines)
-    with progress_bar() as progress:
-
-        def work(executor: Executor) -> SweepResult:
-            return run_sweep(options, executor, progress)
-
-        result: SweepResult = engine(work)
-    if report_file is not None:
-        Report(result.report).save(report_file)
+    result = carried_out(
+        args,
+        given,
+        lambda executor, progress: run_sweep(options, executor, progress),
+        lambda result: Report(result.report),
+    )
     print_sweep(result)
     return 0
