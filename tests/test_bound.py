@@ -251,6 +251,15 @@ def test_the_plan_is_legal_by_the_oracle(tmp_path: Path, case: Streams) -> None:
     assert done.importance == pytest.approx(found["lower"], rel=1e-12)
 
 
+def test_values_that_all_but_cancel_are_no_contradiction(tmp_path: Path) -> None:
+    for name, shift in (("left", 0), ("right", 1)):
+        rows = [(2 * t + shift, t % 3, 1000.1 + 1e-7 * (t % 7)) for t in range(300)]
+        pq.write_table(table(rows), tmp_path / f"{name}.parquet")
+    found = bound(tmp_path, memory=4, window=20, threshold=1000.1)
+    assert found["lower"] == found["upper"]
+    assert 0 < found["lower"] == pytest.approx(found["importance"] - 1000.1 * found["outputs"])
+
+
 # --- what is refused -----------------------------------------------------------------------------
 
 

@@ -173,13 +173,14 @@ def _in_all(
     sign = objective.sign
     reached = sign * objective.value(*parts.kept)
     claimed = sum(side.lower for side in sides)
-    if abs(reached - claimed) > _PROOF * max(abs(reached), abs(claimed)):
+    terms = max(objective.terms(*parts.at_once), objective.terms(*parts.kept))
+    if abs(reached - claimed) > _PROOF * terms:
         raise AssertionError(f"the plan comes to {reached}, and {claimed} was claimed for it")
     free = sign * objective.value(*parts.at_once)
     lower, upper = free + reached, free + sum(side.upper for side in sides)
     if objective.name == "outputs":
         upper = float(np.floor(upper * (1.0 + EXACT)))
-    if upper - lower <= EXACT * abs(upper):
+    if upper - lower <= EXACT * terms:
         upper = lower
     return (lower, upper) if sign > 0 else (-upper, -lower)
 

@@ -64,6 +64,10 @@ class Objective:
         """Return what outputs of that importance together are worth, as `name` has it."""
         return float(outputs) if self.name == "outputs" else importance - self.threshold * outputs
 
+    def terms(self, outputs: int, importance: float) -> float:
+        """Return the size of what `value` adds up, to which its rounding is in proportion."""
+        return max(float(outputs), abs(importance), abs(self.threshold) * outputs)
+
     def weigher(self, left: StreamBatch, right: StreamBatch) -> Weigh:
         """Return the function that values pairs; what it returns is always to be maximised."""
         if self.name == "outputs":
