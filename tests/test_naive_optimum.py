@@ -241,6 +241,9 @@ def test_no_policy_is_better(objective: str, seed: int) -> None:
     best = oracle.optimum(**options)
     rest = {name: each for name, each in options.items() if name not in {"fact", "objective"}}
     rest["combine_name"] = rest.pop("combine")
+    codes = {"a": 1, "b": 2, None: None}
+    for side in ("left", "right"):
+        rest[side] = [(ts, codes[key], importance) for ts, key, importance in rest[side]]
     for policy in set(POLICIES) - {"age", "custom"}:
         outputs = naive.replay(**rest, policy=policy).outputs
         value = len(outputs) if objective == "outputs" else sum(each for *_, each in outputs)
