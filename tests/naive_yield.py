@@ -98,8 +98,11 @@ class Cell:
 class Watched:
     """A watched tuple."""
 
-    def __init__(self, item: Any, group: int, free: float, rate: float, base: float) -> None:
-        self.item, self.group, self.free, self.rate, self.base = item, group, free, rate, base
+    def __init__(
+        self, item: Any, number: int, group: int, free: float, rate: float, base: float
+    ) -> None:
+        self.item, self.number, self.group = item, number, group
+        self.free, self.rate, self.base = free, rate, base
         self.state, self.age = 0, 0
 
 
@@ -162,7 +165,7 @@ class Estimate:
                 self.count(side, item, now)
         for side in SIDES:
             for item in arrivals[side]:
-                self.appraise(side, item)
+                self.appraise(side, item, now)
         self.rows += len(arrivals[LEFT]) + len(arrivals[RIGHT])
 
     def count_up(self, side: int, one: Watched, age: int) -> None:
@@ -270,7 +273,7 @@ class Estimate:
             return scale * (sum_less + y * (n - less)) / n
         return scale * (y * less + (total - sum_less)) / n
 
-    def appraise(self, side: int, item: Any) -> None:
+    def appraise(self, side: int, item: Any, now: int) -> None:
         """Give an arrival its value, and watch it if it is its turn."""
         mine, theirs, opposite = self.sides[side], self.sides[1 - side], 1 - side
         cell, x = self.cell(item.key), item.imp
@@ -288,11 +291,13 @@ class Estimate:
         item.value = value if value < 1e300 else 1e300  # noqa: FURB136 - not a number too
         number = mine.arrived
         mine.arrived += 1
+        if number % mine.stride == 0 and len(mine.watched) == self.sample:
+            mine.stride *= 2
+            for one in [x for x in mine.watched if x.number % mine.stride]:
+                self.count_up(side, one, now - one.item.ts)
+                mine.watched.remove(one)
         if number % mine.stride == 0:
-            if len(mine.watched) == self.sample:
-                mine.stride *= 2
-            else:
-                mine.watched.append(Watched(item, group, free, rate, base))
+            mine.watched.append(Watched(item, number, group, free, rate, base))
 
     def expected(self, mine: OfSide, x: float, free: float) -> float:
         """Return the expected importance of an output."""

@@ -11,7 +11,9 @@ import pytest
 from job_cases import streams, winnow
 from replay_cases import Case, Rows, batch_of, expected, run
 
+from engine.errors import SpecError
 from engine.replay.layout import COMBINES
+from engine.replay.settings import ReplaySettings
 from engine.streams import StreamBatch
 from engine.worth.estimate import Estimate, Terms
 
@@ -102,6 +104,21 @@ def test_the_estimate_is_the_definition_to_the_last_bit(combine: str) -> None:
         assert len(set(ref["tables"])) > 1, "nothing was learnt: the case is too easy"
         for step in (1, 13, 10_000):
             assert estimated(left, right, terms, step) == ref
+
+
+def test_importances_beyond_all_bounds_leave_values_that_rank() -> None:
+    left, right = lagged(5, 120)
+    left = [(ts, key, weight * 1e200) for ts, key, weight in left]
+    terms = Terms(40, 35, "product")
+    found = estimated(left, right, terms, 50)
+    assert found == by_the_oracle(left, right, terms)
+    assert all(0.0 <= value <= 1e300 for side in ("left", "right") for value in found[side])
+    assert np.isfinite(found["tables"]).all()
+
+
+def test_parameters_out_of_bounds_are_refused() -> None:
+    with pytest.raises(SpecError, match="buckets of policy yield is 1000; it must be 256 or less"):
+        ReplaySettings(9, 9, policy="yield", parameters={"buckets": 1000.0})
 
 
 @pytest.mark.parametrize("probe", PROBES)

@@ -84,7 +84,7 @@ class Estimate:
 
     Notes
     -----
-    Memory: 41 bytes a counter, 192 a watched tuple of both sides, and 33 kB; O(1) a row but for
+    Memory: 41 bytes a counter, 200 a watched tuple of both sides, and 33 kB; O(1) a row but for
     the watched tuples that it matches, and a renewal for every tenth more rows. Batches do not
     matter, nor do lanes besides this one, nor what any memory retains.
 

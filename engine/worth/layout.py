@@ -56,9 +56,9 @@ class Worth(NamedTuple):
         The same in all lesser bins, as of the last renewal.
     head : (2, 2 * sample) int64
         Chains of the tracked tuples by key, newest first.
-    chain, ts, code, group, state, age : (2, sample) int64
-        Of a tracked tuple: next in its chain, arrival, key, class, state, and the age up to which
-        its exposure is counted.
+    chain, number, ts, code, group, state, age : (2, sample) int64
+        Of a tracked tuple: next in its chain, how many of its side came before, arrival, key,
+        class, state, and the age up to which its exposure is counted.
     importance, free, rate, base : (2, sample) float64
         Of a tracked tuple: importance, expected importance of an output with an importance drawn
         at random, rate, and rate before its class is looked at.
@@ -86,6 +86,7 @@ class Worth(NamedTuple):
     below_total: Array
     head: Array
     chain: Array
+    number: Array
     ts: Array
     code: Array
     group: Array
@@ -132,6 +133,7 @@ def nothing_seen(counters: int, sample: int, buckets: int) -> Worth:
         below_total=np.zeros((2, BINS + 1)),
         head=np.full((2, 2 * sample), NONE, np.int64),
         chain=integers(2, sample),
+        number=integers(2, sample),
         ts=integers(2, sample),
         code=integers(2, sample),
         group=integers(2, sample),

@@ -70,6 +70,7 @@ def _appraise(
     worth: Worth, join: Join, side: Integer, own: Side, begin: Integer, end: Integer, now: Integer
 ) -> None:
     """Write the arrivals' values, and track some of them."""
+    lifetime = (join.window_left if side == 0 else join.window_right) + 1
     for i in range(begin, end):
         cell = cell_of(worth, own.key[i])
         group = 1
@@ -85,7 +86,7 @@ def _appraise(
         if level > 0.0:
             value = rate * (expected(worth, side, join.combine, x, free) / level)
         own.value[i] = value if value < GREATEST else GREATEST  # noqa: FURB136 - not a number too
-        track(worth, side, own.key[i], now, group, x, free, rate, base)
+        track(worth, side, own.key[i], now, lifetime, group, x, free, rate, base)
 
 
 @compiled

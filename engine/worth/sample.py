@@ -108,18 +108,50 @@ def match(
 
 
 @compiled
+def _thin_out(worth: Worth, side: Integer, now: Integer, lifetime: Integer) -> None:
+    """Stop tracking every tuple whose turn would not be with the present stride. O(sample)."""
+    counts = worth.counts[side]
+    room = worth.ts.shape[1]
+    tracked = counts[TRACKED]
+    counts[TRACKED] = 0
+    for home in range(worth.head.shape[1]):
+        worth.head[side, home] = NONE
+    for i in range(tracked):
+        at = (counts[TRACKED_FROM] + i) % room
+        if worth.number[side, at] % counts[STRIDE] != 0:
+            _watched(worth, side, at, now - worth.ts[side, at], lifetime)
+        else:
+            to = (counts[TRACKED_FROM] + counts[TRACKED]) % room
+            counts[TRACKED] += 1
+            worth.number[side, to] = worth.number[side, at]
+            worth.ts[side, to] = worth.ts[side, at]
+            worth.code[side, to] = worth.code[side, at]
+            worth.group[side, to] = worth.group[side, at]
+            worth.state[side, to] = worth.state[side, at]
+            worth.age[side, to] = worth.age[side, at]
+            worth.importance[side, to] = worth.importance[side, at]
+            worth.free[side, to] = worth.free[side, at]
+            worth.rate[side, to] = worth.rate[side, at]
+            worth.base[side, to] = worth.base[side, at]
+            home = _home(worth, worth.code[side, to])
+            worth.chain[side, to] = worth.head[side, home]
+            worth.head[side, home] = to
+
+
+@compiled
 def track(
     worth: Worth,
     side: Integer,
     key: Integer,
     now: Integer,
+    lifetime: Integer,
     group: Integer,
     importance: float,
     free: float,
     rate: float,
     base: float,
 ) -> None:
-    """Track an arrival if it is its turn and there is room; without room turns become rarer."""
+    """Track an arrival if it is its turn; where there is no room, turns become half as many."""
     counts = worth.counts[side]
     number = counts[ARRIVED]
     counts[ARRIVED] += 1
@@ -128,12 +160,15 @@ def track(
     room = worth.ts.shape[1]
     if counts[TRACKED] == room:
         counts[STRIDE] *= 2
-        return
+        _thin_out(worth, side, now, lifetime)
+        if number % counts[STRIDE] != 0:
+            return
     at = (counts[TRACKED_FROM] + counts[TRACKED]) % room
     counts[TRACKED] += 1
     home = _home(worth, key)
     worth.chain[side, at] = worth.head[side, home]
     worth.head[side, home] = at
+    worth.number[side, at] = number
     worth.ts[side, at] = now
     worth.code[side, at] = key
     worth.group[side, at] = group

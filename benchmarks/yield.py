@@ -1,0 +1,444 @@
+"""`yield` against the papers' policies: on P1's, P2's and P5's streams, and on real archives.
+
+Every policy of the papers is replayed with every estimator, DGL with 24 choices of its constants;
+`yield` with its defaults. Generated streams probe after admission, as the papers' graphs do,
+archives before it, which is the default.
+
+    python benchmarks/yield.py [--seeds 5] [--tables docs/yield.md] [--only P1]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+from policy_order import FIGURES, MODELS, Point, commit, filled
+
+from engine.exact.stream import ExactStream
+from engine.generate import AgeCurveSpec, ZipfSpec, age_curve_streams, zipf_streams
+from engine.lanes.profile import profile_side
+from engine.policies import Value
+from engine.replay.lane import LaneReplay
+from engine.replay.settings import UNLIMITED, LaneProfile, ReplaySettings
+from engine.streams import StreamBatch
+
+HERE = Path(__file__).resolve().parent
+RESULTS = HERE / "results" / "yield.json"
+DATA = Path(os.environ.get("WINNOW_DATA", HERE.parent.parent / "shared" / "data"))
+ESTIMATORS = ("memory", "window", "history")
+AFTER, BEFORE = "after_admission", "before_admission"
+ALPHAS, BETAS, INITIALS = (0.1, 1.0, 10.0), (0.0, 0.1, 1.0, 10.0), ("simpprob", "importance")
+SLOW = 2_000_000
+"""Rows times tuples in memory from which DIMPPROB is left out with the history estimator."""
+CHOSEN = ("rare-high 1 % to 1000", "uniform 1 to 10", "inverse-frequency")
+SHARES = (5, 10, 25)
+HOUR, DAY = 3600, 86_400
+
+
+class Streams(NamedTuple):
+    """Two streams, their dense keys, and the join they are for."""
+
+    left: StreamBatch
+    right: StreamBatch
+    ids: tuple[NDArray[np.int32], NDArray[np.int32]]
+    keys: int
+    windows: tuple[int, int]
+    start_ts: int | None
+    probe: str
+
+    @property
+    def profile(self) -> LaneProfile:
+        """What a pass over both says."""
+        sides = zip((self.left, self.right), self.windows, strict=True)
+        left, right = (profile_side([side], window) for side, window in sides)
+        return LaneProfile(left, right)
+
+
+class Workload(NamedTuple):
+    """Streams by seed, and the budgets to replay them within."""
+
+    group: str
+    name: str
+    model: str
+    streams: Callable[[int], Streams]
+    budgets: Callable[[Streams], list[tuple[str, tuple[int, int]]]]
+    seeds: bool = True
+
+
+Columns = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
+
+
+def joined(
+    left: Columns, right: Columns, windows: tuple[int, int], start_ts: int | None, probe: str
+) -> Streams:
+    """Return streams of (ts, key, importance)."""
+    names = np.unique(np.concatenate([left[1], right[1]]))
+    batches = [StreamBatch(ts, np.arange(ts.size), key, imp) for ts, key, imp in (left, right)]
+    ids = [np.searchsorted(names, batch.key).astype(np.int32) for batch in batches]
+    return Streams(*batches, (ids[0], ids[1]), names.size, windows, start_ts, probe)
+
+
+def columns_of(table: Any) -> Columns:  # noqa: ANN401 - pyarrow's
+    """Return a generated stream's columns."""
+    ts, key, importance = (table.column(name).to_numpy() for name in ("ts", "key", "importance"))
+    return ts, key.astype(np.int64), importance
+
+
+def zipf(point: Point, model: str, seed: int) -> Streams:
+    """Return P1's or P2's streams; counting starts at 2w."""
+    spec = ZipfSpec(
+        rows=point.rows, domain=point.domain, skew_left=point.skews[0],
+        skew_right=point.skews[1], correlation=point.correlation, importance=MODELS[model],
+        seed=seed,
+    )  # fmt: skip
+    left, right = (columns_of(table) for table in zipf_streams(spec))
+    window = point.lifetime - 1
+    return joined(left, right, (window, window), 2 * point.lifetime, AFTER)
+
+
+def by_age(curve: str, seed: int) -> Streams:
+    """Return P5's INC, DEC or BELL: only the left keeps a window."""
+    spec = AgeCurveSpec(rows=5000, curve=curve, seed=seed)
+    left, right = (columns_of(table) for table in age_curve_streams(spec))
+    return joined(left, right, (500_000 - 1, 0), 500_000, AFTER)
+
+
+def by_frequency(correlation: str, seed: int) -> Streams:
+    """Return P5's DC, IC or UC."""
+    spec = ZipfSpec(
+        rows=5000, rows_right=25_000, domain=50, skew_left=2.0, skew_right=2.0,
+        correlation=correlation, arrivals="uniform", rate=0.001, rate_right=0.005, seed=seed,
+    )  # fmt: skip
+    left, right = (columns_of(table) for table in zipf_streams(spec))
+    return joined(left, right, (500_000 - 1, 0), 500_000, AFTER)
+
+
+class Archives(NamedTuple):
+    """A join of two archives: keys and importance are columns, or `//` and `*` of them."""
+
+    left: str
+    right: str
+    window: int
+    importance: tuple[str, str]
+    key: tuple[str, str] = ("key", "key")
+    rows: int | None = None
+
+
+def column(table: Any, words: str) -> NDArray[np.float64]:  # noqa: ANN401 - pyarrow's
+    """Return ``a``, ``a*b`` or ``a//number`` of a table, missing values as 0."""
+    first, star, other = words.partition("*")
+    name, floor, step = first.partition("//")
+    values = np.nan_to_num(table.column(name).to_numpy().astype(np.float64))
+    if star:
+        values *= np.nan_to_num(table.column(other).to_numpy().astype(np.float64))
+    return np.floor(values / float(step)) if floor else values
+
+
+def archived(join: Archives, seed: int) -> Streams:
+    """Return the streams of two archives, at most so many first rows of each. `seed` is unused."""
+    del seed
+    sides = []
+    for name, key, importance in zip(
+        (join.left, join.right), join.key, join.importance, strict=True
+    ):
+        table = pq.read_table(DATA / f"{name}.parquet")
+        ts = table.column("ts").to_numpy().astype(np.int64)
+        sides.append((ts, column(table, key).astype(np.int64), column(table, importance)))
+    if join.rows is not None:
+        until = min(int(ts[min(join.rows, ts.size) - 1]) for ts, _, _ in sides)
+        ends = [int(np.searchsorted(ts, until, "right")) for ts, _, _ in sides]
+        sides = [
+            (ts[:end], key[:end], importance[:end])
+            for (ts, key, importance), end in zip(sides, ends, strict=True)
+        ]
+    return joined(sides[0], sides[1], (join.window, join.window), None, BEFORE)
+
+
+SECOND = 10**6
+BOTH = ("importance", "importance")
+ARCHIVES = {
+    "gcluster submit, schedule": Archives(
+        "gcluster/submit", "gcluster/schedule", 60 * SECOND, ("priority", "priority"), rows=200_000
+    ),
+    "gcluster schedule, end": Archives(
+        "gcluster/schedule", "gcluster/end", 1800 * SECOND, ("priority", "priority"), rows=200_000
+    ),
+    "gcluster end, submit": Archives(
+        "gcluster/end", "gcluster/submit", 60 * SECOND, ("priority", "priority"), rows=200_000
+    ),
+    "hflights": Archives("hflights/departures", "hflights/arrivals", 12 * HOUR, BOTH),
+    "ebay auctions, bids": Archives(
+        "ebay/auctions", "ebay/bids", 7 * DAY * SECOND, ("price", "bid")
+    ),
+    "ebay bids, closes": Archives("ebay/bids", "ebay/closes", 7 * DAY * SECOND, ("bid", "price")),
+    "ebay auctions, closes": Archives(
+        "ebay/auctions", "ebay/closes", 7 * DAY * SECOND, ("price", "price")
+    ),
+    "bpi permit, trip start": Archives(
+        "bpi2020/permit_submitted", "bpi2020/trip_start", 90 * DAY, BOTH
+    ),
+    "bpi trip start, end": Archives("bpi2020/trip_start", "bpi2020/trip_end", 30 * DAY, BOTH),
+    "bpi trip end, declaration": Archives(
+        "bpi2020/trip_end", "bpi2020/declaration_submitted", 60 * DAY, BOTH
+    ),
+    "bpi permit, declaration": Archives(
+        "bpi2020/permit_submitted", "bpi2020/declaration_submitted", 120 * DAY, BOTH
+    ),
+    "bpi declaration, payment": Archives(
+        "bpi2020/declaration_submitted", "bpi2020/declaration_paid", 30 * DAY, BOTH, ("decl", "key")
+    ),
+    "bpi permit, prepaid": Archives(
+        "bpi2020/permit_submitted", "bpi2020/prepaid_submitted", 60 * DAY, BOTH
+    ),
+    "bpi prepaid, payment": Archives(
+        "bpi2020/prepaid_submitted", "bpi2020/prepaid_paid", 30 * DAY, BOTH, ("rfp", "key")
+    ),
+    "bpi domestic, payment": Archives(
+        "bpi2020/domestic_submitted", "bpi2020/domestic_paid", 30 * DAY, BOTH
+    ),
+    "bpi request, payment": Archives("bpi2020/rfp_submitted", "bpi2020/rfp_paid", 30 * DAY, BOTH),
+    "building co2, humidity": Archives(
+        "building/co2", "building/humidity", 1800, ("value", "value"), rows=60_000
+    ),
+    "building light, co2": Archives(
+        "building/light", "building/co2", 1800, ("value", "value"), rows=60_000
+    ),
+    "building temperature, pir": Archives(
+        "building/temperature", "building/pir", 1800, ("value", "value"), rows=60_000
+    ),
+    "taq quotes, trades (exchange, 60 s)": Archives(
+        "taq/quotes", "taq/trades", 60 * SECOND, ("mid*bidsize", "importance"), rows=30_000
+    ),
+    "taq quotes, trades (exchange, 5 s)": Archives(
+        "taq/quotes", "taq/trades", 5 * SECOND, ("mid*bidsize", "importance"), rows=50_000
+    ),
+    "beijing (pm25 // 2, 72 h)": Archives(
+        "beijing/dongsi", "beijing/gucheng", 72 * HOUR, ("pm25", "pm25"), ("pm25//2", "pm25//2")
+    ),
+    "beijing (whole degrees, 72 h)": Archives(
+        "beijing/dongsi", "beijing/shunyi", 72 * HOUR, ("pm25", "pm25"), ("temp//1", "temp//1")
+    ),
+}
+
+
+def shares(streams: Streams) -> list[tuple[str, tuple[int, int]]]:
+    """Return `SHARES` of what the exact join needs of each side."""
+    left, right = (side.peak for side in streams.profile)
+    return [(f"{n} %", (max(1, left * n // 100), max(1, right * n // 100))) for n in SHARES]
+
+
+def workloads() -> Iterator[Workload]:
+    """Yield everything that is compared."""
+    for figure, model in product(FIGURES, CHOSEN):
+        group = figure.name.split(" ")[0]
+        for point in figure.points:
+            half = point.memory // 2
+            if half >= point.lifetime:
+                continue
+            yield Workload(
+                group,
+                f"{figure.name.split(':')[0]}, {point.at}",
+                model,
+                partial(zipf, point, model),
+                lambda _, half=half: [(f"{2 * half}", (half, half))],  # type: ignore[misc]
+            )
+    ages = {"increasing": "INC", "decreasing": "DEC", "bell": "BELL"}
+    correlations = {"direct": "DC", "inverse": "IC", "none": "UC"}
+    made = [(name, partial(by_age, curve)) for curve, name in ages.items()]
+    made += [(name, partial(by_frequency, curve)) for curve, name in correlations.items()]
+    for name, of_seed in made:
+        yield Workload(
+            "P5", f"P5 {name}", "constant", of_seed,
+            lambda _: [(str(k), (k, 0)) for k in (25, 50, 100)],
+        )  # fmt: skip
+    if DATA.is_dir():
+        for name, join in ARCHIVES.items():
+            yield Workload("archives", name, "its own", partial(archived, join), shares, False)
+
+
+def importance(
+    streams: Streams, profile: LaneProfile, budget: tuple[int, int], policy: str | None,
+    parameters: dict[str, Value] | None = None, estimator: str = "memory",
+    curves: tuple[NDArray[np.float64] | None, NDArray[np.float64] | None] = (None, None),
+) -> float:  # fmt: skip
+    """Return the importance of one replay's outputs; policy None is the exact join."""
+    settings = ReplaySettings(
+        *streams.windows, policy=policy, parameters=parameters or {}, estimator=estimator,
+        probe=streams.probe, start_ts=streams.start_ts,
+    )  # fmt: skip
+    lane = LaneReplay(settings, profile, budget, curves=curves, emit=False)
+    for _ in lane.push(streams.left, streams.ids[0], streams.right, streams.ids[1], streams.keys):
+        raise AssertionError
+    return lane.importance
+
+
+def age_curves(streams: Streams) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return AGE's curves as `winnow replay` measures them."""
+    exact = ExactStream(*streams.windows, age_buckets=20)
+    tally = np.zeros(streams.keys, np.int64), np.zeros(streams.keys)
+    exact.push(streams.left, streams.ids[0], streams.right, streams.ids[1], *tally)
+    left, right = streams.left.ts.size, streams.right.ts.size
+    return exact.ages_left / max(1, left), exact.ages_right / max(1, right)
+
+
+def all_policies(streams: Streams, budget: tuple[int, int]) -> dict[str, float]:
+    """Return the importance of every policy of the papers, of `yield`, and of the exact join."""
+    profile = streams.profile
+    run = partial(importance, streams, profile, budget)
+    found = {"yield": run("yield"), "simp": run("simp"), "age": run("age", curves=_curves(streams))}
+    found["exact"] = importance(streams, profile, (UNLIMITED, UNLIMITED), None)
+    lifetime = streams.windows[0] + 1
+    loss = profile.left.mean_importance / lifetime
+    slow = (profile.left.rows + profile.right.rows) * max(budget) > SLOW
+    for estimator in ESTIMATORS:
+        found[f"prob, {estimator}"] = run("prob", estimator=estimator)
+        ties: dict[str, Value] = {"ties": "importance"}
+        found[f"prob ties=importance, {estimator}"] = run("prob", ties, estimator)
+        found[f"simpprob, {estimator}"] = run("simpprob", estimator=estimator)
+        if estimator != "history" or not slow:
+            found[f"dimpprob, {estimator}"] = run("dimpprob", estimator=estimator)
+        for alpha, beta, initial in product(ALPHAS, BETAS, INITIALS):
+            constants: dict[str, Value] = {
+                "alpha": alpha * lifetime, "beta": beta * loss, "initial": initial,
+            }  # fmt: skip
+            name = f"dgl {alpha:g} w, {beta:g} b, {initial}, {estimator}"
+            found[name] = run("dgl", constants, estimator)
+    return found
+
+
+_CURVES: dict[int, tuple[NDArray[np.float64], NDArray[np.float64]]] = {}
+
+
+def _curves(streams: Streams) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    name = id(streams.left.ts)
+    if name not in _CURVES:
+        _CURVES.clear()
+        _CURVES[name] = age_curves(streams)
+    return _CURVES[name]
+
+
+def compared(workload: Workload, seeds: list[int]) -> list[dict[str, Any]]:
+    """Measure a workload within each of its budgets."""
+    found: dict[str, list[dict[str, float]]] = {}
+    for seed in seeds if workload.seeds else seeds[:1]:
+        streams = workload.streams(seed)
+        for label, budget in workload.budgets(streams):
+            found.setdefault(label, []).append(all_policies(streams, budget))
+    return [line(workload, label, results) for label, results in found.items()]
+
+
+def line(workload: Workload, label: str, results: list[dict[str, float]]) -> dict[str, Any]:
+    """Return a line of the table: means over the seeds, and of paired ratios."""
+    means = {name: float(np.mean([r[name] for r in results])) for name in results[0]}
+    rivals = [name for name in means if name not in {"yield", "exact"}]
+    as_defined = [name for name in rivals if name.endswith("memory") or "," not in name]
+    row: dict[str, Any] = {
+        "group": workload.group, "workload": workload.name, "importance": workload.model,
+        "budget": label, "seeds": len(results), "exact": means["exact"],
+        "yield": means["yield"] / means["exact"],
+    }  # fmt: skip
+    for which, names in (("memory", as_defined), ("any", rivals)):
+        best = max(names, key=means.__getitem__)
+        ratios = np.array([r["yield"] / max(r[best], 1e-300) for r in results])
+        error = ratios.std(ddof=1) / np.sqrt(ratios.size) if ratios.size > 1 else 0.0
+        row[which] = {
+            "best": best, "recall": means[best] / means["exact"],
+            "ratio": means["yield"] / means[best], "error": float(error),
+        }  # fmt: skip
+    return row
+
+
+HEADER = (
+    "| workload | memory | best policy as defined | recall | best with any estimator | recall "
+    "| `yield` | over the former | over the latter |\n"
+    "|---|---|---|---:|---|---:|---:|---:|---:|"
+)
+
+
+def shown(row: dict[str, Any]) -> str:
+    """Return a row in Markdown."""
+    cells = [row["workload"], row["budget"]]
+    for which in ("memory", "any"):
+        cells += [row[which]["best"], f"{row[which]['recall']:.3f}"]
+    cells.append(f"{row['yield']:.3f}")
+    for which in ("memory", "any"):
+        error = f" ± {row[which]['error']:.3f}" if row["seeds"] > 1 else ""
+        cells.append(f"{row[which]['ratio']:.3f}{error}")
+    return "| " + " | ".join(cells) + " |"
+
+
+def tables_of(rows: list[dict[str, Any]]) -> dict[str, str]:
+    """Return the tables of the document."""
+    base = CHOSEN[0]
+    papers = [r for r in rows if r["group"] != "archives" and r["importance"] in (base, "constant")]
+    archives = [r for r in rows if r["group"] == "archives" and r["budget"] == "10 %"]
+    tables = {
+        "papers": "\n".join([HEADER, *map(shown, papers)]),
+        "archives": "\n".join([HEADER, *map(shown, archives)]),
+    }
+    lines = [
+        "| streams | importance | lines | over the best as defined: least, mean | by any of them |",
+        "|---|---|---:|---|---|",
+    ]
+    kinds = dict.fromkeys((r["group"], r["importance"]) for r in rows)
+    for kind in kinds:
+        own = [r for r in rows if (r["group"], r["importance"]) == kind]
+        cells = []
+        for which in ("memory", "any"):
+            ratios = [r[which]["ratio"] for r in own]
+            cells.append(f"{min(ratios):.3f}, {np.mean(ratios):.3f}")
+        lines.append(f"| {kind[0]} | {kind[1]} | {len(own)} | {' | '.join(cells)} |")
+    tables["summary"] = "\n".join(lines)
+    behind = [r for r in rows if r["any"]["ratio"] + 2 * r["any"]["error"] < 1.0]
+    named = [r | {"workload": f"{r['workload']} ({r['importance']})"} for r in behind]
+    tables["behind"] = "\n".join([HEADER, *map(shown, named)])
+    return tables
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Measure, print and write everything."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--only", default="", help="workloads whose name begins so")
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--tables", type=Path, help="Markdown file whose marked tables to fill")
+    parser.add_argument("--again", action="store_true", help="only the tables, from --out")
+    args = parser.parse_args(argv)
+    if args.again:
+        content = json.loads(args.out.read_text())
+    else:
+        begun = time.perf_counter()
+        rows: list[dict[str, Any]] = []
+        for workload in workloads():
+            if workload.name.startswith(args.only):
+                rows += compared(workload, list(range(1, args.seeds + 1)))
+                spent = time.perf_counter() - begun
+                print(f"{spent:.0f} s: {shown(rows[-1])}", file=sys.stderr, flush=True)
+        content = {
+            "commit": commit(), "python": platform.python_version(), "seeds": args.seeds,
+            "seconds": time.perf_counter() - begun, "rows": rows,
+        }  # fmt: skip
+        args.out.parent.mkdir(parents=True, exist_ok=True)
+        args.out.write_text(json.dumps(content, indent=1) + "\n")
+    tables = tables_of(content["rows"])
+    for name, table in tables.items():
+        print(f"\n## {name}\n{table}")
+    if args.tables is not None:
+        args.tables.write_text(filled(args.tables.read_text(), tables))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
