@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from job_cases import streams, winnow
 from replay_cases import Case, Rows, batch_of, expected, run
+from yield_cases import PROBES, lagged
 
 from engine.errors import SpecError
 from engine.replay.layout import COMBINES
@@ -17,25 +18,7 @@ from engine.replay.settings import ReplaySettings
 from engine.streams import StreamBatch
 from engine.worth.estimate import Estimate, Terms
 
-PROBES = ("before_admission", "after_admission")
 POLICIES_BESIDE = ("prob", "dgl", "dimpprob", "recent", "until_expiry")
-
-
-def lagged(seed: int, rows: int = 250, lag: int = 20) -> tuple[Rows, Rows]:
-    """Return streams in which most keys match once, after a lag, and a few match often."""
-    rng = np.random.default_rng(seed)
-    left: Rows = []
-    right: Rows = []
-    for number in range(rows):
-        ts = int(rng.integers(0, 2 * rows))
-        weight = float(rng.choice([0.0, 0.25, 1.0, 3.0, 70.0], p=[0.1, 0.3, 0.3, 0.2, 0.1]))
-        often = rng.random() < 0.3
-        key = int(rng.integers(0, 4)) if often else 10 + number
-        left.append((ts, key, weight))
-        later = ts + int(rng.normal(lag, 3)) if rng.random() < 0.8 else ts - lag
-        other = weight if rng.random() < 0.5 else float(rng.integers(0, 9))
-        right.append((max(0, later), key, other))
-    return left, right
 
 
 def cut(batch: StreamBatch, begin: int, end: int) -> StreamBatch:
