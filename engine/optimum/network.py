@@ -18,12 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.jit import jit
+from engine.optimum.cost_heap import Longs, pop, push
 
 NONE = -1
 _ON, _BACK = -1, -2  # along the line, against it
 MOST_PRICE = 1 << 61
-
-Longs = NDArray[np.int64]
+MOST_TARGETS = 4
+"""Units sent after one search: more share ways, and long ways take time to walk (measured)."""
 
 
 class Tuples(NamedTuple):
@@ -84,7 +85,9 @@ class Search(NamedTuple):
     source, step, choice : (nodes + 1,) int64
         Node that it is reached from, by which tuple (or _ON, _BACK), becoming which choice.
     settled : (nodes + 1,) int64
-        Nodes as they were done.
+        Nodes in the order in which they were done.
+    targets : (MOST_TARGETS,) int64
+        Nodes found that lack a unit.
     """
 
     heap_cost: Longs
@@ -96,13 +99,15 @@ class Search(NamedTuple):
     step: Longs
     choice: Longs
     settled: Longs
+    targets: Longs
 
 
 def new_search(nodes: int, tuples: int, choices: int) -> Search:
     """Return scratch for a network of that size."""
     steps = tuples + choices + 2 * nodes + 1
     zeros = np.zeros((7, nodes + 1), np.int64)
-    return Search(np.empty(steps, np.int64), np.empty(steps, np.int64), *zeros)
+    heap = np.empty((2, steps), np.int64)
+    return Search(heap[0], heap[1], *zeros, np.empty(MOST_TARGETS, np.int64))
 
 
 def _settle_home(flow: Flow, i: int, node: int) -> None:
@@ -161,42 +166,6 @@ def _begin(tuples: Tuples, flow: Flow, nodes: int, budget: int) -> None:
 begin_flow = jit(_begin)
 
 
-def _push(heap_cost: Longs, heap_node: Longs, size: int, cost: int, node: int) -> None:
-    """Add an entry to a binary heap of `size` entries."""
-    at = size
-    while at > 0:
-        above = (at - 1) >> 1
-        if heap_cost[above] <= cost:
-            break
-        heap_cost[at], heap_node[at] = heap_cost[above], heap_node[above]
-        at = above
-    heap_cost[at], heap_node[at] = cost, node
-
-
-push = jit(_push)
-
-
-def _pop(heap_cost: Longs, heap_node: Longs, size: int) -> None:
-    """Take the first entry out of a binary heap of `size` entries."""
-    last = size - 1
-    cost, node = heap_cost[last], heap_node[last]
-    at = 0
-    while True:
-        below = 2 * at + 1
-        if below >= last:
-            break
-        if below + 1 < last and heap_cost[below + 1] < heap_cost[below]:
-            below += 1
-        if heap_cost[below] >= cost:
-            break
-        heap_cost[at], heap_node[at] = heap_cost[below], heap_node[below]
-        at = below
-    heap_cost[at], heap_node[at] = cost, node
-
-
-pop = jit(_pop)
-
-
 def _reach(
     search: Search, size: int, number: int, cost: int, node: int,
     source: int, step: int, choice: int,
@@ -216,16 +185,17 @@ reach = jit(_reach)
 def _cheapest(
     tuples: Tuples, flow: Flow, search: Search, nodes: int, number: int, source: int
 ) -> tuple[int, int]:
-    """Search from a node, by Dijkstra's algorithm, until a node is done that lacks a unit.
+    """Search from a node, by Dijkstra's algorithm, for as many nodes that lack a unit as it has.
 
     Returns
     -------
-    (that node, or NONE; nodes done)
+    (such nodes, nodes done)
     """
     begin, start, end, worth = tuples
     price, chosen = flow.price, flow.chosen
     size = reach(search, 0, number, 0, source, NONE, NONE, NONE)
-    settled = 0
+    settled = found = 0
+    most = min(flow.excess[source], MOST_TARGETS)
     while size > 0:
         cost, u = search.heap_cost[0], search.heap_node[0]
         pop(search.heap_cost, search.heap_node, size)
@@ -236,7 +206,10 @@ def _cheapest(
         search.settled[settled] = u
         settled += 1
         if flow.excess[u] < 0:
-            return u, settled
+            search.targets[found] = u
+            found += 1
+            if found == most:
+                break
         level = cost - price[u]
         if u < nodes:
             size = reach(search, size, number, level + price[u + 1], u + 1, u, _ON, NONE)
@@ -254,10 +227,29 @@ def _cheapest(
                 more = level + worth_now - worth[k] + price[v]
                 size = reach(search, size, number, more, v, u, i, k)
             i = flow.after[i]
-    return NONE, settled
+    return found, settled
 
 
 cheapest = jit(_cheapest)
+
+
+def _open(tuples: Tuples, flow: Flow, search: Search, source: int, target: int) -> bool:
+    """Tell whether the way that the search found is still there, others having been taken."""
+    v = target
+    while v != source:
+        u, step = search.source[v], search.step[v]
+        if step == _BACK:
+            if flow.idle[v] == 0:
+                return False
+        elif step != _ON:
+            choice = flow.chosen[step]
+            if u != (tuples.begin[step] if choice == NONE else tuples.end[choice]):
+                return False
+        v = u
+    return True
+
+
+still_open = jit(_open)
 
 
 def _send(flow: Flow, search: Search, source: int, target: int) -> None:
@@ -306,14 +298,17 @@ def _balance(
         if progress[2] >= pause:
             return False
         progress[1] += 1
-        target, settled = cheapest(tuples, flow, search, nodes, progress[1], source)
+        found, settled = cheapest(tuples, flow, search, nodes, progress[1], source)
         progress[2] += settled
+        farthest = search.cost[search.targets[found - 1]]
         for q in range(settled):
             v = search.settled[q]
-            flow.price[v] += search.cost[target] - search.cost[v]
+            flow.price[v] += farthest - search.cost[v]
             if abs(flow.price[v]) > MOST_PRICE:
                 return False
-        send(flow, search, source, target)
+        for q in range(found):
+            if still_open(tuples, flow, search, source, search.targets[q]):
+                send(flow, search, source, search.targets[q])
     return True
 
 

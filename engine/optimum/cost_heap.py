@@ -1,0 +1,46 @@
+"""A binary heap of (cost, node) in two arrays, least cost first."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.jit import jit
+
+Longs = NDArray[np.int64]
+
+
+def _push(heap_cost: Longs, heap_node: Longs, size: int, cost: int, node: int) -> None:
+    """Add an entry to a binary heap of `size` entries."""
+    at = size
+    while at > 0:
+        above = (at - 1) >> 1
+        if heap_cost[above] <= cost:
+            break
+        heap_cost[at], heap_node[at] = heap_cost[above], heap_node[above]
+        at = above
+    heap_cost[at], heap_node[at] = cost, node
+
+
+push = jit(_push)
+
+
+def _pop(heap_cost: Longs, heap_node: Longs, size: int) -> None:
+    """Take the first entry out of a binary heap of `size` entries."""
+    last = size - 1
+    cost, node = heap_cost[last], heap_node[last]
+    at = 0
+    while True:
+        below = 2 * at + 1
+        if below >= last:
+            break
+        if below + 1 < last and heap_cost[below + 1] < heap_cost[below]:
+            below += 1
+        if heap_cost[below] >= cost:
+            break
+        heap_cost[at], heap_node[at] = heap_cost[below], heap_node[below]
+        at = below
+    heap_cost[at], heap_node[at] = cost, node
+
+
+pop = jit(_pop)
