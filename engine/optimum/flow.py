@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 
 from engine.errors import WinnowError
 from engine.jit import jit
+from engine.optimum.cost_heap import Longs
 from engine.optimum.intervals import NEVER, Intervals
 from engine.optimum.network import (
     MOST_PRICE,
     Flow,
-    Longs,
     Tuples,
     balance,
     begin_flow,

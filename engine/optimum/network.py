@@ -105,9 +105,9 @@ class Search(NamedTuple):
 def new_search(nodes: int, tuples: int, choices: int) -> Search:
     """Return scratch for a network of that size."""
     steps = tuples + choices + 2 * nodes + 1
-    zeros = np.zeros((7, nodes + 1), np.int64)
+    a, b, c, d, e, f, g = np.zeros((7, nodes + 1), np.int64)
     heap = np.empty((2, steps), np.int64)
-    return Search(heap[0], heap[1], *zeros, np.empty(MOST_TARGETS, np.int64))
+    return Search(heap[0], heap[1], a, b, c, d, e, f, g, np.empty(MOST_TARGETS, np.int64))
 
 
 def _settle_home(flow: Flow, i: int, node: int) -> None:
@@ -303,7 +303,7 @@ def _balance(
         farthest = search.cost[search.targets[found - 1]]
         for q in range(settled):
             v = search.settled[q]
-            flow.price[v] += farthest - search.cost[v]
+            flow.price[v] += max(0, farthest - search.cost[v])
             if abs(flow.price[v]) > MOST_PRICE:
                 return False
         for q in range(found):
