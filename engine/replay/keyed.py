@@ -14,77 +14,16 @@ from engine.jit import kernel as compiled
 from engine.replay.heap import drop_at, precedes, rise, sink
 from engine.replay.layout import CLEAN, COUNT, DIRTY, HEAP, NONE, Integer, Memory, Records
 from engine.replay.memory import insert, remove
+from engine.replay.pairing import BY_IMPORTANCE, grown, without
 
 _TOP = np.int64(0)
 
 
 @compiled
-def _meld(slots: Records, a: Integer, b: Integer) -> Integer:
-    """Merge two pairing heaps by their roots, (importance, seq) least first."""
-    if a == NONE:
-        return b
-    if b == NONE:
-        return a
-    x, y = slots[a], slots[b]
-    if x.importance < y.importance or (x.importance == y.importance and x.seq < y.seq):
-        top, under = a, b
-    else:
-        top, under = b, a
-    first = slots[top].child
-    slots[under].sibling = first
-    slots[under].back = top
-    if first != NONE:
-        slots[first].back = under
-    slots[top].child = under
-    return top
-
-
-@compiled
-def _meld_children(slots: Records, at: Integer) -> Integer:
-    """Merge the children of a node in two passes and return the new root, or NONE."""
-    child = np.int64(slots[at].child)
-    pairs = np.int64(NONE)
-    while child != NONE:
-        a = child
-        b = np.int64(slots[a].sibling)
-        child = np.int64(NONE)
-        if b != NONE:
-            child = np.int64(slots[b].sibling)
-            slots[b].sibling = NONE
-        slots[a].sibling = NONE
-        merged = _meld(slots, a, b)
-        slots[merged].sibling = pairs
-        pairs = merged
-    root = np.int64(NONE)
-    while pairs != NONE:
-        following = np.int64(slots[pairs].sibling)
-        slots[pairs].sibling = NONE
-        root = _meld(slots, root, pairs)
-        pairs = following
-    if root != NONE:
-        slots[root].back = NONE
-        slots[root].sibling = NONE
-    return root
-
-
-@compiled
 def detach(memory: Memory, keys: Records, side: Integer, at: Integer) -> None:
     """Take a resident out of its key's pairing heap. O(log K) amortised."""
-    slots = memory.slots
-    mine = keys[2 * slots[at].key + side]
-    rest = _meld_children(slots, at)
-    if mine.root == at:
-        mine.root = rest
-        return
-    back, sibling = slots[at].back, slots[at].sibling
-    if slots[back].child == at:
-        slots[back].child = sibling
-    else:
-        slots[back].sibling = sibling
-    if sibling != NONE:
-        slots[sibling].back = back
-    mine.root = _meld(slots, np.int64(mine.root), rest)
-    slots[mine.root].back = NONE
+    mine = keys[2 * memory.slots[at].key + side]
+    mine.root = without(memory.slots, np.int64(mine.root), at, BY_IMPORTANCE)
 
 
 @compiled
@@ -151,12 +90,8 @@ def admit(
         remove(memory, keys, side, at)
         refresh(memory, keys, side, dropped, dropped_m)
     at = insert(memory, keys, side, key, ts, row, seq, importance, importance * m, m)
-    slot = memory.slots[at]
-    slot.child = NONE
-    slot.sibling = NONE
-    slot.back = NONE
     mine = keys[2 * key + side]
-    mine.root = _meld(memory.slots, np.int64(mine.root), at)
+    mine.root = grown(memory.slots, np.int64(mine.root), at, BY_IMPORTANCE)
     if mine.root == at or mine.at == NONE:
         refresh(memory, keys, side, key, m)
     return dropped

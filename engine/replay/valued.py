@@ -26,58 +26,10 @@ from engine.replay.layout import (
     Records,
 )
 from engine.replay.memory import insert, remove
+from engine.replay.pairing import BY_VALUE, grown, without
 
 _ROOT, _OLDEST = 0, 1
 """Columns of `Memory.runs`: root by state and bucket; oldest resident by bucket."""
-
-
-@compiled
-def _meld(slots: Records, a: Integer, b: Integer) -> Integer:
-    """Merge two pairing heaps by their roots: least value first, of equal values the newest."""
-    if a == NONE:
-        return b
-    if b == NONE:
-        return a
-    x, y = slots[a], slots[b]
-    if x.priority < y.priority or (x.priority == y.priority and x.seq > y.seq):
-        top, under = a, b
-    else:
-        top, under = b, a
-    first = slots[top].child
-    slots[under].sibling = first
-    slots[under].back = top
-    if first != NONE:
-        slots[first].back = under
-    slots[top].child = under
-    return top
-
-
-@compiled
-def _meld_children(slots: Records, at: Integer) -> Integer:
-    """Merge the children of a node in two passes and return the new root, or NONE."""
-    child = np.int64(slots[at].child)
-    pairs = np.int64(NONE)
-    while child != NONE:
-        a = child
-        b = np.int64(slots[a].sibling)
-        child = np.int64(NONE)
-        if b != NONE:
-            child = np.int64(slots[b].sibling)
-            slots[b].sibling = NONE
-        slots[a].sibling = NONE
-        merged = _meld(slots, a, b)
-        slots[merged].sibling = pairs
-        pairs = merged
-    root = np.int64(NONE)
-    while pairs != NONE:
-        following = np.int64(slots[pairs].sibling)
-        slots[pairs].sibling = NONE
-        root = _meld(slots, root, pairs)
-        pairs = following
-    if root != NONE:
-        slots[root].back = NONE
-        slots[root].sibling = NONE
-    return root
 
 
 @compiled
@@ -90,33 +42,15 @@ def _group(memory: Memory, at: Integer) -> Integer:
 @compiled
 def _join(memory: Memory, at: Integer) -> None:
     """Put a resident into the heap of its group."""
-    slot = memory.slots[at]
-    slot.child = NONE
-    slot.sibling = NONE
-    slot.back = NONE
     group = _group(memory, at)
-    memory.runs[group, _ROOT] = _meld(memory.slots, memory.runs[group, _ROOT], at)
+    memory.runs[group, _ROOT] = grown(memory.slots, memory.runs[group, _ROOT], at, BY_VALUE)
 
 
 @compiled
 def _part(memory: Memory, at: Integer) -> None:
     """Take a resident out of the heap of its group."""
-    slots = memory.slots
     group = _group(memory, at)
-    rest = _meld_children(slots, at)
-    if memory.runs[group, _ROOT] == at:
-        memory.runs[group, _ROOT] = rest
-        return
-    back, sibling = slots[at].back, slots[at].sibling
-    if slots[back].child == at:
-        slots[back].child = sibling
-    else:
-        slots[back].sibling = sibling
-    if sibling != NONE:
-        slots[sibling].back = back
-    root = _meld(slots, memory.runs[group, _ROOT], rest)
-    slots[root].back = NONE
-    memory.runs[group, _ROOT] = root
+    memory.runs[group, _ROOT] = without(memory.slots, memory.runs[group, _ROOT], at, BY_VALUE)
 
 
 @compiled
