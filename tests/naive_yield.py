@@ -171,11 +171,13 @@ class Estimate:
     def count_up(self, side: int, one: Watched, age: int) -> None:
         """Count a watched tuple up to an age."""
         mine = self.sides[side]
-        ages = range(one.age + 1, age + 1)
-        for bucket in sorted({self.bucket(side, a) for a in ages}):
-            ticks = float(sum(1 for a in ages if self.bucket(side, a) == bucket))
-            mine.exposure[one.state][bucket] += ticks * one.rate
-            mine.exposed[one.group] += ticks * one.base
+        lifetime = self.windows[side] + 1
+        for bucket in range(self.buckets):
+            first, following = (-(-b * lifetime // self.buckets) for b in (bucket, bucket + 1))
+            ticks = min(age, following - 1) - max(one.age + 1, first) + 1
+            if ticks > 0:
+                mine.exposure[one.state][bucket] += float(ticks) * one.rate
+                mine.exposed[one.group] += float(ticks) * one.base
         one.age = max(age, one.age)
 
     def match(self, side: int, other: Any, now: int) -> None:

@@ -195,7 +195,7 @@ def first_rows(folder: Path, join: Join, rows: int) -> list[list[tuple[int, int 
 
 
 @pytest.mark.parametrize("name", JOINS)
-@pytest.mark.parametrize("policy", ["dgl", "dimpprob", "simpprob", "prob"])
+@pytest.mark.parametrize("policy", ["dgl", "dimpprob", "simpprob", "prob", "yield"])
 def test_equals_the_oracle_on_the_first_rows(tmp_path: Path, name: str, policy: str) -> None:
     join = JOINS[name]
     left, right = first_rows(tmp_path, join, 500)
