@@ -121,8 +121,8 @@ def bound_tables(
     ...                      memory=4, probe="after_admission")
     >>> found.report["lower"], found.report["upper"], found.report["outputs"]
     (30.0, 30.0, 7)
-    >>> found.plan.filter(found.plan["until_ts"].is_valid()).to_pylist()[0]
-    {'side': 'left', 'row': 0, 'until_ts': 3}
+    >>> [line for line in found.plan.to_pylist() if line["until_ts"] == 4]
+    [{'side': 'left', 'row': 1, 'until_ts': 4}]
     """
     with tempfile.TemporaryDirectory(prefix="winnow-") as name:
         folder = Path(name)

@@ -94,7 +94,7 @@ class Estimate:
     >>> batch = StreamBatch(np.arange(3), np.arange(3), np.array([7, 8, 7]), np.array([1.0, 2, 3]))
     >>> valued = Estimate(Terms(9, 9)).push(batch, batch)
     >>> valued.values[0].tolist()
-    [1.0, 2.0, 3.0]
+    [1.0, 1.3333333333333333, 1.5]
     """
 
     def __init__(self, terms: Terms) -> None:
