@@ -166,7 +166,7 @@ def generated(seed: int, side: int) -> naive.Table:
     for row in range(24):
         ts, key, imp = (naive.uniform(seed * 8 + word, side, row) for word in range(3))
         tick = int(ts * 9)
-        rows.append((tick + 5 * (tick > 5) - 3, [None, "a", "b", "c"][int(key * 4)], int(imp * 4)))
+        rows.append((tick + 5 * (tick > 5) - 3, [None, 1, 2, 3][int(key * 4)], int(imp * 4)))
     return rows
 
 

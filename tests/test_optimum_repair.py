@@ -123,7 +123,7 @@ def test_good_prices_make_good_plans(budget: int) -> None:
     intervals = contested(7)
     best = solve_flow(intervals, budget, np.zeros(NODES + 1))
     found = repair(intervals, budget, best.price)
-    assert 0.95 * best.lower <= found.worth <= best.lower
+    assert 0.9 * best.lower <= found.worth <= best.lower
     free = repair(intervals, budget, np.zeros(NODES + 1))
     assert free.worth <= best.lower
 

@@ -30,6 +30,7 @@ def row(
     base |= {"parameters": "{}", "estimator": "memory", "probe": "before_admission", "seed": None}
     base |= {"policy": policy, "memory": str(tuples), "memory_left": tuples - tuples // 2}
     base |= {"memory_right": tuples // 2, "recall": recall, "importance_recall": reached}
+    base |= dict.fromkeys(("best_lower", "best_upper", "share_of_best"))
     return Row(**(base | {"seconds": seconds} | others))
 
 
