@@ -319,6 +319,7 @@ PLAN = pa.table({"side": ["left", "right"], "row": [0, 0], "until_ts": [None, No
         ),
         (PLAN, {"policy": "simp"}, "give one of them"),
         (PLAN, {"param": "alpha=2"}, "give one of them"),
+        (PLAN, {"gap": 0.1}, "--gap says how good bounds must be: give --bound as well"),
     ],
 )
 def test_bad_plans(

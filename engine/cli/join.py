@@ -118,6 +118,13 @@ def job_options(given: Given) -> JobOptions:
     )
 
 
+def check_effort(given: Given) -> None:
+    """Raise `SpecError` if limits are given for bounds that nobody asked for."""
+    for name in sorted(EFFORT_OPTIONS & given.keys()):
+        if "bound" not in given:
+            raise SpecError(f"--{name} says how good bounds must be: give --bound as well")
+
+
 def effort(given: Given, method: str) -> Effort:
     """Return how hard the best possible is to be looked for.
 

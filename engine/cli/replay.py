@@ -9,6 +9,7 @@ from engine.cli.join import (
     JOIN_OPTIONS,
     add_bound_arguments,
     add_join_arguments,
+    check_effort,
     job_options,
 )
 from engine.cli.options import add_archive_arguments, collect
@@ -50,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Replay and print the report."""
     given = collect(args, _OPTIONS)
+    check_effort(given)
     options = job_options(given)
     report = carried_out(
         args,

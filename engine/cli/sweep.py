@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from engine.cli.join import EFFORT_OPTIONS, add_bound_arguments, effort
+from engine.cli.join import EFFORT_OPTIONS, add_bound_arguments, check_effort, effort
 from engine.cli.options import (
     Given,
     add_archive_arguments,
@@ -130,6 +130,7 @@ def sweep_options(given: Given) -> SweepOptions:
 def run(args: argparse.Namespace) -> int:
     """Sweep and print what was found."""
     given = collect(args, _OPTIONS)
+    check_effort(given)
     options = sweep_options(given)
     result = carried_out(
         args,

@@ -20,6 +20,7 @@ from engine.job.keys import TOP, KeyLoss
 from engine.job.lane_task import LaneResult
 from engine.job.options import JobOptions
 from engine.lanes.manifest import Prepared, key_of
+from engine.optimum.certificate import gap_between
 from engine.policies import Value
 from engine.replay.settings import UNLIMITED, ReplaySettings
 from engine.streams import SIDES
@@ -178,11 +179,6 @@ def memory_report(asked: Amounts, budgets: list[tuple[int, int]]) -> dict[str, A
 def window_report(windows: tuple[int, int], unit: str) -> dict[str, Any]:
     """Return the windows, and what one tick is."""
     return {"left": windows[0], "right": windows[1], "tick": unit}
-
-
-def gap_between(lower: float, upper: float) -> float:
-    """Return the relative gap of two bounds, 0 where they are equal."""
-    return 0.0 if lower == upper else (upper - lower) / max(abs(lower), abs(upper))
 
 
 def bounds_report(found: LaneBounds) -> dict[str, Any]:

@@ -61,7 +61,7 @@ class PlanFile(NamedTuple):
         try:
             table = ds.dataset(self.path, format="parquet").to_table(columns=RETAINED.names)
             table = table.cast(RETAINED)
-        except (OSError, KeyError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        except (OSError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise InputError(
                 f"plan {self.path} cannot be read ({error}): give a Parquet file or folder of "
                 "side, row, until_ts, as winnow bound --out writes it"

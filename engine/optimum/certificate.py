@@ -60,8 +60,8 @@ class Certificate(NamedTuple):
 
 
 def gap_between(lower: float, upper: float) -> float:
-    """Return ``(upper - lower) / upper``, and 0 where both are 0."""
-    return (upper - lower) / upper if upper > 0.0 else 0.0
+    """Return how far two bounds are apart, relative to the larger in size; 0 where they agree."""
+    return 0.0 if lower == upper else (upper - lower) / max(abs(lower), abs(upper))
 
 
 def _exact_sum(worths: NDArray[np.float64]) -> tuple[float, float]:

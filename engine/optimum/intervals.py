@@ -108,18 +108,6 @@ def intervals_of(matches: Matches, *, after_admission: bool) -> Intervals:
     return Intervals(int(instants.size), begin, kept, end[:size], worth[:size], until[:size])
 
 
-def value_of(intervals: Intervals, chosen: NDArray[np.int64]) -> float:
-    """Return what a plan of one side earns.
-
-    Parameters
-    ----------
-    intervals : Intervals
-    chosen : (n,) int64
-        Each tuple's choice, a position in `intervals.end`; NEVER where it is not stored.
-    """
-    return float(intervals.worth[chosen[chosen != NEVER]].sum())
-
-
 def held(intervals: Intervals, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return how many tuples a plan holds on each stretch of the line: (nodes,) int64."""
     stored = chosen != NEVER
