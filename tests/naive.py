@@ -1,13 +1,16 @@
 """The independent oracle: exact and memory-limited two-way joins, written from the contract.
 
+A fact relation turns an equi-join into a star-streaming join of two streams: it changes what
+matches what, nothing else. More streams than two are in `naive_star`.
+
 It imports nothing of ours and nothing beyond the standard library. At every instant every match is
 counted again over plain lists, every priority is computed again and everything is ranked again;
 what `yield` learns is in `naive_yield`.
-Sources: the contract (semantics.md, sections 1, 2, 3 and 7); P1 4.3; P2 3.2; P5 3.2.
+Sources: the contract (semantics.md, sections 1, 2, 3, 5 and 7); P1 4.3; P2 2 and 3.2; P5 3.2.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -25,8 +28,12 @@ PROBES = ("before_admission", "after_admission")
 TICK = 1
 RAND_PURPOSE = 1
 MASK32 = 0xFFFFFFFF
+NO_FACT = -1
 
 Table = list[tuple[int, Any, float]]
+Fact = Sequence[tuple[Any, ...]]  # (a, b, begin, end) or (a, b, begin, end, identity)
+Links = Sequence[tuple[Any, ...]]  # the same as ((a, b, ...), begin, end) or with an identity
+Output = tuple[Any, ...]
 
 
 class Replay(NamedTuple):
@@ -35,14 +42,15 @@ class Replay(NamedTuple):
     Attributes
     ----------
     outputs : list of (left_row, right_row, ts, importance)
-        Sorted by (ts, left_row, right_row); ts is the instant of production.
+        Sorted by (ts, left_row, right_row); ts is the instant of production. With a fact relation
+        (left_row, right_row, ts, importance, position of f in it), sorted by that too.
     retained : list of (t, left_rows, right_rows)
         One entry an instant: the rows kept after step 5, each list sorted.
     peak_left, peak_right : int
         Greatest number of rows kept after any step 5.
     """
 
-    outputs: list[tuple[int, int, int, float]]
+    outputs: list[Output]
     retained: list[tuple[int, list[int], list[int]]]
     peak_left: int
     peak_right: int
@@ -62,21 +70,23 @@ class Item:
     level: float = 0.0  # V of DGL
     value: float = 0.0  # of YIELD
     matched: bool = False  # the state of YIELD
+    facts: list[int] | None = None  # those that are its, active at its arrival; None: an equi-join
+    until: float = math.inf  # when the last of these ends
 
 
 class Lane(NamedTuple):
-    """One join: its rows, windows, budgets and policy; pairs are (left, right)."""
+    """One join: its rows, windows, budgets and policy; tuples are by stream, (left, right)."""
 
-    items: tuple[list[Item], list[Item]]
-    windows: tuple[int, int]
-    budgets: tuple[int | None, int | None]
+    items: tuple[list[Item], ...]
+    windows: tuple[int, ...]
+    budgets: tuple[int | None, ...]
     policy: str
     params: dict[str, Any]
     estimator: str
     probe: str
     seed: int
     t0: int
-    estimate: naive_yield.Estimate
+    estimate: naive_yield.Estimate | None = None  # of YIELD
 
 
 def exact_pairs(
@@ -144,14 +154,26 @@ def uniform(seed: int, side: int, row: int) -> float:
     return ((x0 >> 5) * 2**26 + (x1 >> 6)) / 2**53
 
 
-def _lifetime(lane: Lane, side: int) -> int:
+def lifetime(lane: Lane, side: int) -> int:
     """Lifetime w = W + 1, in ticks (semantics 1)."""
     return lane.windows[side] + 1
 
 
-def _matching(item: Item, others: list[Item]) -> list[Item]:
-    """Those of `others` with the key of `item`."""
-    return [other for other in others if other.key == item.key]
+def active(begin: int | None, end: int | None, ts: int) -> bool:
+    """Tell whether ts lies in the active-time interval [begin, end) (P2 2.2)."""
+    return (begin is None or begin <= ts) and (end is None or ts < end)
+
+
+def useful(lane: Lane, item: Item, t: int) -> bool:
+    """Tell whether a resident is unexpired and not pre-filtered at t (semantics 1 and 5)."""
+    return t - item.ts <= lane.windows[item.side] and t < item.until
+
+
+def _matching(item: Item, others: list[Item]) -> list[tuple[Item, int]]:
+    """Those of `others` that match `item`, each once for every fact by which it does."""
+    if item.facts is None:
+        return [(other, NO_FACT) for other in others if other.key == item.key]
+    return [(other, f) for other in others for f in item.facts if f in (other.facts or [])]
 
 
 def _match_count(
@@ -168,14 +190,14 @@ def _match_count(
     if not so_far:
         return 0.0
     t_first = min(other.ts for other in so_far)
-    quotient = float(_lifetime(lane, opposite)) / float(t - t_first + 1)
+    quotient = float(lifetime(lane, opposite)) / float(t - t_first + 1)
     return float(len(_matching(item, so_far))) * quotient
 
 
 def _dgl_alpha(lane: Lane, side: int) -> float:
     """Alpha of DGL: by default the lifetime (semantics 3)."""
     alpha = lane.params.get("alpha")
-    return float(_lifetime(lane, side)) if alpha is None else float(alpha)
+    return float(lifetime(lane, side)) if alpha is None else float(alpha)
 
 
 def _dgl_beta(lane: Lane, side: int) -> float:
@@ -186,12 +208,12 @@ def _dgl_beta(lane: Lane, side: int) -> float:
     importances = [item.imp for item in lane.items[side]]
     if not importances:
         return 0.0
-    return math.fsum(importances) / len(importances) / float(_lifetime(lane, side))
+    return math.fsum(importances) / len(importances) / float(lifetime(lane, side))
 
 
 def _age_priority(lane: Lane, item: Item, t: int) -> float:
     """AGE: the fastest rate at which a tuple of this age can still produce (P5 3.2.1)."""
-    curve = lane.params["curve_left" if item.side == LEFT else "curve_right"]
+    curve = lane.params["curves"][item.side]
     window = lane.windows[item.side]
     n = len(curve)
     cumulative = [0.0]
@@ -206,8 +228,8 @@ def _age_priority(lane: Lane, item: Item, t: int) -> float:
 def _custom_priority(lane: Lane, item: Item, t: int, m: float, produced: int) -> float:
     """Value of the user's function (semantics 3); its arguments are all float64."""
     function: Callable[..., float] = lane.params["function"]
-    age, lifetime = float(t - item.ts), float(_lifetime(lane, item.side))
-    return float(function(item.imp, m, age, lifetime, item.priority, float(produced)))
+    age, whole = float(t - item.ts), float(lifetime(lane, item.side))
+    return float(function(item.imp, m, age, whole, item.priority, float(produced)))
 
 
 def _weighted_priority(lane: Lane, item: Item, m: float) -> float:
@@ -216,14 +238,16 @@ def _weighted_priority(lane: Lane, item: Item, m: float) -> float:
     ts_rel = float(item.ts - lane.t0)
     if lane.policy == "additive":
         return a * item.imp + b * m + d * ts_rel
-    return (item.imp**a * m**b) * ts_rel**d
+    return float((item.imp**a * m**b) * ts_rel**d)
 
 
 def _admit(lane: Lane, item: Item, m: float, produced: int) -> None:
     """Assign an arrival its first priority (semantics 3)."""
     item.m = m
     t = item.ts
-    if lane.policy == "rand":
+    if item.facts == []:  # pre-filtered (semantics 5)
+        item.priority = -1.0
+    elif lane.policy == "rand":
         item.priority = uniform(lane.seed, item.side, item.row)
     elif lane.policy == "recent":
         item.priority = float(item.ts)
@@ -243,7 +267,7 @@ def _admit(lane: Lane, item: Item, m: float, produced: int) -> None:
         item.priority = max(0.0, item.level - loss)
     elif lane.policy == "age":
         item.priority = _age_priority(lane, item, t)
-    elif lane.policy == "yield":
+    elif lane.estimate is not None:
         item.priority = item.value * lane.estimate.best(item.side, 0, 0)
     elif lane.policy == "custom":
         item.m = m
@@ -261,14 +285,14 @@ def _update(lane: Lane, item: Item, t: int, m: float, hits: int) -> None:
         beta = _dgl_beta(lane, item.side)
         tau = t - lane.t0
         if hits > 0:
-            remaining = float(item.ts + _lifetime(lane, item.side) - t)
+            remaining = float(item.ts + lifetime(lane, item.side) - t)
             previous = max(0.0, item.level - beta * float(tau - TICK))
             gain = item.imp * m * remaining / _dgl_alpha(lane, item.side)
             item.level = beta * float(tau) + (previous + gain)
         item.priority = max(0.0, item.level - beta * float(tau))
     elif lane.policy == "age":
         item.priority = _age_priority(lane, item, t)
-    elif lane.policy == "yield":  # docs/yield.md
+    elif lane.estimate is not None:  # docs/yield.md
         if lane.probe == "before_admission" and hits > 0:
             item.matched = True
         best = lane.estimate.best(item.side, int(item.matched), t - item.ts)
@@ -292,17 +316,18 @@ def _rank(lane: Lane, item: Item) -> tuple[float, ...]:
     return (item.priority, item.ts, item.row)
 
 
-def _survivors(lane: Lane, side: int, candidates: list[Item]) -> list[Item]:
-    """Return the K greatest by rank (semantics 2 step 5)."""
-    ranked = sorted(candidates, key=lambda item: _rank(lane, item), reverse=True)
+def survivors(lane: Lane, side: int, candidates: list[Item]) -> list[Item]:
+    """Return the K greatest by rank, without those of no fact (semantics 2 step 5, and 5)."""
+    admissible = [item for item in candidates if item.facts != []]
+    ranked = sorted(admissible, key=lambda item: _rank(lane, item), reverse=True)
     budget = lane.budgets[side]
     return ranked if budget is None else ranked[:budget]
 
 
-def _probe(arrivals: list[list[Item]], stored: list[list[Item]]) -> list[tuple[Item, Item]]:
-    """Pairs (left, right) of the arrivals of one side with what is stored of the other."""
-    pairs = [(x, y) for x in arrivals[LEFT] for y in _matching(x, stored[RIGHT])]
-    pairs += [(y, x) for x in arrivals[RIGHT] for y in _matching(x, stored[LEFT])]
+def _probe(arrivals: list[list[Item]], stored: list[list[Item]]) -> list[tuple[Item, Item, int]]:
+    """Pairs (left, right, fact) of the arrivals of one side with what is stored of the other."""
+    pairs = [(x, y, f) for x in arrivals[LEFT] for y, f in _matching(x, stored[RIGHT])]
+    pairs += [(y, x, f) for x in arrivals[RIGHT] for y, f in _matching(x, stored[LEFT])]
     return pairs
 
 
@@ -325,29 +350,64 @@ def _prioritise(
 
 def _instant(
     lane: Lane, t: int, memory: list[list[Item]]
-) -> tuple[list[tuple[Item, Item]], list[list[Item]]]:
+) -> tuple[list[tuple[Item, Item, int]], list[list[Item]]]:
     """Run steps 1 to 6 at t (semantics 2): the pairs produced and the memory left behind."""
     arrivals = [[item for item in lane.items[side] if item.ts == t] for side in SIDES]
-    residents = [
-        [item for item in memory[side] if t - item.ts <= lane.windows[side]] for side in SIDES
-    ]
-    pairs = [(x, y) for x in arrivals[LEFT] for y in _matching(x, arrivals[RIGHT])]
-    if lane.policy == "yield":
+    residents = [[item for item in memory[side] if useful(lane, item, t)] for side in SIDES]
+    pairs = [(x, y, f) for x in arrivals[LEFT] for y, f in _matching(x, arrivals[RIGHT])]
+    if lane.estimate is not None:
         lane.estimate.arrive(t, arrivals)
     if lane.probe == "before_admission":
         pairs += _probe(arrivals, residents)
     _prioritise(lane, t, arrivals, residents)
-    kept = [_survivors(lane, side, residents[side] + arrivals[side]) for side in SIDES]
+    kept = [survivors(lane, side, residents[side] + arrivals[side]) for side in SIDES]
     if lane.probe == "after_admission":
         older = [[item for item in kept[side] if item.ts < t] for side in SIDES]
         pairs += _probe(arrivals, older)
     return pairs, kept
 
 
-def _items(side: int, table: Table) -> list[Item]:
-    """Return the rows that take part: null keys do not (semantics 1)."""
+def items_of(side: int, table: Table, links: Links | None) -> list[Item]:
+    """Return the rows that take part, null keys do not (semantics 1), each with its facts."""
     rows = enumerate(table)
-    return [Item(side, row, ts, key, float(imp)) for row, (ts, key, imp) in rows if key is not None]
+    items = [
+        Item(side, row, ts, key, float(imp)) for row, (ts, key, imp) in rows if key is not None
+    ]
+    if links is None:
+        return items
+    for item in items:
+        mine = {
+            f: math.inf if end is None else end
+            for f, (values, begin, end, *_) in enumerate(links)
+            if values[side] == item.key and active(begin, end, item.ts)
+            if None not in values and links[f] not in links[:f]
+        }
+        item.facts, item.until = list(mine), max(mine.values(), default=math.inf)
+    return items
+
+
+def lookup(stream: Table, fact: Fact) -> list[tuple[int, int]]:
+    """Semi-streaming join of one stream (semantics 5; P2 2.1 and formula 5).
+
+    Parameters
+    ----------
+    stream : list of (ts, key, importance)
+        In any order; key None is null. A row is the position in its list.
+    fact : sequence of (a, b, begin, end) or (a, b, begin, end, identity)
+        A set, as that of `replay`; b does not matter here, null or not.
+
+    Returns
+    -------
+    list of (row, position of f)
+        f.a is the key and f is active at the arrival; in order of arrival, then of position.
+    """
+    arrivals = sorted((ts, row, key) for row, (ts, key, _) in enumerate(stream) if key is not None)
+    return [
+        (row, f)
+        for ts, row, key in arrivals
+        for f, (a, _, begin, end, *_) in enumerate(fact)
+        if a == key and active(begin, end, ts) and fact[f] not in fact[:f]
+    ]
 
 
 def replay(
@@ -365,8 +425,15 @@ def replay(
     combine_name: str = "min",
     start_ts: int | None = None,
     seed: int = 0,
+    fact: Fact | None = None,
 ) -> Replay:
-    """Two-way join under a memory budget, instant by instant (semantics 2 and 3).
+    """Two-way join under a memory budget, instant by instant (semantics 2, 3 and 5).
+
+    Read into section 5: t0, the t_first of "history", the mean importance of DGL and the instants
+    are of all rows whose key is not null, those of no fact among them. Facts that are equal in
+    every field are one, of the first's position; others are several, intervals overlapping or
+    not. A fact with a null attribute is nobody's. What two tuples match by was active when they
+    arrived: they still count as each other's matches when it has ended.
 
     Parameters
     ----------
@@ -390,6 +457,9 @@ def replay(
         Outputs of earlier instants are left out of the result; decisions do not see it.
     seed : int
         Seed of RAND.
+    fact : sequence of (a, b, begin, end) or (a, b, begin, end, identity), optional
+        The set F of a star-streaming join, a the left key and b the right key. A begin of None is
+        before the streams, an end of None never. None is the equi-join.
 
     Returns
     -------
@@ -398,34 +468,42 @@ def replay(
     Raises
     ------
     ValueError
-        Where a name is not one of those above.
+        Where a name is not one of those above, or YIELD, which learns by key, is given facts.
     """
     names = ((policy, POLICIES), (estimator, ESTIMATORS), (probe, PROBES))
     for name, known in (*names, (combine_name, COMBINES)):
         if name not in known:
             raise ValueError(f"{name!r} must be one of {', '.join(known)}")
-    items = (_items(LEFT, left), _items(RIGHT, right))
+    if policy == "yield" and fact is not None:
+        raise ValueError("'yield' is not defined with a fact relation: choose another policy")
+    params, windows = params or {}, (window_left, window_right)
+    links = None if fact is None else [((a, b), *rest) for a, b, *rest in fact]
+    items = (items_of(LEFT, left, links), items_of(RIGHT, right, links))
     instants = sorted({item.ts for side in SIDES for item in items[side]})
     lane = Lane(
         items=items,
-        windows=(window_left, window_right),
+        windows=windows,
         budgets=(budget_left, budget_right),
         policy=policy,
-        params=params or {},
+        params={**params, "curves": (params.get("curve_left"), params.get("curve_right"))},
         estimator=estimator,
         probe=probe,
         seed=seed,
         t0=instants[0] if instants else 0,
-        estimate=naive_yield.Estimate((window_left, window_right), combine_name, params or {}),
+        estimate=naive_yield.Estimate(windows, combine_name, params) if policy == "yield" else None,
     )
     memory: list[list[Item]] = [[], []]
-    outputs, retained = [], []
+    outputs: list[Output] = []
+    retained: list[tuple[int, list[int], list[int]]] = []
     for t in instants:
         pairs, memory = _instant(lane, t, memory)
-        retained.append((t, *(sorted(item.row for item in memory[side]) for side in SIDES)))
+        kept_left, kept_right = (sorted(item.row for item in memory[side]) for side in SIDES)
+        retained.append((t, kept_left, kept_right))
         if start_ts is None or t >= start_ts:
-            outputs += [(x.row, y.row, t, combine(combine_name, x.imp, y.imp)) for x, y in pairs]
-    outputs.sort(key=lambda output: (output[2], output[0], output[1]))
+            for x, y, f in pairs:
+                output = (x.row, y.row, t, combine(combine_name, x.imp, y.imp))
+                outputs.append(output if fact is None else (*output, f))
+    outputs.sort(key=lambda output: (output[2], output[0], output[1], output[4:]))
     peak_left = max((len(rows) for _, rows, _ in retained), default=0)
     peak_right = max((len(rows) for _, _, rows in retained), default=0)
     return Replay(outputs, retained, peak_left, peak_right)
