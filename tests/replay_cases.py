@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import naive
 import numpy as np
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
+from engine.facts.links import Links, fact_index
+from engine.facts.relation import BEFORE, NEVER, Facts
 from engine.lanes.profile import profile_side
 from engine.policies import POLICIES
 from engine.replay.lane import LaneReplay
+from engine.replay.partners import Partners
 from engine.replay.planned import Plan
 from engine.replay.settings import UNLIMITED, LaneProfile, ReplaySettings
 from engine.streams import StreamBatch
 
 Rows = list[tuple[int, int | None, float]]
+Fact = tuple[int, int, int | None, int | None, int]
+"""(a, b, begin, end, what tells it apart)"""
 
 
 class Case(NamedTuple):
@@ -33,6 +40,7 @@ class Case(NamedTuple):
     combine: str = "min"
     start_ts: int | None = None
     seed: int = 0
+    fact: tuple[Fact, ...] | None = None
 
 
 def batch_of(rows: Rows) -> StreamBatch:
@@ -56,7 +64,7 @@ def _cut(batch: StreamBatch, begin: int, end: int) -> StreamBatch:
 class Run(NamedTuple):
     """What the engine did with a case."""
 
-    outputs: list[tuple[int, int, int, float]]
+    outputs: list[tuple[Any, ...]]
     retained: list[tuple[int, list[int], list[int]]]
     peaks: tuple[int, int]
     importance: float
@@ -112,6 +120,42 @@ def expected(case: Case) -> naive.Replay:
         combine_name=case.combine,
         start_ts=case.start_ts,
         seed=case.seed,
+        fact=case.fact,
+    )
+
+
+class Keys(NamedTuple):
+    """Dense ids of a case's keys, and through facts what they join and the facts' rows."""
+
+    ids: Callable[[int, StreamBatch], NDArray[np.int32]]
+    size: int
+    partners: tuple[Partners, Partners] | None = None
+    rows: NDArray[np.int64] | None = None
+
+
+def facts_of(case: Case) -> Facts:
+    """Return the facts of a case, each once."""
+    once = {fact: i for i, fact in reversed(list(enumerate(case.fact or ())))}
+    rows = sorted(
+        (a, b, BEFORE if begin is None else begin, NEVER if end is None else end, i)
+        for (a, b, begin, end, _), i in once.items()
+    )
+    return Facts(*(np.array(column, np.int64) for column in np.array(rows).reshape(-1, 5).T))
+
+
+def keys_of(case: Case, left: StreamBatch, right: StreamBatch) -> Keys:
+    """Return the ids of both streams' keys."""
+    if case.fact is None:
+        names = np.unique(np.r_[left.key, right.key])
+        return Keys(lambda _, batch: np.searchsorted(names, batch.key).astype(np.int32), names.size)
+    facts = facts_of(case)
+    lane = [((left.ts, left.key), (right.ts, right.key))]
+    links = Links(fact_index(facts), lane, None if case.estimator == "history" else case.windows)
+    return Keys(
+        lambda side, batch: links.ids(side, batch.ts, batch.key),
+        links.size,
+        links.partners,
+        facts.row,
     )
 
 
@@ -131,25 +175,27 @@ def replayed(
     """Replay a case in batches of `step` ticks, by its policy or by a plan."""
     left, right = batch_of(case.left), batch_of(case.right)
     settings, profile, budget, curves = told(case)
-    lane = LaneReplay(settings, profile, budget, curves=curves, emit=emit, chunk=chunk, plan=plan)
+    keys = keys_of(case, left, right)
+    lane = LaneReplay(
+        settings, profile, budget, curves=curves, emit=emit, chunk=chunk, plan=plan,
+        partners=keys.partners,
+    )  # fmt: skip
     instants = np.unique(np.r_[left.ts, right.ts])
     edges = [] if instants.size == 0 else [int(instants[0]), int(instants[-1]) + 1]
     if step and edges:
         edges = [*range(edges[0], edges[1], step), edges[1]]
     outputs, retained = [], []
-    names = np.unique(np.r_[left.key, right.key])
     for begin, end in pairwise(edges):
         a, b = _cut(left, begin, end), _cut(right, begin, end)
-        ids = [np.searchsorted(names, x.key).astype(np.int32) for x in (a, b)]
-        for out in lane.push(a, ids[0], b, ids[1], names.size):
-            outputs += list(
-                zip(*(x.tolist() for x in (out.left_row, out.right_row, out.ts, out.importance)),
-                    strict=True)
-            )  # fmt: skip
+        for out in lane.push(a, keys.ids(0, a), b, keys.ids(1, b), keys.size):
+            columns = [out.left_row, out.right_row, out.ts, out.importance]
+            if keys.rows is not None:
+                columns.append(keys.rows[out.fact])
+            outputs += list(zip(*(x.tolist() for x in columns), strict=True))
         if step == 1 and a.ts.size + b.ts.size:
             rows = lane.retained()
             retained.append((begin, rows[0].tolist(), rows[1].tolist()))
-    outputs.sort(key=lambda o: (o[2], o[0], o[1]))
+    outputs.sort(key=lambda o: (o[2], o[0], o[1], *o[4:]))
     return Run(outputs, retained, lane.peaks, lane.importance, lane.outputs)
 
 
@@ -300,3 +346,35 @@ def long_stream(rng: np.random.Generator, *, tied: bool) -> list[tuple[int, int 
     keys = np.minimum(rng.geometric(0.15, 700) - 1, 25)
     levels = rng.choice([0.0, 1.0, 2.0, 5.0], 700) if tied else rng.random(700)
     return [(int(t), int(k), float(x)) for t, k, x in zip(ts, keys, levels, strict=True)]
+
+
+@st.composite
+def fact_cases(draw: Any, policy: str) -> Case:
+    """Draw a case through a relation that changes: few attributes, several facts a pair."""
+    tick = st.one_of(st.none(), st.integers(0, 26))
+    attribute = st.integers(0, 4)
+    fact = st.tuples(attribute, attribute, tick, tick, st.integers(0, 1)).filter(
+        lambda f: f[2] is None or f[3] is None or f[2] < f[3]
+    )
+    facts = draw(st.lists(fact, max_size=draw(st.sampled_from([3, 12, 30]))))
+    return draw(cases(policy))._replace(fact=tuple(facts))
+
+
+def busy_facts(policy: str, seed: int) -> Case:
+    """Return a busy case whose keys are joined by 40 facts, of which many come and go."""
+    rng = np.random.default_rng([seed, 5])
+    case = busy(policy, seed)
+    span = 1 + max(row[0] for row in case.left)
+    facts = []
+    for i in range(40):
+        begin, end = sorted(rng.choice(span + 2, 2, replace=False).tolist())
+        facts.append(
+            (
+                int(rng.integers(0, 5)),
+                int(rng.integers(0, 5)),
+                None if rng.random() < 0.3 else begin,
+                None if rng.random() < 0.3 else end,
+                i % 3,
+            )
+        )
+    return case._replace(fact=tuple(facts))

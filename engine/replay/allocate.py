@@ -111,10 +111,11 @@ class SlidingWindow:
         return Window(self.ts, self.key)
 
 
-def empty_outputs(capacity: int) -> Outputs:
-    """Return output arrays for `capacity` tuples."""
+def empty_outputs(capacity: int, *, facts: bool) -> Outputs:
+    """Return output arrays for `capacity` tuples, with room for their facts or not."""
     rows = [np.empty(capacity, np.int64) for _ in range(5)]
-    return Outputs(rows[0], rows[1], rows[2], rows[3], rows[4], np.empty(capacity))
+    fact = np.empty(capacity if facts else 0, np.int32)
+    return Outputs(rows[0], rows[1], rows[2], rows[3], rows[4], np.empty(capacity), fact)
 
 
 def first_outputs(out: Outputs, n: int) -> Outputs:
@@ -126,4 +127,5 @@ def first_outputs(out: Outputs, n: int) -> Outputs:
         out.right_seq[:n],
         out.ts[:n],
         out.importance[:n],
+        out.fact[:n],
     )

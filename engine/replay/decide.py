@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.jit import kernel as compiled
 from engine.jit import woven
 from engine.policies import Structure, dgl
 from engine.replay import aged, decay, keyed, planned, static, valued
@@ -27,32 +28,61 @@ from engine.replay.layout import (
     Records,
     Rules,
 )
+from engine.replay.partners import Partners, joins_nobody, partner, span
 
 _STATIC, _KEYED, _DECAY, _AGED, _RERANK, _PLANNED, _VALUED = (int(each) for each in Structure)
 _LEFT, _RIGHT = np.int64(0), np.int64(1)
 
 
 @woven
-def _flush(rules: Rules, memory: Memory, keys: Records, side: Integer, now: Integer) -> None:
+def _flush(
+    rules: Rules,
+    memory: Memory,
+    keys: Records,
+    partners: Partners | None,
+    side: Integer,
+    now: Integer,
+) -> None:
     """Bring the heap of keys up to date with this instant's match counts (step 4, keyed)."""
     key = memory.n[DIRTY]
     while key != NONE:
         mine = keys[2 * key + side]
         following = np.int64(mine.dirty)
         mine.dirty = CLEAN
-        keyed.refresh(memory, keys, side, key, match_count(rules, keys, key, side, now))
+        m = match_count(rules, keys, partners, key, side, now)
+        keyed.refresh(memory, keys, side, key, m)
         key = following
     memory.n[DIRTY] = NONE
+
+
+@woven
+def _touch_matched(
+    memory: Memory,
+    opposite: Arrivals,
+    begin: Integer,
+    end: Integer,
+    keys: Records,
+    theirs: Partners | None,
+    side: Integer,
+) -> None:
+    """Chain the keys of residents that an arrival of this instant joins, each once."""
+    for j in range(begin, end):
+        key = np.int64(opposite.key[j])
+        if keys[2 * key + 1 - side].arrival == j:
+            place, stop = span(theirs, key)
+            while place < stop:
+                mine = partner(theirs, place)
+                if keys[2 * mine + side].head != NONE:
+                    keyed.touch(memory, keys, side, mine)
+                place += 1
 
 
 @woven
 def _reward(
     rules: Rules,
     memory: Memory,
-    opposite: Arrivals,
-    begin: Integer,
-    end: Integer,
     keys: Records,
+    partners: Partners | None,
     side: Integer,
     now: Integer,
 ) -> None:
@@ -64,21 +94,18 @@ def _reward(
     tau = np.float64(now - rules.t0)
     lost = beta * tau
     lost_before = beta * (tau - 1.0)
-    for j in range(begin, end):
-        key = np.int64(opposite.key[j])
-        if keys[2 * key + 1 - side].arrival == j and keys[2 * key + side].head != NONE:
-            m = match_count(rules, keys, key, side, now)
-            decay.match(
-                memory,
-                np.int64(keys[2 * key + side].head),
-                np.int64(keys[2 * key + side].residents),
-                m,
-                now,
-                lifetime,
-                lost,
-                lost_before,
-                alpha,
-            )
+    key = memory.n[DIRTY]
+    while key != NONE:
+        mine = keys[2 * key + side]
+        following = np.int64(mine.dirty)
+        mine.dirty = CLEAN
+        decay.match(
+            memory, np.int64(mine.head), np.int64(mine.residents),
+            match_count(rules, keys, partners, key, side, now), now, lifetime, lost, lost_before,
+            alpha,
+        )  # fmt: skip
+        key = following
+    memory.n[DIRTY] = NONE
 
 
 @woven
@@ -89,16 +116,37 @@ def note_matches(
     begin: Integer,
     end: Integer,
     keys: Records,
+    theirs: Partners | None,
     side: Integer,
     now: Integer,
 ) -> None:
     """Note which residents have matched an arrival of this instant (step 4, or after it)."""
     if rules.structure == _VALUED:
-        for j in range(begin, end):
-            key = np.int64(opposite.key[j])
+        _touch_matched(memory, opposite, begin, end, keys, theirs, side)
+        key = memory.n[DIRTY]
+        while key != NONE:
             mine = keys[2 * key + side]
-            if keys[2 * key + 1 - side].arrival == j and mine.head != NONE:
-                valued.match(memory, np.int64(mine.head), np.int64(mine.residents), now)
+            following = np.int64(mine.dirty)
+            mine.dirty = CLEAN
+            valued.match(memory, np.int64(mine.head), np.int64(mine.residents), now)
+            key = following
+        memory.n[DIRTY] = NONE
+
+
+@compiled
+def _produced(
+    keys: Records, partners: Partners | None, key: Integer, side: Integer, early: bool
+) -> float:
+    """Return the outputs that a tuple has in this instant: with its arrivals, or with all."""
+    count = np.int64(0)
+    place, stop = span(partners, key)
+    while place < stop:
+        opposite = keys[2 * partner(partners, place) + 1 - side]
+        count += opposite.arrivals
+        if early:
+            count += opposite.residents
+        place += 1
+    return np.float64(count)
 
 
 @woven
@@ -109,6 +157,7 @@ def _rerank(
     begin: Integer,
     end: Integer,
     keys: Records,
+    partners: Partners | None,
     side: Integer,
     now: Integer,
     priority_now: Records,
@@ -118,8 +167,8 @@ def _rerank(
     at = memory.n[OLDEST]
     while at != NONE:
         slot = memory.slots[at]
-        m = match_count(rules, keys, np.int64(slot.key), side, now)
-        produced = np.float64(keys[2 * slot.key + 1 - side].arrivals)
+        m = match_count(rules, keys, partners, np.int64(slot.key), side, now)
+        produced = _produced(keys, partners, np.int64(slot.key), side, False)
         value = priority_now(
             slot.importance, m, np.float64(now - slot.ts), lifetime, slot.priority, produced
         )
@@ -127,10 +176,8 @@ def _rerank(
         slot.m = m
         at = slot.newer
     for i in range(begin, end):
-        opposite = keys[2 * arrivals.key[i] + 1 - side]
-        produced = np.float64(opposite.arrivals)
-        if not rules.after_admission:
-            produced += opposite.residents
+        key = np.int64(arrivals.key[i])
+        produced = _produced(keys, partners, key, side, not rules.after_admission)
         value = priority_now(arrivals.importance[i], arrivals.m[i], 0.0, lifetime, 0.0, produced)
         arrivals.draw[i] = value if value == value else -np.inf  # noqa: PLR0124
 
@@ -145,6 +192,7 @@ def _admit(
     end: Integer,
     base: Integer,
     keys: Records,
+    partners: Partners | None,
     side: Integer,
     now: Integer,
     instant: Integer,
@@ -166,6 +214,8 @@ def _admit(
             arrivals.m[i],
         )
         seq = base + i
+        if joins_nobody(partners, key):
+            continue
         if rules.structure == _STATIC:
             priority = priority_at_arrival(
                 importance, m, rel, arrivals.draw[i], rules.a, rules.b, rules.d
@@ -177,7 +227,7 @@ def _admit(
         elif rules.structure == _KEYED:
             dropped = keyed.admit(memory, keys, side, budget, key, now, row, seq, importance, m)
             if dropped != NONE:
-                keyed.touch(opposite, keys, 1 - side, dropped)
+                keyed.touch_partners(opposite, keys, partners, side, dropped)
         elif rules.structure == _DECAY:
             lost = beta * rel
             value = dgl.initial(importance, m, rules.initial_by_importance) + lost
@@ -205,6 +255,8 @@ def decide(
     left_memory: Memory,
     right_memory: Memory,
     keys: Records,
+    left_partners: Partners | None,
+    right_partners: Partners | None,
     left: Arrivals,
     right: Arrivals,
     progress: Records,
@@ -216,25 +268,29 @@ def decide(
     j, stop = progress[RIGHT_AT], progress[RIGHT_END]
     now, instant = progress[NOW], progress[INSTANT]
     if rules.structure == _KEYED:
-        _flush(rules, left_memory, keys, _LEFT, now)
-        _flush(rules, right_memory, keys, _RIGHT, now)
+        _flush(rules, left_memory, keys, left_partners, _LEFT, now)
+        _flush(rules, right_memory, keys, right_partners, _RIGHT, now)
     elif rules.structure == _DECAY:
-        _reward(rules, left_memory, right, j, stop, keys, _LEFT, now)
-        _reward(rules, right_memory, left, i, end, keys, _RIGHT, now)
+        _touch_matched(left_memory, right, j, stop, keys, right_partners, _LEFT)
+        _reward(rules, left_memory, keys, left_partners, _LEFT, now)
+        _touch_matched(right_memory, left, i, end, keys, left_partners, _RIGHT)
+        _reward(rules, right_memory, keys, right_partners, _RIGHT, now)
     elif rules.structure == _RERANK:
-        _rerank(rules, left_memory, left, i, end, keys, _LEFT, now, priority_now)
-        _rerank(rules, right_memory, right, j, stop, keys, _RIGHT, now, priority_now)
+        _rerank(rules, left_memory, left, i, end, keys, left_partners, _LEFT, now, priority_now)
+        _rerank(
+            rules, right_memory, right, j, stop, keys, right_partners, _RIGHT, now, priority_now
+        )
     elif not rules.after_admission:
-        note_matches(rules, left_memory, right, j, stop, keys, _LEFT, now)
-        note_matches(rules, right_memory, left, i, end, keys, _RIGHT, now)
+        note_matches(rules, left_memory, right, j, stop, keys, right_partners, _LEFT, now)
+        note_matches(rules, right_memory, left, i, end, keys, left_partners, _RIGHT, now)
     if rules.structure == _PLANNED:
         planned.release(left_memory, keys, _LEFT, instant)
         planned.release(right_memory, keys, _RIGHT, instant)
     _admit(
-        rules, left_memory, right_memory, left, i, end, left_memory.n[SEQ], keys, _LEFT, now,
-        instant, priority_at_arrival,
+        rules, left_memory, right_memory, left, i, end, left_memory.n[SEQ], keys, left_partners,
+        _LEFT, now, instant, priority_at_arrival,
     )  # fmt: skip
     _admit(
-        rules, right_memory, left_memory, right, j, stop, right_memory.n[SEQ], keys, _RIGHT, now,
-        instant, priority_at_arrival,
+        rules, right_memory, left_memory, right, j, stop, right_memory.n[SEQ], keys,
+        right_partners, _RIGHT, now, instant, priority_at_arrival,
     )  # fmt: skip

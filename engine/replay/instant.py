@@ -11,7 +11,11 @@ from engine.prefetch import prefetch
 from engine.replay import aged, keyed, valued
 from engine.replay.layout import (
     BIN,
+    CELL,
     CELL_FLOATS,
+    CELL_INTS,
+    CELL_SLOTS,
+    ENDED,
     HISTORY_ESTIMATOR,
     INSTANT,
     LEFT_AT,
@@ -32,6 +36,7 @@ from engine.replay.layout import (
     Window,
 )
 from engine.replay.memory import remove
+from engine.replay.partners import Partners, look_ahead, next_ended, partner, span
 
 _KEYED, _AGED, _VALUED = int(Structure.KEYED), int(Structure.AGED), int(Structure.VALUED)
 _FAR, _NEAR = 24, 8
@@ -40,43 +45,88 @@ _LEFT, _RIGHT = np.int64(0), np.int64(1)
 
 
 @compiled
-def match_count(rules: Rules, keys: Records, key: Integer, side: Integer, now: Integer) -> float:
+def match_count(
+    rules: Rules,
+    keys: Records,
+    partners: Partners | None,
+    key: Integer,
+    side: Integer,
+    now: Integer,
+) -> float:
     """Return m for tuples of one side and key, on the snapshot of this instant (step 2)."""
-    opposite = keys[2 * key + 1 - side]
+    seen, held = np.int64(0), np.int64(0)
+    begin, end = span(partners, key)
+    for place in range(begin, end):
+        opposite = keys[2 * partner(partners, place) + 1 - side]
+        seen += opposite.window
+        held += opposite.residents + opposite.arrivals
     if rules.estimator == WINDOW_ESTIMATOR:
-        return np.float64(opposite.window)
+        return np.float64(seen)
     if rules.estimator == HISTORY_ESTIMATOR:
-        if opposite.window == 0:
+        if seen == 0:
             return 0.0
         if side == 0:
             lifetime, first = rules.window_right + 1, rules.first_right
         else:
             lifetime, first = rules.window_left + 1, rules.first_left
-        return opposite.window * (np.float64(lifetime) / np.float64(now - first + 1))
-    return np.float64(opposite.residents + opposite.arrivals)
+        return seen * (np.float64(lifetime) / np.float64(now - first + 1))
+    return np.float64(held)
+
+
+@compiled
+def _leave(
+    rules: Rules,
+    memory: Memory,
+    opposite: Memory,
+    keys: Records,
+    partners: Partners | None,
+    side: Integer,
+    at: Integer,
+) -> None:
+    """Drop a resident whose time is over."""
+    if rules.structure == _KEYED:
+        key = np.int64(memory.slots[at].key)
+        keyed.detach(memory, keys, side, at)
+        remove(memory, keys, side, at)
+        keyed.touch(memory, keys, side, key)
+        keyed.touch_partners(opposite, keys, partners, side, key)
+    else:
+        if rules.structure == _AGED:
+            aged.forget(memory, at)
+        elif rules.structure == _VALUED:
+            valued.leave(memory, at)
+        remove(memory, keys, side, at)
 
 
 @woven
 def _expire(
-    rules: Rules, memory: Memory, opposite: Memory, keys: Records, side: Integer, since: Integer
+    rules: Rules,
+    memory: Memory,
+    opposite: Memory,
+    keys: Records,
+    partners: Partners | None,
+    side: Integer,
+    since: Integer,
+    now: Integer,
 ) -> None:
-    """Drop the residents that arrived before `since` (step 1)."""
-    while memory.n[OLDEST] != NONE:
-        at = memory.n[OLDEST]
-        if memory.slots[at].ts >= since:
+    """Drop the residents that arrived before `since` or that no fact joins from now on (step 1)."""
+    while True:
+        at = np.int64(NONE)
+        if memory.n[OLDEST] != NONE and memory.slots[memory.n[OLDEST]].ts < since:
+            at = memory.n[OLDEST]
+        while at == NONE:
+            key = next_ended(partners, memory.n[ENDED], now)
+            if key == NONE:
+                break
+            mine = keys[2 * key + side]
+            if mine.head != NONE:
+                last = CELL_SLOTS + ((mine.residents - 1) & (CELL - 1))
+                at = np.int64(memory.links[CELL_INTS * np.int64(mine.head) + last])
+            else:
+                memory.n[ENDED] += 1
+        if at == NONE:
             break
-        key = np.int64(memory.slots[at].key)
-        if rules.structure == _KEYED:
-            keyed.detach(memory, keys, side, at)
-            remove(memory, keys, side, at)
-            keyed.touch(memory, keys, side, key)
-            keyed.touch(opposite, keys, 1 - side, key)
-        else:
-            if rules.structure == _AGED:
-                aged.forget(memory, at)
-            elif rules.structure == _VALUED:
-                valued.leave(memory, at)
-            remove(memory, keys, side, at)
+        _leave(rules, memory, opposite, keys, partners, side, at)
 
 
 @woven
@@ -85,6 +135,7 @@ def _slide_window(
     opposite: Memory,
     window: Window,
     keys: Records,
+    partners: Partners | None,
     side: Integer,
     since: Integer,
     track: bool,
@@ -95,20 +146,32 @@ def _slide_window(
         key = np.int64(window.key[at])
         keys[2 * key + side].window -= 1
         if track:
-            keyed.touch(opposite, keys, 1 - side, key)
+            keyed.touch_partners(opposite, keys, partners, side, key)
         at += 1
     memory.n[WINDOW_AT] = at
 
 
 @woven
 def _look_ahead(
-    arrivals: Arrivals, begin: Integer, end: Integer, keys: Records, side: Integer, opposite: Memory
+    arrivals: Arrivals,
+    begin: Integer,
+    end: Integer,
+    keys: Records,
+    partners: Partners | None,
+    side: Integer,
+    opposite: Memory,
 ) -> None:
     """Have the keys of coming arrivals, and then what they will probe, brought into the cache."""
     last = arrivals.ts.size - 1
     for i in range(begin, end):
-        prefetch(keys, 2 * np.int64(arrivals.key[min(i + _FAR, last)]))
-        head = keys[2 * np.int64(arrivals.key[min(i + _NEAR, last)]) + 1 - side].head
+        far, near = (
+            np.int64(arrivals.key[min(i + _FAR, last)]),
+            np.int64(arrivals.key[min(i + _NEAR, last)]),
+        )
+        prefetch(keys, 2 * far)
+        if look_ahead(partners, keys, far, near):
+            continue
+        head = keys[2 * near + 1 - side].head
         if head != NONE:
             prefetch(opposite.cells, CELL_FLOATS * np.int64(head))
 
@@ -119,6 +182,7 @@ def _register(
     begin: Integer,
     end: Integer,
     keys: Records,
+    partners: Partners | None,
     side: Integer,
     opposite: Memory,
     track: bool,
@@ -131,7 +195,7 @@ def _register(
         arrivals.chain[i] = mine.arrival
         mine.arrival = i
         if track:
-            keyed.touch(opposite, keys, 1 - side, np.int64(arrivals.key[i]))
+            keyed.touch_partners(opposite, keys, partners, side, np.int64(arrivals.key[i]))
 
 
 @woven
@@ -141,11 +205,12 @@ def _estimate(
     begin: Integer,
     end: Integer,
     keys: Records,
+    partners: Partners | None,
     side: Integer,
     now: Integer,
 ) -> None:
     for i in range(begin, end):
-        arrivals.m[i] = match_count(rules, keys, np.int64(arrivals.key[i]), side, now)
+        arrivals.m[i] = match_count(rules, keys, partners, np.int64(arrivals.key[i]), side, now)
 
 
 @woven
@@ -163,6 +228,8 @@ def begin(
     left_memory: Memory,
     right_memory: Memory,
     keys: Records,
+    left_partners: Partners | None,
+    right_partners: Partners | None,
     left: Arrivals,
     right: Arrivals,
     left_window: Window,
@@ -189,19 +256,21 @@ def begin(
     edges = tallies.bin_edges
     while progress[BIN] + 1 < edges.size and edges[progress[BIN] + 1] <= now:
         progress[BIN] += 1
-    _expire(rules, left_memory, right_memory, keys, _LEFT, now - rules.window_left)
-    _expire(rules, right_memory, left_memory, keys, _RIGHT, now - rules.window_right)
+    since_left, since_right = now - rules.window_left, now - rules.window_right
+    _expire(rules, left_memory, right_memory, keys, left_partners, _LEFT, since_left, now)
+    _expire(rules, right_memory, left_memory, keys, right_partners, _RIGHT, since_right, now)
     track = rules.structure == _KEYED
     if rules.estimator == WINDOW_ESTIMATOR:
         _slide_window(
-            left_memory, right_memory, left_window, keys, _LEFT, now - rules.window_left, track
+            left_memory, right_memory, left_window, keys, left_partners, _LEFT, since_left, track
         )
         _slide_window(
-            right_memory, left_memory, right_window, keys, _RIGHT, now - rules.window_right, track
-        )
-    _look_ahead(left, i, end, keys, _LEFT, right_memory)
-    _look_ahead(right, j, stop, keys, _RIGHT, left_memory)
-    _register(left, i, end, keys, _LEFT, right_memory, track)
-    _register(right, j, stop, keys, _RIGHT, left_memory, track)
-    _estimate(rules, left, i, end, keys, _LEFT, now)
-    _estimate(rules, right, j, stop, keys, _RIGHT, now)
+            right_memory, left_memory, right_window, keys, right_partners, _RIGHT, since_right,
+            track,
+        )  # fmt: skip
+    _look_ahead(left, i, end, keys, left_partners, _LEFT, right_memory)
+    _look_ahead(right, j, stop, keys, right_partners, _RIGHT, left_memory)
+    _register(left, i, end, keys, left_partners, _LEFT, right_memory, track)
+    _register(right, j, stop, keys, right_partners, _RIGHT, left_memory, track)
+    _estimate(rules, left, i, end, keys, left_partners, _LEFT, now)
+    _estimate(rules, right, j, stop, keys, right_partners, _RIGHT, now)

@@ -24,6 +24,7 @@ from engine.replay.layout import (
     SEQ,
     WRITTEN,
     Arrivals,
+    Integer,
     Memory,
     Outputs,
     Records,
@@ -31,10 +32,31 @@ from engine.replay.layout import (
     Tallies,
     Window,
 )
+from engine.replay.partners import Partners, fact, partner, span
 from engine.replay.probe import probe_arrivals, probe_residents
 
 _BEGIN, _PROBE_LEFT, _PROBE_RIGHT, _DECIDE, _LATE_LEFT, _LATE_RIGHT, _END = range(7)
 _LEFT, _RIGHT = np.int64(0), np.int64(1)
+
+
+@compiled
+def _has_room(
+    keys: Records,
+    partners: Partners | None,
+    key: Integer,
+    side: Integer,
+    out: Outputs,
+    progress: Records,
+) -> bool:
+    """Tell whether the outputs of an arrival of `side` fit into what is left of the arrays."""
+    room = np.int64(progress[WRITTEN])
+    begin, end = span(partners, key)
+    for place in range(begin, end):
+        theirs = keys[2 * partner(partners, place) + 1 - side]
+        room += theirs.residents
+        if side == 0:
+            room += theirs.arrivals
+    return bool(room <= out.ts.size)
 
 
 @woven
@@ -44,6 +66,7 @@ def _probe_left(
     left_memory: Memory,
     right_memory: Memory,
     keys: Records,
+    partners: Partners | None,
     left: Arrivals,
     right: Arrivals,
     out: Outputs,
@@ -54,33 +77,26 @@ def _probe_left(
     """Probe with the left arrivals; False if the output arrays must be emptied first."""
     early = not late
     for i in range(progress[CURSOR], progress[LEFT_END]):
-        theirs = keys[2 * left.key[i] + 1]
-        room = theirs.residents + theirs.arrivals
-        if rules.emit and progress[WRITTEN] + room > out.ts.size:
+        key = np.int64(left.key[i])
+        if rules.emit and not _has_room(keys, partners, key, _LEFT, out, progress):
             progress[CURSOR] = i
             return False
         seq = left_memory.n[SEQ] + i
-        if early and theirs.arrival != NONE:
-            probe_arrivals(
-                rules, left, i, seq, right, np.int64(theirs.arrival), right_memory.n[SEQ], out,
-                tallies, progress, sums,
-            )  # fmt: skip
-        if late == rules.after_admission and theirs.head != NONE:
-            probe_residents(
-                rules,
-                left,
-                i,
-                seq,
-                _LEFT,
-                late,
-                right_memory,
-                np.int64(theirs.head),
-                np.int64(theirs.residents),
-                out,
-                tallies,
-                progress,
-                sums,
-            )
+        place, stop = span(partners, key)
+        while place < stop:
+            theirs = keys[2 * partner(partners, place) + 1]
+            if early and theirs.arrival != NONE:
+                probe_arrivals(
+                    rules, left, i, seq, right, np.int64(theirs.arrival), right_memory.n[SEQ],
+                    fact(partners, place), out, tallies, progress, sums,
+                )  # fmt: skip
+            if late == rules.after_admission and theirs.head != NONE:
+                probe_residents(
+                    rules, left, i, seq, _LEFT, late, right_memory, np.int64(theirs.head),
+                    np.int64(theirs.residents), key, fact(partners, place), out, tallies,
+                    progress, sums,
+                )  # fmt: skip
+            place += 1
     progress[CURSOR] = progress[RIGHT_AT]
     return True
 
@@ -92,6 +108,7 @@ def _probe_right(
     left_memory: Memory,
     right_memory: Memory,
     keys: Records,
+    partners: Partners | None,
     right: Arrivals,
     out: Outputs,
     tallies: Tallies,
@@ -101,16 +118,21 @@ def _probe_right(
     """Probe with the right arrivals; False if the output arrays must be emptied first."""
     if late == rules.after_admission:
         for j in range(progress[CURSOR], progress[RIGHT_END]):
-            theirs = keys[2 * right.key[j]]
-            if rules.emit and progress[WRITTEN] + theirs.residents > out.ts.size:
+            key = np.int64(right.key[j])
+            if rules.emit and not _has_room(keys, partners, key, _RIGHT, out, progress):
                 progress[CURSOR] = j
                 return False
-            if theirs.head != NONE:
-                probe_residents(
-                    rules, right, j, right_memory.n[SEQ] + j, _RIGHT, late, left_memory,
-                    np.int64(theirs.head), np.int64(theirs.residents), out,
-                    tallies, progress, sums,
-                )  # fmt: skip
+            place, stop = span(partners, key)
+            while place < stop:
+                other = partner(partners, place)
+                theirs = keys[2 * other]
+                if theirs.head != NONE:
+                    probe_residents(
+                        rules, right, j, right_memory.n[SEQ] + j, _RIGHT, late, left_memory,
+                        np.int64(theirs.head), np.int64(theirs.residents), other,
+                        fact(partners, place), out, tallies, progress, sums,
+                    )  # fmt: skip
+                place += 1
     progress[CURSOR] = progress[LEFT_AT]
     return True
 
@@ -121,6 +143,8 @@ def replay(
     left_memory: Memory,
     right_memory: Memory,
     keys: Records,
+    left_partners: Partners | None,
+    right_partners: Partners | None,
     left: Arrivals,
     right: Arrivals,
     left_window: Window,
@@ -147,28 +171,29 @@ def replay(
                 progress[RIGHT_AT] = 0
                 return True
             begin(
-                rules, left_memory, right_memory, keys, left, right, left_window, right_window,
-                tallies, progress,
+                rules, left_memory, right_memory, keys, left_partners, right_partners, left,
+                right, left_window, right_window, tallies, progress,
             )  # fmt: skip
             progress[CURSOR] = progress[LEFT_AT]
         counted = progress[NOW] >= rules.start_ts
         if phase in (_PROBE_LEFT, _LATE_LEFT):
             late = phase == _LATE_LEFT
             if counted and not _probe_left(
-                rules, late, left_memory, right_memory, keys, left, right, out, tallies,
-                progress, sums,
+                rules, late, left_memory, right_memory, keys, left_partners, left, right, out,
+                tallies, progress, sums,
             ):  # fmt: skip
                 return False
         elif phase in (_PROBE_RIGHT, _LATE_RIGHT):
             late = phase == _LATE_RIGHT
             if counted and not _probe_right(
-                rules, late, left_memory, right_memory, keys, right, out, tallies, progress, sums
-            ):
+                rules, late, left_memory, right_memory, keys, right_partners, right, out, tallies,
+                progress, sums,
+            ):  # fmt: skip
                 return False
         elif phase == _DECIDE:
             decide(
-                rules, left_memory, right_memory, keys, left, right, progress,
-                priority_at_arrival, priority_now,
+                rules, left_memory, right_memory, keys, left_partners, right_partners, left,
+                right, progress, priority_at_arrival, priority_now,
             )  # fmt: skip
             if not rules.after_admission:
                 phase = _LATE_RIGHT
@@ -176,11 +201,11 @@ def replay(
             if rules.after_admission:
                 note_matches(
                     rules, left_memory, right, progress[RIGHT_AT], progress[RIGHT_END], keys,
-                    _LEFT, progress[NOW],
+                    right_partners, _LEFT, progress[NOW],
                 )  # fmt: skip
                 note_matches(
                     rules, right_memory, left, progress[LEFT_AT], progress[LEFT_END], keys,
-                    _RIGHT, progress[NOW],
+                    left_partners, _RIGHT, progress[NOW],
                 )  # fmt: skip
             clear(left, progress[LEFT_AT], progress[LEFT_END], keys, _LEFT)
             clear(right, progress[RIGHT_AT], progress[RIGHT_END], keys, _RIGHT)

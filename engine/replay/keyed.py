@@ -15,6 +15,7 @@ from engine.replay.heap import drop_at, precedes, rise, sink
 from engine.replay.layout import CLEAN, COUNT, DIRTY, HEAP, NONE, Integer, Memory, Records
 from engine.replay.memory import insert, remove
 from engine.replay.pairing import BY_IMPORTANCE, grown, without
+from engine.replay.partners import Partners, partner, span
 
 _TOP = np.int64(0)
 
@@ -50,11 +51,21 @@ def refresh(memory: Memory, keys: Records, side: Integer, key: Integer, m: float
 
 @compiled
 def touch(memory: Memory, keys: Records, side: Integer, key: Integer) -> None:
-    """Note that the match count of this side's residents of a key may have changed. O(1)."""
+    """Note that this side's residents of a key are to be looked at in this instant. O(1)."""
     mine = keys[2 * key + side]
     if mine.dirty == CLEAN:
         mine.dirty = memory.n[DIRTY]
         memory.n[DIRTY] = key
+
+
+@compiled
+def touch_partners(
+    opposite: Memory, keys: Records, partners: Partners | None, side: Integer, key: Integer
+) -> None:
+    """Note that the match counts of what a key of `side` joins may have changed. O(partners)."""
+    begin, end = span(partners, key)
+    for place in range(begin, end):
+        touch(opposite, keys, 1 - side, partner(partners, place))
 
 
 @compiled

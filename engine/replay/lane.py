@@ -38,6 +38,7 @@ from engine.replay.layout import (
     Tallies,
     Window,
 )
+from engine.replay.partners import Partners
 from engine.replay.planned import Plan
 from engine.replay.ready import Ready, parts_of, set_tables
 from engine.replay.settings import LaneProfile, ReplaySettings
@@ -67,6 +68,8 @@ class LaneReplay:
         Output tuples handed out at once.
     plan : Plan, optional
         Followed in place of the policy.
+    partners : (Partners, Partners), optional
+        What facts join, where an id's partner is not the opposite one of the same id.
 
     Notes
     -----
@@ -85,6 +88,7 @@ class LaneReplay:
         bin_edges: NDArray[np.int64] | None = None,
         chunk: int = 262_144,
         plan: Plan | None = None,
+        partners: tuple[Partners, Partners] | None = None,
     ) -> None:
         structure = settings.structure if plan is None else Structure.PLANNED
         counts = structure not in (Structure.PLANNED, Structure.VALUED)
@@ -92,6 +96,7 @@ class LaneReplay:
         rules = self.settings.rules(profile, budget, emit=emit)
         self.rules: Rules = rules._replace(structure=int(structure))
         self._structure, self._plan = structure, plan
+        self._partners = partners or (None, None)
         self._followed = [0, 0]
         terms = settings.terms if structure is Structure.VALUED else None
         self._estimate = None if terms is None else Estimate(terms)
@@ -110,7 +115,8 @@ class LaneReplay:
         self._edges = edges
         self._progress = np.zeros(PROGRESS_COUNTERS, np.int64)
         self._sums = np.zeros(2)
-        self._out = empty_outputs(chunk if emit else 0)
+        self._facts = partners is not None
+        self._out = empty_outputs(chunk if emit else 0, facts=self._facts)
         policy = settings.the_policy
         self._at_arrival = arrival_callback(policy)
         self._now = now_callback(policy, settings.parameters)
@@ -161,16 +167,16 @@ class LaneReplay:
             done = False
             while not done:
                 done = kernel.replay(
-                    self.rules, *self._memories, self._keys, part[0], part[1], windows[0],
-                    windows[1], self._out, tallies, self._progress, self._sums, self._at_arrival,
-                    self._now,
+                    self.rules, *self._memories, self._keys, *self._partners, part[0], part[1],
+                    windows[0], windows[1], self._out, tallies, self._progress, self._sums,
+                    self._at_arrival, self._now,
                 )  # fmt: skip
                 written = int(self._progress[WRITTEN])
                 self._progress[WRITTEN] = 0
                 if written:
                     yield first_outputs(self._out, written)
                 elif not done:
-                    self._out = empty_outputs(2 * self._out.ts.size + 1024)
+                    self._out = empty_outputs(2 * self._out.ts.size + 1024, facts=self._facts)
 
     def _slid(
         self, arrivals: tuple[Arrivals, Arrivals], ready: tuple[Window, ...]

@@ -46,7 +46,7 @@ KEY = np.dtype(
         ("arrival", "i4"),  # first arrival of this instant, an index into the batch
         ("root", "i4"),  # of the pairing heap (keyed)
         ("at", "i4"),  # position in the heap of keys (keyed)
-        ("dirty", "i4"),  # next key whose m has changed, CLEAN where it has not (keyed)
+        ("dirty", "i4"),  # next of the keys to be looked at in this instant; CLEAN: not among them
     ],
     align=True,
 )
@@ -69,10 +69,11 @@ CELL_FLOATS, CELL_INTS, CELL_SLOTS, CELL_NEXT = 8, 16, 8, 12
 LOG = np.dtype([("ts", "i8"), ("slot", "i4"), ("jump", "i4")], align=True)
 
 # Counters of one side's memory, in `Memory.n`
-FREE, COUNT, OLDEST, NEWEST, PEAK, HEAP, ZERO, LOGGED, WINDOW_AT, SEQ, SHAKEN, DIRTY, CELLS = range(
-    13
-)
-MEMORY_COUNTERS = 13
+(
+    FREE, COUNT, OLDEST, NEWEST, PEAK, HEAP, ZERO, LOGGED, WINDOW_AT, SEQ, SHAKEN, DIRTY, CELLS,
+    ENDED,
+) = range(14)  # fmt: skip
+MEMORY_COUNTERS = 14
 
 
 class Memory(NamedTuple):
@@ -138,7 +139,10 @@ class Window(NamedTuple):
 
 
 class Outputs(NamedTuple):
-    """Where output tuples are written; all arrays (capacity,), empty when only counting."""
+    """Where output tuples are written; all arrays (capacity,), empty when only counting.
+
+    `fact` is what joins the members, and empty in an equi-join.
+    """
 
     left_row: NDArray[np.int64]
     right_row: NDArray[np.int64]
@@ -146,10 +150,11 @@ class Outputs(NamedTuple):
     right_seq: NDArray[np.int64]
     ts: NDArray[np.int64]
     importance: NDArray[np.float64]
+    fact: NDArray[np.int32]
 
 
 class Tallies(NamedTuple):
-    """Sums over the outputs."""
+    """Sums over the outputs; those by key have the left member's."""
 
     by_key: NDArray[np.int64]
     importance_by_key: NDArray[np.float64]

@@ -16,6 +16,7 @@ from engine.jit import kernel as compiled
 from engine.replay.heap import drop_at, rise
 from engine.replay.layout import HEAP, Integer, Memory, Records
 from engine.replay.memory import insert, remove
+from engine.replay.static import rebuild
 
 _SLOTS = np.int64(-1)
 _TOP = np.int64(0)
@@ -37,13 +38,14 @@ class Plan(NamedTuple):
 
 @compiled
 def release(memory: Memory, keys: Records, side: Integer, instant: Integer) -> None:
-    """Drop the residents that leave at this instant; none leaves before its expiry otherwise."""
+    """Drop the residents that leave at this instant, but for those whose facts have ended."""
     n, heap = memory.n, memory.heap
     while n[HEAP] > 0 and heap[0].priority <= np.float64(instant):
-        at = heap[0].what
+        at, seq = heap[0].what, heap[0].seq
         drop_at(heap, n[HEAP], _TOP, keys, _SLOTS)
         n[HEAP] -= 1
-        remove(memory, keys, side, at)
+        if memory.slots[at].seq == seq:
+            remove(memory, keys, side, at)
 
 
 @compiled
@@ -64,5 +66,7 @@ def admit(
         return
     at = insert(memory, keys, side, key, ts, row, seq, importance, leaves, 0.0)
     if leaves < np.inf:
+        if memory.n[HEAP] == memory.heap.size:
+            rebuild(memory, keys)
         rise(memory.heap, memory.n[HEAP], _TOP, leaves, 0.0, 0.0, seq, at, keys, _SLOTS)
         memory.n[HEAP] += 1

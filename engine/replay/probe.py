@@ -54,6 +54,7 @@ def _write(
     other_row: Integer,
     other_seq: Integer,
     importance: float,
+    fact: Integer,
 ) -> None:
     at = progress[WRITTEN]
     if side == 0:
@@ -68,6 +69,8 @@ def _write(
         out.right_seq[at] = seq
     out.ts[at] = ts
     out.importance[at] = importance
+    if out.fact.size > 0:
+        out.fact[at] = fact
     progress[WRITTEN] = at + 1
 
 
@@ -120,14 +123,16 @@ def probe_residents(
     opposite: Memory,
     head: Integer,
     residents: Integer,
+    key: Integer,
+    fact: Integer,
     out: Outputs,
     tallies: Tallies,
     progress: Records,
     sums: Records,
 ) -> None:
-    """Join arrival `i` of a side with the opposite residents of its key that are older.
+    """Join arrival `i` of a side with the opposite residents of one key that are older.
 
-    O(residents of the key).
+    They are counted for the left `key`. O(residents of the key).
     """
     importance: Records = arrivals.importance[i]
     now = progress[NOW]
@@ -150,13 +155,13 @@ def probe_residents(
                     if rules.emit:
                         _write(
                             out, progress, side, now, arrivals.row[i], seq, slot.row, slot.seq,
-                            value,
+                            value, fact,
                         )  # fmt: skip
                 subtotal += value
         held = CELL
         cell = np.int64(opposite.links[CELL_INTS * cell + CELL_NEXT])
     if found > 0:
-        _tally(tallies, progress, sums, arrivals.key[i], found, subtotal)
+        _tally(tallies, progress, sums, key, found, subtotal)
 
 
 @compiled
@@ -168,12 +173,13 @@ def probe_arrivals(
     right: Arrivals,
     first: Integer,
     right_base: Integer,
+    fact: Integer,
     out: Outputs,
     tallies: Tallies,
     progress: Records,
     sums: Records,
 ) -> None:
-    """Join left arrival `i` with the right arrivals of its key and instant, from `first` on."""
+    """Join left arrival `i` with the right arrivals of one key and its instant, from `first` on."""
     importance: Records = left.importance[i]
     j = first
     found = 0
@@ -185,7 +191,7 @@ def probe_arrivals(
         if rules.emit:
             _write(
                 out, progress, _LEFT, progress[NOW], left.row[i], left_seq, right.row[j],
-                right_base + j, value,
+                right_base + j, value, fact,
             )  # fmt: skip
         j = right.chain[j]
     if found > 0:

@@ -17,7 +17,8 @@ _TOP = np.int64(0)
 
 
 @compiled
-def _rebuild(memory: Memory, keys: Records) -> None:
+def rebuild(memory: Memory, keys: Records) -> None:
+    """Make the heap anew without the entries of tuples that are gone."""
     heap = memory.heap
     live = np.int64(0)
     for i in range(memory.n[HEAP]):
@@ -70,7 +71,7 @@ def admit(
     if n[COUNT] < budget:
         at = insert(memory, keys, side, key, ts, row, seq, importance, priority, m)
         if n[HEAP] == heap.size:
-            _rebuild(memory, keys)
+            rebuild(memory, keys)
         rise(heap, n[HEAP], _TOP, priority, tie_importance, tie_m, seq, at, keys, _SLOTS)
         n[HEAP] += 1
         return

@@ -1,0 +1,1 @@
+"""Joins through a fact relation that changes (contract, section 5)."""
