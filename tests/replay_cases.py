@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from engine.facts.links import Links, fact_index
 from engine.facts.relation import BEFORE, NEVER, Facts
 from engine.lanes.profile import profile_side
+from engine.partners import Partners
 from engine.policies import POLICIES
 from engine.replay.lane import LaneReplay
-from engine.replay.partners import Partners
 from engine.replay.planned import Plan
 from engine.replay.settings import UNLIMITED, LaneProfile, ReplaySettings
 from engine.streams import StreamBatch
@@ -56,7 +56,8 @@ def batch_of(rows: Rows) -> StreamBatch:
     )
 
 
-def _cut(batch: StreamBatch, begin: int, end: int) -> StreamBatch:
+def cut(batch: StreamBatch, begin: int, end: int) -> StreamBatch:
+    """Return the rows from tick `begin` on, before `end`."""
     low, high = np.searchsorted(batch.ts, [begin, end])
     return StreamBatch(*(array[low:high] for array in batch))
 
@@ -186,7 +187,7 @@ def replayed(
         edges = [*range(edges[0], edges[1], step), edges[1]]
     outputs, retained = [], []
     for begin, end in pairwise(edges):
-        a, b = _cut(left, begin, end), _cut(right, begin, end)
+        a, b = cut(left, begin, end), cut(right, begin, end)
         for out in lane.push(a, keys.ids(0, a), b, keys.ids(1, b), keys.size):
             columns = [out.left_row, out.right_row, out.ts, out.importance]
             if keys.rows is not None:

@@ -12,7 +12,8 @@ from engine.exact.checks import check_order, check_windows, first_counted, seale
 from engine.exact.combine import combine_code
 from engine.exact.memory import paged
 from engine.exact.ring import empty_ring, with_room
-from engine.exact.stream_kernel import BIN, LOW, NEXT, OUTPUTS, UNUSED, first_unexpired, run_batch
+from engine.exact.stream_kernel import BIN, CURSOR, LOW, NEXT, OUTPUTS, first_unexpired, run_batch
+from engine.partners import Partners
 from engine.streams import StreamBatch
 
 
@@ -42,6 +43,8 @@ class ExactStream:
         First tick of each time bin, increasing. Outputs before the first edge are in no bin.
     age_buckets : int, optional
         Also count matches by the age of the earlier member, see `ages_left`.
+    partners : (Partners, Partners), optional
+        What facts join, where an id's partner is not the opposite one of the same id.
 
     Attributes
     ----------
@@ -77,6 +80,7 @@ class ExactStream:
         start_ts: int | None = None,
         time_bins: NDArray[np.int64] | None = None,
         age_buckets: int | None = None,
+        partners: tuple[Partners, Partners] | None = None,
     ) -> None:
         check_windows(window_left, window_right)
         edges = np.empty(0, np.int64) if time_bins is None else np.array(time_bins, np.int64)
@@ -89,9 +93,13 @@ class ExactStream:
         self._start_ts = first_counted(start_ts)
         self._combine = combine_code(combine)
         self._edges = edges
+        self._partners: tuple[Any, Any, Any, Any] = (None, None, None, None)
+        if partners is not None:
+            left, right = partners
+            self._partners = left.first, left.other, right.first, right.other
         self._ring = empty_ring()
         self._heads = np.empty(0, np.int64)
-        self._cursor = np.zeros(UNUSED + 1, np.int64)
+        self._cursor = np.zeros(CURSOR, np.int64)
         self._cursor[BIN] = -1
         self._total = np.zeros(2)
         self._bins = np.zeros((len(edges), 2))
@@ -135,7 +143,7 @@ class ExactStream:
         left_ids, right_ids : (n,) int32 or int64
             Dense id of each row's key, less than the length of the next two.
         outputs_by_key, importance_by_key : (ids,) int64 and float64
-            Counts to add to. They may be longer at the next call.
+            Counts to add to, by the left member's key. They may be longer at the next call.
 
         Raises
         ------
@@ -161,6 +169,7 @@ class ExactStream:
         run_batch(
             *sides[0],
             *sides[1],
+            *self._partners,
             *self._ring,
             self._heads,
             self._cursor,

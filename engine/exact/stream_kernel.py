@@ -5,6 +5,8 @@ The kernels take their arrays one by one: in a named tuple every access would co
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,7 +16,8 @@ from engine.jit import jit
 
 BLOCK = 512
 # Places in the int64 vector that a batch leaves to the next, and the entries of the work list.
-NEXT, LOW, BIN, OUTPUTS, AT_LEFT, AT_RIGHT, UNUSED = 0, 2, 4, 5, 6, 7, 8
+NEXT, LOW, BIN, OUTPUTS, AT_LEFT, AT_RIGHT, UNUSED, PLACE = 0, 2, 4, 5, 6, 7, 8, 9
+CURSOR = 10
 HEAD, OLDEST, KEY, NOW, STEP, MATCHES, ACTIVE = range(7)
 OWN, GAIN = range(2)
 
@@ -30,6 +33,26 @@ def _first_unexpired(
 
 
 first_unexpired = jit(_first_unexpired)
+
+
+def _span(first: NDArray[np.int64] | None, key: Any) -> tuple[Any, Any]:
+    """Return where a key's partners begin and end; without facts it is its only one."""
+    if first is None:
+        return key, key + 1
+    return first[at(key)], first[at(key + 1)]
+
+
+span = jit(_span)
+
+
+def _partner(other: NDArray[np.int32] | None, place: Any) -> Any:
+    """Return the opposite id at a place among the partners."""
+    if other is None:
+        return place
+    return np.int64(other[at(place)])
+
+
+partner = jit(_partner)
 
 
 def _touch(
@@ -53,6 +76,10 @@ def _stage_batch(
     right_ts: NDArray[np.int64],
     right_ids: NDArray[np.int32],
     right_importance: NDArray[np.float64],
+    left_first: NDArray[np.int64] | None,
+    left_other: NDArray[np.int32] | None,
+    right_first: NDArray[np.int64] | None,
+    right_other: NDArray[np.int32] | None,
     ts: NDArray[np.int64],
     link: NDArray[np.int64],
     value: NDArray[np.float64],
@@ -63,33 +90,49 @@ def _stage_batch(
     work: NDArray[np.int64],
     weigh: NDArray[np.float64],
 ) -> int:
-    """Insert a block of arrivals and list those with matches; return how many these are."""
+    """Insert a block of arrivals and list their partners with matches; return how many these are.
+
+    An arrival whose partners are more than there is room for is gone on with at the next call.
+    """
     mask = len(ts) - 1
     next_left, next_right, low_left, low_right = cursor[0], cursor[1], cursor[2], cursor[3]
     i, j = cursor[AT_LEFT], cursor[AT_RIGHT]
+    begun, cursor[PLACE] = cursor[PLACE], -1
     listed, done = 0, 0
-    while done < BLOCK and (i < len(left_ts) or j < len(right_ts)):
+    while done < BLOCK and listed < BLOCK and (i < len(left_ts) or j < len(right_ts)):
         if j == len(right_ts) or (i < len(left_ts) and left_ts[at(i)] <= right_ts[at(j)]):
             side, now, own = 0, left_ts[at(i)], left_importance[at(i)]
             key = np.int64(left_ids[at(i)])
-            i += 1
+            place, stop = span(left_first, key)
             low_right = first_unexpired(ts, 1, low_right, next_right, now, windows[1])
             low, number = 2 * low_right + 1, 2 * next_left
-            next_left += 1
         else:
             side, now, own = 1, right_ts[at(j)], right_importance[at(j)]
             key = np.int64(right_ids[at(j)])
-            j += 1
+            place, stop = span(right_first, key)
             low_left = first_unexpired(ts, 0, low_left, next_left, now, windows[0])
             low, number = 2 * low_left, 2 * next_right + 1
+        if begun >= 0:
+            place, begun = begun, -1
+        while place < stop and listed < BLOCK:
+            other = partner(left_other, place) if side == 0 else partner(right_other, place)
+            head = heads[at(2 * other + (1 - side))]
+            work[HEAD, at(listed)] = head
+            work[OLDEST, at(listed)] = low
+            work[KEY, at(listed)] = key if side == 0 else other
+            work[NOW, at(listed)] = now
+            weigh[OWN, at(listed)] = own
+            listed += (head >= low) & (now >= start_ts)
+            place += 1
+        if place < stop:
+            cursor[PLACE] = place
+            break
+        if side == 0:
+            i += 1
+            next_left += 1
+        else:
+            j += 1
             next_right += 1
-        head = heads[at(2 * key + (1 - side))]
-        work[HEAD, at(listed)] = head
-        work[OLDEST, at(listed)] = low
-        work[KEY, at(listed)] = key
-        work[NOW, at(listed)] = now
-        weigh[OWN, at(listed)] = own
-        listed += (head >= low) & (now >= start_ts)
         slot = number & mask
         ts[at(slot)] = now
         link[at(2 * slot)] = heads[at(2 * key + side)]
@@ -201,6 +244,10 @@ def _run_batch(
     right_ts: NDArray[np.int64],
     right_ids: NDArray[np.int32],
     right_importance: NDArray[np.float64],
+    left_first: NDArray[np.int64] | None,
+    left_other: NDArray[np.int32] | None,
+    right_first: NDArray[np.int64] | None,
+    right_other: NDArray[np.int32] | None,
     ts: NDArray[np.int64],
     link: NDArray[np.int64],
     value: NDArray[np.float64],
@@ -223,28 +270,32 @@ def _run_batch(
     ----------
     left_ts, left_ids, left_importance, right_ts, right_ids, right_importance : (n,), (m,)
         The arrivals; ids are dense.
+    left_first, left_other, right_first, right_other
+        See `engine.partners.Partners`; None in an equi-join.
     ts, link, value
         `Ring`, with room for the arrivals.
     heads : (2 * ids,) int64
         Number of the newest tuple of each key, left at ``2 * id`` and right at ``2 * id + 1``.
-    cursor : (9,) int64
+    cursor : (CURSOR,) int64
         Next and first unexpired position of both sides, time bin, outputs, position of both sides
-        in the batch, and one without meaning.
+        in the batch, one without meaning, and the partner to go on with, -1 at a new arrival.
     total, gain_by_bin : (2,) and (bins, 2) float64
         Compensated sums.
     by_key, gain_by_key, edges, by_bin : (ids,), (ids,), (bins,), (bins,)
+        By key of the left member.
     ages : (2, buckets) int64
         No buckets: not wanted.
     """
     work = np.empty((7, BLOCK + 1), np.int64)
     weigh = np.empty((2, BLOCK + 1), np.float64)
-    cursor[AT_LEFT], cursor[AT_RIGHT] = 0, 0
+    cursor[AT_LEFT], cursor[AT_RIGHT], cursor[PLACE] = 0, 0, -1
     while cursor[AT_LEFT] < len(left_ts) or cursor[AT_RIGHT] < len(right_ts):
         cursor[UNUSED] |= touch(left_ids, cursor[AT_LEFT], heads, by_key)
         cursor[UNUSED] |= touch(right_ids, cursor[AT_RIGHT], heads, by_key)
         listed = stage_batch(
             left_ts, left_ids, left_importance, right_ts, right_ids, right_importance,
-            ts, link, value, heads, cursor, windows, start_ts, work, weigh,
+            left_first, left_other, right_first, right_other, ts, link, value, heads, cursor,
+            windows, start_ts, work, weigh,
         )  # fmt: skip
         follow_batch(listed, link, value, combine, work, weigh)
         book(

@@ -18,7 +18,7 @@ from engine.facts.access import Access
 from engine.facts.relation import NEVER, Facts
 from engine.facts.versions import NONE, Ints, Versions, numbered, versions
 from engine.jit import jit
-from engine.replay.partners import NOBODY, Partners
+from engine.partners import NOBODY, Partners
 
 _MOST = np.iinfo(np.int32).max
 
@@ -241,24 +241,28 @@ def _partners(
     used: list[_Used], spans: list[Ints], windows: tuple[int, int] | None, index: FactIndex
 ) -> tuple[Partners, Partners]:
     left, right = used
-    near = (windows is not None, *(windows or (0, 0)))
-    columns = *spans, left.first_ts, left.last_ts, right.first_ts, right.last_ts, *near
+    left_window, right_window = windows or (0, 0)
+    columns = (
+        spans[0], spans[1], left.first_ts, left.last_ts, right.first_ts, right.last_ts,
+        windows is not None, left_window, right_window,
+    )  # fmt: skip
     none = np.empty(0, np.int32)
     counts = [np.zeros(each.number.size, np.int64) for each in used]
-    size = _pairs(*columns, *counts, none, none, none, none)
+    size = _pairs(*columns, counts[0], counts[1], none, none, none, none)
     if size > _MOST:
         raise SpecError(
             f"{size} pairs of versions of the fact relation meet, more than 2^31: it changes at "
             "nearly every tuple; cut the archive into lanes or into parts of time"
         )
     firsts = [np.concatenate([np.zeros(2, np.int64), np.cumsum(count)]) for count in counts]
-    arrays = [np.empty(size, np.int32) for _ in range(4)]
+    other, fact, other_back, fact_back = (np.empty(size, np.int32) for _ in range(4))
     if size:
-        _pairs(*columns, *(first[1:-1].copy() for first in firsts), *arrays)
+        at, back = (first[1:-1].copy() for first in firsts)
+        _pairs(*columns, at, back, other, fact, other_back, fact_back)
     ends = [_ended(each, side) for each, side in zip(used, index.sides, strict=True)]
     return (
-        Partners(firsts[0], arrays[0], arrays[1], *ends[0]),
-        Partners(firsts[1], arrays[2], arrays[3], *ends[1]),
+        Partners(firsts[0], other, fact, *ends[0]),
+        Partners(firsts[1], other_back, fact_back, *ends[1]),
     )
 
 

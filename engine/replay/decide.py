@@ -6,6 +6,7 @@ import numpy as np
 
 from engine.jit import kernel as compiled
 from engine.jit import woven
+from engine.partners import Partners, joins_nobody, partner, span
 from engine.policies import Structure, dgl
 from engine.replay import aged, decay, keyed, planned, static, valued
 from engine.replay.instant import match_count
@@ -28,7 +29,6 @@ from engine.replay.layout import (
     Records,
     Rules,
 )
-from engine.replay.partners import Partners, joins_nobody, partner, span
 
 _STATIC, _KEYED, _DECAY, _AGED, _RERANK, _PLANNED, _VALUED = (int(each) for each in Structure)
 _LEFT, _RIGHT = np.int64(0), np.int64(1)

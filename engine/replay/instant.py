@@ -6,6 +6,7 @@ import numpy as np
 
 from engine.jit import kernel as compiled
 from engine.jit import woven
+from engine.partners import Partners, look_ahead, next_ended, partner, span
 from engine.policies import Structure
 from engine.prefetch import prefetch
 from engine.replay import aged, keyed, valued
@@ -36,7 +37,6 @@ from engine.replay.layout import (
     Window,
 )
 from engine.replay.memory import remove
-from engine.replay.partners import Partners, look_ahead, next_ended, partner, span
 
 _KEYED, _AGED, _VALUED = int(Structure.KEYED), int(Structure.AGED), int(Structure.VALUED)
 _FAR, _NEAR = 24, 8

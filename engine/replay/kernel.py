@@ -10,6 +10,7 @@ import numpy as np
 
 from engine.jit import kernel as compiled
 from engine.jit import woven
+from engine.partners import Partners, fact, partner, span
 from engine.replay.decide import decide, note_matches
 from engine.replay.instant import begin, clear
 from engine.replay.layout import (
@@ -32,7 +33,6 @@ from engine.replay.layout import (
     Tallies,
     Window,
 )
-from engine.replay.partners import Partners, fact, partner, span
 from engine.replay.probe import probe_arrivals, probe_residents
 
 _BEGIN, _PROBE_LEFT, _PROBE_RIGHT, _DECIDE, _LATE_LEFT, _LATE_RIGHT, _END = range(7)

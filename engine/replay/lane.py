@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.exact.checks import sealed
+from engine.partners import Partners
 from engine.policies import Structure
 from engine.randomness import PURPOSE_PRIORITY, uniforms
 from engine.replay import kernel
@@ -38,7 +39,6 @@ from engine.replay.layout import (
     Tallies,
     Window,
 )
-from engine.replay.partners import Partners
 from engine.replay.planned import Plan
 from engine.replay.ready import Ready, parts_of, set_tables
 from engine.replay.settings import LaneProfile, ReplaySettings
@@ -96,7 +96,7 @@ class LaneReplay:
         rules = self.settings.rules(profile, budget, emit=emit)
         self.rules: Rules = rules._replace(structure=int(structure))
         self._structure, self._plan = structure, plan
-        self._partners = partners or (None, None)
+        self._partners: tuple[Partners | None, Partners | None] = partners or (None, None)
         self._followed = [0, 0]
         terms = settings.terms if structure is Structure.VALUED else None
         self._estimate = None if terms is None else Estimate(terms)

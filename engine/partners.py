@@ -8,15 +8,20 @@ every fact.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.jit import kernel as compiled
 from engine.prefetch import prefetch
-from engine.replay.layout import NONE, Integer, Records
 
+Integer = Any
+"""An int64 within compiled code; int or a numpy integer outside."""
+Records = Any
+"""A record array, whose type is numba's."""
+NONE = -1
+"""No id."""
 NOBODY = 0
 """Id of tuples that no fact joins: they are never admitted (P2's pre-filter)."""
 
