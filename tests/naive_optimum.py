@@ -80,7 +80,7 @@ def _outputs_of(join: Join, i: int, j: int) -> int:
         return int(left_key == right_key)
     return sum(
         1
-        for a, b, begin, end in set(join.fact)
+        for a, b, begin, end in join.fact
         if a == left_key
         and b == right_key
         and all(begin <= ts and (end is None or ts < end) for ts in (left_ts, right_ts))
@@ -243,7 +243,8 @@ def optimum(
     start_ts : int, optional
         Outputs of earlier instants count for nothing.
     fact : list of (a, b, begin, end), optional
-        The fact relation of P2's join, end None where open; equal rows are one.
+        The fact relation of P2's join, end None where open. Each counts, also one that
+        equals another: what else tells them apart is not shown here.
     weight : callable (left_row, right_row) -> float, optional
         Of any sign, an output; stands for the importance in "importance" and "minimum".
 

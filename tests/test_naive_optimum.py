@@ -153,14 +153,14 @@ def test_f_is_active_from_begin_and_not_at_end() -> None:
     assert near == [(1, 1), (2, 1), (3, 0), (3, 1), (4, 0)]
 
 
-def test_several_f_are_several_outputs_and_equal_f_are_one() -> None:
+def test_several_f_are_several_outputs() -> None:
     fact = [("a", "b", 0, 9), ("a", "b", 0, None), ("a", "b", 0, 9), ("a", None, 0, 9)]
     left: Table = [(0, "a", 2.0), (0, None, 2.0), (3, "a", 5.0)]
     right: Table = [(3, "b", 3.0), (3, None, 3.0)]
-    assert oracle.star_pairs(left, right, 3, 3, fact) == [(0, 0), (0, 0), (2, 0), (2, 0)]
+    assert oracle.star_pairs(left, right, 3, 3, fact) == [(0, 0)] * 3 + [(2, 0)] * 3
     budgets = {"budget_left": 1, "budget_right": 0}
     best = oracle.optimum(left, right, window_left=3, window_right=3, **budgets, fact=fact)
-    assert best == Optimum(10.0, 4, 10.0, ([3, None, None], [None, None]))
+    assert best == Optimum(15.0, 6, 15.0, ([3, None, None], [None, None]))
 
 
 # --- all plans, and what must hold -------------------------------------------------------------

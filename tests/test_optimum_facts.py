@@ -13,9 +13,10 @@ from naive import LEFT, PROBES, SIDES, Table
 from naive_optimum import OBJECTIVES
 from optimum_cases import Arranged, Case
 
+from engine.facts.relation import Facts
 from engine.optimum.bound import BoundSettings, bound_lane
 from engine.optimum.effort import Effort
-from engine.optimum.facts import Facts, fact_pairs
+from engine.optimum.facts import fact_pairs
 from engine.optimum.intervals import intervals_of
 from engine.optimum.retained import Retained
 from engine.optimum.states import optimal_states
@@ -40,8 +41,11 @@ P2 = {
 
 
 def facts_of(fact: oracle.Fact) -> Facts:
-    rows = [(a, b, begin, OPEN if end is None else end) for a, b, begin, end in fact]
-    return Facts(*np.array(rows, np.int64).reshape(-1, 4).T)
+    rows = [
+        (a, b, begin, OPEN if end is None else end, row)
+        for row, (a, b, begin, end) in enumerate(fact)
+    ]
+    return Facts(*np.array(rows, np.int64).reshape(-1, 5).T)
 
 
 def star(case: Case, **how: Any) -> Arranged:
@@ -159,10 +163,10 @@ def test_matches_through_several_facts_count_once_for_each() -> None:
     options = {**P2, "left": left, "right": right, "probe": AFTER, "objective": "importance"}
     case = Case(options | {"fact": fact}, None)
     found = star(case)
-    assert sorted(rows_of(found)) == [(0, 0)] * 2 + [(0, 1)] * 2 + [(1, 0)] * 3 + [(1, 1)] * 2
+    assert sorted(rows_of(found)) == [(0, 0)] * 3 + [(0, 1)] * 3 + [(1, 0)] * 4 + [(1, 1)] * 3
     matches = cases.matches(case, found, LEFT)
-    assert matches.gain.tolist() == [4.0, 9.0]
-    assert intervals_of(matches, after_admission=True).worth.tolist() == [4.0, 9.0]
+    assert matches.gain.tolist() == [6.0, 12.0]
+    assert intervals_of(matches, after_admission=True).worth.tolist() == [6.0, 12.0]
 
 
 # --- edges -------------------------------------------------------------------------------------
@@ -190,7 +194,7 @@ def test_many_facts_of_one_key_that_follow_each_other() -> None:
     n = 20_000
     batch = StreamBatch(np.arange(n), np.arange(n), np.full(n, 3), np.ones(n))
     ticks = np.arange(n)
-    facts = Facts(np.full(n, 3), np.full(n, 3), ticks, ticks + 2)
+    facts = Facts(np.full(n, 3), np.full(n, 3), ticks, ticks + 2, ticks)
     found = fact_pairs(batch, batch, facts, 5, 5)
     assert sum(a.size for a, _ in found) == 2 * n - 1 + 2 * (n - 1)
 

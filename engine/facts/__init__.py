@@ -1,1 +1,1 @@
-"""Joins through a fact relation that changes (contract, section 5)."""
+"""The fact relation F that streams are joined through (P2): read, indexed and looked up."""

@@ -1,4 +1,4 @@
-"""The fact relation F: tuples (a, b) with the interval of time in which each is active."""
+"""The fact relation F of a star-streaming join, in memory (P2 2.1, 2.2)."""
 
 from __future__ import annotations
 
@@ -7,21 +7,28 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-BEFORE, NEVER = int(np.iinfo(np.int64).min), int(np.iinfo(np.int64).max)
-"""Begin of a fact from before the streams; end of one that is not deleted."""
+BEFORE = int(np.iinfo(np.int64).min)
+"""Begin of a fact that was there before the streams."""
+NEVER = int(np.iinfo(np.int64).max)
+"""End of a fact that is not deleted."""
 
 
 class Facts(NamedTuple):
-    """The facts, each a tuple of F; sorted by (a, b, begin, row).
+    """The tuples of F, each with its active-time interval, by (a, b, begin, row).
+
+    F is a set. Two tuples may still have the same `a`, `b` and interval, and then both count: what
+    else tells them apart is not kept here.
 
     Attributes
     ----------
     a, b : (n,) int64
-        Codes of its attributes: those of the left's and of the right's `StreamBatch.key`.
+        Codes of its attributes: those of the left's and of the right's `StreamBatch.key`. `b` is 0
+        where F joins a single stream.
     begin, end : (n,) int64
-        It is active from the tick `begin` on, at `end` not any more.
+        It is active from the tick `begin` on, at `end` not any more. `BEFORE`: before the streams;
+        `NEVER`: not deleted.
     row : (n,) int64
-        Its position in the archive.
+        Position in its archive; of a change log the position of the insert.
     """
 
     a: NDArray[np.int64]

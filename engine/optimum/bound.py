@@ -11,12 +11,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.facts.relation import Facts
 from engine.optimum import states
 from engine.optimum.build import build_intervals, pairs_of
 from engine.optimum.certificate import Backend, Certificate, certify
 from engine.optimum.dual import CpuDual
 from engine.optimum.effort import Effort
-from engine.optimum.facts import Facts, fact_pairs
+from engine.optimum.facts import fact_pairs
 from engine.optimum.flow import OutOfTimeError, solve_flow
 from engine.optimum.intervals import Intervals, intervals_of
 from engine.optimum.matches import Rows, matches_of_pairs

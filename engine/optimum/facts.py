@@ -6,34 +6,17 @@ by f's other attribute; of the pairs those stay whose f is active at the right o
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.exact.pairs import all_pairs
+from engine.facts.relation import Facts
 from engine.jit import kernel
 from engine.streams import StreamBatch
 
 Ints = NDArray[np.int64]
-
-
-class Facts(NamedTuple):
-    """The fact relation F; equal rows are one.
-
-    Attributes
-    ----------
-    a, b : (n,) int64
-        Codes of its attributes: those of the left's and of the right's `StreamBatch.key`.
-    begin, end : (n,) int64
-        It is active from the tick `begin` on, at `end` not any more; the greatest int64 where it
-        was never deleted.
-    """
-
-    a: Ints
-    b: Ints
-    begin: Ints
-    end: Ints
 
 
 def _expand(
@@ -72,13 +55,10 @@ expand = kernel(_expand)
 
 def _of_key(facts: Facts) -> tuple[Ints, Ints, Facts]:
     """Return the values of `a`, where each one's facts begin, and the facts by (a, begin)."""
-    order = np.lexsort((facts.end, facts.b, facts.begin, facts.a))
-    rows = np.stack([column[order] for column in facts])
-    new = np.ones(order.size, np.bool_)
-    new[1:] = (rows[:, 1:] != rows[:, :-1]).any(axis=0)
-    a, b, begin, end = (np.ascontiguousarray(column[new]) for column in rows)
-    keys, first = np.unique(a, return_index=True)
-    return keys, np.append(first, a.size), Facts(a, b, begin, end)
+    order = np.lexsort((facts.row, facts.end, facts.b, facts.begin, facts.a))
+    facts = Facts(*(np.ascontiguousarray(column[order]) for column in facts))
+    keys, first = np.unique(facts.a, return_index=True)
+    return keys, np.append(first, facts.a.size), facts
 
 
 def _active(left: StreamBatch, facts: Facts) -> tuple[NDArray[np.int32], Facts]:
@@ -137,7 +117,7 @@ def fact_pairs(
     --------
     >>> ts, key = np.arange(3), np.array([7, 7, 8])
     >>> batch = StreamBatch(ts, ts, key, np.ones(3))
-    >>> facts = Facts(*(np.array(each) for each in ([7, 8], [8, 8], [0, 0], [2, 9])))
+    >>> facts = Facts(*(np.array(each) for each in ([7, 8], [8, 8], [0, 0], [2, 9], [0, 1])))
     >>> fact_pairs(batch, batch, facts, 2, 2)  # f is deleted when right's 8 comes
     [(array([2], dtype=int32), array([2], dtype=int32))]
     """
