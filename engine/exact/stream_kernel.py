@@ -5,14 +5,13 @@ The kernels take their arrays one by one: in a named tuple every access would co
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.exact.chains import at
 from engine.exact.combine import combined, neumaier
 from engine.jit import jit
+from engine.partners import Integer
 
 BLOCK = 512
 # Places in the int64 vector that a batch leaves to the next, and the entries of the work list.
@@ -35,7 +34,7 @@ def _first_unexpired(
 first_unexpired = jit(_first_unexpired)
 
 
-def _span(first: NDArray[np.int64] | None, key: Any) -> tuple[Any, Any]:
+def _span(first: NDArray[np.int64] | None, key: Integer) -> tuple[Integer, Integer]:
     """Return where a key's partners begin and end; without facts it is its only one."""
     if first is None:
         return key, key + 1
@@ -45,7 +44,7 @@ def _span(first: NDArray[np.int64] | None, key: Any) -> tuple[Any, Any]:
 span = jit(_span)
 
 
-def _partner(other: NDArray[np.int32] | None, place: Any) -> Any:
+def _partner(other: NDArray[np.int32] | None, place: Integer) -> Integer:
     """Return the opposite id at a place among the partners."""
     if other is None:
         return place

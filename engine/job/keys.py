@@ -40,10 +40,11 @@ class KeyLoss(NamedTuple):
         )
 
 
-_COUNTS = np.dtype(
+COUNTS = np.dtype(
     [("code", "i8"), ("side", "i8"), ("row", "i8"), ("exact", "i8"), ("exact_importance", "f8"),
      ("outputs", "i8"), ("importance", "f8")]
 )  # fmt: skip
+"""What `KeyLoss` holds."""
 
 
 class LaneKeys:
@@ -66,7 +67,7 @@ class LaneKeys:
         self.outputs = np.zeros(0, np.int64)
         self.importance = np.zeros(0)
         self._example = np.zeros((0, 2), np.int64)
-        self._idle = np.zeros(0, _COUNTS)
+        self._idle = np.zeros(0, COUNTS)
         self._next_drop = IDLE
         self._last = 0
         self.complete = True
@@ -100,7 +101,7 @@ class LaneKeys:
         return ids
 
     def _counts(self, which: NDArray[np.int64]) -> NDArray[np.void]:
-        counts = np.zeros(which.size, _COUNTS)
+        counts = np.zeros(which.size, COUNTS)
         counts["code"] = self._table.keys[which]
         counts["side"], counts["row"] = self._example[which].T
         counts["exact"] = self.outputs[which]
@@ -137,7 +138,7 @@ class LaneKeys:
         self._next_drop = max(IDLE, 2 * self.size)
 
     def _remember(self, more: NDArray[np.void]) -> None:
-        self._idle = _merged(np.concatenate([self._idle, more]))
+        self._idle = merged(np.concatenate([self._idle, more]))
         if self._idle.size > REMEMBERED:
             loss = self._idle["exact_importance"] - self._idle["importance"]
             self._idle = self._idle[np.argsort(-loss, kind="stable")[: REMEMBERED // 2]]
@@ -146,13 +147,10 @@ class LaneKeys:
     def top(self) -> list[KeyLoss]:
         """Return the keys that lost most."""
         counts = self._counts(np.arange(self.size))
-        counts = _merged(np.concatenate([self._idle, counts[counts["exact"] > 0]]))
-        loss = counts["exact_importance"] - counts["importance"]
-        counts = counts[np.lexsort((counts["code"], counts["outputs"] - counts["exact"], -loss))]
-        return [KeyLoss(*row) for row in counts[:TOP].tolist()]
+        return greatest(np.concatenate([self._idle, counts[counts["exact"] > 0]]))
 
 
-def _merged(counts: NDArray[np.void]) -> NDArray[np.void]:
+def merged(counts: NDArray[np.void]) -> NDArray[np.void]:
     """Add up the rows of one code; the first keeps its example."""
     codes, first, inverse = np.unique(counts["code"], return_index=True, return_inverse=True)
     if codes.size == counts.size:
@@ -163,3 +161,11 @@ def _merged(counts: NDArray[np.void]) -> NDArray[np.void]:
         np.add.at(sums, inverse, counts[name])
         merged[name] = sums
     return merged
+
+
+def greatest(counts: NDArray[np.void]) -> list[KeyLoss]:
+    """Return the codes that lost most, of counts in which a code may stand several times."""
+    counts = merged(counts)
+    loss = counts["exact_importance"] - counts["importance"]
+    counts = counts[np.lexsort((counts["code"], counts["outputs"] - counts["exact"], -loss))]
+    return [KeyLoss(*row) for row in counts[:TOP].tolist()]

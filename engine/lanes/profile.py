@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +39,57 @@ def _peak(ts: NDArray[np.int64], window: int, oldest: int) -> tuple[int, int]:
     return peak, oldest
 
 
-def profile_side(batches: Iterable[StreamBatch], window: int) -> SideProfile:
+class Peak:
+    """Finds out how many tuples of a side are to be held at once, batch by batch.
+
+    Parameters
+    ----------
+    window : int
+        W in ticks, closed.
+    """
+
+    def __init__(self, window: int) -> None:
+        self._window = window
+        self._live = np.empty(0, np.int64)
+        self.most = 0
+
+    def add(self, ts: NDArray[np.int64]) -> None:
+        """Add arrivals."""
+        live = np.concatenate([self._live, ts])
+        most, oldest = _peak(live, self._window, 0)
+        self.most = max(self.most, most)
+        self._live = live[oldest:]
+
+
+class EndedPeak:
+    """The same where tuples may be dropped before they expire, because their facts end.
+
+    Parameters
+    ----------
+    window : int
+        W in ticks, closed.
+    """
+
+    def __init__(self, window: int) -> None:
+        self._window = window
+        self._ends = np.empty(0, np.int64)
+        self.most = 0
+
+    def add(self, ts: NDArray[np.int64], until: NDArray[np.int64]) -> None:
+        """Add arrivals that match something and the ticks at which they are dropped at latest."""
+        if ts.size == 0:
+            return
+        ends = np.sort(np.concatenate([self._ends, np.minimum(ts + self._window + 1, until)]))
+        arrived = self._ends.size + np.searchsorted(ts, ts, "right")
+        self.most = max(self.most, int((arrived - np.searchsorted(ends, ts, "right")).max()))
+        self._ends = ends[ends > ts[-1]]
+
+
+def profile_side(
+    batches: Iterable[StreamBatch],
+    window: int,
+    until: Callable[[StreamBatch], NDArray[np.int64]] | None = None,
+) -> SideProfile:
     """Profile one side of a lane in one pass.
 
     Parameters
@@ -48,6 +98,9 @@ def profile_side(batches: Iterable[StreamBatch], window: int) -> SideProfile:
         In arrival order.
     window : int
         W in ticks, closed.
+    until : callable, optional
+        Of a batch, the ticks from which on its tuples match nothing any more; those that never
+        match have their own tick or an earlier one, and are not held.
 
     Returns
     -------
@@ -57,8 +110,8 @@ def profile_side(batches: Iterable[StreamBatch], window: int) -> SideProfile:
     -----
     O(rows); memory is the window's timestamps and a batch.
     """
-    rows = peak = first = last = 0
-    live = np.empty(0, np.int64)
+    rows = first = last = 0
+    peak, ended = Peak(window), EndedPeak(window)
     sums = np.zeros(2)
     for batch in batches:
         if batch.ts.size == 0:
@@ -67,10 +120,12 @@ def profile_side(batches: Iterable[StreamBatch], window: int) -> SideProfile:
             first = int(batch.ts[0])
         rows += batch.ts.size
         last = int(batch.ts[-1])
-        live = np.concatenate([live, batch.ts])
-        most, oldest = _peak(live, window, 0)
-        peak = max(peak, most)
-        live = live[oldest:]
+        if until is None:
+            peak.add(batch.ts)
+        else:
+            ends = until(batch)
+            held = ends > batch.ts
+            ended.add(batch.ts[held], ends[held])
         _accumulate(batch.importance, sums)
     mean = (sums[_SUM] + sums[_ERROR]) / rows if rows else 0.0
-    return SideProfile(rows, first, last, peak, float(mean))
+    return SideProfile(rows, first, last, max(peak.most, ended.most), float(mean))
