@@ -2,8 +2,8 @@
 
 `replay_tables` joins Arrow tables (it is `engine.api.replay`; ``engine.replay`` is the subpackage)
 and `replay_archives` joins files; `sweep_tables` and `sweep_archives` do so under a grid of
-settings; `bound_tables` and `bound_archives` say what would be best. All are loaded when first
-asked for.
+settings; `bound_tables` and `bound_archives` say what would be best; `lookup_tables` and
+`lookup_archives` join one stream with a changing relation. All are loaded when first asked for.
 """
 
 from __future__ import annotations
@@ -15,15 +15,19 @@ if TYPE_CHECKING:
     from engine.api import ReplayResult, replay_archives
     from engine.api import replay as replay_tables
     from engine.bound_api import BoundResult, bound_archives, bound_tables
+    from engine.lookup.api import LookupResult, lookup_archives, lookup_tables
     from engine.sweep.api import sweep_archives, sweep_tables
     from engine.sweep.run import SweepResult
 
 __all__ = [
     "BoundResult",
+    "LookupResult",
     "ReplayResult",
     "SweepResult",
     "bound_archives",
     "bound_tables",
+    "lookup_archives",
+    "lookup_tables",
     "replay_archives",
     "replay_tables",
     "sweep_archives",
@@ -34,6 +38,9 @@ _NAMES = {
     "BoundResult": ("engine.bound_api", "BoundResult"),
     "bound_archives": ("engine.bound_api", "bound_archives"),
     "bound_tables": ("engine.bound_api", "bound_tables"),
+    "LookupResult": ("engine.lookup.api", "LookupResult"),
+    "lookup_archives": ("engine.lookup.api", "lookup_archives"),
+    "lookup_tables": ("engine.lookup.api", "lookup_tables"),
     "ReplayResult": ("engine.api", "ReplayResult"),
     "SweepResult": ("engine.sweep.run", "SweepResult"),
     "replay_archives": ("engine.api", "replay_archives"),

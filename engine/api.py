@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Unpack
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from engine.archives.rows import restored
 from engine.errors import WinnowError
 from engine.executors import ThreadExecutor
 from engine.job.keywords import Join, Names, Replay, job_of
@@ -259,14 +260,5 @@ def _replayed(tables: tuple[pa.Table, pa.Table], join: Replay, folder: Path) -> 
     for side, table in zip(SIDES, tables, strict=True):
         aside = out / "_rejected" / f"{side}.parquet"
         own = {field.name: field.type for field in table.schema}
-        rejected.append(_restored(pq.read_table(aside), own) if aside.exists() else None)
-    return ReplayResult(_restored(pq.read_table(out), kinds), report, (rejected[0], rejected[1]))
-
-
-def _restored(table: pa.Table, kinds: Mapping[str, pa.DataType]) -> pa.Table:
-    """Return the table with the columns' types as they were before Parquet."""
-    for at, field in enumerate(table.schema):
-        kind = kinds.get(field.name, field.type)
-        if kind != field.type:
-            table = table.set_column(at, field.name, table.column(at).cast(kind))
-    return table
+        rejected.append(restored(pq.read_table(aside), own) if aside.exists() else None)
+    return ReplayResult(restored(pq.read_table(out), kinds), report, (rejected[0], rejected[1]))

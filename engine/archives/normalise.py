@@ -84,7 +84,7 @@ def normalise(
     seed : int
         Of the hash that is the code of a key which is no 64-bit number itself.
     """
-    table = _decoded(table)
+    table = decoded(table)
     ts, importance, faults = _measured(table, roles, columns)
     rejected, counts = _rejected(table, roles, faults, first_row)
     keep = _with_keys(table, roles)
@@ -107,7 +107,7 @@ def normalise(
     return Normalised(ts, row, key, importance, keys, groups, table, null_keys, rejected, counts)
 
 
-def _decoded(table: pa.Table) -> pa.Table:
+def decoded(table: pa.Table) -> pa.Table:
     """Replace dictionaries by their values: their indices differ from file to file."""
     for at, part in enumerate(table.schema):
         if pt.is_dictionary(part.type):

@@ -85,18 +85,19 @@ def check_roles(
         if not roles.on:
             raise SpecError(f"stream {archive.side} has no join attribute: name one column or more")
         for name in roles.columns:
-            _check_present(archive, name)
-    unit, zoned = _common_time([(archive, roles.time) for archive, roles in sides])
+            check_present(archive, name)
+    unit, zoned = common_time([(archive, roles.time) for archive, roles in sides])
     for archive, roles in sides:
         if roles.importance is not None:
-            _check_importance(archive, roles.importance)
+            check_importance(archive, roles.importance)
     pairs = (left_roles.on, right_roles.on), (left_roles.partition_by, right_roles.partition_by)
     keys = _canonical(left, right, *pairs[0], "join attributes")
     groups = _canonical(left, right, *pairs[1], "partition columns")
     return JoinColumns(unit, zoned, keys, groups)
 
 
-def _check_present(archive: Archive, name: str) -> None:
+def check_present(archive: Archive, name: str) -> None:
+    """Raise `InputError` if an archive lacks a column."""
     names = archive.schema.names
     if name not in names:
         raise InputError(
@@ -126,8 +127,14 @@ def _canonical(
     return tuple(kinds)
 
 
-def _common_time(columns: Iterable[tuple[Archive, str]]) -> tuple[str, bool]:
-    """Return the tick of both time columns and whether they have a time zone."""
+def common_time(columns: Iterable[tuple[Archive, str]]) -> tuple[str, bool]:
+    """Return the tick of all time columns, the finest of theirs, and whether they have a time zone.
+
+    Raises
+    ------
+    InputError
+        If a column holds no times, or two of them do not compare.
+    """
     known = []
     for archive, name in columns:
         kind = families.value_type(_effective_time(archive, name))
@@ -135,21 +142,27 @@ def _common_time(columns: Iterable[tuple[Archive, str]]) -> tuple[str, bool]:
             known.append((archive, name, kind, _tick(archive, name, kind)))
     if not known:
         return "tick", False
-    ticks = [tick for *_, tick in known]
-    zones = [pt.is_timestamp(kind) and kind.tz is not None for *_, kind, _ in known]
-    alike = ticks[0] == ticks[-1] or all(tick in _FINER for tick in ticks)
-    if alike and zones[0] == zones[-1]:
-        return max(ticks, key=lambda tick: _FINER.index(tick) if tick in _FINER else 0), zones[0]
-    (one, name, kind, _), (_, other_name, other_kind, _) = known
-    remedy = (
-        "only one of them has a time zone: give both one, or neither"
-        if alike
-        else "they are not of one kind: make both plain numbers, timestamps or dates"
-    )
-    raise InputError(
-        f"time column {name} of the {one.side} archive ({kind}) and {other_name} of the right "
-        f"({other_kind}): {remedy}"
-    )
+    one, name, kind, tick = known[0]
+    zoned = _zoned(kind)
+    for other, other_name, other_kind, other_tick in known[1:]:
+        alike = tick == other_tick or (tick in _FINER and other_tick in _FINER)
+        if alike and zoned == _zoned(other_kind):
+            continue
+        remedy = (
+            "only one of them has a time zone: give both one, or neither"
+            if alike
+            else "they are not of one kind: make both plain numbers, timestamps or dates"
+        )
+        raise InputError(
+            f"time column {name} of the {one.side} archive ({kind}) and {other_name} of the "
+            f"{other.side} ({other_kind}): {remedy}"
+        )
+    ticks = [own for *_, own in known]
+    return max(ticks, key=lambda own: _FINER.index(own) if own in _FINER else 0), zoned
+
+
+def _zoned(kind: pa.DataType) -> bool:
+    return bool(pt.is_timestamp(kind) and kind.tz is not None)
 
 
 def _tick(archive: Archive, name: str, kind: pa.DataType) -> str:
@@ -173,7 +186,8 @@ def _effective_time(archive: Archive, name: str) -> pa.DataType:
     return _guess(archive, name, texts.TIME_TYPES) or kind
 
 
-def _check_importance(archive: Archive, name: str) -> None:
+def check_importance(archive: Archive, name: str) -> None:
+    """Raise `InputError` if a column holds no numbers."""
     kind = families.value_type(archive.schema.field(name).type)
     if archive.format == "csv" and pt.is_string(kind):
         kind = _guess(archive, name, (pa.float64(),)) or kind

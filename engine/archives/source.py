@@ -232,3 +232,15 @@ def _check_same(paths: Sequence[str], schemas: Sequence[pa.Schema], side: str) -
                     f"{side} archive mixes schemas: column {name} has {kinds[0]} in {paths[0]} "
                     f"and {kinds[1]} in {path}: write them alike or give a glob of those that are"
                 )
+
+
+def check_unchanged(archives: Iterable[Archive]) -> None:
+    """Raise `InputError` if a file is not what it was when its archive was opened."""
+    for archive in archives:
+        for file in archive.files:
+            stat = Path(file.path).stat()
+            if (stat.st_size, stat.st_mtime_ns) != (file.size, file.mtime_ns):
+                raise InputError(
+                    f"{archive.side} archive: file {file.path} changed while it was read: run "
+                    "again when it is complete"
+                )

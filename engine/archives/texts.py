@@ -205,6 +205,15 @@ def _empty_as_null(table: pa.Table) -> pa.Table:
     return table
 
 
+def as_text(table: pa.Table, names: tuple[str, ...]) -> pa.Table:
+    """Return a table with the named columns, of those it has, as text."""
+    for name in names:
+        if name in table.column_names:
+            at = table.column_names.index(name)
+            table = table.set_column(at, name, pc.cast(table.column(at), pa.string()))
+    return table
+
+
 def _spool_message(
     task: SpoolTask, name: str | None, types: dict[str, pa.DataType], error: BaseException
 ) -> str:

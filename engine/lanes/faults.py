@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from engine.archives.normalise import FIRST_ROWS
+from engine.archives.bad_rows import BadRows, bad_rows_error
 from engine.archives.roles import Roles
 from engine.archives.source import Archive
 from engine.archives.ticks import FAULTS
-from engine.errors import InputError
 from engine.lanes.split import SplitResult, SplitTask
-
-_MOST_LINES = 6
 
 
 def check_faults(
@@ -41,19 +38,10 @@ def check_faults(
             rows.setdefault(at, []).extend(row - start for row in fault.rows)
     if not totals:
         return
-    lines = []
+    found = []
     for (side, origin, fault_), total in totals.items():
         column = roles[side].time if FAULTS[fault_].role == "time" else roles[side].importance
         name = next((f.name for f in archives[side].files if f.path == origin), origin)
-        first = rows[side, origin, fault_][:FIRST_ROWS]
-        shown = ", ".join(map(str, first)) + (", ..." if total > len(first) else "")
-        what = "1 row is" if total == 1 else f"{total} rows are"
-        word = "row" if total == 1 else "rows"
-        lines.append(
-            f"file {name}: column {column}: {what} {FAULTS[fault_].words} ({word} {shown})"
-        )
-    more = [f"and {len(lines) - _MOST_LINES} more such"] if len(lines) > _MOST_LINES else []
-    raise InputError(
-        "; ".join([*lines[:_MOST_LINES], *more])
-        + ": correct them or use --bad-rows quarantine (rows count from 0 within a file)"
-    )
+        first = tuple(rows[side, origin, fault_])
+        found.append(BadRows(name, str(column), FAULTS[fault_].words, total, first))
+    raise bad_rows_error(found)

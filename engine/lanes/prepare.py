@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from engine.archives.roles import Roles, check_roles
-from engine.archives.source import Archive
+from engine.archives.source import Archive, check_unchanged
 from engine.errors import InputError, OutputError, SpecError
 from engine.executors import Executor
 from engine.lanes.build import Build
@@ -104,7 +104,7 @@ def prepare(
             archives, roles, columns, draft, lanes, bad_rows == "quarantine", payload, split_rows
         )
         build.run(executor, progress or _silent).save_as(mark)
-        _check_unchanged(archives)
+        check_unchanged(archives)
         return _publish(draft, folder, mark)
     except OSError as error:
         if isinstance(error, OutputError):
@@ -177,17 +177,6 @@ def _check_options(
                     f"column {name} of the {archive.side} archive would be written as "
                     f"{archive.side}_{name}, which holds the position of the row: rename it or "
                     "leave the payload out with --columns ids"
-                )
-
-
-def _check_unchanged(archives: tuple[Archive, Archive]) -> None:
-    for archive in archives:
-        for file in archive.files:
-            stat = Path(file.path).stat()
-            if (stat.st_size, stat.st_mtime_ns) != (file.size, file.mtime_ns):
-                raise InputError(
-                    f"{archive.side} archive: file {file.path} changed while it was read: run "
-                    "again when it is complete"
                 )
 
 

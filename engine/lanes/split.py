@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from engine.archives.normalise import FaultCount, Normalised, normalise
 from engine.archives.roles import JoinColumns, Roles
 from engine.archives.source import unreadable
+from engine.archives.texts import as_text
 from engine.errors import InputError, SpecError
 from engine.lanes.groups import distinct_groups
 from engine.lanes.runs import Run, write_index, write_table
@@ -165,16 +166,8 @@ def _tables(task: SplitTask) -> Iterator[pa.Table]:
         raise InputError(unreadable(task.origin, SIDES[plan.side], error)) from error
 
 
-def _text(table: pa.Table, names: tuple[str, ...]) -> pa.Table:
-    for name in names:
-        if name in table.column_names:
-            at = table.column_names.index(name)
-            table = table.set_column(at, name, pc.cast(table.column(at), pa.string()))
-    return table
-
-
 def _write_rejected(found: Normalised, task: SplitTask, out: str) -> str:
-    table = _text(found.rejected, task.plan.as_text)
+    table = as_text(found.rejected, task.plan.as_text)
     origin = pa.array([task.origin] * table.num_rows, pa.string())
     path = f"{out}.rejected.parquet"
     pq.write_table(table.add_column(2, "file", origin), path)
@@ -220,7 +213,7 @@ def _order(
 
 def _columns(found: Normalised, plan: Plan) -> pa.Table:
     """Return the columns of a lane file."""
-    payload = _text(found.payload.select(plan.keep), plan.as_text)
+    payload = as_text(found.payload.select(plan.keep), plan.as_text)
     own = {
         "_ts": pa.array(found.ts),
         "_row": pa.array(found.row),

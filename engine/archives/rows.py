@@ -1,0 +1,126 @@
+"""The rows of an archive or of a table in order, in parts, however they are stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from engine.archives.source import Archive, unreadable
+from engine.archives.texts import SpoolTask, as_text, spool
+from engine.errors import InputError
+
+PART_ROWS = 131_072
+
+
+class Part(NamedTuple):
+    """Rows that follow each other in one file.
+
+    Attributes
+    ----------
+    table : pyarrow.Table
+    file : str
+        As messages show it; empty for a table in memory.
+    first : int
+        Position of the first row in the archive.
+    file_first : int
+        Position of the file's first row in the archive.
+    """
+
+    table: pa.Table
+    file: str
+    first: int
+    file_first: int
+
+
+class Rows:
+    """What is to be read.
+
+    Parameters
+    ----------
+    archive : Archive
+        Its files; without files only side and schema count, and `table` has the rows.
+    lenient : sequence of str
+        Columns of which a cell of text that does not convert makes the column text: times and
+        importances.
+    folder : Path
+        For text files written as Parquet; must exist until all is read.
+    table : pyarrow.Table, optional
+        Rows in memory.
+
+    Attributes
+    ----------
+    schema : pyarrow.Schema
+        Of every part.
+
+    Raises
+    ------
+    InputError
+        If a text file cannot be read.
+    """
+
+    def __init__(
+        self,
+        archive: Archive,
+        lenient: Sequence[str],
+        folder: Path,
+        table: pa.Table | None = None,
+    ) -> None:
+        self.archive, self._table = archive, table
+        self._files = [(file.path, file.path, file.name) for file in archive.files]
+        self._as_text: tuple[str, ...] = ()
+        if archive.format == "csv":
+            self._spool(tuple(dict.fromkeys(lenient)), folder)
+        kinds = {field.name: field.type for field in archive.schema}
+        if archive.format == "csv":  # a column without a value is text there
+            kinds = {n: pa.string() if pa.types.is_null(k) else k for n, k in kinds.items()}
+        kinds |= dict.fromkeys(self._as_text, pa.string())
+        self.schema = pa.schema(list(kinds.items()))
+
+    def _spool(self, lenient: tuple[str, ...], folder: Path) -> None:
+        side, schema = self.archive.side, self.archive.schema
+        found: set[str] = set()
+        for i, (path, origin, name) in enumerate(self._files):
+            out = str(folder / f"{side}-{i:06d}.parquet")
+            found.update(spool(SpoolTask(path, side, schema, lenient, out)))
+            self._files[i] = (out, origin, name)
+        self._as_text = tuple(sorted(found))
+
+    def parts(self, columns: Sequence[str], size: int = PART_ROWS) -> Iterator[Part]:
+        """Yield the columns of all rows, in parts of at most `size` rows.
+
+        Raises
+        ------
+        InputError
+            If a file is damaged.
+        """
+        wanted = list(columns)
+        if self._table is not None:
+            table, first = self._table.select(wanted), 0
+            for batch in table.to_batches(size):
+                yield Part(pa.Table.from_batches([batch]), "", first, 0)
+                first += batch.num_rows
+            return
+        first = 0
+        for path, origin, name in self._files:
+            start = first
+            try:
+                with pq.ParquetFile(path, memory_map=True) as file:
+                    for batch in file.iter_batches(size, columns=wanted):
+                        table = pa.Table.from_batches([batch]).select(wanted)
+                        yield Part(as_text(table, self._as_text), name, first, start)
+                        first += batch.num_rows
+            except (pa.ArrowException, OSError) as error:
+                raise InputError(unreadable(origin, self.archive.side, error)) from error
+
+
+def restored(table: pa.Table, kinds: Mapping[str, pa.DataType]) -> pa.Table:
+    """Return the table with the columns' types as they were before they were read."""
+    for at, field in enumerate(table.schema):
+        kind = kinds.get(field.name, field.type)
+        if kind != field.type:
+            table = table.set_column(at, field.name, table.column(at).cast(kind))
+    return table

@@ -1,0 +1,297 @@
+"""Reading the fact relation: a table of facts, or of their changes, becomes F."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from engine.archives.canonical import LANE_SEED, canonical, codes, contiguous
+from engine.archives.normalise import decoded
+from engine.archives.rows import Rows
+from engine.archives.source import Archive, check_unchanged
+from engine.errors import InputError, SpecError, did_you_mean
+from engine.facts import standing
+from engine.facts.faults import EMPTY
+from engine.facts.order import order_by
+from engine.facts.rejected import complain, rejected_rows
+from engine.facts.relation import BEFORE, NEVER, Facts
+from engine.facts.roles import FactColumns, FactRoles, is_direct
+from engine.facts.times import Cells, change_cells, interval_cells
+from engine.lanes.split import same_rows
+
+BAD_ROWS = ("error", "quarantine")
+_PART_ROWS = 1 << 20
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class FactTable:
+    """F as it was read.
+
+    Attributes
+    ----------
+    facts : Facts
+        Times in ticks of the streams.
+    rows : int
+        Of the archive: facts, duplicates, deletes, rows with null attributes, those rejected, and
+        facts that are there between two ticks of the streams and at none.
+    duplicates, deletes, null_keys, between_ticks : int
+    rejected : pyarrow.Table
+        Columns ``row`` (position in the archive), ``reason``, ``file`` unless it was a table, and
+        every column of the archive.
+    seed : int
+        Of the codes: with it they are one to one among the attributes of F.
+    values : tuple of tuple of pyarrow.Array
+        Canonical values of the distinct `a` and of the distinct `b`, a column each, in the order of
+        their codes; empty where the code is the value itself.
+    payload : pyarrow.Table, optional
+        Every column of the archive, by row; `Facts.row` leads to a fact's.
+    """
+
+    facts: Facts
+    rows: int
+    duplicates: int
+    deletes: int
+    null_keys: int
+    between_ticks: int
+    rejected: pa.Table
+    seed: int
+    values: tuple[tuple[pa.Array, ...], tuple[pa.Array, ...]]
+    payload: pa.Table | None
+
+
+def table_archive(table: pa.Table, side: str) -> Archive:
+    """Return a table in memory as messages and checks have archives.
+
+    Raises
+    ------
+    InputError
+        If two columns share a name.
+    """
+    names = table.schema.names
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"{side} table has more than one column {name}: rename one")
+    return Archive("(a table)", side, "parquet", (), table.schema.remove_metadata())
+
+
+def read_facts(
+    given: Archive | pa.Table,
+    roles: FactRoles,
+    columns: FactColumns,
+    *,
+    bad_rows: str = "error",
+    payload: bool = False,
+) -> FactTable:
+    """Read F from an archive or a table.
+
+    Facts are told apart by their attributes and the columns of `roles.identity`; F is a set, so of
+    rows equal in these and in their interval one counts. A row with a null attribute joins nothing.
+    Bad are rows with a wrong time or op, that begin when they end or later, and whose interval
+    overlaps that of an earlier row of the same fact, earlier by (begin, row); of a log, a change
+    that means nothing: an insert of what is there, a delete of what is not, and both rows of a fact
+    that is inserted and deleted at one tick. A log is in order of time, and at one time in the
+    order of its rows.
+
+    Parameters
+    ----------
+    given : Archive or pyarrow.Table
+    roles : FactRoles
+    columns : FactColumns
+        From `check_fact_roles`. Where F's times are finer than the streams' ticks, an interval
+        begins and ends at the next tick: the same for every tuple.
+    bad_rows : {"error", "quarantine"}
+        Whether a bad row is an error, or set aside with its reason.
+    payload : bool
+        Whether to keep every column of the archive.
+
+    Returns
+    -------
+    FactTable
+        O(n log n) time; memory some 150 bytes a row besides the columns.
+
+    Raises
+    ------
+    InputError
+        If a row is bad, or a file cannot be read.
+    SpecError
+        If `bad_rows` is neither.
+
+    Examples
+    --------
+    >>> table = pa.table({"a": [7, 7, 8], "b": [1, 1, 2], "since": [0, 5, 3], "to": [5, 9, None]})
+    >>> roles = FactRoles(("a",), ("b",), begin="since", end="to")
+    >>> kind = (pa.int64(),)
+    >>> read_facts(table, roles, FactColumns("tick", "tick", False, kind, kind)).facts.begin
+    array([0, 5, 3])
+    """
+    if bad_rows not in BAD_ROWS:
+        raise SpecError(
+            f"--bad-rows is {bad_rows!r}; choose one of {', '.join(BAD_ROWS)}."
+            + did_you_mean(bad_rows, BAD_ROWS)
+        )
+    archive = given if isinstance(given, Archive) else table_archive(given, "fact")
+    memory = None if isinstance(given, Archive) else given
+    names = archive.schema.names if payload or bad_rows == "quarantine" else roles.columns
+    table, starts = _read(archive, memory, roles, names)
+    cells = (change_cells if roles.is_log else interval_cells)(table, roles, columns)
+    reading = _Reading(table, roles, columns, cells)
+    found = reading.table_of(starts, payload=payload)
+    if found.rejected.num_rows and bad_rows == "error":
+        raise complain(reading.cells.fault, roles, starts)
+    return found
+
+
+def _read(
+    archive: Archive, memory: pa.Table | None, roles: FactRoles, names: Sequence[str]
+) -> tuple[pa.Table, dict[int, str]]:
+    """Return the columns of all rows, and the file that begins at each of some rows."""
+    starts: dict[int, str] = {}
+    with tempfile.TemporaryDirectory(prefix="winnow-") as folder:
+        rows = Rows(archive, roles.times, Path(folder), memory)
+        tables = [rows.schema.empty_table().select(list(names))]
+        for part in rows.parts(names, _PART_ROWS):
+            starts[part.file_first] = part.file
+            tables.append(part.table)
+        check_unchanged([archive])
+    return decoded(pa.concat_tables(decoded(table) for table in tables)), starts
+
+
+class _Reading:
+    """The rows of F on their way to facts."""
+
+    def __init__(
+        self, table: pa.Table, roles: FactRoles, columns: FactColumns, cells: Cells
+    ) -> None:
+        self.table, self.roles, self.columns, self.cells = table, roles, columns, cells
+        self.other = np.full(table.num_rows, -1, np.int64)
+        empty = (cells.fault == 0) & (cells.begin >= cells.end)
+        cells.fault[empty] = EMPTY
+        good = cells.fault == 0
+        present = self._present()
+        self.null_keys = int(np.count_nonzero(good & ~present))
+        self.at = np.flatnonzero(good & present)
+        whole = self.at.size == table.num_rows
+        self._table = table if whole else table.take(pa.array(self.at))
+        self._left = self._attributes(roles.left, columns.left)
+        self._right = self._attributes(roles.right, columns.right)
+        self.seed, self.a, self.b = self._coded()
+
+    def _present(self) -> NDArray[np.bool_]:
+        """Return which rows have every attribute."""
+        present = np.ones(self.table.num_rows, np.bool_)
+        for name in (*self.roles.left, *self.roles.right):
+            if self.table.column(name).null_count:
+                present &= self.table.column(name).is_valid().to_numpy()
+        return present
+
+    def _attributes(self, names: Sequence[str], kinds: Sequence[pa.DataType]) -> list[pa.Array]:
+        return [
+            canonical(self._table.column(name), kind)
+            for name, kind in zip(names, kinds, strict=True)
+        ]
+
+    def _coded(self) -> tuple[int, Ints, Ints]:
+        """Return a seed whose codes are one to one among the attributes, and the codes."""
+        size = self.at.size
+        for seed in count(LANE_SEED):
+            a = codes(self._left, seed, size)
+            b = codes(self._right, seed, size) if self._right else np.zeros(size, np.int64)
+            if self._proven(a, self._left) and self._proven(b, self._right):
+                return seed, a, b
+        raise AssertionError  # pragma: no cover - seeds do not end
+
+    @staticmethod
+    def _proven(code: Ints, values: list[pa.Array]) -> bool:
+        """Return whether equal codes stand for equal values."""
+        if not values or is_direct([own.type for own in values]):
+            return True
+        order = np.argsort(code, kind="stable")
+        code = code[order]
+        repeats = np.flatnonzero(code[1:] == code[:-1]) + 1
+        return same_rows(values, order[repeats], order[repeats - 1])
+
+    def _identity(self) -> list[Ints]:
+        """Return what facts are told apart by, as numbers: equal if and only if these are."""
+        own = [name for name in self.roles.identity if name not in self.roles.left]
+        own = [name for name in dict.fromkeys(own) if name not in self.roles.right]
+        return [self.a, self.b, *(_numbered(self._table, name) for name in own)]
+
+    def table_of(self, starts: dict[int, str], *, payload: bool) -> FactTable:
+        """Return F."""
+        cells, at = self.cells, self.at
+        begin, end = cells.begin[at], cells.end[at]
+        identity = self._identity()
+        order = order_by([*identity, begin], at.size)
+        found = (
+            standing.of_intervals(order, identity, begin, end)
+            if cells.insert is None
+            else standing.of_changes(order, identity, begin, cells.insert[at])
+        )
+        bad = found.status > standing.DELETE
+        cells.fault[at[bad]] = found.status[bad]
+        self.other[at[bad]] = at[found.other[bad]]
+        if len(identity) > 2:
+            order = order_by([self.a, self.b, begin], at.size)
+        stands = order[found.status[order] == standing.STANDS]
+        first = _coarser(begin[stands], self.columns.factor)
+        last = _coarser(found.end[stands], self.columns.factor)
+        seen = first < last
+        stands = stands[seen]
+        facts = Facts(self.a[stands], self.b[stands], first[seen], last[seen], at[stands])
+        if self.columns.factor > 1:  # begins that were apart may now be one
+            again = order_by([facts.a, facts.b, facts.begin, facts.row], stands.size)
+            facts, stands = Facts(*(column[again] for column in facts)), stands[again]
+        return FactTable(
+            facts,
+            self.table.num_rows,
+            duplicates=int(np.count_nonzero(found.status == standing.DUPLICATE)),
+            deletes=int(np.count_nonzero(found.status == standing.DELETE)),
+            null_keys=self.null_keys,
+            between_ticks=int(np.count_nonzero(~seen)),
+            rejected=rejected_rows(self.table, self.roles, cells.fault, self.other, starts),
+            seed=self.seed,
+            values=(
+                self._values(facts.a, stands, self._left, self.columns.left),
+                self._values(facts.b, stands, self._right, self.columns.right),
+            ),
+            payload=self.table.combine_chunks() if payload else None,
+        )
+
+    def _values(
+        self, column: Ints, rows: Ints, values: list[pa.Array], kinds: tuple[pa.DataType, ...]
+    ) -> tuple[pa.Array, ...]:
+        """Return the value of each distinct code."""
+        if not kinds or is_direct(kinds):
+            return ()
+        _, first = np.unique(column, return_index=True)
+        return tuple(own.take(pa.array(rows[first])) for own in values)
+
+
+def _numbered(table: pa.Table, name: str) -> Ints:
+    """Return a column as numbers, equal if and only if its cells are; null is a value."""
+    try:
+        encoded = pc.dictionary_encode(contiguous(table.column(name)), null_encoding="encode")
+    except pa.ArrowNotImplementedError:
+        kind = table.schema.field(name).type
+        raise InputError(
+            f"column {name} of the fact archive has type {kind}, which cannot tell facts apart: "
+            "name the columns that do with --fact-id"
+        ) from None
+    return np.asarray(encoded.indices.to_numpy()).astype(np.int64)
+
+
+def _coarser(ticks: Ints, factor: int) -> Ints:
+    """Return the first coarser tick that is not before each tick."""
+    if factor == 1:
+        return ticks
+    known = (ticks != BEFORE) & (ticks != NEVER)
+    return np.where(known, -(-np.where(known, ticks, 0) // factor), ticks)

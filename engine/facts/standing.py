@@ -1,0 +1,167 @@
+"""When each fact stands: intervals of one fact that may not overlap, and changes one by one."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.facts import faults
+from engine.facts.relation import NEVER
+from engine.jit import kernel
+
+Ints = NDArray[np.int64]
+STANDS, DUPLICATE, DELETE = range(3)
+"""A fact of F; a row that says the same again; a delete that ends a fact."""
+_OVERLAPS, _THERE = faults.OVERLAPS, faults.THERE_ALREADY
+_NOT_THERE, _ONE_TICK = faults.NOT_THERE, faults.ONE_TICK
+
+
+class Standing(NamedTuple):
+    """What became of each row.
+
+    Attributes
+    ----------
+    status : (n,) int8
+        `STANDS`, `DUPLICATE`, `DELETE`, or a number of `engine.facts.faults`.
+    end : (n,) int64
+        Of a row that stands.
+    other : (n,) int64
+        The row that a fault is about; -1 without one.
+    """
+
+    status: NDArray[np.int8]
+    end: Ints
+    other: Ints
+
+
+def _intervals(
+    order: Ints, fresh: NDArray[np.bool_], begin: Ints, end: Ints,
+    status: NDArray[np.int8], other: Ints,
+) -> None:  # fmt: skip
+    """Give each row its status, in the order of (fact, begin, row); what is bad is not there."""
+    last = -1
+    for i in range(len(order)):
+        row = order[i]
+        if fresh[i] or begin[row] >= end[last]:
+            last = row
+        elif begin[row] == begin[last] and end[row] == end[last]:
+            status[row] = DUPLICATE
+        else:
+            status[row] = _OVERLAPS
+            other[row] = last
+
+
+def _changes(
+    order: Ints, fresh: NDArray[np.bool_], time: Ints, insert: NDArray[np.bool_],
+    status: NDArray[np.int8], end: Ints, other: Ints,
+) -> None:  # fmt: skip
+    """Give each row its status and each insert its end, in the order of (fact, time, row)."""
+    open_ = -1
+    for i in range(len(order)):
+        row = order[i]
+        if fresh[i]:
+            open_ = -1
+        if insert[row]:
+            if open_ < 0:
+                open_ = row
+            else:
+                status[row] = _THERE
+                other[row] = open_
+            continue
+        if open_ < 0:
+            status[row] = _NOT_THERE
+            continue
+        if time[row] > time[open_]:
+            end[open_] = time[row]
+            status[row] = DELETE
+        else:
+            status[row] = _ONE_TICK
+            status[open_] = _ONE_TICK
+            other[row] = open_
+            other[open_] = row
+        open_ = -1
+
+
+intervals_kernel = kernel(_intervals)
+changes_kernel = kernel(_changes)
+
+
+def fresh_at(order: Ints, columns: list[Ints]) -> NDArray[np.bool_]:
+    """Return where, in this order, a row differs from the one before it in any of the columns."""
+    fresh = np.zeros(order.size, np.bool_)
+    fresh[:1] = True
+    for column in columns:
+        values = column[order]
+        fresh[1:] |= values[1:] != values[:-1]
+    return fresh
+
+
+def of_intervals(order: Ints, identity: list[Ints], begin: Ints, end: Ints) -> Standing:
+    """Tell which rows are facts of a set: of equal rows the first, of overlapping ones the earlier.
+
+    Parameters
+    ----------
+    order : (n,) int64
+        The rows by (identity, begin, row).
+    identity : list of (n,) int64
+        Rows equal in these are of one fact.
+    begin, end : (n,) int64
+        begin < end.
+
+    Returns
+    -------
+    Standing
+        O(n).
+
+    Examples
+    --------
+    >>> begin, end = np.array([0, 3, 6, 0]), np.array([5, 9, 8, 5])
+    >>> found = of_intervals(np.array([0, 3, 1, 2]), [np.zeros(4, np.int64)], begin, end)
+    >>> found.status.tolist(), found.other.tolist()  # the second row overlaps the first
+    ([0, 52, 0, 1], [-1, 0, -1, -1])
+    """
+    size = order.size
+    found = Standing(np.zeros(size, np.int8), end, np.full(size, -1, np.int64))
+    intervals_kernel(order, fresh_at(order, identity), begin, end, found.status, found.other)
+    return found
+
+
+def of_changes(
+    order: Ints, identity: list[Ints], time: Ints, insert: NDArray[np.bool_]
+) -> Standing:
+    """Tell which inserts are facts and when each is deleted.
+
+    A change that means nothing (an insert of what is there, a delete of what is not) is as if it
+    were not there. An insert and a delete at one tick are both bad.
+
+    Parameters
+    ----------
+    order : (n,) int64
+        The rows by (identity, time, row).
+    identity : list of (n,) int64
+        Rows equal in these are of one fact.
+    time : (n,) int64
+    insert : (n,) bool
+        Whether a row inserts; the others delete.
+
+    Returns
+    -------
+    Standing
+        O(n).
+
+    Examples
+    --------
+    >>> time, insert = np.array([0, 4, 4, 9]), np.array([True, False, True, True])
+    >>> found = of_changes(np.arange(4), [np.zeros(4, np.int64)], time, insert)
+    >>> found.status.tolist(), found.end[:1].tolist()  # the last inserts what is there
+    ([0, 2, 0, 53], [4])
+    """
+    size = order.size
+    found = Standing(
+        np.zeros(size, np.int8), np.full(size, NEVER, np.int64), np.full(size, -1, np.int64)
+    )
+    fresh = fresh_at(order, identity)
+    changes_kernel(order, fresh, time, insert, found.status, found.end, found.other)
+    return found
