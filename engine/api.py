@@ -19,12 +19,11 @@ import pyarrow.parquet as pq
 from engine.archives.rows import restored
 from engine.errors import WinnowError
 from engine.executors import ThreadExecutor
-from engine.job.keywords import Join, Names, Replay, job_of
+from engine.job.keywords import Fact, Join, Names, Replay, job_of
 from engine.job.options import DEFAULT_POLICY
 from engine.job.run import run_replay
-from engine.job.tables import staged, without
+from engine.job.tables import Tables, staged, tables_of, without
 from engine.policies import Value
-from engine.streams import SIDES
 
 __all__ = ["Join", "Replay", "ReplayResult", "replay", "replay_archives"]
 
@@ -40,12 +39,13 @@ class ReplayResult(NamedTuple):
     report : dict
         As the command line writes it.
     rejected : tuple of pyarrow.Table or None
-        Rows of left and right that were set aside, with their reasons; None where there are none.
+        Rows of left, right and a table of facts that were set aside, with their reasons; None where
+        there are none.
     """
 
     outputs: pa.Table
     report: dict[str, Any]
-    rejected: tuple[pa.Table | None, pa.Table | None]
+    rejected: tuple[pa.Table | None, ...]
 
 
 def replay(
@@ -83,6 +83,7 @@ def replay(
     bound: str | bool = False,
     gap: float = 0.0,
     seconds: float = 60.0,
+    **fact: Unpack[Fact],
 ) -> ReplayResult:
     """Join two streams through sliding windows within a memory budget.
 
@@ -133,6 +134,11 @@ def replay(
     gap, seconds : float
         Relative gap of its bounds that is small enough; seconds after which they are tightened no
         more.
+    **fact
+        Where a fact relation joins the streams (docs/facts.md): `fact`, a table or a path; its
+        columns `fact_left` and `fact_right`, `fact_begin` and `fact_end` or `fact_op` and
+        `fact_time`, `fact_id`; and `fact_access`. Outputs then have a ``fact_row`` as well, and the
+        columns of F as ``fact_<name>``.
 
     Returns
     -------
@@ -194,11 +200,12 @@ def replay(
         bound=bound,
         gap=gap,
         seconds=seconds,
+        **fact,
     )
     with tempfile.TemporaryDirectory(prefix="winnow-") as name:
         folder = Path(name)
         try:
-            return _replayed((left, right), join, folder)
+            return _replayed(tables_of(left, right, join), join, folder)
         except WinnowError as error:
             raise type(error)(without(folder, str(error))) from None
 
@@ -244,7 +251,7 @@ def replay_archives(
     return run_replay(job, ThreadExecutor()).content
 
 
-def _replayed(tables: tuple[pa.Table, pa.Table], join: Replay, folder: Path) -> ReplayResult:
+def _replayed(tables: Tables, join: Replay, folder: Path) -> ReplayResult:
     out = folder / "out"
     job, seconds = staged(tables, join, folder, out)
     report = run_replay(job, ThreadExecutor()).content
@@ -253,12 +260,15 @@ def _replayed(tables: tuple[pa.Table, pa.Table], join: Replay, folder: Path) -> 
         report["window"]["tick"] = "s"
     kinds = {
         f"{side}_{field.name}": field.type
-        for side, table in zip(SIDES, tables, strict=True)
+        for side, table in tables._asdict().items()
+        if table is not None
         for field in table.schema
     }
     rejected: list[pa.Table | None] = []
-    for side, table in zip(SIDES, tables, strict=True):
+    for side, table in tables._asdict().items():
+        if table is None:
+            continue
         aside = out / "_rejected" / f"{side}.parquet"
         own = {field.name: field.type for field in table.schema}
         rejected.append(restored(pq.read_table(aside), own) if aside.exists() else None)
-    return ReplayResult(restored(pq.read_table(out), kinds), report, (rejected[0], rejected[1]))
+    return ReplayResult(restored(pq.read_table(out), kinds), report, tuple(rejected))

@@ -14,7 +14,7 @@ from engine.errors import WinnowError
 from engine.executors import Executor, ThreadExecutor
 from engine.job.bound import BoundOptions, run_bound
 from engine.job.keywords import Join, job_of
-from engine.job.tables import staged, without
+from engine.job.tables import staged, tables_of, without
 from engine.optimum.effort import Effort
 
 
@@ -127,7 +127,7 @@ def bound_tables(
     with tempfile.TemporaryDirectory(prefix="winnow-") as name:
         folder = Path(name)
         try:
-            job, in_seconds = staged((left, right), join, folder, folder / "out")
+            job, in_seconds = staged(tables_of(left, right, join), join, folder, folder / "out")
             options = BoundOptions(job, objective, threshold, Effort(method, gap, seconds))
             report = run_bound(options, ThreadExecutor()).report.content
         except WinnowError as error:

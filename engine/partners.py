@@ -50,6 +50,15 @@ class Partners(NamedTuple):
     ended: NDArray[np.int32]
 
 
+def no_partners() -> Partners:
+    """Return the partners of a side that no fact joins."""
+    none = np.empty(0, np.int64)
+    return Partners(
+        np.zeros(2, np.int64), none.astype(np.int32), none.astype(np.int32), none,
+        none.astype(np.int32),
+    )  # fmt: skip
+
+
 @compiled
 def span(partners: Partners | None, key: Integer) -> tuple[Integer, Integer]:
     """Return where a key's partners begin and end, places for `partner`."""

@@ -150,7 +150,7 @@ def keys_of(case: Case, left: StreamBatch, right: StreamBatch) -> Keys:
         names = np.unique(np.r_[left.key, right.key])
         return Keys(lambda _, batch: np.searchsorted(names, batch.key).astype(np.int32), names.size)
     facts = facts_of(case)
-    lane = [((left.ts, left.key), (right.ts, right.key))]
+    lane = [(left.ts, left.key)], [(right.ts, right.key)]
     links = Links(fact_index(facts), lane, None if case.estimator == "history" else case.windows)
     return Keys(
         lambda side, batch: links.ids(side, batch.ts, batch.key),

@@ -139,7 +139,7 @@ def check_stream(prepared: Prepared, side: int, source: list[dict[str, Any]], ro
         if table is not None:
             order = list(zip(table["_ts"].to_pylist(), table["_row"].to_pylist(), strict=True))
             assert order == sorted(order)
-    rejected_file = prepared.rejected_file(side)
+    rejected_file = next((f for f in prepared.rejected_files if f.stem == SIDES[side]), None)
     rejected = [] if rejected_file is None else pq.read_table(rejected_file).to_pylist()
     bad = [i for i, row in enumerate(source) if row["t"] is None or not row["i"] >= 0]
     assert [row["row"] for row in rejected] == bad
@@ -356,7 +356,7 @@ def test_csv_cells_that_do_not_convert_are_rejected_rows(tmp_path: Path) -> None
     assert prepared.unit == "tick"
     assert [(row["_ts"], row["left_k"]) for row in rows_of(prepared, 0)] == [(1, "a"), (5, "g")]
     assert prepared.left.null_keys == 1
-    path = prepared.rejected_file(0)
+    path = next(iter(prepared.rejected_files))
     assert path is not None
     rejected = pq.read_table(path).to_pylist()
     assert [(row["row"], row["reason"], row["t"]) for row in rejected] == [

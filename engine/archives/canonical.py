@@ -121,3 +121,12 @@ def codes(columns: Sequence[pa.Array], seed: int, rows: int) -> NDArray[np.int64
     if len(columns) == 1 and families.is_direct(columns[0].type):
         return direct_codes(columns[0])
     return hashed(columns, seed, rows).view(np.int64)
+
+
+def same_rows(columns: list[pa.Array], one: NDArray[np.int64], other: NDArray[np.int64]) -> bool:
+    """Return whether rows `one` equal rows `other` in every column, pair by pair."""
+    pair = pa.array(one), pa.array(other)
+    return all(
+        pc.all(pc.equal(*(values.take(rows) for rows in pair)), min_count=0).as_py()
+        for values in columns
+    )

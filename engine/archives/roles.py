@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.types as pt
@@ -80,6 +80,18 @@ def check_roles(
     SpecError
         If the sides do not name equally many columns.
     """
+    common = check_streams(left, left_roles, right, right_roles)
+    keys = _canonical(left, right, left_roles.on, right_roles.on, "join attributes")
+    return replace(common, keys=keys)
+
+
+def check_streams(
+    left: Archive, left_roles: Roles, right: Archive, right_roles: Roles
+) -> JoinColumns:
+    """Check all columns but whether the join attributes have a type in common: without `keys`.
+
+    Raises as `check_roles` does.
+    """
     sides = ((left, left_roles), (right, right_roles))
     for archive, roles in sides:
         if not roles.on:
@@ -90,10 +102,8 @@ def check_roles(
     for archive, roles in sides:
         if roles.importance is not None:
             check_importance(archive, roles.importance)
-    pairs = (left_roles.on, right_roles.on), (left_roles.partition_by, right_roles.partition_by)
-    keys = _canonical(left, right, *pairs[0], "join attributes")
-    groups = _canonical(left, right, *pairs[1], "partition columns")
-    return JoinColumns(unit, zoned, keys, groups)
+    parted = left_roles.partition_by, right_roles.partition_by
+    return JoinColumns(unit, zoned, (), _canonical(left, right, *parted, "partition columns"))
 
 
 def check_present(archive: Archive, name: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from engine.cli.fact import FACT_OPTIONS, fact_options
 from engine.cli.options import Given, number, parameters, required, roles, text
 from engine.errors import SpecError
 from engine.job.budget import parse_amounts
@@ -17,7 +18,7 @@ JOIN_OPTIONS = {
     "left_importance", "right_importance", "partition_by", "lanes", "bad_rows", "engine", "cache",
     "window", "window_left", "window_right", "memory", "memory_left", "memory_right", "probe",
     "combine", "start_ts", "out", "report",
-}  # fmt: skip
+} | FACT_OPTIONS  # fmt: skip
 EFFORT_OPTIONS = {"gap", "seconds"}
 
 
@@ -115,6 +116,7 @@ def job_options(given: Given) -> JobOptions:
         cache=None if cache is None else Path(cache),
         plan=None if plan is None else Path(plan),
         bound=None if bound is None else effort(given, bound),
+        fact=fact_options(given),
     )
 
 

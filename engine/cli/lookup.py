@@ -6,19 +6,18 @@ import argparse
 from pathlib import Path
 
 from engine.archives.roles import Roles
+from engine.cli.fact import CHANGE_OPTIONS, add_change_arguments, fact_roles
 from engine.cli.options import Given, collect, names, required, text
 from engine.cli.progress import progress_bar
-from engine.facts.access import DEFAULT_METHOD, METHODS
-from engine.facts.roles import FactRoles
+from engine.facts.access import DEFAULT_METHOD
 from engine.job.report import check_place
 from engine.lookup.api import look_up
 from engine.lookup.options import LookupOptions
 from engine.lookup.table import print_lookup
 
 _OPTIONS = {
-    "stream", "on", "time", "importance", "fact", "fact_on", "fact_begin", "fact_end", "fact_op",
-    "fact_time", "fact_id", "fact_access", "bad_rows", "out", "columns", "report",
-}  # fmt: skip
+    "stream", "on", "time", "importance", "fact_on", "bad_rows", "out", "columns", "report",
+} | CHANGE_OPTIONS  # fmt: skip
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,25 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     fact = parser.add_argument_group("fact relation")
     fact.add_argument("--fact", help="archive of the fact relation: file, folder or glob")
     fact.add_argument("--fact-on", help="join attribute of the facts (default: that of --on)")
-    fact.add_argument(
-        "--fact-begin",
-        help="from when on a fact is active; null is before the stream (default: all are)",
-    )
-    fact.add_argument(
-        "--fact-end", help="when a fact is active no more; null is never (default: no fact ends)"
-    )
-    fact.add_argument(
-        "--fact-op",
-        help="the rows are changes: this column says insert or delete, and --fact-time when",
-    )
-    fact.add_argument("--fact-time", help="time of a change; a null insert is before the stream")
-    fact.add_argument(
-        "--fact-id",
-        help="columns that tell facts of one attribute apart (default: all but the times)",
-    )
-    fact.add_argument(
-        "--fact-access",
-        help=f"how facts are found: {', '.join(METHODS)} (default {DEFAULT_METHOD})",
+    add_change_arguments(
+        fact, "columns that tell facts of one attribute apart (default: all but the times)"
     )
     parser.add_argument(
         "--bad-rows",
@@ -71,14 +53,7 @@ def lookup_options(given: Given) -> LookupOptions:
         If one is missing or means nothing.
     """
     on, out = names(required(given, "on")), text(given, "out")
-    roles = FactRoles(
-        left=names(text(given, "fact_on")) or on,
-        begin=text(given, "fact_begin"),
-        end=text(given, "fact_end"),
-        op=text(given, "fact_op"),
-        time=text(given, "fact_time"),
-        identity=names(text(given, "fact_id")),
-    )
+    roles = fact_roles(given, names(text(given, "fact_on")) or on)
     return LookupOptions(
         Roles(on, required(given, "time"), text(given, "importance")),
         roles,

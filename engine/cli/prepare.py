@@ -7,6 +7,7 @@ from pathlib import Path
 
 from engine.archives.source import open_archive
 from engine.cli.engines import engine_named
+from engine.cli.fact import FACT_OPTIONS, add_fact_arguments, fact_options
 from engine.cli.options import (
     add_archive_arguments,
     collect,
@@ -18,6 +19,7 @@ from engine.cli.options import (
 from engine.cli.progress import progress_bar
 from engine.executors import Executor
 from engine.jit import cache_home
+from engine.job.opening import open_facts
 from engine.lanes.manifest import Prepared
 from engine.lanes.prepare import prepare_cached
 
@@ -25,12 +27,13 @@ _OPTIONS = {
     "left", "right", "on", "left_on", "right_on", "time", "left_time", "right_time", "importance",
     "left_importance", "right_importance", "partition_by", "lanes", "bad_rows", "engine", "cache",
     "columns",
-}  # fmt: skip
+} | FACT_OPTIONS  # fmt: skip
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``winnow prepare``."""
     add_archive_arguments(parser)
+    add_fact_arguments(parser)
     parser.add_argument("--columns", help="all (default), or ids: leave the payload out")
 
 
@@ -40,20 +43,23 @@ def run(args: argparse.Namespace) -> int:
     left = open_archive(required(given, "left"), "left")
     right = open_archive(required(given, "right"), "right")
     cache = text(given, "cache")
+    both = roles(given, "left"), roles(given, "right")
+    told = fact_options(given)
+    fact = None if told is None else open_facts(told, ((left, both[0]), (right, both[1])))
     with progress_bar() as progress:
 
         def work(executor: Executor) -> Prepared:
             return prepare_cached(
                 left,
                 right,
-                roles(given, "left"),
-                roles(given, "right"),
+                *both,
                 cache=cache_home() / "lanes" if cache is None else Path(cache),
                 lanes=number(given, "lanes") or 1,
                 bad_rows=text(given, "bad_rows") or "error",
                 payload=(text(given, "columns") or "all") == "all",
                 executor=executor,
                 progress=progress,
+                fact=fact,
             )
 
         prepared: Prepared = engine_named(text(given, "engine") or "spark", args.engines)(work)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from engine.cli.fact import add_fact_arguments
 from engine.cli.join import (
     EFFORT_OPTIONS,
     JOIN_OPTIONS,
@@ -28,6 +29,7 @@ _OPTIONS = JOIN_OPTIONS | EFFORT_OPTIONS | {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``winnow replay``."""
     add_archive_arguments(parser)
+    add_fact_arguments(parser)
     budget = add_join_arguments(parser)
     budget.add_argument("--policy", help=f"{', '.join(POLICIES)} (default {DEFAULT_POLICY})")
     budget.add_argument(

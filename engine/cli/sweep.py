@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from engine.cli.fact import FACT_OPTIONS, add_fact_arguments, fact_options
 from engine.cli.join import EFFORT_OPTIONS, add_bound_arguments, check_effort, effort
 from engine.cli.options import (
     Given,
@@ -34,12 +35,13 @@ _OPTIONS = {
     "left_importance", "right_importance", "partition_by", "lanes", "bad_rows", "engine", "cache",
     "windows", "memory", "policies", "seeds", "param", "target", "estimator", "probe", "combine",
     "start_ts", "device", "out", "report", "bound",
-} | EFFORT_OPTIONS  # fmt: skip
+} | EFFORT_OPTIONS | FACT_OPTIONS  # fmt: skip
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``winnow sweep``."""
     add_archive_arguments(parser)
+    add_fact_arguments(parser)
     grid = parser.add_argument_group(
         "grid", "lists with commas; ranges first:last:step or first:last:xfactor, ends included"
     )
@@ -113,6 +115,7 @@ def sweep_options(given: Given) -> SweepOptions:
         bad_rows=text(given, "bad_rows") or "error",
         cache=None if cache is None else Path(cache),
         bound=None if bound is None else effort(given, bound),
+        fact=fact_options(given),
     )
     told = SweepOptions(
         base,

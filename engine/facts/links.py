@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import SpecError
-from engine.facts.access import Access
+from engine.facts.access import DEFAULT_METHOD, Access, access_by
 from engine.facts.relation import NEVER, Facts
 from engine.facts.versions import NONE, Ints, Versions, numbered, versions
 from engine.jit import jit
@@ -43,6 +43,14 @@ class FactSide(NamedTuple):
         """Return the version in which each tuple arrives, NONE where no fact is active."""
         return numbered(self.versions, self.access.find(key), ts)
 
+    def until(self, ts: Ints, key: Ints) -> Ints:
+        """Return from when on each tuple matches nothing any more: its `ts` if it never does."""
+        number = self.numbers(ts, key)
+        until = ts.copy()
+        joined = number != NONE
+        until[joined] = self.versions.until[number[joined]]
+        return until
+
 
 class FactIndex(NamedTuple):
     """F made ready once for all lanes; nothing in it may be written to.
@@ -57,7 +65,7 @@ class FactIndex(NamedTuple):
     sides: tuple[FactSide, FactSide]
 
 
-def fact_index(facts: Facts, access: str = "hash") -> FactIndex:
+def fact_index(facts: Facts, access: str = DEFAULT_METHOD) -> FactIndex:
     """Make F ready.
 
     Parameters
@@ -79,7 +87,7 @@ def _side(attribute: Ints, facts: Facts, access: str) -> FactSide:
     found = versions(attribute, facts.begin, facts.end)
     group = np.searchsorted(found.attribute, attribute)
     span = np.column_stack([_place(found, group, facts.begin), _place(found, group, facts.end)])
-    return FactSide(found, Access(access, attribute), span)
+    return FactSide(found, access_by(access, attribute), span)
 
 
 def _starts_before(first: Ints, start: Ints, group: Ints, ts: Ints, out: Ints) -> None:
@@ -122,7 +130,7 @@ class _Seen:
         self._last = np.full(size, np.iinfo(np.int64).min)
 
     def arrive(self, ts: Ints, key: Ints) -> None:
-        """Add tuples, in arrival order."""
+        """Take in tuples, in arrival order."""
         number = self._side.numbers(ts, key)
         joined = number != NONE
         number, ts = number[joined], ts[joined]
@@ -143,8 +151,8 @@ class Links:
     Parameters
     ----------
     index : FactIndex
-    batches : iterable of ((ts, key), (ts, key))
-        All tuples of the lane, left and right, in arrival order; (n,) int64 each.
+    arrivals : (left, right) of iterable of (ts, key)
+        All tuples of the lane in arrival order, (n,) int64 each.
     windows : (int, int) or None
         W of left and right in ticks; None to pair ids whose tuples can never meet as well, as the
         history of all matches counts them.
@@ -164,15 +172,16 @@ class Links:
     def __init__(
         self,
         index: FactIndex,
-        batches: Iterable[tuple[tuple[Ints, Ints], tuple[Ints, Ints]]],
+        arrivals: tuple[Iterable[tuple[Ints, Ints]], Iterable[tuple[Ints, Ints]]],
         windows: tuple[int, int] | None,
     ) -> None:
         self._sides = index.sides
-        seen = [_Seen(side) for side in index.sides]
-        for batch in batches:
-            for own, (ts, key) in zip(seen, batch, strict=True):
-                own.arrive(ts, key)
-        used = [own.used for own in seen]
+        used = []
+        for side, own in zip(index.sides, arrivals, strict=True):
+            seen = _Seen(side)
+            for ts, key in own:
+                seen.arrive(ts, key)
+            used.append(seen.used)
         self._numbers = [each.number for each in used]
         spans = [
             np.searchsorted(each.number, side.span)

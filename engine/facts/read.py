@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from engine.archives.canonical import LANE_SEED, canonical, codes, contiguous
+from engine.archives.canonical import LANE_SEED, canonical, codes, contiguous, same_rows
 from engine.archives.normalise import decoded
 from engine.archives.rows import Rows
 from engine.archives.source import Archive, check_unchanged
@@ -25,7 +25,6 @@ from engine.facts.rejected import complain, rejected_rows
 from engine.facts.relation import BEFORE, NEVER, Facts
 from engine.facts.roles import FactColumns, FactRoles, is_direct
 from engine.facts.times import Cells, change_cells, interval_cells
-from engine.lanes.split import same_rows
 
 BAD_ROWS = ("error", "quarantine")
 _PART_ROWS = 1 << 20

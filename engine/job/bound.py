@@ -117,7 +117,7 @@ def run_bound(
     try:
         prepared = prepare_job(base, opened, executor, stages, lanes=base.lanes or 1, payload=False)
         lanes = lanes_to_replay(prepared)
-        files = [lane_files(prepared, lane) for lane in lanes]
+        files = [lane_files(prepared, lane, base.fact_access) for lane in lanes]
         profiles: list[LaneProfile] = stages.mapped(
             executor, "profile", profile_lane, [ProfileTask(one, settings.windows) for one in files]
         )

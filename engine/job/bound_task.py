@@ -144,11 +144,12 @@ def bound_files(task: BoundTask) -> LaneBounds:
     """Bound a lane, which is held in memory whole, and write its plan."""
     begun = time.perf_counter()
     lane = whole_lane(task.files.left, task.files.right)
+    facts = None if task.files.facts is None else task.files.facts.index().facts
     with tempfile.TemporaryDirectory(prefix="winnow-bound-") as scratch:
 
         def bounded(backend: Backend = CpuDual) -> LaneBound:
             return bound_lane(
-                lane.left, lane.right, task.settings, task.budget,
+                lane.left, lane.right, task.settings, task.budget, facts=facts,
                 scratch=Path(scratch), backend=backend,
             )  # fmt: skip
 

@@ -7,17 +7,35 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypedDict
 
+import pyarrow as pa
+
 from engine.archives.roles import Roles
 from engine.errors import SpecError
+from engine.facts.access import DEFAULT_METHOD
+from engine.facts.roles import FactRoles
 from engine.job.budget import parse_amounts
-from engine.job.options import JobOptions
+from engine.job.options import FactOptions, JobOptions
 from engine.optimum.effort import Effort
 from engine.policies import Value
 
 Names = str | Sequence[str]
 
 
-class Join(TypedDict, total=False):
+class Fact(TypedDict, total=False):
+    """The keywords that say what joins two streams where their join attributes do not."""
+
+    fact: str | os.PathLike[str] | pa.Table | None
+    fact_left: Names | None
+    fact_right: Names | None
+    fact_begin: str | None
+    fact_end: str | None
+    fact_op: str | None
+    fact_time: str | None
+    fact_id: Names
+    fact_access: str
+
+
+class Join(Fact, total=False):
     """The keywords that say how two streams are joined; `replay` explains each."""
 
     on: Names | None
@@ -80,7 +98,34 @@ def job_of(left: str, right: str, out: Path | None, cache: Path | None, join: Jo
         cache=cache,
         plan=None if given.get("plan") is None else Path(given["plan"]),
         bound=_bound(given),
+        fact=fact_of(given),
         **{name: given[name] for name in (*chosen, "device") if name in given},
+    )
+
+
+def fact_of(given: Mapping[str, Any]) -> FactOptions | None:
+    """Return the fact relation that keywords describe; a table has no path yet."""
+    if given.get("fact") is None:
+        named = [name for name in sorted(Fact.__annotations__) if given.get(name)]
+        if named:
+            raise SpecError(f"{named[0]} is of a fact relation: give fact as well")
+        return None
+    for name in ("fact_left", "fact_right"):
+        if given.get(name) is None:
+            raise SpecError(f"{name} is missing: name the fact relation's column")
+    fact = given["fact"]
+    return FactOptions(
+        "" if isinstance(fact, pa.Table) else os.fspath(fact),
+        FactRoles(
+            _names(given["fact_left"]),
+            _names(given["fact_right"]),
+            given.get("fact_begin"),
+            given.get("fact_end"),
+            given.get("fact_op"),
+            given.get("fact_time"),
+            _names(given.get("fact_id") or ()),
+        ),
+        given.get("fact_access") or DEFAULT_METHOD,
     )
 
 

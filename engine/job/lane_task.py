@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -15,10 +15,13 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from engine.exact.stream import ExactStream
+from engine.facts.links import FactSide, Links
+from engine.job.fact_keys import FactKeys
 from engine.job.heartbeat import rows_done
 from engine.job.keys import KeyLoss, LaneKeys
 from engine.job.output import PartWriter, id_columns
 from engine.job.payload import PayloadWindow
+from engine.lanes.facts import FactFile
 from engine.lanes.profile import profile_side
 from engine.lanes.reader import LaneBatch, lane_batches
 from engine.policies import age
@@ -34,11 +37,24 @@ _EMPTY = SideProfile(0, 0, 0, 0, 0.0)
 
 @dataclass(frozen=True)
 class LaneFiles:
-    """Where a lane lies; None for a side without rows."""
+    """Where a lane lies, None for a side without rows, and what joins its sides if not equality."""
 
     lane: int
     left: Path | None
     right: Path | None
+    facts: FactFile | None = None
+
+    def links(self, windows: tuple[int, int] | None) -> Links | None:
+        """Return what the lane's tuples join through the facts, None where there are none.
+
+        Parameters
+        ----------
+        windows : (int, int) or None
+            The longest of left and right; None where the history estimator counts.
+        """
+        if self.facts is None:
+            return None
+        return Links(self.facts.index(), (_arrivals(self.left), _arrivals(self.right)), windows)
 
 
 @dataclass(frozen=True)
@@ -51,19 +67,33 @@ class ProfileTask:
 
 def profile_lane(task: ProfileTask) -> LaneProfile:
     """Return a lane's rows, peaks and mean importances."""
+    files = task.files
+    index = None if files.facts is None else files.facts.index()
     sides = []
-    for path, window in zip((task.files.left, task.files.right), task.windows, strict=True):
-        sides.append(_EMPTY if path is None else profile_side(_column_batches(path), window))
+    for side, (path, window) in enumerate(
+        zip((files.left, files.right), task.windows, strict=True)
+    ):
+        until = None if index is None else _until(index.sides[side])
+        sides.append(_EMPTY if path is None else profile_side(_streamed(path), window, until))
     return LaneProfile(*sides)
 
 
-def _column_batches(path: Path) -> Iterator[StreamBatch]:
-    """Yield a lane file's times and importances alone."""
+def _until(side: FactSide) -> Callable[[StreamBatch], NDArray[np.int64]]:
+    return lambda batch: side.until(batch.ts, batch.key)
+
+
+def _streamed(path: Path) -> Iterator[StreamBatch]:
+    """Yield a lane file's tuples without their rows."""
     none = np.empty(0, np.int64)
     with pq.ParquetFile(path, memory_map=True) as file:
-        for batch in file.iter_batches(columns=["_ts", "_importance"]):
-            ts, importance = (column.to_numpy() for column in batch.columns)
-            yield StreamBatch(ts, none, none, importance)
+        for batch in file.iter_batches(columns=["_ts", "_key", "_importance"]):
+            ts, key, importance = (column.to_numpy() for column in batch.columns)
+            yield StreamBatch(ts, none, key, importance)
+
+
+def _arrivals(path: Path | None) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    if path is not None:
+        yield from ((batch.ts, batch.key) for batch in _streamed(path))
 
 
 @dataclass(frozen=True)
@@ -137,6 +167,10 @@ def replay_lane(task: ReplayTask, plan: Plan | None = None) -> LaneResult:
     begun = time.perf_counter()
     settings = task.settings
     edges = np.array(task.bin_edges, np.int64)
+    history = settings.estimator == "history"
+    windows = settings.window_left, settings.window_right
+    links = task.files.links(None if history else windows)
+    partners = None if links is None else links.partners
     exact = ExactStream(
         settings.window_left,
         settings.window_right,
@@ -144,6 +178,7 @@ def replay_lane(task: ReplayTask, plan: Plan | None = None) -> LaneResult:
         settings.start_ts,
         edges,
         task.age_buckets,
+        partners,
     )
     emit = task.out is not None
     replay = None
@@ -156,8 +191,11 @@ def replay_lane(task: ReplayTask, plan: Plan | None = None) -> LaneResult:
             emit=emit,
             bin_edges=edges,
             plan=plan,
+            partners=partners,
         )
-    keys = LaneKeys(exact, replay, forgets=settings.estimator != "history")
+    keys = (
+        LaneKeys(exact, replay, forgets=not history) if links is None else FactKeys(links, replay)
+    )
     part = _Part(task) if emit else None
     for batch in lane_batches(task.files.left, task.files.right, payload=task.payload):
         ids = keys.intern(batch.left, batch.right)
@@ -202,6 +240,7 @@ class _Part:
             PayloadWindow(task.settings.window_left),
             PayloadWindow(task.settings.window_right),
         )
+        self._facts = None if task.files.facts is None else _Facts(task.files.facts, task.payload)
         self.schema: pa.Schema | None = None
 
     def arrive(self, batch: LaneBatch) -> None:
@@ -218,9 +257,15 @@ class _Part:
     def write(self, out: Outputs) -> None:
         """Write output tuples, with the payload of both members."""
         table = id_columns(out)
+        if self._facts is not None:
+            table = table.add_column(2, "fact_row", pa.array(self._facts.rows[out.fact]))
         if self._payload:
             for window, seq in zip(self._windows, (out.left_seq, out.right_seq), strict=True):
                 taken = window.take(seq)
+                for name in taken.column_names:
+                    table = table.append_column(name, taken.column(name))
+            if self._facts is not None:
+                taken = self._facts.payload.take(pa.array(out.fact))
                 for name in taken.column_names:
                     table = table.append_column(name, taken.column(name))
         self.schema = table.schema
@@ -229,3 +274,11 @@ class _Part:
     def close(self) -> str | None:
         """Finish the file and return its name, None if there was no output."""
         return self._name if self._writer.close() else None
+
+
+class _Facts:
+    """What is written of the facts that join outputs."""
+
+    def __init__(self, file: FactFile, payload: bool) -> None:
+        self.rows = file.index().facts.row
+        self.payload = file.payload() if payload else pa.table({})

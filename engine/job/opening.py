@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from engine.archives.roles import check_roles
+from engine.archives.roles import Roles, check_roles, check_streams
 from engine.archives.source import Archive, open_archive
 from engine.durations import parse_window
 from engine.executors import Executor
+from engine.facts.roles import check_fact_roles
 from engine.instants import parse_instant
 from engine.jit import cache_home
-from engine.job.options import JobOptions
+from engine.job.options import FactOptions, JobOptions
 from engine.job.stages import Stages
+from engine.lanes.facts import FactInput
 from engine.lanes.manifest import Prepared
 from engine.lanes.prepare import prepare_cached
 
@@ -29,11 +31,14 @@ class Opened(NamedTuple):
     left, right : Archive
     unit : str
         What one tick is.
+    fact : FactInput or None
+        What joins the streams, where their join attributes do not.
     """
 
     left: Archive
     right: Archive
     unit: str
+    fact: FactInput | None = None
 
     def windows(self, options: JobOptions) -> tuple[int, int]:
         """Return W of left and right in ticks."""
@@ -58,8 +63,19 @@ def open_job(options: JobOptions) -> Opened:
         If an archive cannot be read or a column is not what it is said to be.
     """
     left, right = open_archive(options.left, "left"), open_archive(options.right, "right")
-    unit = check_roles(left, options.left_roles, right, options.right_roles).unit
-    return Opened(left, right, unit)
+    streams = (left, options.left_roles), (right, options.right_roles)
+    if options.fact is None:
+        return Opened(left, right, check_roles(*streams[0], *streams[1]).unit)
+    fact = open_facts(options.fact, streams)
+    return Opened(left, right, check_streams(*streams[0], *streams[1]).unit, fact)
+
+
+def open_facts(
+    options: FactOptions, streams: tuple[tuple[Archive, Roles], tuple[Archive, Roles]]
+) -> FactInput:
+    """Open a fact relation and check that its columns can join the streams."""
+    fact = open_archive(options.path, "fact")
+    return FactInput(fact, options.roles, check_fact_roles(streams, fact, options.roles))
 
 
 def prepare_job(
@@ -84,6 +100,7 @@ def prepare_job(
             payload=payload,
             executor=executor,
             progress=stages.progress,
+            fact=opened.fact,
         )
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from engine.archives.roles import Roles
 from engine.errors import SpecError, did_you_mean
+from engine.facts.access import DEFAULT_METHOD, check_method
+from engine.facts.roles import FactRoles
 from engine.job.budget import Amounts
 from engine.optimum.effort import Effort
 from engine.policies import Value, policy_named
@@ -16,6 +18,32 @@ DEVICES = ("auto", "cpu", "gpu")
 BAD_ROWS = ("error", "quarantine")
 COLUMNS = ("all", "ids")
 MOST_BUCKETS = 100_000
+
+
+@dataclass(frozen=True)
+class FactOptions:
+    """A fact relation that joins both streams.
+
+    Parameters
+    ----------
+    path : str
+        File, folder or glob of its archive.
+    roles : FactRoles
+    access : {"scan", "index", "hash", "binary"}
+        How a tuple's facts are found.
+    """
+
+    path: str
+    roles: FactRoles
+    access: str = DEFAULT_METHOD
+
+    def __post_init__(self) -> None:
+        check_method(self.access)
+        if not self.roles.right:
+            raise SpecError(
+                "--fact-right is missing: name the fact relation's attribute that joins the right "
+                "stream, or look the left one up alone with winnow lookup"
+            )
 
 
 @dataclass(frozen=True)
@@ -54,6 +82,8 @@ class JobOptions:
         Plan that is followed in place of a policy (`engine.job.retention`).
     bound : Effort or None
         Find the best possible importance within the budget as well.
+    fact : FactOptions or None
+        What joins the streams, where their join attributes do not.
     """
 
     left: str
@@ -78,6 +108,7 @@ class JobOptions:
     cache: Path | None = None
     plan: Path | None = None
     bound: Effort | None = None
+    fact: FactOptions | None = None
 
     def __post_init__(self) -> None:
         policy = policy_named(self.policy)
@@ -105,6 +136,11 @@ class JobOptions:
             raise SpecError(f"--lanes is {self.lanes}; it must be 1 or more")
         if not -(2**63) <= self.seed < 2**64:
             raise SpecError(f"--seed is {self.seed}; it must fit 64 bits")
+
+    @property
+    def fact_access(self) -> str:
+        """How facts are found."""
+        return DEFAULT_METHOD if self.fact is None else self.fact.access
 
     @property
     def exact(self) -> bool:

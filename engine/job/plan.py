@@ -19,10 +19,11 @@ def lanes_to_replay(prepared: Prepared) -> list[Lane]:
     return [lane for lane in prepared.lanes if any(side.rows for side in lane.sides)]
 
 
-def lane_files(prepared: Prepared, lane: Lane) -> LaneFiles:
-    """Return where a lane lies."""
+def lane_files(prepared: Prepared, lane: Lane, access: str) -> LaneFiles:
+    """Return where a lane lies, and its facts, to be found by an access method."""
     number = lane.number
-    return LaneFiles(number, prepared.file(number, 0), prepared.file(number, 1))
+    facts = prepared.fact_file(access)
+    return LaneFiles(number, prepared.file(number, 0), prepared.file(number, 1), facts)
 
 
 def lane_budgets(

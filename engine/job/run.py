@@ -126,12 +126,10 @@ def _commit(
     archives: tuple[Archive, Archive],
     results: list[LaneResult],
 ) -> None:
-    for side in (0, 1):
-        rejected = prepared.rejected_file(side)
-        if rejected is not None:
-            target = output.draft / "_rejected"
-            target.mkdir(exist_ok=True)
-            shutil.copyfile(rejected, target / rejected.name)
+    for rejected in prepared.rejected_files:
+        target = output.draft / "_rejected"
+        target.mkdir(exist_ok=True)
+        shutil.copyfile(rejected, target / rejected.name)
     schemas = [result.schema for result in results if result.schema is not None]
     parts = [result.part for result in results if result.part is not None]
     output.commit(parts, schemas[0] if schemas else _empty_schema(prepared, archives))
@@ -162,7 +160,8 @@ class _Job:
     def run(self) -> list[LaneResult]:
         """Profile the lanes, settle their budgets, replay them, and bound what was possible."""
         lanes = lanes_to_replay(self.prepared)
-        files = [lane_files(self.prepared, lane) for lane in lanes]
+        access = self.options.fact_access
+        files = [lane_files(self.prepared, lane, access) for lane in lanes]
         windows = self.settings.window_left, self.settings.window_right
         profiles: list[LaneProfile] = self.stages.mapped(
             self.executor,

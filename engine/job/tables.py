@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,32 +18,68 @@ from engine.job.options import JobOptions
 from engine.streams import SIDES
 
 
-def have_seconds(tables: tuple[pa.Table, pa.Table], job: JobOptions) -> bool:
-    """Tell whether both times are in whole seconds, which Parquet has no type for."""
+class Tables(NamedTuple):
+    """The streams of a job, and what joins them if it is a table too.
+
+    Attributes
+    ----------
+    left, right : pyarrow.Table
+    fact : pyarrow.Table or None
+    """
+
+    left: pa.Table
+    right: pa.Table
+    fact: pa.Table | None = None
+
+    def times(self, job: JobOptions) -> list[tuple[pa.Table, str, tuple[str, ...]]]:
+        """Return each column of times with its table and the columns of that with other parts."""
+        both = (self.left, job.left_roles), (self.right, job.right_roles)
+        found = [(table, own.time, (*own.on, *own.partition_by)) for table, own in both]
+        if self.fact is not None and job.fact is not None:
+            roles = job.fact.roles
+            others = (*roles.left, *roles.right, *roles.identity)
+            found += [(self.fact, name, others) for name in roles.times]
+        return found
+
+    def write(self, folder: Path, job: JobOptions, *, seconds: bool) -> None:
+        """Write the tables as the job's files, whole seconds as plain numbers."""
+        for name, table in self._asdict().items():
+            if table is None:
+                continue
+            times = [time for own, time, _ in self.times(job) if own is table and seconds]
+            columns = {
+                field.name: own.cast(pa.int64()) if field.name in times else own
+                for field, own in zip(table.schema, table.columns, strict=True)
+            }
+            pq.write_table(pa.table(columns), folder / f"{name}.parquet")
+
+
+def tables_of(left: pa.Table, right: pa.Table, join: Mapping[str, Any]) -> Tables:
+    """Return the tables that keywords name."""
+    fact = join.get("fact")
+    return Tables(left, right, fact if isinstance(fact, pa.Table) else None)
+
+
+def have_seconds(tables: Tables, job: JobOptions) -> bool:
+    """Tell whether all times are in whole seconds, which Parquet has no type for."""
     kinds = []
-    for table, roles in zip(tables, (job.left_roles, job.right_roles), strict=True):
-        if roles.time not in table.schema.names or roles.time in (*roles.on, *roles.partition_by):
+    for table, time, others in tables.times(job):
+        if time not in table.schema.names or time in others:
             return False
-        kinds.append(table.schema.field(roles.time).type)
+        kinds.append(table.schema.field(time).type)
+    if job.fact is not None and tables.fact is None and job.fact.roles.times:
+        return False
     return all(pt.is_timestamp(kind) and kind.unit == "s" for kind in kinds) and (
-        (kinds[0].tz is None) == (kinds[1].tz is None)
+        len({kind.tz is None for kind in kinds}) == 1
     )
 
 
-def plain_times(table: pa.Table, time: str) -> pa.Table:
-    """Return the table with its times as plain numbers."""
-    at = table.schema.get_field_index(time)
-    return table.set_column(at, time, table.column(time).cast(pa.int64()))
-
-
-def staged(
-    tables: tuple[pa.Table, pa.Table], join: Join, folder: Path, out: Path | None
-) -> tuple[JobOptions, bool]:
+def staged(tables: Tables, join: Join, folder: Path, out: Path | None) -> tuple[JobOptions, bool]:
     """Write tables to files, and return the job on them.
 
     Parameters
     ----------
-    tables : (pyarrow.Table, pyarrow.Table)
+    tables : Tables
     join : Join
     folder : Path
         For the files and their lanes.
@@ -53,13 +91,13 @@ def staged(
     (job, whether its times are whole seconds that stand in the files as plain numbers)
     """
     files = [str(folder / f"{side}.parquet") for side in SIDES]
+    if tables.fact is not None:
+        join = join | Join(fact=folder / "fact.parquet")
     job = job_of(files[0], files[1], out, folder / "lanes", join)
     seconds = have_seconds(tables, job)
-    times = job.left_roles.time, job.right_roles.time
     if seconds:
         job = _in_seconds(job, join)
-    for file, table, time in zip(files, tables, times, strict=True):
-        pq.write_table(plain_times(table, time) if seconds else table, file)
+    tables.write(folder, job, seconds=seconds)
     return job, seconds
 
 

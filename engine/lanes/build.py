@@ -20,6 +20,8 @@ from engine.archives.source import Archive
 from engine.archives.texts import SpoolTask, spool
 from engine.errors import SpecError
 from engine.executors import Executor
+from engine.facts.read import FactTable
+from engine.lanes.facts import FactCodes, FactSummary, write_facts
 from engine.lanes.faults import check_faults
 from engine.lanes.groups import Group, json_group
 from engine.lanes.lanefiles import (
@@ -64,12 +66,13 @@ class Build:
         self,
         archives: tuple[Archive, Archive],
         roles: tuple[Roles, Roles],
-        columns: JoinColumns,
+        columns: tuple[JoinColumns, JoinColumns],
         folder: Path,
         lanes: int,
         quarantine: bool,
         payload: bool,
         split_rows: int,
+        facts: FactTable | None = None,
     ) -> None:
         self.archives = archives
         self.roles = roles
@@ -79,14 +82,18 @@ class Build:
         self.quarantine = quarantine
         self.payload = payload
         self.split_rows = split_rows
+        self.facts = facts
         self.work = folder / "_work"
+        self.read: FactSummary | None = None
 
     def run(self, executor: Executor, progress: Progress) -> Built:
         """Do every step and return the lanes."""
         self.work.mkdir()
+        if self.facts is not None:
+            self.read = write_facts(self.facts, self.folder, self.work, self.lanes)
         stages = Stages(executor, progress)
         sources, as_text = self._spool(stages)
-        for seed in count(LANE_SEED):
+        for seed in count(LANE_SEED if self.facts is None else self.facts.seed):
             plans = [self._plan(side, as_text[side], seed) for side in (0, 1)]
             tasks = [t for plan in plans for t in self._split_tasks(plan, sources[plan.side])]
             results = list(stages.run("split", split, tasks))
@@ -128,12 +135,13 @@ class Build:
 
     def _plan(self, side: int, as_text: tuple[str, ...], seed: int) -> Plan:
         names, roles = tuple(self.archives[side].schema.names), self.roles[side]
-        direct = self.columns.direct and pt.is_integer(self.columns.keys[0])
+        columns = self.columns[side]
+        direct = columns.direct and pt.is_integer(columns.keys[0])
         keys = () if direct else tuple(dict.fromkeys(roles.on))
         return Plan(
             side,
             roles,
-            self.columns,
+            columns,
             self.lanes,
             read=names if self.payload or self.quarantine else roles.columns,
             keep=names if self.payload else keys,
@@ -141,6 +149,7 @@ class Build:
             quarantine=self.quarantine,
             seed=seed,
             split_rows=self.split_rows,
+            facts=None if self.facts is None else FactCodes(self.work, side),
         )
 
     def _split_tasks(self, plan: Plan, sources: Sequence[_Source]) -> Iterator[SplitTask]:
@@ -172,7 +181,7 @@ class Build:
         """Return all groups, ascending, and every side's runs with their groups' places."""
         runs = [(result.side, run) for result in results for run in result.runs]
         found = {group for _, run in runs for group in run.groups}
-        groups = sorted(found) if self.columns.groups else [()]
+        groups = sorted(found) if self.columns[0].groups else [()]
         if len(groups) * self.lanes > MAX_LANES:
             raise SpecError(too_many_lanes(str(len(groups)), self.lanes))
         place = {group: i for i, group in enumerate(groups)}
@@ -204,7 +213,7 @@ class Build:
         rows: NDArray[np.int64],
         runs: tuple[tuple[PlacedRun, ...], tuple[PlacedRun, ...]],
     ) -> bool:
-        if self.columns.direct:
+        if self.facts is not None or self.columns[0].direct:
             return True
         tasks = [
             CheckTask(lanes, self.lanes, (*runs[0], *runs[1]))
@@ -238,7 +247,7 @@ class Build:
             if files:
                 tasks.append(RejectTask(files, str(self.folder / "_rejected" / f"{name}.parquet")))
         if tasks:
-            (self.folder / "_rejected").mkdir()
+            (self.folder / "_rejected").mkdir(exist_ok=True)
         list(stages.run("rejected", join_rejected, tasks))
 
     def _prepared(
@@ -249,16 +258,16 @@ class Build:
         seed: int,
     ) -> Prepared:
         left, right = (self._summary(side, results) for side in (0, 1))
-        shown = [tuple(json_group(group, self.columns.groups)) for group in groups]
+        shown = [tuple(json_group(group, self.columns[0].groups)) for group in groups]
         lanes = tuple(
             Lane(number, shown[number // self.lanes], pair)
             for number, pair in enumerate(zip(*sides, strict=True))
         )
-        keys = tuple(str(kind) for kind in self.columns.keys)
+        keys = tuple(str(kind) for kind in self.columns[0].keys)
         return Prepared(
             self.folder,
             "",
-            self.columns.unit,
+            self.columns[0].unit,
             self.lanes,
             len(groups),
             self.payload,
@@ -266,6 +275,7 @@ class Build:
             keys,
             (left, right),
             lanes,
+            self.read,
         )
 
     def _summary(self, side: int, results: Sequence[SplitResult]) -> StreamSummary:

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from engine.archives.canonical import same_rows
 from engine.lanes.manifest import LaneSide, lane_folder
 from engine.lanes.merge import merged
 from engine.lanes.runs import Files, Piece, Pieces, PlacedRun
-from engine.lanes.split import same_rows
 from engine.streams import SIDES
 
 GROUP_ROWS = 65_536

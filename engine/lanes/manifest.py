@@ -13,9 +13,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from engine.errors import InputError
+from engine.lanes.facts import FACTS, FactFile, FactSummary
 from engine.streams import SIDES
 
-VERSION = 1
+VERSION = 2
 MANIFEST = "manifest.json"
 
 
@@ -102,10 +103,12 @@ class Prepared:
     seed : int
         Of the codes of hashed keys.
     keys : tuple of str
-        Canonical types of the join attributes.
+        Canonical types of the left stream's join attributes.
     streams : (StreamSummary, StreamSummary)
     lanes : tuple of Lane
         All of them, by number, those without rows included.
+    facts : FactSummary or None
+        Of the fact relation that joins the streams, if one does.
     """
 
     folder: Path
@@ -118,6 +121,7 @@ class Prepared:
     keys: tuple[str, ...]
     streams: tuple[StreamSummary, StreamSummary]
     lanes: tuple[Lane, ...]
+    facts: FactSummary | None = None
 
     @property
     def left(self) -> StreamSummary:
@@ -140,18 +144,26 @@ class Prepared:
             return None
         return self.folder / lane_folder(lane) / f"{SIDES[side]}.parquet"
 
-    def rejected_file(self, side: int) -> Path | None:
-        """Return the file of rejected rows of one side, None if there are none."""
-        path = self.folder / "_rejected" / f"{SIDES[side]}.parquet"
-        return path if path.exists() else None
+    def fact_file(self, access: str) -> FactFile | None:
+        """Return the fact relation, None where there is none."""
+        return None if self.facts is None else FactFile(self.folder / FACTS, access)
+
+    @property
+    def rejected_files(self) -> tuple[Path, ...]:
+        """The files of rejected rows: of left, right and fact, as far as there are any."""
+        paths = (self.folder / "_rejected" / f"{name}.parquet" for name in (*SIDES, "fact"))
+        return tuple(path for path in paths if path.exists())
 
     def matches(self, fingerprint: str) -> bool:
         """Return whether this is what `fingerprint` stands for, with every file there."""
-        return self.fingerprint == fingerprint and all(
-            _size(self.file(lane.number, side)) == lane.sides[side].bytes
+        sizes = [
+            (self.file(lane.number, side), lane.sides[side].bytes)
             for lane in self.lanes
             for side in (0, 1)
-        )
+        ]
+        if self.facts is not None:
+            sizes.append((self.folder / FACTS, self.facts.bytes))
+        return self.fingerprint == fingerprint and all(_size(path) == size for path, size in sizes)
 
     def save(self, folder: Path) -> None:
         """Write the manifest into `folder`, whole or not at all."""
@@ -205,6 +217,7 @@ def _parsed(folder: Path, content: dict[str, Any]) -> Prepared:
         "streams": (streams[0], streams[1]),
         "lanes": tuple(lanes),
         "keys": tuple(content["keys"]),
+        "facts": None if content["facts"] is None else FactSummary(**content["facts"]),
     }
     return Prepared(folder=folder, **rest)
 

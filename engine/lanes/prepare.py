@@ -6,14 +6,17 @@ import hashlib
 import json
 import shutil
 import uuid
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 
-from engine.archives.roles import Roles, check_roles
+from engine.archives.roles import JoinColumns, Roles, check_roles, check_streams
 from engine.archives.source import Archive, check_unchanged
 from engine.errors import InputError, OutputError, SpecError
 from engine.executors import Executor
+from engine.facts.read import read_facts
 from engine.lanes.build import Build
+from engine.lanes.facts import FactInput
 from engine.lanes.manifest import VERSION, Prepared
 from engine.lanes.split import MAX_LANES, too_many_lanes
 from engine.lanes.stages import SPLIT_ROWS, Progress
@@ -31,6 +34,7 @@ def fingerprint(
     lanes: int,
     bad_rows: str,
     payload: bool,
+    fact: FactInput | None = None,
 ) -> str:
     """Return a digest of everything that prepared lanes depend on."""
     content = {
@@ -41,6 +45,8 @@ def fingerprint(
         "bad_rows": bad_rows,
         "payload": payload,
     }
+    if fact is not None:
+        content["fact"] = [fact.archive.fingerprint, asdict(fact.roles)]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
 
 
@@ -57,6 +63,7 @@ def prepare(
     executor: Executor,
     progress: Progress | None = None,
     split_rows: int = SPLIT_ROWS,
+    fact: FactInput | None = None,
 ) -> Prepared:
     """Write the lane files of two archives.
 
@@ -81,6 +88,9 @@ def prepare(
         Called as ``progress(stage, done, total)`` after every task.
     split_rows : int
         Rows that a task holds at once, at most.
+    fact : FactInput, optional
+        What joins the streams, where their join attributes do not; read whole, here. Lanes are then
+        unions of its parts that have nothing to do with each other.
 
     Raises
     ------
@@ -92,19 +102,24 @@ def prepare(
         If `folder` holds something else.
     """
     archives, roles = (left, right), (left_roles, right_roles)
-    columns = check_roles(left, left_roles, right, right_roles)
-    _check_options(archives, lanes=lanes, bad_rows=bad_rows, payload=payload)
-    mark = fingerprint(archives, roles, lanes=lanes, bad_rows=bad_rows, payload=payload)
+    columns = _columns(archives, roles, fact)
+    sources = archives if fact is None else (*archives, fact.archive)
+    _check_options(sources, lanes=lanes, bad_rows=bad_rows, payload=payload)
+    mark = fingerprint(archives, roles, lanes=lanes, bad_rows=bad_rows, payload=payload, fact=fact)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise OutputError(f"folder {folder} exists: name another or remove it")
     draft = folder.parent / f".{folder.name}.{uuid.uuid4().hex}.tmp"
     try:
         draft.mkdir(parents=True)
+        facts = None
+        if fact is not None:
+            facts = read_facts(*fact, bad_rows=bad_rows, payload=payload)
         build = Build(
-            archives, roles, columns, draft, lanes, bad_rows == "quarantine", payload, split_rows
-        )
+            archives, roles, columns, draft, lanes, bad_rows == "quarantine", payload, split_rows,
+            facts,
+        )  # fmt: skip
         build.run(executor, progress or _silent).save_as(mark)
-        check_unchanged(archives)
+        check_unchanged(sources)
         return _publish(draft, folder, mark)
     except OSError as error:
         if isinstance(error, OutputError):
@@ -126,6 +141,7 @@ def prepare_cached(
     payload: bool,
     executor: Executor,
     progress: Progress | None = None,
+    fact: FactInput | None = None,
 ) -> Prepared:
     """Return the lanes under ``cache/<fingerprint>``, prepared now unless they are there whole.
 
@@ -133,8 +149,9 @@ def prepare_cached(
     Parameters as for `prepare`.
     """
     mark = fingerprint(
-        (left, right), (left_roles, right_roles), lanes=lanes, bad_rows=bad_rows, payload=payload
-    )
+        (left, right), (left_roles, right_roles), lanes=lanes, bad_rows=bad_rows, payload=payload,
+        fact=fact,
+    )  # fmt: skip
     folder = cache / mark
     if folder.exists():
         found = _whole(folder, mark)
@@ -154,7 +171,20 @@ def prepare_cached(
         payload=payload,
         executor=executor,
         progress=progress,
+        fact=fact,
     )
+
+
+def _columns(
+    archives: tuple[Archive, Archive], roles: tuple[Roles, Roles], fact: FactInput | None
+) -> tuple[JoinColumns, JoinColumns]:
+    """Return what each side's columns are turned into."""
+    (left, right), (left_roles, right_roles) = archives, roles
+    if fact is None:
+        both = check_roles(left, left_roles, right, right_roles)
+        return both, both
+    common = check_streams(left, left_roles, right, right_roles)
+    return replace(common, keys=fact.columns.left), replace(common, keys=fact.columns.right)
 
 
 def _silent(_stage: str, _done: int, _total: int) -> None:
@@ -162,7 +192,7 @@ def _silent(_stage: str, _done: int, _total: int) -> None:
 
 
 def _check_options(
-    archives: tuple[Archive, Archive], *, lanes: int, bad_rows: str, payload: bool
+    archives: Sequence[Archive], *, lanes: int, bad_rows: str, payload: bool
 ) -> None:
     if lanes < 1:
         raise SpecError(f"lanes {lanes} must be 1 or more")

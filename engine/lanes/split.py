@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from engine.archives.canonical import same_rows
 from engine.archives.normalise import FaultCount, Normalised, normalise
 from engine.archives.roles import JoinColumns, Roles
 from engine.archives.source import unreadable
 from engine.archives.texts import as_text
 from engine.errors import InputError, SpecError
+from engine.lanes.facts import FactCodes
 from engine.lanes.groups import distinct_groups
 from engine.lanes.runs import Run, write_index, write_table
 from engine.streams import SIDES
@@ -45,6 +46,8 @@ class Plan:
     seed : int
         Of the codes of hashed keys.
     split_rows : int
+    facts : FactCodes or None
+        Where a fact relation joins the streams.
     """
 
     side: int
@@ -57,6 +60,7 @@ class Plan:
     quarantine: bool
     seed: int
     split_rows: int
+    facts: FactCodes | None = None
 
 
 @dataclass(frozen=True)
@@ -180,7 +184,10 @@ def _write_run(found: Normalised, plan: Plan, out: str) -> tuple[Run, bool]:
     if len(groups) * plan.lanes > MAX_LANES:
         raise SpecError(too_many_lanes(f"at least {len(groups)}", plan.lanes))
     lane = ids * plan.lanes
-    if plan.lanes > 1:
+    if plan.facts is not None:
+        key, own = plan.facts.placed(found, plan.lanes)
+        found, lane = replace(found, key=key), lane + own
+    elif plan.lanes > 1:
         lane += (found.lane_hash % np.uint64(plan.lanes)).astype(np.int64)
     rises = bool((found.ts[1:] >= found.ts[:-1]).all())
     order = _order(lane, found.ts, rises=rises, one=len(groups) * plan.lanes == 1)
@@ -189,7 +196,7 @@ def _write_run(found: Normalised, plan: Plan, out: str) -> tuple[Run, bool]:
         table, lane = table.take(pa.array(order)), lane[order]
     write_table(table, f"{out}.arrow")
     key_lanes, clear = np.empty(0, np.int64), True
-    if not plan.columns.direct:
+    if not plan.columns.direct and plan.facts is None:
         key_lanes, clear = _write_keys(found, lane, order, f"{out}.keys.arrow")
     write_index(out, lane, key_lanes)
     counts = np.bincount(lane, minlength=len(groups) * plan.lanes).astype(np.int64)
@@ -240,15 +247,6 @@ def _write_keys(
     taken = [values.take(pa.array(rows[firsts])) for values in found.keys]
     write_table(pa.table([pa.array(code[firsts]), *taken], ["_key", *names]), path)
     return lane[firsts], clear
-
-
-def same_rows(columns: list[pa.Array], one: NDArray[np.int64], other: NDArray[np.int64]) -> bool:
-    """Return whether rows `one` equal rows `other` in every column, pair by pair."""
-    pair = pa.array(one), pa.array(other)
-    return all(
-        pc.all(pc.equal(*(values.take(rows) for rows in pair)), min_count=0).as_py()
-        for values in columns
-    )
 
 
 def too_many_lanes(groups: str, lanes: int) -> str:

@@ -7,17 +7,16 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any, Unpack
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from engine.errors import WinnowError
 from engine.executors import Executor, ThreadExecutor
 from engine.instants import parse_instant
-from engine.job.keywords import Names, job_of
+from engine.job.keywords import Fact, Names, job_of
 from engine.job.stages import Progress
-from engine.job.tables import have_seconds, plain_times, without
+from engine.job.tables import have_seconds, tables_of, without
 from engine.policies import Value
 from engine.streams import SIDES
 from engine.sweep.grid import parse_targets, parse_windows
@@ -31,7 +30,7 @@ _SAID_BY_THE_GRID = {
 }  # fmt: skip
 
 
-class Streams(TypedDict, total=False):
+class Streams(Fact, total=False):
     """The keywords that all cells have in common; `engine.api.replay` explains each."""
 
     on: Names | None
@@ -152,17 +151,18 @@ def sweep_tables(
     with tempfile.TemporaryDirectory(prefix="winnow-") as name:
         folder = Path(name)
         files = [str(folder / f"{side}.parquet") for side in SIDES]
+        tables = tables_of(left, right, join)
+        if tables.fact is not None:
+            join = join | Streams(fact=folder / "fact.parquet")
         given = (windows, policies, memory, seeds)
         options = _options((files[0], files[1]), given, params, targets, join)
         base = replace(options.base, cache=folder / "lanes")
-        seconds = have_seconds((left, right), base)
+        seconds = have_seconds(tables, base)
         if seconds:  # which Parquet has no type for
             text = ",".join(map(str, parse_windows(options.windows, "s")))
             start = base.start_ts and str(parse_instant(base.start_ts, "s", "start_ts"))
             options, base = replace(options, windows=text), replace(base, start_ts=start)
-        times = base.left_roles.time, base.right_roles.time
-        for file, table, time in zip(files, (left, right), times, strict=True):
-            pq.write_table(plain_times(table, time) if seconds else table, file)
+        tables.write(folder, base, seconds=seconds)
         options = replace(options, base=base, out=None if out is None else Path(out))
         try:
             result = run_sweep(options, ThreadExecutor())

@@ -9,6 +9,7 @@ import numpy as np
 
 from engine.exact.stream import ExactStream
 from engine.job.lane_task import LaneFiles
+from engine.partners import Partners
 from engine.replay.settings import ReplaySettings
 from engine.sweep.crew import Crew
 from engine.sweep.feed import LaneFeed, Shared, Wants
@@ -32,9 +33,17 @@ class ExactCounter:
 
     def __init__(self, settings: ReplaySettings) -> None:
         self.windows = settings.window_left, settings.window_right
-        self._join = ExactStream(*self.windows, settings.combine, settings.start_ts)
+        self._settings = settings
+        self.through(None)
         self._outputs = np.zeros(0, np.int64)
         self._importance = np.zeros(0)
+
+    def through(self, partners: tuple[Partners, Partners] | None) -> None:
+        """Say what facts join, before the first batch; None in an equi-join."""
+        settings = self._settings
+        self._join = ExactStream(
+            *self.windows, settings.combine, settings.start_ts, partners=partners
+        )
 
     def take(self, batch: Shared) -> None:
         """Count a batch."""
@@ -62,6 +71,8 @@ def count_exact(files: LaneFiles, counters: Sequence[ExactCounter], threads: int
     """Count with every counter in one pass over a lane, where cells are replayed elsewhere."""
     if counters:
         feed = LaneFeed(files, Wants(longest_of([counter.windows for counter in counters])))
+        for counter in counters:
+            counter.through(feed.partners)
         Crew([counter.take for counter in counters], threads).run(feed)
 
 

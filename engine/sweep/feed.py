@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from engine.job.lane_task import LaneFiles
 from engine.keys import KeyTable
 from engine.lanes.reader import lane_batches
+from engine.partners import Partners
 from engine.randomness import PURPOSE_PRIORITY, uniforms
 from engine.replay.layout import Window
 from engine.streams import StreamBatch
@@ -103,6 +104,7 @@ class LaneFeed:
 
     def __init__(self, files: LaneFiles, wants: Wants) -> None:
         self._files, self._wants = files, wants
+        self._links = files.links(wants.longest if wants.forgets else None)
         self._table = KeyTable()
         self._last = np.full((2, 1024), _LONG_AGO)
         self._next_drop = IDLE
@@ -116,6 +118,24 @@ class LaneFeed:
 
     def _shared(self, left: StreamBatch, right: StreamBatch) -> Shared:
         renumbered = self._dropped()
+        ids, size = self._interned(left, right)
+        windows = self._slide((left, right), ids, renumbered)
+        draws = {seed: _draws(seed, left, right) for seed in self._wants.seeds}
+        valued = {terms: estimate.push(left, right) for terms, estimate in self._estimates.items()}
+        return Shared(left, right, *ids, size, renumbered, draws, windows, valued)
+
+    @property
+    def partners(self) -> tuple[Partners, Partners] | None:
+        """What facts join, None in an equi-join."""
+        return None if self._links is None else self._links.partners
+
+    def _interned(
+        self, left: StreamBatch, right: StreamBatch
+    ) -> tuple[tuple[NDArray[np.int32], NDArray[np.int32]], int]:
+        """Return the ids of both sides, and how many have been given out."""
+        if self._links is not None:
+            links = self._links
+            return (links.ids(0, left.ts, left.key), links.ids(1, right.ts, right.key)), links.size
         ids = self._table.intern(left.key), self._table.intern(right.key)
         size = self._table.size
         if size > self._last.shape[1]:
@@ -123,10 +143,7 @@ class LaneFeed:
             self._last = np.concatenate([self._last, more], axis=1)
         for side, stream in enumerate((left, right)):
             self._last[side, ids[side]] = stream.ts  # the last of equal ids stays: ts rises
-        windows = self._slide((left, right), ids, renumbered)
-        draws = {seed: _draws(seed, left, right) for seed in self._wants.seeds}
-        valued = {terms: estimate.push(left, right) for terms, estimate in self._estimates.items()}
-        return Shared(left, right, *ids, size, renumbered, draws, windows, valued)
+        return ids, size
 
     def _dropped(self) -> NDArray[np.int64] | None:
         """Drop ids that had expired by the last instant, if they have become many.
@@ -134,7 +151,7 @@ class LaneFeed:
         Not by the first of the next batch: the join memories still hold what expires in between.
         """
         size = self._table.size
-        if not self._wants.forgets or size < self._next_drop:
+        if not self._wants.forgets or self._links is not None or size < self._next_drop:
             return None
         last = self._last[:, :size]
         now = int(last.max())

@@ -9,6 +9,7 @@ import numpy as np
 
 from engine.job.heartbeat import rows_done
 from engine.job.lane_task import LaneFiles
+from engine.partners import Partners, no_partners
 from engine.policies import age
 from engine.replay.lane import LaneReplay
 from engine.replay.ready import Ready
@@ -48,9 +49,11 @@ def replay_cells(
     """
     if not cells and not counters:
         return []
-    _compile(cells)
-    running = [_Running(cell) for cell in cells]
     feed = LaneFeed(files, _wants(cells, counters))
+    _compile(cells, through_facts=feed.partners is not None)
+    for counter in counters:
+        counter.through(feed.partners)
+    running = [_Running(cell, feed.partners) for cell in cells]
     Crew([*(counter.take for counter in counters), *(one.take for one in running)], threads).run(
         feed
     )
@@ -60,11 +63,12 @@ def replay_cells(
 class _Running:
     """One cell on its way through a lane."""
 
-    def __init__(self, cell: Cell) -> None:
+    def __init__(self, cell: Cell, partners: tuple[Partners, Partners] | None) -> None:
         self._cell = cell
         self._replay = LaneReplay(
-            cell.settings, cell.profile, cell.budget, curves=age.as_arrays(cell.curves), emit=False
-        )
+            cell.settings, cell.profile, cell.budget, curves=age.as_arrays(cell.curves),
+            emit=False, partners=partners,
+        )  # fmt: skip
         self._seconds = 0.0
 
     def take(self, batch: Shared) -> None:
@@ -110,12 +114,13 @@ def _wants(cells: Sequence[Cell], counters: Sequence[ExactCounter]) -> Wants:
     )
 
 
-def _compile(cells: Sequence[Cell]) -> None:
+def _compile(cells: Sequence[Cell], *, through_facts: bool) -> None:
     """Have the kernel compiled, or loaded, before any cell's time is taken."""
     if cells:
         none = np.empty(0, np.int64)
         empty, ids = StreamBatch(none, none, none, np.empty(0)), np.empty(0, np.int32)
         profile = LaneProfile(*(SideProfile(0, 0, 0, 0, 0.0),) * 2)
-        replay = LaneReplay(ReplaySettings(0, 0), profile, (0, 0), emit=False)
+        partners = (no_partners(), no_partners()) if through_facts else None
+        replay = LaneReplay(ReplaySettings(0, 0), profile, (0, 0), emit=False, partners=partners)
         for _ in replay.push(empty, ids, empty, ids, 0):
             raise AssertionError  # there is nothing in it

@@ -97,7 +97,10 @@ def run_sweep(
     output = None if options.out is None else OutputFolder(options.out)
     try:
         prepared = prepare_job(base, opened, executor, stages, lanes=base.lanes or 1, payload=False)
-        sweep = _Sweep(points, settings, prepared, executor, stages, wanted, base.bound)
+        sweep = _Sweep(
+            points, settings, prepared, executor, stages, wanted, base.bound,
+            base.fact_access,
+        )  # fmt: skip
         rows = sweep.run()
         advice = advise(rows, options.targets)
         device = combined_choice(sweep.devices, wanted.choice)
@@ -138,12 +141,13 @@ class _Sweep:
     stages: Stages
     wanted: Wanted
     effort: Effort | None
+    access: str
     devices: list[Choice] = field(default_factory=list)
 
     def run(self) -> list[Row]:
         """Profile the lanes, settle the cells, replay them and add up the lanes' lines."""
         self.lanes = lanes_to_replay(self.prepared)
-        self.files = [lane_files(self.prepared, lane) for lane in self.lanes]
+        self.files = [lane_files(self.prepared, lane, self.access) for lane in self.lanes]
         one_each = {point.window: self.settings[point.number] for point in self.points}
         self.profiles = self._profiled(list(one_each))
         curves, exact = self._curves()

@@ -1,0 +1,199 @@
+"""The fact relation beside the lanes: where its attributes' tuples go, and the facts themselves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from engine.archives.normalise import Normalised
+from engine.archives.source import Archive
+from engine.facts.components import lanes_of, parts_of
+from engine.facts.links import FactIndex, fact_index
+from engine.facts.read import FactTable
+from engine.facts.relation import Facts
+from engine.facts.roles import FactColumns, FactRoles
+from engine.lanes.runs import write_table
+
+FACTS = "facts.parquet"
+Ints = NDArray[np.int64]
+
+
+class FactInput(NamedTuple):
+    """A fact relation to be read.
+
+    Attributes
+    ----------
+    archive : Archive
+        With side "fact".
+    roles : FactRoles
+    columns : FactColumns
+    """
+
+    archive: Archive
+    roles: FactRoles
+    columns: FactColumns
+
+
+@dataclass(frozen=True)
+class FactSummary:
+    """What was read of F: ``rows`` are facts, or one of the other numbers, each.
+
+    Attributes
+    ----------
+    rows, facts, duplicates, deletes, null_keys, between_ticks, rejected : int
+        See `engine.facts.read.FactTable`.
+    parts : int
+        Parts of F that have nothing to do with each other.
+    bytes : int
+        Of its file among the lanes.
+    """
+
+    rows: int
+    facts: int
+    duplicates: int
+    deletes: int
+    null_keys: int
+    between_ticks: int
+    rejected: int
+    parts: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class FactFile:
+    """Facts in a file, and how they are looked up.
+
+    Attributes
+    ----------
+    path : Path
+    access : {"scan", "index", "hash", "binary"}
+    """
+
+    path: Path
+    access: str
+
+    def index(self) -> FactIndex:
+        """Return the facts made ready; once for all tasks of a process."""
+        return _index(self.path, self.path.stat().st_mtime_ns, self.access)
+
+    def payload(self) -> pa.Table:
+        """Return the columns of the facts' archive as ``fact_<name>``, by the facts' position."""
+        table = pq.read_table(self.path, memory_map=True)
+        own = [name for name in table.column_names if name.startswith("fact_")]
+        return table.select(own).combine_chunks()
+
+
+@lru_cache(maxsize=2)
+def _index(path: Path, modified: int, access: str) -> FactIndex:
+    del modified
+    table = pq.read_table(path, columns=list(Facts._fields), memory_map=True)
+    facts = Facts(*(column.to_numpy() for column in table.columns))
+    return fact_index(facts, access)
+
+
+def write_facts(table: FactTable, folder: Path, work: Path, lanes: int) -> FactSummary:
+    """Write the facts and, for the tasks that read the streams, the lanes of their attributes.
+
+    Parameters
+    ----------
+    table : FactTable
+    folder : Path
+        Of the lanes.
+    work : Path
+        Of what is not kept.
+    lanes : int
+        In each group of the partition columns.
+    """
+    parts = parts_of(table.facts)
+    attributes = zip(parts.attributes, lanes_of(parts, lanes), table.values, strict=True)
+    for side, (codes, lane, values) in enumerate(attributes):
+        named = {f"value_{i}": column for i, column in enumerate(values)}
+        write_table(pa.table({"code": codes, "lane": lane} | named), str(_codes_file(work, side)))
+    path = folder / FACTS
+    columns = {
+        name: pa.array(column) for name, column in zip(Facts._fields, table.facts, strict=True)
+    }
+    if table.payload is not None:
+        own = table.payload.take(pa.array(table.facts.row))
+        columns |= {f"fact_{name}": own.column(name) for name in own.column_names}
+    pq.write_table(pa.table(columns), path, compression="zstd")
+    if table.rejected.num_rows:
+        (folder / "_rejected").mkdir(exist_ok=True)
+        pq.write_table(table.rejected, folder / "_rejected" / "fact.parquet")
+    return FactSummary(
+        table.rows,
+        table.facts.a.size,
+        table.duplicates,
+        table.deletes,
+        table.null_keys,
+        table.between_ticks,
+        table.rejected.num_rows,
+        parts.facts.size,
+        path.stat().st_size,
+    )
+
+
+def _codes_file(work: Path, side: int) -> Path:
+    return work / f"facts-{side}.arrow"
+
+
+@dataclass(frozen=True)
+class FactCodes:
+    """The attributes of F that tuples of one side may have.
+
+    Attributes
+    ----------
+    work : Path
+        Where `write_facts` wrote them.
+    side : int
+    """
+
+    work: Path
+    side: int
+
+    def placed(self, found: Normalised, lanes: int) -> tuple[Ints, Ints]:
+        """Return the code of each tuple and its lane within its group.
+
+        Where F lacks an attribute whose hash is the code of another one, the code is one that F has
+        not either.
+        """
+        table = _codes(_codes_file(self.work, self.side))
+        code, lane = (table.column(name).to_numpy() for name in ("code", "lane"))
+        at = np.searchsorted(code, found.key)
+        known = at < code.size
+        known[known] = code[at[known]] == found.key[known]
+        values = [name for name in table.column_names if name.startswith("value_")]
+        key = found.key
+        if values and known.any():
+            rows = np.flatnonzero(known)
+            same = np.ones(rows.size, np.bool_)
+            for name, own in zip(values, found.keys, strict=True):
+                mine = own.take(pa.array(rows))
+                theirs = table.column(name).combine_chunks().take(pa.array(at[rows]))
+                same &= pc.equal(mine, theirs).to_numpy(zero_copy_only=False)
+            if not same.all():
+                known[rows[~same]] = False
+                key = key.copy()
+                key[rows[~same]] = _absent(code)
+        other = (found.lane_hash % np.uint64(lanes)).astype(np.int64)
+        other[known] = lane[at[known]]
+        return key, other
+
+
+@lru_cache(maxsize=4)
+def _codes(path: Path) -> pa.Table:
+    with pa.memory_map(str(path)) as source:
+        return pa.ipc.open_file(source).read_all()
+
+
+def _absent(code: Ints) -> int:
+    """Return a number that is no code of F."""
+    return int(np.setdiff1d(np.arange(code.size + 1), code)[0])
