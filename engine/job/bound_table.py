@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from engine.job.report import Report
-from engine.job.table import number, percent
+from engine.job.table import facts_line, number, percent
 
 
 def print_bound(report: Report, console: Console | None = None) -> None:
@@ -16,6 +16,8 @@ def print_bound(report: Report, console: Console | None = None) -> None:
     content = report.content
     console = console or Console()
     console.print(_bounds(content))
+    if "fact" in content:
+        console.print(facts_line(content["fact"]))
     memory = content["memory"]
     seconds = ", ".join(f"{name} {value:.2f}" for name, value in content["seconds"].items())
     console.print(

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from engine.device.attempt import ASKED_FOR_CPU, ON_CPU, ON_GPU, Wanted, attempt, wanted_device
 from engine.executors import Executor
+from engine.facts.relation import Facts
 from engine.job.lane_task import LaneFiles
 from engine.job.retention import write_retained
 from engine.job.stages import Stages
@@ -25,6 +26,7 @@ from engine.optimum.build import pairs_of
 from engine.optimum.certificate import Backend
 from engine.optimum.dual import CpuDual
 from engine.optimum.effort import Effort
+from engine.optimum.facts import fact_pairs
 from engine.optimum.objective import Objective
 from engine.optimum.retained import Retained, Worth
 from engine.optimum.states_text import states_text
@@ -167,7 +169,7 @@ def bound_files(task: BoundTask) -> LaneBounds:
         dict(Counter(found.methods)),
         time.perf_counter() - begun,
         parts,
-        (_told(task, lane, found.retained),) if task.told else (),
+        (_told(task, lane, facts, found.retained),) if task.told else (),
         (device,),
     )
 
@@ -178,9 +180,15 @@ def _dual_on(device: Device) -> Backend:
     return dual_on(device)
 
 
-def _told(task: BoundTask, lane: LaneBatch, retained: Retained) -> str:
+def _told(task: BoundTask, lane: LaneBatch, facts: Facts | None, retained: Retained) -> str:
     """Return the plan's path as P1's printing procedure has it."""
     settings = task.settings
+    if facts is None:
+        pairs = list(pairs_of(lane.left, lane.right, settings.windows, settings.start_ts))
+    else:
+        pairs = fact_pairs(
+            lane.left, lane.right, facts, *settings.windows, start_ts=settings.start_ts
+        )
     left, right = (
         _keys(path, side)
         for path, side in zip((task.files.left, task.files.right), SIDES, strict=True)
@@ -188,7 +196,7 @@ def _told(task: BoundTask, lane: LaneBatch, retained: Retained) -> str:
     return states_text(
         lane.left,
         lane.right,
-        list(pairs_of(lane.left, lane.right, settings.windows, settings.start_ts)),
+        pairs,
         settings.objective,
         retained,
         after_admission=settings.after_admission,

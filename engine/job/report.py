@@ -6,7 +6,8 @@ import json
 import math
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -155,13 +156,19 @@ def _budget(budgets: list[tuple[int, int]], side: int) -> int | None:
     return None if UNLIMITED in given else sum(given)
 
 
-def stream_report(prepared: Prepared) -> dict[str, dict[str, int]]:
-    """Return what was read: rows, and what became of them."""
+def stream_report(
+    prepared: Prepared,
+    names: Sequence[str] = ("rows", "joined", "null_keys", "rejected", "sorted"),
+) -> dict[str, dict[str, int]]:
+    """Return what was read, of the streams and of what joins them, and what became of it."""
     left, right = prepared.streams
-    return {
-        name: {"left": getattr(left, name), "right": getattr(right, name)}
-        for name in ("rows", "joined", "null_keys", "rejected", "sorted")
+    found: dict[str, dict[str, int]] = {
+        name: {"left": getattr(left, name), "right": getattr(right, name)} for name in names
     }
+    if prepared.facts is not None:
+        found["fact"] = asdict(prepared.facts)
+        del found["fact"]["bytes"]
+    return found
 
 
 def memory_report(asked: Amounts, budgets: list[tuple[int, int]]) -> dict[str, Any]:

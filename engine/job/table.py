@@ -37,6 +37,8 @@ def print_report(report: Report, console: Console | None = None) -> None:
     console = console or Console()
     console.print(_results(content))
     console.print(_sides(content))
+    if "fact" in content:
+        console.print(facts_line(content["fact"]))
     if content["lost"]["outputs"]:
         _where(content, console)
     seconds = ", ".join(f"{name} {value:.2f}" for name, value in content["seconds"].items())
@@ -90,6 +92,17 @@ def _sides(content: dict[str, Any]) -> Table:
             number(content["peak_memory"][side]),
         )
     return table
+
+
+def facts_line(fact: dict[str, int]) -> str:
+    """Return what was read of the fact relation."""
+    others = [
+        f"{number(fact[name])} {name.replace('_', ' ')}"
+        for name in ("duplicates", "deletes", "null_keys", "between_ticks", "rejected")
+        if fact[name]
+    ]
+    said = f"facts: {number(fact['facts'])} of {number(fact['rows'])} rows"
+    return said + (f" ({', '.join(others)})" if others else "")
 
 
 def _where(content: dict[str, Any], console: Console) -> None:

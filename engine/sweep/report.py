@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from engine.job.report import plain_parameters, versions
+from engine.job.report import plain_parameters, stream_report, versions
 from engine.lanes.manifest import Prepared
 from engine.sweep.advice import Advice
 from engine.sweep.options import Grid, SweepOptions
@@ -23,12 +23,8 @@ def sweep_report(
 ) -> dict[str, Any]:
     """Return everything but the seconds, which are not yet all known."""
     base = options.base
-    sides = dict(zip(("left", "right"), prepared.streams, strict=True))
     return {
-        "rows": {side: stream.rows for side, stream in sides.items()},
-        "joined": {side: stream.joined for side, stream in sides.items()},
-        "null_keys": {side: stream.null_keys for side, stream in sides.items()},
-        "rejected": {side: stream.rejected for side, stream in sides.items()},
+        **stream_report(prepared, ("rows", "joined", "null_keys", "rejected")),
         "grid": {
             "cells": cells,
             "policies": {

@@ -1,0 +1,239 @@
+"""Replays, sweeps and bounds through a fact relation, whole: from tables and archives to rows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from fact_job_cases import JOIN, NAMES, Case, as_log, case, fact_table, in_type, rows_of
+
+import engine
+from engine.cli import main
+from engine.errors import InputError, SpecError
+from engine.policies import POLICIES
+
+KNOWN = sorted(set(POLICIES) - {"yield", "custom", "age"})
+
+
+def replayed(one: Case, **options: Any) -> engine.ReplayResult:
+    told = JOIN | NAMES | {"fact": fact_table(one.facts)} | options
+    return engine.replay_tables(*one.tables, **told)
+
+
+def test_the_exact_join_is_the_oracles() -> None:
+    one = case(1)
+    found, expected = replayed(one), one.expected().outputs
+    assert rows_of(found.outputs) == [tuple(o) for o in expected]
+    assert found.report["exact"]["outputs"] == len(expected) > 300
+    assert found.report["fact"] == {
+        "rows": 30, "facts": 30, "duplicates": 0, "deletes": 0, "null_keys": 0,
+        "between_ticks": 0, "rejected": 0, "parts": 1,
+    }  # fmt: skip
+    row = found.outputs.slice(7, 1).to_pylist()[0]
+    assert row["fact_note"] == f"fact {row['fact_row']}"
+    assert row["left_p"] == f"left {row['left_row']}"
+    assert (row["fact_a"], row["fact_b"]) == (row["left_k"], row["right_k"])
+
+
+@pytest.mark.parametrize("estimator", ["memory", "window", "history"])
+@pytest.mark.parametrize("policy", KNOWN)
+def test_replays_are_the_oracles(policy: str, estimator: str) -> None:
+    one = case(2)
+    probe = "after_admission" if policy < "m" else "before_admission"
+    found = replayed(one, policy=policy, estimator=estimator, memory=12, probe=probe, seed=5)
+    expected = one.expected(
+        policy=policy, estimator=estimator, budget_left=6, budget_right=6, probe=probe, seed=5
+    )
+    assert rows_of(found.outputs) == [tuple(o) for o in expected.outputs]
+    peaks = found.report["peak_memory"]
+    assert (peaks["left"], peaks["right"]) == (expected.peak_left, expected.peak_right)
+
+
+@pytest.mark.parametrize("kinds", [("string", "small"), ("decimal", "string"), ("date", "date")])
+def test_attributes_of_any_type(kinds: tuple[str, str]) -> None:
+    one = case(3)
+    tables = [
+        table.set_column(1, "k", in_type(kind, table.column("k").to_pylist()))
+        for table, kind in zip(one.tables, kinds, strict=True)
+    ]
+    fact = fact_table(one.facts)
+    for at, (name, kind) in enumerate(zip("ab", kinds, strict=True)):
+        fact = fact.set_column(at, name, in_type(kind, fact.column(name).to_pylist()))
+    found = engine.replay_tables(*tables, **(JOIN | NAMES | {"fact": fact}))
+    assert rows_of(found.outputs) == [tuple(o) for o in one.expected().outputs]
+
+
+def test_a_log_of_changes_is_its_intervals() -> None:
+    one = case(4)
+    told = {"fact_left": "a", "fact_right": "b", "fact_op": "op", "fact_time": "at", "fact_id": "n"}
+    log = as_log(one.facts, 4)
+    found = engine.replay_tables(*one.tables, **(JOIN | told | {"fact": log, "memory": "30%"}))
+    same = replayed(one, memory="30%")
+    numbers = log.column("n").to_pylist()
+    rows = [(*o[:4], numbers[o[4]]) for o in rows_of(found.outputs)]
+    assert sorted(rows) == sorted(rows_of(same.outputs))
+    assert found.report["fact"]["deletes"] == sum(f[3] is not None for f in one.facts)
+
+
+def parted(seed: int) -> Case:
+    """Return a case whose relation has four parts."""
+    one = case(seed, 300)
+    facts = [(a, a if a < 3 else 3 + b % 2, *rest) for a, b, *rest in one.facts]
+    return one._replace(facts=facts)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 3, 50])
+def test_lanes_are_unions_of_parts(lanes: int) -> None:
+    one = parted(5)
+    found = replayed(one, lanes=lanes)
+    assert rows_of(found.outputs) == [tuple(o) for o in one.expected().outputs]
+    assert found.report["fact"]["parts"] == 4
+    assert 1 <= found.report["lanes"]["replayed"] <= lanes
+
+
+def test_groups_are_joins_of_their_own() -> None:
+    one = case(6)
+    groups = [[i % 3 for i in range(len(rows))] for rows in (one.left, one.right)]
+    tables = [
+        table.append_column("g", pa.array(own))
+        for table, own in zip(one.tables, groups, strict=True)
+    ]
+    told = JOIN | NAMES | {"fact": fact_table(one.facts), "partition_by": "g"}
+    found = rows_of(engine.replay_tables(*tables, **told).outputs)
+    assert found == [tuple(o) for o in one.expected().outputs if groups[0][o[0]] == groups[1][o[1]]]
+
+
+@pytest.mark.parametrize("access", ["scan", "index", "hash", "binary"])
+def test_every_access_method_finds_the_same(access: str) -> None:
+    one = case(7)
+    found = replayed(one, fact_access=access, memory=12)
+    assert rows_of(found.outputs) == rows_of(replayed(one, memory=12).outputs)
+
+
+def test_age_curves_are_measured_through_facts() -> None:
+    one = case(8)
+    found = replayed(one, policy="age", memory=12, params={"buckets": 4})
+    exact = one.expected().outputs
+    curves = []
+    for side, rows in enumerate((one.left, one.right)):
+        counts = [0.0] * 4
+        for left, right, *_ in exact:
+            ages = one.right[right][0] - one.left[left][0], one.left[left][0] - one.right[right][0]
+            if ages[side] > 0:
+                counts[(ages[side] - 1) * 4 // 9] += 1
+        curves.append([count / sum(key is not None for _, key, _ in rows) for count in counts])
+    given = replayed(
+        one, policy="age", memory=12, params={"curve_left": curves[0], "curve_right": curves[1]}
+    )
+    assert rows_of(found.outputs) == rows_of(given.outputs)
+
+
+def test_a_sweep_is_its_replays() -> None:
+    one = case(9)
+    told: Any = {k: v for k, v in (JOIN | NAMES).items() if k != "window"}
+    told["fact"] = fact_table(one.facts)
+    found = engine.sweep_tables(
+        *one.tables, windows=[4, 9], policies=["simp", "dgl", "dimpprob"], memory=[6, 20], **told
+    )
+    for row in found.table.to_pylist():
+        alone = replayed(
+            one, policy=row["policy"], memory=int(row["memory"]), window=row["window_left"]
+        ).report
+        assert row["outputs"] == alone["result"]["outputs"]
+        assert row["importance"] == pytest.approx(alone["result"]["importance"], rel=1e-12)
+        assert row["exact_outputs"] == alone["exact"]["outputs"]
+
+
+@pytest.mark.parametrize("probe", ["before_admission", "after_admission"])
+def test_plans_of_a_bound_replay_to_its_sums(tmp_path: Path, probe: str) -> None:
+    one = case(10)
+    paths = one.written(tmp_path)
+    told = JOIN | NAMES | {"memory": 12, "probe": probe, "cache": tmp_path / "cache"}
+    told["fact"] = paths["fact"]
+    plan = tmp_path / "plan"
+    best = engine.bound_archives(paths["left"], paths["right"], out=plan, **told)
+    assert best["lower"] == best["upper"]
+    found = engine.replay_archives(paths["left"], paths["right"], plan=plan, **told)
+    assert found["result"]["importance"] == pytest.approx(best["lower"], rel=1e-12)
+    assert found["result"]["outputs"] == best["outputs"]
+    for policy in ("simp", "dgl", "dimpprob", "prob"):
+        other = engine.replay_archives(paths["left"], paths["right"], policy=policy, **told)
+        assert other["result"]["importance"] <= best["upper"] * (1 + 1e-12)
+
+
+def words(one: Case, folder: Path, command: str, *more: str) -> list[str]:
+    paths = one.written(folder)
+    told = [f"--{name}={path}" for name, path in paths.items()]
+    told += ["--on=k", "--time=t", "--importance=i", "--window=9", "--engine=local"]
+    told += [f"--{name.replace('_', '-')}={value}" for name, value in NAMES.items()]
+    return [command, *told, f"--cache={folder / 'cache'}", *more]
+
+
+def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one = case(11)
+    out, report = tmp_path / "out", tmp_path / "report.json"
+    more = [f"--out={out}", f"--report={report}", "--memory=10", "--policy=simpprob"]
+    assert main(words(one, tmp_path, "replay", *more)) == 0
+    assert "facts: 30 of 30 rows" in capsys.readouterr().out
+    assert rows_of(pq.read_table(out)) == rows_of(
+        replayed(one, memory=10, policy="simpprob").outputs
+    )
+    assert json.loads(report.read_text())["fact"]["facts"] == 30
+    assert main(words(one, tmp_path, "bound", "--memory=10")) == 0
+    assert "optimal" in capsys.readouterr().out
+
+
+def test_the_paths_through_the_states_are_told_through_facts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small = case(12)
+    small = Case(
+        small.left[:10], small.right[:10], [(a, b, None, None, n) for a, b, *_, n in small.facts]
+    )
+    assert main(words(small, tmp_path, "bound", "--memory=4", "--method=states", "--print")) == 0
+    assert "r(" in capsys.readouterr().out
+
+
+def test_bad_facts_are_an_error_or_set_aside(tmp_path: Path) -> None:
+    one = case(13)
+    bad = one._replace(facts=[*one.facts, (0, 0, 9, 9, 99)])
+    with pytest.raises(InputError, match="begin"):
+        replayed(bad)
+    found = replayed(bad, bad_rows="quarantine")
+    assert rows_of(found.outputs) == rows_of(replayed(one).outputs)
+    aside = found.rejected[2]
+    assert aside is not None
+    assert aside.num_rows == 1
+    assert aside.column("n").to_pylist() == [99]
+    out = tmp_path / "out"
+    assert main(words(bad, tmp_path, "replay", f"--out={out}", "--bad-rows=quarantine")) == 0
+    assert pq.read_table(out / "_rejected" / "fact.parquet").num_rows == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"fact_right": None}, "fact_right is missing"),
+        ({"fact": None}, "give fact as well"),
+        ({"fact_left": "nothing"}, "no column 'nothing'"),
+        ({"fact_access": "guess"}, "--fact-access is 'guess'"),
+        ({"fact_left": ("a", "n")}, "name equally many"),
+        ({"fact_op": "note"}, "a change log needs both"),
+        ({"fact_left": "note"}, "not of one kind"),
+    ],
+)
+def test_wrong_options(options: dict[str, Any], message: str) -> None:
+    with pytest.raises((SpecError, InputError), match=message):
+        replayed(case(14), **options)
+
+
+def test_no_fact_means_no_output() -> None:
+    one = case(15)
+    found = replayed(one._replace(facts=[(9, 9, None, None, 0)]), memory=4)
+    assert found.outputs.num_rows == 0
+    assert found.report["peak_memory"] == {"left": 0, "right": 0}
+    assert found.report["recall"] == 1.0
