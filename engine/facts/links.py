@@ -120,6 +120,18 @@ class _Used(NamedTuple):
     last_ts: Ints
 
 
+def _noted(number: Ints, ts: Ints, first: Ints, last: Ints) -> None:
+    """Note in each version met when its first and its last tuple so far arrive."""
+    for i in range(len(number)):
+        own = number[i]
+        if own != NONE:
+            first[own] = min(first[own], ts[i])
+            last[own] = ts[i]
+
+
+_note = jit(_noted)
+
+
 class _Seen:
     """Collects the versions in which the tuples of one side arrive."""
 
@@ -131,12 +143,7 @@ class _Seen:
 
     def arrive(self, ts: Ints, key: Ints) -> None:
         """Take in tuples, in arrival order."""
-        number = self._side.numbers(ts, key)
-        joined = number != NONE
-        number, ts = number[joined], ts[joined]
-        new = self._first[number] > ts
-        self._first[number[new][::-1]] = ts[new][::-1]  # the first of equal numbers stays
-        self._last[number] = ts
+        _note(self._side.numbers(ts, key), ts, self._first, self._last)
 
     @property
     def used(self) -> _Used:
@@ -176,19 +183,26 @@ class Links:
         windows: tuple[int, int] | None,
     ) -> None:
         self._sides = index.sides
+        self._ids: list[NDArray[np.int32]] = []
         used = []
         for side, own in zip(index.sides, arrivals, strict=True):
             seen = _Seen(side)
             for ts, key in own:
                 seen.arrive(ts, key)
             used.append(seen.used)
-        self._numbers = [each.number for each in used]
         spans = [
             np.searchsorted(each.number, side.span)
             for each, side in zip(used, index.sides, strict=True)
         ]
-        self.partners = _partners(used, spans, windows, index)
+        left, right, place = _partners(used, spans, windows, index)
+        self.partners = left, right
         self.size = 1 + max(each.number.size for each in used)
+        self._left = used[0].number
+        numbers = np.arange(used[0].number.size), place
+        for each, side, own in zip(used, index.sides, numbers, strict=True):
+            ids = np.full(side.versions.start.size + 1, NOBODY, np.int32)  # the last is for NONE
+            ids[each.number] = own + 1
+            self._ids.append(ids)
 
     def ids(self, side: int, ts: Ints, key: Ints) -> NDArray[np.int32]:
         """Return the id of each tuple of a side, NOBODY where no fact joins it.
@@ -200,15 +214,13 @@ class Links:
         ts, key : (n,) int64
             Tuples of the lane.
         """
-        number = self._sides[side].numbers(ts, key)
-        ids = np.searchsorted(self._numbers[side], number).astype(np.int32) + np.int32(1)
-        ids[number == NONE] = NOBODY
-        return ids
+        return self._ids[side][self._sides[side].numbers(ts, key)]
 
-    def attribute(self, side: int) -> Ints:
-        """Return the attribute's code of every id of a side but NOBODY: (ids - 1,) int64."""
-        found = self._sides[side].versions
-        group = np.searchsorted(found.first, self._numbers[side], side="right") - 1
+    @property
+    def left_attribute(self) -> Ints:
+        """The attribute's code of every id of the left side but NOBODY: (ids - 1,) int64."""
+        found = self._sides[0].versions
+        group = np.searchsorted(found.first, self._left, side="right") - 1
         return found.attribute[group]
 
 
@@ -216,13 +228,15 @@ def _pair(
     left_span: Ints, right_span: Ints,
     left_first: Ints, left_last: Ints, right_first: Ints, right_last: Ints,
     near: bool, window_left: int, window_right: int,
-    at: Ints, back: Ints,
+    place: Ints, at: Ints, back: Ints,
     other: NDArray[np.int32], fact: NDArray[np.int32],
     other_back: NDArray[np.int32], fact_back: NDArray[np.int32],
 ) -> int:  # fmt: skip
     """Go through all partners, fact by fact, and count them; write them too where there is room.
 
-    `at` and `back` hold the next free place of each left and right id, or count from 0.
+    `at` and `back` hold the next free place of each left and right id, or count from 0. The right
+    version v is counted and written as `place[v]`, which is filled where nothing is written: for a
+    left id that has none yet, its first partner takes its number.
     """
     pairs = 0
     for f in range(len(left_span)):
@@ -234,11 +248,16 @@ def _pair(
             for v in range(begin, right_span[f, 1]):
                 if near and right_first[v] - left_last[u] > window_left:
                     break
-                if len(other):
-                    other[at[u]], fact[at[u]] = v + 1, f
-                    other_back[back[v]], fact_back[back[v]] = u + 1, f
+                if len(other) > 0:
+                    w = place[v]
+                    other[at[u]], fact[at[u]] = w + 1, f
+                    other_back[back[w]], fact_back[back[w]] = u + 1, f
+                    back[w] += 1
+                else:
+                    if at[u] == 0 and place[v] == NONE:
+                        place[v] = u
+                    back[v] += 1
                 at[u] += 1
-                back[v] += 1
                 pairs += 1
     return pairs
 
@@ -248,7 +267,11 @@ _pairs = jit(_pair)
 
 def _partners(
     used: list[_Used], spans: list[Ints], windows: tuple[int, int] | None, index: FactIndex
-) -> tuple[Partners, Partners]:
+) -> tuple[Partners, Partners, Ints]:
+    """Return the partners of both sides, and the number of each right version used.
+
+    Ids that are partners are given one number as far as can be, so that they lie side by side.
+    """
     left, right = used
     left_window, right_window = windows or (0, 0)
     columns = (
@@ -257,7 +280,14 @@ def _partners(
     )  # fmt: skip
     none = np.empty(0, np.int32)
     counts = [np.zeros(each.number.size, np.int64) for each in used]
-    size = _pairs(*columns, counts[0], counts[1], none, none, none, none)
+    place = np.full(right.number.size, NONE)
+    size = _pairs(*columns, place, counts[0], counts[1], none, none, none, none)
+    free = np.setdiff1d(np.arange(max(left.number.size, right.number.size)), place)
+    others = np.flatnonzero(place == NONE)
+    place[others] = free[: others.size]
+    back = np.zeros(place.max(initial=-1) + 1, np.int64)
+    back[place] = counts[1]
+    counts[1] = back
     if size > _MOST:
         raise SpecError(
             f"{size} pairs of versions of the fact relation meet, more than 2^31: it changes at "
@@ -267,17 +297,19 @@ def _partners(
     other, fact, other_back, fact_back = (np.empty(size, np.int32) for _ in range(4))
     if size:
         at, back = (first[1:-1].copy() for first in firsts)
-        _pairs(*columns, at, back, other, fact, other_back, fact_back)
-    ends = [_ended(each, side) for each, side in zip(used, index.sides, strict=True)]
+        _pairs(*columns, place, at, back, other, fact, other_back, fact_back)
+    numbers = np.arange(left.number.size), place
+    ends = [_ended(*each) for each in zip(used, index.sides, numbers, strict=True)]
     return (
         Partners(firsts[0], other, fact, *ends[0]),
         Partners(firsts[1], other_back, fact_back, *ends[1]),
+        place,
     )
 
 
-def _ended(used: _Used, side: FactSide) -> tuple[Ints, NDArray[np.int32]]:
+def _ended(used: _Used, side: FactSide, place: Ints) -> tuple[Ints, NDArray[np.int32]]:
     """Return the ticks at which the facts of ids have ended, ascending, and these ids."""
     until = side.versions.until[used.number]
-    ids = np.flatnonzero(until != NEVER)
-    order = ids[np.argsort(until[ids], kind="stable")]
-    return until[order], order.astype(np.int32) + np.int32(1)
+    ending = np.flatnonzero(until != NEVER)
+    order = ending[np.argsort(until[ending], kind="stable")]
+    return until[order], place[order].astype(np.int32) + np.int32(1)

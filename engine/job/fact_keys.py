@@ -44,7 +44,7 @@ class FactKeys:
 
     def top(self) -> list[KeyLoss]:
         """Return the left attributes that lost most."""
-        code = self._links.attribute(LEFT)
+        code = self._links.left_attribute
         own = slice(1, 1 + code.size)
         counts = np.zeros(code.size, COUNTS)
         counts["code"], counts["row"] = code, self._example[own]
