@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.csv as pv
 import pyarrow.parquet as pq
 import pytest
+from lookup_cases import FACT, IDS, ON, cases, rows_of
 
 import engine
 from engine import lookup_archives, lookup_tables
@@ -30,8 +31,6 @@ from engine.lookup import sinks
 DATA = Path(os.environ.get("WINNOW_DATA", Path(__file__).parents[2] / "shared" / "data"))
 BPI = DATA / "bpi2020"
 real = pytest.mark.skipif(not BPI.is_dir(), reason=f"the real archives are not at {DATA}")
-ON = {"on": "k", "time": "t", "importance": "w"}
-FACT = {"fact_on": "a", "fact_begin": "begin", "fact_end": "end"}
 
 
 # --- access methods ----------------------------------------------------------------------------
@@ -137,29 +136,6 @@ def test_an_attribute_with_the_code_of_a_fact_is_told_apart(
 # --- tables and archives -----------------------------------------------------------------------
 
 
-def cases(seed: int, size: int = 60) -> tuple[pa.Table, pa.Table]:
-    """Return a stream and facts with nulls, bad intervals, duplicates and a payload."""
-    draw = random.Random(seed)  # noqa: S311
-    words = [None, "p", "q", "r" * 30, ""]
-    stream = pa.table(
-        {
-            "k": pa.array([draw.choice(words) for _ in range(size)], pa.string()),
-            "t": [draw.randrange(20) for _ in range(size)],
-            "w": [float(draw.randrange(8)) for _ in range(size)],
-            "list": [[i] * draw.randrange(3) for i in range(size)],
-        }
-    )
-    rows = [
-        (draw.choice(words), draw.choice([1, 2, None]), draw.choice([None, *range(15)]),
-         draw.choice([None, *range(20)]))
-        for _ in range(size)
-    ]  # fmt: skip
-    names = ("a", "v", "begin", "end")
-    kinds = (pa.large_string(), pa.int16(), pa.int64(), pa.int32())
-    columns = zip(names, kinds, zip(*rows, strict=True), strict=True)
-    return stream, pa.table({name: pa.array(cells, kind) for name, kind, cells in columns})
-
-
 def expected_of(stream: pa.Table, fact: pa.Table) -> tuple[list[Any], oracle.Relation]:
     rows = [
         ((a,), (v,), begin, end)
@@ -171,13 +147,6 @@ def expected_of(stream: pa.Table, fact: pa.Table) -> tuple[list[Any], oracle.Rel
         for k, t, w in zip(*(stream.column(n).to_pylist() for n in ("k", "t", "w")), strict=True)
     ]
     return oracle.lookup(tuples, relation.facts), relation
-
-
-IDS = ["row", "fact_row", "ts", "importance"]
-
-
-def rows_of(outputs: pa.Table) -> list[tuple[Any, ...]]:
-    return list(zip(*(outputs.column(name).to_pylist() for name in IDS), strict=True))
 
 
 @pytest.mark.parametrize("seed", range(16))
