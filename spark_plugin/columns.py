@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -82,23 +83,28 @@ def check_columns(sides: tuple[Side, Side]) -> JoinColumns:
         schema = arrow_schema(side.frame, name, side.roles.columns + side.payload)
         archives.append(Archive("(a DataFrame)", name, "parquet", (), schema))
         for column in (*side.roles.on, *side.roles.partition_by):
-            _check_collation(side.frame, name, column)
+            check_collation(side.frame, name, column)
     columns = check_roles(archives[0], sides[0].roles, archives[1], sides[1].roles)
-    for kind, left, right in zip(
+    check_digits(
         columns.keys + columns.groups,
         sides[0].roles.on + sides[0].roles.partition_by,
         sides[1].roles.on + sides[1].roles.partition_by,
-        strict=True,
-    ):
-        if pt.is_decimal256(kind):
-            raise InputError(
-                f"columns {left} and {right} together need {kind.precision} digits, and Spark has "
-                "38: cast both to one decimal"
-            )
+    )
     return columns
 
 
-def _check_collation(frame: DataFrame, side: str, name: str) -> None:
+def check_digits(kinds: Sequence[pa.DataType], left: Sequence[str], right: Sequence[str]) -> None:
+    """Raise `InputError` if the common type of two columns is none of Spark's."""
+    for kind, one, other in zip(kinds, left, right, strict=True):
+        if pt.is_decimal256(kind):
+            raise InputError(
+                f"columns {one} and {other} together need {kind.precision} digits, and Spark has "
+                "38: cast both to one decimal"
+            )
+
+
+def check_collation(frame: DataFrame, side: str, name: str) -> None:
+    """Raise `InputError` if a column compares by other rules than by its bytes."""
     for field in frame.schema:
         kind = field.dataType
         if field.name == name and isinstance(kind, StringType) and kind != StringType():
@@ -146,12 +152,12 @@ def _projected(
     groups = [
         named(name).cast(kind) for name, kind in zip(roles.partition_by, group_kinds, strict=True)
     ]
-    ts, fault = _time(named(roles.time), frame.schema[roles.time].dataType, columns.unit)
+    ts, fault = time_of(named(roles.time), frame.schema[roles.time].dataType, columns.unit)
     weight, own = F.lit(1.0), F.lit(0)
     if roles.importance is not None:
         kind = frame.schema[roles.importance].dataType
         weight = as_double(named(roles.importance), kind)
-        own = _weight_fault(weight)
+        own = weight_fault(weight)
     chosen = [column.alias(f"{GROUP}{i}") for i, column in enumerate(groups)]
     chosen += [
         lane_of(keys, columns.keys, lanes).cast("int").alias("lane"),
@@ -174,7 +180,7 @@ def _projected(
     return whole
 
 
-def _time(column: Column, kind: DataType, unit: str) -> tuple[Column, Column]:
+def time_of(column: Column, kind: DataType, unit: str) -> tuple[Column, Column]:
     """Return a time in its canonical type and the fault of a null, NaN or broken one."""
     null = F.when(column.isNull(), _code("time", "null"))
     if unit == "day":
@@ -196,7 +202,8 @@ def _time(column: Column, kind: DataType, unit: str) -> tuple[Column, Column]:
     return whole, fault
 
 
-def _weight_fault(weight: Column) -> Column:
+def weight_fault(weight: Column) -> Column:
+    """Return the fault of an importance, 0 for none."""
     infinite = F.abs(weight) == float("inf")
     return (
         F.when(weight.isNull(), _code("importance", "null"))

@@ -19,7 +19,9 @@ _PLAIN = {
 _ROW, _PATH, _FIRST = "__winnow_row", "__winnow_path", "__winnow_first"
 
 
-def with_rows(frame: DataFrame, side: str, row: str | None) -> tuple[DataFrame, Column]:
+def with_rows(
+    frame: DataFrame, side: str, row: str | None, option: str = "row"
+) -> tuple[DataFrame, Column]:
     """Return a DataFrame and the column of it that numbers its rows.
 
     Parameters
@@ -30,6 +32,8 @@ def with_rows(frame: DataFrame, side: str, row: str | None) -> tuple[DataFrame, 
     row : str, optional
         An integer column, unique within the stream. Without one, rows read from Parquet files are
         numbered as in an archive: by position in all its files, in the order of their paths.
+    option : str
+        The name under which the column is given, for messages.
 
     Raises
     ------
@@ -38,10 +42,10 @@ def with_rows(frame: DataFrame, side: str, row: str | None) -> tuple[DataFrame, 
         Parquet files.
     """
     if row is None:
-        return _from_files(frame, side)
+        return _from_files(frame, side, option)
     if row not in frame.columns:
         raise SpecError(
-            f"row is {row!r}, which the {side} DataFrame lacks: it has "
+            f"{option} is {row!r}, which the {side} DataFrame lacks: it has "
             f"{', '.join(frame.columns)}.{did_you_mean(row, frame.columns)}"
         )
     kind = frame.schema[row].dataType.simpleString()
@@ -53,12 +57,12 @@ def with_rows(frame: DataFrame, side: str, row: str | None) -> tuple[DataFrame, 
     return frame, F.col("`" + row.replace("`", "``") + "`")
 
 
-def _from_files(frame: DataFrame, side: str) -> tuple[DataFrame, Column]:
+def _from_files(frame: DataFrame, side: str, option: str) -> tuple[DataFrame, Column]:
     files = sorted(frame.inputFiles(), key=unquote) if _is_plain(frame) else []
     if not files:
         raise SpecError(
             f"the rows of the {side} DataFrame have no numbers of their own: name an integer "
-            "column that is unique within the stream, row='...', or read the stream from Parquet"
+            f"column that is unique within it, {option}='...', or read it from Parquet"
         )
     index = F.col("_metadata.row_index")
     if len(files) == 1:

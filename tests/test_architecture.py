@@ -131,7 +131,9 @@ def test_the_oracle_has_no_rule_without_a_policy() -> None:
     assert set(naive.POLICIES) == set(POLICIES)
 
 
-@pytest.mark.parametrize("name", ["naive", "naive_harvest", "naive_optimum", "naive_yield"])
+@pytest.mark.parametrize(
+    "name", ["naive", "naive_facts", "naive_harvest", "naive_optimum", "naive_yield"]
+)
 def test_an_oracle_imports_nothing_of_ours(name: str) -> None:
     found = {i.package for i in imports(ROOT / "tests" / f"{name}.py")}
     assert found <= sys.stdlib_module_names | {"naive", "naive_yield"}

@@ -126,6 +126,7 @@ def documented_options(command: str) -> dict[str, str]:
 
 def test_every_option_is_documented_and_none_besides() -> None:
     assert set(documented_options("replay")) == options_of(parser_of("replay"))
+    assert set(documented_options("lookup")) == options_of(parser_of("lookup"))
     shared = argparse.ArgumentParser()
     add_archive_arguments(shared)  # explained on the page of replay
     own = options_of(parser_of("sweep")) - options_of(shared)
@@ -136,7 +137,7 @@ def test_every_option_is_documented_and_none_besides() -> None:
     assert set(documented_options("bound")) == own
 
 
-@pytest.mark.parametrize("command", ["replay", "sweep", "bound"])
+@pytest.mark.parametrize("command", ["replay", "sweep", "bound", "lookup"])
 def test_every_documented_example_is_taken(command: str) -> None:
     for option, example in documented_options(command).items():
         words = shlex.split(example)
@@ -201,6 +202,16 @@ def test_every_field_of_the_report_is_documented_and_none_besides(
         parents = [own for own in OPEN if name.startswith(own + ".")]
         found.add(parents[0] if parents else name)
     text = (ROOT / "docs" / f"{page}.md").read_text()
+    assert named_in(text.split("## The report\n")[-1]) == found
+
+
+def test_every_field_of_a_look_up_is_documented_and_none_besides(tmp_path: Path) -> None:
+    (tmp_path / "s.csv").write_text("k,t\n1,1\n")
+    told = f"lookup --stream {tmp_path}/s.csv --on k --time t --fact {tmp_path}/s.csv"
+    assert cli.main([*told.split(), "--report", str(tmp_path / "report.json")]) == 0
+    names = fields(json.loads((tmp_path / "report.json").read_text()))
+    found = {name if not name.startswith(OPEN) else name.split(".")[0] for name in names}
+    text = (ROOT / "docs" / "lookup.md").read_text()
     assert named_in(text.split("## The report\n")[-1]) == found
 
 

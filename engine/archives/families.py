@@ -19,6 +19,14 @@ def value_type(kind: pa.DataType) -> pa.DataType:
     return kind.value_type if pt.is_dictionary(kind) else kind
 
 
+def plain_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type in which rows can be taken: that of a dictionary's values, and no views."""
+    kind = value_type(kind)
+    if pt.is_string_view(kind):
+        return pa.string()
+    return pa.binary() if pt.is_binary_view(kind) else kind
+
+
 def family(kind: pa.DataType) -> str:
     """Return the family of a type: those of one family compare by value."""
     kind = value_type(kind)

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.types as pt
 from numpy.typing import NDArray
 
 from engine.archives.canonical import LANE_SEED, canonical, codes, hashed
+from engine.archives.families import plain_type
 from engine.archives.roles import JoinColumns, Roles
 from engine.archives.ticks import FAULTS, Faults, importances, reason, ticks
 
@@ -108,10 +108,14 @@ def normalise(
 
 
 def decoded(table: pa.Table) -> pa.Table:
-    """Replace dictionaries by their values: their indices differ from file to file."""
+    """Replace dictionaries by their values, for their indices differ from file to file, and views.
+
+    Types become those of `engine.archives.families.plain_type`.
+    """
     for at, part in enumerate(table.schema):
-        if pt.is_dictionary(part.type):
-            column = pc.cast(table.column(at), part.type.value_type)
+        kind = plain_type(part.type)
+        if kind != part.type:
+            column = pc.cast(table.column(at), kind)
             table = table.set_column(at, pa.field(part.name, column.type), column)
     return table
 

@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 from engine.facts.access import Access
 from engine.facts.order import order_by
 from engine.facts.relation import BEFORE, Facts
-from engine.jit import jit, kernel
+from engine.jit import kernel
 
 OUTPUTS = 1 << 20
-"""Matches that are held at once, unless a single tuple has more."""
+"""Matches that are held at once, unless a single arrival has more."""
+FEW = 16
+"""Facts of a group that are looked at one by one."""
 Ints = NDArray[np.int64]
 
 
@@ -56,55 +58,64 @@ tree_kernel = kernel(_tree)
 next_active = kernel(_next_active)
 
 
-def _begun(begin: Ints, low: int, high: int, ts: int) -> int:
-    """Return the end of those in ``[low, high)`` that have begun by `ts`."""
-    while low < high:
-        middle = (low + high) >> 1
-        if begin[middle] <= ts:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+def _by_row(facts: Ints, row: Ints, low: int, high: int) -> None:
+    """Sort ``facts[low:high]`` by their rows, in place (Shell's sort)."""
+    gap = 1
+    while gap < (high - low) // 3:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(low + gap, high):
+            one = facts[i]
+            j = i
+            while j - gap >= low and row[facts[j - gap]] > row[one]:
+                facts[j] = facts[j - gap]
+                j -= gap
+            facts[j] = one
+        gap //= 3
 
 
-begun = kernel(_begun)
-
-
-def _count(
-    group: Ints, ts: Ints, first: Ints, begin: Ints, latest: Ints, leaves: int, counts: Ints
-) -> None:
-    for i in range(len(group)):
-        counts[i] = 0
-        own = group[i]
-        if own < 0:
-            continue
-        stop = begun(begin, first[own], first[own + 1], ts[i])
-        at = next_active(latest, leaves, first[own], ts[i])
-        while at < stop:
-            counts[i] += 1
-            at = next_active(latest, leaves, at + 1, ts[i])
+by_row = kernel(_by_row)
 
 
 def _write(
-    group: Ints, ts: Ints, first: Ints, latest: Ints, leaves: int, rank: Ints,
-    counts: Ints, arrival: Ints, found: Ints,
-) -> None:  # fmt: skip
-    """Write the matches of each arrival, its facts by their rows."""
-    written = 0
-    for i in range(len(group)):
-        begun_at = written
-        at = first[max(group[i], 0)] - 1
-        for _ in range(counts[i]):
-            at = next_active(latest, leaves, at + 1, ts[i])
-            arrival[written] = i
-            found[written] = rank[at]
-            written += 1
-        if written - begun_at > 1:
-            found[begun_at:written].sort()
+    group: Ints, ts: Ints, start: int, first: Ints, own: Ints, begin: Ints, end: Ints,
+    row: Ints, latest: Ints, leaves: int, arrival: Ints, found: Ints,
+) -> tuple[int, int]:  # fmt: skip
+    """Write the matches of whole arrivals from `start` on, as far as there is room.
+
+    Returns
+    -------
+    (the arrival to go on with, matches written)
+    """
+    written, room = 0, len(found)
+    for i in range(start, len(group)):
+        if group[i] < 0:
+            continue
+        low, high, t = first[group[i]], first[group[i] + 1], ts[i]
+        mine = written
+        ordered = True
+        at = low
+        while at < high:
+            if high - at > FEW:
+                at = next_active(latest, leaves, at, t)
+                if at >= high:
+                    break
+            if begin[at] > t:
+                break
+            if end[at] > t:
+                if written == room:
+                    return i, mine
+                arrival[written] = i
+                found[written] = own[at]
+                ordered &= written == mine or row[found[written - 1]] < row[own[at]]
+                written += 1
+            at += 1
+        if not ordered:
+            by_row(found, row, mine, written)
+    return len(group), written
 
 
-count_kernel = kernel(_count)
-write_kernel = jit(_write)
+write_kernel = kernel(_write)
 
 
 class FactLookup:
@@ -120,8 +131,9 @@ class FactLookup:
 
     Notes
     -----
-    The facts of a group lie by begin, under a tree of their ends: of f facts of a tuple's group m
-    are active, and it finds them in O((m + 1) log |F| + m log m), however many have ended.
+    The facts of a group lie by begin. Where there are many, a tree of their ends leads from one
+    that is active to the next: m of them are found in O((m + 1) log |F|), however many have ended,
+    and then sorted by row if they do not come so.
 
     Examples
     --------
@@ -136,21 +148,23 @@ class FactLookup:
         self._access, self._values = access, tuple(values)
         groups = access.groups
         size = groups.facts.size
-        group = np.repeat(np.arange(groups.codes.size), np.diff(groups.first))
+        lengths = np.diff(groups.first)
         begin = facts.begin[groups.facts]
-        order = order_by([group, begin], size)
-        own = groups.facts[order]
-        self._begin = np.ascontiguousarray(begin[order])
-        leaves = 1 << size.bit_length()  # one more than there are facts, at least
-        self._leaves = leaves
-        self._latest = np.full(2 * leaves, BEFORE)
-        self._latest[leaves : leaves + size] = facts.end[own]
-        self._latest[leaves + size :] = np.iinfo(np.int64).max
-        tree_kernel(self._latest, leaves)
-        self._by_row = np.argsort(facts.row, kind="stable")
-        rank = np.empty(size, np.int64)
-        rank[self._by_row] = np.arange(size)
-        self._rank = rank[own]
+        late = begin[1:] < begin[:-1]
+        late[groups.first[1:-1] - 1] = False  # of another group
+        order = None
+        if late.any():
+            order = order_by([np.repeat(np.arange(lengths.size), lengths), begin], size)
+        self._own = groups.facts if order is None else groups.facts[order]
+        self._begin = begin if order is None else begin[order]
+        self._end, self._row = facts.end[self._own], np.ascontiguousarray(facts.row)
+        many = bool(size) and int(lengths.max()) > FEW
+        self._leaves = 1 << size.bit_length() if many else 1  # more than there are facts
+        self._latest = np.full(2 * self._leaves, BEFORE)
+        if many:
+            self._latest[self._leaves : self._leaves + size] = self._end
+            self._latest[self._leaves + size :] = np.iinfo(np.int64).max
+            tree_kernel(self._latest, self._leaves)
 
     def groups_of(self, codes: Ints, values: Sequence[pa.Array] = ()) -> Ints:
         """Return the group of each tuple, -1 if no fact has its attribute: (n,) int64.
@@ -185,7 +199,7 @@ class FactLookup:
         values : sequence of pyarrow.Array
             As for `groups_of`.
         most : int
-            Matches at once, unless a single arrival has more.
+            Matches at once; doubled while a single arrival has more.
 
         Yields
         ------
@@ -193,21 +207,17 @@ class FactLookup:
             In the order of the arrivals; those of one arrival in the order of their rows.
         """
         group = self.groups_of(codes, values)
-        ts = np.ascontiguousarray(ts)
-        first = self._access.groups.first
-        counts = np.empty(len(ts), np.int64)
-        count_kernel(group, ts, first, self._begin, self._latest, self._leaves, counts)
-        upto = np.cumsum(counts)
-        start, done = 0, 0
-        while start < len(ts) and done < int(upto[-1]):
-            stop = max(start + 1, int(np.searchsorted(upto, done + most, "right")))
-            size = int(upto[stop - 1]) - done
-            if size:
-                arrival, found = np.empty(size, np.int64), np.empty(size, np.int64)
-                part = slice(start, stop)
-                write_kernel(
-                    group[part], ts[part], first, self._latest, self._leaves, self._rank,
-                    counts[part], arrival, found,
-                )  # fmt: skip
-                yield Matches(arrival + start, self._by_row[found])
-            start, done = stop, done + size
+        ts = np.ascontiguousarray(ts, np.int64)
+        arrival, found = np.empty(most, np.int64), np.empty(most, np.int64)
+        start = 0
+        while start < len(group):
+            stop, written = write_kernel(
+                group, ts, start, self._access.groups.first, self._own, self._begin, self._end,
+                self._row, self._latest, self._leaves, arrival, found,
+            )  # fmt: skip
+            if written:
+                yield Matches(arrival[:written].copy(), found[:written].copy())
+                arrival, found = arrival[:most], found[:most]
+            elif stop == start:  # more of a single arrival than there is room for
+                arrival, found = (np.empty(2 * len(found), np.int64) for _ in range(2))
+            start = stop

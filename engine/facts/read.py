@@ -227,7 +227,8 @@ class _Reading:
     def table_of(self, starts: dict[int, str], *, payload: bool) -> FactTable:
         """Return F."""
         cells, at = self.cells, self.at
-        begin, end = cells.begin[at], cells.end[at]
+        whole = at.size == self.table.num_rows
+        begin, end = (ticks if whole else ticks[at] for ticks in (cells.begin, cells.end))
         identity = self._identity()
         order = order_by([*identity, begin], at.size)
         found = (
@@ -241,21 +242,23 @@ class _Reading:
         if len(identity) > 2:
             order = order_by([self.a, self.b, begin], at.size)
         stands = order[found.status[order] == standing.STANDS]
-        first = _coarser(begin[stands], self.columns.factor)
-        last = _coarser(found.end[stands], self.columns.factor)
-        seen = first < last
-        stands = stands[seen]
-        facts = Facts(self.a[stands], self.b[stands], first[seen], last[seen], at[stands])
-        if self.columns.factor > 1:  # begins that were apart may now be one
-            again = order_by([facts.a, facts.b, facts.begin, facts.row], stands.size)
-            facts, stands = Facts(*(column[again] for column in facts)), stands[again]
+        standing_before = stands.size
+        first, last = begin[stands], found.end[stands]
+        if self.columns.factor > 1:
+            first, last = (_coarser(ticks, self.columns.factor) for ticks in (first, last))
+            seen = np.flatnonzero(first < last)
+            # Begins that were apart may now be one.
+            of = [column[stands[seen]] for column in (self.a, self.b)]
+            seen = seen[order_by([*of, first[seen], at[stands[seen]]], seen.size)]
+            stands, first, last = stands[seen], first[seen], last[seen]
+        facts = Facts(self.a[stands], self.b[stands], first, last, at[stands])
         return FactTable(
             facts,
             self.table.num_rows,
             duplicates=int(np.count_nonzero(found.status == standing.DUPLICATE)),
             deletes=int(np.count_nonzero(found.status == standing.DELETE)),
             null_keys=self.null_keys,
-            between_ticks=int(np.count_nonzero(~seen)),
+            between_ticks=standing_before - stands.size,
             rejected=rejected_rows(self.table, self.roles, cells.fault, self.other, starts),
             seed=self.seed,
             values=(
@@ -290,7 +293,5 @@ def _numbered(table: pa.Table, name: str) -> Ints:
 
 def _coarser(ticks: Ints, factor: int) -> Ints:
     """Return the first coarser tick that is not before each tick."""
-    if factor == 1:
-        return ticks
     known = (ticks != BEFORE) & (ticks != NEVER)
     return np.where(known, -(-np.where(known, ticks, 0) // factor), ticks)

@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from engine.archives.bad_rows import BadRows, bad_rows_error
-from engine.archives.families import value_type
+from engine.archives.families import plain_type
 from engine.archives.normalise import Normalised, normalise
 from engine.archives.roles import JoinColumns, check_importance
 from engine.archives.rows import Part, Rows
@@ -59,7 +59,7 @@ def output_schema(options: LookupOptions, stream: pa.Schema, fact: pa.Schema) ->
     if options.columns == "all":
         for prefix, own in (("stream", stream), ("fact", fact)):
             for column in own:
-                schema = schema.append(pa.field(f"{prefix}_{column.name}", value_type(column.type)))
+                schema = schema.append(pa.field(f"{prefix}_{column.name}", plain_type(column.type)))
     return schema
 
 

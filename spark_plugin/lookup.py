@@ -1,0 +1,311 @@
+"""Look-ups of a DataFrame in a fact relation, lazily, in Spark's own SQL: streaming ones too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
+from pyspark.sql.types import DataType, LongType, StructField, StructType
+
+from engine.archives.roles import Roles, check_importance
+from engine.archives.source import Archive
+from engine.archives.ticks import FAULTS
+from engine.errors import SpecError, did_you_mean
+from engine.facts.faults import FACT_FAULTS, OVERLAPS
+from engine.facts.read import read_facts
+from engine.facts.relation import BEFORE, NEVER
+from engine.facts.roles import FactColumns, FactRoles, check_fact_roles
+from engine.job.options import COLUMNS
+from engine.lookup.options import told_apart
+from spark_plugin.columns import (
+    arrow_schema,
+    check_collation,
+    check_digits,
+    named,
+    spark_type,
+    time_of,
+    weight_fault,
+)
+from spark_plugin.hashing import as_double
+from spark_plugin.rows import with_rows
+
+Names = str | Sequence[str]
+BROADCASTS = ("auto", "always", "never")
+_FARTHEST = 2**62
+_EPOCH = "1970-01-01"
+_BEGIN, _END, _TS, _KEY = "__winnow_begin", "__winnow_end", "ts", "__winnow_key"
+
+
+def lookup(
+    stream: DataFrame,
+    fact: DataFrame,
+    *,
+    on: Names,
+    time: str,
+    importance: str | None = None,
+    fact_on: Names | None = None,
+    fact_begin: str | None = None,
+    fact_end: str | None = None,
+    fact_op: str | None = None,
+    fact_time: str | None = None,
+    fact_id: Names = (),
+    columns: str = "all",
+    row: str | None = None,
+    fact_row: str | None = None,
+    broadcast: str = "auto",
+) -> DataFrame:
+    """Join a stream with the facts that are active when its tuples arrive.
+
+    The rows are those of ``winnow lookup`` on the same archives.
+
+    Parameters
+    ----------
+    stream : DataFrame
+        Static or streaming; a streaming one is joined batch by batch, without any state.
+    fact : DataFrame
+        The fact relation, static.
+    on : str or sequence of str
+        Join attributes of the stream.
+    time : str
+        Arrival times: integers, timestamps, dates, or floats that are whole numbers.
+    importance : str, optional
+        Finite and 0 or more; 1 by default.
+    fact_on : str or sequence of str, optional
+        Join attributes of F; those of `on` if not given.
+    fact_begin, fact_end : str, optional
+        Active-time interval of a fact: null is before the stream, and never.
+    fact_op, fact_time : str, optional
+        Instead of these, of a log of changes: insert or delete, and when.
+    fact_id : str or sequence of str
+        What tells facts of one attribute apart; by default all columns but the times.
+    columns : {"all", "ids"}
+        Whether the columns of both come along, as ``stream_*`` and ``fact_*``.
+    row, fact_row : str, optional
+        Integer columns that number the rows. Not needed for DataFrames read from Parquet, whose
+        rows are numbered by their position in the files; a streaming one without it has null rows.
+    broadcast : {"auto", "always", "never"}
+        Whether F goes to every task whole, or both sides are shuffled by the attribute. "auto"
+        leaves it to Spark's threshold, with a hint where F is known to be below it.
+
+    Returns
+    -------
+    DataFrame
+        Columns row, fact_row, ts (ticks), importance, and those of both.
+
+    Raises
+    ------
+    WinnowError
+        If the options mean nothing or the columns cannot play their part. A row whose time or
+        importance is none, and a row of F that is no fact, fail the query that meets them.
+
+    Notes
+    -----
+    Lazy: nothing is computed before an action, but for a change log, which this call reads on the
+    driver. A streaming query plans F anew for every batch: ``fact.cache()`` reads it once.
+
+    Examples
+    --------
+    >>> paid = lookup(trips, leases, on="car", time="at", fact_begin="from", fact_end="to")
+    ... # doctest: +SKIP
+    """
+    _check_choice("columns", columns, COLUMNS)
+    _check_choice("broadcast", broadcast, BROADCASTS)
+    if fact.isStreaming:
+        raise SpecError("the fact DataFrame is a stream: give a static one, such as its last state")
+    own = Roles(_tuple(on), time, importance)
+    roles = FactRoles(
+        left=_tuple(on if fact_on is None else fact_on),
+        begin=fact_begin,
+        end=fact_end,
+        op=fact_op,
+        time=fact_time,
+        identity=_tuple(fact_id),
+    )
+    roles, found = _checked(stream, own, fact, roles)
+    tuples = _tuples(stream, own, found, row, whole=columns == "all")
+    facts, small = _facts(fact, roles, found, fact_row, whole=columns == "all")
+    if broadcast == "always" or (broadcast == "auto" and small):
+        facts = F.broadcast(facts)
+    elif broadcast == "never":
+        facts = facts.hint("merge")
+    same = [F.col(f"{_KEY}_s{i}") == F.col(f"{_KEY}_f{i}") for i in range(len(own.on))]
+    active = (F.col(_BEGIN) <= F.col(_TS)) & (F.col(_TS) < F.col(_END))
+    joined = tuples.join(facts, reduce(Column.__and__, same) & active)
+    names = [name for name in joined.columns if not name.startswith("__winnow_")]
+    ids = ["row", "fact_row", _TS, "importance"]
+    return joined.select(*ids, *(named(name) for name in names if name not in ids))
+
+
+def _check_choice(option: str, value: str, known: Sequence[str]) -> None:
+    if value not in known:
+        raise SpecError(
+            f"{option} is {value!r}; choose one of {', '.join(known)}." + did_you_mean(value, known)
+        )
+
+
+def _tuple(names: Names) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def _checked(
+    stream: DataFrame, own: Roles, fact: DataFrame, roles: FactRoles
+) -> tuple[FactRoles, FactColumns]:
+    """Return what tells facts apart besides, and the types that both have in common."""
+    archives = [
+        Archive("(a DataFrame)", side, "parquet", (), arrow_schema(frame, side, wanted))
+        for side, frame, wanted in (
+            ("stream", stream, own.columns), ("fact", fact, tuple(fact.columns)),
+        )
+    ]  # fmt: skip
+    roles = told_apart(roles, archives[1])
+    found = check_fact_roles([(archives[0], own)], archives[1], roles)
+    check_digits(found.left, own.on, roles.left)
+    if own.importance is not None:
+        check_importance(archives[0], own.importance)
+    for side, frame, names in (("stream", stream, own.on), ("fact", fact, roles.left)):
+        for name in names:
+            check_collation(frame, side, name)
+    return roles, found
+
+
+def _tuples(
+    frame: DataFrame, roles: Roles, found: FactColumns, row: str | None, *, whole: bool
+) -> DataFrame:
+    """Return the stream with its keys, ticks and importance."""
+    number = F.lit(None)
+    if row is not None or not frame.isStreaming:
+        payload = frame.columns
+        frame, number = with_rows(frame, "stream", row)
+    else:
+        payload = frame.columns
+    weight = F.lit(1.0)
+    if roles.importance is not None:
+        weight = as_double(named(roles.importance), frame.schema[roles.importance].dataType)
+        weight = _or_fail(weight, weight_fault(weight), roles.importance, "stream")
+    chosen = [*_keys(roles.on, found, "s"), number.cast("bigint").alias("row")]
+    ts = _ticks(frame, roles.time, found.unit, "stream", required=True)
+    chosen += [ts.alias(_TS), weight.alias("importance")]
+    chosen += [named(name).alias(f"stream_{name}") for name in payload if whole]
+    return frame.select(*chosen)
+
+
+def _keys(names: Sequence[str], found: FactColumns, side: str) -> list[Column]:
+    return [
+        named(name).cast(spark_type(kind)).alias(f"{_KEY}_{side}{i}")
+        for i, (name, kind) in enumerate(zip(names, found.left, strict=True))
+    ]
+
+
+def _or_fail(value: Column, fault: Column, name: str, side: str) -> Column:
+    """Return a value, or fail the query where it has a fault."""
+    words = F.array(*(F.lit(known.words) for known in FAULTS))[fault]
+    said = F.concat(
+        F.lit(f"column {name} of the {side} DataFrame: a row is "),
+        words,
+        F.lit(": correct it or filter it out"),
+    )
+    return F.when(fault == 0, value).otherwise(F.raise_error(said))
+
+
+def _ticks(frame: DataFrame, name: str, unit: str, side: str, *, required: bool) -> Column:
+    """Return a time in ticks, null where it may be."""
+    kind: DataType = frame.schema[name].dataType
+    moment, fault = time_of(named(name), kind, unit)
+    if unit == "day":
+        ticks = F.unix_date(moment)
+    elif unit == "tick":
+        ticks = moment
+    elif kind.typeName() == "timestamp_ntz":
+        since = (moment - F.lit(_EPOCH).cast("timestamp_ntz")).cast("interval second")
+        ticks = (since.cast("decimal(24,6)") * 1_000_000).cast("bigint")
+    else:
+        ticks = F.unix_micros(moment)
+    ticks = ticks.cast("bigint")
+    far = next(i for i, known in enumerate(FAULTS) if known.words.startswith("beyond"))
+    away = (ticks >= _FARTHEST) | (ticks < -_FARTHEST)
+    fault = F.when(fault != 0, fault).when(away, far).otherwise(0)
+    if not required:
+        fault = F.when(named(name).isNull(), 0).otherwise(fault)
+    return _or_fail(ticks, fault, name, side)
+
+
+def _facts(
+    frame: DataFrame, roles: FactRoles, found: FactColumns, row: str | None, *, whole: bool
+) -> tuple[DataFrame, bool]:
+    """Return F with its keys and intervals, and whether it is known to be small."""
+    payload = frame.columns if whole else []
+    for name in payload:
+        if name.lower() == "row":
+            raise SpecError(
+                f"column {name} of the fact DataFrame would be handed on as fact_{name}, beside "
+                "fact_row, the row's number: rename it or ask for columns='ids'"
+            )
+    numbered, number = with_rows(frame, "fact", row, "fact_row")
+    taken = [named(name).alias(f"fact_{name}") for name in payload]
+    if roles.is_log:
+        read, small = _from_log(numbered, number, frame, roles, found)
+        keys = _keys(roles.left, found, "f")
+        return read.select(*keys, "fact_row", _BEGIN, _END, *taken), small
+    begin, end = F.lit(BEFORE), F.lit(NEVER)
+    if roles.begin is not None:
+        own = _ticks(numbered, roles.begin, found.unit, "fact", required=False)
+        begin = F.coalesce(own, begin)
+    if roles.end is not None:
+        end = F.coalesce(_ticks(numbered, roles.end, found.unit, "fact", required=False), end)
+    identity = [name for name in roles.identity if name not in roles.left]
+    read = numbered.select(
+        *_keys(roles.left, found, "f"),
+        number.cast("bigint").alias("fact_row"),
+        begin.alias(_BEGIN),
+        end.alias(_END),
+        *(named(name).alias(f"__winnow_id{i}") for i, name in enumerate(identity)),
+        *taken,
+    )
+    return _as_set(read, roles, len(roles.left), len(identity)), False
+
+
+def _as_set(facts: DataFrame, roles: FactRoles, keys: int, identity: int) -> DataFrame:
+    """Leave out rows that repeat a fact, and fail on those that are none."""
+    own = [f"{_KEY}_f{i}" for i in range(keys)] + [f"__winnow_id{i}" for i in range(identity)]
+    before = Window.partitionBy(*own).orderBy(_BEGIN, "fact_row")
+    begin, end = F.col(_BEGIN), F.col(_END)
+    again = (begin == F.lag(_BEGIN).over(before)) & (end == F.lag(_END).over(before))
+    until = F.max(_END).over(before.rowsBetween(Window.unboundedPreceding, -1))
+    where = f"column {roles.begin or roles.end} of the fact DataFrame: a row is "
+    remedy = ": correct it or filter it out"
+    fault = (
+        F.when(begin >= end, F.raise_error(F.lit(f"{where}not before the end{remedy}")))
+        .when(again, F.lit(True))
+        .when(begin < until, F.raise_error(F.lit(
+            f"{where}{FACT_FAULTS[OVERLAPS].words}{remedy}, or name columns that tell facts of one "
+            "attribute apart with fact_id")))
+        .otherwise(F.lit(False))
+    )  # fmt: skip
+    present = [F.col(f"{_KEY}_f{i}").isNotNull() for i in range(keys)]
+    kept = facts.where(reduce(Column.__and__, present))
+    return kept.withColumn("__winnow_again", fault).where(~F.col("__winnow_again"))
+
+
+def _from_log(
+    numbered: DataFrame, number: Column, frame: DataFrame, roles: FactRoles, found: FactColumns
+) -> tuple[DataFrame, bool]:
+    """Read a change log on the driver; return its facts, and whether they may be broadcast."""
+    session = frame.sparkSession
+    ordered = numbered.select(*(named(n) for n in frame.columns), number.alias("__winnow_row"))
+    table: pa.Table = ordered.orderBy("__winnow_row").toArrow()
+    rows = table.column("__winnow_row").cast(pa.int64())
+    table = table.drop_columns(["__winnow_row"])
+    facts = read_facts(table, roles, found).facts
+    order = np.argsort(facts.row, kind="stable")
+    at = pa.array(facts.row[order])
+    columns = [*table.take(at).columns, rows.take(at)]
+    columns += [pa.chunked_array([facts.begin[order]]), pa.chunked_array([facts.end[order]])]
+    own = [StructField(name, LongType()) for name in ("fact_row", _BEGIN, _END)]
+    schema = StructType([*frame.schema.fields, *own])
+    whole = pa.table(columns, names=schema.names)
+    limit = int(session._jsparkSession.sessionState().conf().autoBroadcastJoinThreshold())  # noqa: SLF001 - Spark tells it nowhere else
+    return session.createDataFrame(whole, schema=schema), whole.nbytes <= limit
