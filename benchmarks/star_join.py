@@ -2,8 +2,8 @@
 
     python benchmarks/star_join.py [--seeds 10] [--tables docs/facts.md] [--only cost]
 
-P2's streams (4.1): R by Zipf 1.0, S uniform, both over 50 values; importance inverse to frequency; F
-of distinct pairs drawn uniformly. What P2 leaves open: the number of values, the function of the
+P2's streams (4.1): R by Zipf 1.0, S uniform, both over 50 values; importance inverse to frequency;
+F of distinct pairs drawn uniformly. What P2 leaves open: the number of values, the function of the
 frequency, DGL's constants (here the defaults).
 """
 

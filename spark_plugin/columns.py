@@ -11,7 +11,7 @@ import pyarrow.types as pt
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
-from pyspark.sql.types import DataType, StringType, StructField, StructType
+from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType
 
 from engine.archives.roles import JoinColumns, Roles, check_roles
 from engine.archives.source import Archive
@@ -38,12 +38,15 @@ class Side:
         Its row numbers.
     payload : tuple of str
         Columns to hand on.
+    lane : Column, optional
+        Of each row within its group, where its join attributes do not say so by their hash.
     """
 
     frame: DataFrame
     roles: Roles
     row: Column
     payload: tuple[str, ...]
+    lane: Column | None = None
 
 
 def named(name: str) -> Column:
@@ -160,7 +163,7 @@ def _projected(
         own = weight_fault(weight)
     chosen = [column.alias(f"{GROUP}{i}") for i, column in enumerate(groups)]
     chosen += [
-        lane_of(keys, columns.keys, lanes).cast("int").alias("lane"),
+        _lane(side, keys, columns, lanes).cast("int").alias("lane"),
         ts.alias("ts"),
         F.lit(code).cast("tinyint").alias("side"),
         side.row.cast("bigint").alias("row"),
@@ -178,6 +181,10 @@ def _projected(
     present += [named(f"{KEY}{i}").isNotNull() for i in range(len(keys))]
     whole: DataFrame = projected.where(reduce(Column.__and__, present) | (F.col("fault") != 0))
     return whole
+
+
+def _lane(side: Side, keys: Sequence[Column], columns: JoinColumns, lanes: int) -> Column:
+    return lane_of(keys, columns.keys, lanes) if side.lane is None else side.lane
 
 
 def time_of(column: Column, kind: DataType, unit: str) -> tuple[Column, Column]:
@@ -229,12 +236,16 @@ def layout_of(sides: tuple[Side, Side], columns: JoinColumns) -> Layout:
     )
 
 
-def output_schema(sides: tuple[Side, Side]) -> StructType:
-    """Return the columns of the result."""
+def output_schema(
+    sides: tuple[Side, Side], facts: Sequence[StructField] | None = None
+) -> StructType:
+    """Return the columns of the result; `facts` are those of the facts that join the members."""
     fields = [StructField(field.name, from_arrow_type(field.type)) for field in IDS]
+    if facts is not None:
+        fields.insert(2, StructField("fact_row", LongType()))
     for side, prefix in zip(sides, SIDES, strict=True):
         fields += [
             StructField(f"{prefix}_{name}", side.frame.schema[name].dataType)
             for name in side.payload
         ]
-    return StructType(fields)
+    return StructType([*fields, *(facts or ())])

@@ -12,11 +12,13 @@ from engine.durations import parse_window
 from engine.errors import SpecError, did_you_mean
 from engine.instants import parse_instant
 from engine.job.budget import parse_amounts
+from engine.job.keywords import fact_of
 from engine.job.options import COLUMNS, DEFAULT_POLICY
 from engine.policies import Value, policy_named
 from engine.replay.settings import ReplaySettings
 from spark_plugin.columns import Side, check_columns
-from spark_plugin.query import Query
+from spark_plugin.facts import join_through
+from spark_plugin.query import Query, settled_lanes
 from spark_plugin.rows import with_rows
 
 Names = str | Sequence[str]
@@ -54,6 +56,16 @@ def replay(
     seed: int = 0,
     columns: str = "all",
     row: str | None = None,
+    fact: DataFrame | None = None,
+    fact_left: Names | None = None,
+    fact_right: Names | None = None,
+    fact_begin: str | None = None,
+    fact_end: str | None = None,
+    fact_op: str | None = None,
+    fact_time: str | None = None,
+    fact_id: Names = (),
+    fact_access: str | None = None,
+    fact_row: str | None = None,
 ) -> DataFrame:
     """Join two streams over sliding windows within a memory budget.
 
@@ -94,11 +106,25 @@ def replay(
         Integer column that numbers the rows of each stream: earlier of two rows of one time is the
         one of the smaller number. Not needed for streams read from Parquet, whose rows are numbered
         by their position in the files, in the order of paths.
+    fact : DataFrame, optional
+        A fact relation that joins the streams (docs/facts.md), small enough for the driver and for
+        every task; its rows are numbered as those of the streams, by `fact_row`.
+    fact_left, fact_right : str or sequence of str
+        Its attributes that join each stream's.
+    fact_begin, fact_end : str, optional
+        Active-time interval of a fact: null is before the streams, and never.
+    fact_op, fact_time : str, optional
+        Instead of these, of a log of changes: insert or delete, and when.
+    fact_id : str or sequence of str
+        What tells facts of the same attributes apart.
+    fact_access : {"scan", "index", "hash", "binary"}
+        How a tuple's facts are found.
 
     Returns
     -------
     DataFrame
-        Columns left_row, right_row, ts (ticks), importance, weight, and those of both streams.
+        Columns left_row, right_row, ts (ticks), importance, weight, and those of both streams;
+        through facts also fact_row, and the columns of `fact` as ``fact_*``.
 
     Raises
     ------
@@ -155,7 +181,22 @@ def replay(
             ),
         ),
     )
-    found = check_columns(sides)
+    lanes = settled_lanes(left, amounts, lanes)
+    told: dict[str, object] = {
+        "fact": None if fact is None else "", "fact_left": fact_left, "fact_right": fact_right,
+        "fact_begin": fact_begin, "fact_end": fact_end, "fact_op": fact_op,
+        "fact_time": fact_time, "fact_id": fact_id, "fact_access": fact_access,
+    }  # fmt: skip
+    through = fact_of(told)
+    join = None
+    if fact is not None and through is not None:
+        join = join_through(
+            sides, fact, through.roles, access=through.access, lanes=lanes, row=fact_row,
+            whole=columns == "all",
+        )  # fmt: skip
+        sides, found = join.sides, join.columns
+    else:
+        found = check_columns(sides)
     settings = ReplaySettings(
         _ticks("left", window if window_left is None else window_left, found.unit),
         _ticks("right", window if window_right is None else window_right, found.unit),
@@ -167,7 +208,7 @@ def replay(
         start_ts=None if start_ts is None else parse_instant(str(start_ts), found.unit, "start_ts"),
         seed=seed,
     )
-    return Query(sides, found, settings, amounts, lanes).replayed()
+    return Query(sides, found, settings, amounts, lanes, join).replayed()
 
 
 def _policy(policy: str, params: Mapping[str, Value] | None) -> tuple[str, dict[str, Value]]:

@@ -32,6 +32,7 @@ from spark_plugin.columns import (
 )
 from spark_plugin.hashing import as_double
 from spark_plugin.rows import with_rows
+from spark_plugin.session import broadcast_limit
 
 Names = str | Sequence[str]
 BROADCASTS = ("auto", "always", "never")
@@ -307,5 +308,5 @@ def _from_log(
     own = [StructField(name, LongType()) for name in ("fact_row", _BEGIN, _END)]
     schema = StructType([*frame.schema.fields, *own])
     whole = pa.table(columns, names=schema.names)
-    limit = int(session._jsparkSession.sessionState().conf().autoBroadcastJoinThreshold())  # noqa: SLF001 - Spark tells it nowhere else
-    return session.createDataFrame(whole, schema=schema), whole.nbytes <= limit
+    small = whole.nbytes <= broadcast_limit(session)
+    return session.createDataFrame(whole, schema=schema), small

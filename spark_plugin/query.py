@@ -18,11 +18,40 @@ from engine.job.budget import Amounts, split_budget
 from engine.lanes.split import MAX_LANES, too_many_lanes
 from engine.replay.settings import ReplaySettings
 from spark_plugin.columns import Side, layout_of, output_schema, unite
+from spark_plugin.facts import FactJoin
 from spark_plugin.lanes import GROUP, LaneName
 from spark_plugin.session import ArrowFunction, map_in_arrow, parallelism
 from spark_plugin.worker import Curve, Measured, Plan, measure_partition, replay_partition
 
 _ROUNDS = 4
+
+
+def settled_lanes(frame: DataFrame, memory: Amounts, lanes: int | None) -> int:
+    """Return the number of lanes.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    memory : tuple of Amount or None
+    lanes : int or None
+        None: 1 with a memory; without one, enough for every task slot to have some.
+
+    Raises
+    ------
+    SpecError
+        For a number that means nothing.
+    """
+    if lanes is None:
+        return min(_slots(frame), MAX_LANES) if memory == (None, None) else 1
+    if lanes < 1:
+        raise SpecError(f"lanes is {lanes}; it must be 1 or more")
+    if lanes > MAX_LANES:
+        raise SpecError(too_many_lanes("1", lanes))
+    return lanes
+
+
+def _slots(frame: DataFrame) -> int:
+    return _ROUNDS * parallelism(frame.sparkSession)
 
 
 class Query:
@@ -34,13 +63,10 @@ class Query:
     columns : JoinColumns
     settings : ReplaySettings
     memory : tuple of Amount or None
-    lanes : int or None
-        None: 1 with a memory; without one, enough for every task slot to have some.
-
-    Raises
-    ------
-    SpecError
-        For a number of lanes that means nothing.
+    lanes : int
+        See `settled_lanes`.
+    facts : FactJoin, optional
+        What joins the sides, which are then its own.
     """
 
     def __init__(
@@ -49,18 +75,12 @@ class Query:
         columns: JoinColumns,
         settings: ReplaySettings,
         memory: Amounts,
-        lanes: int | None,
+        lanes: int,
+        facts: FactJoin | None = None,
     ) -> None:
         self._sides, self._columns, self._settings = sides, columns, settings
-        self._memory = memory
-        self._slots = _ROUNDS * parallelism(sides[0].frame.sparkSession)
-        if lanes is None:
-            lanes = min(self._slots, MAX_LANES) if memory == (None, None) else 1
-        if lanes < 1:
-            raise SpecError(f"lanes is {lanes}; it must be 1 or more")
-        if lanes > MAX_LANES:
-            raise SpecError(too_many_lanes("1", lanes))
-        self._lanes = lanes
+        self._memory, self._lanes, self._facts = memory, lanes, facts
+        self._slots = _slots(sides[0].frame)
 
     def replayed(self) -> DataFrame:
         """Return the output tuples, lazily; runs a job only to compare lanes with each other."""
@@ -69,6 +89,7 @@ class Query:
             self._settings,
             self._memory,
             payload=any(side.payload for side in self._sides),
+            facts=None if self._facts is None else self._facts.shared,
         )
         given, buckets = self._curves()
         shared = self._lanes > 1 and any(
@@ -84,7 +105,8 @@ class Query:
         else:
             plan = replace(plan, curves=given)
         work = _on_partitions(cloudpickle.dumps((replay_partition, (plan,))))
-        return map_in_arrow(self._arranged(self._sides), work, output_schema(self._sides))
+        schema = output_schema(self._sides, None if self._facts is None else self._facts.fields)
+        return map_in_arrow(self._arranged(self._sides), work, schema)
 
     def _arranged(self, sides: tuple[Side, Side]) -> DataFrame:
         """Return both streams with each lane in one partition, by (group, lane, ts, side, row)."""

@@ -35,6 +35,12 @@ _OPTIONS = "SPARK_SUBMIT_OPTS"
 _LIGHT = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
+def broadcast_limit(session: SparkSession) -> int:
+    """Return the bytes up to which Spark broadcasts a table unasked."""
+    conf = session._jsparkSession.sessionState().conf()  # noqa: SLF001 - Spark tells it nowhere else
+    return int(conf.autoBroadcastJoinThreshold())
+
+
 def get_session(app_name: str = "winnow", *, light: bool = False) -> SparkSession:
     """Return the active Spark session, or start one.
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from engine.lanes.profile import profile_side
 from engine.lanes.reader import LaneBatch
@@ -17,6 +19,7 @@ from engine.replay.settings import LaneProfile
 from engine.streams import SIDES, StreamBatch
 
 HELD_BYTES = 64 << 20
+Until = Callable[[StreamBatch], NDArray[np.int64]]
 _OWN = StreamBatch._fields
 
 
@@ -71,14 +74,29 @@ class Spool:
                 writer.write_batch(part)
         self._held.clear()
 
-    def profile(self, windows: tuple[int, int]) -> LaneProfile:
-        """Return the lane's rows, peaks and mean importances; no batch may be added any more."""
+    def profile(
+        self, windows: tuple[int, int], untils: tuple[Until, Until] | None = None
+    ) -> LaneProfile:
+        """Return the lane's rows, peaks and mean importances; no batch may be added any more.
+
+        `untils` tells of each side until when its tuples match anything (`profile_side`).
+        """
         self._finish()
+        only = [0, 3] if untils is None else [0, 2, 3]
         left, right = (
-            profile_side((_stream(part) for part in self._parts(side, [0, 3])), window)
-            for side, window in enumerate(windows)
+            profile_side((_stream(part) for part in self._parts(side, only)), window, until)
+            for side, (window, until) in enumerate(
+                zip(windows, untils or (None, None), strict=True)
+            )
         )
         return LaneProfile(left, right)
+
+    def arrivals(self, side: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """Yield times and keys of a side; no batch may be added any more."""
+        self._finish()
+        for part in self._parts(side, [0, 2]):
+            stream = _stream(part)
+            yield stream.ts, stream.key
 
     def __iter__(self) -> Iterator[LaneBatch]:
         self._finish()

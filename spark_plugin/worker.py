@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, groupby
 from operator import itemgetter
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from engine.exact.stream import ExactStream
+from engine.facts.links import Links
 from engine.job.budget import Amounts, split_budget
 from engine.job.output import IDS, id_columns
 from engine.job.payload import PayloadWindow
 from engine.lanes.reader import LaneBatch, united_batches
 from engine.replay.lane import LaneReplay
+from engine.replay.layout import Outputs
 from engine.replay.settings import UNLIMITED, LaneProfile, ReplaySettings, SideProfile
-from engine.streams import SIDES
-from spark_plugin.keys import LaneKeys
+from engine.streams import SIDES, StreamBatch
+from spark_plugin.facts import SharedFacts
+from spark_plugin.keys import LaneKeys, Renumbered
 from spark_plugin.lanes import LaneName, LaneStream, Layout
-from spark_plugin.spool import Spool
+from spark_plugin.spool import Spool, Until
 
 Curve = tuple[float, ...] | None
 _LARGE = 1 << 22
@@ -45,6 +49,8 @@ class Plan:
         AGE's curves.
     payload : bool
         Whether there are columns to hand on.
+    facts : SharedFacts or None
+        What joins the sides, where their join attributes do not.
     """
 
     layout: Layout
@@ -53,6 +59,7 @@ class Plan:
     budgets: dict[LaneName, tuple[int, int]] = field(default_factory=dict)
     curves: tuple[Curve, Curve] = (None, None)
     payload: bool = False
+    facts: SharedFacts | None = None
 
     @property
     def windows(self) -> tuple[int, int]:
@@ -68,7 +75,7 @@ class Plan:
     def looks_ahead(self) -> bool:
         """Whether a lane must be seen whole before its replay begins."""
         settings = self.settings
-        if settings.estimator == "history":
+        if settings.estimator == "history" or self.facts is not None:
             return True
         if settings.policy == "dgl" and settings.parameters.get("beta") is None:
             return True
@@ -106,13 +113,34 @@ def replay_partition(plan: Plan, source: Iterator[pa.RecordBatch]) -> Iterator[p
             if plan.looks_ahead:
                 for batch in batches:
                     spool.add(batch)
-                profile = spool.profile(plan.windows)
+                profile = spool.profile(plan.windows, _untils(plan))
+                links = _linked(plan, spool)
                 batches = iter(spool)  # noqa: PLW2901 - the same batches, again
             else:
                 first = next(batches)
                 profile = _guessed(first)
+                links = None
                 batches = chain([first], batches)  # noqa: PLW2901 - the same batches, again
-            yield from _replay(plan, name, profile, batches)
+            yield from _replay(plan, name, profile, batches, links)
+
+
+def _untils(plan: Plan) -> tuple[Until, Until] | None:
+    """Return what tells until when a tuple matches anything: of each side, None in an equi-join."""
+    if plan.facts is None:
+        return None
+    left, right = plan.facts.index.sides
+    return (
+        lambda batch: left.until(batch.ts, batch.key),
+        lambda batch: right.until(batch.ts, batch.key),
+    )
+
+
+def _linked(plan: Plan, spool: Spool) -> Links | None:
+    """Return what a lane's tuples join through facts, None in an equi-join."""
+    if plan.facts is None:
+        return None
+    arrivals = spool.arrivals(0), spool.arrivals(1)
+    return Links(plan.facts.index, arrivals, plan.windows if plan.forgets else None)
 
 
 def _guessed(first: LaneBatch) -> LaneProfile:
@@ -123,7 +151,11 @@ def _guessed(first: LaneBatch) -> LaneProfile:
 
 
 def _replay(
-    plan: Plan, name: LaneName, profile: LaneProfile, batches: Iterator[LaneBatch]
+    plan: Plan,
+    name: LaneName,
+    profile: LaneProfile,
+    batches: Iterator[LaneBatch],
+    links: Links | None,
 ) -> Iterator[pa.RecordBatch]:
     curves = tuple(None if curve is None else np.array(curve) for curve in plan.curves)
     replay = LaneReplay(
@@ -132,8 +164,9 @@ def _replay(
         plan.budget(name, profile),
         curves=(curves[0], curves[1]),
         emit=True,
+        partners=None if links is None else links.partners,
     )
-    keys = LaneKeys(plan.layout, plan.windows, forgets=plan.forgets)
+    keys = _Keys(plan, links)
     held = tuple(PayloadWindow(window) for window in plan.windows)
     for batch in batches:
         ids = keys.intern(batch, [replay])
@@ -143,11 +176,59 @@ def _replay(
                 window.push((batch.left, batch.right)[side].ts, _handed_on(batch, side))
         for out in replay.push(left, ids[0], right, ids[1], keys.size):
             columns = dict(zip(IDS.names, id_columns(out).columns, strict=True))
+            if plan.facts is not None:
+                columns = _with_facts(columns, plan.facts, out)
             if plan.payload:
                 for window, seq in zip(held, (out.left_seq, out.right_seq), strict=True):
                     taken = window.take(seq)
                     columns |= dict(zip(taken.column_names, taken.columns, strict=True))
+            if plan.facts is not None and plan.facts.payload is not None:
+                taken = plan.facts.payload.take(pa.array(out.fact))
+                columns |= dict(zip(taken.column_names, taken.columns, strict=True))
             yield from pa.table(columns).combine_chunks().to_batches()
+
+
+def _with_facts(
+    columns: dict[str, pa.ChunkedArray], facts: SharedFacts, out: Outputs
+) -> dict[str, Any]:
+    """Return the columns of numbers with those of the facts' rows behind the members'."""
+    names = list(columns)
+    found: dict[str, Any] = {name: columns[name] for name in names[:2]}
+    found["fact_row"] = pa.array(facts.rows[out.fact])
+    return found | {name: columns[name] for name in names[2:]}
+
+
+class _Keys:
+    """Dense ids of a lane's tuples: of their join attributes, or as facts join them."""
+
+    def __init__(self, plan: Plan, links: Links | None, *, forgets: bool | None = None) -> None:
+        self._links = links
+        self._equal = LaneKeys(
+            plan.layout, plan.windows, forgets=plan.forgets if forgets is None else forgets
+        )
+
+    @property
+    def size(self) -> int:
+        """Ids given out."""
+        return self._equal.size if self._links is None else self._links.size
+
+    def intern(
+        self, batch: LaneBatch, holders: Sequence[Renumbered]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Return both sides' ids."""
+        if self._links is None:
+            return self._equal.intern(batch, holders)
+        sides = enumerate((batch.left, batch.right))
+        left, right = (self._links.ids(side, one.ts, one.key) for side, one in sides)
+        return left, right
+
+    def coded(
+        self, batch: LaneBatch, ids: tuple[NDArray[np.int32], NDArray[np.int32]]
+    ) -> tuple[StreamBatch, StreamBatch]:
+        """Return both sides with codes that tell their attributes apart."""
+        if self._links is None:
+            return self._equal.coded(batch, ids)
+        return batch.left, batch.right
 
 
 def _handed_on(batch: LaneBatch, side: int) -> pa.Table:
@@ -181,7 +262,7 @@ def measure_partition(
     for name, batches in _lanes(plan, source):
         with Spool() as spool:
             ages = _put_aside(plan, age_buckets, batches, spool)
-            measured = Measured(name, spool.profile(plan.windows), ages)
+            measured = Measured(name, spool.profile(plan.windows, _untils(plan)), ages)
             cells = pa.array([pickle.dumps(measured)], pa.binary())
             yield pa.RecordBatch.from_arrays([cells], ["measured"])
 
@@ -189,18 +270,35 @@ def measure_partition(
 def _put_aside(
     plan: Plan, age_buckets: int, batches: Iterator[LaneBatch], spool: Spool
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Put a lane aside and count the ages of its matches on the way."""
-    settings = plan.settings
-    exact = ExactStream(
-        *plan.windows, settings.combine, settings.start_ts, None, age_buckets or None
-    )
-    keys = LaneKeys(plan.layout, plan.windows, forgets=True)
-    outputs, importance = np.zeros(0, np.int64), np.zeros(0)
+    """Put a lane aside and count the ages of its matches; through facts once it is there whole."""
+    ages = None if plan.facts is not None else _Ages(plan, age_buckets, None)
     for batch in batches:
         spool.add(batch._replace(left_payload=None, right_payload=None))
-        if age_buckets:
-            ids = keys.intern(batch, [exact])
-            if keys.size > outputs.size:
-                outputs, importance = np.zeros(2 * keys.size, np.int64), np.zeros(2 * keys.size)
-            exact.push(batch.left, ids[0], batch.right, ids[1], outputs, importance)
-    return exact.ages_left, exact.ages_right
+        if ages is not None and age_buckets:
+            ages.count(batch)
+    if ages is None:
+        ages = _Ages(plan, age_buckets, _linked(plan, spool))
+        for batch in spool if age_buckets else ():
+            ages.count(batch)
+    return ages.exact.ages_left, ages.exact.ages_right
+
+
+class _Ages:
+    """Counts a lane's exact matches by the age of the earlier member."""
+
+    def __init__(self, plan: Plan, buckets: int, links: Links | None) -> None:
+        settings = plan.settings
+        self.exact = ExactStream(
+            *plan.windows, settings.combine, settings.start_ts, None, buckets or None,
+            None if links is None else links.partners,
+        )  # fmt: skip
+        self._keys = _Keys(plan, links, forgets=True)
+        self._outputs, self._importance = np.zeros(0, np.int64), np.zeros(0)
+
+    def count(self, batch: LaneBatch) -> None:
+        """Count the matches of a batch."""
+        ids = self._keys.intern(batch, [self.exact])
+        size = self._keys.size
+        if size > self._outputs.size:
+            self._outputs, self._importance = np.zeros(2 * size, np.int64), np.zeros(2 * size)
+        self.exact.push(batch.left, ids[0], batch.right, ids[1], self._outputs, self._importance)
