@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from engine import cli
+from engine.cli.fact import add_fact_arguments
 from engine.cli.join import add_join_arguments
 from engine.cli.options import add_archive_arguments
 from engine.sweep.rows import SCHEMA
@@ -125,10 +126,14 @@ def documented_options(command: str) -> dict[str, str]:
 
 
 def test_every_option_is_documented_and_none_besides() -> None:
-    assert set(documented_options("replay")) == options_of(parser_of("replay"))
+    fact = argparse.ArgumentParser()
+    add_fact_arguments(fact)  # explained on a page of its own
+    assert set(documented_options("facts")) == options_of(fact)
+    assert set(documented_options("replay")) == options_of(parser_of("replay")) - options_of(fact)
     assert set(documented_options("lookup")) == options_of(parser_of("lookup"))
     shared = argparse.ArgumentParser()
     add_archive_arguments(shared)  # explained on the page of replay
+    add_fact_arguments(shared)
     own = options_of(parser_of("sweep")) - options_of(shared)
     assert set(documented_options("sweep")) == own
     join = argparse.ArgumentParser()
@@ -212,6 +217,17 @@ def test_every_field_of_a_look_up_is_documented_and_none_besides(tmp_path: Path)
     names = fields(json.loads((tmp_path / "report.json").read_text()))
     found = {name if not name.startswith(OPEN) else name.split(".")[0] for name in names}
     text = (ROOT / "docs" / "lookup.md").read_text()
+    assert named_in(text.split("## The report\n")[-1]) == found
+
+
+def test_every_field_of_a_fact_relation_is_documented_and_none_besides(tmp_path: Path) -> None:
+    (tmp_path / "s.csv").write_text("k,t\n1,1\n")
+    told = f"replay --engine local --on k --time t --window 1 --report {tmp_path}/report.json"
+    told += f" --fact-left k --fact-right k --cache {tmp_path}/lanes"
+    words = [f"--{name}={tmp_path}/s.csv" for name in ("left", "right", "fact")]
+    assert cli.main([*told.split(), *words]) == 0
+    found = {n for n in fields(json.loads((tmp_path / "report.json").read_text())) if "fact" in n}
+    text = (ROOT / "docs" / "facts.md").read_text()
     assert named_in(text.split("## The report\n")[-1]) == found
 
 
