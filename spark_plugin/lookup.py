@@ -89,7 +89,7 @@ def lookup(
         rows are numbered by their position in the files; a streaming one without it has null rows.
     broadcast : {"auto", "always", "never"}
         Whether F goes to every task whole, or both sides are shuffled by the attribute. "auto"
-        leaves it to Spark's threshold, with a hint where F is known to be below it.
+        leaves it to Spark's threshold, with a hint where F as it was given is known to be below it.
 
     Returns
     -------
@@ -233,6 +233,12 @@ def _ticks(frame: DataFrame, name: str, unit: str, side: str, *, required: bool)
     return _or_fail(ticks, fault, name, side)
 
 
+def _threshold(frame: DataFrame) -> int:
+    """Return the bytes up to which Spark broadcasts of itself; negative for none."""
+    state = frame.sparkSession._jsparkSession.sessionState()  # noqa: SLF001 - Spark tells it nowhere else
+    return int(state.conf().autoBroadcastJoinThreshold())
+
+
 def _facts(
     frame: DataFrame, roles: FactRoles, found: FactColumns, row: str | None, *, whole: bool
 ) -> tuple[DataFrame, bool]:
@@ -265,7 +271,9 @@ def _facts(
         *(named(name).alias(f"__winnow_id{i}") for i, name in enumerate(identity)),
         *taken,
     )
-    return _as_set(read, roles, len(roles.left), len(identity)), False
+    own = frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()  # noqa: SLF001 - the same
+    small = int(str(own)) <= _threshold(frame)  # by its files: numbering rows hides their size
+    return _as_set(read, roles, len(roles.left), len(identity)), small
 
 
 def _as_set(facts: DataFrame, roles: FactRoles, keys: int, identity: int) -> DataFrame:
@@ -307,5 +315,4 @@ def _from_log(
     own = [StructField(name, LongType()) for name in ("fact_row", _BEGIN, _END)]
     schema = StructType([*frame.schema.fields, *own])
     whole = pa.table(columns, names=schema.names)
-    limit = int(session._jsparkSession.sessionState().conf().autoBroadcastJoinThreshold())  # noqa: SLF001 - Spark tells it nowhere else
-    return session.createDataFrame(whole, schema=schema), whole.nbytes <= limit
+    return session.createDataFrame(whole, schema=schema), whole.nbytes <= _threshold(frame)
