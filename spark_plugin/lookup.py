@@ -90,7 +90,7 @@ def lookup(
         rows are numbered by their position in the files; a streaming one without it has null rows.
     broadcast : {"auto", "always", "never"}
         Whether F goes to every task whole, or both sides are shuffled by the attribute. "auto"
-        leaves it to Spark's threshold, with a hint where F is known to be below it.
+        leaves it to Spark's threshold, with a hint where F as it was given is known to be below it.
 
     Returns
     -------
@@ -266,7 +266,11 @@ def _facts(
         *(named(name).alias(f"__winnow_id{i}") for i, name in enumerate(identity)),
         *taken,
     )
-    return _as_set(read, roles, len(roles.left), len(identity)), False
+    own = frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()  # noqa: SLF001 - the same
+    small = int(str(own)) <= broadcast_limit(
+        frame.sparkSession
+    )  # by its files: numbering rows hides their size
+    return _as_set(read, roles, len(roles.left), len(identity)), small
 
 
 def _as_set(facts: DataFrame, roles: FactRoles, keys: int, identity: int) -> DataFrame:

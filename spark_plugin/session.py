@@ -36,7 +36,7 @@ _LIGHT = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 def broadcast_limit(session: SparkSession) -> int:
-    """Return the bytes up to which Spark broadcasts a table unasked."""
+    """Return the bytes up to which Spark broadcasts a table unasked; negative for none."""
     conf = session._jsparkSession.sessionState().conf()  # noqa: SLF001 - Spark tells it nowhere else
     return int(conf.autoBroadcastJoinThreshold())
 

@@ -435,6 +435,14 @@ def test_a_fact_between_two_ticks_is_active_at_none() -> None:
     assert (found.between_ticks, found.rows) == (2, 3)
 
 
+def test_begins_that_become_one_tick_are_in_the_order_of_rows() -> None:
+    begin = pa.array([1900, 1100, 1500, 900], pa.timestamp("ms"))
+    table = pa.table({"a": [1] * 4, "begin": begin, "id": [0, 1, 2, 3]})
+    found = told(table, FactRoles(("a",), begin="begin", identity=("id",)), time=pa.timestamp("s"))
+    assert found.facts.row.tolist() == [3, 0, 1, 2]
+    assert found.facts.begin.tolist() == [1, 2, 2, 2]
+
+
 @pytest.mark.parametrize(
     ("stream", "fact", "message"),
     [

@@ -80,11 +80,10 @@ def random_facts(seed: int) -> tuple[Facts, list[oracle.Fact]]:
     for row in draw.sample(range(1000), size):
         begin = draw.choice([BEFORE, *range(12)])
         end = draw.choice([NEVER, *range(max(begin, 0) + 1, 15)])
-        rows.append((draw.randrange(4), begin, end, row))
-    rows.sort(key=lambda fact: (fact[0], fact[1], fact[3]))
-    a, begin, end, row = np.array(rows, np.int64).reshape(-1, 4).T
-    facts = Facts(a, np.zeros_like(a), begin, end, row)
-    return facts, [oracle.Fact((key,), b, e, r) for key, b, e, r in rows]
+        rows.append((draw.randrange(4), draw.randrange(1 + seed % 3), begin, end, row))
+    rows.sort(key=lambda fact: (*fact[:3], fact[4]))
+    facts = Facts(*np.array(rows, np.int64).reshape(-1, 5).T)
+    return facts, [oracle.Fact((key,), begin, end, row) for key, _, begin, end, row in rows]
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -91,7 +91,7 @@ def open_archive(where: str, side: str) -> Archive:
     where : str
         A file, a folder (searched to any depth) or a glob. Names that start with ``.`` or ``_``
         are skipped, as Spark and Arrow do.
-    side : {"left", "right"}
+    side : {"left", "right", "stream", "fact"}
         For messages.
 
     Raises
