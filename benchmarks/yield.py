@@ -175,13 +175,13 @@ SECOND = 10**6
 BOTH = ("importance", "importance")
 ARCHIVES = {
     "gcluster submit, schedule": Archives(
-        "gcluster/submit", "gcluster/schedule", 60 * SECOND, ("priority", "priority"), rows=400_000
+        "gcluster/submit", "gcluster/schedule", 60 * SECOND, ("priority", "priority"), rows=200_000
     ),
     "gcluster schedule, end": Archives(
-        "gcluster/schedule", "gcluster/end", 1800 * SECOND, ("priority", "priority"), rows=400_000
+        "gcluster/schedule", "gcluster/end", 1800 * SECOND, ("priority", "priority"), rows=200_000
     ),
     "gcluster end, submit": Archives(
-        "gcluster/end", "gcluster/submit", 60 * SECOND, ("priority", "priority"), rows=400_000
+        "gcluster/end", "gcluster/submit", 60 * SECOND, ("priority", "priority"), rows=200_000
     ),
     "hflights": Archives("hflights/departures", "hflights/arrivals", 12 * HOUR, BOTH),
     "ebay auctions, bids": Archives(
@@ -215,19 +215,19 @@ ARCHIVES = {
     ),
     "bpi request, payment": Archives("bpi2020/rfp_submitted", "bpi2020/rfp_paid", 30 * DAY, BOTH),
     "building co2, humidity": Archives(
-        "building/co2", "building/humidity", 1800, ("value", "value"), rows=240_000
+        "building/co2", "building/humidity", 1800, ("value", "value"), rows=60_000
     ),
     "building light, co2": Archives(
-        "building/light", "building/co2", 1800, ("value", "value"), rows=240_000
+        "building/light", "building/co2", 1800, ("value", "value"), rows=60_000
     ),
     "building temperature, pir": Archives(
-        "building/temperature", "building/pir", 1800, ("value", "value"), rows=240_000
+        "building/temperature", "building/pir", 1800, ("value", "value"), rows=60_000
     ),
     "taq quotes, trades (exchange, 60 s)": Archives(
-        "taq/quotes", "taq/trades", 60 * SECOND, ("mid*bidsize", "importance")
+        "taq/quotes", "taq/trades", 60 * SECOND, ("mid*bidsize", "importance"), rows=30_000
     ),
     "taq quotes, trades (exchange, 5 s)": Archives(
-        "taq/quotes", "taq/trades", 5 * SECOND, ("mid*bidsize", "importance")
+        "taq/quotes", "taq/trades", 5 * SECOND, ("mid*bidsize", "importance"), rows=50_000
     ),
     "beijing (pm25 // 2, 72 h)": Archives(
         "beijing/dongsi", "beijing/gucheng", 72 * HOUR, ("pm25", "pm25"), ("pm25//2", "pm25//2")
