@@ -8,6 +8,7 @@ from typing import Any
 
 LEFT, RIGHT = 0, 1
 SIDES = (LEFT, RIGHT)
+CLASSES = 18
 GOLDEN = 0x9E3779B97F4A7C15
 MASK64 = (1 << 64) - 1
 
@@ -63,6 +64,62 @@ def shrink(m: list[float], e: list[float], row: int | None) -> tuple[float, list
     return f, [(a + k) / (b * f + k) for a, b in zip(m, e, strict=True)]
 
 
+Table = list[list[float]]
+
+
+def fit(m: list[Table], e: list[Table]) -> tuple[list[float], Table]:
+    """Return the factors of the classes, and the hazards."""
+    w = weights(m, e)
+    states, buckets = range(2), range(len(m[0][0]))
+    cells = [(s, b) for s in states for b in buckets]
+    h = dict.fromkeys(cells, 1.0)
+    for _ in range(2):
+        of_class = [total([one[s][b] for s, b in cells]) for one in m]
+        due = [total([one[s][b] * h[s, b] for s, b in cells]) for one in e]
+        first = shrink([of_class[0], total(of_class[1:])], [due[0], total(due[1:])], None)[1]
+        rest = shrink(of_class[1:], due[1:], CLASSES - 1)[1]
+        factor = [first[0]] + [one * first[1] for one in rest]
+        found = {
+            (s, b): total([one[s][b] * k for one, k in zip(m, w, strict=True)]) for s, b in cells
+        }
+        awaited = {
+            (s, b): total([one[s][b] * (k * f) for one, k, f in zip(e, w, factor, strict=True)])
+            for s, b in cells
+        }
+        f1, s1 = shrink(
+            [total([found[s, b] for b in buckets]) for s in states],
+            [total([awaited[s, b] for b in buckets]) for s in states],
+            None,
+        )
+        f2, s2 = shrink(
+            [total([found[s, b] for s in states]) for b in buckets],
+            [total([awaited[s, b] * (f1 * s1[s]) for s in states]) for b in buckets],
+            len(buckets),
+        )
+        f = f1 * f2
+        f3, s3 = shrink(
+            [found[cell] for cell in cells],
+            [awaited[s, b] * (f * (s1[s] * s2[b])) for s, b in cells],
+            len(buckets),
+        )
+        f *= f3
+        h = {(s, b): s1[s] * s2[b] * s3[s * len(buckets) + b] for s, b in cells}
+    return factor, [[f * h[s, b] for b in buckets] for s in states]
+
+
+def weights(m: list[Table], e: list[Table]) -> list[float]:
+    """Return what a match of each class weighs."""
+    w, found = [], []
+    for c in range(CLASSES):
+        of_class, due = (total([one for row in cells[c] for one in row]) for cells in (m, e))
+        whole = (1.0 if c == 0 else 2.0 ** (c - 5)) * len(m[0][0])
+        w.append(1 / (1 + of_class / due * whole) if due > 0 else 1.0)
+        found.append(of_class)
+    once = total([a * b for a, b in zip(w, found, strict=True)])
+    twice = total([a * a * b for a, b in zip(w, found, strict=True)])
+    return [one * (once / twice) for one in w] if twice > 0 else w
+
+
 def best_rate(hazard: list[list[float]], state: int, bucket: int) -> float:
     """Return the index of a state and bucket."""
     buckets = len(hazard[0])
@@ -87,6 +144,14 @@ def best_rate(hazard: list[list[float]], state: int, bucket: int) -> float:
     return rate
 
 
+def class_of(base: float) -> tuple[int, float]:
+    """Return the class of a base, 1 or more, and the share of the next."""
+    f, e = math.frexp(base)
+    if e + 4 < 1:
+        return 1, 0.0
+    return (17, 0.0) if e + 4 >= 17 else (e + 4, 2 * f - 1)
+
+
 class Cell:
     """Counts of one key."""
 
@@ -99,10 +164,10 @@ class Watched:
     """A watched tuple."""
 
     def __init__(
-        self, item: Any, number: int, group: int, free: float, rate: float, base: float
+        self, item: Any, number: int, group: int, share: float, free: float, base: float
     ) -> None:
-        self.item, self.number, self.group = item, number, group
-        self.free, self.rate, self.base = free, rate, base
+        self.item, self.number, self.group, self.share = item, number, group, share
+        self.free, self.base = free, base
         self.state, self.age = 0, 0
 
 
@@ -115,12 +180,11 @@ class OfSide:
         self.below_number, self.below_importance = [0] * 1026, [0.0] * 1026
         self.oo = self.of = self.ff = self.os = self.fs = 0.0
         self.of_own, self.of_free, self.of_key = 0.0, 1.0, 0.0
-        self.factor, self.level = [1.0, 1.0], 0.0
+        self.factor, self.level = [1.0] * CLASSES, 0.0
         self.watched: list[Watched] = []
         self.arrived, self.stride = 0, 1
-        self.matches = [[0.0] * buckets for _ in SIDES]
-        self.exposure = [[0.0] * buckets for _ in SIDES]
-        self.matched, self.exposed = [0.0, 0.0], [0.0, 0.0]
+        self.matches = [[[0.0] * buckets for _ in SIDES] for _ in range(CLASSES)]
+        self.exposure = [[[0.0] * buckets for _ in SIDES] for _ in range(CLASSES)]
         self.table = [[1.0] * buckets for _ in SIDES]
 
 
@@ -136,6 +200,8 @@ class Estimate:
         self.sides = (OfSide(self.buckets), OfSide(self.buckets))
         self.rows, self.waits_for = 0, 32
         self.last_table: Any = None
+        self.first: int | None = None
+        self.step = 0
 
     def bucket(self, side: int, age: int) -> int:
         """Return the bucket of an age."""
@@ -147,6 +213,8 @@ class Estimate:
 
     def arrive(self, now: int, arrivals: list[list[Any]]) -> None:
         """Go through an instant; gives every arrival its `value`."""
+        self.first = now if self.first is None else self.first
+        self.step = math.gcd(self.step, now - self.first)
         for side in SIDES:
             mine, window = self.sides[side], self.windows[side]
             for one in [x for x in mine.watched if now - x.item.ts > window]:
@@ -174,11 +242,17 @@ class Estimate:
         lifetime = self.windows[side] + 1
         for bucket in range(self.buckets):
             first, following = (-(-b * lifetime // self.buckets) for b in (bucket, bucket + 1))
-            ticks = min(age, following - 1) - max(one.age + 1, first) + 1
-            if ticks > 0:
-                mine.exposure[one.state][bucket] += float(ticks) * one.rate
-                mine.exposed[one.group] += float(ticks) * one.base
+            ages = range(max(one.age + 1, first), min(age, following - 1) + 1)
+            if ages:
+                ticks = float(self.step * sum(a % self.step == 0 for a in ages))
+                self.share_out(mine.exposure, one, bucket, ticks * one.base)
         one.age = max(age, one.age)
+
+    def share_out(self, cells: Any, one: Watched, bucket: int, amount: float) -> None:
+        """Add an amount to the cells of a watched tuple's class and the next."""
+        cells[one.group][one.state][bucket] += (1 - one.share) * amount
+        if one.share > 0:
+            cells[one.group + 1][one.state][bucket] += one.share * amount
 
     def match(self, side: int, other: Any, now: int) -> None:
         """Count what an opposite arrival matches."""
@@ -186,8 +260,7 @@ class Estimate:
         for one in reversed([x for x in mine.watched if x.item.key == other.key]):
             age = now - one.item.ts
             self.count_up(side, one, age)
-            mine.matches[one.state][self.bucket(side, age)] += 1
-            mine.matched[one.group] += 1
+            self.share_out(mine.matches, one, self.bucket(side, age), 1.0)
             one.state = 1
             own = combine(self.combine, one.item.imp, one.item.imp)
             seen = combine(self.combine, one.item.imp, other.imp)
@@ -279,14 +352,17 @@ class Estimate:
         """Give an arrival its value, and watch it if it is its turn."""
         mine, theirs, opposite = self.sides[side], self.sides[1 - side], 1 - side
         cell, x = self.cell(item.key), item.imp
-        group = 0 if cell is None or cell.c[opposite] == 0 else 1
-        base, scale = 1.0, 1.0
-        if cell is not None and group == 1:
+        group, share, base, scale = 0, 0.0, 1.0, 1.0
+        if cell is not None and cell.c[opposite] > 0:
             base = self.base(opposite, cell.c[opposite])
+            group, share = class_of(base)
             mean = theirs.importance / theirs.number
             if mean > 0:
                 scale = 1 + theirs.of_key * (cell.u[opposite] / mean - 1)
-        rate = base * mine.factor[group]
+        factor = mine.factor[group]
+        if share > 0:
+            factor = (1 - share) * factor + share * mine.factor[group + 1]
+        rate = base * factor
         free = self.free(opposite, x, scale)
         level = mine.importance / mine.number if self.waits_for == 32 else mine.level
         value = rate * (self.expected(mine, x, free) / level) if level > 0 else 0.0
@@ -299,7 +375,7 @@ class Estimate:
                 self.count_up(side, one, now - one.item.ts)
                 mine.watched.remove(one)
         if number % mine.stride == 0:
-            mine.watched.append(Watched(item, number, group, free, rate, base))
+            mine.watched.append(Watched(item, number, group, share, free, base))
 
     def expected(self, mine: OfSide, x: float, free: float) -> float:
         """Return the expected importance of an output."""
@@ -322,27 +398,9 @@ class Estimate:
                     free = self.free(1 - side, x, 1.0)
                     level += number * self.expected(mine, x, free)
             mine.level = level / mine.number if level > 0 else 0.0
-            mine.factor = shrink(mine.matched, mine.exposed, None)[1]
             long = (self.windows[side] + 1) / buckets
-            m = mine.matches
-            e = [[one / long for one in row] for row in mine.exposure]
-            f, s1 = shrink([total(row) for row in m], [total(row) for row in e], None)
-            f2, s2 = shrink(
-                [total([m[s][b] for s in SIDES]) for b in range(buckets)],
-                [total([e[s][b] * (f * s1[s]) for s in SIDES]) for b in range(buckets)],
-                buckets,
-            )
-            f *= f2
-            cells = [(s, b) for s in SIDES for b in range(buckets)]
-            f3, s3 = shrink(
-                [m[s][b] for s, b in cells],
-                [e[s][b] * (f * s1[s] * s2[b]) for s, b in cells],
-                buckets,
-            )
-            f *= f3
-            hazard = [
-                [f * s1[s] * s2[b] * s3[s * buckets + b] for b in range(buckets)] for s in SIDES
-            ]
+            e = [[[one / long for one in row] for row in rows] for rows in mine.exposure]
+            mine.factor, hazard = fit(mine.matches, e)
             mine.table = [[best_rate(hazard, s, b) for b in range(buckets)] for s in SIDES]
 
     def fit(self, mine: OfSide) -> None:

@@ -10,13 +10,15 @@ import numpy as np
 import pytest
 from job_cases import streams, winnow
 from replay_cases import Case, Rows, batch_of, expected, run
-from yield_cases import PROBES, lagged
+from yield_cases import PROBES, lagged, regular
 
 from engine.errors import SpecError
 from engine.replay.layout import COMBINES
 from engine.replay.settings import ReplaySettings
 from engine.streams import StreamBatch
+from engine.worth.cells import class_of
 from engine.worth.estimate import Estimate, Terms
+from engine.worth.layout import nothing_seen
 
 POLICIES_BESIDE = ("prob", "dgl", "dimpprob", "recent", "until_expiry")
 
@@ -87,6 +89,25 @@ def test_the_estimate_is_the_definition_to_the_last_bit(combine: str) -> None:
         assert len(set(ref["tables"])) > 1, "nothing was learnt: the case is too easy"
         for step in (1, 13, 10_000):
             assert estimated(left, right, terms, step) == ref
+
+
+def test_arrivals_at_regular_times_and_keys_of_all_classes_to_the_last_bit() -> None:
+    for seed, window in enumerate((90, 41)):
+        left, right = regular(seed)
+        terms = Terms(window, window - 2, buckets=16)
+        ref = by_the_oracle(left, right, terms)
+        for step in (50, 10_000):
+            assert estimated(left, right, terms, step) == ref
+
+
+def test_every_relative_rate_has_its_class() -> None:
+    worth = nothing_seen(4, 4, 1)
+    worth.count[0, 0] = 1
+    for power in range(-9, 17):
+        for part in (1.0, 1.25, 2.0 - 2.0**-52):
+            relative = part * 2.0**power
+            assert class_of(worth, 0, 0, relative) == naive_yield.class_of(relative)
+    assert class_of(worth, 1, 0, 1.0) == class_of(worth, 0, -1, 1.0) == (0, 0.0)
 
 
 def test_importances_beyond_all_bounds_leave_values_that_rank() -> None:

@@ -23,3 +23,24 @@ def lagged(seed: int, rows: int = 250, lag: int = 20) -> tuple[Rows, Rows]:
         other = weight if rng.random() < 0.5 else float(rng.integers(0, 9))
         right.append((max(0, later), key, other))
     return left, right
+
+
+def regular(seed: int, rows: int = 300, every: int = 4) -> tuple[Rows, Rows]:
+    """Return streams that arrive every so many ticks only, of keys from rare to very frequent.
+
+    A frequent key brings no more matches than others: the right has it in every eighth of its rows
+    alone.
+    """
+    rng = np.random.default_rng(seed)
+    sides: tuple[Rows, Rows] = ([], [])
+    for side, often in zip(sides, (0.2, 0.6), strict=True):
+        for number in range(rows):
+            ts = 3 + every * int(rng.integers(0, rows))
+            if rng.random() < often:
+                key = int(rng.zipf(1.5)) % 200
+            elif ts % (8 * every) < every:
+                key = 200
+            else:
+                key = 1000 + number
+            side.append((ts, key, float(rng.choice([1.0, 2.0, 9.0]))))
+    return sides

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 from engine.jit import kernel as compiled
 from engine.keys import shift_of, slot_of
 from engine.worth.layout import (
+    CLASSES,
     IMPORTANCE,
     KEY_XX,
     KEY_XY,
@@ -15,6 +18,7 @@ from engine.worth.layout import (
     SEEN,
     SQUARES,
     TOTAL,
+    UNIT,
     WAYS,
     Integer,
     Worth,
@@ -124,6 +128,20 @@ def relative_rate(worth: Worth, side: Integer, cell: Integer) -> float:
         weight = max(0.0, (spread - seen * keys) / spread)
     relative = float(worth.count[side, cell]) * keys / seen
     return float(weight * relative + (1.0 - weight))
+
+
+@compiled
+def class_of(worth: Worth, side: Integer, cell: Integer, relative: float) -> tuple[int, float]:
+    """Return the class of a key by its relative rate on `side`, and its share in the next class."""
+    if cell == NONE or worth.count[side, cell] == 0:
+        return 0, 0.0
+    fraction, exponent = math.frexp(relative)
+    group = exponent - 1 + UNIT
+    if group < 1:
+        return 1, 0.0
+    if group >= CLASSES - 1:
+        return CLASSES - 1, 0.0
+    return group, 2.0 * fraction - 1.0
 
 
 @compiled

@@ -16,14 +16,17 @@ WAYS = 4
 """Cells in which a key may stand."""
 STATES = 2
 """A tuple has matched no arrival since its own (0), or has (1)."""
-CLASSES = 2
-"""The opposite stream has never had the tuple's key (0), or has (1)."""
+UNIT = 5
+"""Class of the keys that arrive as often as the mean key."""
+CLASSES = UNIT + 13
+"""The opposite stream has never had the tuple's key (0), or has (the others), from 1/16 of what the
+mean key comes up to 4096 times as often; each class twice as often as the one before."""
 BINS = 1 + 8 * 128
 """Bins of importance: 0, and eight to each power of two from 2^-64 to 2^64."""
 
 # Counters, in `Worth.n`: of the lane, then of each side
-ROWS, NEXT, KEYS, LEFT_AT, RIGHT_AT = range(5)
-LANE_COUNTERS = 5
+ROWS, NEXT, KEYS, LEFT_AT, RIGHT_AT, FIRST, STEP = range(7)
+LANE_COUNTERS = 7
 # Counters of each side, in `Worth.counts[side]`
 SEEN, SQUARES, TRACKED_FROM, TRACKED, ARRIVED, STRIDE, TOTAL = range(7)
 SIDE_COUNTERS = 7
@@ -59,13 +62,11 @@ class Worth(NamedTuple):
     chain, number, ts, code, group, state, age : (2, sample) int64
         Of a tracked tuple: next in its chain, how many of its side came before, arrival, key,
         class, state, and the age up to which its exposure is counted.
-    importance, free, rate, base : (2, sample) float64
+    importance, free, base, share : (2, sample) float64
         Of a tracked tuple: importance, expected importance of an output with an importance drawn
-        at random, rate, and rate before its class is looked at.
-    matches, exposure : (2, STATES, buckets) float64
-        Matches of tracked tuples by state and age, and their ticks times rates.
-    group_matches, group_exposure : (2, CLASSES) float64
-        The same by class, with the rates `base`.
+        at random, relative rate of its key, and its share in the class after its own.
+    matches, exposure : (2, CLASSES, STATES, buckets) float64
+        Matches of tracked tuples by class, state and age, and their ticks times `base`.
     factor : (2, CLASSES) float64
         By which the rate of a class is multiplied.
     table : (2, STATES, buckets) float64
@@ -94,12 +95,10 @@ class Worth(NamedTuple):
     age: Array
     importance: Array
     free: Array
-    rate: Array
     base: Array
+    share: Array
     matches: Array
     exposure: Array
-    group_matches: Array
-    group_exposure: Array
     factor: Array
     table: Array
 
@@ -141,12 +140,10 @@ def nothing_seen(counters: int, sample: int, buckets: int) -> Worth:
         age=integers(2, sample),
         importance=np.zeros((2, sample)),
         free=np.zeros((2, sample)),
-        rate=np.zeros((2, sample)),
         base=np.zeros((2, sample)),
-        matches=np.zeros((2, STATES, buckets)),
-        exposure=np.zeros((2, STATES, buckets)),
-        group_matches=np.zeros((2, CLASSES)),
-        group_exposure=np.zeros((2, CLASSES)),
+        share=np.zeros((2, sample)),
+        matches=np.zeros((2, CLASSES, STATES, buckets)),
+        exposure=np.zeros((2, CLASSES, STATES, buckets)),
         factor=np.ones((2, CLASSES)),
         table=np.ones((2, STATES, buckets)),
     )

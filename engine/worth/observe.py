@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from engine.jit import kernel as compiled
-from engine.worth.cells import cell_of, count, importance_scale, relative_rate
+from engine.worth.cells import cell_of, class_of, count, importance_scale, relative_rate
 from engine.worth.expected import bin_of, expected, level_of, with_random
 from engine.worth.layout import (
+    FIRST,
     LEFT_AT,
     NEXT,
-    NONE,
     RIGHT_AT,
     ROWS,
+    STEP,
     Array,
     Integer,
     Worth,
@@ -66,6 +67,18 @@ def _end_of(ts: Array, at: Integer, now: Integer) -> int:
 
 
 @compiled
+def _follow(n: Array, now: Integer) -> None:
+    """Find the greatest step that all instants so far are a multiple of from the first."""
+    if n[ROWS] == 0:
+        n[FIRST] = now
+    rest = now - n[FIRST]
+    while rest > 0:
+        step = n[STEP]
+        n[STEP] = rest
+        rest = step % rest
+
+
+@compiled
 def _appraise(
     worth: Worth, join: Join, side: Integer, own: Side, begin: Integer, end: Integer, now: Integer
 ) -> None:
@@ -73,11 +86,12 @@ def _appraise(
     lifetime = (join.window_left if side == 0 else join.window_right) + 1
     for i in range(begin, end):
         cell = cell_of(worth, own.key[i])
-        group = 1
-        if cell == NONE or worth.count[1 - side, cell] == 0:
-            group = 0
         base = relative_rate(worth, 1 - side, cell)
-        rate = base * worth.factor[side, group]
+        group, share = class_of(worth, 1 - side, cell, base)
+        factor = worth.factor[side, group]
+        if share > 0.0:
+            factor = (1.0 - share) * factor + share * worth.factor[side, group + 1]
+        rate = base * factor
         x = own.importance[i]
         scale = importance_scale(worth, 1 - side, cell)
         free = with_random(worth, 1 - side, join.combine, x, scale)
@@ -86,7 +100,7 @@ def _appraise(
         if level > 0.0:
             value = rate * (expected(worth, side, join.combine, x, free) / level)
         own.value[i] = value if value < GREATEST else GREATEST  # noqa: FURB136 - not a number too
-        track(worth, side, own.key[i], now, lifetime, group, x, free, rate, base)
+        track(worth, side, own.key[i], now, lifetime, group, x, free, base, share)
 
 
 @compiled
@@ -125,6 +139,7 @@ def observe(worth: Worth, join: Join, left: Side, right: Side, renewed: bool) ->
             now = left.ts[i]
         else:
             now = right.ts[j]
+        _follow(n, now)
         forget(worth, 0, now, lifetimes[0])
         forget(worth, 1, now, lifetimes[1])
         if n[ROWS] >= n[NEXT] and not renewed:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from engine.jit import jit
 from engine.jit import kernel as compiled
 from engine.worth.expected import find_level, sum_up
+from engine.worth.hazards import fit
 from engine.worth.layout import (
     FREE_FREE,
     FREE_SEEN,
@@ -34,60 +33,6 @@ _ROUNDS = 16
 """Improvements of a best rate, at most; three are usual."""
 _CLEAR = 1.0 + 1e-12
 """A rate is greater than another if it is so by more than rounding."""
-
-
-@compiled
-def shrunk(matches: Array, expected: Array, row: Integer, out: Array) -> float:
-    """Return the common ratio of matches to expected ones; write how each cell's differs.
-
-    Parameters
-    ----------
-    matches, expected : (n,) float64
-    row : int
-        Cells of a row, beside each other; 0: they are in no order. What neighbours in a row differ
-        by counts as noise, if it is more than chance makes.
-    out : (n,) float64
-        Ratio of each cell to the common one, drawn towards 1 by the share of noise in what the
-        cells differ by; exactly 1 where that is no more than noise.
-    """
-    n = matches.size
-    found = 0.0
-    total = 0.0
-    held = 0
-    for i in range(n):
-        found += matches[i]
-        total += expected[i]
-        if expected[i] > 0.0:
-            held += 1
-    common = 1.0
-    if found > 0.0 and total > 0.0:
-        common = found / total
-    noise = max(held - 1.0, 1.0)
-    degrees = noise
-    spread = 0.0
-    steps = 0.0
-    pairs = 0
-    before = 0.0
-    for i in range(n):
-        mean = expected[i] * common
-        if mean > 0.0:
-            apart = (matches[i] - mean) / math.sqrt(mean)
-            spread += apart * apart
-            if row > 0 and i % row != 0 and expected[i - 1] > 0.0:
-                steps += (apart - before) * (apart - before) / 2.0
-                pairs += 1
-            before = apart
-    if pairs > 0:
-        noise = max(noise, steps / pairs * degrees)
-    signal = spread - noise
-    weight = 0.0
-    if signal > 3.0 * math.sqrt(2.0 * degrees):
-        weight = total * common / signal
-    for i in range(n):
-        out[i] = 1.0
-        if weight > 0.0:
-            out[i] = (matches[i] + weight) / (expected[i] * common + weight)
-    return float(common)
 
 
 @compiled
@@ -171,10 +116,6 @@ def _renew(worth: Worth, lifetimes: tuple[int, int], combine: int) -> None:
     """
     worth.n[NEXT] = worth.n[ROWS] + worth.n[ROWS] // 10 + 32
     buckets = worth.table.shape[2]
-    cells = STATES * buckets
-    found, awaited, ratio = np.empty(cells), np.empty(cells), np.empty(cells)
-    by_state, by_age = np.empty(STATES), np.empty(buckets)
-    hazard = np.empty((STATES, buckets))
     reward, time = np.empty((STATES, buckets + 1)), np.empty((STATES, buckets + 1))
     for side in range(2):
         sum_up(
@@ -184,34 +125,8 @@ def _renew(worth: Worth, lifetimes: tuple[int, int], combine: int) -> None:
         _coefficients(worth.sums[side])
     for side in range(2):
         find_level(worth, side, combine)
-        shrunk(worth.group_matches[side], worth.group_exposure[side], 0, worth.factor[side])
         bucket_ticks = lifetimes[side] / float(buckets)
-        matches = worth.matches[side]
-        for s in range(STATES):
-            for b in range(buckets):
-                hazard[s, b] = worth.exposure[side, s, b] / bucket_ticks
-        found[:] = 0.0
-        awaited[:] = 0.0
-        for s in range(STATES):
-            for b in range(buckets):
-                found[s] += matches[s, b]
-                awaited[s] += hazard[s, b]
-        common = shrunk(found[:STATES], awaited[:STATES], 0, by_state)
-        found[:] = 0.0
-        awaited[:] = 0.0
-        for b in range(buckets):
-            for s in range(STATES):
-                found[b] += matches[s, b]
-                awaited[b] += hazard[s, b] * (common * by_state[s])
-        common *= shrunk(found[:buckets], awaited[:buckets], buckets, by_age)
-        for s in range(STATES):
-            for b in range(buckets):
-                found[s * buckets + b] = matches[s, b]
-                awaited[s * buckets + b] = hazard[s, b] * (common * by_state[s] * by_age[b])
-        common *= shrunk(found, awaited, buckets, ratio)
-        for s in range(STATES):
-            for b in range(buckets):
-                hazard[s, b] = common * by_state[s] * by_age[b] * ratio[s * buckets + b]
+        hazard = fit(worth.matches[side], worth.exposure[side], bucket_ticks, worth.factor[side])
         for s in range(STATES):
             for b in range(buckets):
                 worth.table[side, s, b] = best_rate(hazard, s, b, reward, time)

@@ -13,12 +13,24 @@ from engine.worth.layout import (
     OWN_FREE,
     OWN_OWN,
     OWN_SEEN,
+    STEP,
     STRIDE,
     TRACKED,
     TRACKED_FROM,
+    Array,
     Integer,
     Worth,
 )
+
+
+@compiled
+def _add(
+    cells: Array, group: Integer, share: float, state: Integer, bucket: Integer, amount: float
+) -> None:
+    """Add to a class and, by its share, to the next."""
+    cells[group, state, bucket] += amount * (1.0 - share)
+    if share > 0.0:
+        cells[group + 1, state, bucket] += amount * share
 
 
 @compiled
@@ -27,13 +39,13 @@ def _watched(worth: Worth, side: Integer, at: Integer, age: Integer, lifetime: I
     buckets = worth.table.shape[2]
     state = worth.state[side, at]
     begin = worth.age[side, at]
-    group = worth.group[side, at]
+    group, share = worth.group[side, at], worth.share[side, at]
+    step = worth.n[STEP]
     while begin < age:
         bucket = ((begin + 1) * buckets) // lifetime
         end = min(age, ((bucket + 1) * lifetime - 1) // buckets)
-        ticks = float(end - begin)
-        worth.exposure[side, state, bucket] += ticks * worth.rate[side, at]
-        worth.group_exposure[side, group] += ticks * worth.base[side, at]
+        ticks = float((end // step - begin // step) * step)
+        _add(worth.exposure[side], group, share, state, bucket, ticks * worth.base[side, at])
         begin = end
     worth.age[side, at] = begin
 
@@ -93,8 +105,9 @@ def match(
         if worth.code[side, at] == key:
             age = now - worth.ts[side, at]
             _watched(worth, side, at, age, lifetime)
-            worth.matches[side, worth.state[side, at], (age * buckets) // lifetime] += 1.0
-            worth.group_matches[side, worth.group[side, at]] += 1.0
+            bucket = (age * buckets) // lifetime
+            group, share = worth.group[side, at], worth.share[side, at]
+            _add(worth.matches[side], group, share, worth.state[side, at], bucket, 1.0)
             worth.state[side, at] = 1
             mine = worth.importance[side, at]
             own, free = combined(combine, mine, mine), worth.free[side, at]
@@ -131,8 +144,8 @@ def _thin_out(worth: Worth, side: Integer, now: Integer, lifetime: Integer) -> N
             worth.age[side, to] = worth.age[side, at]
             worth.importance[side, to] = worth.importance[side, at]
             worth.free[side, to] = worth.free[side, at]
-            worth.rate[side, to] = worth.rate[side, at]
             worth.base[side, to] = worth.base[side, at]
+            worth.share[side, to] = worth.share[side, at]
             home = _home(worth, worth.code[side, to])
             worth.chain[side, to] = worth.head[side, home]
             worth.head[side, home] = to
@@ -148,8 +161,8 @@ def track(
     group: Integer,
     importance: float,
     free: float,
-    rate: float,
     base: float,
+    share: float,
 ) -> None:
     """Track an arrival if it is its turn; where there is no room, turns become half as many."""
     counts = worth.counts[side]
@@ -176,5 +189,5 @@ def track(
     worth.age[side, at] = 0
     worth.importance[side, at] = importance
     worth.free[side, at] = free
-    worth.rate[side, at] = rate
     worth.base[side, at] = base
+    worth.share[side, at] = share
