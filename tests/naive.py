@@ -430,10 +430,10 @@ def replay(
     """Two-way join under a memory budget, instant by instant (semantics 2, 3 and 5).
 
     Read into section 5: t0, the t_first of "history", the mean importance of DGL and the instants
-    are of all rows whose key is not null, those of no fact among them. Facts that are equal in
-    every field are one, of the first's position; others are several, intervals overlapping or
-    not. A fact with a null attribute is nobody's. What two tuples match by was active when they
-    arrived: they still count as each other's matches when it has ended.
+    are of all rows whose key is not null, those of no fact among them; YIELD alone does not see
+    these. Facts that are equal in every field are one, of the first's position; others are several,
+    intervals overlapping or not. A fact with a null attribute is nobody's. What two tuples match by
+    was active when they arrived: they still count as each other's matches when it has ended.
 
     Parameters
     ----------
@@ -468,18 +468,19 @@ def replay(
     Raises
     ------
     ValueError
-        Where a name is not one of those above, or YIELD, which learns by key, is given facts.
+        Where a name is not one of those above.
     """
     names = ((policy, POLICIES), (estimator, ESTIMATORS), (probe, PROBES))
     for name, known in (*names, (combine_name, COMBINES)):
         if name not in known:
             raise ValueError(f"{name!r} must be one of {', '.join(known)}")
-    if policy == "yield" and fact is not None:
-        raise ValueError("'yield' is not defined with a fact relation: choose another policy")
     params, windows = params or {}, (window_left, window_right)
     links = None if fact is None else [((a, b), *rest) for a, b, *rest in fact]
     items = (items_of(LEFT, left, links), items_of(RIGHT, right, links))
     instants = sorted({item.ts for side in SIDES for item in items[side]})
+    estimate = None
+    if policy == "yield":
+        estimate = naive_yield.Estimate(windows, combine_name, params, links)
     lane = Lane(
         items=items,
         windows=windows,
@@ -490,7 +491,7 @@ def replay(
         probe=probe,
         seed=seed,
         t0=instants[0] if instants else 0,
-        estimate=naive_yield.Estimate(windows, combine_name, params) if policy == "yield" else None,
+        estimate=estimate,
     )
     memory: list[list[Item]] = [[], []]
     outputs: list[Output] = []

@@ -1,9 +1,11 @@
 """The oracle of `yield`, written from docs/yield.md: dictionaries and lists, every sum as it says.
 
-It imports nothing of ours. `Estimate` follows the instants of a lane; `naive.replay` asks it.
+It imports nothing of ours. `Estimate` follows the instants of a lane; `naive.replay` asks it. What
+a fact relation changes is told by `Relation`; without one everything is as in an equi-join.
 """
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 LEFT, RIGHT = 0, 1
@@ -188,15 +190,55 @@ class OfSide:
         self.table = [[1.0] * buckets for _ in SIDES]
 
 
+class Relation:
+    """F as the estimate sees it: the codes of its attributes, and the order of its facts.
+
+    A fact is ((a, b), begin, end) or with an identity, and is told by its position. Those with a
+    null attribute are not facts: they have no code.
+    """
+
+    def __init__(self, facts: Sequence[tuple[Any, ...]]) -> None:
+        self.facts = facts
+        self.codes: list[dict[Any, int]] = []
+        for side in SIDES:
+            distinct = sorted({both[side] for both, *_ in facts if None not in both})
+            self.codes.append({a: 2 * i + side for i, a in enumerate(distinct)})
+
+    def code(self, side: int, attribute: Any) -> int:
+        """Return the code of an attribute of a side."""
+        return self.codes[side][attribute]
+
+    def place(self, f: int) -> tuple[float, ...]:
+        """Return the place of a fact in the order of all: by attributes, begin and position."""
+        (a, b), begin, *_ = self.facts[f]
+        since = -math.inf if begin is None else begin
+        return (self.code(LEFT, a), self.code(RIGHT, b), since, f)
+
+    def joined(self, item: Any) -> list[tuple[Any, float]]:
+        """Return the attribute that each fact of a tuple joins it to, and the fact's begin."""
+        found = []
+        for f in sorted(item.facts, key=self.place):
+            both, begin, *_ = self.facts[f]
+            found.append((both[1 - item.side], -math.inf if begin is None else begin))
+        return found
+
+
 class Estimate:
     """The estimate of a lane, instant by instant."""
 
-    def __init__(self, windows: tuple[int, int], combine_name: str, params: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        windows: tuple[int, int],
+        combine_name: str,
+        params: dict[str, Any],
+        facts: Sequence[tuple[Any, ...]] | None = None,
+    ) -> None:
         self.windows, self.combine = windows, combine_name
+        self.relation = None if facts is None else Relation(facts)
         self.cells: dict[int, Cell] = {}
         self.counters = power_of_two(params.get("counters", 65536))
         self.sample = power_of_two(params.get("sample", 1024))
-        self.buckets = math.ceil(params.get("buckets", 32))
+        self.buckets: int = math.ceil(params.get("buckets", 32))
         self.sides = (OfSide(self.buckets), OfSide(self.buckets))
         self.rows, self.waits_for = 0, 32
         self.last_table: Any = None
@@ -212,7 +254,11 @@ class Estimate:
         return self.sides[side].table[state][self.bucket(side, age)]
 
     def arrive(self, now: int, arrivals: list[list[Any]]) -> None:
-        """Go through an instant; gives every arrival its `value`."""
+        """Go through an instant; gives every arrival its `value`, but those of no fact."""
+        if self.relation is not None:
+            arrivals = [[item for item in some if item.facts] for some in arrivals]
+            if not any(arrivals):
+                return
         self.first = now if self.first is None else self.first
         self.step = math.gcd(self.step, now - self.first)
         for side in SIDES:
@@ -257,7 +303,16 @@ class Estimate:
     def match(self, side: int, other: Any, now: int) -> None:
         """Count what an opposite arrival matches."""
         mine = self.sides[side]
-        for one in reversed([x for x in mine.watched if x.item.key == other.key]):
+        if self.relation is None:
+            meets = [x for x in reversed(mine.watched) if x.item.key == other.key]
+        else:
+            meets = [
+                x
+                for attribute, begin in self.relation.joined(other)
+                for x in reversed(mine.watched)
+                if x.item.key == attribute and x.item.ts >= begin
+            ]
+        for one in meets:
             age = now - one.item.ts
             self.count_up(side, one, age)
             self.share_out(mine.matches, one, self.bucket(side, age), 1.0)
@@ -299,11 +354,19 @@ class Estimate:
         return fresh
 
     def count(self, side: int, item: Any, now: int) -> None:
-        """Count an arrival by its key and importance."""
+        """Count an arrival by its key, or by what its facts join it to, and by importance."""
         mine, x = self.sides[side], item.imp
-        cell = self.cell_for(item.key, now)
-        if cell is not None:
-            if cell.c[side] > 0:
+        keys = [item.key]
+        if self.relation is not None:
+            of_own = self.cell_for(self.relation.code(side, item.key), now)
+            if of_own is not None:
+                of_own.last = now
+            keys = [self.relation.code(1 - side, to) for to, _ in self.relation.joined(item)]
+        for key in keys:
+            cell = self.cell_for(key, now)
+            if cell is None:
+                continue
+            if cell.c[side] > 0 and mine.number > 0:  # one's own first fact may have made c above 0
                 mean = mine.importance / mine.number
                 d = cell.u[side] - mean
                 mine.xx += d * d
@@ -318,7 +381,9 @@ class Estimate:
 
     def base(self, opposite: int, c: int) -> float:
         """Return the relative rate of a key counted c times."""
-        cells = self.cells.values()
+        cells = list(self.cells.values())
+        if self.relation is not None:
+            cells = [cell for cell in cells if cell.key % 2 == 1 - opposite]  # of its own side
         many = float(len(cells))
         n = float(sum(cell.c[opposite] for cell in cells))
         q = float(sum(cell.c[opposite] ** 2 for cell in cells))
@@ -351,7 +416,8 @@ class Estimate:
     def appraise(self, side: int, item: Any, now: int) -> None:
         """Give an arrival its value, and watch it if it is its turn."""
         mine, theirs, opposite = self.sides[side], self.sides[1 - side], 1 - side
-        cell, x = self.cell(item.key), item.imp
+        key = item.key if self.relation is None else self.relation.code(side, item.key)
+        cell, x = self.cell(key), item.imp
         group, share, base, scale = 0, 0.0, 1.0, 1.0
         if cell is not None and cell.c[opposite] > 0:
             base = self.base(opposite, cell.c[opposite])
