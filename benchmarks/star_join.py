@@ -40,7 +40,7 @@ from engine.streams import LEFT, RIGHT, StreamBatch
 RESULTS = Path(__file__).resolve().parent / "results" / "star_join.json"
 DOMAIN, ROWS, FACTS = 50, 5000, 250
 AFTER = "after_admission"
-ONLINE = ("dgl", "dimpprob", "simpprob", "simp", "prob", "rand")
+ONLINE = ("yield", "dgl", "dimpprob", "simpprob", "simp", "prob", "rand")
 Results = dict[str, Any]
 
 
@@ -104,7 +104,10 @@ def replayed(case: Case, policy: str | None, budget: tuple[int, int], seed: int 
     """Replay a case by a policy; None is the exact join."""
     settings = ReplaySettings(*case.windows, policy=policy, probe=AFTER, seed=seed)
     links = linked(case)
-    lane = LaneReplay(settings, case.profile, budget, emit=False, partners=links.partners)
+    lane = LaneReplay(
+        settings, case.profile, budget, emit=False, partners=links.partners,
+        facts=fact_index(case.facts),
+    )  # fmt: skip
     run(lane, case, links)
     return Kept(lane.outputs, lane.importance)
 

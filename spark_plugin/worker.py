@@ -165,6 +165,7 @@ def _replay(
         curves=(curves[0], curves[1]),
         emit=True,
         partners=None if links is None else links.partners,
+        facts=None if plan.facts is None else plan.facts.index,
     )
     keys = _Keys(plan, links)
     held = tuple(PayloadWindow(window) for window in plan.windows)

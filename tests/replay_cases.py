@@ -11,7 +11,7 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from engine.facts.links import Links, fact_index
+from engine.facts.links import FactIndex, Links, fact_index
 from engine.facts.relation import BEFORE, NEVER, Facts
 from engine.lanes.profile import profile_side
 from engine.partners import Partners
@@ -132,6 +132,7 @@ class Keys(NamedTuple):
     size: int
     partners: tuple[Partners, Partners] | None = None
     rows: NDArray[np.int64] | None = None
+    index: FactIndex | None = None
 
 
 def facts_of(case: Case) -> Facts:
@@ -151,12 +152,14 @@ def keys_of(case: Case, left: StreamBatch, right: StreamBatch) -> Keys:
         return Keys(lambda _, batch: np.searchsorted(names, batch.key).astype(np.int32), names.size)
     facts = facts_of(case)
     lane = [(left.ts, left.key)], [(right.ts, right.key)]
-    links = Links(fact_index(facts), lane, None if case.estimator == "history" else case.windows)
+    index = fact_index(facts)
+    links = Links(index, lane, None if case.estimator == "history" else case.windows)
     return Keys(
         lambda side, batch: links.ids(side, batch.ts, batch.key),
         links.size,
         links.partners,
         facts.row,
+        index,
     )
 
 
@@ -179,7 +182,7 @@ def replayed(
     keys = keys_of(case, left, right)
     lane = LaneReplay(
         settings, profile, budget, curves=curves, emit=emit, chunk=chunk, plan=plan,
-        partners=keys.partners,
+        partners=keys.partners, facts=keys.index,
     )  # fmt: skip
     instants = np.unique(np.r_[left.ts, right.ts])
     edges = [] if instants.size == 0 else [int(instants[0]), int(instants[-1]) + 1]

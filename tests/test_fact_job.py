@@ -16,7 +16,7 @@ from engine.cli import main
 from engine.errors import InputError, SpecError
 from engine.policies import POLICIES
 
-KNOWN = sorted(set(POLICIES) - {"yield", "custom", "age"})
+KNOWN = sorted(set(POLICIES) - {"custom", "age"})
 
 
 def replayed(one: Case, **options: Any) -> engine.ReplayResult:

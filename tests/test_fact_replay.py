@@ -16,7 +16,7 @@ from engine.exact.stream import ExactStream
 from engine.policies import POLICIES
 from engine.streams import StreamBatch
 
-KNOWN = sorted(set(POLICIES) - {"yield"})
+KNOWN = sorted(POLICIES)
 
 
 @pytest.mark.parametrize("policy", KNOWN)

@@ -192,6 +192,7 @@ def replay_lane(task: ReplayTask, plan: Plan | None = None) -> LaneResult:
             bin_edges=edges,
             plan=plan,
             partners=partners,
+            facts=None if task.files.facts is None else task.files.facts.index(),
         )
     keys = (
         LaneKeys(exact, replay, forgets=not history) if links is None else FactKeys(links, replay)

@@ -132,11 +132,6 @@ class JobOptions:
                     f"{name} is {value!r}; choose one of {', '.join(known)}."
                     + did_you_mean(value, known)
                 )
-        if self.fact is not None and policy.name == "yield" and not self.exact:
-            raise SpecError(
-                "policy yield learns by key, and through a fact relation it is not defined: choose "
-                "another, such as dgl"
-            )
         if self.lanes is not None and self.lanes < 1:
             raise SpecError(f"--lanes is {self.lanes}; it must be 1 or more")
         if not -(2**63) <= self.seed < 2**64:

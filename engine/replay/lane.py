@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.exact.checks import sealed
+from engine.facts.links import FactIndex
 from engine.partners import Partners
 from engine.policies import Structure
 from engine.randomness import PURPOSE_PRIORITY, uniforms
@@ -43,7 +44,7 @@ from engine.replay.planned import Plan
 from engine.replay.ready import Ready, parts_of, set_tables
 from engine.replay.settings import LaneProfile, ReplaySettings
 from engine.streams import StreamBatch
-from engine.worth.estimate import Estimate
+from engine.worth.through import estimate_of
 
 _NOTHING_READY = Ready()
 
@@ -70,6 +71,8 @@ class LaneReplay:
         Followed in place of the policy.
     partners : (Partners, Partners), optional
         What facts join, where an id's partner is not the opposite one of the same id.
+    facts : FactIndex, optional
+        These facts, for a policy that learns from all that arrives.
 
     Notes
     -----
@@ -89,6 +92,7 @@ class LaneReplay:
         chunk: int = 262_144,
         plan: Plan | None = None,
         partners: tuple[Partners, Partners] | None = None,
+        facts: FactIndex | None = None,
     ) -> None:
         structure = settings.structure if plan is None else Structure.PLANNED
         counts = structure not in (Structure.PLANNED, Structure.VALUED)
@@ -99,7 +103,7 @@ class LaneReplay:
         self._partners: tuple[Partners | None, Partners | None] = partners or (None, None)
         self._followed = [0, 0]
         terms = settings.terms if structure is Structure.VALUED else None
-        self._estimate = None if terms is None else Estimate(terms)
+        self._estimate = None if terms is None else estimate_of(terms, facts)
         buckets = 1 if terms is None else terms.buckets
         self._memories = (
             join_memory(self.rules.budget_left, structure, curves[0], buckets),

@@ -19,7 +19,8 @@ from engine.partners import Partners
 from engine.randomness import PURPOSE_PRIORITY, uniforms
 from engine.replay.layout import Window
 from engine.streams import StreamBatch
-from engine.worth.estimate import Estimate, Terms, Valued
+from engine.worth.estimate import Terms, Valued
+from engine.worth.through import estimate_of
 
 IDLE = 1 << 16
 """Ids are not dropped below this many."""
@@ -110,7 +111,8 @@ class LaneFeed:
         self._next_drop = IDLE
         nothing = Window(np.empty(0, np.int64), np.empty(0, np.int32))
         self._windows = dict.fromkeys(wants.windows, nothing)
-        self._estimates = {terms: Estimate(terms) for terms in wants.terms}
+        index = None if files.facts is None else files.facts.index()
+        self._estimates = {terms: estimate_of(terms, index) for terms in wants.terms}
 
     def __iter__(self) -> Iterator[Shared]:
         for batch in lane_batches(self._files.left, self._files.right):

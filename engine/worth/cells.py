@@ -58,45 +58,61 @@ def _cell_for(worth: Worth, key: Integer, since: Integer) -> int:
 
 
 @compiled
-def _empty(worth: Worth, cell: Integer) -> None:
+def _note_keys(worth: Worth, key: Integer, more: Integer, apart: bool) -> None:
+    """Count the cells in use: of both sides, or of the one whose attributes `key` is among."""
+    if apart:
+        worth.counts[key & 1, KEYS] += more
+    else:
+        worth.counts[0, KEYS] += more
+        worth.counts[1, KEYS] += more
+
+
+@compiled
+def _empty(worth: Worth, cell: Integer, apart: bool) -> None:
     for side in range(2):
         count = worth.count[side, cell]
         worth.counts[side, SEEN] -= count
         worth.counts[side, SQUARES] -= count * count
         worth.count[side, cell] = 0
         worth.usual[side, cell] = 0.0
-    worth.n[KEYS] -= 1
+    _note_keys(worth, worth.key[cell], -1, apart)
 
 
 @compiled
-def count(
-    worth: Worth, side: Integer, key: Integer, importance: float, now: Integer, since: Integer
-) -> None:
-    """Count an arrival, where there is room for its key.
+def take(worth: Worth, key: Integer, now: Integer, since: Integer, apart: bool) -> int:
+    """Return the cell of a key that arrives, NONE where there is no room for it.
 
     Parameters
     ----------
     worth : Worth
-    side : int
     key : int
-    importance : float
     now : int
         Its ts.
     since : int
         A key not seen since may give way.
+    apart : bool
+        Both sides' keys are different ones: the left's even, the right's odd.
     """
-    sums, counts = worth.sums[side], worth.counts[side]
     cell = _cell_for(worth, key, since)
     if cell != NONE:
         if worth.used[cell] and worth.key[cell] != key:
-            _empty(worth, cell)
+            _empty(worth, cell, apart)
             worth.used[cell] = False
         if not worth.used[cell]:
             worth.used[cell] = True
             worth.key[cell] = key
-            worth.n[KEYS] += 1
+            _note_keys(worth, key, 1, apart)
+        worth.last[cell] = now
+    return cell
+
+
+@compiled
+def count(worth: Worth, side: Integer, cell: Integer, importance: float) -> None:
+    """Count an arrival of `side` in a cell, or NONE."""
+    sums, counts = worth.sums[side], worth.counts[side]
+    if cell != NONE:
         before = worth.count[side, cell]
-        if before > 0:
+        if before > 0 and counts[TOTAL] > 0:
             mean = sums[IMPORTANCE] / counts[TOTAL]
             apart = worth.usual[side, cell] - mean
             sums[KEY_XX] += apart * apart
@@ -106,9 +122,6 @@ def count(
         worth.count[side, cell] = before + 1
         gain = 1.0 / min(before + 1, RECENT)
         worth.usual[side, cell] += gain * (importance - worth.usual[side, cell])
-        worth.last[cell] = now
-    sums[IMPORTANCE] += importance
-    counts[TOTAL] += 1
 
 
 @compiled
@@ -119,7 +132,7 @@ def relative_rate(worth: Worth, side: Integer, cell: Integer) -> float:
     """
     if cell == NONE or worth.count[side, cell] == 0:
         return 1.0
-    keys = float(worth.n[KEYS])
+    keys = float(worth.counts[1 - side, KEYS])
     seen = float(worth.counts[side, SEEN])
     square = seen * seen
     spread = float(worth.counts[side, SQUARES]) * keys - square

@@ -114,21 +114,26 @@ class Estimate:
         -------
         Valued
         """
-        sides = _side(left), _side(right)
+        sides = side_of(left), side_of(right)
+        return Valued((sides[0].value, sides[1].value), tuple(self.observed(*sides)))
+
+    def observed(self, left: Side, right: Side) -> list[Part]:
+        """Fill the values of a batch, and return the tables to replay it by."""
         worth = self._worth
         parts: list[Part] = []
         table = worth.table.copy()
         renewed = False
-        while not observe(worth, self._join, *sides, renewed):
+        while not observe(worth, self._join, left, right, renewed):
             parts.append(Part(int(worth.n[LEFT_AT]), int(worth.n[RIGHT_AT]), table))
             renew(worth, self._lifetimes, self._join.combine)
             table = worth.table.copy()
             renewed = True
         parts.append(Part(left.ts.size, right.ts.size, table))
-        return Valued((sides[0].value, sides[1].value), tuple(parts))
+        return parts
 
 
-def _side(batch: StreamBatch) -> Side:
+def side_of(batch: StreamBatch) -> Side:
+    """Return a batch as an estimate goes through it."""
     return Side(
         sealed(batch.ts, np.int64),
         sealed(batch.key, np.int64),

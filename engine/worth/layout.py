@@ -25,11 +25,11 @@ BINS = 1 + 8 * 128
 """Bins of importance: 0, and eight to each power of two from 2^-64 to 2^64."""
 
 # Counters, in `Worth.n`: of the lane, then of each side
-ROWS, NEXT, KEYS, LEFT_AT, RIGHT_AT, FIRST, STEP = range(7)
-LANE_COUNTERS = 7
+ROWS, NEXT, LEFT_AT, RIGHT_AT, FIRST, STEP = range(6)
+LANE_COUNTERS = 6
 # Counters of each side, in `Worth.counts[side]`
-SEEN, SQUARES, TRACKED_FROM, TRACKED, ARRIVED, STRIDE, TOTAL = range(7)
-SIDE_COUNTERS = 7
+SEEN, SQUARES, KEYS, TRACKED_FROM, TRACKED, ARRIVED, STRIDE, TOTAL = range(8)
+SIDE_COUNTERS = 8
 # Sums of each side, in `Worth.sums[side]`
 (
     IMPORTANCE, KEY_XX, KEY_XY, OWN_OWN, OWN_FREE, FREE_FREE, OWN_SEEN, FREE_SEEN,

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from engine.jit import kernel as compiled
-from engine.worth.cells import cell_of, class_of, count, importance_scale, relative_rate
+from engine.worth.cells import cell_of, class_of, count, importance_scale, relative_rate, take
 from engine.worth.expected import bin_of, expected, level_of, with_random
 from engine.worth.layout import (
     FIRST,
+    IMPORTANCE,
     LEFT_AT,
     NEXT,
     RIGHT_AT,
     ROWS,
     STEP,
+    TOTAL,
     Array,
     Integer,
     Worth,
 )
 from engine.worth.sample import forget, match, track, watch_all
 
+EVER = int(np.iinfo(np.int64).min)
+"""Before every time."""
 GREATEST = 1e300
 """Of a value, so that a rate of 0 makes it 0."""
 
@@ -51,12 +57,48 @@ class Side(NamedTuple):
     importance : float64
     value : float64
         Filled: relative rate of the key times expected importance of an output, relative too.
+    first, other, begin : int64, or None in an equi-join
+        Where each tuple's facts begin, (n + 1,); the attribute that each fact joins it to, and from
+        when on.
     """
 
     ts: Array
     key: Array
     importance: Array
     value: Array
+    first: Array = None
+    other: Array = None
+    begin: Array = None
+
+
+@compiled
+def _apart(first: Array) -> bool:
+    """Tell whether facts join the tuples, and the sides' keys are different ones."""
+    return first is not None
+
+
+@compiled
+def _span(first: Array, at: Integer) -> tuple[Integer, Integer]:
+    """Return where a tuple's facts begin and end; it is its own in an equi-join."""
+    if first is None:
+        return at, at + 1
+    return first[at], first[at + 1]
+
+
+@compiled
+def _joined(other: Array, key: Array, place: Integer) -> int:
+    """Return the opposite key that a fact joins."""
+    if other is None:
+        return int(key[place])
+    return int(other[place])
+
+
+@compiled
+def _since(begin: Array, place: Integer) -> int:
+    """Return from when on a fact joins."""
+    if begin is None:
+        return EVER
+    return int(begin[place])
 
 
 @compiled
@@ -108,12 +150,37 @@ def _count(
     worth: Worth, side: Integer, own: Side, begin: Integer, end: Integer, now: Integer,
     since: Integer,
 ) -> None:  # fmt: skip
+    apart = _apart(own.first)
     for i in range(begin, end):
         x = own.importance[i]
-        count(worth, side, own.key[i], x, now, since)
+        if apart:
+            take(worth, own.key[i], now, since, apart)
+        place, stop = _span(own.first, i)
+        while place < stop:
+            cell = take(worth, _joined(own.other, own.key, place), now, since, apart)
+            count(worth, side, cell, x)
+            place += 1
+        worth.sums[side, IMPORTANCE] += x
+        worth.counts[side, TOTAL] += 1
         place = bin_of(x)
         worth.bin_count[side, place] += 1
         worth.bin_total[side, place] += x
+
+
+@compiled
+def _match(
+    worth: Worth, side: Integer, opposite: Side, begin: Integer, end: Integer, now: Integer,
+    lifetime: Integer, combine: Integer,
+) -> None:  # fmt: skip
+    """Count what the opposite arrivals match among the tracked tuples of `side`."""
+    for k in range(begin, end):
+        place, stop = _span(opposite.first, k)
+        while place < stop:
+            key = _joined(opposite.other, opposite.key, place)
+            since = _since(opposite.begin, place)
+            x = opposite.importance[k]
+            match(worth, side, key, x, now, lifetime, combine, since)
+            place += 1
 
 
 @compiled
@@ -149,10 +216,8 @@ def observe(worth: Worth, join: Join, left: Side, right: Side, renewed: bool) ->
         renewed = False
         end = _end_of(left.ts, i, now)
         stop = _end_of(right.ts, j, now)
-        for k in range(j, stop):
-            match(worth, 0, right.key[k], right.importance[k], now, lifetimes[0], join.combine)
-        for k in range(i, end):
-            match(worth, 1, left.key[k], left.importance[k], now, lifetimes[1], join.combine)
+        _match(worth, 0, right, j, stop, now, lifetimes[0], join.combine)
+        _match(worth, 1, left, i, end, now, lifetimes[1], join.combine)
         _count(worth, 0, left, i, end, now, now - longest)
         _count(worth, 1, right, j, stop, now, now - longest)
         _appraise(worth, join, 0, left, i, end, now)

@@ -96,13 +96,17 @@ def match(
     now: Integer,
     lifetime: Integer,
     combine: Integer,
+    since: Integer,
 ) -> None:
-    """Count what an opposite arrival matches among the tracked tuples of `side`, newest first."""
+    """Count what an opposite arrival matches among the tracked tuples of `side`, newest first.
+
+    Those that arrived before `since` it does not match.
+    """
     buckets = worth.table.shape[2]
     sums = worth.sums[side]
     at = worth.head[side, _home(worth, key)]
     while at != NONE:
-        if worth.code[side, at] == key:
+        if worth.code[side, at] == key and worth.ts[side, at] >= since:
             age = now - worth.ts[side, at]
             _watched(worth, side, at, age, lifetime)
             bucket = (age * buckets) // lifetime
