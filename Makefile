@@ -12,7 +12,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: help demo test check bench docs clean
+.PHONY: help demo test cover check bench docs clean
 
 help: ## List what there is to make
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 8
@@ -21,6 +21,10 @@ demo: $(VENV)/.run ## Generate 1M + 1M tuples and replay them under every policy
 	$(BIN)/python benchmarks/demo.py
 
 test: $(VENV)/.dev check ## Lint, type-check and run all tests, kernels in the CUDA simulator
+	$(BIN)/python -m pytest -n auto --dist worksteal $(TEST_ARGS)
+	NUMBA_ENABLE_CUDASIM=1 $(BIN)/python -m pytest tests/simulator -n auto --dist worksteal $(TEST_ARGS)
+
+cover: $(VENV)/.dev ## Run all tests and tell which lines they reach
 	$(BIN)/python -m pytest -n auto --dist worksteal --cov --cov-report=
 	NUMBA_ENABLE_CUDASIM=1 $(BIN)/python -m pytest tests/simulator -n auto --dist worksteal \
 	    --cov --cov-append --cov-report=term
