@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.jit import kernel as compiled
+from engine.jit import woven
 from engine.policies import Structure, dgl
 from engine.replay.heap import drop_at, heapify, precedes, rise, sink
 from engine.star.layout import (
@@ -70,7 +71,7 @@ def _by_age(rules: Rules, side: Integer, age: Integer) -> float:
     return rules.table[side, buckets if window == 0 else age * buckets // window]
 
 
-@compiled
+@woven
 def _judge_arrivals(
     rules: Rules,
     streams: Streams,
@@ -110,7 +111,7 @@ def _judge_arrivals(
         state.priority[at] = value if value == value else -np.inf  # noqa: PLR0124 - NaN ranks last
 
 
-@compiled
+@woven
 def _judge_residents(
     rules: Rules,
     streams: Streams,
@@ -142,7 +143,7 @@ def _judge_residents(
         state.priority[at] = value if value == value else -np.inf  # noqa: PLR0124
 
 
-@compiled
+@woven
 def _reward(rules: Rules, streams: Streams, state: State, progress: Ints) -> None:
     """Raise V of the residents that make a combination with an arrival of this instant (DGL)."""
     sides, now = streams.first.size - 1, progress[NOW]
@@ -168,7 +169,7 @@ def _reward(rules: Rules, streams: Streams, state: State, progress: Ints) -> Non
                 version += 1
 
 
-@compiled
+@woven
 def _gain(
     rules: Rules,
     streams: Streams,
@@ -204,7 +205,7 @@ def _ranked(rules: Rules, streams: Streams, state: State, side: Integer, heap: R
     heapify(heap, size, state.keys)
 
 
-@compiled
+@woven
 def _admit(
     rules: Rules, streams: Streams, state: State, side: Integer, at: Integer, heap: Records
 ) -> None:
@@ -232,7 +233,7 @@ def _admit(
     sink(heap, n[HEAP], _TOP, priority, importance, m, at, at, keys, _SLOTS)
 
 
-@compiled
+@woven
 def _select(rules: Rules, streams: Streams, state: State, side: Integer, over: bool) -> None:
     """Keep of a stream's residents and arrivals the greatest by rank (step 5)."""
     n = state.n[side]
@@ -250,7 +251,7 @@ def _select(rules: Rules, streams: Streams, state: State, side: Integer, over: b
             insert(streams, state, side, at)
 
 
-@compiled
+@woven
 def decide(
     rules: Rules,
     streams: Streams,
@@ -264,7 +265,8 @@ def decide(
     if rules.structure == _DECAY:
         _reward(rules, streams, state, progress)
     for side in range(sides):
-        if rules.structure == _RERANK or _over(streams, rules, state, side):
+        changes = rules.structure != _STATIC and _over(streams, rules, state, side)
+        if changes or rules.structure == _RERANK:
             _judge_residents(rules, streams, state, side, progress, priority_now)
         _judge_arrivals(rules, streams, state, side, progress, priority_at_arrival, priority_now)
     for side in range(sides):

@@ -13,7 +13,7 @@ from engine.facts.links import FactSide, fact_side
 from engine.facts.relation import NEVER
 from engine.facts.versions import NONE, numbered
 from engine.jit import jit
-from engine.star.layout import Floats, Ints, Shorts, Streams
+from engine.star.layout import Ints, Shorts, Streams
 from engine.streams import StreamBatch
 
 _MOST = int(np.iinfo(np.int32).max)
@@ -143,6 +143,8 @@ def star_index(
                 f"the streams have {number} {what}, more than 2^31: cut the archives into parts of "
                 "time"
             )
+    facts_of, by_version = _facts(spans, int(bases[-1]), size)
+    ends, ended, ends_of = _ends(sides, bases)
     streams = Streams(
         first,
         np.concatenate([batch.ts for batch in batches]),
@@ -154,10 +156,13 @@ def star_index(
             ]
         ).astype(np.int32),
         np.empty(0),
-        *_facts(spans, int(bases[-1]), size),
+        facts_of,
+        by_version,
         spans.reshape(-1, 2),
         np.concatenate([own.arrives for own in sides]),
-        *_ends(sides, bases),
+        ends,
+        ended,
+        ends_of,
     )
     return StarIndex(streams, alive, tuple(untils))
 

@@ -7,6 +7,7 @@ where it stopped.
 from __future__ import annotations
 
 from engine.jit import kernel as compiled
+from engine.jit import woven
 from engine.star.decide import decide
 from engine.star.layout import (
     AT,
@@ -30,7 +31,7 @@ from engine.star.outputs import produce
 _BEGIN, _EARLY, _DECIDE, _LATE, _END = range(5)
 
 
-@compiled
+@woven
 def _next_instant(streams: Streams, state: State) -> Integer:
     now = FOREVER
     for side in range(streams.first.size - 1):
@@ -68,7 +69,10 @@ def replay(
             decide(rules, streams, state, progress, priority_at_arrival, priority_now)
         elif phase == _END:
             clear(streams, state, progress)
-        elif (phase == _LATE) == rules.after_admission and progress[NOW] >= rules.start_ts:
-            if not produce(rules, streams, state, out, tallies, progress, sums):
-                return False
+        elif (
+            (phase == _LATE) == rules.after_admission
+            and progress[NOW] >= rules.start_ts
+            and not produce(rules, streams, state, out, tallies, progress, sums)
+        ):
+            return False
         progress[PHASE] = (phase + 1) % (_END + 1)

@@ -142,8 +142,13 @@ class StarReplay:
             written = int(self._progress[WRITTEN])
             self._progress[WRITTEN] = 0
             if written:
-                out = StarOutputs(*(array[:written] for array in self._out))
-                yield out._replace(fact=self._facts[out.fact].astype(np.int32))
+                out = self._out
+                yield StarOutputs(
+                    out.members[:written],
+                    out.ts[:written],
+                    out.importance[:written],
+                    self._facts[out.fact[:written]].astype(np.int32),
+                )
         if self._sums[OUTPUTS] >= _MOST_OUTPUTS:
             raise SpecError(
                 f"the join has about {self._sums[OUTPUTS]:.0g} outputs, which cannot be counted in "
@@ -208,9 +213,10 @@ def _state(streams: Streams, rooms: Sequence[int], facts: int) -> State:
     n = np.zeros((sides, STREAM_COUNTERS), np.int64)
     n[:, [AT, OLDEST, LEAVING]] = streams.first[:-1, None]
     n[:, ENDED] = streams.ends_of[:-1]
-    counters = [np.zeros(facts * sides, np.int64) for _ in range(3)]
     return State(
-        *counters,
+        held=np.zeros(facts * sides, np.int64),
+        arrived=np.zeros(facts * sides, np.int64),
+        seen=np.zeros(facts * sides, np.int64),
         low=streams.spans[:, 0].copy(),
         touched=np.empty(facts, np.int32),
         mark=np.zeros(facts, np.int64),

@@ -18,7 +18,7 @@ Ints: TypeAlias = NDArray[np.int64]
 Shorts: TypeAlias = NDArray[np.int32]
 Floats: TypeAlias = NDArray[np.float64]
 Records: TypeAlias = Any
-"""Record arrays and function pointers, whose types are numba's, not mypy's."""
+"""What compiled code takes scalars from, and function pointers: of numba's types, not mypy's."""
 Integer: TypeAlias = Any
 """An int64 within compiled code; int or a numpy integer outside."""
 
@@ -68,9 +68,9 @@ class Streams(NamedTuple):
 
     first: Ints
     ts: Ints
-    importance: Floats
+    importance: Records
     version: Shorts
-    draw: Floats
+    draw: Records
     facts_of: Ints
     facts: Shorts
     spans: Ints
@@ -109,10 +109,10 @@ class Rules(NamedTuple):
     a: float
     b: float
     d: float
-    alpha: Floats
-    beta: Floats
+    alpha: Records
+    beta: Records
     initial_by_importance: bool
-    table: Floats
+    table: Records
     buckets: Ints
 
 
@@ -171,8 +171,8 @@ class State(NamedTuple):
     mark: Ints
     head: Shorts
     arrival: Shorts
-    m: Floats
-    hits: Floats
+    m: Records
+    hits: Records
     counted: Ints
     rewarded: Ints
     inside: NDArray[np.bool_]
@@ -180,15 +180,15 @@ class State(NamedTuple):
     before: Shorts
     chain: Shorts
     place: Shorts
-    priority: Floats
-    value: Floats
-    rank_m: Floats
+    priority: Records
+    value: Records
+    rank_m: Records
     members: Shorts
     room: Ints
     heap: Records
     pool: Ints
-    pool_importance: Floats
-    work: Floats
+    pool_importance: Records
+    work: Records
     pool_room: Ints
     sizes: Ints
     counter: Ints

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.jit import kernel as compiled
+from engine.jit import woven
 from engine.replay.layout import HISTORY_ESTIMATOR, MEMORY_ESTIMATOR, WINDOW_ESTIMATOR
 from engine.star.layout import (
     AT,
@@ -73,7 +74,7 @@ def remove(streams: Streams, state: State, side: Integer, at: Integer) -> None:
     _count(streams, state.held, side, version, -1)
 
 
-@compiled
+@woven
 def expire(rules: Rules, streams: Streams, state: State, side: Integer, now: Integer) -> None:
     """Drop the residents that expired or that no fact joins from now on (step 1). O(1) a tuple."""
     n = state.n[side]
@@ -95,7 +96,7 @@ def expire(rules: Rules, streams: Streams, state: State, side: Integer, now: Int
             n[LEAVING] += 1
 
 
-@compiled
+@woven
 def arrive(rules: Rules, streams: Streams, state: State, side: Integer, progress: Ints) -> None:
     """Count the arrivals of this instant by fact, and note the facts that join one."""
     sides = streams.first.size - 1
@@ -117,7 +118,7 @@ def arrive(rules: Rules, streams: Streams, state: State, side: Integer, progress
                 progress[TOUCHED] += 1
 
 
-@compiled
+@woven
 def clear(streams: Streams, state: State, progress: Ints) -> None:
     """Forget the arrivals of an instant that ends."""
     sides = streams.first.size - 1
@@ -171,7 +172,7 @@ def match_count(
     return total
 
 
-@compiled
+@woven
 def _by_history(
     rules: Rules, streams: Streams, state: State, side: Integer, version: Integer, now: Integer
 ) -> float:
@@ -202,7 +203,7 @@ def _quotient(rules: Rules, side: Integer, now: Integer) -> float:
 def produced(
     streams: Streams, state: State, side: Integer, version: Integer, old: bool, new: bool
 ) -> float:
-    """Return a version's combinations with residents (`old`), arrivals (`new`) or both. O(facts)."""
+    """Return a version's combinations with residents (`old`), arrivals (`new`) or both."""
     sides = streams.first.size - 1
     total = 0.0
     for place in range(streams.facts_of[version], streams.facts_of[version + 1]):
@@ -220,7 +221,7 @@ def produced(
     return total
 
 
-@compiled
+@woven
 def begin(rules: Rules, streams: Streams, state: State, progress: Ints) -> None:
     """Do steps 1 and 2 of the instant at `progress[NOW]`, but for the match counts."""
     now = progress[NOW]

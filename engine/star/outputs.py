@@ -11,6 +11,7 @@ import numpy as np
 
 from engine.exact.combine import MAX, MEAN, MIN, PRODUCT, SUM
 from engine.jit import kernel as compiled
+from engine.jit import woven
 from engine.star.layout import (
     BIN,
     COMBINATION,
@@ -39,7 +40,7 @@ _DENSE = 4
 """Combinations for a tuple from which on sorting is cheaper than trying them all."""
 
 
-@compiled
+@woven
 def _meets(streams: Streams, state: State, fact: Integer) -> bool:
     """Tell whether a fact has a tuple of every stream."""
     sides = streams.first.size - 1
@@ -49,7 +50,7 @@ def _meets(streams: Streams, state: State, fact: Integer) -> bool:
     return True
 
 
-@compiled
+@woven
 def _gather(rules: Rules, streams: Streams, state: State, fact: Integer, now: Integer) -> None:
     """Write what a fact joins to the pool: older residents, then arrivals. O(of both, versions)."""
     sides = streams.first.size - 1
@@ -139,7 +140,7 @@ def _sorted(values: Floats, begin: Integer, size: Integer) -> None:
             values[begin + j] = value
 
 
-@compiled
+@woven
 def _least_of_each(state: State, unit: Integer, sign: float) -> float:
     """Return the sum over a unit's combinations of their least ``sign * importance``.
 
@@ -170,7 +171,7 @@ def _least_of_each(state: State, unit: Integer, sign: float) -> float:
             return total
 
 
-@compiled
+@woven
 def _worth(rules: Rules, state: State, unit: Integer, outputs: float) -> float:
     """Return the importance of a unit's outputs, added up without trying them all if many."""
     sides = state.sizes.shape[0]
@@ -201,7 +202,7 @@ def _worth(rules: Rules, state: State, unit: Integer, outputs: float) -> float:
     return total / np.float64(sides) if rules.combine == MEAN else total
 
 
-@compiled
+@woven
 def _tally(
     rules: Rules,
     state: State,
@@ -221,7 +222,7 @@ def _tally(
     sums[OUTPUTS] += outputs
 
 
-@compiled
+@woven
 def _age(rules: Rules, streams: Streams, state: State, ages: Ints, now: Integer) -> None:
     """Count the outputs of a fact by the ages of their older members."""
     sides = state.sizes.shape[0]
@@ -237,7 +238,7 @@ def _age(rules: Rules, streams: Streams, state: State, ages: Ints, now: Integer)
             ages[side, (age - 1) * ages.shape[1] // rules.window[side]] += every - older
 
 
-@compiled
+@woven
 def _write(
     rules: Rules,
     streams: Streams,
@@ -270,7 +271,7 @@ def _write(
     return True
 
 
-@compiled
+@woven
 def produce(
     rules: Rules,
     streams: Streams,
