@@ -79,16 +79,20 @@ def fact_index(facts: Facts, access: str = DEFAULT_METHOD) -> FactIndex:
     FactIndex
         O(facts * log(facts)) time; about 150 bytes a fact.
     """
-    left = fact_side(facts.a, facts.begin, facts.end, access)
-    return FactIndex(facts, (left, fact_side(facts.b, facts.begin, facts.end, access)))
+    left = _side(facts.a, facts, access)
+    return FactIndex(facts, (left, _side(facts.b, facts, access)))
 
 
-def fact_side(attribute: Ints, begin: Ints, end: Ints, access: str) -> FactSide:
-    """Make F ready for the stream that one of its attributes joins; all (facts,) int64."""
-    found = versions(attribute, begin, end)
-    group = np.searchsorted(found.attribute, attribute)
-    span = np.column_stack([_place(found, group, begin), _place(found, group, end)])
+def _side(attribute: Ints, facts: Facts, access: str) -> FactSide:
+    found = versions(attribute, facts.begin, facts.end)
+    span = spans(found, attribute, facts.begin, facts.end)
     return FactSide(found, access_by(access, attribute), span)
+
+
+def spans(found: Versions, attribute: Ints, begin: Ints, end: Ints) -> Ints:
+    """Return the versions in which each fact is active, first and behind the last: (facts, 2)."""
+    group = np.searchsorted(found.attribute, attribute)
+    return np.column_stack([_place(found, group, begin), _place(found, group, end)])
 
 
 def _starts_before(first: Ints, start: Ints, group: Ints, ts: Ints, out: Ints) -> None:

@@ -8,10 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.errors import SpecError
-from engine.facts.access import DEFAULT_METHOD
-from engine.facts.links import FactSide, fact_side
+from engine.facts.links import spans as spans_of
 from engine.facts.relation import NEVER
-from engine.facts.versions import NONE, numbered
+from engine.facts.versions import NONE, numbered, versions
 from engine.jit import jit
 from engine.star.layout import Ints, Shorts, Streams
 from engine.streams import StreamBatch
@@ -81,26 +80,26 @@ class _Side(NamedTuple):
     span: Ints
 
 
-def _side(batch: StreamBatch, group: Ints, side: FactSide) -> tuple[_Side, Ints]:
-    number = numbered(side.versions, group, batch.ts)
+def _side(batch: StreamBatch, group: Ints, attribute: Ints, facts: StarFacts) -> tuple[_Side, Ints]:
+    every = versions(attribute, facts.begin, facts.end)
+    number = numbered(every, group, batch.ts)
     joined = np.flatnonzero(number != NONE)
     used, first, version = np.unique(number[joined], return_index=True, return_inverse=True)
-    every = np.full(batch.ts.size, NONE)
-    every[joined] = version
+    own = np.full(batch.ts.size, NONE)
+    own[joined] = version
     last = np.zeros(used.size, np.int64)
     last[version] = batch.ts[joined]  # the last of equal places stays
     until = batch.ts.copy()
-    until[joined] = side.versions.until[number[joined]]
+    until[joined] = every.until[number[joined]]
     arrives = np.column_stack([batch.ts[joined][first], last])
-    span = np.searchsorted(used, side.span)
-    return _Side(every, arrives, side.versions.until[used], span), until
+    span = np.searchsorted(used, spans_of(every, attribute, facts.begin, facts.end))
+    return _Side(own, arrives, every.until[used], span), until
 
 
 def star_index(
     batches: Sequence[StreamBatch],
     groups: Sequence[Ints],
     facts: StarFacts,
-    access: str = DEFAULT_METHOD,
 ) -> StarIndex:
     """Make streams and F ready.
 
@@ -112,8 +111,6 @@ def star_index(
         Position of each tuple's attribute among the distinct ones of F, ascending; NONE where F
         lacks it.
     facts : StarFacts
-    access : {"scan", "index", "hash", "binary"}
-        As in `engine.facts.links.fact_index`.
 
     Returns
     -------
@@ -127,8 +124,7 @@ def star_index(
     """
     sides, untils = [], []
     for batch, group, attribute in zip(batches, groups, facts.attributes, strict=True):
-        ready = fact_side(attribute, facts.begin, facts.end, access)
-        own, until = _side(batch, group, ready)
+        own, until = _side(batch, group, attribute, facts)
         sides.append(own)
         untils.append(until)
     spans = np.stack([own.span for own in sides], axis=1)
