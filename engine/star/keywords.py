@@ -42,11 +42,11 @@ class StarJoin(Changes, total=False):
     window: int | str | Mapping[str, int | str]
     memory: int | str | Mapping[str, int | str] | None
     fact_on: Mapping[str, Names] | None
-    policy: str
+    policy: str | None
     params: Mapping[str, Value] | None
-    estimator: str
-    probe: str
-    combine: str
+    estimator: str | None
+    probe: str | None
+    combine: str | None
     start_ts: int | str | None
     seed: int
     columns: str
