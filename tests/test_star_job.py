@@ -130,10 +130,11 @@ def test_the_command_line_writes_the_oracles_rows(folder: Path) -> None:
         "permits": 4, "trips": 3, "claims": 3,
         "asked": {"permits": "4", "trips": "3", "claims": "3"},
     }  # fmt: skip
-    keys = {}
+    keys: dict[Any, int] = {}
+    first = rows_of()[0]
     for outs, sign in ((exact, 1), (found(outputs), -1)):
         for rows, *_ in outs:
-            key = rows_of()[0][rows[0]][1]
+            key = first[rows[0]][1]
             keys[key] = keys.get(key, 0) + sign
     told = {key["key"]: key["lost_outputs"] for key in report["lost"]["top_keys"]}
     assert told == {key: lost for key, lost in keys.items() if lost}
@@ -191,13 +192,13 @@ def test_without_memory_it_is_the_exact_join(folder: Path) -> None:
 
 def test_a_measured_age_curve_is_that_of_the_exact_join(folder: Path) -> None:
     assert cli.main(words(folder, policy="age", param="buckets=3", memory=6)) == 0
-    ages = np.zeros((3, 3))
-    for rows, ts, *_ in naive_star.exact_star(rows_of(), (6, 6, 6), links()):
+    ages, tables = np.zeros((3, 3)), rows_of()
+    for rows, ts, *_ in naive_star.exact_star(tables, (6, 6, 6), links()):
         for side, row in enumerate(rows):
-            age = ts - rows_of()[side][row][0]
+            age = ts - tables[side][row][0]
             if age:
                 ages[side, (age - 1) * 3 // 6] += 1
-    joined = [sum(row[1] is not None for row in rows) for rows in rows_of()]
+    joined = [sum(row[1] is not None for row in rows) for rows in tables]
     curves = (ages / np.array(joined)[:, None]).tolist()
     wanted = oracle(policy="age", budgets=(2, 2, 2), params={"curves": curves})
     assert found(pq.read_table(folder / "out")) == wanted
