@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from job_cases import arguments, outputs_of, stream, streams, table
+from pyarrow import csv
 
 import engine
 from engine import cli
@@ -204,6 +205,17 @@ def test_a_measured_age_curve_is_that_of_the_exact_join(folder: Path) -> None:
     assert found(pq.read_table(folder / "out")) == wanted
 
 
+@pytest.mark.parametrize("access", ["scan", "index", "hash", "binary"])
+def test_text_archives_and_every_access_method(folder: Path, access: str) -> None:
+    csv.write_csv(pq.read_table(folder / "trips.parquet"), folder / "trips.csv")
+    named = [f"{name}={folder}/{name}.parquet:k" for name in NAMES]
+    named[1] = f"trips={folder}/trips.csv:k"
+    assert cli.main(words(folder, stream=named, fact_access=access)) == 0
+    outputs = pq.read_table(folder / "out")
+    assert found(outputs) == oracle()
+    assert set(outputs.column("trips_p").to_pylist()) <= {f"trips {at}" for at in range(60)}
+
+
 def test_a_job_file_says_the_same(folder: Path) -> None:
     lines = ['fact = "fact.parquet"', 'fact-begin = "since"', 'fact-end = "until"']
     lines += ['fact-id = "id"', 'importance = "i"', "memory = 10", 'engine = "local"']
@@ -330,6 +342,9 @@ WRONG = {
     "name": ({"stream": ["fact=x:k", "b=x:k"]}, "stream 'fact' cannot be called so"),
     "same": ({"stream": ["b=x:k", "b=y:k"]}, "--stream b is given more than once"),
     "policy": ({"policy": "dgi"}, "there is no policy 'dgi'"),
+    "buckets": ({"policy": "age", "param": "buckets=2.5"}, "buckets of policy age is 2.5"),
+    "function": ({"policy": "custom"}, "policy custom needs --param function"),
+    "access": ({"fact_access": "tree"}, "--fact-access is 'tree'; choose one of"),
     "curve": ({"policy": "age", "param": "curve_left=1"}, "curve_left of policy age is of a"),
 }
 

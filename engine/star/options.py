@@ -12,8 +12,8 @@ from engine.errors import SpecError
 from engine.facts.access import DEFAULT_METHOD, check_method
 from engine.facts.roles import FactRoles
 from engine.job.budget import Amount
-from engine.job.options import BAD_ROWS, COLUMNS, DEFAULT_POLICY
-from engine.policies import Value, policy_named
+from engine.job.options import BAD_ROWS, COLUMNS, DEFAULT_POLICY, settled
+from engine.policies import Value
 from engine.replay.settings import chosen
 
 RESERVED = ("fact", "tick", "asked")
@@ -111,11 +111,9 @@ class StarOptions:
                 f"{len(self.streams)} stream is given: a join needs two or more; look a single one "
                 "up with winnow lookup"
             )
-        policy = policy_named(self.policy)
-        object.__setattr__(self, "policy", policy.name)
-        object.__setattr__(self, "parameters", policy.settle(self.parameters))
-        if policy.name == "custom" and self.parameters["function"] is None:
-            raise SpecError("policy custom needs --param function=module:name")
+        name, parameters = settled(self.policy, self.parameters)
+        object.__setattr__(self, "policy", name)
+        object.__setattr__(self, "parameters", parameters)
         chosen("--bad-rows", self.bad_rows, BAD_ROWS)
         chosen("--columns", self.columns, COLUMNS)
         if not -(2**63) <= self.seed < 2**64:
