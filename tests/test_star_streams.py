@@ -51,6 +51,7 @@ def test_busy_streams(policy: str) -> None:
         check(busy_star(policy, seed, 3, 30))
     check(busy_star(policy, 6, 2, 60))
     check(busy_star(policy, 7, 4, 16))
+    check(busy_star(policy, 8, 2, 60))
 
 
 @FEW
