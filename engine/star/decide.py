@@ -1,7 +1,7 @@
 """Who stays: priorities, admission and eviction (contract, section 2, steps 4 and 5).
 
 Static priorities stand in a heap: O(log K) an arrival. Those of other policies are found anew, and
-the heap made anew, at every instant at which more tuples are there than may stay: one pass over the
+the least of them, at every instant at which more tuples are there than may stay: passes over the
 residents, O(K + facts of their versions). CUSTOM, which is told of every instant, makes that pass
 at each; DGL's gains are a pass over those residents that match.
 """
@@ -35,6 +35,8 @@ from engine.star.memory import first_live, insert, match_count, produced, remove
 
 _STATIC, _KEYED, _DECAY, _AGED, _RERANK = (int(each) for each in list(Structure)[:5])
 _TOP, _SLOTS = np.int64(0), np.int64(NONE)
+_FEW = 4
+"""Arrivals up to which looking at all residents for each is cheaper than a heap of them."""
 
 
 @compiled
@@ -205,6 +207,44 @@ def _ranked(rules: Rules, streams: Streams, state: State, side: Integer, heap: R
     heapify(heap, size, state.keys)
 
 
+@compiled
+def _least(rules: Rules, streams: Streams, state: State, side: Integer) -> Integer:
+    """Return the resident of a stream that ranks least by its present priority. O(K)."""
+    begin = state.room[side]
+    least = np.int64(state.members[begin])
+    for i in range(begin + 1, begin + state.n[side, COUNT]):
+        at = np.int64(state.members[i])
+        if state.priority[at] <= state.priority[least] and _below(rules, streams, state, at, least):
+            least = at
+    return least
+
+
+@compiled
+def _below(rules: Rules, streams: Streams, state: State, at: Integer, other: Integer) -> bool:
+    """Tell whether a tuple ranks below another one of its stream."""
+    if state.priority[at] != state.priority[other]:
+        return bool(state.priority[at] < state.priority[other])
+    if rules.ties_by_importance:
+        if streams.importance[at] != streams.importance[other]:
+            return bool(streams.importance[at] < streams.importance[other])
+        if state.rank_m[at] != state.rank_m[other]:
+            return bool(state.rank_m[at] < state.rank_m[other])
+    return bool(at < other)
+
+
+@woven
+def _replace(rules: Rules, streams: Streams, state: State, side: Integer, at: Integer) -> None:
+    """Admit an arrival as `_admit` does, without a heap: all residents are looked at. O(K)."""
+    if state.n[side, COUNT] >= rules.budget[side]:
+        if rules.budget[side] == 0:
+            return
+        least = _least(rules, streams, state, side)
+        if _below(rules, streams, state, at, least):
+            return
+        remove(streams, state, side, least)
+    insert(streams, state, side, at)
+
+
 @woven
 def _admit(
     rules: Rules, streams: Streams, state: State, side: Integer, at: Integer, heap: Records
@@ -239,13 +279,17 @@ def _select(rules: Rules, streams: Streams, state: State, side: Integer, over: b
     n = state.n[side]
     first = 2 * state.room[side] + 64 * side
     heap = state.heap[first : 2 * state.room[side + 1] + 64 * (side + 1)]
-    ranks = rules.budget[side] != FOREVER and (over or rules.structure == _STATIC)
-    if over and rules.structure != _STATIC:
+    static = rules.structure == _STATIC
+    few = not static and n[END] - n[AT] <= _FEW
+    ranks = rules.budget[side] != FOREVER and (over or static)
+    if over and not (static or few):
         _ranked(rules, streams, state, side, heap)
     for at in range(n[AT], n[END]):
         if streams.version[at] == NONE:
             continue
-        if ranks:
+        if ranks and few:
+            _replace(rules, streams, state, side, at)
+        elif ranks:
             _admit(rules, streams, state, side, at, heap)
         else:
             insert(streams, state, side, at)
