@@ -3,7 +3,8 @@
 `replay_tables` joins Arrow tables (it is `engine.api.replay`; ``engine.replay`` is the subpackage)
 and `replay_archives` joins files; `sweep_tables` and `sweep_archives` do so under a grid of
 settings; `bound_tables` and `bound_archives` say what would be best; `lookup_tables` and
-`lookup_archives` join one stream with a changing relation. All are loaded when first asked for.
+`lookup_archives` join one stream with a changing relation, and `replay_streams` joins two streams
+or more through one. All are loaded when first asked for.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from engine.api import replay as replay_tables
     from engine.bound_api import BoundResult, bound_archives, bound_tables
     from engine.lookup.api import LookupResult, lookup_archives, lookup_tables
+    from engine.star.api import StreamsResult, replay_streams
     from engine.sweep.api import sweep_archives, sweep_tables
     from engine.sweep.run import SweepResult
 
@@ -23,12 +25,14 @@ __all__ = [
     "BoundResult",
     "LookupResult",
     "ReplayResult",
+    "StreamsResult",
     "SweepResult",
     "bound_archives",
     "bound_tables",
     "lookup_archives",
     "lookup_tables",
     "replay_archives",
+    "replay_streams",
     "replay_tables",
     "sweep_archives",
     "sweep_tables",
@@ -42,8 +46,10 @@ _NAMES = {
     "lookup_archives": ("engine.lookup.api", "lookup_archives"),
     "lookup_tables": ("engine.lookup.api", "lookup_tables"),
     "ReplayResult": ("engine.api", "ReplayResult"),
+    "StreamsResult": ("engine.star.api", "StreamsResult"),
     "SweepResult": ("engine.sweep.run", "SweepResult"),
     "replay_archives": ("engine.api", "replay_archives"),
+    "replay_streams": ("engine.star.api", "replay_streams"),
     "replay_tables": ("engine.api", "replay"),
     "sweep_archives": ("engine.sweep.api", "sweep_archives"),
     "sweep_tables": ("engine.sweep.api", "sweep_tables"),

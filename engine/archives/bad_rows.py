@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from engine.archives.normalise import FIRST_ROWS
+import pyarrow as pa
+
+from engine.archives.normalise import FIRST_ROWS, Normalised
+from engine.archives.roles import Roles
+from engine.archives.rows import Part
+from engine.archives.ticks import FAULTS
 from engine.errors import InputError
 
 _MOST_LINES = 6
@@ -56,3 +61,35 @@ def bad_rows_error(found: Iterable[BadRows], remedy: str = "") -> InputError:
         "; ".join([*lines[:_MOST_LINES], *more])
         + f": correct them{remedy} or use --bad-rows quarantine (rows count from 0 within a file)"
     )
+
+
+class FaultTally:
+    """The bad rows of one stream, part by part."""
+
+    def __init__(self) -> None:
+        self._totals: dict[tuple[str, int], int] = {}
+        self._first: dict[tuple[str, int], list[int]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._totals)
+
+    def add(self, part: Part, found: Normalised) -> None:
+        """Count those of a part."""
+        for own in found.faults:
+            at = part.file, own.fault
+            self._totals[at] = self._totals.get(at, 0) + own.total
+            self._first.setdefault(at, []).extend(row - part.file_first for row in own.rows)
+
+    def bad_rows(self, roles: Roles) -> Iterator[BadRows]:
+        """Yield them by file and fault."""
+        for (file, number), total in self._totals.items():
+            fault = FAULTS[number]
+            column = roles.time if fault.role == "time" else str(roles.importance)
+            yield BadRows(file, column, fault.words, total, tuple(self._first[file, number]))
+
+
+def with_file(rejected: pa.Table, file: str) -> pa.Table:
+    """Return rejected rows with the file that they are of, if they are of one."""
+    if not file:
+        return rejected
+    return rejected.add_column(2, "file", pa.array([file] * rejected.num_rows, pa.string()))

@@ -14,6 +14,8 @@ from engine.errors import SpecError, did_you_mean
 from engine.policies import Value
 
 Given = dict[str, Any]
+TABLES = ("param", "stream", "fact_on")
+"""Options that are given once for each of several things, in a job file by their names."""
 
 
 def add_archive_arguments(parser: argparse.ArgumentParser) -> None:
@@ -77,9 +79,9 @@ def _job_file(path: Path, known: set[str]) -> Given:
             raise SpecError(
                 f"job file {path} has an unknown option {name!r}." + did_you_mean(option, known)
             )
-        if option == "param":
+        if option in TABLES:
             if not isinstance(value, dict):
-                raise SpecError(f"job file {path}: param must be a table, as in [param]")
+                raise SpecError(f"job file {path}: {option} must be a table, as in [{option}]")
             given[option] = [f"{key}={_flat(item)}" for key, item in _named(value)]
         else:
             given[option] = _flat(value)
@@ -98,6 +100,8 @@ def _named(table: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 def _flat(value: Any) -> Any:  # noqa: ANN401 - whatever TOML holds
     if isinstance(value, list):
         return ",".join(str(item) for item in value)
+    if isinstance(value, dict):
+        return ",".join(f"{name}={_flat(item)}" for name, item in value.items())
     if isinstance(value, bool):
         raise SpecError(f"a job file option is {value}; no option is a truth value")
     return value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 
 from engine.cli.fact import add_fact_arguments
 from engine.cli.join import (
@@ -13,15 +14,21 @@ from engine.cli.join import (
     check_effort,
     job_options,
 )
-from engine.cli.options import add_archive_arguments, collect
+from engine.cli.options import Given, add_archive_arguments, collect
 from engine.cli.running import carried_out
+from engine.cli.streams import STREAM_OPTIONS, add_stream_arguments, streams_options
+from engine.errors import SpecError
+from engine.executors import Executor
 from engine.job.options import DEFAULT_POLICY
+from engine.job.report import Report
 from engine.job.run import run_replay
+from engine.job.stages import Progress
 from engine.job.table import print_report
 from engine.policies import POLICIES
 from engine.replay.layout import ESTIMATORS
+from engine.star.run import run_star
 
-_OPTIONS = JOIN_OPTIONS | EFFORT_OPTIONS | {
+_OPTIONS = JOIN_OPTIONS | EFFORT_OPTIONS | STREAM_OPTIONS | {
     "policy", "param", "estimator", "seed", "device", "columns", "plan", "bound",
 }  # fmt: skip
 
@@ -30,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``winnow replay``."""
     add_archive_arguments(parser)
     add_fact_arguments(parser)
+    add_stream_arguments(parser)
     budget = add_join_arguments(parser)
     budget.add_argument("--policy", help=f"{', '.join(POLICIES)} (default {DEFAULT_POLICY})")
     budget.add_argument(
@@ -50,16 +58,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_bound_arguments(parser)
 
 
+def _work(given: Given) -> Callable[[Executor, Progress], Report]:
+    """Return the replay that the options describe: of two streams, or of several."""
+    if "stream" in given:
+        several = streams_options(given)
+        return lambda executor, progress: run_star(several, executor, progress)
+    if "fact_on" in given:
+        raise SpecError("--fact-on is of a join of several streams: name them with --stream")
+    check_effort(given)
+    options = job_options(given)
+    return lambda executor, progress: run_replay(options, executor, progress)
+
+
 def run(args: argparse.Namespace) -> int:
     """Replay and print the report."""
     given = collect(args, _OPTIONS)
-    check_effort(given)
-    options = job_options(given)
-    report = carried_out(
-        args,
-        given,
-        lambda executor, progress: run_replay(options, executor, progress),
-        lambda report: report,
-    )
+    report = carried_out(args, given, _work(given), lambda report: report)
     print_report(report)
     return 0

@@ -85,9 +85,14 @@ def fact_index(facts: Facts, access: str = DEFAULT_METHOD) -> FactIndex:
 
 def _side(attribute: Ints, facts: Facts, access: str) -> FactSide:
     found = versions(attribute, facts.begin, facts.end)
-    group = np.searchsorted(found.attribute, attribute)
-    span = np.column_stack([_place(found, group, facts.begin), _place(found, group, facts.end)])
+    span = spans(found, attribute, facts.begin, facts.end)
     return FactSide(found, access_by(access, attribute), span)
+
+
+def spans(found: Versions, attribute: Ints, begin: Ints, end: Ints) -> Ints:
+    """Return the versions in which each fact is active, first and behind the last: (facts, 2)."""
+    group = np.searchsorted(found.attribute, attribute)
+    return np.column_stack([_place(found, group, begin), _place(found, group, end)])
 
 
 def _starts_before(first: Ints, start: Ints, group: Ints, ts: Ints, out: Ints) -> None:

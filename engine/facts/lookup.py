@@ -118,6 +118,33 @@ def _write(
 write_kernel = kernel(_write)
 
 
+def groups_of(
+    access: Access, known: Sequence[pa.Array], codes: Ints, values: Sequence[pa.Array]
+) -> Ints:
+    """Return the group of each tuple, -1 if no fact has its attribute: (n,) int64.
+
+    Parameters
+    ----------
+    access : Access
+    known : sequence of pyarrow.Array
+        Canonical values of the groups where codes are hashes: `FactTable.values`.
+    codes : (n,) int64
+    values : sequence of pyarrow.Array
+        Canonical attributes of the tuples, a column each: what has the code of a fact and another
+        value is told apart by them.
+    """
+    group = access.find(codes)
+    if not known:
+        return group
+    met = np.flatnonzero(group >= 0)
+    same = np.ones(met.size, np.bool_)
+    for own, theirs in zip(values, known, strict=True):
+        pair = own.take(pa.array(met)), theirs.take(pa.array(group[met]))
+        same &= pc.equal(*pair).to_numpy(zero_copy_only=False)
+    group[met[~same]] = -1
+    return group
+
+
 class FactLookup:
     """Looks tuples up in F.
 
@@ -176,16 +203,7 @@ class FactLookup:
             Canonical attributes of the tuples, a column each. Where codes are hashes, what has the
             code of a fact and another value is told apart by them.
         """
-        group = self._access.find(codes)
-        if not self._values:
-            return group
-        met = np.flatnonzero(group >= 0)
-        same = np.ones(met.size, np.bool_)
-        for own, known in zip(values, self._values, strict=True):
-            pair = own.take(pa.array(met)), known.take(pa.array(group[met]))
-            same &= pc.equal(*pair).to_numpy(zero_copy_only=False)
-        group[met[~same]] = -1
-        return group
+        return groups_of(self._access, self._values, codes, values)
 
     def matches(
         self, codes: Ints, ts: Ints, values: Sequence[pa.Array] = (), most: int = OUTPUTS

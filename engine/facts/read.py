@@ -49,10 +49,12 @@ class FactTable:
     seed : int
         Of the codes: with it they are one to one among the attributes of F.
     values : tuple of tuple of pyarrow.Array
-        Canonical values of the distinct `a` and of the distinct `b`, a column each, in the order of
-        their codes; empty where the code is the value itself.
+        Canonical values of the distinct `a`, of the distinct `b` and of the distinct `others`, a
+        column each, in the order of their codes; empty where the code is the value itself.
     payload : pyarrow.Table, optional
         Every column of the archive, by row; `Facts.row` leads to a fact's.
+    others : tuple of (n,) int64
+        Codes of the attributes of further streams, fact by fact.
     """
 
     facts: Facts
@@ -63,8 +65,9 @@ class FactTable:
     between_ticks: int
     rejected: pa.Table
     seed: int
-    values: tuple[tuple[pa.Array, ...], tuple[pa.Array, ...]]
+    values: tuple[tuple[pa.Array, ...], ...]
     payload: pa.Table | None
+    others: tuple[Ints, ...] = ()
 
 
 def table_archive(table: pa.Table, side: str) -> Archive:
@@ -180,14 +183,14 @@ class _Reading:
         self.at = np.flatnonzero(good & present)
         whole = self.at.size == table.num_rows
         self._table = table if whole else table.take(pa.array(self.at))
-        self._left = self._attributes(roles.left, columns.left)
-        self._right = self._attributes(roles.right, columns.right)
-        self.seed, self.a, self.b = self._coded()
+        both = zip(roles.attributes, columns.attributes, strict=True)
+        self._own = [self._attributes(*each) for each in both]
+        self.seed, self.codes = self._coded()
 
     def _present(self) -> NDArray[np.bool_]:
         """Return which rows have every attribute."""
         present = np.ones(self.table.num_rows, np.bool_)
-        for name in (*self.roles.left, *self.roles.right):
+        for name in (name for own in self.roles.attributes for name in own):
             if self.table.column(name).null_count:
                 present &= self.table.column(name).is_valid().to_numpy()
         return present
@@ -198,14 +201,13 @@ class _Reading:
             for name, kind in zip(names, kinds, strict=True)
         ]
 
-    def _coded(self) -> tuple[int, Ints, Ints]:
+    def _coded(self) -> tuple[int, list[Ints]]:
         """Return a seed whose codes are one to one among the attributes, and the codes."""
         size = self.at.size
         for seed in count(LANE_SEED):
-            a = codes(self._left, seed, size)
-            b = codes(self._right, seed, size) if self._right else np.zeros(size, np.int64)
-            if self._proven(a, self._left) and self._proven(b, self._right):
-                return seed, a, b
+            found = [codes(o, seed, size) if o else np.zeros(size, np.int64) for o in self._own]
+            if all(map(self._proven, found, self._own)):
+                return seed, found
         raise AssertionError  # pragma: no cover - seeds do not end
 
     @staticmethod
@@ -220,9 +222,9 @@ class _Reading:
 
     def _identity(self) -> list[Ints]:
         """Return what facts are told apart by, as numbers: equal if and only if these are."""
-        own = [name for name in self.roles.identity if name not in self.roles.left]
-        own = [name for name in dict.fromkeys(own) if name not in self.roles.right]
-        return [self.a, self.b, *(_numbered(self._table, name) for name in own)]
+        known = {name for own in self.roles.attributes for name in own}
+        more = [name for name in dict.fromkeys(self.roles.identity) if name not in known]
+        return [*self.codes, *(_numbered(self._table, name) for name in more)]
 
     def table_of(self, starts: dict[int, str], *, payload: bool) -> FactTable:
         """Return F."""
@@ -240,7 +242,7 @@ class _Reading:
         cells.fault[at[bad]] = found.status[bad]
         self.other[at[bad]] = at[found.other[bad]]
         if len(identity) > 2:
-            order = order_by([self.a, self.b, begin], at.size)
+            order = order_by([*self.codes[:2], begin], at.size)
         stands = order[found.status[order] == standing.STANDS]
         standing_before = stands.size
         first, last = begin[stands], found.end[stands]
@@ -248,10 +250,11 @@ class _Reading:
             first, last = (_coarser(ticks, self.columns.factor) for ticks in (first, last))
             seen = np.flatnonzero(first < last)
             # Begins that were apart may now be one.
-            of = [column[stands[seen]] for column in (self.a, self.b)]
+            of = [column[stands[seen]] for column in self.codes[:2]]
             seen = seen[order_by([*of, first[seen], at[stands[seen]]], seen.size)]
             stands, first, last = stands[seen], first[seen], last[seen]
-        facts = Facts(self.a[stands], self.b[stands], first, last, at[stands])
+        a, b = (own[stands] for own in self.codes[:2])
+        facts = Facts(a, b, first, last, at[stands])
         return FactTable(
             facts,
             self.table.num_rows,
@@ -261,11 +264,14 @@ class _Reading:
             between_ticks=standing_before - stands.size,
             rejected=rejected_rows(self.table, self.roles, cells.fault, self.other, starts),
             seed=self.seed,
-            values=(
-                self._values(facts.a, stands, self._left, self.columns.left),
-                self._values(facts.b, stands, self._right, self.columns.right),
+            values=tuple(
+                self._values(code[stands], stands, own, kinds)
+                for code, own, kinds in zip(
+                    self.codes, self._own, self.columns.attributes, strict=True
+                )
             ),
             payload=self.table.combine_chunks() if payload else None,
+            others=tuple(code[stands] for code in self.codes[2:]),
         )
 
     def _values(

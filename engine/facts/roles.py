@@ -30,6 +30,8 @@ class FactRoles:
         and `end`.
     identity : tuple of str
         Columns that tell facts of the same attributes apart.
+    others : tuple of tuple of str
+        Attributes that join the third stream and those behind it.
 
     Raises
     ------
@@ -44,6 +46,7 @@ class FactRoles:
     op: str | None = None
     time: str | None = None
     identity: tuple[str, ...] = ()
+    others: tuple[tuple[str, ...], ...] = ()
 
     def __post_init__(self) -> None:
         if not self.left:
@@ -65,6 +68,11 @@ class FactRoles:
             )
 
     @property
+    def attributes(self) -> tuple[tuple[str, ...], ...]:
+        """The attributes of the streams, in their order; those of right may be none."""
+        return (self.left, self.right, *self.others)
+
+    @property
     def is_log(self) -> bool:
         """Whether the rows are changes and not facts."""
         return self.op is not None
@@ -78,7 +86,8 @@ class FactRoles:
     def columns(self) -> tuple[str, ...]:
         """Every column named, each once."""
         op = () if self.op is None else (self.op,)
-        return tuple(dict.fromkeys((*self.left, *self.right, *self.times, *op, *self.identity)))
+        attributes = (name for own in self.attributes for name in own)
+        return tuple(dict.fromkeys((*attributes, *self.times, *op, *self.identity)))
 
 
 @dataclass(frozen=True)
@@ -95,6 +104,8 @@ class FactColumns:
         Whether times have a time zone.
     left, right : tuple of pyarrow.DataType
         Canonical types of the attributes, in common with each stream.
+    others : tuple of tuple of pyarrow.DataType
+        The same of further streams.
     """
 
     unit: str
@@ -102,6 +113,12 @@ class FactColumns:
     zoned: bool
     left: tuple[pa.DataType, ...]
     right: tuple[pa.DataType, ...]
+    others: tuple[tuple[pa.DataType, ...], ...] = ()
+
+    @property
+    def attributes(self) -> tuple[tuple[pa.DataType, ...], ...]:
+        """The types of every stream's attribute."""
+        return (self.left, self.right, *self.others)
 
     @property
     def factor(self) -> int:
@@ -119,7 +136,7 @@ def check_fact_roles(
     Parameters
     ----------
     streams : sequence of (Archive, Roles)
-        The stream that `roles.left` joins and, if there is one, that of `roles.right`.
+        The streams that `roles.attributes` join, in that order; one or more.
     fact : Archive
         With side "fact".
     roles : FactRoles
@@ -133,8 +150,8 @@ def check_fact_roles(
     """
     for name in roles.columns:
         check_present(fact, name)
-    sides = (roles.left, roles.right)
-    kinds: list[tuple[pa.DataType, ...]] = [(), ()]
+    sides = roles.attributes
+    kinds: list[tuple[pa.DataType, ...]] = [()] * len(sides)
     for i, (stream, own) in enumerate(streams):
         for name in own.columns:
             check_present(stream, name)
@@ -151,7 +168,7 @@ def check_fact_roles(
     fine, zoned = common_time([*times, *((fact, name) for name in roles.times)])
     if fine == "day" or unit not in families.UNIT_DIGITS:
         fine = unit
-    return FactColumns(unit, fine, zoned, kinds[0], kinds[1])
+    return FactColumns(unit, fine, zoned, kinds[0], kinds[1], tuple(kinds[2:]))
 
 
 def _keys(

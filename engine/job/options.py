@@ -46,6 +46,21 @@ class FactOptions:
             )
 
 
+def settled(name: str, given: dict[str, Value]) -> tuple[str, dict[str, Value]]:
+    """Return a policy's own name and all of its parameters, or raise `SpecError`."""
+    policy = policy_named(name)
+    parameters = policy.settle(given)
+    if policy.name == "custom" and parameters["function"] is None:
+        raise SpecError("policy custom needs --param function=module:name")
+    buckets = parameters.get("buckets")
+    if isinstance(buckets, float) and (buckets % 1 or buckets > MOST_BUCKETS):
+        raise SpecError(
+            f"parameter buckets of policy {policy.name} is {buckets:g}; give a whole number, "
+            f"at most {MOST_BUCKETS}"
+        )
+    return policy.name, parameters
+
+
 @dataclass(frozen=True)
 class JobOptions:
     """A replay of two archives.
@@ -111,17 +126,9 @@ class JobOptions:
     fact: FactOptions | None = None
 
     def __post_init__(self) -> None:
-        policy = policy_named(self.policy)
-        object.__setattr__(self, "policy", policy.name)
-        object.__setattr__(self, "parameters", policy.settle(self.parameters))
-        if policy.name == "custom" and self.parameters["function"] is None:
-            raise SpecError("policy custom needs --param function=module:name")
-        buckets = self.parameters.get("buckets")
-        if isinstance(buckets, float) and (buckets % 1 or buckets > MOST_BUCKETS):
-            raise SpecError(
-                f"parameter buckets of policy {policy.name} is {buckets:g}; give a whole number, "
-                f"at most {MOST_BUCKETS}"
-            )
+        name, parameters = settled(self.policy, self.parameters)
+        object.__setattr__(self, "policy", name)
+        object.__setattr__(self, "parameters", parameters)
         for name, value, known in (
             ("--device", self.device, DEVICES),
             ("--bad-rows", self.bad_rows, BAD_ROWS),

@@ -18,7 +18,7 @@ from engine.errors import OutputError
 from engine.job.bound_task import LaneBounds
 from engine.job.budget import Amounts
 from engine.job.keys import TOP, KeyLoss
-from engine.job.lane_task import LaneResult
+from engine.job.lane_task import LaneResult, Tally
 from engine.job.options import JobOptions
 from engine.lanes.manifest import Prepared, key_of
 from engine.optimum.certificate import gap_between
@@ -27,6 +27,7 @@ from engine.replay.settings import UNLIMITED, ReplaySettings
 from engine.streams import SIDES
 from gpu_kernels.devices import Choice
 
+TIME_BINS = 50
 PACKAGES = ("winnowjoin", "numba", "numpy", "pyarrow", "pyspark")
 
 
@@ -97,13 +98,20 @@ def versions() -> dict[str, str]:
     return found
 
 
-def _by_time(
-    results: list[LaneResult], edges: list[int], last: int
+def time_bins(first: int, last: int) -> tuple[int, ...]:
+    """Return the left edges of the time bins of streams from one tick to another."""
+    width = max(1, -(-(last - first + 1) // TIME_BINS))
+    return tuple(range(first, last + 1, width))
+
+
+def by_time(
+    pairs: Sequence[tuple[Tally, Tally]], edges: Sequence[int], last: int
 ) -> list[dict[str, float | int]]:
-    exact = np.sum([r.exact.by_bin for r in results], axis=0)
-    kept = np.sum([r.result.by_bin for r in results], axis=0)
-    exact_importance = np.sum([r.exact.importance_by_bin for r in results], axis=0)
-    kept_importance = np.sum([r.result.importance_by_bin for r in results], axis=0)
+    """Return what was lost by time bin, from the exact tallies and those of the results."""
+    exact, kept = (np.sum([pair[i].by_bin for pair in pairs], axis=0) for i in (0, 1))
+    exact_importance, kept_importance = (
+        np.sum([pair[i].importance_by_bin for pair in pairs], axis=0) for i in (0, 1)
+    )
     ends = [*(edge - 1 for edge in edges[1:]), last]
     return [
         {
@@ -112,13 +120,15 @@ def _by_time(
             "exact_outputs": int(exact[i]),
             "lost_outputs": int(exact[i] - kept[i]),
             "exact_importance": float(exact_importance[i]),
-            "lost_importance": _lost(exact[i], kept[i], exact_importance[i], kept_importance[i]),
+            "lost_importance": lost_importance(
+                exact[i], kept[i], exact_importance[i], kept_importance[i]
+            ),
         }
         for i in range(len(edges))
     ]
 
 
-def _lost(exact: int, kept: int, importance: float, kept_importance: float) -> float:
+def lost_importance(exact: int, kept: int, importance: float, kept_importance: float) -> float:
     """Return lost importance; exactly 0 where nothing was lost, whatever the order of the sums."""
     return float(importance - kept_importance) if exact != kept else 0.0
 
@@ -131,7 +141,7 @@ def _top_keys(prepared: Prepared, results: list[LaneResult]) -> list[dict[str, A
     losses.sort(key=lambda pair: (*pair[0].rank, pair[1]))
     named = []
     for loss, lane in losses[:TOP]:
-        key = [_plain(v) for v in key_of(prepared, lane, loss.side, loss.row)]
+        key = [plain(v) for v in key_of(prepared, lane, loss.side, loss.row)]
         named.append(
             {
                 "key": key[0] if len(key) == 1 else key,
@@ -144,7 +154,8 @@ def _top_keys(prepared: Prepared, results: list[LaneResult]) -> list[dict[str, A
     return named
 
 
-def _plain(value: object) -> object:
+def plain(value: object) -> object:
+    """Return a join attribute as JSON holds it."""
     if isinstance(value, (bool, int, float, str, type(None))):
         return value
     return value.hex() if isinstance(value, bytes) else str(value)
@@ -236,8 +247,10 @@ def build_report(
         "importance_recall": importance_share(outputs, importance, exact, exact_importance),
         "lost": {
             "outputs": exact - outputs,
-            "importance": _lost(exact, outputs, exact_importance, importance),
-            "by_time": _by_time(results, list(edges), max(lasts, default=0)) if results else [],
+            "importance": lost_importance(exact, outputs, exact_importance, importance),
+            "by_time": by_time([(r.exact, r.result) for r in results], edges, max(lasts, default=0))
+            if results
+            else [],
             "top_keys": _top_keys(prepared, results),
             "top_keys_complete": all(r.keys_complete for r in results),
         },

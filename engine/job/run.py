@@ -44,15 +44,13 @@ from engine.job.plan import (
     lanes_to_replay,
 )
 from engine.job.planned_task import PlannedTask, replay_planned
-from engine.job.report import Report, build_report
+from engine.job.report import Report, build_report, time_bins
 from engine.job.retention import plan_file
 from engine.job.stages import Progress, Stages
 from engine.lanes.manifest import Prepared
 from engine.optimum.effort import Effort
 from engine.replay.settings import LaneProfile, ReplaySettings
 from gpu_kernels.devices import Choice
-
-TIME_BINS = 50
 
 
 def run_replay(options: JobOptions, executor: Executor, progress: Progress | None = None) -> Report:
@@ -219,9 +217,7 @@ class _Job:
         lasts = [s.last_ts for s in self.prepared.streams if s.last_ts is not None]
         if not firsts:
             return (0,)
-        low, high = min(firsts), max(lasts)
-        width = max(1, -(-(high - low + 1) // TIME_BINS))
-        return tuple(range(low, high + 1, width))
+        return time_bins(min(firsts), max(lasts))
 
     def _curves(self, tasks: list[ReplayTask]) -> Curves:
         """Return AGE's curves: as given, else measured by a pass over the archive."""

@@ -80,7 +80,7 @@ def _sides(content: dict[str, Any]) -> Table:
     table = Table()
     for name in ("", "rows", "null keys", "rejected", "sorted", "window", "memory", "peak"):
         table.add_column(name, justify="left" if not name else "right")
-    for side in ("left", "right"):
+    for side in content["rows"]:
         table.add_row(
             side,
             number(content["rows"][side]),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,13 +12,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from engine.archives.bad_rows import BadRows, bad_rows_error
+from engine.archives.bad_rows import FaultTally, bad_rows_error, with_file
 from engine.archives.families import plain_type
 from engine.archives.normalise import Normalised, normalise
 from engine.archives.roles import JoinColumns, check_importance
 from engine.archives.rows import Part, Rows
 from engine.archives.source import Archive, check_unchanged
-from engine.archives.ticks import FAULTS
 from engine.errors import SpecError
 from engine.facts.access import access_by
 from engine.facts.lookup import FactLookup, Matches
@@ -137,19 +135,14 @@ class _Tally:
     matched: int = 0
     outputs: int = 0
     sums: list[float] = field(default_factory=list)
-    faults: dict[tuple[str, int], list[int]] = field(default_factory=dict)
-    first_rows: dict[tuple[str, int], list[int]] = field(default_factory=dict)
+    faults: FaultTally = field(default_factory=FaultTally)
 
     def add(self, part: Part, found: Normalised) -> None:
         """Count a part."""
         self.rows += part.table.num_rows
         self.null_keys += found.null_keys
         self.rejected += found.rejected.num_rows
-        for own in found.faults:
-            at = part.file, own.fault
-            self.faults.setdefault(at, []).append(own.total)
-            rows = [row - part.file_first for row in own.rows]
-            self.first_rows.setdefault(at, []).extend(rows)
+        self.faults.add(part, found)
 
     def content(self, table: FactTable) -> dict[str, Any]:
         """Return the report's fields."""
@@ -192,22 +185,14 @@ class _Run:
             found = normalise(part.table, roles, join, part.first, seed=self.table.seed)
             self.tally.add(part, found)
             if self.sink is not None and quarantine and found.rejected.num_rows:
-                self.sink.reject("stream", _with_file(found.rejected, part.file))
+                self.sink.reject("stream", with_file(found.rejected, part.file))
             if quarantine or not self.tally.faults:
                 self._look_up(found)
             stages.progress("rows", self.tally.rows, max(total, self.tally.rows))
         check_unchanged([self.stream.archive])
         if self.tally.faults and not quarantine:
-            raise bad_rows_error(self._faults())
+            raise bad_rows_error(self.tally.faults.bad_rows(roles))
         return rows.schema
-
-    def _faults(self) -> Iterator[BadRows]:
-        roles, tally = self.options.stream_roles, self.tally
-        for (file, number), totals in tally.faults.items():
-            fault = FAULTS[number]
-            column = roles.time if fault.role == "time" else str(roles.importance)
-            rows = tuple(tally.first_rows[file, number])
-            yield BadRows(file, column, fault.words, sum(totals), rows)
 
     def _look_up(self, found: Normalised) -> None:
         met = np.zeros(found.ts.size, np.bool_)
@@ -236,10 +221,3 @@ class _Run:
             for name, column in zip(own.column_names, own.columns, strict=True):
                 table = table.append_column(f"{prefix}_{name}", column)
         return table
-
-
-def _with_file(rejected: pa.Table, file: str) -> pa.Table:
-    """Return rejected rows with the file that they are of, if they are of one."""
-    if not file:
-        return rejected
-    return rejected.add_column(2, "file", pa.array([file] * rejected.num_rows, pa.string()))

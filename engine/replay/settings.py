@@ -51,7 +51,8 @@ class LaneProfile(NamedTuple):
         return min(firsts, default=0)
 
 
-def _chosen(option: str, value: str, known: tuple[str, ...]) -> str:
+def chosen(option: str, value: str, known: tuple[str, ...]) -> str:
+    """Return a value if it is one of those known, else raise `SpecError`."""
     if value not in known:
         raise SpecError(
             f"{option} is {value!r}; choose one of {', '.join(known)}." + did_you_mean(value, known)
@@ -98,9 +99,9 @@ class ReplaySettings:
         for side, window in (("left", self.window_left), ("right", self.window_right)):
             if not 0 <= window < 2**62:
                 raise SpecError(f"window {window} of stream {side} must be 0 ticks or more")
-        _chosen("estimator", self.estimator, ESTIMATORS)
-        _chosen("probe", self.probe, PROBES)
-        _chosen("combine", self.combine, COMBINES)
+        chosen("estimator", self.estimator, ESTIMATORS)
+        chosen("probe", self.probe, PROBES)
+        chosen("combine", self.combine, COMBINES)
         if self.policy is not None:
             object.__setattr__(self, "policy", self.the_policy.name)
             object.__setattr__(self, "parameters", self.the_policy.settle(self.parameters))
@@ -132,7 +133,7 @@ class ReplaySettings:
         """What the estimate of the tuples' values depends on, for a policy that ranks by them."""
         if self.policy is None or self.the_policy.structure is not Structure.VALUED:
             return None
-        numbers = (_number(self.parameters[name]) for name in ("counters", "sample", "buckets"))
+        numbers = (number_of(self.parameters[name]) for name in ("counters", "sample", "buckets"))
         counters, sample, buckets = (math.ceil(number) for number in numbers)
         return Terms(self.window_left, self.window_right, self.combine, counters, sample, buckets)
 
@@ -140,14 +141,14 @@ class ReplaySettings:
         """Return the scalars that the kernel replays a lane by."""
         policy = self.the_policy
         parameters = self.parameters if self.policy is not None else {}
-        coefficients = [_number(parameters.get(name)) for name in policy.coefficients]
+        coefficients = [number_of(parameters.get(name)) for name in policy.coefficients]
         a, b, d = (*coefficients, 0.0, 0.0, 0.0)[:3]
         lifetimes = self.window_left + 1, self.window_right + 1
         alpha = parameters.get("alpha")
         beta = parameters.get("beta")
-        alphas = [float(w) if alpha is None else _number(alpha) for w in lifetimes]
+        alphas = [float(w) if alpha is None else number_of(alpha) for w in lifetimes]
         betas = [
-            side.mean_importance / w if beta is None else _number(beta)
+            side.mean_importance / w if beta is None else number_of(beta)
             for side, w in zip(profile, lifetimes, strict=True)
         ]
         ties = parameters.get("ties", policy.ties)
@@ -177,7 +178,8 @@ class ReplaySettings:
         )
 
 
-def _number(value: Value) -> float:
+def number_of(value: Value) -> float:
+    """Return a parameter that is a number."""
     if not isinstance(value, (int, float)):
         raise SpecError(f"{value!r} is not a number")
     return float(value)

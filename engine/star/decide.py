@@ -1,0 +1,317 @@
+"""Who stays: priorities, admission and eviction (contract, section 2, steps 4 and 5).
+
+Static priorities stand in a heap: O(log K) an arrival. Those of other policies are found anew, and
+the least of them, at every instant at which more tuples are there than may stay: passes over the
+residents, O(K + facts of their versions). CUSTOM, which is told of every instant, makes that pass
+at each; DGL's gains are a pass over those residents that match.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.jit import kernel as compiled
+from engine.jit import woven
+from engine.policies import Structure, dgl
+from engine.replay.heap import drop_at, heapify, precedes, rise, sink
+from engine.star.layout import (
+    AT,
+    COUNT,
+    END,
+    FOREVER,
+    HEAP,
+    INSTANT,
+    NONE,
+    NOW,
+    TOUCHED,
+    Integer,
+    Ints,
+    Records,
+    Rules,
+    State,
+    Streams,
+)
+from engine.star.memory import first_live, insert, match_count, produced, remove
+
+_STATIC, _KEYED, _DECAY, _AGED, _RERANK = (int(each) for each in list(Structure)[:5])
+_TOP, _SLOTS = np.int64(0), np.int64(NONE)
+_FEW = 4
+"""Arrivals up to which looking at all residents for each is cheaper than a heap of them."""
+
+
+@compiled
+def _current(
+    rules: Rules, streams: Streams, state: State, side: Integer, version: Integer, progress: Ints
+) -> None:
+    """Find the counts of a version on this instant's snapshot, once."""
+    if state.counted[version] == progress[INSTANT]:
+        return
+    state.counted[version] = progress[INSTANT]
+    state.m[version] = match_count(rules, streams, state, side, version, progress[NOW])
+    if rules.structure == _RERANK:
+        every = produced(streams, state, side, version, True, True)
+        state.hits[version] = every - produced(streams, state, side, version, True, False)
+
+
+@compiled
+def _over(streams: Streams, rules: Rules, state: State, side: Integer) -> bool:
+    """Tell whether residents and arrivals are more than may stay."""
+    n = state.n[side]
+    if rules.budget[side] == FOREVER:
+        return False
+    total = n[COUNT]
+    for at in range(n[AT], n[END]):
+        if streams.version[at] != NONE:
+            total += 1
+    return bool(total > rules.budget[side])
+
+
+@compiled
+def _by_age(rules: Rules, side: Integer, age: Integer) -> float:
+    """Return AGE's priority."""
+    window, buckets = rules.window[side], rules.buckets[side]
+    return rules.table[side, buckets if window == 0 else age * buckets // window]
+
+
+@woven
+def _judge_arrivals(
+    rules: Rules,
+    streams: Streams,
+    state: State,
+    side: Integer,
+    progress: Ints,
+    priority_at_arrival: Records,
+    priority_now: Records,
+) -> None:
+    """Give the arrivals of a stream their first priority."""
+    n, now = state.n[side], progress[NOW]
+    rel = np.float64(now - rules.t0)
+    lost = rules.beta[side] * rel
+    lifetime = np.float64(rules.window[side] + 1)
+    for at in range(n[AT], n[END]):
+        version = np.int64(streams.version[at])
+        if version == NONE:
+            continue
+        _current(rules, streams, state, side, version, progress)
+        importance, m = streams.importance[at], state.m[version]
+        if rules.structure == _STATIC:
+            value = priority_at_arrival(
+                importance, m, rel, streams.draw[at], rules.a, rules.b, rules.d
+            )
+        elif rules.structure == _DECAY:
+            state.value[at] = dgl.initial(importance, m, rules.initial_by_importance) + lost
+            value = dgl.priority(state.value[at], lost)
+        elif rules.structure == _AGED:
+            value = _by_age(rules, side, np.int64(0))
+        else:
+            found = 0.0
+            if rules.structure == _RERANK:
+                early = not rules.after_admission
+                found = produced(streams, state, side, version, early, True)
+            value = priority_now(importance, m, 0.0, lifetime, 0.0, found)
+        state.rank_m[at] = m
+        state.priority[at] = value if value == value else -np.inf  # noqa: PLR0124 - NaN ranks last
+
+
+@woven
+def _judge_residents(
+    rules: Rules,
+    streams: Streams,
+    state: State,
+    side: Integer,
+    progress: Ints,
+    priority_now: Records,
+) -> None:
+    """Give the residents of a stream the priority that they have now. O(K + their facts)."""
+    now = progress[NOW]
+    lost = rules.beta[side] * np.float64(now - rules.t0)
+    lifetime = np.float64(rules.window[side] + 1)
+    begin = state.room[side]
+    for i in range(begin, begin + state.n[side, COUNT]):
+        at = np.int64(state.members[i])
+        age = now - streams.ts[at]
+        if rules.structure == _DECAY:
+            value = dgl.priority(state.value[at], lost)
+        elif rules.structure == _AGED:
+            value = _by_age(rules, side, age)
+        else:
+            version = np.int64(streams.version[at])
+            _current(rules, streams, state, side, version, progress)
+            state.rank_m[at] = state.m[version]
+            value = priority_now(
+                streams.importance[at], state.m[version], np.float64(age), lifetime,
+                state.priority[at], state.hits[version],
+            )  # fmt: skip
+        state.priority[at] = value if value == value else -np.inf  # noqa: PLR0124
+
+
+@woven
+def _reward(rules: Rules, streams: Streams, state: State, progress: Ints) -> None:
+    """Raise V of the residents that make a combination with an arrival of this instant (DGL)."""
+    sides, now = streams.first.size - 1, progress[NOW]
+    tau = np.float64(now - rules.t0)
+    for i in range(progress[TOUCHED]):
+        fact = np.int64(state.touched[i])
+        for side in range(sides):
+            every, older = 1.0, 1.0
+            for other in range(sides):
+                if other != side:
+                    place = fact * sides + other
+                    every *= np.float64(state.held[place] + state.arrived[place])
+                    older *= np.float64(state.held[place])
+            if every == older:
+                continue
+            version = first_live(rules, streams, state, fact, side, now)
+            stop = streams.spans[fact * sides + side, 1]
+            while version < stop and streams.arrives[version, 0] < now:
+                if state.head[version] != NONE and state.rewarded[version] != progress[INSTANT]:
+                    state.rewarded[version] = progress[INSTANT]
+                    _current(rules, streams, state, side, version, progress)
+                    _gain(rules, streams, state, side, version, now, tau)
+                version += 1
+
+
+@woven
+def _gain(
+    rules: Rules,
+    streams: Streams,
+    state: State,
+    side: Integer,
+    version: Integer,
+    now: Integer,
+    tau: float,
+) -> None:
+    lost, lost_before = rules.beta[side] * tau, rules.beta[side] * (tau - 1.0)
+    at = np.int64(state.head[version])
+    while at != NONE:
+        remaining = np.float64(streams.ts[at] + rules.window[side] + 1 - now)
+        state.value[at] = dgl.gained(
+            state.value[at], lost, lost_before, streams.importance[at], state.m[version],
+            remaining, rules.alpha[side],
+        )  # fmt: skip
+        at = np.int64(state.after[at])
+
+
+@compiled
+def _ranked(rules: Rules, streams: Streams, state: State, side: Integer, heap: Records) -> None:
+    """Make the heap of a stream anew of its residents. O(K)."""
+    begin, size = state.room[side], state.n[side, COUNT]
+    for i in range(size):
+        at = np.int64(state.members[begin + i])
+        heap[i].priority = state.priority[at]
+        heap[i].importance = streams.importance[at] if rules.ties_by_importance else 0.0
+        heap[i].m = state.rank_m[at] if rules.ties_by_importance else 0.0
+        heap[i].seq = at
+        heap[i].what = at
+    state.n[side, HEAP] = size
+    heapify(heap, size, state.keys)
+
+
+@compiled
+def _least(rules: Rules, streams: Streams, state: State, side: Integer) -> Integer:
+    """Return the resident of a stream that ranks least by its present priority. O(K)."""
+    begin = state.room[side]
+    least = np.int64(state.members[begin])
+    for i in range(begin + 1, begin + state.n[side, COUNT]):
+        at = np.int64(state.members[i])
+        if state.priority[at] <= state.priority[least] and _below(rules, streams, state, at, least):
+            least = at
+    return least
+
+
+@compiled
+def _below(rules: Rules, streams: Streams, state: State, at: Integer, other: Integer) -> bool:
+    """Tell whether a tuple ranks below another one of its stream."""
+    if state.priority[at] != state.priority[other]:
+        return bool(state.priority[at] < state.priority[other])
+    if rules.ties_by_importance:
+        if streams.importance[at] != streams.importance[other]:
+            return bool(streams.importance[at] < streams.importance[other])
+        if state.rank_m[at] != state.rank_m[other]:
+            return bool(state.rank_m[at] < state.rank_m[other])
+    return bool(at < other)
+
+
+@woven
+def _replace(rules: Rules, streams: Streams, state: State, side: Integer, at: Integer) -> None:
+    """Admit an arrival as `_admit` does, without a heap: all residents are looked at. O(K)."""
+    if state.n[side, COUNT] >= rules.budget[side]:
+        if rules.budget[side] == 0:
+            return
+        least = _least(rules, streams, state, side)
+        if _below(rules, streams, state, at, least):
+            return
+        remove(streams, state, side, least)
+    insert(streams, state, side, at)
+
+
+@woven
+def _admit(
+    rules: Rules, streams: Streams, state: State, side: Integer, at: Integer, heap: Records
+) -> None:
+    """Admit an arrival if there is room or its rank is above the least. O(log K + its facts)."""
+    n, keys = state.n[side], state.keys
+    priority = state.priority[at]
+    importance = streams.importance[at] if rules.ties_by_importance else 0.0
+    m = state.rank_m[at] if rules.ties_by_importance else 0.0
+    if n[COUNT] < rules.budget[side]:
+        if n[HEAP] == heap.size:
+            _ranked(rules, streams, state, side, heap)
+        insert(streams, state, side, at)
+        rise(heap, n[HEAP], _TOP, priority, importance, m, at, at, keys, _SLOTS)
+        n[HEAP] += 1
+        return
+    if n[COUNT] == 0:
+        return
+    while not state.inside[heap[0].what]:
+        drop_at(heap, n[HEAP], _TOP, keys, _SLOTS)
+        n[HEAP] -= 1
+    if precedes(priority, importance, m, at, heap[0]):
+        return
+    remove(streams, state, side, np.int64(heap[0].what))
+    insert(streams, state, side, at)
+    sink(heap, n[HEAP], _TOP, priority, importance, m, at, at, keys, _SLOTS)
+
+
+@woven
+def _select(rules: Rules, streams: Streams, state: State, side: Integer, over: bool) -> None:
+    """Keep of a stream's residents and arrivals the greatest by rank (step 5)."""
+    n = state.n[side]
+    first = 2 * state.room[side] + 64 * side
+    heap = state.heap[first : 2 * state.room[side + 1] + 64 * (side + 1)]
+    static = rules.structure == _STATIC
+    few = not static and n[END] - n[AT] <= _FEW
+    ranks = rules.budget[side] != FOREVER and (over or static)
+    if over and not (static or few):
+        _ranked(rules, streams, state, side, heap)
+    for at in range(n[AT], n[END]):
+        if streams.version[at] == NONE:
+            continue
+        if ranks and few:
+            _replace(rules, streams, state, side, at)
+        elif ranks:
+            _admit(rules, streams, state, side, at, heap)
+        else:
+            insert(streams, state, side, at)
+
+
+@woven
+def decide(
+    rules: Rules,
+    streams: Streams,
+    state: State,
+    progress: Ints,
+    priority_at_arrival: Records,
+    priority_now: Records,
+) -> None:
+    """Do steps 4 and 5 of all streams, all from the snapshot of step 2."""
+    sides = streams.first.size - 1
+    if rules.structure == _DECAY:
+        _reward(rules, streams, state, progress)
+    for side in range(sides):
+        changes = rules.structure != _STATIC and _over(streams, rules, state, side)
+        if changes or rules.structure == _RERANK:
+            _judge_residents(rules, streams, state, side, progress, priority_now)
+        _judge_arrivals(rules, streams, state, side, progress, priority_at_arrival, priority_now)
+    for side in range(sides):
+        _select(rules, streams, state, side, _over(streams, rules, state, side))

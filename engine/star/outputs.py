@@ -1,0 +1,313 @@
+"""The outputs of an instant, fact by fact: counted, and written where they are wanted.
+
+What a fact joins is gathered stream by stream, residents before arrivals. Combinations with an
+arrival of the instant are then those of m *units*: in unit l the streams before l give residents,
+l arrivals, and those behind it both; so each is in one unit.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.exact.combine import MAX, MEAN, MIN, PRODUCT, SUM
+from engine.jit import kernel as compiled
+from engine.jit import woven
+from engine.star.layout import (
+    BIN,
+    COMBINATION,
+    FACT,
+    HIGH,
+    NONE,
+    NOW,
+    OUTPUTS,
+    REST,
+    TOUCHED,
+    UNIT,
+    WRITTEN,
+    Floats,
+    Integer,
+    Ints,
+    Rules,
+    StarOutputs,
+    State,
+    Streams,
+    Tallies,
+)
+from engine.star.memory import first_live
+from gpu_kernels.combine import combined, neumaier
+
+_DENSE = 4
+"""Combinations for a tuple from which on sorting is cheaper than trying them all."""
+
+
+@woven
+def _meets(streams: Streams, state: State, fact: Integer) -> bool:
+    """Tell whether a fact has a tuple of every stream."""
+    sides = streams.first.size - 1
+    for place in range(fact * sides, (fact + 1) * sides):
+        if state.held[place] + state.arrived[place] == 0:
+            return False
+    return True
+
+
+@woven
+def _gather(rules: Rules, streams: Streams, state: State, fact: Integer, now: Integer) -> None:
+    """Write what a fact joins to the pool: older residents, then arrivals. O(of both, versions)."""
+    sides = streams.first.size - 1
+    for side in range(sides):
+        at = state.pool_room[side]
+        stop = streams.spans[fact * sides + side, 1]
+        start = first_live(rules, streams, state, fact, side, now)
+        for arrivals in range(2):
+            version = start
+            while version < stop and streams.arrives[version, 0] <= now:
+                chain = state.chain if arrivals else state.after
+                one = np.int64(state.arrival[version] if arrivals else state.head[version])
+                while one != NONE:
+                    if arrivals or streams.ts[one] < now:
+                        state.pool[at] = one
+                        state.pool_importance[at] = streams.importance[one]
+                        at += 1
+                    one = np.int64(chain[one])
+                version += 1
+            state.sizes[side, arrivals] = at - state.pool_room[side]
+
+
+@compiled
+def _part(state: State, unit: Integer, side: Integer) -> tuple[Integer, Integer]:
+    """Return where the tuples that a stream gives to a unit begin in the pool, and how many."""
+    if side < unit:
+        return state.pool_room[side], state.sizes[side, 0]
+    if side == unit:
+        older = state.sizes[side, 0]
+        return state.pool_room[side] + older, state.sizes[side, 1] - older
+    return state.pool_room[side], state.sizes[side, 1]
+
+
+@compiled
+def _combinations(state: State, unit: Integer) -> float:
+    """Return the outputs of a unit."""
+    total = 1.0
+    for side in range(state.sizes.shape[0]):
+        total *= np.float64(_part(state, unit, side)[1])
+    return total
+
+
+@compiled
+def _member(state: State, unit: Integer, side: Integer) -> Integer:
+    """Return the place in the pool of a stream's member of the combination of `state.counter`."""
+    return _part(state, unit, side)[0] + state.counter[side]
+
+
+@compiled
+def _next(state: State, unit: Integer) -> None:
+    """Go on to the next combination of a unit."""
+    side = state.sizes.shape[0] - 1
+    while side >= 0:
+        state.counter[side] += 1
+        if state.counter[side] < _part(state, unit, side)[1]:
+            return
+        state.counter[side] = 0
+        side -= 1
+
+
+@compiled
+def _importance(rules: Rules, state: State, unit: Integer) -> float:
+    """Return the importance of the combination of `state.counter`, in the streams' order."""
+    sides = state.sizes.shape[0]
+    step = SUM if rules.combine == MEAN else rules.combine
+    value = state.pool_importance[_member(state, unit, 0)]
+    for side in range(1, sides):
+        value = combined(step, value, state.pool_importance[_member(state, unit, side)])
+    return value / np.float64(sides) if rules.combine == MEAN else value
+
+
+@compiled
+def _sorted(values: Floats, begin: Integer, size: Integer) -> None:
+    """Sort a part of an array in place (Shell sort, gaps by Tokuda)."""
+    gap = 1
+    while gap < size:
+        gap = gap * 9 // 4 + 1
+    while gap > 1:
+        gap = gap * 4 // 9
+        gap = max(gap, 1)
+        for i in range(gap, size):
+            value = values[begin + i]
+            j = i
+            while j >= gap and values[begin + j - gap] > value:
+                values[begin + j] = values[begin + j - gap]
+                j -= gap
+            values[begin + j] = value
+
+
+@woven
+def _least_of_each(state: State, unit: Integer, sign: float) -> float:
+    """Return the sum over a unit's combinations of their least ``sign * importance``.
+
+    Each tuple is the least of as many combinations as the others have greater tuples:
+    O(tuples * log(tuples)), however many combinations.
+    """
+    sides = state.sizes.shape[0]
+    for side in range(sides):
+        begin, size = _part(state, unit, side)
+        for i in range(begin, begin + size):
+            state.work[i] = sign * state.pool_importance[i]
+        _sorted(state.work, begin, size)
+        state.counter[side] = 0
+    total = 0.0
+    while True:
+        least, value = 0, np.inf
+        for side in range(sides):
+            begin, size = _part(state, unit, side)
+            if state.work[begin + state.counter[side]] < value:
+                least, value = side, state.work[begin + state.counter[side]]
+        greater = 1.0
+        for side in range(sides):
+            if side != least:
+                greater *= np.float64(_part(state, unit, side)[1] - state.counter[side])
+        total += value * greater
+        state.counter[least] += 1
+        if state.counter[least] == _part(state, unit, least)[1]:
+            return total
+
+
+@woven
+def _worth(rules: Rules, state: State, unit: Integer, outputs: float) -> float:
+    """Return the importance of a unit's outputs, added up without trying them all if many."""
+    sides = state.sizes.shape[0]
+    tuples = 0.0
+    for side in range(sides):
+        tuples += np.float64(_part(state, unit, side)[1])
+    if rules.combine in (MIN, MAX) and outputs > _DENSE * tuples:
+        sign = 1.0 if rules.combine == MIN else -1.0
+        return sign * _least_of_each(state, unit, sign)
+    total = 0.0
+    if rules.combine in (MIN, MAX):
+        state.counter[:] = 0
+        for _ in range(np.int64(outputs)):
+            total += _importance(rules, state, unit)
+            _next(state, unit)
+        return total
+    if rules.combine == PRODUCT:
+        total = 1.0
+    for side in range(sides):
+        begin, size = _part(state, unit, side)
+        own = 0.0
+        for i in range(begin, begin + size):
+            own += state.pool_importance[i]
+        if rules.combine == PRODUCT:
+            total *= own
+        else:
+            total += own * (outputs / np.float64(size))
+    return total / np.float64(sides) if rules.combine == MEAN else total
+
+
+@woven
+def _tally(
+    rules: Rules,
+    state: State,
+    fact: Integer,
+    unit: Integer,
+    outputs: float,
+    tallies: Tallies,
+    progress: Ints,
+    sums: Floats,
+) -> None:
+    found, importance = np.int64(outputs), _worth(rules, state, unit, outputs)
+    tallies.by_fact[fact] += found
+    tallies.importance_by_fact[fact] += importance
+    tallies.by_bin[progress[BIN]] += found
+    tallies.importance_by_bin[progress[BIN]] += importance
+    sums[HIGH], sums[REST] = neumaier(sums[HIGH], sums[REST], importance)
+    sums[OUTPUTS] += outputs
+
+
+@woven
+def _age(rules: Rules, streams: Streams, state: State, ages: Ints, now: Integer) -> None:
+    """Count the outputs of a fact by the ages of their older members."""
+    sides = state.sizes.shape[0]
+    for side in range(sides):
+        every, older = np.int64(1), np.int64(1)
+        for other in range(sides):
+            if other != side:
+                every *= state.sizes[other, 1]
+                older *= state.sizes[other, 0]
+        begin = state.pool_room[side]
+        for i in range(begin, begin + state.sizes[side, 0]):
+            age = now - streams.ts[state.pool[i]]
+            ages[side, (age - 1) * ages.shape[1] // rules.window[side]] += every - older
+
+
+@woven
+def _write(
+    rules: Rules,
+    streams: Streams,
+    state: State,
+    fact: Integer,
+    unit: Integer,
+    outputs: Integer,
+    out: StarOutputs,
+    progress: Ints,
+) -> bool:
+    """Write the outputs of a unit from `progress[COMBINATION]` on; False if `out` is full."""
+    sides = state.sizes.shape[0]
+    rest = progress[COMBINATION]
+    for side in range(sides - 1, -1, -1):
+        size = _part(state, unit, side)[1]
+        state.counter[side] = rest % size
+        rest //= size
+    while progress[COMBINATION] < outputs:
+        at = progress[WRITTEN]
+        if at == out.ts.size:
+            return False
+        for side in range(sides):
+            out.members[at, side] = state.pool[_member(state, unit, side)] - streams.first[side]
+        out.ts[at] = progress[NOW]
+        out.importance[at] = _importance(rules, state, unit)
+        out.fact[at] = fact
+        progress[WRITTEN] = at + 1
+        progress[COMBINATION] += 1
+        _next(state, unit)
+    return True
+
+
+@woven
+def produce(
+    rules: Rules,
+    streams: Streams,
+    state: State,
+    out: StarOutputs,
+    tallies: Tallies,
+    progress: Ints,
+    sums: Floats,
+) -> bool:
+    """Count and write the outputs of this instant; False if `out` must be emptied first.
+
+    Facts that lack a tuple of some stream cost O(m); the others O(their tuples, and what is
+    written).
+    """
+    sides = streams.first.size - 1
+    while progress[FACT] < progress[TOUCHED]:
+        fact = np.int64(state.touched[progress[FACT]])
+        if progress[UNIT] == NONE and _meets(streams, state, fact):
+            _gather(rules, streams, state, fact, progress[NOW])
+            if tallies.ages.shape[1] > 0:
+                _age(rules, streams, state, tallies.ages, progress[NOW])
+            progress[UNIT] = 0
+        while NONE < progress[UNIT] < sides:
+            unit = progress[UNIT]
+            outputs = _combinations(state, unit)
+            if outputs > 0.0:
+                if progress[COMBINATION] == NONE:
+                    _tally(rules, state, fact, unit, outputs, tallies, progress, sums)
+                    progress[COMBINATION] = 0
+                if rules.emit and not _write(
+                    rules, streams, state, fact, unit, np.int64(outputs), out, progress
+                ):
+                    return False
+            progress[COMBINATION] = NONE
+            progress[UNIT] += 1
+        progress[UNIT] = NONE
+        progress[FACT] += 1
+    progress[FACT] = 0
+    return True

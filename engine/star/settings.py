@@ -1,0 +1,146 @@
+"""The settings of a star join, checked, and the rules that its kernel gets from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import SpecError
+from engine.policies import Policy, Structure, Value, age, policy_named
+from engine.replay.layout import COMBINES, ESTIMATORS, PROBES
+from engine.replay.settings import SideProfile, chosen, number_of
+from engine.star.layout import FOREVER, Rules
+
+_ALWAYS = int(np.iinfo(np.int64).min)
+Curves = Sequence[NDArray[np.float64] | None]
+
+
+@dataclass(frozen=True)
+class StarSettings:
+    """A window join of several streams through a fact relation under a policy.
+
+    Parameters
+    ----------
+    windows : tuple of int
+        W of each stream in ticks, closed: a tuple is unexpired at age W.
+    policy : str or None
+        None: an exact join.
+    parameters : dict
+        The policy's own.
+    estimator : {"memory", "window", "history"}
+    probe : {"before_admission", "after_admission"}
+    combine : {"min", "sum", "product", "max", "mean"}
+    start_ts : int or None
+        Outputs before it are neither written nor counted.
+    seed : int
+
+    Raises
+    ------
+    SpecError
+        For anything that means nothing.
+    """
+
+    windows: tuple[int, ...]
+    policy: str | None = None
+    parameters: Mapping[str, Value] = field(default_factory=dict)
+    estimator: str = "memory"
+    probe: str = "before_admission"
+    combine: str = "min"
+    start_ts: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for at, window in enumerate(self.windows):
+            if not 0 <= window < 2**62:
+                raise SpecError(f"window {window} of stream {at + 1} must be 0 ticks or more")
+        chosen("estimator", self.estimator, ESTIMATORS)
+        chosen("probe", self.probe, PROBES)
+        chosen("combine", self.combine, COMBINES)
+        if self.policy is not None:
+            policy = self.the_policy
+            if policy.structure is Structure.VALUED:
+                raise SpecError(
+                    f"policy {policy.name} learns what a key yields: it is not defined for a join "
+                    "of several streams through a fact relation; choose another one"
+                )
+            object.__setattr__(self, "policy", policy.name)
+            object.__setattr__(self, "parameters", policy.settle(dict(self.parameters)))
+
+    @property
+    def the_policy(self) -> Policy:
+        """The policy; an exact join never evicts, so any static one would do."""
+        return policy_named(self.policy or "recent")
+
+    def rules(
+        self,
+        profiles: Sequence[SideProfile],
+        budgets: Sequence[int],
+        curves: Curves = (),
+        *,
+        emit: bool,
+    ) -> Rules:
+        """Return what the kernel replays by.
+
+        Parameters
+        ----------
+        profiles : sequence of SideProfile
+            Of every stream.
+        budgets : sequence of int
+            K of every stream; UNLIMITED for one that is kept whole.
+        curves : sequence of (n,) float64 or None
+            AGE's.
+        emit : bool
+            Write output tuples, or only count them.
+        """
+        policy, given = self.the_policy, self.parameters if self.policy is not None else {}
+        coefficients = [number_of(given.get(name)) for name in policy.coefficients]
+        a, b, d = (*coefficients, 0.0, 0.0, 0.0)[:3]
+        alpha, beta = given.get("alpha"), given.get("beta")
+        lifetimes = [window + 1 for window in self.windows]
+        table, buckets = _age_table(curves, len(self.windows))
+        return Rules(
+            structure=int(policy.structure),
+            estimator=ESTIMATORS.index(self.estimator),
+            after_admission=self.probe == "after_admission",
+            combine=COMBINES.index(self.combine),
+            ties_by_importance=given.get("ties", policy.ties) == "importance",
+            emit=emit,
+            start_ts=_ALWAYS if self.start_ts is None else self.start_ts,
+            t0=min((own.first_ts for own in profiles if own.rows), default=0),
+            window=np.array(self.windows, np.int64),
+            budget=np.array(
+                [
+                    FOREVER if budget >= own.peak else budget
+                    for budget, own in zip(budgets, profiles, strict=True)
+                ],
+                np.int64,
+            ),
+            first_ts=np.array([own.first_ts if own.rows else FOREVER for own in profiles]),
+            a=a,
+            b=b,
+            d=d,
+            alpha=np.array([float(w) if alpha is None else number_of(alpha) for w in lifetimes]),
+            beta=np.array(
+                [
+                    own.mean_importance / w if beta is None else number_of(beta)
+                    for own, w in zip(profiles, lifetimes, strict=True)
+                ]
+            ),
+            initial_by_importance=given.get("initial") == "importance",
+            table=table,
+            buckets=buckets,
+        )
+
+
+def _age_table(curves: Curves, sides: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return AGE's priority by stream and age bucket, and the buckets of each stream."""
+    tables = [age.priorities(np.zeros(1) if curve is None else curve) for curve in curves]
+    tables += [np.zeros(2)] * (sides - len(tables))
+    buckets = np.array([table.size - 1 for table in tables], np.int64)
+    whole = np.zeros((sides, int(buckets.max()) + 1))
+    for own, table in zip(whole, tables, strict=True):
+        own[: table.size] = table
+    return whole, buckets

@@ -1,0 +1,320 @@
+"""A star join as one task: a pure function of a small description, run here or by Spark."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from engine.archives.source import Archive
+from engine.facts.read import FactTable, read_facts
+from engine.facts.roles import FactColumns
+from engine.job.budget import split_budget
+from engine.job.heartbeat import rows_done
+from engine.job.keys import COUNTS, KeyLoss, greatest
+from engine.job.lane_task import Tally
+from engine.job.output import PartWriter
+from engine.job.report import plain, time_bins
+from engine.lanes.profile import profile_side
+from engine.replay.settings import UNLIMITED, SideProfile
+from engine.star.index import StarFacts, StarIndex, star_index
+from engine.star.lane import StarReplay
+from engine.star.layout import FOREVER, StarOutputs
+from engine.star.options import StarOptions
+from engine.star.read import StreamRead, StreamSource, output_schema, read_stream, star_facts
+from engine.star.settings import Curves, StarSettings
+
+READ_ROWS = 65_536
+"""Outputs that are written at once."""
+
+
+@dataclass(frozen=True)
+class StarTask:
+    """A replay of several streams.
+
+    Attributes
+    ----------
+    options : StarOptions
+    sources : tuple of StreamSource
+    fact : Archive
+    columns : FactColumns
+    settings : StarSettings
+    draft : Path or None
+        Folder for the part of the dataset; None to count only.
+    """
+
+    options: StarOptions
+    sources: tuple[StreamSource, ...]
+    fact: Archive
+    columns: FactColumns
+    settings: StarSettings
+    draft: Path | None = None
+
+
+class StreamResult(NamedTuple):
+    """What became of one stream."""
+
+    rows: int
+    joined: int
+    null_keys: int
+    rejected: int
+    in_order: bool
+    budget: int
+    peak: int
+    exact_peak: int
+
+
+class FactResult(NamedTuple):
+    """What became of F."""
+
+    rows: int
+    facts: int
+    duplicates: int
+    deletes: int
+    null_keys: int
+    between_ticks: int
+    rejected: int
+
+
+class StarResult(NamedTuple):
+    """What a star join came to.
+
+    Attributes
+    ----------
+    top : list of (key, KeyLoss)
+        Attributes of the first stream that lost most.
+    edges, last
+        Left edges of the time bins, and the last tick.
+    part : str or None
+        Name of the written file.
+    schema : pyarrow.Schema
+        Of the outputs.
+    seconds : dict
+        By stage.
+    """
+
+    streams: tuple[StreamResult, ...]
+    fact: FactResult
+    exact: Tally
+    result: Tally
+    top: list[tuple[object, KeyLoss]]
+    edges: tuple[int, ...]
+    last: int
+    part: str | None
+    schema: pa.Schema
+    seconds: dict[str, float]
+
+
+def replay_star(task: StarTask) -> StarResult:
+    """Read the streams and F, count the exact join, and replay it within its budgets.
+
+    Memory: the streams, F and what joins them; O(rows).
+    """
+    return _Run(task).result()
+
+
+class _Run:
+    def __init__(self, task: StarTask) -> None:
+        self._task, self._settings = task, task.settings
+        self._seconds: dict[str, float] = {}
+        self._begun = time.perf_counter()
+        self._table, self._facts, self._reads = _read(task)
+        batches = [read.batch for read in self._reads]
+        self._spent("prepare")
+        groups = [read.group for read in self._reads]
+        self._index: StarIndex = star_index(batches, groups, self._facts)
+        self._profiles: list[SideProfile] = [
+            profile_side([batch], window, lambda _, until=until: until)  # type: ignore[misc]
+            for batch, window, until in zip(
+                batches, self._settings.windows, self._index.until, strict=True
+            )
+        ]
+        self._budgets = [
+            split_budget(stream.memory, [profile.peak])[0]
+            for stream, profile in zip(task.options.streams, self._profiles, strict=True)
+        ]
+        there = [profile for profile in self._profiles if profile.rows]
+        self._last = max((profile.last_ts for profile in there), default=0)
+        first = min((profile.first_ts for profile in there), default=0)
+        self._edges = time_bins(first, self._last) if there else (0,)
+        self._spent("profile")
+
+    def _spent(self, stage: str) -> None:
+        now = time.perf_counter()
+        self._seconds[stage] = now - self._begun
+        self._begun = now
+
+    def _lane(
+        self, settings: StarSettings, budgets: Sequence[int], *, emit: bool = False,
+        curves: Curves = (), ages: int = 0,
+    ) -> StarReplay:  # fmt: skip
+        return StarReplay(
+            settings, self._index, [read.batch.row for read in self._reads], self._profiles,
+            budgets, curves=curves, emit=emit, edges=np.array(self._edges, np.int64),
+            age_buckets=ages, chunk=READ_ROWS,
+        )  # fmt: skip
+
+    def result(self) -> StarResult:
+        """Count the exact join, replay, write and put together what came of it."""
+        options, settings = self._task.options, self._settings
+        exact, emit = options.exact, self._task.draft is not None
+        measured = not exact and settings.policy == "age" and None in options.curves
+        buckets = int(settings.parameters["buckets"]) if measured else 0  # type: ignore[arg-type]
+        whole = self._lane(
+            replace(settings, policy=None, parameters={}, estimator="memory"),
+            [UNLIMITED] * len(self._profiles),
+            emit=emit and exact,
+            ages=buckets,
+        )
+        part = self._replayed(whole, write=emit and exact)
+        self._spent("replay" if exact else "count")
+        lane = whole
+        if not exact:
+            lane = self._lane(settings, self._budgets, emit=emit, curves=self._curves(whole))
+            part = self._replayed(lane, write=emit)
+            self._spent("replay")
+        if self._task.draft is not None:
+            _set_aside(self._task.draft, self._names, [*self._reads], self._table)
+        streams = tuple(
+            StreamResult(
+                read.rows,
+                read.batch.ts.size,
+                read.null_keys,
+                0 if read.rejected is None else read.rejected.num_rows,
+                read.in_order,
+                budget,
+                peak,
+                profile.peak,
+            )
+            for read, budget, peak, profile in zip(
+                self._reads, self._budgets, lane.peaks, self._profiles, strict=True
+            )
+        )
+        table = self._table
+        fact = FactResult(
+            table.rows, table.facts.a.size, table.duplicates, table.deletes, table.null_keys,
+            table.between_ticks, table.rejected.num_rows,
+        )  # fmt: skip
+        return StarResult(
+            streams, fact, _tally(whole), _tally(lane), [] if exact else self._top(whole, lane),
+            self._edges, self._last, part, self._schema, self._seconds,
+        )  # fmt: skip
+
+    def _curves(self, whole: StarReplay) -> Curves:
+        """Return AGE's curves: as given, else measured by the exact join (P5 6.1)."""
+        if self._settings.policy != "age":
+            return ()
+        return [
+            ages / max(1, profile.rows) if curve is None else np.array(curve)
+            for curve, ages, profile in zip(
+                self._task.options.curves, whole.ages, self._profiles, strict=True
+            )
+        ]
+
+    def _replayed(self, lane: StarReplay, *, write: bool) -> str | None:
+        """Run a replay to its end, time bin by time bin; write its outputs to a file."""
+        name = f"part-00000.{uuid.uuid4().hex[:8]}.parquet"
+        draft = self._task.draft
+        writer = PartWriter(draft / name) if draft is not None and write else None
+        times = self._index.streams.ts
+        done = 0
+        for stop in [*self._edges[1:], FOREVER]:
+            for out in lane.run(stop):
+                if writer is not None:
+                    writer.write(self._outputs(out))
+            gone = int(np.count_nonzero(times < stop))
+            rows_done(gone - done)
+            done = gone
+        return name if writer is not None and writer.close() else None
+
+    @property
+    def _names(self) -> list[str]:
+        return [stream.name for stream in self._task.options.streams]
+
+    @property
+    def _payloads(self) -> list[pa.Table]:
+        """The columns to be written of every stream, by row, and of F; none for ids alone."""
+        if self._table.payload is None:
+            return []
+        return [*(read.payload for read in self._reads), self._table.payload]
+
+    @property
+    def _schema(self) -> pa.Schema:
+        return output_schema(self._names, [table.schema for table in self._payloads])
+
+    def _outputs(self, out: StarOutputs) -> pa.Table:
+        """Return outputs as they are written."""
+        fact_row = self._facts.row[out.fact]
+        rows = [read.batch.row[at] for read, at in zip(self._reads, out.members.T, strict=True)]
+        columns = [*rows, fact_row, out.ts, out.importance, np.ones(out.ts.size)]
+        if self._payloads:
+            places = [r.order[at] for r, at in zip(self._reads, out.members.T, strict=True)]
+            for table, place in zip(self._payloads, [*places, fact_row], strict=True):
+                columns += table.take(pa.array(place)).columns
+        return pa.table(columns, schema=self._schema)
+
+    def _top(self, whole: StarReplay, lane: StarReplay) -> list[tuple[object, KeyLoss]]:
+        """Return the attributes of the first stream that lost most, each with its counts."""
+        codes = self._facts.attributes[0]
+        distinct, group = np.unique(codes, return_inverse=True)
+        group = group[self._index.facts]
+        counts = np.zeros(distinct.size, COUNTS)
+        counts["code"] = distinct
+        for names, own in (
+            (("exact", "exact_importance"), whole),
+            (("outputs", "importance"), lane),
+        ):
+            counts[names[0]] = np.bincount(group, own.by_fact, distinct.size)
+            counts[names[1]] = np.bincount(group, own.importance_by_fact, distinct.size)
+        read = self._reads[0]
+        found = []
+        for loss in greatest(counts[counts["exact"] > counts["outputs"]]):
+            at = int(read.order[np.argmax(read.group == np.searchsorted(distinct, loss.code))])
+            key = [plain(column[at].as_py()) for column in read.keys]
+            found.append((key[0] if len(key) == 1 else key, loss))
+        return found
+
+
+def _tally(lane: StarReplay) -> Tally:
+    return Tally(lane.outputs, lane.importance, lane.by_bin, lane.importance_by_bin)
+
+
+def _read(task: StarTask) -> tuple[FactTable, StarFacts, list[StreamRead]]:
+    """Read F, then every stream."""
+    options = task.options
+    payload = options.columns == "all" and task.draft is not None
+    given = task.fact if isinstance(options.fact, str) else options.fact
+    table = read_facts(
+        given, options.fact_roles, task.columns, bad_rows=options.bad_rows, payload=payload
+    )
+    facts = star_facts(table)
+    reads = [
+        read_stream(
+            source, task.columns, side, table, facts, access=options.access,
+            bad_rows=options.bad_rows, payload=payload,
+        )
+        for side, source in enumerate(task.sources)
+    ]  # fmt: skip
+    return table, facts, reads
+
+
+def _set_aside(
+    draft: Path, names: Sequence[str], reads: Sequence[StreamRead], table: FactTable
+) -> None:
+    """Write the rows that were rejected, whole files at once: a task may be run twice."""
+    tables = {name: read.rejected for name, read in zip(names, reads, strict=True)}
+    tables["fact"] = table.rejected if table.rejected.num_rows else None
+    for name, rejected in tables.items():
+        if rejected is not None:
+            place = draft / "_rejected" / f"{name}.parquet"
+            place.parent.mkdir(exist_ok=True)
+            own = place.with_name(f".{uuid.uuid4().hex}")
+            pq.write_table(rejected, own, compression="zstd")
+            own.replace(place)

@@ -1,0 +1,128 @@
+"""Star joins of several streams against the oracle that tries every combination (contract, 5)."""
+
+from __future__ import annotations
+
+import naive_star
+import pytest
+from hypothesis import HealthCheck, given, settings
+from replay_cases import busy_facts
+from replay_cases import run as run_two
+from star_cases import (
+    COMBINES,
+    ESTIMATORS,
+    PROBES,
+    StarCase,
+    busy_star,
+    check,
+    expected,
+    replayed,
+    star_cases,
+)
+from test_naive_star import P2_F, P2_OUTPUTS, P2_R, P2_S
+
+from engine.errors import SpecError
+from engine.policies import POLICIES
+from engine.star.settings import StarSettings
+
+KNOWN = sorted(set(POLICIES) - {"yield"})
+FEW = settings(
+    max_examples=12,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    derandomize=True,
+)
+
+
+@pytest.mark.parametrize("probe", PROBES)
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("policy", KNOWN)
+def test_equals_the_oracle(policy: str, estimator: str, probe: str) -> None:
+    @FEW
+    @given(case=star_cases(policy, estimator, probe))
+    def every(case: StarCase) -> None:
+        check(case)
+
+    every()
+
+
+@pytest.mark.parametrize("policy", KNOWN)
+def test_busy_streams(policy: str) -> None:
+    for seed in range(6):
+        check(busy_star(policy, seed, 3, 30))
+    check(busy_star(policy, 6, 2, 60))
+    check(busy_star(policy, 7, 4, 16))
+    check(busy_star(policy, 8, 2, 60))
+
+
+@FEW
+@given(case=star_cases("recent"))
+def test_without_budgets_it_is_the_exact_join(case: StarCase) -> None:
+    case = case._replace(budgets=(None,) * len(case.streams))
+    found = replayed(case)
+    exact = naive_star.exact_star(
+        case.streams, case.windows, case.facts, case.combine, case.start_ts
+    )
+    assert found.outputs == exact
+    ages = [[0] * 5 for _ in case.streams]
+    for rows, ts, _, _ in exact:
+        for side, row in enumerate(rows):
+            age = ts - case.streams[side][row][0]
+            if age:
+                ages[side][(age - 1) * 5 // case.windows[side]] += 1
+    assert replayed(case, emit=False, ages=5).ages == ages
+
+
+@pytest.mark.parametrize("combine", COMBINES)
+def test_many_combinations_are_added_up_without_trying_them_all(combine: str) -> None:
+    case = busy_star("recent", 3, 3, 60)._replace(
+        facts=(((0, 0, 0), None, None, 0), ((1, 0, 2), None, None, 0)),
+        budgets=(None, None, None),
+        windows=(25, 25, 25),
+        combine=combine,
+    )
+    check(case)
+    assert replayed(case, emit=False).counted > 5000
+
+
+@pytest.mark.parametrize("policy", KNOWN)
+def test_two_streams_equal_the_engine_of_two(policy: str) -> None:
+    for seed in range(6):
+        two = busy_facts(policy, seed)
+        params = dict(two.params)
+        if policy == "age":
+            params = {"curves": [params["curve_left"], params["curve_right"]]}
+        star = StarCase(
+            (two.left, two.right),
+            tuple(((a, b), begin, end, i) for a, b, begin, end, i in two.fact or ()),
+            two.windows, two.budgets, policy, params, two.estimator, two.probe, two.combine,
+            two.start_ts, two.seed,
+        )  # fmt: skip
+        one, other = run_two(two, step=1), replayed(star, step=True)
+        assert [(*rows, ts, imp, f) for rows, ts, imp, f in other.outputs] == one.outputs
+        assert [(t, *rows) for t, rows in other.retained] == one.retained
+        assert tuple(other.peaks) == one.peaks
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 100_000])
+def test_outputs_do_not_depend_on_how_many_are_handed_out_at_once(chunk: int) -> None:
+    case = busy_star("simpprob", 4, 3, 40)
+    assert replayed(case, chunk=chunk).outputs == expected(case).outputs
+
+
+def test_p2s_example() -> None:
+    facts = tuple(((a, b), begin, end, 0) for a, b, begin, end in P2_F)
+    case = StarCase((P2_R, P2_S), facts, (3, 3), (None, None), "dgl", {})
+    found = replayed(case).outputs
+    assert [(*rows, ts, imp, f) for rows, ts, imp, f in found] == P2_OUTPUTS
+
+
+def test_nothing_joins_without_facts_or_tuples() -> None:
+    rows = [(0, 1, 1.0), (1, 1, 2.0)]
+    check(StarCase((rows, rows, rows), (), (3,) * 3, (1,) * 3, "dgl", {}))
+    check(StarCase((rows, rows, []), (((1, 1, 1), None, None, 0),), (3,) * 3, (1,) * 3, "dgl", {}))
+    check(StarCase(([], [], []), (((1, 1, 1), None, None, 0),), (3,) * 3, (1,) * 3, "dgl", {}))
+
+
+def test_yield_says_that_it_is_not_defined() -> None:
+    with pytest.raises(SpecError, match="policy yield learns what a key yields"):
+        StarSettings((3, 3, 3), "yield")
