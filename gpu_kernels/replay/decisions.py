@@ -12,7 +12,6 @@ import numpy as np
 
 from gpu_kernels.compiler import device_function
 from gpu_kernels.philox import PURPOSE_PRIORITY, uniform
-from gpu_kernels.portable import portable
 from gpu_kernels.replay.counts import ARRIVED, HELD, counter, match_count
 from gpu_kernels.replay.layout import (
     BY_HISTORY,
@@ -25,6 +24,7 @@ from gpu_kernels.replay.layout import (
     Slots,
     Streams,
 )
+from gpu_kernels.replay.tables import best_rate, bucket_priority, ordered
 from gpu_kernels.teams import NO_ONE, Scratch, Team, index_of, precedes, slot_of, tag_of
 
 
@@ -34,46 +34,6 @@ class Decisions(NamedTuple):
     appraise: Any
     update: Any
     admit: Any
-
-
-@portable
-def bucket_priority(tables: Array, side: Side, age: Integer) -> float:
-    """Return AGE's priority at an age (P5 3.2)."""
-    if side.window == 0:
-        return tables[side.table + side.buckets]
-    return tables[side.table + (age * side.buckets) // side.window]
-
-
-@portable
-def part_at(tables: Array, side: Side, part: Integer, rows: Integer) -> Integer:
-    """Return the part of a lane that begins after `rows` rows; `part` is one before (VALUED).
-
-    A side's tables begin with their number, and the rows after which each of them holds.
-    """
-    parts = np.int64(tables[side.table])
-    while part + 1 < parts and tables[side.table + 2 + part] <= rows:
-        part += 1
-    return part
-
-
-@portable
-def table_of(tables: Array, side: Side, part: Integer) -> Integer:
-    """Return where the table of a part begins: by state and age bucket (VALUED)."""
-    parts = np.int64(tables[side.table])
-    return side.table + 1 + parts + 2 * side.buckets * part
-
-
-@portable
-def best_rate(tables: Array, side: Side, state: float, age: Integer) -> float:
-    """Return the best rate ahead by the table of a part (VALUED)."""
-    bucket = (age * side.buckets) // (side.window + 1)
-    return tables[np.int64(state) * side.buckets + bucket]
-
-
-@portable
-def ordered(value: float) -> float:
-    """Return a priority that can be ranked: not a number ranks last."""
-    return value if value == value else -np.inf  # noqa: PLR0124 - not a number
 
 
 def make_decisions(team: Team, policy: PolicyFunctions) -> Decisions:

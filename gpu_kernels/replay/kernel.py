@@ -10,7 +10,7 @@ from numba import cuda, float64, int32, int64
 from gpu_kernels.compiler import Kernel
 from gpu_kernels.portable import portable
 from gpu_kernels.replay import layout
-from gpu_kernels.replay.decisions import make_decisions, part_at, table_of
+from gpu_kernels.replay.decisions import make_decisions
 from gpu_kernels.replay.layout import (
     FOREVER,
     Array,
@@ -23,6 +23,7 @@ from gpu_kernels.replay.layout import (
     Streams,
 )
 from gpu_kernels.replay.steps import end_of_instant, make_steps
+from gpu_kernels.replay.tables import part_at, table_of
 from gpu_kernels.teams import Scratch, Team, block_team, warp_team
 
 
