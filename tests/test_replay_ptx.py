@@ -25,7 +25,7 @@ def array(dtype: types.Type, dimensions: int = 1) -> types.Array:
 FLOATS, LONGS, INTS = array(types.float64), array(types.int64), array(types.int32)
 SIGNATURE = (
     array(types.int64, 2), array(types.float64, 2),
-    LONGS, INTS, FLOATS, LONGS, INTS, INTS, FLOATS, FLOATS, FLOATS, FLOATS,
+    LONGS, INTS, FLOATS, LONGS, INTS, INTS, LONGS, INTS, LONGS, FLOATS, FLOATS, FLOATS, FLOATS,
     FLOATS, INTS, FLOATS, FLOATS, INTS, INTS, types.int64,
     FLOATS, FLOATS, LONGS, array(types.int64, 2), FLOATS,
 )  # fmt: skip

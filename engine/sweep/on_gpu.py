@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from engine.job.heartbeat import rows_done
 from engine.job.lane_task import LaneFiles
-from engine.lanes.reader import lane_batches
 from engine.policies import age
 from engine.sweep.cell import Cell, CellResult
 from gpu_kernels.devices import Device
@@ -33,21 +32,27 @@ def replay_cells_on_gpu(
     ------
     TooLargeError
         If the lane, or a cell, does not fit in the memory of the device or on the way to it.
+    NotOnGpuError
+        If there is no kernel for a cell.
     """
     from engine.device.plan import (  # noqa: PLC0415 - numba's CUDA, only where it is used
         check_host_memory,
-        columns_of,
+        columns_of_lanes,
     )
     from engine.device.replay import (  # noqa: PLC0415 - the same
         Setting,
         load_lanes,
         replay_on_device,
     )
+    from engine.device.through_facts import check_through_facts  # noqa: PLC0415 - the same
 
     if not cells:
         return []
+    settings = [cell.settings for cell in cells]
+    if files.facts is not None:
+        check_through_facts(settings)
     check_host_memory([cells[0].profile])
-    lane = columns_of(lane_batches(files.left, files.right))
+    (lane,) = columns_of_lanes([(files, settings)])
     replays = [
         Setting(cell.settings, cell.profile, cell.budget, age.as_arrays(cell.curves))
         for cell in cells

@@ -12,9 +12,10 @@ import numpy as np
 
 from gpu_kernels.compiler import device_function
 from gpu_kernels.philox import PURPOSE_PRIORITY, uniform
-from gpu_kernels.replay.counts import ARRIVED, HELD, counter, match_count
+from gpu_kernels.replay.counts import ARRIVED, HELD, counter, make_counting, match_count
 from gpu_kernels.replay.layout import (
     BY_HISTORY,
+    NOBODY,
     Array,
     Integer,
     Lane,
@@ -36,12 +37,12 @@ class Decisions(NamedTuple):
     admit: Any
 
 
-def make_decisions(team: Team, policy: PolicyFunctions) -> Decisions:
-    """Return the decisions of a policy for a team."""
+def make_decisions(team: Team, policy: PolicyFunctions, facts: bool) -> Decisions:
+    """Return the decisions of a policy for a team, in an equi-join or through facts."""
     appraise = _make_appraise(team, policy)
-    update = _make_update(team, policy)
+    update = _make_update(team, policy, facts)
     least = _make_least(team, policy)
-    return Decisions(appraise, update, _make_admit(team, policy, least))
+    return Decisions(appraise, update, _make_admit(team, policy, least, facts))
 
 
 def _make_appraise(team: Team, policy: PolicyFunctions) -> Any:  # noqa: ANN401
@@ -102,7 +103,7 @@ def _make_appraise(team: Team, policy: PolicyFunctions) -> Any:  # noqa: ANN401
     return appraise
 
 
-def _make_update(team: Team, policy: PolicyFunctions) -> Any:  # noqa: ANN401
+def _make_update(team: Team, policy: PolicyFunctions, facts: bool) -> Any:  # noqa: ANN401
     rank, width, ranking = team.rank, team.width, policy.ranking
     now_of, gained = policy.now, policy.gained
 
@@ -112,7 +113,24 @@ def _make_update(team: Team, policy: PolicyFunctions) -> Any:  # noqa: ANN401
         used: Integer, at: Integer, stop: Integer, now: Integer, decides: bool,
     ) -> None:  # fmt: skip
         """Bring the residents of a side up to date; `at` to `stop` are the opposite arrivals."""
-        if ranking == Ranking.DECAYING:
+        if ranking == Ranking.DECAYING and facts:
+            if stop > at:
+                tau = np.float64(now - lane.t0)
+                lost = side.beta * tau
+                lost_before = side.beta * (tau - 1.0)
+                for place in range(side.slots + rank(), side.slots + used, width):
+                    index = slots.arrival[place]
+                    if index >= 0:
+                        key = slots.key[place]
+                        pairs = np.int64(counters[counter(lane, ARRIVED, opposite.number, key)])
+                        if pairs > 0:
+                            m = match_count(lane, opposite, counters, key, pairs, now)
+                            remaining = np.float64(streams.ts[index] + (side.window + 1) - now)
+                            slots.value[place] = gained(
+                                slots.value[place], lost, lost_before,
+                                streams.importance[index], m, remaining, side.alpha,
+                            )  # fmt: skip
+        elif ranking == Ranking.DECAYING:
             tau = np.float64(now - lane.t0)
             lost = side.beta * tau
             lost_before = side.beta * (tau - 1.0)
@@ -207,22 +225,31 @@ def _make_least(team: Team, policy: PolicyFunctions) -> Any:  # noqa: ANN401
     return least
 
 
-def _make_admit(team: Team, policy: PolicyFunctions, least: Any) -> Any:  # noqa: ANN401
+def _make_admit(team: Team, policy: PolicyFunctions, least: Any, facts: bool) -> Any:  # noqa: ANN401
     rank, sync, ranking = team.rank, team.sync, policy.ranking
     decayed, by_importance, worth = policy.decayed, policy.by_importance, policy.worth
+    together = make_counting(team, facts).together
 
     @device_function
     def admit(
         scratch: Scratch, streams: Streams, slots: Slots, lane: Lane, side: Side,
         counters: Array, priorities: Array, matches: Array, tables: Array, until: Array,
-        used: Integer, held: Integer, oldest: Integer, at: Integer, stop: Integer, now: Integer,
-    ) -> tuple[Integer, Integer, Integer]:  # fmt: skip
-        """Keep the greatest by rank of residents and arrivals; return (used, held, oldest)."""
+        used: Integer, held: Integer, oldest: Integer, soonest: Integer,
+        at: Integer, stop: Integer, now: Integer,
+    ) -> tuple[Integer, Integer, Integer, Integer]:  # fmt: skip
+        """Keep the greatest by rank of residents and arrivals; but for none whom no fact joins.
+
+        Returns (used, held, oldest, soonest).
+        """
         lost = side.beta * np.float64(now - lane.t0)
         fresh = False
         priority, importance, m = 0.0, 0.0, 0.0
         tag = np.int64(NO_ONE)
         for row in range(at, stop):
+            if facts and streams.key[row] == NOBODY:
+                if rank() == 0 and side.until >= 0:
+                    until[side.until + row - side.begin] = now
+                continue
             value = priorities[side.pending + row - at]
             count = matches[side.pending + row - at]
             place = np.int64(-1)
@@ -253,9 +280,16 @@ def _make_admit(team: Team, policy: PolicyFunctions, least: Any) -> Any:  # noqa
                     held += 1
                 oldest = np.int64(row) if held == 1 else min(oldest, np.int64(row))
                 fresh = False
+                if facts:
+                    end = streams.partner_end[side.partners + streams.key[row]]
+                    soonest = end if held == 1 else min(soonest, end)
+                    if leaves >= 0:
+                        together(streams, lane, side, counters, HELD, streams.key[leaves], -1)
+                    together(streams, lane, side, counters, HELD, streams.key[row], 1)
             if rank() == 0:
                 if leaves >= 0:
-                    counters[counter(lane, HELD, side.number, slots.key[place])] -= 1
+                    if not facts:
+                        counters[counter(lane, HELD, side.number, slots.key[place])] -= 1
                     if side.until >= 0:
                         until[side.until + leaves - side.begin] = now
                 if place >= 0:
@@ -263,10 +297,11 @@ def _make_admit(team: Team, policy: PolicyFunctions, least: Any) -> Any:  # noqa
                     slots.m[place] = count
                     slots.arrival[place] = row
                     slots.key[place] = streams.key[row]
-                    counters[counter(lane, HELD, side.number, streams.key[row])] += 1
+                    if not facts:
+                        counters[counter(lane, HELD, side.number, streams.key[row])] += 1
                 elif side.until >= 0:
                     until[side.until + row - side.begin] = now
             sync()
-        return used, held, oldest
+        return used, held, oldest, soonest
 
     return admit
