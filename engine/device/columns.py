@@ -177,6 +177,13 @@ def lane_columns(
     return lane._replace(names=table.keys.copy())
 
 
+def both(
+    partners: tuple[Partners, Partners] | None,
+) -> tuple[Partners | None, Partners | None]:
+    """Return the partners of both sides, None for each in an equi-join."""
+    return (None, None) if partners is None else partners
+
+
 def paired(
     left: StreamBatch,
     left_key: NDArray[np.int32],
@@ -191,8 +198,8 @@ def paired(
     largest = np.zeros(2, np.int64)
     scratch = np.zeros(2 * keys, np.int32)
     _pair_up(
-        left.ts, left_key, right.ts, right_key, *(partners or (None, None)), scratch,
-        np.zeros_like(scratch), peers, twins, largest,
+        left.ts, left_key, right.ts, right_key, *both(partners), scratch, np.zeros_like(scratch),
+        peers, twins, largest,
     )  # fmt: skip
     sides = [
         SideColumns(stream.ts, stream.row, key, stream.importance, peers[side], twins[side])
@@ -239,14 +246,14 @@ def _simultaneous(
             chained = True
         place, stop = span(partners, np.int64(key[row]))
         while place < stop:
-            other = heads[partner(partners, place)]
+            other = np.int64(heads[partner(partners, place)])
             if other >= 0 and their_ts[other] < now:
                 other = np.int64(-1)
             while other >= 0:
                 term = combined(combine, importance[row], their_importance[other])
                 high, rest = neumaier(high, rest, term)
                 found += 1
-                other = chain[other]
+                other = np.int64(chain[other])
             place += 1
     sums[0], sums[1] = high, rest
     return found
@@ -261,7 +268,7 @@ def simultaneous(lane: LaneColumns, start_ts: int, combine: int) -> tuple[int, f
     left, right = lane.left, lane.right
     found = _simultaneous(
         left.ts, left.key, left.importance, left.peers, right.ts, right.key, right.importance,
-        None if lane.partners is None else lane.partners[0], np.full(lane.keys, -1),
-        np.empty(right.ts.size, np.int64), start_ts, combine, sums,
+        both(lane.partners)[0], np.full(lane.keys, -1), np.empty(right.ts.size, np.int64),
+        start_ts, combine, sums,
     )  # fmt: skip
     return int(found), float(sums[0] + sums[1])

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.device.columns import LaneColumns, joined_with
+from engine.device.columns import LaneColumns, both, joined_with
 from engine.device.through_facts import most_matches
 from engine.jit import jit
 from engine.jit import kernel as compiled
@@ -119,7 +119,7 @@ def history_counts(
     seen = tuple(np.zeros(side.ts.size, np.int64) for side in sides)
     _count_seen(
         lane.left.ts, lane.left.key, lane.right.ts, lane.right.key,
-        *(lane.partners or (None, None)), np.zeros(2 * lane.keys, np.int64), *seen,
+        *both(lane.partners), np.zeros(2 * lane.keys, np.int64), seen[0], seen[1],
     )  # fmt: skip
     found = []
     told = (rules.window_right, rules.first_right), (rules.window_left, rules.first_left)

@@ -46,6 +46,9 @@ class PartnerColumns(NamedTuple):
         return sum(column.nbytes for column in self)
 
 
+_NO_PARTNERS = PartnerColumns(np.zeros(1, np.int64), np.zeros(1, np.int32), np.zeros(1, np.int64))
+
+
 class Tabulated(NamedTuple):
     """Columns of a tabulated policy, see `layout.Streams`; float64, by row but the table."""
 
@@ -148,9 +151,9 @@ class DeviceStreams:
             for name, dtype in _COLUMNS
         ]
         self.through_facts = partners is not None
-        none = np.zeros(1, np.int64), np.zeros(1, np.int32), np.zeros(1, np.int64)
-        for column, empty in zip(partners or none, none, strict=True):
-            self.arrays.append(device.upload(column if column.size else empty))
+        joined: tuple[NDArray[Any], ...] = partners or _NO_PARTNERS
+        for column in joined:
+            self.arrays.append(device.upload(column if column.size else np.zeros(1, column.dtype)))
 
 
 def replay_lanes(
