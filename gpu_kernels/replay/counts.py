@@ -9,8 +9,6 @@ for every fact, so that a match count is one counter there too, read in one step
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 import numpy as np
 from numba import cuda
 
@@ -25,7 +23,6 @@ from gpu_kernels.replay.layout import (
     Side,
     Streams,
 )
-from gpu_kernels.teams import Team
 
 HELD, SEEN, ARRIVED = range(3)
 KINDS = 3
@@ -57,56 +54,16 @@ def match_count(
     return np.float64(seen)
 
 
-class Counting(NamedTuple):
-    """Device functions that count a tuple in or out.
-
-    They are called as ``(streams, lane, side, counters, kind, key, by)``.
-
-    Attributes
-    ----------
-    together : callable
-        By all threads of the team, for one tuple; seen by them after their next barrier.
-    alone : callable
-        By one thread, while others count other tuples.
-    """
-
-    together: Any
-    alone: Any
-
-
-def make_counting(team: Team, facts: bool) -> Counting:
-    """Return how the threads of a team count, in an equi-join or through facts."""
-    rank, width = team.rank, team.width
-
-    @device_function
-    def together(
-        streams: Streams, lane: Lane, side: Side, counters: Array, kind: Integer, key: Integer,
-        by: Integer,
-    ) -> None:  # fmt: skip
-        if facts:
-            at = side.partners + key
-            for place in range(
-                streams.partner_first[at] + rank(), streams.partner_first[at + 1], width
-            ):
-                other = streams.partner[place]
-                cuda.atomic.add(counters, counter(lane, kind, side.number, other), by)
-        elif rank() == 0:
-            counters[counter(lane, kind, side.number, key)] += by
-
-    @device_function
-    def alone(
-        streams: Streams, lane: Lane, side: Side, counters: Array, kind: Integer, key: Integer,
-        by: Integer,
-    ) -> None:  # fmt: skip
-        if facts:
-            at = side.partners + key
-            for place in range(streams.partner_first[at], streams.partner_first[at + 1]):
-                other = streams.partner[place]
-                cuda.atomic.add(counters, counter(lane, kind, side.number, other), by)
-        else:
-            cuda.atomic.add(counters, counter(lane, kind, side.number, key), by)
-
-    return Counting(together, alone)
+@device_function
+def push(
+    streams: Streams, lane: Lane, side: Side, counters: Array, kind: Integer, key: Integer,
+    by: Integer, first: Integer, step: Integer,
+) -> None:  # fmt: skip
+    """Count a tuple of a side in or out at every `step`-th of its partners from the `first` on."""
+    at = side.partners + key
+    for place in range(streams.partner_first[at] + first, streams.partner_first[at + 1], step):
+        other = streams.partner[place]
+        cuda.atomic.add(counters, counter(lane, kind, side.number, other), by)
 
 
 @portable

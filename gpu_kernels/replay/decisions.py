@@ -12,7 +12,7 @@ import numpy as np
 
 from gpu_kernels.compiler import device_function
 from gpu_kernels.philox import PURPOSE_PRIORITY, uniform
-from gpu_kernels.replay.counts import ARRIVED, HELD, counter, make_counting, match_count
+from gpu_kernels.replay.counts import ARRIVED, HELD, counter, match_count, push
 from gpu_kernels.replay.layout import (
     BY_HISTORY,
     NOBODY,
@@ -226,9 +226,8 @@ def _make_least(team: Team, policy: PolicyFunctions) -> Any:  # noqa: ANN401
 
 
 def _make_admit(team: Team, policy: PolicyFunctions, least: Any, facts: bool) -> Any:  # noqa: ANN401
-    rank, sync, ranking = team.rank, team.sync, policy.ranking
+    rank, width, sync, ranking = team.rank, team.width, team.sync, policy.ranking
     decayed, by_importance, worth = policy.decayed, policy.by_importance, policy.worth
-    together = make_counting(team, facts).together
 
     @device_function
     def admit(
@@ -281,11 +280,13 @@ def _make_admit(team: Team, policy: PolicyFunctions, least: Any, facts: bool) ->
                 oldest = np.int64(row) if held == 1 else min(oldest, np.int64(row))
                 fresh = False
                 if facts:
-                    end = streams.partner_end[side.partners + streams.key[row]]
+                    key = streams.key[row]
+                    end = streams.partner_end[side.partners + key]
                     soonest = end if held == 1 else min(soonest, end)
+                    push(streams, lane, side, counters, HELD, key, 1, rank(), width)
                     if leaves >= 0:
-                        together(streams, lane, side, counters, HELD, streams.key[leaves], -1)
-                    together(streams, lane, side, counters, HELD, streams.key[row], 1)
+                        key = streams.key[leaves]
+                        push(streams, lane, side, counters, HELD, key, -1, rank(), width)
             if rank() == 0:
                 if leaves >= 0:
                     if not facts:

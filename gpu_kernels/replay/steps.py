@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import cuda
 
 from gpu_kernels.combine import combined, neumaier
 from gpu_kernels.compiler import device_function
 from gpu_kernels.portable import portable
-from gpu_kernels.replay.counts import ARRIVED, HELD, SEEN, counter, facts_between, make_counting
+from gpu_kernels.replay.counts import ARRIVED, HELD, SEEN, counter, facts_between, push
 from gpu_kernels.replay.layout import (
     BY_MEMORY,
     BY_WINDOW,
@@ -51,12 +52,10 @@ def make_steps(team: Team, counts_arrivals: bool, facts: bool) -> Steps:
     counts_arrivals : bool
         Keep the counters of this instant's arrivals.
     facts : bool
-        Join through facts, which need these counters, and not by equal keys.
+        Join through facts, which need these counters whatever the policy, not by equal keys.
     """
     rank, sync, total, least = team.rank, team.sync, team.total, team.least
     width = team.width
-    counts_arrivals = counts_arrivals or facts
-    together, alone = make_counting(team, facts)
 
     @device_function
     def slide(
@@ -68,8 +67,12 @@ def make_steps(team: Team, counts_arrivals: bool, facts: bool) -> Steps:
         In an equi-join only the first thread writes, before the team's next barrier.
         """
         while low < at and streams.ts[low] < since:
-            if lane.estimator == BY_WINDOW:
-                together(streams, lane, side, counters, SEEN, streams.key[low], -1)
+            if facts:
+                if lane.estimator == BY_WINDOW:
+                    key = streams.key[low]
+                    push(streams, lane, side, counters, SEEN, key, -1, rank(), width)
+            elif lane.estimator == BY_WINDOW and rank() == 0:
+                counters[counter(lane, SEEN, side.number, streams.key[low])] -= 1
             low += 1
         return low
 
@@ -84,7 +87,10 @@ def make_steps(team: Team, counts_arrivals: bool, facts: bool) -> Steps:
         Returns (residents, their oldest row, when the facts of the first of them end). Where facts
         end, and not the window, `until` is told.
         """
-        if held == 0 or (oldest >= low and (not facts or soonest > now)):
+        if facts:
+            if held == 0 or (oldest >= low and soonest > now):
+                return held, oldest, soonest
+        elif held == 0 or oldest >= low:
             return held, oldest, soonest
         gone = 0
         eldest: Integer = FOREVER
@@ -104,7 +110,11 @@ def make_steps(team: Team, counts_arrivals: bool, facts: bool) -> Steps:
                 eldest = min(eldest, index)
             elif index >= 0:
                 slots.arrival[place] = -1
-                alone(streams, lane, side, counters, HELD, slots.key[place], -1)
+                key = slots.key[place]
+                if facts:
+                    push(streams, lane, side, counters, HELD, key, -1, 0, 1)
+                else:
+                    cuda.atomic.add(counters, counter(lane, HELD, side.number, key), -1)
                 gone += 1
         held -= total(scratch, gone)
         eldest = least(scratch, eldest)
@@ -120,15 +130,17 @@ def make_steps(team: Team, counts_arrivals: bool, facts: bool) -> Steps:
         """Count the arrivals of an instant in."""
         if facts:
             for row in range(at, stop):
+                key = streams.key[row]
                 if lane.estimator != BY_MEMORY:
-                    together(streams, lane, side, counters, SEEN, streams.key[row], 1)
-                together(streams, lane, side, counters, ARRIVED, streams.key[row], 1)
+                    push(streams, lane, side, counters, SEEN, key, 1, rank(), width)
+                push(streams, lane, side, counters, ARRIVED, key, 1, rank(), width)
         else:
             for row in range(at + rank(), stop, width):
+                key = streams.key[row]
                 if lane.estimator != BY_MEMORY:
-                    alone(streams, lane, side, counters, SEEN, streams.key[row], 1)
+                    cuda.atomic.add(counters, counter(lane, SEEN, side.number, key), 1)
                 if counts_arrivals:
-                    alone(streams, lane, side, counters, ARRIVED, streams.key[row], 1)
+                    cuda.atomic.add(counters, counter(lane, ARRIVED, side.number, key), 1)
 
     @device_function
     def forget(
@@ -137,7 +149,8 @@ def make_steps(team: Team, counts_arrivals: bool, facts: bool) -> Steps:
         """Take the arrivals of an instant that ends out of their counters."""
         if facts:
             for row in range(at, stop):
-                together(streams, lane, side, counters, ARRIVED, streams.key[row], -1)
+                key = streams.key[row]
+                push(streams, lane, side, counters, ARRIVED, key, -1, rank(), width)
         elif counts_arrivals:
             for row in range(at + rank(), stop, width):
                 counters[counter(lane, ARRIVED, side.number, streams.key[row])] = 0
