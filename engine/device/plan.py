@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from engine.device.columns import LaneColumns, SideColumns, lane_columns
 from engine.device.replay import Outcome, Setting, load_lanes, replay_on_device
+from engine.facts.links import Links
 from engine.host import half_of_memory
-from engine.job.lane_task import LaneFiles
-from engine.lanes.reader import lane_batches
+from engine.lanes.reader import LaneBatch
 from engine.replay.planned import Plan
-from engine.replay.settings import LaneProfile, ReplaySettings
+from engine.replay.settings import LaneProfile
 from gpu_kernels.devices import Device, TooLargeError
 from gpu_kernels.replay.layout import FOREVER
 
@@ -40,26 +40,23 @@ def check_host_memory(profiles: Iterable[LaneProfile]) -> None:
         )
 
 
-def columns_of_lanes(
-    lanes: Iterable[tuple[LaneFiles, Sequence[ReplaySettings]]],
-) -> list[LaneColumns]:
+def columns_of(lanes: Iterable[tuple[Iterable[LaneBatch], Links | None]]) -> list[LaneColumns]:
     """Read lanes whole.
 
     Parameters
     ----------
-    lanes : iterable of (LaneFiles, sequence of ReplaySettings)
-        And the settings that each is replayed under: they say which tuples can meet.
+    lanes : iterable of (batches, Links or None)
+        One after the other, and what joins their tuples through facts.
 
     Raises
     ------
     TooLargeError
-        If what joins the lanes through facts takes more than half of this machine's memory.
+        If what joins them takes more than half of this machine's memory.
     """
     room = half_of_memory()
     found: list[LaneColumns] = []
     taken = 0
-    for files, settings in lanes:
-        links = files.links(_met_within(settings))
+    for batches, links in lanes:
         if links is not None:
             taken += HOST_BYTES_A_PARTNER * links.partners[0].other.size
             if taken > room:
@@ -67,16 +64,8 @@ def columns_of_lanes(
                     f"what joins the lanes takes {taken} bytes of this machine's memory on its "
                     f"way to the device and {room} are allowed; use --device cpu, or more --lanes"
                 )
-        batches = lane_batches(files.left, files.right)
         found.append(lane_columns(((batch.left, batch.right) for batch in batches), links))
     return found
-
-
-def _met_within(settings: Sequence[ReplaySettings]) -> tuple[int, int] | None:
-    """Return the longest windows; None where one counts all matches ever."""
-    if any(each.estimator == "history" for each in settings):
-        return None
-    return max(each.window_left for each in settings), max(each.window_right for each in settings)
 
 
 def plans_on_device(

@@ -45,6 +45,16 @@ def check_through_facts(settings: Iterable[ReplaySettings]) -> None:
             raise NotOnGpuError(f"no kernel replays policy {each.policy} through a fact relation")
 
 
+def windows_to_link(settings: Sequence[ReplaySettings]) -> tuple[int, int] | None:
+    """Return within which windows tuples are linked for replays of one lane.
+
+    The longest; None, for all that ever match, where the history estimator counts them.
+    """
+    if any(each.estimator == "history" for each in settings):
+        return None
+    return max(each.window_left for each in settings), max(each.window_right for each in settings)
+
+
 def place_partners(lanes: Sequence[LaneColumns]) -> Placed:
     """Put the partners of lanes behind each other.
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from engine.device.attempt import Wanted, attempt
 from engine.job.lane_task import LaneResult, ReplayTask, replay_lane
+from engine.lanes.reader import lane_batches
 from engine.policies import age
 from engine.replay.planned import Plan
 from gpu_kernels.devices import Device
@@ -54,15 +55,24 @@ def replay_group(group: GroupTask) -> list[LaneResult]:
 def _plans(device: Device, tasks: tuple[ReplayTask, ...]) -> list[Plan]:
     from engine.device.plan import (  # noqa: PLC0415 - numba's CUDA, only where it is used
         check_host_memory,
-        columns_of_lanes,
+        columns_of,
         plans_on_device,
     )
     from engine.device.replay import Setting  # noqa: PLC0415 - the same
-    from engine.device.through_facts import check_through_facts  # noqa: PLC0415 - the same
+    from engine.device.through_facts import (  # noqa: PLC0415 - the same
+        check_through_facts,
+        windows_to_link,
+    )
 
     check_through_facts(task.settings for task in tasks if task.files.facts is not None)
     check_host_memory(task.profile for task in tasks)
-    lanes = columns_of_lanes([(task.files, [task.settings]) for task in tasks])
+    lanes = columns_of(
+        (
+            lane_batches(task.files.left, task.files.right),
+            task.files.links(windows_to_link([task.settings])),
+        )
+        for task in tasks
+    )
     replays = [
         Setting(task.settings, task.profile, task.budget, age.as_arrays(task.curves))
         for task in tasks

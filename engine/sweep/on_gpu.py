@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from engine.job.heartbeat import rows_done
 from engine.job.lane_task import LaneFiles
+from engine.lanes.reader import lane_batches
 from engine.policies import age
 from engine.sweep.cell import Cell, CellResult
 from gpu_kernels.devices import Device
@@ -37,14 +38,17 @@ def replay_cells_on_gpu(
     """
     from engine.device.plan import (  # noqa: PLC0415 - numba's CUDA, only where it is used
         check_host_memory,
-        columns_of_lanes,
+        columns_of,
     )
     from engine.device.replay import (  # noqa: PLC0415 - the same
         Setting,
         load_lanes,
         replay_on_device,
     )
-    from engine.device.through_facts import check_through_facts  # noqa: PLC0415 - the same
+    from engine.device.through_facts import (  # noqa: PLC0415 - the same
+        check_through_facts,
+        windows_to_link,
+    )
 
     if not cells:
         return []
@@ -52,7 +56,8 @@ def replay_cells_on_gpu(
     if files.facts is not None:
         check_through_facts(settings)
     check_host_memory([cells[0].profile])
-    (lane,) = columns_of_lanes([(files, settings)])
+    links = files.links(windows_to_link(settings))
+    (lane,) = columns_of([(lane_batches(files.left, files.right), links)])
     replays = [
         Setting(cell.settings, cell.profile, cell.budget, age.as_arrays(cell.curves))
         for cell in cells

@@ -131,3 +131,11 @@ def test_what_has_no_kernel_is_done_on_the_cpu(
     assert comp[0] == ref[0]
     assert comp[1]["device"]["used"] == "cpu"
     assert "no kernel replays policy yield" in comp[1]["device"]["reason"]
+
+
+def test_what_joins_the_lanes_must_fit_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("engine.device.plan.HOST_BYTES_A_PARTNER", 2**50)
+    assert main(told(small(26), tmp_path, "replay", device="gpu")) != 0
+    assert "what joins the lanes takes" in capsys.readouterr().err
