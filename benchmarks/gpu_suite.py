@@ -73,8 +73,9 @@ SECTIONS = (
     Section("parity", "gpu_replay", "parity", 105),
     Section("harvest", "gpu_harvest", "measure_harvest", 45),
     Section("optimum", "gpu_optimum", "measure_optimum", 45),
-    Section("count", "gpu_probe", "measure_count", 105, {"rows": 100_000_000}),
-    Section("replay", "gpu_replay", "measure_replay", 165),
+    Section("facts", "gpu_facts", "measure_facts", 40),
+    Section("count", "gpu_probe", "measure_count", 95, {"rows": 100_000_000}),
+    Section("replay", "gpu_replay", "measure_replay", 135),
 )
 """In the order they run."""
 

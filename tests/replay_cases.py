@@ -353,7 +353,7 @@ def long_stream(rng: np.random.Generator, *, tied: bool) -> list[tuple[int, int 
 
 
 @st.composite
-def fact_cases(draw: Any, policy: str) -> Case:
+def fact_cases(draw: Any, policy: str, max_rows: int = 40) -> Case:
     """Draw a case through a relation that changes: few attributes, several facts a pair."""
     tick = st.one_of(st.none(), st.integers(0, 26))
     attribute = st.integers(0, 4)
@@ -361,7 +361,7 @@ def fact_cases(draw: Any, policy: str) -> Case:
         lambda f: f[2] is None or f[3] is None or f[2] < f[3]
     )
     facts = draw(st.lists(fact, max_size=draw(st.sampled_from([3, 12, 30]))))
-    return draw(cases(policy))._replace(fact=tuple(facts))
+    return draw(cases(policy, max_rows))._replace(fact=tuple(facts))
 
 
 def busy_facts(policy: str, seed: int) -> Case:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from gpu_cases import CompilingDevice, make_up_device
-from replay_cases import batch_of, busy, told
+from replay_cases import batch_of, busy, busy_facts, keys_of, told
 
 from engine.device.columns import paired
 from engine.device.replay import Setting, load_lanes, replay_on_device
@@ -50,6 +50,18 @@ def test_replays_of_a_tabulated_policy_and_ages(device: CompilingDevice) -> None
         columns = paired(left, left.key.astype(np.int32), right, right.key.astype(np.int32), 9)
         replay_on_device(device, load_lanes(device, [columns]), [Setting(*told(case))])
     assert len(device.compiled) == 2
+
+
+@pytest.mark.parametrize("policy", ["dgl", "multiplicative"])
+def test_replays_through_facts(device: CompilingDevice, policy: str) -> None:
+    case = busy_facts(policy, 1)
+    left, right = batch_of(case.left), batch_of(case.right)
+    keys = keys_of(case, left, right)
+    columns = paired(left, keys.ids(0, left), right, keys.ids(1, right), keys.size, keys.partners)
+    lanes = load_lanes(device, [columns] * 2)
+    settings = [Setting(*told(case))._replace(lane=i) for i in range(2)]
+    replay_on_device(device, lanes, settings, record=True)
+    assert device.compiled == ["replay"]
 
 
 def stream(rows: int, *, until: bool) -> Stream:

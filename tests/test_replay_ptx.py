@@ -25,7 +25,7 @@ def array(dtype: types.Type, dimensions: int = 1) -> types.Array:
 FLOATS, LONGS, INTS = array(types.float64), array(types.int64), array(types.int32)
 SIGNATURE = (
     array(types.int64, 2), array(types.float64, 2),
-    LONGS, INTS, FLOATS, LONGS, INTS, INTS, FLOATS, FLOATS, FLOATS, FLOATS,
+    LONGS, INTS, FLOATS, LONGS, INTS, INTS, LONGS, INTS, LONGS, FLOATS, FLOATS, FLOATS, FLOATS,
     FLOATS, INTS, FLOATS, FLOATS, INTS, INTS, types.int64,
     FLOATS, FLOATS, LONGS, array(types.int64, 2), FLOATS,
 )  # fmt: skip
@@ -36,8 +36,11 @@ def functions_of(policy: str) -> PolicyFunctions:
     return policy_functions(ReplaySettings(5, 5, policy=policy, parameters=parameters))
 
 
-def check(functions: PolicyFunctions, slots: int, generation: tuple[int, int]) -> None:
-    ptx = replay_kernel(functions, *choose_variant(slots)).ptx(SIGNATURE, generation)
+def check(
+    functions: PolicyFunctions, slots: int, generation: tuple[int, int], *, facts: bool = False
+) -> None:
+    kernel = replay_kernel(functions, *choose_variant(slots), facts=facts)
+    ptx = kernel.ptx(SIGNATURE, generation)
     assert f".target sm_{generation[0]}{generation[1]}" in ptx
     assert "f64" in ptx
     assert fused_operations(ptx) == []
@@ -57,6 +60,20 @@ def test_every_generation(generation: tuple[int, int]) -> None:
 @pytest.mark.parametrize("slots", list(SLOTS.values()), ids=list(SLOTS))
 def test_every_team_and_memory(slots: int) -> None:
     check(functions_of("simpprob"), slots, (8, 0))
+
+
+@pytest.mark.parametrize(
+    ("policy", "team", "generation"),
+    [
+        ("dgl", "warp", (9, 0)),
+        ("dimpprob", "block", (8, 0)),
+        ("custom", "warp", (9, 0)),
+        ("simp", "block in device memory", (7, 5)),
+    ],
+)
+def test_through_facts(policy: str, team: str, generation: tuple[int, int]) -> None:
+    """Each step that is another through facts, in each kind of team."""
+    check(functions_of(policy), SLOTS[team], generation, facts=True)
 
 
 def test_a_user_function_that_asks_for_fusing_is_not_fused() -> None:

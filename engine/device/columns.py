@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.exact.combine import combined, neumaier
+from engine.facts.links import Links
 from engine.jit import kernel as compiled
 from engine.keys import KeyTable
+from engine.partners import Integer, Partners, partner, span
 from engine.streams import StreamBatch
 
 
@@ -21,10 +23,10 @@ class SideColumns(NamedTuple):
     ----------
     ts, row : int64
     key : int32
-        Dense over both sides of the lane.
+        Dense over both sides of the lane; through facts, over each side.
     importance : float64
     peers : int32
-        Opposite tuples of the same instant and key.
+        Pairs with opposite tuples of the same instant: through facts, one for each fact.
     twins : int32
         Tuples of this side, instant and key, at the first of them; 0 at the others.
     """
@@ -49,6 +51,8 @@ class LaneColumns(NamedTuple):
         Most tuples of each side in one instant.
     names : (keys,) int64 or None
         Canonical join attribute of each dense key, where that is known.
+    partners : (Partners, Partners) or None
+        What facts join, where a key's partner is not the opposite one of the same id.
     """
 
     left: SideColumns
@@ -56,6 +60,7 @@ class LaneColumns(NamedTuple):
     keys: int
     largest: tuple[int, int]
     names: NDArray[np.int64] | None = None
+    partners: tuple[Partners, Partners] | None = None
 
     @property
     def rows(self) -> int:
@@ -64,11 +69,26 @@ class LaneColumns(NamedTuple):
 
 
 @compiled
+def joined_with(
+    partners: Partners | None, counts: NDArray[Any], key: Integer, opposite: Integer
+) -> Integer:
+    """Return how many of the opposite side's tuples that `counts` has a key joins."""
+    found = np.int64(0)
+    place, stop = span(partners, np.int64(key))
+    while place < stop:
+        found += counts[2 * partner(partners, place) + opposite]
+        place += 1
+    return found
+
+
+@compiled
 def _pair_up(
     left_ts: NDArray[np.int64],
     left_key: NDArray[np.int32],
     right_ts: NDArray[np.int64],
     right_key: NDArray[np.int32],
+    left_partners: Partners | None,
+    right_partners: Partners | None,
     counts: NDArray[np.int32],
     firsts: NDArray[np.int32],
     peers: tuple[NDArray[np.int32], NDArray[np.int32]],
@@ -97,11 +117,13 @@ def _pair_up(
             stop += 1
         for row in range(i, end):
             at = 2 * np.int64(left_key[row])
-            peers[0][row] = counts[at + 1]
+            if stop > j:
+                peers[0][row] = joined_with(left_partners, counts, left_key[row], 1)
             twins[0][row] = counts[at] if firsts[at] == row else 0
         for row in range(j, stop):
             at = 2 * np.int64(right_key[row]) + 1
-            peers[1][row] = counts[at - 1]
+            if end > i:
+                peers[1][row] = joined_with(right_partners, counts, right_key[row], 0)
             twins[1][row] = counts[at] if firsts[at] == row else 0
         for row in range(i, end):
             counts[2 * np.int64(left_key[row])] = 0
@@ -112,13 +134,17 @@ def _pair_up(
         i, j = end, stop
 
 
-def lane_columns(batches: Iterable[tuple[StreamBatch, StreamBatch]]) -> LaneColumns:
+def lane_columns(
+    batches: Iterable[tuple[StreamBatch, StreamBatch]], links: Links | None = None
+) -> LaneColumns:
     """Put a lane's batches together.
 
     Parameters
     ----------
     batches : iterable of (StreamBatch, StreamBatch)
         Left and right, in arrival order, cut between instants.
+    links : Links, optional
+        What facts join.
 
     Returns
     -------
@@ -134,7 +160,10 @@ def lane_columns(batches: Iterable[tuple[StreamBatch, StreamBatch]]) -> LaneColu
     for pair in batches:
         for side, batch in enumerate(pair):
             parts[side].append(batch)
-            ids[side].append(table.intern(batch.key))
+            if links is None:
+                ids[side].append(table.intern(batch.key))
+            else:
+                ids[side].append(links.ids(side, batch.ts, batch.key))
     none = np.empty(0, np.int64)
     empty = StreamBatch(none, none, none, np.empty(0))
     streams = [
@@ -142,8 +171,17 @@ def lane_columns(batches: Iterable[tuple[StreamBatch, StreamBatch]]) -> LaneColu
         for part in parts
     ]
     keys = [np.concatenate(found or [np.empty(0, np.int32)]).astype(np.int32) for found in ids]
+    if links is not None:
+        return paired(streams[0], keys[0], streams[1], keys[1], links.size, links.partners)
     lane = paired(streams[0], keys[0], streams[1], keys[1], table.size)
     return lane._replace(names=table.keys.copy())
+
+
+def both(
+    partners: tuple[Partners, Partners] | None,
+) -> tuple[Partners | None, Partners | None]:
+    """Return the partners of both sides, None for each in an equi-join."""
+    return (None, None) if partners is None else partners
 
 
 def paired(
@@ -152,21 +190,23 @@ def paired(
     right: StreamBatch,
     right_key: NDArray[np.int32],
     keys: int,
+    partners: tuple[Partners, Partners] | None = None,
 ) -> LaneColumns:
-    """Return the columns of two whole streams with dense keys."""
+    """Return the columns of two whole streams with dense keys, which facts may join."""
     peers = np.zeros(left.ts.size, np.int32), np.zeros(right.ts.size, np.int32)
     twins = np.zeros(left.ts.size, np.int32), np.zeros(right.ts.size, np.int32)
     largest = np.zeros(2, np.int64)
     scratch = np.zeros(2 * keys, np.int32)
     _pair_up(
-        left.ts, left_key, right.ts, right_key, scratch, np.zeros_like(scratch), peers, twins,
-        largest,
+        left.ts, left_key, right.ts, right_key, *both(partners), scratch, np.zeros_like(scratch),
+        peers, twins, largest,
     )  # fmt: skip
     sides = [
         SideColumns(stream.ts, stream.row, key, stream.importance, peers[side], twins[side])
         for side, (stream, key) in enumerate(((left, left_key), (right, right_key)))
     ]
-    return LaneColumns(sides[0], sides[1], keys, (int(largest[0]), int(largest[1])))
+    most = int(largest[0]), int(largest[1])
+    return LaneColumns(sides[0], sides[1], keys, most, partners=partners)
 
 
 @compiled
@@ -178,6 +218,7 @@ def _simultaneous(
     their_ts: NDArray[np.int64],
     their_key: NDArray[np.int32],
     their_importance: NDArray[np.float64],
+    partners: Partners | None,
     heads: NDArray[np.int64],
     chain: NDArray[np.int64],
     start_ts: int,
@@ -203,12 +244,17 @@ def _simultaneous(
                 heads[k] = j
                 j += 1
             chained = True
-        other = int(heads[key[row]])
-        while other >= 0:
-            term = combined(combine, importance[row], their_importance[other])
-            high, rest = neumaier(high, rest, term)
-            found += 1
-            other = int(chain[other])
+        place, stop = span(partners, np.int64(key[row]))
+        while place < stop:
+            other = np.int64(heads[partner(partners, place)])
+            if other >= 0 and their_ts[other] < now:
+                other = np.int64(-1)
+            while other >= 0:
+                term = combined(combine, importance[row], their_importance[other])
+                high, rest = neumaier(high, rest, term)
+                found += 1
+                other = np.int64(chain[other])
+            place += 1
     sums[0], sums[1] = high, rest
     return found
 
@@ -222,6 +268,7 @@ def simultaneous(lane: LaneColumns, start_ts: int, combine: int) -> tuple[int, f
     left, right = lane.left, lane.right
     found = _simultaneous(
         left.ts, left.key, left.importance, left.peers, right.ts, right.key, right.importance,
-        np.full(lane.keys, -1), np.empty(right.ts.size, np.int64), start_ts, combine, sums,
+        both(lane.partners)[0], np.full(lane.keys, -1), np.empty(right.ts.size, np.int64),
+        start_ts, combine, sums,
     )  # fmt: skip
     return int(found), float(sums[0] + sums[1])

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from engine.device.columns import LaneColumns, SideColumns, lane_columns
 from engine.device.replay import Outcome, Setting, load_lanes, replay_on_device
+from engine.facts.links import Links
 from engine.host import half_of_memory
 from engine.lanes.reader import LaneBatch
 from engine.replay.planned import Plan
@@ -18,6 +19,8 @@ from gpu_kernels.replay.layout import FOREVER
 
 HOST_BYTES_A_ROW = 160
 """Of host memory while a lane is read, put together and copied to the device."""
+HOST_BYTES_A_PARTNER = 60
+"""Of host memory for two ids that facts join: both sides' partners, in order and placed."""
 
 
 def check_host_memory(profiles: Iterable[LaneProfile]) -> None:
@@ -37,9 +40,32 @@ def check_host_memory(profiles: Iterable[LaneProfile]) -> None:
         )
 
 
-def columns_of(batches: Iterable[LaneBatch]) -> LaneColumns:
-    """Read a lane whole."""
-    return lane_columns((batch.left, batch.right) for batch in batches)
+def columns_of(lanes: Iterable[tuple[Iterable[LaneBatch], Links | None]]) -> list[LaneColumns]:
+    """Read lanes whole.
+
+    Parameters
+    ----------
+    lanes : iterable of (batches, Links or None)
+        One after the other, and what joins their tuples through facts.
+
+    Raises
+    ------
+    TooLargeError
+        If what joins them takes more than half of this machine's memory.
+    """
+    room = half_of_memory()
+    found: list[LaneColumns] = []
+    taken = 0
+    for batches, links in lanes:
+        if links is not None:
+            taken += HOST_BYTES_A_PARTNER * links.partners[0].other.size
+            if taken > room:
+                raise TooLargeError(
+                    f"what joins the lanes takes {taken} bytes of this machine's memory on its "
+                    f"way to the device and {room} are allowed; use --device cpu, or more --lanes"
+                )
+        found.append(lane_columns(((batch.left, batch.right) for batch in batches), links))
+    return found
 
 
 def plans_on_device(

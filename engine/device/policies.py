@@ -7,8 +7,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.device.columns import LaneColumns
+from engine.device.columns import LaneColumns, both, joined_with
+from engine.device.through_facts import most_matches
 from engine.jit import jit
+from engine.jit import kernel as compiled
+from engine.partners import Partners
 from engine.policies import Policy, Structure, Value, dgl, yield_
 from engine.replay.layout import ESTIMATORS, HISTORY_ESTIMATOR, Rules
 from engine.replay.settings import ReplaySettings
@@ -71,7 +74,8 @@ def tabulate(settings: ReplaySettings, rules: Rules, lane: LaneColumns) -> Tabul
     Notes
     -----
     O(rows). A match count of the memory or the window is a whole number, at most the rows of a
-    side: `m_table` has them all. One of the history is not, but does not depend on the replay.
+    side, or through facts the pairs of a tuple: `m_table` has them all. One of the history is not,
+    but does not depend on the replay.
     """
     policy = settings.the_policy
     if policy.product is None or policy.factor is None:
@@ -87,7 +91,7 @@ def tabulate(settings: ReplaySettings, rules: Rules, lane: LaneColumns) -> Tabul
         column = np.empty(lane.rows)
         factor(np.concatenate(history_counts(lane, rules)), rules.b, column)
     else:
-        table = np.empty(1 + max(lane.left.ts.size, lane.right.ts.size))
+        table = np.empty(1 + most_matches(lane))
         factor(np.arange(table.size, dtype=np.float64), rules.b, table)
     return Tabulated(x, y, column, table)
 
@@ -111,20 +115,50 @@ def history_counts(
     lane: LaneColumns, rules: Rules
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the match count at arrival of each tuple by the history estimator (section 2)."""
+    sides = lane.left, lane.right
+    seen = tuple(np.zeros(side.ts.size, np.int64) for side in sides)
+    _count_seen(
+        lane.left.ts, lane.left.key, lane.right.ts, lane.right.key,
+        *both(lane.partners), np.zeros(2 * lane.keys, np.int64), seen[0], seen[1],
+    )  # fmt: skip
     found = []
-    for own, opposite, window, first in (
-        (lane.left, lane.right, rules.window_right, rules.first_right),
-        (lane.right, lane.left, rules.window_left, rules.first_left),
-    ):
-        order = np.lexsort((opposite.ts, opposite.key))
-        instants, ranks = np.unique(np.concatenate([own.ts, opposite.ts]), return_inverse=True)
-        ranks = ranks.astype(np.int64)
-        width = np.int64(instants.size)
-        theirs = opposite.key[order] * width + ranks[own.ts.size :][order]
-        mine = own.key * width + ranks[: own.ts.size]
-        seen = np.searchsorted(theirs, mine, "right") - np.searchsorted(theirs, own.key * width)
+    told = (rules.window_right, rules.first_right), (rules.window_left, rules.first_left)
+    for own, counts, (window, first) in zip(sides, seen, told, strict=True):
         since = (own.ts - first + 1).astype(np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
-            counts = seen * (np.float64(window + 1) / since)
-        found.append(np.where(seen > 0, counts, 0.0))
+            m = counts * (np.float64(window + 1) / since)
+        found.append(np.where(counts > 0, m, 0.0))
     return found[0], found[1]
+
+
+@compiled
+def _count_seen(
+    left_ts: NDArray[np.int64],
+    left_key: NDArray[np.int32],
+    right_ts: NDArray[np.int64],
+    right_key: NDArray[np.int32],
+    left_partners: Partners | None,
+    right_partners: Partners | None,
+    counts: NDArray[np.int64],
+    left_seen: NDArray[np.int64],
+    right_seen: NDArray[np.int64],
+) -> None:
+    """Write how many opposite tuples each one joins of those so far, its own instant included."""
+    i = j = 0
+    while i < left_ts.size or j < right_ts.size:
+        if j >= right_ts.size or (i < left_ts.size and left_ts[i] <= right_ts[j]):
+            now = left_ts[i]
+        else:
+            now = right_ts[j]
+        end, stop = i, j
+        while end < left_ts.size and left_ts[end] == now:
+            counts[2 * np.int64(left_key[end])] += 1
+            end += 1
+        while stop < right_ts.size and right_ts[stop] == now:
+            counts[2 * np.int64(right_key[stop]) + 1] += 1
+            stop += 1
+        for row in range(i, end):
+            left_seen[row] = joined_with(left_partners, counts, left_key[row], 1)
+        for row in range(j, stop):
+            right_seen[row] = joined_with(right_partners, counts, right_key[row], 0)
+        i, j = end, stop

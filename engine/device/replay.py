@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from engine.device.columns import LaneColumns, SideColumns, simultaneous
 from engine.device.policies import policy_functions, tabulate
+from engine.device.through_facts import check_through_facts, place_partners
 from engine.device.valued import place_worth
 from engine.policies import Structure, age
 from engine.replay.layout import Rules
@@ -38,11 +39,14 @@ class DeviceLanes(NamedTuple):
     begins : tuple of int
         Where each lane's left rows begin in the streams; its right rows follow.
     streams : DeviceStreams
+    partners : tuple of (int, int)
+        Where the partners of each lane's left and right keys begin, through facts.
     """
 
     columns: tuple[LaneColumns, ...]
     begins: tuple[int, ...]
     streams: DeviceStreams
+    partners: tuple[tuple[int, int], ...]
 
 
 class Setting(NamedTuple):
@@ -92,7 +96,7 @@ class Outcome(NamedTuple):
 
 
 def load_lanes(device: Device, lanes: Sequence[LaneColumns]) -> DeviceLanes:
-    """Copy the columns of lanes to a device.
+    """Copy the columns of lanes to a device, and what joins them through facts.
 
     Raises
     ------
@@ -106,7 +110,9 @@ def load_lanes(device: Device, lanes: Sequence[LaneColumns]) -> DeviceLanes:
     }
     ends = np.cumsum([lane.rows for lane in lanes])
     begins = tuple(int(end) - lane.rows for end, lane in zip(ends, lanes, strict=True))
-    return DeviceLanes(tuple(lanes), begins, DeviceStreams(device, together))
+    placed = place_partners(lanes)
+    streams = DeviceStreams(device, together, placed.columns)
+    return DeviceLanes(tuple(lanes), begins, streams, placed.begins)
 
 
 def replay_on_device(
@@ -138,7 +144,11 @@ def replay_on_device(
     ------
     TooLargeError
         If a replay does not fit in device memory.
+    NotOnGpuError
+        If there is no kernel for it.
     """
+    if lanes.streams.through_facts:
+        check_through_facts(replay.settings for replay in replays)
     every = [r.settings.rules(r.profile, r.budget, emit=False) for r in replays]
     groups: dict[tuple[object, ...], list[int]] = {}
     for i, (replay, rules) in enumerate(zip(replays, every, strict=True)):
@@ -270,6 +280,8 @@ def _integers(replay: Setting, rules: Rules, lanes: DeviceLanes) -> list[int]:
         "estimator": rules.estimator, "after_admission": int(rules.after_admission),
         "combine": rules.combine, "initial_by_importance": int(rules.initial_by_importance),
         "keys": columns.keys, "right_pending": columns.largest[0],
+        "left_partners": lanes.partners[replay.lane][0],
+        "right_partners": lanes.partners[replay.lane][1],
     }  # fmt: skip
     return [told.get(name, 0) for name in LANE_INTEGERS]
 

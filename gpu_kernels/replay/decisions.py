@@ -12,10 +12,10 @@ import numpy as np
 
 from gpu_kernels.compiler import device_function
 from gpu_kernels.philox import PURPOSE_PRIORITY, uniform
-from gpu_kernels.portable import portable
-from gpu_kernels.replay.counts import ARRIVED, HELD, counter, match_count
+from gpu_kernels.replay.counts import ARRIVED, HELD, counter, match_count, push
 from gpu_kernels.replay.layout import (
     BY_HISTORY,
+    NOBODY,
     Array,
     Integer,
     Lane,
@@ -25,6 +25,7 @@ from gpu_kernels.replay.layout import (
     Slots,
     Streams,
 )
+from gpu_kernels.replay.tables import best_rate, bucket_priority, ordered
 from gpu_kernels.teams import NO_ONE, Scratch, Team, index_of, precedes, slot_of, tag_of
 
 
@@ -36,52 +37,12 @@ class Decisions(NamedTuple):
     admit: Any
 
 
-@portable
-def bucket_priority(tables: Array, side: Side, age: Integer) -> float:
-    """Return AGE's priority at an age (P5 3.2)."""
-    if side.window == 0:
-        return tables[side.table + side.buckets]
-    return tables[side.table + (age * side.buckets) // side.window]
-
-
-@portable
-def part_at(tables: Array, side: Side, part: Integer, rows: Integer) -> Integer:
-    """Return the part of a lane that begins after `rows` rows; `part` is one before (VALUED).
-
-    A side's tables begin with their number, and the rows after which each of them holds.
-    """
-    parts = np.int64(tables[side.table])
-    while part + 1 < parts and tables[side.table + 2 + part] <= rows:
-        part += 1
-    return part
-
-
-@portable
-def table_of(tables: Array, side: Side, part: Integer) -> Integer:
-    """Return where the table of a part begins: by state and age bucket (VALUED)."""
-    parts = np.int64(tables[side.table])
-    return side.table + 1 + parts + 2 * side.buckets * part
-
-
-@portable
-def best_rate(tables: Array, side: Side, state: float, age: Integer) -> float:
-    """Return the best rate ahead by the table of a part (VALUED)."""
-    bucket = (age * side.buckets) // (side.window + 1)
-    return tables[np.int64(state) * side.buckets + bucket]
-
-
-@portable
-def ordered(value: float) -> float:
-    """Return a priority that can be ranked: not a number ranks last."""
-    return value if value == value else -np.inf  # noqa: PLR0124 - not a number
-
-
-def make_decisions(team: Team, policy: PolicyFunctions) -> Decisions:
-    """Return the decisions of a policy for a team."""
+def make_decisions(team: Team, policy: PolicyFunctions, facts: bool) -> Decisions:
+    """Return the decisions of a policy for a team, in an equi-join or through facts."""
     appraise = _make_appraise(team, policy)
-    update = _make_update(team, policy)
+    update = _make_update(team, policy, facts)
     least = _make_least(team, policy)
-    return Decisions(appraise, update, _make_admit(team, policy, least))
+    return Decisions(appraise, update, _make_admit(team, policy, least, facts))
 
 
 def _make_appraise(team: Team, policy: PolicyFunctions) -> Any:  # noqa: ANN401
@@ -142,7 +103,7 @@ def _make_appraise(team: Team, policy: PolicyFunctions) -> Any:  # noqa: ANN401
     return appraise
 
 
-def _make_update(team: Team, policy: PolicyFunctions) -> Any:  # noqa: ANN401
+def _make_update(team: Team, policy: PolicyFunctions, facts: bool) -> Any:  # noqa: ANN401
     rank, width, ranking = team.rank, team.width, policy.ranking
     now_of, gained = policy.now, policy.gained
 
@@ -152,7 +113,24 @@ def _make_update(team: Team, policy: PolicyFunctions) -> Any:  # noqa: ANN401
         used: Integer, at: Integer, stop: Integer, now: Integer, decides: bool,
     ) -> None:  # fmt: skip
         """Bring the residents of a side up to date; `at` to `stop` are the opposite arrivals."""
-        if ranking == Ranking.DECAYING:
+        if ranking == Ranking.DECAYING and facts:
+            if stop > at:
+                tau = np.float64(now - lane.t0)
+                lost = side.beta * tau
+                lost_before = side.beta * (tau - 1.0)
+                for place in range(side.slots + rank(), side.slots + used, width):
+                    index = slots.arrival[place]
+                    if index >= 0:
+                        key = slots.key[place]
+                        pairs = np.int64(counters[counter(lane, ARRIVED, opposite.number, key)])
+                        if pairs > 0:
+                            m = match_count(lane, opposite, counters, key, pairs, now)
+                            remaining = np.float64(streams.ts[index] + (side.window + 1) - now)
+                            slots.value[place] = gained(
+                                slots.value[place], lost, lost_before,
+                                streams.importance[index], m, remaining, side.alpha,
+                            )  # fmt: skip
+        elif ranking == Ranking.DECAYING:
             tau = np.float64(now - lane.t0)
             lost = side.beta * tau
             lost_before = side.beta * (tau - 1.0)
@@ -247,22 +225,30 @@ def _make_least(team: Team, policy: PolicyFunctions) -> Any:  # noqa: ANN401
     return least
 
 
-def _make_admit(team: Team, policy: PolicyFunctions, least: Any) -> Any:  # noqa: ANN401
-    rank, sync, ranking = team.rank, team.sync, policy.ranking
+def _make_admit(team: Team, policy: PolicyFunctions, least: Any, facts: bool) -> Any:  # noqa: ANN401
+    rank, width, sync, ranking = team.rank, team.width, team.sync, policy.ranking
     decayed, by_importance, worth = policy.decayed, policy.by_importance, policy.worth
 
     @device_function
     def admit(
         scratch: Scratch, streams: Streams, slots: Slots, lane: Lane, side: Side,
         counters: Array, priorities: Array, matches: Array, tables: Array, until: Array,
-        used: Integer, held: Integer, oldest: Integer, at: Integer, stop: Integer, now: Integer,
-    ) -> tuple[Integer, Integer, Integer]:  # fmt: skip
-        """Keep the greatest by rank of residents and arrivals; return (used, held, oldest)."""
+        used: Integer, held: Integer, oldest: Integer, soonest: Integer,
+        at: Integer, stop: Integer, now: Integer,
+    ) -> tuple[Integer, Integer, Integer, Integer]:  # fmt: skip
+        """Keep the greatest by rank of residents and arrivals; but for none whom no fact joins.
+
+        Returns (used, held, oldest, soonest).
+        """
         lost = side.beta * np.float64(now - lane.t0)
         fresh = False
         priority, importance, m = 0.0, 0.0, 0.0
         tag = np.int64(NO_ONE)
         for row in range(at, stop):
+            if facts and streams.key[row] == NOBODY:
+                if rank() == 0 and side.until >= 0:
+                    until[side.until + row - side.begin] = now
+                continue
             value = priorities[side.pending + row - at]
             count = matches[side.pending + row - at]
             place = np.int64(-1)
@@ -293,9 +279,18 @@ def _make_admit(team: Team, policy: PolicyFunctions, least: Any) -> Any:  # noqa
                     held += 1
                 oldest = np.int64(row) if held == 1 else min(oldest, np.int64(row))
                 fresh = False
+                if facts:
+                    key = streams.key[row]
+                    end = streams.partner_end[side.partners + key]
+                    soonest = end if held == 1 else min(soonest, end)
+                    push(streams, lane, side, counters, HELD, key, 1, rank(), width)
+                    if leaves >= 0:
+                        key = streams.key[leaves]
+                        push(streams, lane, side, counters, HELD, key, -1, rank(), width)
             if rank() == 0:
                 if leaves >= 0:
-                    counters[counter(lane, HELD, side.number, slots.key[place])] -= 1
+                    if not facts:
+                        counters[counter(lane, HELD, side.number, slots.key[place])] -= 1
                     if side.until >= 0:
                         until[side.until + leaves - side.begin] = now
                 if place >= 0:
@@ -303,10 +298,11 @@ def _make_admit(team: Team, policy: PolicyFunctions, least: Any) -> Any:  # noqa
                     slots.m[place] = count
                     slots.arrival[place] = row
                     slots.key[place] = streams.key[row]
-                    counters[counter(lane, HELD, side.number, streams.key[row])] += 1
+                    if not facts:
+                        counters[counter(lane, HELD, side.number, streams.key[row])] += 1
                 elif side.until >= 0:
                     until[side.until + row - side.begin] = now
             sync()
-        return used, held, oldest
+        return used, held, oldest, soonest
 
     return admit

@@ -10,7 +10,7 @@ from numba import cuda, float64, int32, int64
 from gpu_kernels.compiler import Kernel
 from gpu_kernels.portable import portable
 from gpu_kernels.replay import layout
-from gpu_kernels.replay.decisions import make_decisions, part_at, table_of
+from gpu_kernels.replay.decisions import make_decisions
 from gpu_kernels.replay.layout import (
     FOREVER,
     Array,
@@ -23,6 +23,7 @@ from gpu_kernels.replay.layout import (
     Streams,
 )
 from gpu_kernels.replay.steps import end_of_instant, make_steps
+from gpu_kernels.replay.tables import part_at, table_of
 from gpu_kernels.teams import Scratch, Team, block_team, warp_team
 
 
@@ -60,6 +61,7 @@ def side_of(integers: Array, floats: Array, number: Integer, side: Integer, slot
         integers[number, layout.TABLE + side],
         integers[number, layout.BUCKETS + side],
         integers[number, layout.UNTIL + side],
+        integers[number, layout.PARTNERS + side],
         floats[number, layout.ALPHA + side],
         floats[number, layout.BETA + side],
     )
@@ -67,7 +69,12 @@ def side_of(integers: Array, floats: Array, number: Integer, side: Integer, slot
 
 @cache
 def replay_kernel(
-    policy: PolicyFunctions, kind: str, per_block: int, width: int, in_shared: bool
+    policy: PolicyFunctions,
+    kind: str,
+    per_block: int,
+    width: int,
+    in_shared: bool,
+    facts: bool = False,
 ) -> Kernel:
     """Return the kernel that replays lanes under a policy.
 
@@ -80,6 +87,8 @@ def replay_kernel(
         Teams in a block, and threads in a team.
     in_shared : bool
         Whether the join memories lie in shared memory.
+    facts : bool
+        Whether the sides are joined through facts, and not by equal keys.
 
     Notes
     -----
@@ -90,16 +99,18 @@ def replay_kernel(
     team = (
         warp_team(per_block, width, policy.by_importance) if kind == "warp" else block_team(width)
     )
-    return Kernel(_replay(team, policy, in_shared), _REGISTERS[kind])
+    return Kernel(_replay(team, policy, in_shared, facts), _REGISTERS[kind])
 
 
 _REGISTERS = {"warp": 96, "block": 128}
 """A thread's: 20 warps of 4 a block run on one multiprocessor of 65,536; a block may have 512."""
 
 
-def _replay(team: Team, policy: PolicyFunctions, in_shared: bool) -> Callable[..., None]:
-    steps = make_steps(team, policy.ranking in {Ranking.BY_MATCHES, Ranking.ANY})
-    decisions = make_decisions(team, policy)
+def _replay(
+    team: Team, policy: PolicyFunctions, in_shared: bool, facts: bool
+) -> Callable[..., None]:
+    steps = make_steps(team, policy.ranking in {Ranking.BY_MATCHES, Ranking.ANY}, facts)
+    decisions = make_decisions(team, policy, facts)
     slide, expire, register, forget, probe = steps
     appraise, update, admit = decisions
     number_of, rank, sync, total, total_float = (
@@ -111,10 +122,11 @@ def _replay(team: Team, policy: PolicyFunctions, in_shared: bool) -> Callable[..
 
     def replay(
         integers: Array, floats: Array, ts: Array, key: Array, importance: Array, row: Array,
-        peers: Array, twins: Array, x: Array, y: Array, m_column: Array, m_table: Array,
-        tables: Array, counters: Array, slot_value: Array, slot_m: Array, slot_index: Array,
-        slot_key: Array, slots_a_lane: Integer, priorities: Array, matches: Array, until: Array,
-        found: Array, found_importance: Array,
+        peers: Array, twins: Array, partner_first: Array, partner: Array, partner_end: Array,
+        x: Array, y: Array, m_column: Array, m_table: Array, tables: Array, counters: Array,
+        slot_value: Array, slot_m: Array, slot_index: Array, slot_key: Array,
+        slots_a_lane: Integer, priorities: Array, matches: Array, until: Array, found: Array,
+        found_importance: Array,
     ) -> None:  # fmt: skip
         lane_number = number_of()
         if lane_number >= integers.shape[0]:
@@ -122,7 +134,10 @@ def _replay(team: Team, policy: PolicyFunctions, in_shared: bool) -> Callable[..
         scratch_floats = cuda.shared.array(floats_shared, float64)
         scratch_integers = cuda.shared.array(integers_shared, int64)
         scratch = Scratch(scratch_floats, scratch_integers)
-        streams = Streams(ts, key, importance, row, peers, twins, x, y, m_column, m_table)
+        streams = Streams(
+            ts, key, importance, row, peers, twins, x, y, m_column, m_table, partner_first,
+            partner, partner_end,
+        )  # fmt: skip
         if in_shared:
             shared_floats = cuda.shared.array(0, float64)
             shared_integers = cuda.shared.array(0, int32)
@@ -144,6 +159,7 @@ def _replay(team: Team, policy: PolicyFunctions, in_shared: bool) -> Callable[..
         left_low, right_low = left.begin, right.begin
         left_used, left_held, left_oldest, left_peak = 0, 0, FOREVER, 0
         right_used, right_held, right_oldest, right_peak = 0, 0, FOREVER, 0
+        left_soonest, right_soonest = FOREVER, FOREVER
         outputs, high, rest = 0, 0.0, 0.0
         part = 0
         left_tables, right_tables = tables, tables
@@ -156,20 +172,14 @@ def _replay(team: Team, policy: PolicyFunctions, in_shared: bool) -> Callable[..
             stop_j = end_of_instant(ts, j, right.end, now)
             left_low = slide(streams, lane, left, counters, left_low, i, now - left.window)
             right_low = slide(streams, lane, right, counters, right_low, j, now - right.window)
-            left_held, left_oldest = expire(
-                scratch, slots, lane, left, counters, left_used, left_held, left_oldest, left_low
-            )
-            right_held, right_oldest = expire(
-                scratch,
-                slots,
-                lane,
-                right,
-                counters,
-                right_used,
-                right_held,
-                right_oldest,
-                right_low,
-            )
+            left_held, left_oldest, left_soonest = expire(
+                scratch, streams, slots, lane, left, counters, until, left_used, left_held,
+                left_oldest, left_soonest, left_low, now,
+            )  # fmt: skip
+            right_held, right_oldest, right_soonest = expire(
+                scratch, streams, slots, lane, right, counters, until, right_used, right_held,
+                right_oldest, right_soonest, right_low, now,
+            )  # fmt: skip
             sync()
             register(streams, lane, left, counters, i, stop_i)
             register(streams, lane, right, counters, j, stop_j)
@@ -187,11 +197,11 @@ def _replay(team: Team, policy: PolicyFunctions, in_shared: bool) -> Callable[..
             counted = now >= lane.start_ts
             if counted and lane.after_admission == 0:
                 outputs, high, rest = probe(
-                    streams, slots, lane, right, counters, i, stop_i, right_used, FOREVER,
+                    streams, slots, lane, left, right, counters, i, stop_i, right_used, FOREVER,
                     outputs, high, rest,
                 )  # fmt: skip
                 outputs, high, rest = probe(
-                    streams, slots, lane, left, counters, j, stop_j, left_used, FOREVER,
+                    streams, slots, lane, right, left, counters, j, stop_j, left_used, FOREVER,
                     outputs, high, rest,
                 )  # fmt: skip
             if not valued or lane.after_admission == 0:
@@ -204,23 +214,23 @@ def _replay(team: Team, policy: PolicyFunctions, in_shared: bool) -> Callable[..
                     right_held + (stop_j - j) > right.budget,
                 )  # fmt: skip
             sync()
-            left_used, left_held, left_oldest = admit(
+            left_used, left_held, left_oldest, left_soonest = admit(
                 scratch, streams, slots, lane, left, counters, priorities, matches, left_tables,
-                until, left_used, left_held, left_oldest, i, stop_i, now,
+                until, left_used, left_held, left_oldest, left_soonest, i, stop_i, now,
             )  # fmt: skip
-            right_used, right_held, right_oldest = admit(
+            right_used, right_held, right_oldest, right_soonest = admit(
                 scratch, streams, slots, lane, right, counters, priorities, matches, right_tables,
-                until, right_used, right_held, right_oldest, j, stop_j, now,
+                until, right_used, right_held, right_oldest, right_soonest, j, stop_j, now,
             )  # fmt: skip
             left_peak = max(left_peak, left_held)
             right_peak = max(right_peak, right_held)
             if counted and lane.after_admission != 0:
                 outputs, high, rest = probe(
-                    streams, slots, lane, right, counters, i, stop_i, right_used, j,
+                    streams, slots, lane, left, right, counters, i, stop_i, right_used, j,
                     outputs, high, rest,
                 )  # fmt: skip
                 outputs, high, rest = probe(
-                    streams, slots, lane, left, counters, j, stop_j, left_used, i,
+                    streams, slots, lane, right, left, counters, j, stop_j, left_used, i,
                     outputs, high, rest,
                 )  # fmt: skip
             if valued and lane.after_admission != 0:
@@ -231,6 +241,8 @@ def _replay(team: Team, policy: PolicyFunctions, in_shared: bool) -> Callable[..
                     streams, slots, lane, right, left, counters, right_used, i, stop_i, now, False
                 )
                 sync()
+            if facts and lane.after_admission != 0:
+                sync()  # the probe reads what is forgotten now
             forget(streams, lane, left, counters, i, stop_i)
             forget(streams, lane, right, counters, j, stop_j)
             sync()

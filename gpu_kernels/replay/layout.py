@@ -122,16 +122,17 @@ LANE_INTEGERS = (
     "left_pending", "right_pending",  # where their arrivals of an instant are kept
     "left_table", "right_table", "left_buckets", "right_buckets",  # age tables
     "left_until", "right_until",  # where the retention is recorded, -1: nowhere
+    "left_partners", "right_partners",  # where those of their ids begin; 0 in an equi-join
     # of the lane
     "t0", "start_ts", "seed", "estimator", "after_admission", "combine", "initial_by_importance",
     "keys", "counters_at", "slots_at",
 )  # fmt: skip
-BEGIN, END, WINDOW, BUDGET, FIRST, SLOTS, PENDING, TABLE, BUCKETS, UNTIL = range(0, 20, 2)
+BEGIN, END, WINDOW, BUDGET, FIRST, SLOTS, PENDING, TABLE, BUCKETS, UNTIL, PARTNERS = range(0, 22, 2)
 """Of the left side; the right side's stand one behind."""
 (
     T0, START_TS, SEED, ESTIMATOR, AFTER_ADMISSION, COMBINE, INITIAL_BY_IMPORTANCE,
     KEYS, COUNTERS_AT, SLOTS_AT,
-) = range(20, 30)  # fmt: skip
+) = range(22, 32)  # fmt: skip
 
 LANE_FLOATS = ("left_alpha", "right_alpha", "left_beta", "right_beta", "a", "b", "d")
 ALPHA, BETA = 0, 2
@@ -141,6 +142,9 @@ A, B, D = 4, 5, 6
 OUTPUTS, LEFT_PEAK, RIGHT_PEAK = range(3)
 FOUND = 3
 """Integers that come back for a lane."""
+
+NOBODY = 0
+"""Key of tuples that no fact joins: they are never admitted (contract, section 5)."""
 
 BY_MEMORY, BY_WINDOW, BY_HISTORY = range(3)
 """Estimators of match counts (contract, section 2, step 2)."""
@@ -161,12 +165,18 @@ class Streams(NamedTuple):
     row : (rows,) int64
         Position in the archive, for draws.
     peers : (rows,) int32
-        Opposite tuples of the same instant and key.
+        Pairs with opposite tuples of the same instant: through facts, one for each fact.
     twins : (rows,) int32
         Tuples of the same stream, instant and key, at the first of them; 0 at the others.
     x, y, m_column, m_table : float64
         For tabulated policies, else of length 1; by row, but `m_table` by match count. VALUED: `x`
         has the tuples' values.
+    partner_first : int64
+        Where each key's partners begin, side by side; of length 1 in an equi-join, as the others.
+    partner : int32
+        Opposite keys that a key joins, ascending, each as often as facts join the two.
+    partner_end : int64
+        The tick from which on a key matches nothing any more, beside `partner_first`.
     """
 
     ts: Array
@@ -179,6 +189,9 @@ class Streams(NamedTuple):
     y: Array
     m_column: Array
     m_table: Array
+    partner_first: Array
+    partner: Array
+    partner_end: Array
 
 
 class Slots(NamedTuple):
@@ -232,5 +245,6 @@ class Side(NamedTuple):
     table: Integer
     buckets: Integer
     until: Integer
+    partners: Integer
     alpha: float
     beta: float

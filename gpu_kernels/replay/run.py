@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gpu_kernels.compiler import Kernel
 from gpu_kernels.devices import Array, Device, TooLargeError
 from gpu_kernels.replay import layout
 from gpu_kernels.replay.counts import KINDS
@@ -28,6 +29,24 @@ _COLUMNS = (
     ("peers", np.int32), ("twins", np.int32),
 )  # fmt: skip
 BYTES_A_ROW = sum(np.dtype(dtype).itemsize for _, dtype in _COLUMNS)
+MOST_MATCHES = 2**31 - 1
+"""Pairs of one key are counted by int32."""
+
+
+class PartnerColumns(NamedTuple):
+    """What joins the keys of all lanes through facts, see `layout.Streams`; int64, int32, int64."""
+
+    first: NDArray[np.int64]
+    other: NDArray[np.int32]
+    end: NDArray[np.int64]
+
+    @property
+    def bytes(self) -> int:
+        """Of device memory."""
+        return sum(column.nbytes for column in self)
+
+
+_NO_PARTNERS = PartnerColumns(np.zeros(1, np.int64), np.zeros(1, np.int32), np.zeros(1, np.int64))
 
 
 class Tabulated(NamedTuple):
@@ -73,7 +92,8 @@ class Replayed(NamedTuple):
         Of those outputs.
     until : list of (left rows + right rows,) int64
         For lanes that record it: the instant at which each tuple was dropped, its own for one
-        never admitted, FOREVER for one that stayed until its expiry. Empty for the others.
+        never admitted, FOREVER for one that stayed until its expiry. Facts that end drop a tuple
+        too. Empty for the others.
     seconds : (lanes,) float64
         Of its launch and the way there and back, shared equally by the launch's lanes; without
         compilation.
@@ -93,6 +113,12 @@ class DeviceStreams:
     device : Device
     columns : dict of str to (rows,) array
         ts, key, importance, row, peers and twins (see `layout.Streams`).
+    partners : PartnerColumns, optional
+        What facts join, where keys are not joined by being equal.
+
+    Attributes
+    ----------
+    through_facts : bool
 
     Raises
     ------
@@ -100,14 +126,23 @@ class DeviceStreams:
         If they do not fit.
     """
 
-    def __init__(self, device: Device, columns: dict[str, NDArray[Any]]) -> None:
+    def __init__(
+        self,
+        device: Device,
+        columns: dict[str, NDArray[Any]],
+        partners: PartnerColumns | None = None,
+    ) -> None:
         rows = columns["ts"].size
         size = rows * BYTES_A_ROW
+        told = f"{rows} rows"
+        if partners is not None:
+            size += partners.bytes
+            told += f" and {partners.other.size} partners of their keys"
         if rows > MOST_ROWS:
             raise TooLargeError(f"{rows} rows are more than {MOST_ROWS}; use --device cpu")
         if size > device.free_bytes():
             raise TooLargeError(
-                f"{rows} rows take {size} bytes of device memory and {device.free_bytes()} are "
+                f"{told} take {size} bytes of device memory and {device.free_bytes()} are "
                 "free; use --device cpu, or more --lanes"
             )
         self.rows = rows
@@ -115,6 +150,10 @@ class DeviceStreams:
             device.upload(columns[name].astype(dtype, copy=False) if rows else np.zeros(1, dtype))
             for name, dtype in _COLUMNS
         ]
+        self.through_facts = partners is not None
+        joined: tuple[NDArray[Any], ...] = partners or _NO_PARTNERS
+        for column in joined:
+            self.arrays.append(device.upload(column if column.size else np.zeros(1, column.dtype)))
 
 
 def replay_lanes(
@@ -155,7 +194,8 @@ def replay_lanes(
     )
     shared = [device.upload(array) for array in (*tabulated, _filled(lanes.tables))]
     for batch in plan_batches(lanes.needs, device.free_bytes(), KINDS, choose):
-        _replay_batch(device, policy, [*streams.arrays, *shared], lanes, batch, result)
+        kernel = replay_kernel(policy, *batch.variant, facts=streams.through_facts)
+        _replay_batch(device, kernel, [*streams.arrays, *shared], lanes, batch, result)
         device.release()
     return result
 
@@ -172,7 +212,7 @@ def _offsets(sizes: Sequence[int]) -> tuple[NDArray[np.int64], int]:
 
 def _replay_batch(
     device: Device,
-    policy: PolicyFunctions,
+    kernel: Kernel,
     columns: list[Array],
     lanes: Lanes,
     batch: Batch,
@@ -216,7 +256,6 @@ def _replay_batch(
         found,
         importance,
     ]
-    kernel = replay_kernel(policy, *variant)
     compiling = time.perf_counter()
     kernel.prepare(*arguments)
     begun += time.perf_counter() - compiling

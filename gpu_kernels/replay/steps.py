@@ -10,7 +10,7 @@ from numba import cuda
 from gpu_kernels.combine import combined, neumaier
 from gpu_kernels.compiler import device_function
 from gpu_kernels.portable import portable
-from gpu_kernels.replay.counts import ARRIVED, HELD, SEEN, counter
+from gpu_kernels.replay.counts import ARRIVED, HELD, SEEN, counter, facts_between, push
 from gpu_kernels.replay.layout import (
     BY_MEMORY,
     BY_WINDOW,
@@ -43,7 +43,7 @@ def end_of_instant(ts: Array, at: Integer, end: Integer, now: Integer) -> Intege
     return at
 
 
-def make_steps(team: Team, counts_arrivals: bool) -> Steps:
+def make_steps(team: Team, counts_arrivals: bool, facts: bool) -> Steps:
     """Return the steps for a team.
 
     Parameters
@@ -51,6 +51,8 @@ def make_steps(team: Team, counts_arrivals: bool) -> Steps:
     team : Team
     counts_arrivals : bool
         Keep the counters of this instant's arrivals.
+    facts : bool
+        Join through facts, which need these counters whatever the policy, not by equal keys.
     """
     rank, sync, total, least = team.rank, team.sync, team.total, team.least
     width = team.width
@@ -62,66 +64,108 @@ def make_steps(team: Team, counts_arrivals: bool) -> Steps:
     ) -> Integer:  # fmt: skip
         """Return the first row from `low` on that arrived at `since` or later; count the rest out.
 
-        Only the first thread writes, before the team's next barrier.
+        In an equi-join only the first thread writes, before the team's next barrier.
         """
         while low < at and streams.ts[low] < since:
-            if lane.estimator == BY_WINDOW and rank() == 0:
+            if facts:
+                if lane.estimator == BY_WINDOW:
+                    key = streams.key[low]
+                    push(streams, lane, side, counters, SEEN, key, -1, rank(), width)
+            elif lane.estimator == BY_WINDOW and rank() == 0:
                 counters[counter(lane, SEEN, side.number, streams.key[low])] -= 1
             low += 1
         return low
 
     @device_function
     def expire(
-        scratch: Scratch, slots: Slots, lane: Lane, side: Side, counters: Array, used: Integer,
-        held: Integer, oldest: Integer, low: Integer,
-    ) -> tuple[Integer, Integer]:  # fmt: skip
-        """Free the slots of rows before `low`; return (residents, their oldest row)."""
-        if held == 0 or oldest >= low:
-            return held, oldest
+        scratch: Scratch, streams: Streams, slots: Slots, lane: Lane, side: Side, counters: Array,
+        until: Array, used: Integer, held: Integer, oldest: Integer, soonest: Integer,
+        low: Integer, now: Integer,
+    ) -> tuple[Integer, Integer, Integer]:  # fmt: skip
+        """Free the slots of rows before `low`, and of those whose facts have ended.
+
+        Returns (residents, their oldest row, when the facts of the first of them end). Where facts
+        end, and not the window, `until` is told.
+        """
+        if facts:
+            if held == 0 or (oldest >= low and soonest > now):
+                return held, oldest, soonest
+        elif held == 0 or oldest >= low:
+            return held, oldest, soonest
         gone = 0
         eldest: Integer = FOREVER
+        nearest: Integer = FOREVER
         for place in range(side.slots + rank(), side.slots + used, width):
             index = np.int64(slots.arrival[place])
-            if index >= low:
+            stays = index >= low
+            if facts and stays:
+                end = streams.partner_end[side.partners + slots.key[place]]
+                if end <= now:
+                    stays = False
+                    if side.until >= 0:
+                        until[side.until + index - side.begin] = now
+                else:
+                    nearest = min(nearest, end)
+            if stays:
                 eldest = min(eldest, index)
             elif index >= 0:
                 slots.arrival[place] = -1
-                cuda.atomic.add(counters, counter(lane, HELD, side.number, slots.key[place]), -1)
+                key = slots.key[place]
+                if facts:
+                    push(streams, lane, side, counters, HELD, key, -1, 0, 1)
+                else:
+                    cuda.atomic.add(counters, counter(lane, HELD, side.number, key), -1)
                 gone += 1
         held -= total(scratch, gone)
         eldest = least(scratch, eldest)
+        if facts:
+            nearest = least(scratch, nearest)
         sync()
-        return held, eldest
+        return held, eldest, nearest
 
     @device_function
     def register(
         streams: Streams, lane: Lane, side: Side, counters: Array, at: Integer, stop: Integer
     ) -> None:
         """Count the arrivals of an instant in."""
-        for row in range(at + rank(), stop, width):
-            if lane.estimator != BY_MEMORY:
-                cuda.atomic.add(counters, counter(lane, SEEN, side.number, streams.key[row]), 1)
-            if counts_arrivals:
-                cuda.atomic.add(counters, counter(lane, ARRIVED, side.number, streams.key[row]), 1)
+        if facts:
+            for row in range(at, stop):
+                key = streams.key[row]
+                if lane.estimator != BY_MEMORY:
+                    push(streams, lane, side, counters, SEEN, key, 1, rank(), width)
+                push(streams, lane, side, counters, ARRIVED, key, 1, rank(), width)
+        else:
+            for row in range(at + rank(), stop, width):
+                key = streams.key[row]
+                if lane.estimator != BY_MEMORY:
+                    cuda.atomic.add(counters, counter(lane, SEEN, side.number, key), 1)
+                if counts_arrivals:
+                    cuda.atomic.add(counters, counter(lane, ARRIVED, side.number, key), 1)
 
     @device_function
     def forget(
         streams: Streams, lane: Lane, side: Side, counters: Array, at: Integer, stop: Integer
     ) -> None:
         """Take the arrivals of an instant that ends out of their counters."""
-        if counts_arrivals:
+        if facts:
+            for row in range(at, stop):
+                key = streams.key[row]
+                push(streams, lane, side, counters, ARRIVED, key, -1, rank(), width)
+        elif counts_arrivals:
             for row in range(at + rank(), stop, width):
                 counters[counter(lane, ARRIVED, side.number, streams.key[row])] = 0
 
     @device_function
     def probe(
-        streams: Streams, slots: Slots, lane: Lane, opposite: Side, counters: Array,
+        streams: Streams, slots: Slots, lane: Lane, side: Side, opposite: Side, counters: Array,
         at: Integer, stop: Integer, used: Integer, before: Integer,
         found: Integer, high: float, rest: float,
     ) -> tuple[Integer, float, float]:  # fmt: skip
         """Join the rows `at` to `stop` with the opposite residents whose row is under `before`.
 
-        Each thread adds the outputs of its slots to its own `found` and sum of importance.
+        Each thread adds the outputs of its slots to its own `found` and sum of importance. Through
+        facts the counters of arrivals tell at once how many join a resident, and which, where only
+        one has arrived.
         """
         for row in range(at, stop):
             key = streams.key[row]
@@ -129,7 +173,17 @@ def make_steps(team: Team, counts_arrivals: bool) -> Steps:
                 importance = streams.importance[row]
                 for place in range(opposite.slots + rank(), opposite.slots + used, width):
                     index = slots.arrival[place]
-                    if slots.key[place] == key and index >= 0 and index < before:
+                    if facts:
+                        if index >= 0 and index < before:
+                            other = slots.key[place]
+                            pairs = np.int64(counters[counter(lane, ARRIVED, side.number, other)])
+                            if pairs > 0 and stop - at > 1:
+                                pairs = facts_between(streams, side, key, other)
+                            if pairs > 0:
+                                found += pairs
+                                term = combined(lane.combine, importance, streams.importance[index])
+                                high, rest = neumaier(high, rest, np.float64(pairs) * term)
+                    elif slots.key[place] == key and index >= 0 and index < before:
                         found += 1
                         high, rest = neumaier(
                             high, rest,

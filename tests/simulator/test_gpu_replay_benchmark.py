@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,15 @@ def test_parity_compares_every_policy(suite: Any, monkeypatch: pytest.MonkeyPatc
 def test_measuring_compares_first_and_times_both(suite: Any) -> None:
     found = suite.measure_replay(SimulatedDevice(), lanes=2, rows=20, cpu_lanes=2)
     assert all(found[policy]["times_cpu"] > 0 for policy in POLICIES)
+
+
+def test_facts_are_compared_and_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(SCRIPT.parent))
+    facts = importlib.import_module("gpu_facts")
+    monkeypatch.setattr(facts, "POLICIES", ("dgl",))
+    found = facts.measure_facts(SimulatedDevice(), lanes=2, rows=20, compared=2)
+    assert found["compared"] == 2 * 6
+    assert found["dgl"]["times_equi"] > 0
 
 
 def test_a_difference_is_not_passed_over(suite: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,17 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from replay_cases import Case, batch_of, busy, cases, expected, long_stream, run, told
+from replay_cases import (
+    Case,
+    batch_of,
+    busy,
+    cases,
+    expected,
+    keys_of,
+    long_stream,
+    run,
+    told,
+)
 
 from engine.device.columns import paired
 from engine.device.replay import Outcome, Setting, load_lanes, replay_on_device
@@ -35,9 +45,10 @@ FEW = settings(
 
 def setting_of(case: Case) -> tuple[Setting, Any]:
     left, right = batch_of(case.left), batch_of(case.right)
-    names = np.unique(np.r_[left.key, right.key])
-    ids = [np.searchsorted(names, side.key).astype(np.int32) for side in (left, right)]
-    columns = paired(left, ids[0], right, ids[1], names.size)
+    keys = keys_of(case, left, right)
+    ids = keys.ids(0, left), keys.ids(1, right)
+    columns = paired(left, ids[0], right, ids[1], keys.size, keys.partners)
+    names = None if case.fact is not None else np.unique(np.r_[left.key, right.key])
     return Setting(*told(case)), columns._replace(names=names)
 
 

@@ -1,0 +1,123 @@
+"""What facts join, as kernels get it: the partners of all lanes, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.device.columns import LaneColumns
+from engine.partners import Partners
+from engine.policies import Structure
+from engine.replay.settings import ReplaySettings
+from gpu_kernels.devices import NotOnGpuError, TooLargeError
+from gpu_kernels.replay.layout import FOREVER
+from gpu_kernels.replay.run import MOST_MATCHES, PartnerColumns
+
+
+class Placed(NamedTuple):
+    """The partners of lanes.
+
+    Attributes
+    ----------
+    columns : PartnerColumns or None
+        None in an equi-join.
+    begins : tuple of (int, int)
+        Where those of each lane's left and right keys begin.
+    """
+
+    columns: PartnerColumns | None
+    begins: tuple[tuple[int, int], ...]
+
+
+def check_through_facts(settings: Iterable[ReplaySettings]) -> None:
+    """Find out before reading whether replays through facts have a kernel.
+
+    Raises
+    ------
+    NotOnGpuError
+        If one has none.
+    """
+    for each in settings:
+        if each.structure is Structure.VALUED:
+            raise NotOnGpuError(f"no kernel replays policy {each.policy} through a fact relation")
+
+
+def windows_to_link(settings: Sequence[ReplaySettings]) -> tuple[int, int] | None:
+    """Return within which windows tuples are linked for replays of one lane.
+
+    The longest; None, for all that ever match, where the history estimator counts them.
+    """
+    if any(each.estimator == "history" for each in settings):
+        return None
+    return max(each.window_left for each in settings), max(each.window_right for each in settings)
+
+
+def place_partners(lanes: Sequence[LaneColumns]) -> Placed:
+    """Put the partners of lanes behind each other.
+
+    Parameters
+    ----------
+    lanes : sequence of LaneColumns
+        All joined through facts, or none.
+
+    Returns
+    -------
+    Placed
+        O(partners * log(partners)).
+
+    Raises
+    ------
+    TooLargeError
+        If a key has more matches than kernels count.
+    """
+    if not lanes or lanes[0].partners is None:
+        return Placed(None, ((0, 0),) * len(lanes))
+    parts: list[PartnerColumns] = []
+    begins = []
+    keys = places = 0
+    for lane in lanes:
+        most = most_matches(lane)
+        if most > MOST_MATCHES:
+            raise TooLargeError(
+                f"a tuple of a lane may match {most} times and kernels count to {MOST_MATCHES}; "
+                "use --device cpu"
+            )
+        at = []
+        for partners in lane.partners or ():
+            part = _columns(partners)
+            at.append(keys)
+            parts.append(part._replace(first=part.first + places))
+            keys += part.first.size
+            places += part.other.size
+        begins.append((at[0], at[1]))
+    first, other, end = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return Placed(PartnerColumns(first, other, end), tuple(begins))
+
+
+def _columns(partners: Partners) -> PartnerColumns:
+    """Return a side's partners, those of each key ascending."""
+    ids = np.repeat(np.arange(partners.first.size - 1), np.diff(partners.first))
+    width = 1 + int(partners.other.max(initial=0))
+    ordered = ids * width + partners.other
+    ordered.sort()
+    end = np.full(partners.first.size, FOREVER)
+    end[partners.ended] = partners.until
+    return PartnerColumns(partners.first, (ordered % width).astype(np.int32), end)
+
+
+def most_matches(lane: LaneColumns) -> int:
+    """Return the most pairs that one tuple could have with all opposite ones, met or not."""
+    if lane.partners is None:
+        return max(lane.left.ts.size, lane.right.ts.size)
+    most = 0
+    for partners, opposite in zip(lane.partners, (lane.right, lane.left), strict=True):
+        sums = _sums(np.bincount(opposite.key, minlength=lane.keys)[partners.other])
+        most = max(most, int((sums[partners.first[1:]] - sums[partners.first[:-1]]).max(initial=0)))
+    return most
+
+
+def _sums(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(values)])

@@ -1,0 +1,141 @@
+"""`--fact` with `--device gpu`, in the CUDA simulator: rows and reports of the CPU."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from fact_job_cases import JOIN, NAMES, Case, case, rows_of
+from sweep_cases import FIGURES
+from test_job_on_gpu import alike
+
+from engine.cli import main
+from gpu_kernels.devices import SimulatedDevice
+
+Table = list[dict[str, Any]]
+
+
+def small(seed: int) -> Case:
+    """Return streams that fall into lanes: their facts have parts of their own."""
+    one = case(seed, 100)
+    apart = [(a, a if a < 3 else 3 + b % 2, *rest) for a, b, *rest in one.facts]
+    return one._replace(facts=apart)  # type: ignore[arg-type]
+
+
+def told(one: Case, folder: Path, command: str, **options: Any) -> list[str]:
+    """Return a command line; None leaves an option out."""
+    return spelt(command, JOIN | NAMES | one.written(folder), folder, options)
+
+
+def spelt(command: str, base: dict[str, Any], folder: Path, options: dict[str, Any]) -> list[str]:
+    settled = base | {"engine": "local", "cache": folder / "cache", "memory": 12} | options
+    words = [f"--{k.replace('_', '-')}={v}" for k, v in settled.items() if v is not None]
+    return [command, *words]
+
+
+def replayed(one: Case, folder: Path, device: str, **options: Any) -> tuple[Any, dict[str, Any]]:
+    out, report = folder / f"out {device}", folder / f"{device}.json"
+    assert main(told(one, folder, "replay", out=out, report=report, device=device, **options)) == 0
+    found = json.loads(report.read_text())
+    found["out"] = None
+    return rows_of(pq.read_table(out)), found
+
+
+@pytest.mark.parametrize(
+    ("policy", "options"),
+    [
+        ("dgl", {"probe": "after_admission"}),
+        ("dimpprob", {"lanes": 3}),
+        ("multiplicative", {"estimator": "history"}),
+        ("simpprob", {"estimator": "window", "lanes": 2}),
+        ("age", {"start_ts": 30}),
+    ],
+)
+def test_rows_and_report_are_those_of_the_cpu(
+    policy: str, options: dict[str, Any], tmp_path: Path
+) -> None:
+    one = small(21)
+    ref = replayed(one, tmp_path, "cpu", policy=policy, **options)
+    comp = replayed(one, tmp_path, "gpu", policy=policy, **options)
+    assert comp[0] == ref[0]
+    assert len(comp[0]) > 0
+    assert alike(comp[1]) == alike(ref[1])
+    assert (comp[1]["device"]["used"], ref[1]["device"]["used"]) == ("gpu", "cpu")
+
+
+def test_groups_are_lanes(tmp_path: Path) -> None:
+    one = small(22)
+    base = JOIN | NAMES | one.written(tmp_path)
+    for name, own in zip(("left", "right"), one.tables, strict=True):
+        groups = pa.array([f"g{i % 3}" for i in range(own.num_rows)])
+        pq.write_table(own.append_column("g", groups), tmp_path / f"{name}.parquet")
+    found = []
+    for device in ("cpu", "gpu"):
+        out = tmp_path / device
+        options = {"out": out, "device": device, "partition_by": "g", "policy": "prob"}
+        assert main(spelt("replay", base, tmp_path, options)) == 0
+        found.append(rows_of(pq.read_table(out)))
+    assert found[0] == found[1]
+    assert len(found[0]) > 0
+
+
+def swept(one: Case, folder: Path, device: str, **options: Any) -> tuple[Table, dict[str, Any]]:
+    out = folder / f"sweep {device}"
+    settled = {"window": None, "windows": "4,9", "memory": "6,30%", "device": device, "out": out}
+    assert main(told(one, folder, "sweep", **settled | options)) == 0
+    table = pq.read_table(out / "sweep.parquet")
+    report = json.loads((out / "sweep.json").read_text())
+    return table.to_pylist(), report
+
+
+@pytest.mark.parametrize("estimator", ["memory", "history"])
+def test_a_sweep_s_cells_are_those_of_the_cpu(estimator: str, tmp_path: Path) -> None:
+    one = small(23)
+    options = {"policies": "dgl,simpprob,dimpprob,rand", "seeds": "0,3", "estimator": estimator}
+    ref = swept(one, tmp_path, "cpu", **options)
+    comp = swept(one, tmp_path, "gpu", **options)
+    assert comp[1]["device"]["used"] == "gpu"
+    assert len(comp[0]) == len(ref[0]) == 2 * 2 * 5
+    for ours, theirs in zip(comp[0], ref[0], strict=True):
+        for name in FIGURES:
+            close = pytest.approx(theirs[name], rel=1e-12)
+            assert ours[name] == (close if name.startswith("importance") else theirs[name]), ours
+
+
+def test_what_has_no_kernel_is_an_error_when_demanded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = small(24)
+    for command, named in (("replay", "policy"), ("sweep", "policies")):
+        shape = {"window": None, "windows": 9} if command == "sweep" else {}
+        words = told(one, tmp_path, command, device="gpu", **{named: "yield"}, **shape)
+        assert main(words) != 0
+        assert "no kernel replays policy yield through a fact relation" in capsys.readouterr().err
+
+
+def test_what_has_no_kernel_is_done_on_the_cpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As under auto with a GPU."""
+    one = small(25)
+    ref = replayed(one, tmp_path, "cpu", policy="yield")
+    for name, answer in (("gpu_seen", (True, "CuPy sees 1")), ("_simulated", False)):
+        monkeypatch.setattr(f"gpu_kernels.devices.{name}", lambda answer=answer: answer)
+    monkeypatch.setattr("gpu_kernels.devices.CudaDevice", SimulatedDevice)
+    monkeypatch.setattr("engine.device.attempt.LANES_A_CORE", 0)
+    comp = replayed(one, tmp_path, "auto", policy="yield")
+    assert comp[0] == ref[0]
+    assert comp[1]["device"]["used"] == "cpu"
+    assert "no kernel replays policy yield" in comp[1]["device"]["reason"]
+
+
+def test_what_joins_the_lanes_must_fit_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("engine.device.plan.HOST_BYTES_A_PARTNER", 2**50)
+    assert main(told(small(26), tmp_path, "replay", device="gpu")) != 0
+    assert "what joins the lanes takes" in capsys.readouterr().err
