@@ -28,10 +28,6 @@ class TooLargeError(RuntimeError):
     """Work does not fit in a device's memory, however it is split."""
 
 
-class NotOnGpuError(RuntimeError):
-    """There is no kernel for the work."""
-
-
 class Device(Protocol):
     """A device that runs kernels: a GPU, the CUDA simulator, or a test's."""
 

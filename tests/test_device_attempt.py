@@ -10,7 +10,7 @@ import pytest
 from engine.device.attempt import Wanted, attempt, combined_choice, wanted_device, worth_it
 from engine.errors import DeviceError, InputError
 from gpu_kernels import devices
-from gpu_kernels.devices import Choice, NotOnGpuError, TooLargeError
+from gpu_kernels.devices import Choice, TooLargeError
 
 GPU = Choice("gpu", "CuPy and numba-cuda see 1 CUDA device(s)")
 
@@ -40,7 +40,6 @@ class CudaAPIError(Exception):
 
 FAILURES = [
     (TooLargeError("a lane takes 9 bytes and 3 are free"), "does not fit on the GPU"),
-    (NotOnGpuError("no kernel replays policy x"), "no kernel replays policy x"),
     (CudaAPIError("[700] illegal address\nmore"), r"CudaAPIError: \[700\] illegal address\)"),
     (MemoryError("out of memory allocating 9 bytes"), "MemoryError: out of memory"),
     (RuntimeError(), "RuntimeError: "),

@@ -120,8 +120,6 @@ def _told(error: Exception) -> str:
     lines = str(error).strip().splitlines() or [""]
     if type(error).__name__ == "TooLargeError":
         return f"the work does not fit on the GPU ({lines[0]})"
-    if type(error).__name__ == "NotOnGpuError":
-        return lines[0]
     return f"the GPU failed ({type(error).__name__}: {lines[0]})"
 
 

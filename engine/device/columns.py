@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.exact.combine import combined, neumaier
-from engine.facts.links import Links
+from engine.facts.links import FactIndex, Links
 from engine.jit import kernel as compiled
 from engine.keys import KeyTable
 from engine.partners import Integer, Partners, partner, span
@@ -53,6 +53,10 @@ class LaneColumns(NamedTuple):
         Canonical join attribute of each dense key, where that is known.
     partners : (Partners, Partners) or None
         What facts join, where a key's partner is not the opposite one of the same id.
+    facts : FactIndex or None
+        These facts.
+    codes : (left, right) of (n,) int64, or None
+        The attribute that each tuple has in them.
     """
 
     left: SideColumns
@@ -61,6 +65,8 @@ class LaneColumns(NamedTuple):
     largest: tuple[int, int]
     names: NDArray[np.int64] | None = None
     partners: tuple[Partners, Partners] | None = None
+    facts: FactIndex | None = None
+    codes: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
 
     @property
     def rows(self) -> int:
@@ -172,7 +178,8 @@ def lane_columns(
     ]
     keys = [np.concatenate(found or [np.empty(0, np.int32)]).astype(np.int32) for found in ids]
     if links is not None:
-        return paired(streams[0], keys[0], streams[1], keys[1], links.size, links.partners)
+        lane = paired(streams[0], keys[0], streams[1], keys[1], links.size, links.partners)
+        return lane._replace(facts=links.index, codes=(streams[0].key, streams[1].key))
     lane = paired(streams[0], keys[0], streams[1], keys[1], table.size)
     return lane._replace(names=table.keys.copy())
 

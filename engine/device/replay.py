@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from engine.device.columns import LaneColumns, SideColumns, simultaneous
 from engine.device.policies import policy_functions, tabulate
-from engine.device.through_facts import check_through_facts, place_partners
+from engine.device.through_facts import place_partners
 from engine.device.valued import place_worth
 from engine.policies import Structure, age
 from engine.replay.layout import Rules
@@ -144,11 +144,7 @@ def replay_on_device(
     ------
     TooLargeError
         If a replay does not fit in device memory.
-    NotOnGpuError
-        If there is no kernel for it.
     """
-    if lanes.streams.through_facts:
-        check_through_facts(replay.settings for replay in replays)
     every = [r.settings.rules(r.profile, r.budget, emit=False) for r in replays]
     groups: dict[tuple[object, ...], list[int]] = {}
     for i, (replay, rules) in enumerate(zip(replays, every, strict=True)):

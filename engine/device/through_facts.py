@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from engine.device.columns import LaneColumns
 from engine.partners import Partners
-from engine.policies import Structure
 from engine.replay.settings import ReplaySettings
-from gpu_kernels.devices import NotOnGpuError, TooLargeError
+from gpu_kernels.devices import TooLargeError
 from gpu_kernels.replay.layout import FOREVER
 from gpu_kernels.replay.run import MOST_MATCHES, PartnerColumns
 
@@ -30,19 +29,6 @@ class Placed(NamedTuple):
 
     columns: PartnerColumns | None
     begins: tuple[tuple[int, int], ...]
-
-
-def check_through_facts(settings: Iterable[ReplaySettings]) -> None:
-    """Find out before reading whether replays through facts have a kernel.
-
-    Raises
-    ------
-    NotOnGpuError
-        If one has none.
-    """
-    for each in settings:
-        if each.structure is Structure.VALUED:
-            raise NotOnGpuError(f"no kernel replays policy {each.policy} through a fact relation")
 
 
 def windows_to_link(settings: Sequence[ReplaySettings]) -> tuple[int, int] | None:

@@ -8,9 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.device.columns import LaneColumns, SideColumns
+from engine.device.columns import LaneColumns
 from engine.streams import StreamBatch
-from engine.worth.estimate import Estimate, Terms
+from engine.worth.estimate import Terms
+from engine.worth.through import estimate_of
 from gpu_kernels.replay.layout import LANE_INTEGERS
 
 
@@ -32,7 +33,7 @@ class LaneWorth(NamedTuple):
 
 def lane_worth(lane: LaneColumns, terms: Terms) -> LaneWorth:
     """Estimate what the tuples of a lane are worth, on the host. O(rows)."""
-    valued = Estimate(terms).push(_stream(lane, lane.left), _stream(lane, lane.right))
+    valued = estimate_of(terms, lane.facts).push(_stream(lane, 0), _stream(lane, 1))
     begins = [0, *(part.left + part.right for part in valued.parts[:-1])]
     head = np.array([len(begins), *begins], np.float64)
     left, right = (
@@ -42,9 +43,12 @@ def lane_worth(lane: LaneColumns, terms: Terms) -> LaneWorth:
     return LaneWorth(np.concatenate(valued.values), (left, right), terms.buckets)
 
 
-def _stream(lane: LaneColumns, side: SideColumns) -> StreamBatch:
+def _stream(lane: LaneColumns, side: int) -> StreamBatch:
+    own = (lane.left, lane.right)[side]
+    if lane.codes is not None:
+        return StreamBatch(own.ts, own.row, lane.codes[side], own.importance)
     names = np.arange(lane.keys) if lane.names is None else lane.names
-    return StreamBatch(side.ts, side.row, names[side.key], side.importance)
+    return StreamBatch(own.ts, own.row, names[own.key], own.importance)
 
 
 def place_worth(

@@ -171,6 +171,7 @@ class Links:
 
     Attributes
     ----------
+    index : FactIndex
     partners : (Partners, Partners)
     size : int
         Ids of the side that has more of them.
@@ -187,7 +188,7 @@ class Links:
         arrivals: tuple[Iterable[tuple[Ints, Ints]], Iterable[tuple[Ints, Ints]]],
         windows: tuple[int, int] | None,
     ) -> None:
-        self._sides = index.sides
+        self.index, self._sides = index, index.sides
         self._ids: list[NDArray[np.int32]] = []
         used = []
         for side, own in zip(index.sides, arrivals, strict=True):

@@ -59,12 +59,8 @@ def _plans(device: Device, tasks: tuple[ReplayTask, ...]) -> list[Plan]:
         plans_on_device,
     )
     from engine.device.replay import Setting  # noqa: PLC0415 - the same
-    from engine.device.through_facts import (  # noqa: PLC0415 - the same
-        check_through_facts,
-        windows_to_link,
-    )
+    from engine.device.through_facts import windows_to_link  # noqa: PLC0415 - the same
 
-    check_through_facts(task.settings for task in tasks if task.files.facts is not None)
     check_host_memory(task.profile for task in tasks)
     lanes = columns_of(
         (

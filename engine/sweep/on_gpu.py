@@ -33,8 +33,6 @@ def replay_cells_on_gpu(
     ------
     TooLargeError
         If the lane, or a cell, does not fit in the memory of the device or on the way to it.
-    NotOnGpuError
-        If there is no kernel for a cell.
     """
     from engine.device.plan import (  # noqa: PLC0415 - numba's CUDA, only where it is used
         check_host_memory,
@@ -45,18 +43,12 @@ def replay_cells_on_gpu(
         load_lanes,
         replay_on_device,
     )
-    from engine.device.through_facts import (  # noqa: PLC0415 - the same
-        check_through_facts,
-        windows_to_link,
-    )
+    from engine.device.through_facts import windows_to_link  # noqa: PLC0415 - the same
 
     if not cells:
         return []
-    settings = [cell.settings for cell in cells]
-    if files.facts is not None:
-        check_through_facts(settings)
     check_host_memory([cells[0].profile])
-    links = files.links(windows_to_link(settings))
+    links = files.links(windows_to_link([cell.settings for cell in cells]))
     (lane,) = columns_of([(lane_batches(files.left, files.right), links)])
     replays = [
         Setting(cell.settings, cell.profile, cell.budget, age.as_arrays(cell.curves))

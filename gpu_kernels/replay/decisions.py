@@ -147,6 +147,14 @@ def _make_update(team: Team, policy: PolicyFunctions, facts: bool) -> Any:  # no
                                 slots.value[place], lost, lost_before,
                                 streams.importance[index], m, remaining, side.alpha,
                             )  # fmt: skip
+        elif ranking == Ranking.VALUED and facts:
+            if stop > at:
+                for place in range(side.slots + rank(), side.slots + used, width):
+                    index = slots.arrival[place]
+                    if index >= 0 and streams.ts[index] < now:
+                        key = slots.key[place]
+                        if counters[counter(lane, ARRIVED, opposite.number, key)] > 0:
+                            slots.m[place] = 1.0
         elif ranking == Ranking.VALUED:
             for row in range(at, stop):
                 key = streams.key[row]

@@ -16,9 +16,9 @@ from engine.device.columns import LaneColumns
 from engine.device.replay import load_lanes, replay_on_device
 from engine.device.through_facts import most_matches
 from engine.policies import POLICIES
-from gpu_kernels.devices import NotOnGpuError, SimulatedDevice, TooLargeError
+from gpu_kernels.devices import SimulatedDevice, TooLargeError
 
-KNOWN = sorted(set(POLICIES) - {"yield"})
+KNOWN = sorted(POLICIES)
 
 
 def small(policy: str, seed: int, rows: int = 60) -> Case:
@@ -114,10 +114,3 @@ def test_nothing_is_joined_without_facts() -> None:
     outcome = on_device(case, VARIANTS[0])
     assert (outcome.outputs, outcome.peaks) == (0, (0, 0))
     assert np.array_equal(outcome.until[0], setting_of(case)[1].left.ts)
-
-
-def test_a_policy_without_a_kernel_is_refused() -> None:
-    setting, columns = setting_of(small("yield", 1))
-    lanes = load_lanes(SimulatedDevice(), [columns])
-    with pytest.raises(NotOnGpuError, match="no kernel replays policy yield"):
-        replay_on_device(SimulatedDevice(), lanes, [setting])

@@ -14,7 +14,6 @@ from sweep_cases import FIGURES
 from test_job_on_gpu import alike
 
 from engine.cli import main
-from gpu_kernels.devices import SimulatedDevice
 
 Table = list[dict[str, Any]]
 
@@ -53,6 +52,7 @@ def replayed(one: Case, folder: Path, device: str, **options: Any) -> tuple[Any,
         ("multiplicative", {"estimator": "history"}),
         ("simpprob", {"estimator": "window", "lanes": 2}),
         ("age", {"start_ts": 30}),
+        ("yield", {"lanes": 2}),
     ],
 )
 def test_rows_and_report_are_those_of_the_cpu(
@@ -95,7 +95,7 @@ def swept(one: Case, folder: Path, device: str, **options: Any) -> tuple[Table, 
 @pytest.mark.parametrize("estimator", ["memory", "history"])
 def test_a_sweep_s_cells_are_those_of_the_cpu(estimator: str, tmp_path: Path) -> None:
     one = small(23)
-    options = {"policies": "dgl,simpprob,dimpprob,rand", "seeds": "0,3", "estimator": estimator}
+    options = {"policies": "dgl,yield,dimpprob,rand", "seeds": "0,3", "estimator": estimator}
     ref = swept(one, tmp_path, "cpu", **options)
     comp = swept(one, tmp_path, "gpu", **options)
     assert comp[1]["device"]["used"] == "gpu"
@@ -104,33 +104,6 @@ def test_a_sweep_s_cells_are_those_of_the_cpu(estimator: str, tmp_path: Path) ->
         for name in FIGURES:
             close = pytest.approx(theirs[name], rel=1e-12)
             assert ours[name] == (close if name.startswith("importance") else theirs[name]), ours
-
-
-def test_what_has_no_kernel_is_an_error_when_demanded(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    one = small(24)
-    for command, named in (("replay", "policy"), ("sweep", "policies")):
-        shape = {"window": None, "windows": 9} if command == "sweep" else {}
-        words = told(one, tmp_path, command, device="gpu", **{named: "yield"}, **shape)
-        assert main(words) != 0
-        assert "no kernel replays policy yield through a fact relation" in capsys.readouterr().err
-
-
-def test_what_has_no_kernel_is_done_on_the_cpu(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As under auto with a GPU."""
-    one = small(25)
-    ref = replayed(one, tmp_path, "cpu", policy="yield")
-    for name, answer in (("gpu_seen", (True, "CuPy sees 1")), ("_simulated", False)):
-        monkeypatch.setattr(f"gpu_kernels.devices.{name}", lambda answer=answer: answer)
-    monkeypatch.setattr("gpu_kernels.devices.CudaDevice", SimulatedDevice)
-    monkeypatch.setattr("engine.device.attempt.LANES_A_CORE", 0)
-    comp = replayed(one, tmp_path, "auto", policy="yield")
-    assert comp[0] == ref[0]
-    assert comp[1]["device"]["used"] == "cpu"
-    assert "no kernel replays policy yield" in comp[1]["device"]["reason"]
 
 
 def test_what_joins_the_lanes_must_fit_in_memory(

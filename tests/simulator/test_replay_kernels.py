@@ -49,7 +49,9 @@ def setting_of(case: Case) -> tuple[Setting, Any]:
     ids = keys.ids(0, left), keys.ids(1, right)
     columns = paired(left, ids[0], right, ids[1], keys.size, keys.partners)
     names = None if case.fact is not None else np.unique(np.r_[left.key, right.key])
-    return Setting(*told(case)), columns._replace(names=names)
+    codes = None if case.fact is None else (left.key, right.key)
+    columns = columns._replace(names=names, facts=keys.index, codes=codes)
+    return Setting(*told(case)), columns
 
 
 def on_device(case: Case, variant: Variant) -> Outcome:
