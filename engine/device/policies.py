@@ -9,12 +9,14 @@ from numpy.typing import NDArray
 
 from engine.device.columns import LaneColumns, both, joined_with
 from engine.device.through_facts import most_matches
+from engine.host import half_of_memory
 from engine.jit import jit
 from engine.jit import kernel as compiled
 from engine.partners import Partners
 from engine.policies import Policy, Structure, Value, dgl, yield_
 from engine.replay.layout import ESTIMATORS, HISTORY_ESTIMATOR, Rules
 from engine.replay.settings import ReplaySettings
+from gpu_kernels.devices import TooLargeError
 from gpu_kernels.portable import portable
 from gpu_kernels.replay.layout import PolicyFunctions, Ranking
 from gpu_kernels.replay.run import NOT_TABULATED, Tabulated
@@ -71,6 +73,11 @@ def tabulate(settings: ReplaySettings, rules: Rules, lane: LaneColumns) -> Tabul
         Of the lane; the columns depend on its exponents, windows and first times alone.
     lane : LaneColumns
 
+    Raises
+    ------
+    TooLargeError
+        If a tuple has so many pairs through facts that their table does not fit in memory.
+
     Notes
     -----
     O(rows). A match count of the memory or the window is a whole number, at most the rows of a
@@ -91,7 +98,13 @@ def tabulate(settings: ReplaySettings, rules: Rules, lane: LaneColumns) -> Tabul
         column = np.empty(lane.rows)
         factor(np.concatenate(history_counts(lane, rules)), rules.b, column)
     else:
-        table = np.empty(1 + most_matches(lane))
+        most = most_matches(lane)
+        if 8 * most > half_of_memory():
+            raise TooLargeError(
+                f"a tuple may match {most} times, and {settings.policy} takes a table of as many "
+                "numbers; use --device cpu"
+            )
+        table = np.empty(1 + most)
         factor(np.arange(table.size, dtype=np.float64), rules.b, table)
     return Tabulated(x, y, column, table)
 

@@ -50,18 +50,20 @@ def test_equals_the_oracle(policy: str) -> None:
 
 
 def test_lanes_and_settings_share_the_partners() -> None:
-    """Lanes of other streams and facts, each under every policy at once."""
-    lanes = [small("prob", seed) for seed in (1, 4, 7)]
+    """Lanes of other streams and facts, each under several policies, two lanes a block."""
+    lanes = [small("prob", seed, 25) for seed in (1, 4, 7)]
     made = [
         (i, lane._replace(policy=policy, params={}, estimator="window"))
         for i, lane in enumerate(lanes)
-        for policy in ("dgl", "dimpprob", "multiplicative", "rand", "simp")
+        for policy in ("dgl", "dimpprob", "multiplicative")
     ]
     device = SimulatedDevice()
     columns = [setting_of(lane._replace(estimator="window"))[1] for lane in lanes]
     loaded = load_lanes(device, columns)
     chosen = [setting_of(case)[0]._replace(lane=i) for i, case in made]
-    for (_, case), outcome in zip(made, replay_on_device(device, loaded, chosen), strict=True):
+    (two_warps,) = [variant for variant in VARIANTS if variant.per_block == 2]
+    outcomes = replay_on_device(device, loaded, chosen, choose=lambda _: two_warps)
+    for (_, case), outcome in zip(made, outcomes, strict=True):
         ref = expected(case)
         assert outcome.outputs == len(ref.outputs), case.policy
         assert outcome.peaks == (ref.peak_left, ref.peak_right), case.policy
@@ -89,6 +91,14 @@ def test_matches_that_no_counter_holds_are_refused(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("engine.device.through_facts.MOST_MATCHES", most_matches(columns) - 1)
     with pytest.raises(TooLargeError, match="may match"):
         load_lanes(SimulatedDevice(), [columns])
+
+
+def test_a_table_of_all_matches_must_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    setting, columns = setting_of(small("multiplicative", 1)._replace(estimator="memory"))
+    lanes = load_lanes(SimulatedDevice(), [columns])
+    monkeypatch.setattr("engine.device.policies.half_of_memory", lambda: 8)
+    with pytest.raises(TooLargeError, match="takes a table of as many numbers"):
+        replay_on_device(SimulatedDevice(), lanes, [setting])
 
 
 def test_most_matches_are_those_of_a_tuple_that_meets_all() -> None:
