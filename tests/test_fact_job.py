@@ -237,3 +237,29 @@ def test_no_fact_means_no_output() -> None:
     assert found.outputs.num_rows == 0
     assert found.report["peak_memory"] == {"left": 0, "right": 0}
     assert found.report["recall"] == 1.0
+
+
+P2 = Case(
+    [(0, 1, 5.0), (1, 0, 1.0), (2, 1, 4.0), (3, 0, 8.0), (4, 2, 3.0), (5, 5, 2.0)],
+    [(0, 0, 1.0), (1, 3, 5.0), (2, 3, 2.0), (3, 8, 6.0), (4, 3, 4.0), (5, 5, 3.0)],
+    [(0, 3, -1, None, 0), (1, 5, -1, None, 1), (0, 8, -1, None, 2), (4, 5, -1, None, 3),
+     (1, 3, -1, 5, 4), (5, 8, 3, None, 5)],
+)  # fmt: skip
+"""P2's figures 2 and 3; the lifetime is 4."""
+
+
+@pytest.mark.parametrize(
+    ("probe", "importance", "outputs", "most"),
+    [("after_admission", 38.0, 11, 12), ("before_admission", 42.0, 14, 14)],
+)
+@pytest.mark.parametrize("method", ["states", "flow"])
+def test_p2_s_example(probe: str, importance: float, outputs: int, most: int, method: str) -> None:
+    told: Any = JOIN | NAMES | {"fact": fact_table(P2.facts), "window": 3, "probe": probe}
+    exact = engine.replay_tables(*P2.tables, **told).report["exact"]
+    assert (exact["outputs"], exact["importance"]) == (15, 43.0)
+    best = engine.bound_tables(*P2.tables, memory=4, method=method, **told).report
+    assert (best["lower"], best["upper"], best["outputs"]) == (importance, importance, outputs)
+    semantic = engine.bound_tables(
+        *P2.tables, memory=4, method=method, objective="outputs", **told
+    ).report
+    assert (semantic["lower"], semantic["upper"]) == (most, most)
