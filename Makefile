@@ -21,6 +21,7 @@ demo: $(VENV)/.run ## Generate 1M + 1M tuples and replay them under every policy
 	$(BIN)/python benchmarks/demo.py
 
 test: $(VENV)/.dev check ## Lint, type-check and run all tests, kernels in the CUDA simulator
+	$(BIN)/python tests/compile_first.py
 	$(BIN)/python -m pytest -n auto --dist worksteal $(TEST_ARGS)
 	NUMBA_ENABLE_CUDASIM=1 $(BIN)/python -m pytest tests/simulator -n auto --dist worksteal $(TEST_ARGS)
 

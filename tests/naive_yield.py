@@ -290,7 +290,8 @@ class Estimate:
             first, following = (-(-b * lifetime // self.buckets) for b in (bucket, bucket + 1))
             ages = range(max(one.age + 1, first), min(age, following - 1) + 1)
             if ages:
-                ticks = float(self.step * sum(a % self.step == 0 for a in ages))
+                multiples = ages[-1] // self.step - (ages[0] - 1) // self.step
+                ticks = float(self.step * multiples)
                 self.share_out(mine.exposure, one, bucket, ticks * one.base)
         one.age = max(age, one.age)
 

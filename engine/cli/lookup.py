@@ -66,7 +66,7 @@ def lookup_options(given: Given) -> LookupOptions:
 
 def run(args: argparse.Namespace) -> int:
     """Look up and print the report."""
-    given = collect(args, _OPTIONS)
+    given = collect(args, _OPTIONS, tables=())
     options = lookup_options(given)
     stream, fact = required(given, "stream"), required(given, "fact")
     where = text(given, "report")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -49,8 +49,8 @@ def add_archive_arguments(parser: argparse.ArgumentParser) -> None:
     where.add_argument("--job", help="TOML file with any of these options; the command line wins")
 
 
-def collect(args: argparse.Namespace, known: set[str]) -> Given:
-    """Return the options given, those of the job file first.
+def collect(args: argparse.Namespace, known: set[str], tables: Collection[str] = TABLES) -> Given:
+    """Return the options given, those of the job file first, in which `tables` are tables.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def collect(args: argparse.Namespace, known: set[str]) -> Given:
     """
     given: Given = {}
     if args.job is not None:
-        given = _job_file(Path(args.job), known)
+        given = _job_file(Path(args.job), known, tables)
     for name in known:
         value = getattr(args, name, None)
         if value is not None and value != []:
@@ -67,7 +67,7 @@ def collect(args: argparse.Namespace, known: set[str]) -> Given:
     return given
 
 
-def _job_file(path: Path, known: set[str]) -> Given:
+def _job_file(path: Path, known: set[str], tables: Collection[str]) -> Given:
     try:
         content = tomllib.loads(path.read_text())
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -79,7 +79,7 @@ def _job_file(path: Path, known: set[str]) -> Given:
             raise SpecError(
                 f"job file {path} has an unknown option {name!r}." + did_you_mean(option, known)
             )
-        if option in TABLES:
+        if option in tables:
             if not isinstance(value, dict):
                 raise SpecError(f"job file {path}: {option} must be a table, as in [{option}]")
             given[option] = [f"{key}={_flat(item)}" for key, item in _named(value)]
