@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import SpecError
-from engine.facts.access import DEFAULT_METHOD, Access, access_by
+from engine.facts.access import DEFAULT_METHOD, Access, Groups, access_by
 from engine.facts.relation import NEVER, Facts
 from engine.facts.versions import NONE, Ints, Versions, numbered, versions
 from engine.jit import jit
@@ -85,13 +85,22 @@ def fact_index(facts: Facts, access: str = DEFAULT_METHOD) -> FactIndex:
 
 def _side(attribute: Ints, facts: Facts, access: str) -> FactSide:
     found = versions(attribute, facts.begin, facts.end)
-    span = spans(found, attribute, facts.begin, facts.end)
-    return FactSide(found, access_by(access, attribute), span)
+    method = access_by(access, attribute)
+    return FactSide(found, method, spans(found, method.groups, facts.begin, facts.end))
 
 
-def spans(found: Versions, attribute: Ints, begin: Ints, end: Ints) -> Ints:
-    """Return the versions in which each fact is active, first and behind the last: (facts, 2)."""
-    group = np.searchsorted(found.attribute, attribute)
+def spans(found: Versions, groups: Groups, begin: Ints, end: Ints) -> Ints:
+    """Return the versions in which each fact is active, first and behind the last: (facts, 2).
+
+    Parameters
+    ----------
+    found : Versions
+    groups : Groups
+        The facts by the attribute that has these versions.
+    begin, end : (facts,) int64
+    """
+    group = np.empty(begin.size, np.int64)
+    group[groups.facts] = np.repeat(np.arange(groups.codes.size), np.diff(groups.first))
     return np.column_stack([_place(found, group, begin), _place(found, group, end)])
 
 
@@ -196,10 +205,7 @@ class Links:
             for ts, key in own:
                 seen.arrive(ts, key)
             used.append(seen.used)
-        spans = [
-            np.searchsorted(each.number, side.span)
-            for each, side in zip(used, index.sides, strict=True)
-        ]
+        spans = [_used_before(each, side) for each, side in zip(used, index.sides, strict=True)]
         left, right, place = _partners(used, spans, windows, index)
         self.partners = left, right
         self.size = 1 + max(each.number.size for each in used)
@@ -288,8 +294,10 @@ def _partners(
     counts = [np.zeros(each.number.size, np.int64) for each in used]
     place = np.full(right.number.size, NONE)
     size = _pairs(*columns, place, counts[0], counts[1], none, none, none, none)
-    free = np.setdiff1d(np.arange(max(left.number.size, right.number.size)), place)
     others = np.flatnonzero(place == NONE)
+    taken = np.zeros(max(left.number.size, right.number.size), np.bool_)
+    taken[place[place != NONE]] = True
+    free = np.flatnonzero(~taken)
     place[others] = free[: others.size]
     back = np.zeros(place.max(initial=-1) + 1, np.int64)
     back[place] = counts[1]
@@ -311,6 +319,13 @@ def _partners(
         Partners(firsts[1], other_back, fact_back, *ends[1]),
         place,
     )
+
+
+def _used_before(used: _Used, side: FactSide) -> Ints:
+    """Return each fact's versions among those used: (facts, 2) int64, first and behind the last."""
+    before = np.zeros(side.versions.start.size + 1, np.int64)
+    before[used.number + 1] = 1
+    return np.asarray(np.cumsum(before)[side.span])
 
 
 def _ended(used: _Used, side: FactSide, place: Ints) -> tuple[Ints, NDArray[np.int32]]:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.facts.order import order_by
 from engine.facts.relation import NEVER
 from engine.jit import jit
 
@@ -68,16 +69,17 @@ def versions(attribute: Ints, begin: Ints, end: Ints) -> Versions:
     changed = np.concatenate([attribute, attribute[ends]])
     at = np.concatenate([begin, end[ends]])
     last = np.concatenate([end, np.full(np.count_nonzero(ends), np.iinfo(np.int64).min)])
-    order = np.lexsort((at, changed))
+    order = order_by([changed, at], changed.size)
     changed, at, last = changed[order], at[order], last[order]
     new = np.ones(changed.size, np.bool_)
     new[1:] = (changed[1:] != changed[:-1]) | (at[1:] != at[:-1])
     own = np.flatnonzero(new)
-    keys, first = np.unique(changed[own], return_index=True)
+    of = changed[own]
+    first = np.flatnonzero(np.append(True, of[1:] != of[:-1])[: of.size])
     bounds = np.append(first, own.size)
     until = np.maximum.reduceat(last, own) if own.size else np.empty(0, np.int64)
     _last_so_far(bounds, until)
-    return Versions(keys, bounds, at[own], until)
+    return Versions(of[first], bounds, at[own], until)
 
 
 def _last_so_far_of(first: Ints, until: Ints) -> None:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.errors import SpecError
+from engine.facts.access import group_by
 from engine.facts.links import spans as spans_of
 from engine.facts.relation import NEVER
 from engine.facts.versions import NONE, numbered, versions
@@ -92,7 +93,7 @@ def _side(batch: StreamBatch, group: Ints, attribute: Ints, facts: StarFacts) ->
     until = batch.ts.copy()
     until[joined] = every.until[number[joined]]
     arrives = np.column_stack([batch.ts[joined][first], last])
-    span = np.searchsorted(used, spans_of(every, attribute, facts.begin, facts.end))
+    span = np.searchsorted(used, spans_of(every, group_by(attribute), facts.begin, facts.end))
     return _Side(own, arrives, every.until[used], span), until
 
 
