@@ -23,7 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 from policy_order import Point, commit, filled, streams
 
-from engine.facts.links import Links, fact_index
+from engine.facts.index import fact_index
+from engine.facts.links import Links
 from engine.facts.relation import BEFORE, NEVER, Facts
 from engine.keys import KeyTable
 from engine.lanes.profile import profile_side

@@ -23,7 +23,7 @@ from engine.archives.roles import JoinColumns, check_streams
 from engine.archives.source import Archive
 from engine.errors import SpecError
 from engine.facts.components import lanes_of, parts_of
-from engine.facts.links import FactIndex, fact_index
+from engine.facts.index import FactIndex, fact_index
 from engine.facts.read import FactTable, read_facts
 from engine.facts.relation import Facts
 from engine.facts.roles import FactColumns, FactRoles, check_fact_roles

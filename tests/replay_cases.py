@@ -11,7 +11,8 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from engine.facts.links import FactIndex, Links, fact_index
+from engine.facts.index import FactIndex, fact_index
+from engine.facts.links import Links
 from engine.facts.relation import BEFORE, NEVER, Facts
 from engine.lanes.profile import profile_side
 from engine.partners import Partners

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.exact.combine import combined, neumaier
-from engine.facts.links import FactIndex, Links
+from engine.facts.index import FactIndex
+from engine.facts.links import Links
 from engine.jit import kernel as compiled
 from engine.keys import KeyTable
 from engine.partners import Integer, Partners, partner, span

@@ -15,7 +15,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from engine.exact.stream import ExactStream
-from engine.facts.links import FactSide, Links
+from engine.facts.index import FactSide
+from engine.facts.links import Links
 from engine.job.fact_keys import FactKeys
 from engine.job.heartbeat import rows_done
 from engine.job.keys import KeyLoss, LaneKeys

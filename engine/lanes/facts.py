@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from engine.archives.normalise import Normalised
 from engine.archives.source import Archive
 from engine.facts.components import lanes_of, parts_of
-from engine.facts.links import FactIndex, fact_index
+from engine.facts.index import FactIndex, fact_index
 from engine.facts.read import FactTable
 from engine.facts.relation import Facts
 from engine.facts.roles import FactColumns, FactRoles

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.exact.checks import sealed
-from engine.facts.links import FactIndex
+from engine.facts.index import FactIndex
 from engine.partners import Partners
 from engine.policies import Structure
 from engine.randomness import PURPOSE_PRIORITY, uniforms

@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.errors import SpecError
 from engine.facts.access import group_by
-from engine.facts.links import spans as spans_of
+from engine.facts.index import spans as spans_of
 from engine.facts.relation import NEVER
 from engine.facts.versions import NONE, numbered, versions
 from engine.jit import jit

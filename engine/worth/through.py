@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.facts.links import FactIndex
+from engine.facts.index import FactIndex
 from engine.facts.lookup import FactLookup
 from engine.streams import StreamBatch
 from engine.worth.estimate import Estimate, Part, Terms, Valued, side_of
