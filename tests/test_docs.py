@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from engine import cli
-from engine.cli.fact import add_fact_arguments
+from engine.cli.fact import add_access_argument, add_fact_arguments
 from engine.cli.join import add_join_arguments
 from engine.cli.options import add_archive_arguments
 from engine.sweep.rows import SCHEMA
@@ -127,13 +127,13 @@ def documented_options(command: str) -> dict[str, str]:
 
 def test_every_option_is_documented_and_none_besides() -> None:
     fact = argparse.ArgumentParser()
-    add_fact_arguments(fact)  # explained on a page of its own
+    add_access_argument(add_fact_arguments(fact))  # explained on a page of its own
     assert set(documented_options("facts")) == options_of(fact)
     assert set(documented_options("replay")) == options_of(parser_of("replay")) - options_of(fact)
     assert set(documented_options("lookup")) == options_of(parser_of("lookup"))
     shared = argparse.ArgumentParser()
     add_archive_arguments(shared)  # explained on the page of replay
-    add_fact_arguments(shared)
+    add_access_argument(add_fact_arguments(shared))
     own = options_of(parser_of("sweep")) - options_of(shared)
     assert set(documented_options("sweep")) == own
     join = argparse.ArgumentParser()

@@ -11,6 +11,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import naive_star
 import numpy as np
 import pyarrow as pa
@@ -406,7 +407,6 @@ def test_spark_gives_the_same(folder: Path, spark: Any, options: dict[str, Any])
 )
 def test_permits_trips_and_payments_through_declarations(tmp_path: Path) -> None:
     """Declarations tie a payment to a permit and its trip for a while before and after them."""
-    duckdb = pytest.importorskip("duckdb")
     day, folder = 86_400, DATA / "bpi2020"
     declared = pq.read_table(folder / "declaration_submitted.parquet")
     declared = declared.group_by(["key", "decl"]).aggregate([("ts", "min")])

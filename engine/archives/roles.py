@@ -124,14 +124,27 @@ def _canonical(
             f"stream left names {len(ours)} {what} ({', '.join(ours)}), stream right "
             f"{len(theirs)} ({', '.join(theirs)}): name equally many"
         )
+    return common_types(left, ours, right, theirs)
+
+
+def common_types(
+    one: Archive, ours: Sequence[str], other: Archive, theirs: Sequence[str]
+) -> tuple[pa.DataType, ...]:
+    """Return the canonical types that columns of two archives have in common, pair by pair.
+
+    Raises
+    ------
+    InputError
+        If a pair has none.
+    """
     kinds = []
-    for one, other in zip(ours, theirs, strict=True):
-        pair = left.schema.field(one).type, right.schema.field(other).type
+    for mine, its in zip(ours, theirs, strict=True):
+        pair = one.schema.field(mine).type, other.schema.field(its).type
         kind = families.canonical_type(*pair)
         if isinstance(kind, str):
             raise InputError(
-                f"column {one} of the left archive ({pair[0]}) and column {other} of the right "
-                f"({pair[1]}): {kind}"
+                f"column {mine} of the {one.side} archive ({pair[0]}) and column {its} of the "
+                f"{other.side} ({pair[1]}): {kind}"
             )
         kinds.append(kind)
     return tuple(kinds)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from engine.cli.fact import add_fact_arguments
+from engine.cli.fact import add_access_argument, add_fact_arguments
 from engine.cli.join import (
     EFFORT_OPTIONS,
     JOIN_OPTIONS,
@@ -27,7 +27,7 @@ _OPTIONS = JOIN_OPTIONS | EFFORT_OPTIONS | {"objective", "threshold", "method", 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``winnow bound``."""
     add_archive_arguments(parser)
-    add_fact_arguments(parser)
+    add_access_argument(add_fact_arguments(parser))
     add_join_arguments(parser)
     bound = parser.add_argument_group("best possible")
     bound.add_argument(

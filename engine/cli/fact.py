@@ -16,8 +16,8 @@ CHANGE_OPTIONS = {
 FACT_OPTIONS = CHANGE_OPTIONS | {"fact_left", "fact_right"}
 
 
-def add_fact_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of a fact relation that joins two streams."""
+def add_fact_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """Add the options of a fact relation that joins two streams; return their group."""
     fact = parser.add_argument_group("fact relation")
     fact.add_argument(
         "--fact",
@@ -26,10 +26,11 @@ def add_fact_arguments(parser: argparse.ArgumentParser) -> None:
     fact.add_argument("--fact-left", help="its attribute that joins the left stream, or several")
     fact.add_argument("--fact-right", help="its attribute that joins the right stream")
     add_change_arguments(fact, "columns that tell facts of the same attributes apart")
+    return fact
 
 
 def add_change_arguments(fact: argparse._ArgumentGroup, identity: str) -> None:
-    """Add how a fact relation changes, what its tuples are told apart by, and how it is read."""
+    """Add how a fact relation changes, and what its tuples are told apart by."""
     fact.add_argument(
         "--fact-begin",
         help="from when on a fact is active; null is before the streams (default: all are)",
@@ -43,6 +44,10 @@ def add_change_arguments(fact: argparse._ArgumentGroup, identity: str) -> None:
     )
     fact.add_argument("--fact-time", help="time of a change; a null insert is before the streams")
     fact.add_argument("--fact-id", help=identity)
+
+
+def add_access_argument(fact: argparse._ArgumentGroup) -> None:
+    """Add how facts are found."""
     fact.add_argument(
         "--fact-access",
         help=f"how facts are found: {', '.join(METHODS)} (default {DEFAULT_METHOD})",

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from engine.archives.roles import Roles
-from engine.cli.fact import CHANGE_OPTIONS, add_change_arguments, fact_roles
+from engine.cli.fact import CHANGE_OPTIONS, add_access_argument, add_change_arguments, fact_roles
 from engine.cli.options import Given, collect, names, required, text
 from engine.cli.progress import progress_bar
 from engine.facts.access import DEFAULT_METHOD
@@ -33,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_change_arguments(
         fact, "columns that tell facts of one attribute apart (default: all but the times)"
     )
+    add_access_argument(fact)
     parser.add_argument(
         "--bad-rows",
         help="error (default), or quarantine: set rows aside that cannot be tuples or facts",

@@ -27,7 +27,7 @@ _OPTIONS = {
     "left", "right", "on", "left_on", "right_on", "time", "left_time", "right_time", "importance",
     "left_importance", "right_importance", "partition_by", "lanes", "bad_rows", "engine", "cache",
     "columns",
-} | FACT_OPTIONS  # fmt: skip
+} | (FACT_OPTIONS - {"fact_access"})  # fmt: skip
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

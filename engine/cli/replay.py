@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from engine.cli.fact import add_fact_arguments
+from engine.cli.fact import add_access_argument, add_fact_arguments
 from engine.cli.join import (
     EFFORT_OPTIONS,
     JOIN_OPTIONS,
@@ -36,7 +36,7 @@ _OPTIONS = JOIN_OPTIONS | EFFORT_OPTIONS | STREAM_OPTIONS | {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``winnow replay``."""
     add_archive_arguments(parser)
-    add_fact_arguments(parser)
+    add_access_argument(add_fact_arguments(parser))
     add_stream_arguments(parser)
     budget = add_join_arguments(parser)
     budget.add_argument("--policy", help=f"{', '.join(POLICIES)} (default {DEFAULT_POLICY})")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from engine.cli.fact import FACT_OPTIONS, add_fact_arguments, fact_options
+from engine.cli.fact import FACT_OPTIONS, add_access_argument, add_fact_arguments, fact_options
 from engine.cli.join import EFFORT_OPTIONS, add_bound_arguments, check_effort, effort
 from engine.cli.options import (
     Given,
@@ -41,7 +41,7 @@ _OPTIONS = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``winnow sweep``."""
     add_archive_arguments(parser)
-    add_fact_arguments(parser)
+    add_access_argument(add_fact_arguments(parser))
     grid = parser.add_argument_group(
         "grid", "lists with commas; ranges first:last:step or first:last:xfactor, ends included"
     )

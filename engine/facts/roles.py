@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from engine.archives import families
-from engine.archives.roles import Roles, check_present, common_time
+from engine.archives.roles import Roles, check_present, common_time, common_types
 from engine.archives.source import Archive
 from engine.errors import InputError, SpecError
 
@@ -179,17 +179,7 @@ def _keys(
             f"stream {stream.side} names {len(ours)} join attributes ({', '.join(ours)}), the fact "
             f"relation {len(theirs)} for it ({', '.join(theirs) or 'none'}): name equally many"
         )
-    kinds = []
-    for one, other in zip(ours, theirs, strict=True):
-        pair = stream.schema.field(one).type, fact.schema.field(other).type
-        kind = families.canonical_type(*pair)
-        if isinstance(kind, str):
-            raise InputError(
-                f"column {one} of the {stream.side} archive ({pair[0]}) and column {other} of the "
-                f"fact archive ({pair[1]}): {kind}"
-            )
-        kinds.append(kind)
-    return tuple(kinds)
+    return common_types(stream, ours, fact, theirs)
 
 
 def is_direct(kinds: Sequence[pa.DataType]) -> bool:
