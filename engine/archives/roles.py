@@ -144,7 +144,7 @@ def common_types(
         if isinstance(kind, str):
             raise InputError(
                 f"column {mine} of the {one.side} archive ({pair[0]}) and column {its} of the "
-                f"{other.side} ({pair[1]}): {kind}"
+                f"{other.side} archive ({pair[1]}): {kind}"
             )
         kinds.append(kind)
     return tuple(kinds)
