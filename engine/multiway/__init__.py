@@ -1,0 +1,1 @@
+"""Multi-way window joins on any predicate (P3)."""

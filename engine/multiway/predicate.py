@@ -1,0 +1,182 @@
+"""The predicate of a multi-way join: what two tuples must have in common."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from engine.errors import SpecError, did_you_mean
+from gpu_kernels.multiway.predicates import KINDS
+
+Theta = Callable[[Any, Any], bool]
+"""Of two tuples' attributes, float64 vectors; the first is of the stream of lesser number."""
+
+_registered: dict[str, Theta] = {}
+_FORMS = {
+    "equi": "equi:COL, or equi:COL,COL",
+    "band": "band:COL:EPS",
+    "distance": "distance:COL,COL:R",
+    "inner": "inner:COL:T",
+    "theta": "theta:NAME:COL, or theta:NAME:COL,COL",
+}
+
+
+@dataclass(frozen=True)
+class Predicate:
+    """What must hold between two members of an output.
+
+    Parameters
+    ----------
+    kind : {"equi", "band", "distance", "inner", "theta"}
+        Equal attributes; ``|a - b| <= bound``; Euclidean distance at most `bound`; inner product of
+        sets or sparse vectors at least `bound`; a function of the user's.
+    columns : tuple of str
+        The attributes, under the names that all streams know them by.
+    bound : float
+        EPS, R or T; 0 for the others.
+    function : callable, optional
+        Of theta: a plain function of two float64 vectors, arithmetic and comparisons only.
+    name : str
+        What the function is called.
+
+    Raises
+    ------
+    SpecError
+        If they mean nothing.
+
+    Examples
+    --------
+    >>> Predicate("band", ("price",), 0.01).text
+    'band:price:0.01'
+    """
+
+    kind: str
+    columns: tuple[str, ...]
+    bound: float = 0.0
+    function: Theta | None = None
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise SpecError(
+                f"predicate {self.kind!r} is not known; choose one of {', '.join(KINDS)}."
+                + did_you_mean(self.kind, KINDS)
+            )
+        if not self.columns or (self.kind in ("band", "inner") and len(self.columns) != 1):
+            raise SpecError(
+                f"predicate {self.kind} has {len(self.columns)} columns: write {_FORMS[self.kind]}"
+            )
+        if not math.isfinite(self.bound) or self.bound < 0:
+            raise SpecError(f"bound {self.bound} of predicate {self.kind} must be 0 or more")
+        if self.kind == "inner" and self.bound == 0:
+            raise SpecError(
+                "bound 0 of predicate inner holds for any two tuples: give a number more than 0"
+            )
+        if (self.kind == "theta") != (self.function is not None):
+            raise SpecError(f"a function belongs to predicate theta, and is given for {self.kind}")
+
+    @property
+    def code(self) -> int:
+        """Index of the kind among `KINDS`."""
+        return KINDS.index(self.kind)
+
+    @property
+    def transitive(self) -> bool:
+        """Whether who agrees with one member agrees with all: clique and star are one then."""
+        return self.kind == "equi"
+
+    @property
+    def text(self) -> str:
+        """The predicate as the command line has it."""
+        columns = ",".join(self.columns)
+        if self.kind == "theta":
+            return f"theta:{self.name}:{columns}"
+        return f"equi:{columns}" if self.transitive else f"{self.kind}:{columns}:{self.bound:g}"
+
+
+def register_theta(name: str, function: Theta) -> None:
+    """Make a function known to ``theta:NAME``.
+
+    Parameters
+    ----------
+    name : str
+        Letters, digits and _.
+    function : callable
+        See `Predicate`.
+
+    Raises
+    ------
+    SpecError
+        If the name is none.
+
+    Examples
+    --------
+    >>> register_theta("rises", lambda a, b: a[0] < b[0])
+    >>> parse_predicate("theta:rises:price").text
+    'theta:rises:price'
+    """
+    if not name.isidentifier():
+        raise SpecError(f"function name {name!r} must have letters, digits and _ only")
+    _registered[name] = function
+
+
+def parse_predicate(text: str) -> Predicate:
+    """Return the predicate that a command line says.
+
+    Raises
+    ------
+    SpecError
+        If it means nothing.
+
+    Examples
+    --------
+    >>> parse_predicate("distance:x,y:2.5")
+    Predicate(kind='distance', columns=('x', 'y'), bound=2.5, function=None, name='')
+    """
+    kind, _, rest = text.partition(":")
+    if kind not in KINDS:
+        Predicate(kind, ("column",))
+    if kind == "theta":
+        name, _, columns = rest.rpartition(":")
+        return Predicate(kind, _columns(columns, text, kind), 0.0, _function(name, text), name)
+    if kind == "equi":
+        return Predicate(kind, _columns(rest, text, kind))
+    columns, _, bound = rest.rpartition(":")
+    try:
+        value = float(bound)
+    except ValueError:
+        raise SpecError(f"--predicate is {text!r}; write {_FORMS[kind]}") from None
+    return Predicate(kind, _columns(columns, text, kind), value)
+
+
+def _columns(given: str, text: str, kind: str) -> tuple[str, ...]:
+    found = tuple(part.strip() for part in given.split(","))
+    if not all(found):
+        raise SpecError(f"--predicate is {text!r}; write {_FORMS[kind]}")
+    return found
+
+
+def _function(name: str, text: str) -> Theta:
+    """Return the function that is registered under a name, or that ``module:name`` names."""
+    if name in _registered:
+        return _registered[name]
+    module, colon, attribute = name.partition(":")
+    if not colon:
+        known = ", ".join(sorted(_registered)) or "none"
+        raise SpecError(
+            f"--predicate is {text!r}; no function is registered as {name!r} (known: {known}): "
+            "register it, or write theta:MODULE:FUNCTION:COL"
+        )
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise SpecError(
+            f"--predicate is {text!r}: {error}; give a module that can be imported and a function "
+            "in it"
+        ) from None
+    if not callable(found):
+        raise SpecError(f"--predicate is {text!r}: {name} is no function")
+    return found  # type: ignore[no-any-return]

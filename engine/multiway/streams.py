@@ -1,0 +1,186 @@
+"""The streams of a multi-way join in memory, their windows, and who is in reach of whom.
+
+The tuples of all streams lie one stream behind the other and are known by their *place* there,
+which within a stream rises with (ts, row). Arrival order is (ts, stream, row).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import SpecError
+from engine.jit import jit
+
+Ints: TypeAlias = NDArray[np.int64]
+Floats: TypeAlias = NDArray[np.float64]
+
+MOST_STREAMS = 8
+
+
+class Attributes(NamedTuple):
+    """The join attributes of n tuples; what the predicate does not read is empty.
+
+    Attributes
+    ----------
+    code : (n,) int64
+        Of equi: equal codes if and only if equal attributes.
+    value : (n, d) float64
+        Of band, distance and theta.
+    first : (n + 1,) int64
+        Of inner: where each tuple's items begin.
+    item : (k,) int64
+        Ascending and distinct within a tuple.
+    weight : (k,) float64
+    """
+
+    code: Ints
+    value: Floats
+    first: Ints
+    item: Ints
+    weight: Floats
+
+
+class MultiStreams(NamedTuple):
+    """m streams, one behind the other.
+
+    Attributes
+    ----------
+    first : (m + 1,) int64
+        Where each stream's tuples begin.
+    ts, row : (n,) int64
+    importance : (n,) float64
+    attributes : Attributes
+    """
+
+    first: Ints
+    ts: Ints
+    row: Ints
+    importance: Floats
+    attributes: Attributes
+
+    @property
+    def number(self) -> int:
+        """How many streams there are, m."""
+        return self.first.size - 1
+
+    def part(self, stream: int) -> slice:
+        """Return the places of a stream's tuples."""
+        return slice(int(self.first[stream]), int(self.first[stream + 1]))
+
+
+class Windows(NamedTuple):
+    """The join windows.
+
+    Attributes
+    ----------
+    size : (m,) int64
+        W ticks, or C tuples.
+    by_rows : (m,) bool
+        Whether a window is count-based.
+    """
+
+    size: Ints
+    by_rows: NDArray[np.bool_]
+
+
+def windows_of(sizes: Sequence[int], by_rows: Sequence[bool] | None = None) -> Windows:
+    """Return the windows of the sizes; by default all time-based.
+
+    Raises
+    ------
+    SpecError
+        If a size is less than 0.
+    """
+    for stream, size in enumerate(sizes):
+        if size < 0:
+            raise SpecError(f"window {size} of stream {stream} must be 0 or more")
+    flags = [False] * len(sizes) if by_rows is None else by_rows
+    return Windows(np.array(sizes, np.int64), np.array(flags, np.bool_))
+
+
+def no_attributes(tuples: int) -> Attributes:
+    """Return attributes that no predicate reads."""
+    none = np.zeros(0, np.int64)
+    return Attributes(none, np.zeros((0, 1)), np.zeros(tuples + 1, np.int64)[:1], none, np.zeros(0))
+
+
+def arrival_order(streams: MultiStreams) -> Ints:
+    """Return the places of all tuples in arrival order: (n,) int64. O(n log n).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> zeros = np.zeros(4, np.int64)
+    >>> streams = MultiStreams(np.array([0, 2, 4]), np.array([1, 5, 1, 2]), zeros, np.ones(4),
+    ...                        no_attributes(4))
+    >>> arrival_order(streams).tolist()
+    [0, 2, 3, 1]
+    """
+    return np.argsort(streams.ts, kind="stable").astype(np.int64)
+
+
+class Reach(NamedTuple):
+    """The tuples of one stream that those of another can join: ``low <= place < high``.
+
+    Attributes
+    ----------
+    low, high : (n,) int64
+        For every tuple of the other, in its order. Both never fall.
+    """
+
+    low: Ints
+    high: Ints
+
+
+@jit
+def _reach(
+    own: Ints, other: Ints, shift: int, size: int, by_rows: bool, other_first: bool
+) -> tuple[Ints, Ints]:
+    low = np.empty(own.size, np.int64)
+    high = np.empty(own.size, np.int64)
+    oldest = np.int64(0)
+    behind = np.int64(0)
+    for k in range(own.size):
+        now = own[k]
+        while behind < other.size and (
+            other[behind] < now or (other_first and other[behind] == now)
+        ):
+            behind += 1
+        if by_rows:
+            oldest = max(np.int64(0), behind - size)
+        else:
+            while oldest < behind and now - other[oldest] > size:
+                oldest += 1
+        low[k] = oldest + shift
+        high[k] = behind + shift
+    return low, high
+
+
+def reach(streams: MultiStreams, windows: Windows, stream: int, other: int) -> Reach:
+    """Return which tuples of `other` each tuple of `stream` has in reach.
+
+    Those that came before it, in arrival order, and are unexpired at its arrival; of a count-based
+    window, the last of them (contract, section 1). O(n of both).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ts = np.array([1, 5, 1, 2])
+    >>> streams = MultiStreams(np.array([0, 2, 4]), ts, ts, np.ones(4), no_attributes(4))
+    >>> [own.tolist() for own in reach(streams, windows_of([9, 3]), 0, 1)]
+    [[2, 3], [2, 4]]
+    """
+    own, theirs = streams.part(stream), streams.part(other)
+    found = _reach(
+        streams.ts[own],
+        streams.ts[theirs],
+        theirs.start,
+        int(windows.size[other]),
+        bool(windows.by_rows[other]),
+        other < stream,
+    )
+    return Reach(*found)

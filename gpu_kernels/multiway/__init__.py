@@ -1,0 +1,1 @@
+"""Device code of multi-way joins (P3, P4)."""

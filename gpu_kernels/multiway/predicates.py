@@ -1,0 +1,49 @@
+"""Join predicates between two tuples, written once for the CPU, the GPU and the simulator.
+
+The order of the float64 operations, each of which rounds by itself, is part of the contract.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpu_kernels.portable import portable
+
+Array = Any
+"""An array in the memory of whatever runs the function."""
+
+KINDS = ("equi", "band", "distance", "inner", "theta")
+EQUI, BAND, DISTANCE, INNER, THETA = range(5)
+
+
+@portable
+def in_band(values: Array, a: int, b: int, epsilon: float) -> bool:
+    """Tell whether the values of two tuples differ by `epsilon` at most."""
+    return bool(abs(values[a, 0] - values[b, 0]) <= epsilon)
+
+
+@portable
+def in_distance(values: Array, a: int, b: int, square: float) -> bool:
+    """Tell whether the square of the Euclidean distance of two tuples is `square` at most."""
+    total = 0.0
+    for c in range(values.shape[1]):
+        difference = values[a, c] - values[b, c]
+        total = total + difference * difference
+    return total <= square
+
+
+@portable
+def inner_product(first: Array, items: Array, weights: Array, a: int, b: int) -> float:
+    """Return the inner product of two sparse vectors, common items in ascending order of code."""
+    total = 0.0
+    i, j = first[a], first[b]
+    while i < first[a + 1] and j < first[b + 1]:
+        if items[i] < items[j]:
+            i += 1
+        elif items[j] < items[i]:
+            j += 1
+        else:
+            total = total + weights[i] * weights[j]
+            i += 1
+            j += 1
+    return total

@@ -1,0 +1,76 @@
+"""Random streams of multi-way joins, for the tests of every algorithm."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from engine.multiway.predicate import Predicate
+from engine.multiway.streams import Attributes, MultiStreams
+
+PREDICATES = {
+    "equi": Predicate("equi", ("k",)),
+    "band": Predicate("band", ("v",), 1.0),
+    "distance": Predicate("distance", ("x", "y"), 1.5),
+    "inner": Predicate("inner", ("words",), 2.0),
+    "theta": Predicate("theta", ("v",), 0.0, lambda a, b: a[0] < b[0] + 1.0, "rises"),
+}
+
+
+def random_streams(
+    seed: int, sizes: Sequence[int], kind: str, *, span: int = 60, distinct: int = 4
+) -> MultiStreams:
+    """Return streams with ties in time, in values and in importance.
+
+    Parameters
+    ----------
+    seed : int
+    sizes : sequence of int
+        Tuples of each stream; 0 is possible.
+    kind : str
+        Of the predicate: what the attributes are for.
+    span : int
+        Times are from 0 to `span`.
+    distinct : int
+        Attributes (each coordinate, each item) take so many values, in halves.
+    """
+    rng = np.random.default_rng(seed)
+    n = sum(sizes)
+    ts = np.concatenate([np.sort(rng.integers(0, span + 1, size)) for size in sizes])
+    row = np.concatenate([np.arange(size) for size in sizes]).astype(np.int64)
+    first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    width = {"band": 1, "distance": 2, "theta": 1}.get(kind, 0)
+    value = rng.integers(0, distinct * 2, (n, width)) / 2.0
+    counts = rng.integers(0, 4, n) if kind == "inner" else np.zeros(n, np.int64)
+    items = [np.sort(rng.choice(distinct + 3, size, replace=False)) for size in counts]
+    attributes = Attributes(
+        rng.integers(0, distinct, n) if kind == "equi" else np.zeros(0, np.int64),
+        value if width else np.zeros((0, 1)),
+        np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        np.concatenate([np.zeros(0, np.int64), *items]).astype(np.int64),
+        rng.integers(1, 4, int(counts.sum())) / 2.0,
+    )
+    importance = rng.integers(0, 5, n) / 2.0
+    return MultiStreams(first, ts.astype(np.int64), row, importance, attributes)
+
+
+def values(streams: MultiStreams, kind: str) -> list[list[object]]:
+    """Return every stream's attributes as plain Python objects, as the oracles take them."""
+    found: list[list[object]] = []
+    own = streams.attributes
+    for stream in range(streams.number):
+        here: list[object] = []
+        for place in range(*streams.part(stream).indices(streams.ts.size)):
+            if kind == "equi":
+                here.append(int(own.code[place]))
+            elif kind == "inner":
+                span = slice(own.first[place], own.first[place + 1])
+                here.append(
+                    dict(zip(own.item[span].tolist(), own.weight[span].tolist(), strict=True))
+                )
+            else:
+                at = tuple(own.value[place].tolist())
+                here.append(at[0] if kind == "band" else at)
+        found.append(here)
+    return found
