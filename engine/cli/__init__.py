@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Mapping, Sequence
 
-from engine.cli import bound, lookup, policies, prepare, replay, sweep
+from engine.cli import bound, explain, lookup, policies, prepare, replay, sweep
 from engine.cli.engines import EngineRun
 from engine.errors import WinnowError
 from engine.generate import command as generate
@@ -16,6 +16,7 @@ _COMMANDS = {
     "sweep": (sweep, "replay one archive under a grid of policies, budgets, windows and seeds"),
     "bound": (bound, "find the best possible result within a memory budget, or bounds of it"),
     "lookup": (lookup, "join one archived stream with a relation that may change meanwhile"),
+    "explain": (explain, "say which order a multi-way join should take, and what each costs"),
     "prepare": (prepare, "write the lane files of two archives ahead of their replays"),
     "generate": (generate, "write the papers' synthetic streams"),
     "policies": (policies, "list the retention policies and their parameters"),
