@@ -125,6 +125,8 @@ def cost_of(problem: OrderingProblem, order: GivenOrder, local: LocalCost = loca
     """
     if np.ndim(order[0]) == 0:
         return float(order_costs(problem, np.asarray([order]), local)[0])
+    if len(order) != problem.m:
+        raise SpecError(f"{len(order)} local orders for {problem.m} streams; give {problem.m}")
     total = 0.0
     for i, own in enumerate(order):
         loops = own if len(own) == problem.m else [i, *own]  # type: ignore[arg-type,misc]

@@ -39,7 +39,7 @@ def print_explanation(
     if "low_selectivity" in content:
         found = content["low_selectivity"]
         orders = ", ".join(f"{i}: {_order(order)}" for i, order in enumerate(found["orders"], 1))
-        _say(console, f"P4's low selectivity first: {orders}; cost {number(found['cost'])}")
+        _say(console, f"P4's low selectivity first, at {number(found['cost'])}:\n  {orders}")
     if content["expected"]["measured"]:
         console.print(_measured(content["expected"]["measured"]))
 
@@ -87,11 +87,11 @@ def _orders(ranking: dict[str, Any], shown: int | None) -> Table:
 
 def _choice(ranking: dict[str, Any]) -> str:
     moved = f", with {_order(ranking['moved'])} moved up" if ranking["moved"] else ""
+    mean, worst = number(ranking["mean_cost"]), number(ranking["worst_cost"])
+    chosen, cost = _order(ranking["chosen"]), number(ranking["chosen_cost"])
     lines = (
-        f"of {number(ranking['possible'])} orders: mean {number(ranking['mean_cost'])}, worst "
-        f"{number(ranking['worst_cost'])}",
-        f"P3's heuristic: {_order(ranking['chosen'])} at {number(ranking['chosen_cost'])}, rank "
-        f"{number(ranking['rank'])}",
+        f"of {number(ranking['possible'])} orders: mean {mean}, worst {worst}",
+        f"P3's heuristic: {chosen} at {cost}, rank {number(ranking['rank'])}",
         f"  {number(ranking['considered'])} considered, from {_order(ranking['initial'])}{moved}",
     )
     return "\n".join(lines)
