@@ -1,0 +1,274 @@
+"""Joins streams by an algorithm of P3: all outputs at once, or part by part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine.errors import SpecError
+from engine.exact.combine import combine_code
+from engine.jit import jit
+from engine.multiway.loops.kernel import advance
+from engine.multiway.loops.layout import (
+    ACCESSES,
+    COMPARISONS,
+    DELAY,
+    EXPIRATIONS,
+    HIGH,
+    INSERTIONS,
+    MAX_DELAY,
+    OUTPUTS,
+    PEAK,
+    REST,
+    VISITS,
+    WRITTEN,
+    Outputs,
+    Plan,
+    Rules,
+    State,
+    empty_state,
+    room,
+)
+from engine.multiway.loops.method import Buckets, LoopsSettings
+from engine.multiway.meets import condition
+from engine.multiway.predicate import Predicate
+from engine.multiway.streams import Floats, Ints, MultiStreams, Windows
+
+CHUNK = 1 << 16
+"""Outputs a part."""
+
+
+class LoopsCounters(NamedTuple):
+    """What a run found and what it cost.
+
+    Attributes
+    ----------
+    outputs : int
+    importance : float
+        Sum over the outputs.
+    comparisons : int
+        Evaluations of the predicate between two tuples.
+    visits : int
+        Tuples looked at in stores during probing.
+    insertions, expirations : int
+        Tuples put into stores, and removed.
+    accesses : int
+        Lists looked at for expiration, empty ones included.
+    peak : int
+        Most tuples in all stores.
+    mean_delay, max_delay : float, int
+        Ticks from an output's ts to when it is found.
+    """
+
+    outputs: int
+    importance: float
+    comparisons: int
+    visits: int
+    insertions: int
+    expirations: int
+    accesses: int
+    peak: int
+    mean_delay: float
+    max_delay: int
+
+
+class LoopsResult(NamedTuple):
+    """All outputs of a run, in the order found.
+
+    Attributes
+    ----------
+    members : (r, m) int64
+        Places.
+    ts : (r,) int64
+    importance : (r,) float64
+    counters : LoopsCounters
+    """
+
+    members: Ints
+    ts: Ints
+    importance: Floats
+    counters: LoopsCounters
+
+
+@jit
+def _advance(
+    rules: Rules,
+    plan: Plan,
+    streams: MultiStreams,
+    condition: Any,  # noqa: ANN401 - numba's
+    state: State,
+    out: Outputs,
+) -> bool:
+    return advance(rules, plan, streams, condition, state, out)
+
+
+class LoopsRun:
+    """A run of an algorithm of P3, part by part.
+
+    Parameters
+    ----------
+    streams : MultiStreams
+    windows : Windows
+    predicate : Predicate
+    settings : LoopsSettings
+    combine : {"min", "sum", "product", "max", "mean"}
+        Importance of an output, of its members'.
+    start_ts : int, optional
+        Outputs before it are neither counted nor written.
+    emit : bool
+        Whether outputs are written at all.
+
+    Raises
+    ------
+    SpecError
+        If the settings do not fit the streams or the predicate.
+    """
+
+    def __init__(
+        self,
+        streams: MultiStreams,
+        windows: Windows,
+        predicate: Predicate,
+        settings: LoopsSettings,
+        *,
+        combine: str = "min",
+        start_ts: int | None = None,
+        emit: bool = True,
+    ) -> None:
+        if windows.size.size != streams.number:
+            raise SpecError(
+                f"windows are given for {windows.size.size} of {streams.number} streams: give each "
+                "its own"
+            )
+        lists = settings.lists(streams.number, predicate)
+        self._streams, self._emit = streams, emit
+        self._plan = settings.plan(streams.number, predicate)
+        self._condition = condition(predicate)
+        t0, span = 0, 0
+        if streams.ts.size:
+            t0 = int(streams.ts.min())
+            span = int(streams.ts.max()) - t0
+        self._rules = Rules(
+            settings.tau or 0,
+            settings.period,
+            t0,
+            combine_code(combine),
+            int(np.iinfo(np.int64).min) if start_ts is None else start_ts,
+            emit,
+            # a greater window is no wider, and would overflow
+            np.minimum(windows.size, np.where(windows.by_rows, streams.ts.size, span)),
+            windows.by_rows,
+            np.concatenate([[0], np.cumsum(lists)]).astype(np.int64),
+        )
+        self._state = empty_state(streams.first, self._rules.base)
+
+    def parts(self, rows: int = CHUNK) -> Iterator[Outputs]:
+        """Run, and give the outputs in the order found, at most `rows` at a time.
+
+        A part's arrays are used again for the next one.
+
+        Raises
+        ------
+        SpecError
+            If `rows` is less than 1.
+        """
+        if rows < 1:
+            raise SpecError(f"rows {rows} of a part must be 1 or more")
+        out = room(rows if self._emit else 0, self._streams.number)
+        done = False
+        while not done:
+            done = _advance(
+                self._rules, self._plan, self._streams, self._condition, self._state, out
+            )
+            written = int(self._state.progress[WRITTEN])
+            self._state.progress[WRITTEN] = 0
+            if written:
+                yield Outputs(out.members[:written], out.ts[:written], out.importance[:written])
+
+    @property
+    def counters(self) -> LoopsCounters:
+        """What the run has found and cost so far."""
+        progress, sums = self._state.progress, self._state.sums
+        outputs = int(progress[OUTPUTS])
+        return LoopsCounters(
+            outputs,
+            float(sums[HIGH] + sums[REST]),
+            comparisons=int(progress[COMPARISONS]),
+            visits=int(progress[VISITS]),
+            insertions=int(progress[INSERTIONS]),
+            expirations=int(progress[EXPIRATIONS]),
+            accesses=int(progress[ACCESSES]),
+            peak=int(progress[PEAK]),
+            mean_delay=int(progress[DELAY]) / outputs if outputs else 0.0,
+            max_delay=int(progress[MAX_DELAY]),
+        )
+
+
+def run_method(
+    streams: MultiStreams,
+    windows: Windows,
+    predicate: Predicate,
+    *,
+    graph: str = "clique",
+    method: str,
+    order: Sequence[int] | None = None,
+    orders: Sequence[Sequence[int]] | None = None,
+    tau: int | None = None,
+    expire_every: int = 0,
+    buckets: Buckets = None,
+    combine: str = "min",
+    start_ts: int | None = None,
+    emit: bool = True,
+) -> LoopsResult:
+    """Join streams by an algorithm of P3.
+
+    Parameters
+    ----------
+    streams : MultiStreams
+    windows : Windows
+    predicate : Predicate
+    graph, method, order, orders, tau, expire_every, buckets
+        See `LoopsSettings`.
+    combine, start_ts, emit
+        See `LoopsRun`.
+
+    Returns
+    -------
+    LoopsResult
+
+    Raises
+    ------
+    SpecError
+        If the options mean nothing.
+
+    Examples
+    --------
+    Tables 2 and 3 of P3: windows of 100, and the tuple at 100 has expired before 205.
+
+    >>> import numpy as np
+    >>> from engine.multiway.streams import no_attributes, windows_of
+    >>> ts = np.array([90, 100, 150, 180, 195, 205])
+    >>> attributes = no_attributes(6)._replace(code=np.ones(6, np.int64))
+    >>> streams = MultiStreams(np.array([0, 2, 4, 6]), ts, ts, np.ones(6), attributes)
+    >>> equal = Predicate("equi", ("attr",))
+    >>> found = run_method(streams, windows_of([100] * 3), equal, method="lazy-nlj", tau=20)
+    >>> found.members.tolist()
+    [[1, 2, 4], [1, 3, 4]]
+    >>> found.counters.comparisons
+    7
+    """
+    settings = LoopsSettings(method, graph, order, orders, tau, expire_every, buckets)
+    run = LoopsRun(
+        streams, windows, predicate, settings, combine=combine, start_ts=start_ts, emit=emit
+    )
+    none = room(0, streams.number)
+    members, ts, importance = [none.members], [none.ts], [none.importance]
+    for part in run.parts():
+        members.append(part.members.copy())
+        ts.append(part.ts.copy())
+        importance.append(part.importance.copy())
+    return LoopsResult(
+        np.concatenate(members), np.concatenate(ts), np.concatenate(importance), run.counters
+    )
