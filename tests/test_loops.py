@@ -12,6 +12,7 @@ import pytest
 from multiway_cases import PREDICATES, random_streams, values
 
 from engine.errors import SpecError
+from engine.multiway.loops.layout import FOREVER
 from engine.multiway.loops.method import METHODS, LoopsSettings
 from engine.multiway.loops.run import LoopsResult, LoopsRun, run_method
 from engine.multiway.streams import MultiStreams, Windows, no_attributes, windows_of
@@ -224,6 +225,13 @@ def test_parts_are_the_whole(method: str) -> None:
         assert max(map(len, parts)) <= rows
         assert list(chain.from_iterable(parts)) == whole.members.tolist()
         assert run.counters == whole.counters
+    run = LoopsRun(
+        streams, windows, PREDICATES["equi"], settings, combine=combine, start_ts=start_ts
+    )
+    ends = [*range(0, 70, 7), FOREVER]
+    parts = [part.members.tolist() for end in ends for part in run.parts(5, end)]
+    assert list(chain.from_iterable(parts)) == whole.members.tolist()
+    assert run.counters == whole.counters
     counted = comp(
         streams, windows, "equi", emit=False, combine=combine, start_ts=start_ts, **options
     )

@@ -1,7 +1,7 @@
 """The arrivals one by one: expiration, re-evaluation and insertion, eager and lazy (P3 3.2, 3.3).
 
-The kernel runs to the end of the streams or until the output arrays are full; called again, it goes
-on where it stopped.
+The kernel runs until it has come to a tick or the output arrays are full; called again, it goes on
+where it stopped.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from engine.multiway.loops.layout import (
     DEPTH,
     DIRECTION,
     DUE,
+    FOREVER,
     FOUND_AT,
     FRESH,
     NONE,
@@ -61,11 +62,13 @@ def _begin(rules: Rules, plan: Plan, streams: MultiStreams, state: State) -> Non
 
 
 @woven
-def _arrive(rules: Rules, plan: Plan, streams: MultiStreams, state: State) -> bool:
-    """Begin the next thing to do; False if there is none."""
+def _arrive(rules: Rules, plan: Plan, streams: MultiStreams, state: State, stop: Integer) -> bool:
+    """Begin the next thing to do before `stop`; False if there is none."""
     progress = state.progress
     stream = _next_arrival(streams, state)
     at = np.int64(state.inserted[max(stream, 0)])
+    if stop != FOREVER and (stream == NONE or streams.ts[at] >= stop):
+        return False
     if progress[PENDING] > 0 and (stream == NONE or streams.ts[at] >= progress[DUE]):
         progress[FOUND_AT] = progress[DUE]
         progress[DIRECTION] = 0
@@ -128,13 +131,17 @@ def advance(
     condition: Any,  # noqa: ANN401 - numba's
     state: State,
     out: Outputs,
+    stop: Integer,
 ) -> bool:
-    """Run to the end of the streams; False when `out` must be emptied first."""
+    """Take what arrives before the tick `stop`; False when `out` must be emptied first.
+
+    ``FOREVER`` is the end of the streams, with its last re-evaluation.
+    """
     progress = state.progress
     while True:
         phase = progress[PHASE]
         if phase == _ARRIVE:
-            if not _arrive(rules, plan, streams, state):
+            if not _arrive(rules, plan, streams, state, stop):
                 return True
         elif phase == _BATCH:
             _next_batch(rules, plan, streams, state)

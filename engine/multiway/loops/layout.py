@@ -19,6 +19,7 @@ Integer: TypeAlias = Any
 
 NONE = -1
 """No tuple."""
+FOREVER = int(np.iinfo(np.int64).max)
 
 # What a tuple at a depth must pass before it is compared, in `Plan.check`
 UNCHECKED, IN_REACH, NEW = range(3)

@@ -16,6 +16,7 @@ from engine.multiway.loops.layout import (
     COMPARISONS,
     DELAY,
     EXPIRATIONS,
+    FOREVER,
     HIGH,
     INSERTIONS,
     MAX_DELAY,
@@ -100,8 +101,9 @@ def _advance(
     condition: Any,  # noqa: ANN401 - numba's
     state: State,
     out: Outputs,
+    stop: int,
 ) -> bool:
-    return advance(rules, plan, streams, condition, state, out)
+    return advance(rules, plan, streams, condition, state, out, stop)
 
 
 class LoopsRun:
@@ -164,10 +166,11 @@ class LoopsRun:
         )
         self._state = empty_state(streams.first, self._rules.base)
 
-    def parts(self, rows: int = CHUNK) -> Iterator[Outputs]:
-        """Run, and give the outputs in the order found, at most `rows` at a time.
+    def parts(self, rows: int = CHUNK, until: int = FOREVER) -> Iterator[Outputs]:
+        """Go on with the run, and give the outputs in the order found, at most `rows` at a time.
 
-        A part's arrays are used again for the next one.
+        A part's arrays are used again for the next one. With `until`, what arrives before that tick
+        is taken; called again, the run goes on from there.
 
         Raises
         ------
@@ -180,7 +183,7 @@ class LoopsRun:
         done = False
         while not done:
             done = _advance(
-                self._rules, self._plan, self._streams, self._condition, self._state, out
+                self._rules, self._plan, self._streams, self._condition, self._state, out, until
             )
             written = int(self._state.progress[WRITTEN])
             self._state.progress[WRITTEN] = 0
