@@ -236,8 +236,7 @@ def figure_4b(repeat: int) -> Results:
 
 def wide(lines: Sequence[Results], corner: str, field: str, form: str) -> str:
     """Return a table of one number: a row for each second part of the names, a column a first."""
-    columns = list(dict.fromkeys(line["name"][0] for line in lines))
-    rows = list(dict.fromkeys(line["name"][1] for line in lines))
+    columns, rows = (list(dict.fromkeys(line["name"][at] for line in lines)) for at in (0, 1))
     cell = {tuple(line["name"]): format(line[field], form) for line in lines}
     text = [f"| {corner} | {' | '.join(columns)} |", "|---:|" + "---:|" * len(columns)]
     text += [f"| {r} | {' | '.join(cell.get((c, r), '') for c in columns)} |" for r in rows]
