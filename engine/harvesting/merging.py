@@ -1,0 +1,263 @@
+"""Settings of directions merged into settings of the join, best first fathomed by the linear bound.
+
+The parts are merged in the order of the directions, so that sums are the contract's own. A sum of
+parts is dropped only where no completion of it can be the answer, ties by cost and index included:
+
+- *bound*: with the linear relaxation of the directions that are still to come it stays below the
+  floor (or costs more than the limit);
+- *dominance*: another sum costs no more, gives no less and goes before it by more than rounding can
+  take back, or goes before it in the order of indexes. Rounding is monotone: what costs no more and
+  gives no less still does when the same parts are added to both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.harvesting.dual import Direction
+from engine.jit import jit
+from gpu_kernels.harvest.formulas import NONE_OUTPUT, better
+from gpu_kernels.harvest.layout import Floats, Ints
+
+LOOK_BACK = 32
+"""Sums of nearly one cost that are looked at for one that goes before."""
+
+
+class Relaxed(NamedTuple):
+    """The linear relaxation of the directions to come: most O by the cost that is left for them.
+
+    Attributes
+    ----------
+    cost, output : (corners,) float64
+        Corners of the concave hull, by ascending cost.
+    """
+
+    cost: Floats
+    output: Floats
+
+
+class Merged(NamedTuple):
+    """The best setting that a merge has met.
+
+    Attributes
+    ----------
+    parts : list of int, or None
+        The setting of each direction, as its place among those given; None: there is none.
+    cost, output : float
+    whole : bool
+        False where there were more than allowed: nothing is proven.
+    """
+
+    parts: list[int] | None
+    cost: float
+    output: float
+    whole: bool
+
+
+@jit
+def undominated(
+    cost: Floats, output: Floats, slack_cost: float, slack_output: float
+) -> NDArray[np.bool_]:
+    """Tell which sums no other dominates; they are in the order of their indexes.
+
+    Parameters
+    ----------
+    cost, output : (sums,) float64
+    slack_cost, slack_output : float
+        More than rounding can take back in the additions to come.
+    """
+    kept = np.zeros(cost.size, np.bool_)
+    order = np.argsort(cost, kind="mergesort")
+    top = -np.inf  # the greatest output at no more cost
+    clear = -np.inf  # the same at clearly less
+    behind = 0
+    for place in range(order.size):
+        this = order[place]
+        while cost[order[behind]] < cost[this] - slack_cost:
+            clear = max(clear, output[order[behind]])
+            behind += 1
+        keep = output[this] > clear and output[this] >= top - slack_output
+        back = place - 1
+        while keep and back >= behind and back >= place - LOOK_BACK:
+            other = order[back]
+            keep = not (output[other] >= output[this] and other < this)
+            back -= 1
+        kept[this] = keep
+        top = max(top, output[this])
+    return kept
+
+
+@jit
+def _hull(cost: Floats, output: Floats) -> Ints:
+    """Return the corners of the concave, rising hull, by ascending cost."""
+    order = np.argsort(cost, kind="mergesort")
+    corners = np.empty(cost.size, np.int64)
+    size = 0
+    for at in order:
+        if size and output[at] <= output[corners[size - 1]]:
+            continue
+        if size and cost[at] == cost[corners[size - 1]]:
+            size -= 1
+        while size > 1:
+            a, b = corners[size - 2], corners[size - 1]
+            rise = (output[b] - output[a]) * (cost[at] - cost[b])
+            if rise > (output[at] - output[b]) * (cost[b] - cost[a]):
+                break
+            size -= 1
+        corners[size] = at
+        size += 1
+    return corners[:size]
+
+
+def relaxed(directions: Sequence[Direction]) -> list[Relaxed]:
+    """Return the relaxations of the directions behind each one; behind the last: nothing."""
+    found = [Relaxed(np.zeros(1), np.zeros(1))]
+    for part in reversed(directions[1:]):
+        corners = _hull(part.cost, part.output)
+        cost, output = part.cost[corners], part.output[corners]
+        after = found[-1]
+        steps = np.concatenate([np.diff(cost), np.diff(after.cost)])
+        rises = np.concatenate([np.diff(output), np.diff(after.output)])
+        with np.errstate(over="ignore"):
+            steepest = np.argsort(-rises / steps, kind="stable")
+        begin = cost[0] + after.cost[0], output[0] + after.output[0]
+        found.append(
+            Relaxed(
+                np.cumsum(np.concatenate([[begin[0]], steps[steepest]])),
+                np.cumsum(np.concatenate([[begin[1]], rises[steepest]])),
+            )
+        )
+    return found[::-1]
+
+
+@jit
+def _extend(
+    costs: Floats,
+    outputs: Floats,
+    part_costs: Floats,
+    part_outputs: Floats,
+    rest_costs: Floats,
+    rest_outputs: Floats,
+    limit: float,
+    floor: float,
+    most: int,
+) -> tuple[int, Floats, Floats, Ints, NDArray[np.int32]]:
+    """Return the sums with one more part that the bound leaves, in the order of their indexes."""
+    size = 1024
+    new_costs = np.empty(size)
+    new_outputs = np.empty(size)
+    parents = np.empty(size, np.int64)
+    parts = np.empty(size, np.int32)
+    found = 0
+    corners = rest_costs.size
+    for parent in range(costs.size):
+        for part in range(part_costs.size):
+            cost = costs[parent] + part_costs[part]
+            left = limit - cost
+            if left < rest_costs[0]:
+                continue
+            output = outputs[parent] + part_outputs[part]
+            if output + rest_outputs[corners - 1] < floor:
+                continue
+            low, high = 0, corners  # the last corner that what is left pays for
+            while high - low > 1:
+                middle = (low + high) // 2
+                if rest_costs[middle] <= left:
+                    low = middle
+                else:
+                    high = middle
+            bound = output + rest_outputs[low]
+            if low + 1 < corners:
+                rise = rest_outputs[low + 1] - rest_outputs[low]
+                bound += rise * ((left - rest_costs[low]) / (rest_costs[low + 1] - rest_costs[low]))
+            if bound < floor:
+                continue
+            if found == most:
+                return -1, new_costs, new_outputs, parents, parts
+            if found == size:
+                size *= 2
+                new_costs = np.concatenate((new_costs, np.empty_like(new_costs)))
+                new_outputs = np.concatenate((new_outputs, np.empty_like(new_outputs)))
+                parents = np.concatenate((parents, np.empty_like(parents)))
+                parts = np.concatenate((parts, np.empty_like(parts)))
+            new_costs[found] = cost
+            new_outputs[found] = output
+            parents[found] = parent
+            parts[found] = part
+            found += 1
+    return found, new_costs[:found], new_outputs[:found], parents[:found], parts[:found]
+
+
+@jit
+def _last(
+    costs: Floats, outputs: Floats, part_costs: Floats, part_outputs: Floats, limit: float
+) -> tuple[float, float, int, int]:
+    """Return O and C of the best sum with a part of the last direction, its parent and part."""
+    best_output = NONE_OUTPUT
+    best_cost = 0.0
+    best_parent = -1
+    best_part = -1
+    for parent in range(costs.size):
+        for part in range(part_costs.size):
+            cost = costs[parent] + part_costs[part]
+            output = outputs[parent] + part_outputs[part]
+            if (
+                cost <= limit
+                and output >= best_output
+                and better(
+                    output, cost, 1, best_output, best_cost, 0
+                )  # the earlier of equals stays
+            ):
+                best_output = output
+                best_cost = cost
+                best_parent = parent
+                best_part = part
+    return best_output, best_cost, best_parent, best_part
+
+
+def merge(
+    directions: Sequence[Direction],
+    limit: float,
+    floor: float,
+    slack: tuple[float, float],
+    most: int,
+) -> Merged:
+    """Return the best setting of cost `limit` or less, if one gives `floor` or more.
+
+    Parameters
+    ----------
+    directions : sequence of Direction
+        m of them, in their order; each one's settings in the order of their indexes.
+    limit, floor : float
+        In comparisons and outputs a second.
+    slack : (float, float)
+        What rounding can make of a cost and of an output.
+    most : int
+        Sums at most that are kept from one direction to the next.
+    """
+    rest = relaxed(directions)
+    costs, outputs = np.zeros(1), np.zeros(1)
+    layers: list[tuple[Ints, NDArray[np.int32]]] = []
+    for part, after in zip(directions[:-1], rest, strict=False):
+        found, costs, outputs, parents, parts = _extend(
+            costs, outputs, part.cost, part.output, after.cost, after.output,
+            limit + slack[0], floor - slack[1], most,
+        )  # fmt: skip
+        if found < 0:
+            return Merged(None, 0.0, NONE_OUTPUT, whole=False)
+        kept = undominated(costs, outputs, *slack)
+        costs, outputs = costs[kept], outputs[kept]
+        layers.append((parents[kept], parts[kept]))
+    last = directions[-1]
+    output, cost, parent, own = _last(costs, outputs, last.cost, last.output, limit)
+    if parent < 0:
+        return Merged(None, 0.0, NONE_OUTPUT, whole=True)
+    chosen = [int(own)]
+    for parents, parts in reversed(layers):
+        chosen.append(int(parts[parent]))
+        parent = parents[parent]
+    return Merged(chosen[::-1], float(cost), float(output), whole=True)

@@ -1,0 +1,279 @@
+"""The exact optimum of the harvest fractions against brute force, bit for bit, and its proof."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+
+import naive_harvest
+import numpy as np
+import pytest
+from harvest_cases import Join, drawn_join, exact_join, profile
+
+from engine.errors import SpecError
+from engine.harvesting.dual import best_price, most_output, near, worth
+from engine.harvesting.evaluate import evaluate
+from engine.harvesting.exhaustive import best_settings, enumerate_settings
+from engine.harvesting.frontier import Optimum, best_setting, upper_bound
+from engine.harvesting.greedy import greedy, totals
+from engine.harvesting.merging import undominated
+from engine.harvesting.profile import JoinProfile
+from gpu_kernels.harvest.layout import flatten
+from gpu_kernels.harvest.space import Search
+
+SIZES = [(2, 30), (3, 5), (4, 2)]
+"""Streams, and most logical basic windows: up to 15,625 settings with least 1, 46,656 with 0."""
+THROTTLES = (0.01, 0.2, 0.43, 0.8, 1.0)
+
+
+def held_equal(join: JoinProfile, limit: float, least: int) -> None:
+    """Hold the optimum equal to brute force in everything, the setting included."""
+    wanted = best_settings([join], [Search(0, limit)], least=least)[0]
+    found = best_setting(join, limit, least=least)
+    if wanted is None:
+        assert found is None
+        return
+    assert found is not None
+    assert found.counts.tolist() == wanted.counts.tolist()
+    assert (found.cost, found.output) == (wanted.cost, wanted.output)
+    assert (found.upper, found.proven) == (wanted.output, True)
+
+
+def alike(join: Join, n: int, rate: float) -> Join:
+    """Return a join of equal streams with flat pdfs: nothing but ties."""
+    m = len(join["rates"])
+    return join | {
+        "rates": [rate] * m,
+        "windows": [2.3] * m,
+        "basic": [n] * m,
+        "selectivities": [[0.37] * m] * m,
+        "scores": None,
+    }
+
+
+@pytest.mark.parametrize("least", [0, 1])
+@pytest.mark.parametrize(("m", "most"), SIZES)
+def test_it_is_what_brute_force_finds(m: int, most: int, least: int) -> None:
+    for seed in range(10):
+        for join in (drawn_join(seed, m, most), exact_join(seed, m, most)):
+            for scores in (join["scores"], None):
+                ours = profile(join | {"scores": scores})
+                for throttle in THROTTLES:
+                    held_equal(ours, ours.limit(throttle), least)
+                held_equal(ours, 0.0, least)
+                held_equal(ours, float("inf"), least)
+
+
+@pytest.mark.parametrize("least", [0, 1])
+@pytest.mark.parametrize(("m", "n"), [(2, 40), (3, 4), (4, 2)])
+def test_ties_go_as_brute_force_has_them(m: int, n: int, least: int) -> None:
+    for seed in range(3):
+        for rate in (2.0, 0.3):
+            ours = profile(alike(drawn_join(seed, m, n), n, rate))
+            for throttle in np.linspace(0.02, 1.0, 15).tolist():
+                held_equal(ours, ours.limit(throttle), least)
+
+
+def test_limits_that_a_setting_meets_exactly_or_just_not() -> None:
+    for seed in range(6):
+        join = profile(drawn_join(seed, 3, 3))
+        costs = enumerate_settings([join], [Search(0, 0.0)], least=0)[0].cost
+        for cost in random.Random(seed).choices(costs.tolist(), k=8):  # noqa: S311 - test data
+            held_equal(join, cost, 0)
+            held_equal(join, np.nextafter(cost, 0.0), 0)
+
+
+@pytest.mark.parametrize("least", [0, 1])
+def test_streams_without_tuples_matches_or_weight(least: int) -> None:
+    join = drawn_join(5, 3, 4)
+    for changed in (
+        {"rates": [0.0, 3.0, 5.0]},
+        {"rates": [0.0, 0.0, 0.0]},
+        {"rates": [2.0, 1e-17, 5.0]},
+        {"selectivities": [[0.0] * 3] * 3},
+        {"selectivities": [[1.0, 0.0, 1.0]] * 3},
+        {"scores": [[[1.0] + [0.0] * (join["basic"][s] - 1) for s in o] for o in join["orders"]]},
+    ):
+        ours = profile(join | changed)
+        for throttle in THROTTLES:
+            held_equal(ours, ours.limit(throttle), least)
+
+
+@pytest.mark.parametrize("least", [0, 1])
+def test_the_oracle_finds_no_better(least: int) -> None:
+    for seed in range(6):
+        join = exact_join(seed, 3, 2)
+        for throttle in (0.25, 0.5, 1.0):
+            ours = profile(join)
+            best = naive_harvest.brute_force(join, throttle, least)
+            found = best_setting(ours, ours.limit(throttle), least=least)
+            assert (best is None) == (found is None)
+            if best is not None and found is not None:
+                assert (Fraction(found.cost), Fraction(found.output)) == best[1:]
+
+
+def large_join(seed: int, m: int, n: int) -> JoinProfile:
+    """Return a join whose settings nobody can go through."""
+    draw = np.random.default_rng(seed)
+    sigma = draw.uniform(0.0001, 0.01, (m, m)).tolist()
+    orders = [draw.permutation([s for s in range(m) if s != i]).tolist() for i in range(m)]
+    scores = draw.uniform(0, 1, (m, m - 1, n)).tolist()
+    rates = draw.uniform(100, 500, m).tolist()
+    return JoinProfile(rates, (10,) * m, (n,) * m, orders, sigma, scores)
+
+
+def all_pairs(join: JoinProfile, limit: float) -> float:
+    """Return the best O by merging the directions' Pareto frontiers one after the other."""
+    sums = np.zeros((1, 2))
+    for i in range(join.streams):
+        part = enumerate_settings([join], [Search(0, 0.0, direction=i)], least=0)[0]
+        table = frontier(np.stack([part.cost, part.output], 1))
+        sums = (sums[:, None] + table[None]).reshape(-1, 2)
+        sums = frontier(sums[sums[:, 0] <= limit])
+    return float(sums[:, 1].max())
+
+
+def frontier(points: np.ndarray) -> np.ndarray:
+    """Return the points (cost, output) that no other dominates, by ascending cost."""
+    ordered = points[np.lexsort((-points[:, 1], points[:, 0]))]
+    tops = np.maximum.accumulate(ordered[:, 1])
+    return ordered[np.concatenate([[True], tops[1:] > tops[:-1]])]
+
+
+@pytest.mark.parametrize(("m", "n"), [(3, 12), (4, 4)])
+def test_beyond_brute_force_it_is_the_merge_of_the_frontiers(m: int, n: int) -> None:
+    for seed in range(3):
+        join = large_join(seed, m, n)
+        for throttle in (0.1, 0.4):
+            limit = join.limit(throttle)
+            found = best_setting(join, limit)
+            assert found is not None
+            assert found.proven
+            assert found.cost <= limit
+            assert found.output == pytest.approx(all_pairs(join, limit), rel=1e-13)
+
+
+@pytest.mark.parametrize(("m", "n"), [(3, 20), (5, 10), (3, 300)])
+def test_large_joins_are_proven(m: int, n: int) -> None:
+    for seed in range(3):
+        join = large_join(seed, m, n)
+        for throttle in (0.1, 0.3, 0.6, 0.9):
+            limit = join.limit(throttle)
+            found = best_setting(join, limit)
+            tried = greedy(join, throttle)
+            assert found is not None
+            assert tried is not None
+            assert found.proven
+            assert found.cost <= limit
+            assert tried.output <= found.output <= upper_bound(join, limit)
+            whole = evaluate([join], [found.counts])
+            assert (found.cost, found.output) == (whole.cost[0], whole.output[0])
+
+
+def test_with_little_work_it_gives_a_good_setting_and_an_honest_bound() -> None:
+    unproven = 0
+    for seed in range(6):
+        join = large_join(seed, 4, 8)
+        limit = join.limit(0.15)
+        best = best_setting(join, limit)
+        assert best is not None
+        assert best.proven
+        for most in (1, 4, 16, 64, 256):
+            found = best_setting(join, limit, most=most)
+            assert isinstance(found, Optimum)
+            assert found.cost <= limit
+            assert 0.9 * best.output < found.output <= best.output <= found.upper
+            assert found.proven == (found.upper == found.output)
+            unproven += not found.proven
+    assert unproven > 5
+
+
+def test_the_price_s_bound_is_the_least() -> None:
+    for seed in range(6):
+        join = profile(drawn_join(seed, 3, 6))
+        layout = flatten([join.terms])
+        limit = min(join.limit(0.3), totals(most_output(0, layout), layout)[0])
+
+        def bound(price: float, layout=layout, limit=limit) -> float:  # noqa: ANN001
+            values, _ = worth(price, 0, layout)
+            return price * limit + float((layout.rates * values[:, 0]).sum())
+
+        price, scale, within = best_price(limit, 0, layout)
+        assert totals(within, layout)[0] <= limit
+        for factor in (0.2, 0.9, 0.999, 1.001, 1.1, 5.0):
+            assert bound(price * factor) >= bound(price) - 1e-13 * scale
+        best = best_settings([join], [Search(0, limit)], least=0)[0]
+        assert best is not None
+        assert best.output <= bound(price) + 1e-13 * scale
+
+
+@pytest.mark.parametrize("least", [0, 1])
+def test_near_the_bound_no_setting_is_missed(least: int) -> None:
+    for seed in range(6):
+        join = profile(drawn_join(seed, 3, 6))
+        layout = flatten([join.terms])
+        price = 0.4 * join.full_output / join.full_cost if join.full_output else 1.0
+        values, _ = worth(price, least, layout)
+        for i in range(3):
+            table = enumerate_settings([join], [Search(0, 0.0, direction=i)], least=least)[0]
+            value = table.output - price * table.cost
+            floor = float(np.quantile(value, 0.7))
+            allowed = float(np.quantile(table.cost, 0.8))
+            found, counts, cost, output = near(
+                i, price, floor, allowed, 1 << 20, least, layout, values
+            )
+            ours = set(zip(cost.tolist(), output.tolist(), strict=True))
+            clear = (value > floor + 1e-9 * abs(floor)) & (table.cost <= allowed)
+            pairs = zip(table.cost[clear].tolist(), table.output[clear].tolist(), strict=True)
+            assert set(pairs) <= ours
+            assert (cost <= allowed).all()
+            assert counts.tolist() == sorted(counts.tolist())
+            if found:
+                few = near(i, price, floor, allowed, found - 1, least, layout, values)
+                assert few[0] == -1
+
+
+def test_the_most_output_has_no_count_too_many() -> None:
+    scores = (((1.0, 0.0, 0.0, 0.0),), ((0.0, 2.0, 2.0, 0.0),))
+    join = JoinProfile((1, 1), (4, 4), (4, 4), ((1,), (0,)), ((1, 1), (1, 1)), scores)
+    assert most_output(0, flatten([join.terms])).tolist() == [[1], [2]]
+
+
+def test_only_what_is_dominated_is_dropped() -> None:
+    draw = random.Random(3)  # noqa: S311 - test data
+    for _ in range(40):
+        points = [(draw.randint(0, 9) / 1, draw.randint(0, 9) / 1) for _ in range(30)]
+        kept = undominated(*np.array(points).T.copy(), 1.5, 1.5)
+        for at, (cost, output) in enumerate(points):
+            over = [
+                (c < cost - 1.5 and o >= output)
+                or (c <= cost and o > output + 1.5)
+                or (c <= cost and o >= output and other < at)
+                for other, (c, o) in enumerate(points)
+            ]
+            assert kept[at] or any(over)
+        best = max(points, key=lambda p: (p[1], -p[0]))
+        assert kept[points.index(best)]
+
+
+def test_settings_of_equal_output_differ_in_cost_then_in_index() -> None:
+    # two like directions, one logical basic window each affordable: the first index wins
+    join = JoinProfile((1, 1), (4, 4), (4, 4), ((1,), (0,)), ((1, 1), (1, 1)))
+    found = best_setting(join, 1.0)
+    assert found is not None
+    assert found.counts.tolist() == [[0], [1]]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"least": 3}, "least 3 must be 0 or 1"),
+        ({"limit": -1.0}, "limit -1.0 must be 0 comparisons a second or more"),
+        ({"limit": float("nan")}, "limit nan must be 0"),
+        ({"most": 0}, "most 0 must be 1 sum"),
+    ],
+)
+def test_what_means_nothing_is_refused(given: dict[str, float], said: str) -> None:
+    join = profile(exact_join(1, 2, 4))
+    with pytest.raises(SpecError, match=said):
+        best_setting(join, **({"limit": 1.0} | given))

@@ -1,0 +1,155 @@
+"""The greedy heuristics against figure 5 word for word, and its mirror."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import naive_harvest
+import numpy as np
+import pytest
+from harvest_cases import drawn_join, exact_join, profile
+
+from engine.errors import SpecError
+from engine.harvesting.evaluate import evaluate
+from engine.harvesting.exhaustive import best_settings
+from engine.harvesting.greedy import METRICS, WAYS, Picked, greedy
+from engine.harvesting.optimise import METHODS, harvest_setting
+from engine.harvesting.profile import JoinProfile
+from gpu_kernels.harvest.space import Search
+
+PAPER = JoinProfile(
+    (300, 100, 150), (10, 10, 10), (5, 5, 5), ((1, 2), (2, 0), (1, 0)), ((0.01,) * 3,) * 3
+)
+THROTTLES = (1.0, 0.8, 0.5, 0.2, 0.03)
+
+
+def picked(join: JoinProfile, throttle: float, *args: Any, **given: Any) -> Picked:
+    """Return what a heuristic picks, its figures held to those of the whole setting."""
+    found = greedy(join, throttle, *args, **given)
+    assert found is not None
+    whole = evaluate([join], [found.counts])
+    assert (found.cost, found.output) == (whole.cost[0], whole.output[0])
+    assert found.cost <= join.limit(throttle)
+    return found
+
+
+def cases(m: int, most: int) -> list[dict[str, Any]]:
+    """Return drawn joins, joins full of ties, and joins with nothing but ties."""
+    made = [mk(seed, m, most) for seed in range(12 // m) for mk in (drawn_join, exact_join)]
+    alike = {
+        "rates": [2.0] * m,
+        "windows": [4.0] * m,
+        "basic": [4] * m,
+        "selectivities": [[0.25] * m] * m,
+        "scores": [[[1.0] * 4] * (m - 1)] * m,
+    }
+    return [*made, made[0] | alike]
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize(("m", "most"), [(2, 8), (3, 5), (4, 4)])
+def test_figure_5_word_for_word(m: int, most: int, metric: str) -> None:
+    for join in cases(m, most):
+        for throttle in THROTTLES[m - 2 :]:
+            found = picked(profile(join), throttle, metric=metric)
+            assert found.counts.tolist() == naive_harvest.greedy_pick(join, throttle, metric)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize(("m", "most"), [(2, 8), (3, 5), (4, 4)])
+def test_its_mirror(m: int, most: int, metric: str) -> None:
+    for join in cases(m, most):
+        for throttle in THROTTLES[: 6 - m]:
+            found = picked(profile(join), throttle, "reverse", metric=metric)
+            assert found.counts.tolist() == naive_harvest.greedy_reverse(join, throttle, metric)
+
+
+def test_numbers_that_float64_holds_are_those_of_the_oracle() -> None:
+    join = exact_join(4, 3, 8)
+    found = picked(profile(join), 0.5)
+    counts = found.counts.tolist()
+    assert (Fraction(found.cost), Fraction(found.output)) == (
+        naive_harvest.cost(join, counts),
+        naive_harvest.output(join, counts),
+    )
+
+
+@pytest.mark.parametrize("m", [2, 3, 4])
+def test_double_sided_changes_ways_where_the_paper_says(m: int) -> None:
+    join = profile(drawn_join(2, m, 6))
+    change = 0.5 ** ((m - 1) / 2)
+    for throttle, way in ((0.1, "greedy"), (change, "greedy"), (change + 1e-9, "reverse")):
+        found = picked(join, throttle, "double-sided")
+        assert (found.counts == picked(join, throttle, way).counts).all()
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_nothing_is_left_out_when_nothing_is_throttled(metric: str) -> None:
+    join = profile(exact_join(7, 3, 4))
+    back = picked(join, 1.0, "reverse", metric=metric)
+    assert (back.counts == join.hop_windows).all()
+    assert picked(PAPER, 1.0, metric=METRICS[2]).output == PAPER.full_output
+
+
+def test_what_never_yields_is_not_read() -> None:
+    scores = (((1.0, 0.0, 0.0, 0.0),), ((0.0, 2.0, 2.0, 0.0),))
+    join = JoinProfile((1, 1), (4, 4), (4, 4), ((1,), (0,)), ((1, 1), (1, 1)), scores)
+    assert picked(join, 1.0).counts.tolist() == [[1], [2]]
+    barren = JoinProfile((1, 1), (4, 4), (4, 4), ((1,), (0,)), ((1, 0), (0, 1)))
+    assert picked(barren, 1.0).counts.tolist() == [[0], [0]]
+    # on the way back all steps lose nothing: the first found goes first
+    assert picked(barren, 0.5, "reverse").counts.tolist() == [[0], [4]]
+
+
+def test_a_hop_at_least_where_asked() -> None:
+    for seed in range(5):
+        join = profile(drawn_join(seed, 3, 5))
+        for way in WAYS:
+            found = greedy(join, 0.4, way, least=1)
+            assert found is None or found.counts.min() >= 1
+    floor = evaluate([PAPER], [np.ones((3, 2), int)]).cost[0] / PAPER.full_cost
+    for way in WAYS:
+        assert greedy(PAPER, 0.99 * floor, way, least=1) is None
+    assert (picked(PAPER, 1.01 * floor, "reverse", least=1).counts == 1).all()
+
+
+def test_the_front_door_gives_what_the_methods_give() -> None:
+    join = profile(drawn_join(9, 3, 4))
+    best = best_settings([join], [Search(0, join.limit(0.4))], least=0)[0]
+    assert best is not None
+    for method in METHODS:
+        found = harvest_setting(join, 0.4, method)
+        assert found.output <= best.output <= found.upper
+        if method in WAYS:
+            assert (found.counts == picked(join, 0.4, method).counts).all()
+        else:
+            assert (found.counts == best.counts).all()
+            assert found.output == best.output == found.upper
+    output_first = harvest_setting(join, 0.4, "greedy", metric="best-output")
+    assert (output_first.counts == picked(join, 0.4, metric="best-output").counts).all()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"method": "exakt"}, "method is 'exakt'.*Did you mean 'exact'"),
+        ({"metric": "best-outputs"}, "metric is 'best-outputs'.*Did you mean 'best-output'"),
+        ({"method": "greedy", "least": 2}, "least 2 must be 0 or 1"),
+        ({"least": 2}, "least 2 must be 0 or 1"),
+        ({"throttle": 0.0}, "throttle fraction 0.0 must be more than 0"),
+        ({"throttle": 1.5, "method": "greedy"}, "throttle fraction 1.5 must be"),
+        *(
+            ({"throttle": 1e-6, "least": 1, "method": method}, "give a greater one, or least 0")
+            for method in METHODS
+        ),
+    ],
+)
+def test_what_means_nothing_is_refused(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(SpecError, match=said):
+        harvest_setting(PAPER, **({"throttle": 0.5} | given))
+
+
+def test_a_way_that_is_none_is_refused() -> None:
+    with pytest.raises(SpecError, match=r"way is 'revers'.*Did you mean 'reverse'"):
+        greedy(PAPER, 0.5, "revers")
