@@ -130,7 +130,7 @@ def test_nothing_is_dropped_when_nothing_is_throttled() -> None:
 
 def test_streams_that_cost_nothing_are_kept() -> None:
     orders = ((1, 2), (2, 0), (1, 0))
-    join = profile(join_of(3, 3) | {"rates": [0.0, 30.0, 70.0], "orders": orders})
+    join = profile(join_of(3, 3) | {"rates": [0.0, 30.0, 70.0], "orders": orders, "scores": None})
     found = checked(join, 0.25)
     assert found.keep[0] == 1.0
     # only streams 1 and 2 meet: x_1 * x_2 = z
