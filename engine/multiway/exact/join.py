@@ -1,0 +1,284 @@
+"""Exact multi-way window joins, as fast as their predicate allows (method `auto`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import InputError, SpecError
+from engine.exact.checks import EVERY, first_counted, thread_count
+from engine.exact.combine import combine_code, combined
+from engine.exact.memory import paged
+from engine.multiway.exact.layout import DONE, HIGH, OUTPUTS, REST, WRITTEN, Rules, Tallies
+from engine.multiway.exact.plan import Cut, Keys, cuts, keys_of, memory, plan_of
+from engine.multiway.exact.rows import OutputChunk, in_parallel, weighed_chunk
+from engine.multiway.exact.sweep import sweep
+from engine.multiway.meets import condition
+from engine.multiway.predicate import Predicate
+from engine.multiway.streams import MOST_STREAMS, Floats, Ints, MultiStreams, Windows
+from gpu_kernels.combine import MEAN, SUM, neumaier
+
+GRAPHS = ("clique", "star")
+_CHUNK = 1 << 18
+_COUNTABLE = 2.0**63 * (1 - 2.0**-40)
+_LAST = int(np.iinfo(np.int64).max)
+
+
+class Totals(NamedTuple):
+    """What an exact join has found.
+
+    Attributes
+    ----------
+    outputs : int
+    importance : float
+        Of all outputs, added up with compensation.
+    outputs_by_bin : (b,) int64
+    importance_by_bin : (b,) float64
+        By the outputs' ts; nothing without edges.
+    """
+
+    outputs: int
+    importance: float
+    outputs_by_bin: Ints
+    importance_by_bin: Floats
+
+
+class ExactJoin:
+    """The exact multi-way window join of streams in memory.
+
+    By predicate: equal codes are looked up; bands are stretches of the order of value, counted 64
+    tuples at a time; distances are looked up in cells of a grid; inner products are added up from
+    inverted lists; a function is tried on all tuples in reach. Outputs are counted as products
+    of lists as far as they are products. Threads work on slices of time, which depend on the
+    data alone, and so do the results.
+
+    Parameters
+    ----------
+    streams : MultiStreams
+        2 to 8, each in order of (ts, row).
+    windows : Windows
+    predicate : Predicate
+    graph : {"clique", "star"}
+        Whether all members of an output meet, or the latest meets the others.
+    combine : {"min", "sum", "product", "max", "mean"}
+    start_ts : int, optional
+        Outputs before this tick are left out. The time of an output is its latest member's.
+    orders : sequence of sequences of int, optional
+        For every stream the order in which the others are joined to its tuples, where cliques
+        need comparisons; by default the fewest candidates first.
+    threads : int, optional
+        All CPUs unless given.
+    slices : (int, int), optional
+        Only the outputs with ``begin <= ts < end``: what slices of time hold adds up.
+
+    Raises
+    ------
+    SpecError
+        If an option means nothing, or a stream is out of order.
+
+    Examples
+    --------
+    >>> from engine.multiway.streams import no_attributes, windows_of
+    >>> ts = np.array([0, 1, 2, 1, 2, 1, 2, 3])
+    >>> codes = no_attributes(8)._replace(code=np.array([7, 7, 8, 7, 8, 7, 8, 7]))
+    >>> streams = MultiStreams(np.array([0, 3, 5, 8]), ts, np.arange(8), np.ones(8), codes)
+    >>> join = ExactJoin(streams, windows_of([2, 2, 2]), Predicate("equi", ("k",)))
+    >>> join.count().outputs
+    4
+    >>> [chunk.members.tolist() for chunk in join.outputs(100)]
+    [[[0, 3, 5], [1, 3, 5], [2, 4, 6], [1, 3, 7]]]
+    """
+
+    def __init__(
+        self,
+        streams: MultiStreams,
+        windows: Windows,
+        predicate: Predicate,
+        *,
+        graph: str = "clique",
+        combine: str = "min",
+        start_ts: int | None = None,
+        orders: Sequence[Sequence[int]] | None = None,
+        threads: int | None = None,
+        slices: tuple[int, int] | None = None,
+    ) -> None:
+        _check(streams, windows, graph)
+        begin, end = (EVERY, _LAST + 1) if slices is None else slices
+        self._streams, self._windows, self._predicate = streams, windows, predicate
+        self._whole = Cut(max(begin, first_counted(start_ts)), min(end, _LAST + 1) - 1)
+        self._threads = thread_count(threads)
+        self._combine = combine_code(combine)
+        self._clique = graph == "clique" and streams.number > 2 and not predicate.transitive
+        self._order = _orders(orders, streams.number)
+
+    def count(self, edges: Ints | None = None) -> Totals:
+        """Return how many outputs there are, and their importance.
+
+        Parameters
+        ----------
+        edges : (b + 1,) int64, optional
+            Ascending times: outputs are also added up by ``edges[i] <= ts < edges[i + 1]``.
+
+        Raises
+        ------
+        InputError
+            If there are more than int64 can count.
+        """
+        rules = self._rules(emit=False)
+        bounds = np.zeros(0, np.int64) if edges is None else np.ascontiguousarray(edges, np.int64)
+        one = partial(self._slice_totals, rules, bounds)
+        parts = self._cuts()
+        if len(parts) == 1 or self._threads == 1:
+            found = [one(cut) for cut in parts]
+        else:
+            with ThreadPoolExecutor(self._threads) as pool:
+                found = list(pool.map(one, parts))
+        return _added(found, rules.constant, max(bounds.size - 1, 0))
+
+    def outputs(self, chunk_rows: int = _CHUNK) -> Iterator[OutputChunk]:
+        """Yield the outputs, in order of the arrival of their latest member.
+
+        Those of one latest member are in an order that depends on the tuples in reach alone.
+        O(chunk_rows * threads) memory besides that of the tuples in reach.
+
+        Parameters
+        ----------
+        chunk_rows : int
+            Most outputs a chunk, 1 or more. No chunk is empty.
+        """
+        return self._chunks(chunk_rows, np.int64, partial(
+            weighed_chunk, self._streams, self._combine))  # fmt: skip
+
+    def members(
+        self, chunk_rows: int = _CHUNK, dtype: type[np.signedinteger[Any]] = np.int64
+    ) -> Iterator[NDArray[Any]]:
+        """Yield the members of the outputs alone, (n, m) places, in the order of `outputs`.
+
+        Parameters
+        ----------
+        chunk_rows : int
+        dtype : signed integer type
+            int32 is faster to write where it suffices.
+
+        Raises
+        ------
+        SpecError
+            If the places do not fit.
+        """
+        if self._streams.ts.size > np.iinfo(dtype).max:
+            raise SpecError(
+                f"{self._streams.ts.size} tuples do not fit {np.dtype(dtype)}; use int64"
+            )
+        return self._chunks(chunk_rows, dtype, np.asarray)
+
+    @cached_property
+    def _keys(self) -> Keys:
+        return keys_of(plan_of(self._predicate), self._streams, self._predicate)
+
+    def _cuts(self) -> list[Cut]:
+        if self._whole.begin > self._whole.last or not np.diff(self._streams.first).all():
+            return []
+        return cuts(self._streams, self._windows, self._whole, self._keys[0])
+
+    def _rules(self, *, emit: bool) -> Rules:
+        return Rules(
+            plan_of(self._predicate), self._clique, self._combine,
+            _constant(self._streams, self._combine), emit, self._windows.size,
+            self._windows.by_rows, self._order, condition(self._predicate),
+        )  # fmt: skip
+
+    def _slice_totals(self, rules: Rules, edges: Ints, cut: Cut) -> Tallies:
+        own = memory(rules, self._streams, self._windows, self._keys, cut, edges)
+        none = np.zeros((0, self._streams.number), np.int64)
+        sweep(rules, self._streams, *own, none)
+        return own.tallies
+
+    def _chunks(self, rows: int, dtype: Any, finish: Any) -> Iterator[Any]:  # noqa: ANN401
+        if rows < 1:
+            raise SpecError(f"chunk_rows {rows} must be 1 or more")
+        source = partial(self._slice_chunks, self._rules(emit=True), rows, dtype, finish)
+        parts = self._cuts()
+        if len(parts) == 1 or self._threads == 1:
+            return (chunk for cut in parts for chunk in source(cut))
+        return in_parallel(source, parts, self._threads)
+
+    def _slice_chunks(
+        self, rules: Rules, rows: int, dtype: Any, finish: Any, cut: Cut  # noqa: ANN401
+    ) -> Iterator[Any]:
+        none = np.zeros(0, np.int64)
+        own = memory(rules, self._streams, self._windows, self._keys, cut, none)
+        progress = own.tallies.progress
+        sides = self._streams.number
+        while not progress[DONE]:
+            progress[WRITTEN] = 0
+            members = paged(rows * sides, dtype).reshape(rows, sides)
+            sweep(rules, self._streams, *own, members)
+            if progress[WRITTEN]:
+                yield finish(members[: progress[WRITTEN]])
+
+
+def _check(streams: MultiStreams, windows: Windows, graph: str) -> None:
+    if graph not in GRAPHS:
+        raise SpecError(f"graph {graph!r} must be one of {', '.join(GRAPHS)}")
+    if not 2 <= streams.number <= MOST_STREAMS:
+        raise SpecError(f"{streams.number} streams cannot be joined: give 2 to {MOST_STREAMS}")
+    if windows.size.size != streams.number:
+        raise SpecError(
+            f"{windows.size.size} windows do not go with {streams.number} streams: give one each"
+        )
+    for stream in range(streams.number):
+        ts = streams.ts[streams.part(stream)]
+        if bool(np.any(ts[1:] < ts[:-1])):
+            raise SpecError(f"ts of stream {stream} decreases; sort it by (ts, row)")
+
+
+def _orders(orders: Sequence[Sequence[int]] | None, sides: int) -> Ints:
+    """Return the join orders as an array; no columns if none are given."""
+    if orders is None:
+        return np.zeros((sides, 0), np.int64)
+    given = [list(order) for order in orders]
+    if len(given) != sides or any(
+        sorted(order) != [other for other in range(sides) if other != side]
+        for side, order in enumerate(given)
+    ):
+        raise SpecError(f"orders {given} must name for each of {sides} streams all others once")
+    return np.array(given, np.int64)
+
+
+def _constant(streams: MultiStreams, combine: int) -> float:
+    """Return the importance of every output, NaN if it differs or there is none."""
+    sides = streams.number
+    step = SUM if combine == MEAN else combine
+    value = np.nan
+    for side in range(sides):
+        own = streams.importance[streams.part(side)]
+        if not own.size or own.min() != own.max():
+            return float("nan")
+        value = float(own[0]) if side == 0 else combined(step, value, float(own[0]))
+    return value / sides if combine == MEAN else value
+
+
+def _added(found: Sequence[Tallies], constant: float, bins: int) -> Totals:
+    """Return the totals of all slices, added up in their order."""
+    estimate = sum(float(own.sums[OUTPUTS]) for own in found)
+    if estimate > _COUNTABLE:
+        raise InputError(
+            f"about {estimate:.3g} outputs are more than int64 can count: join shorter windows, "
+            "or a slice of time"
+        )
+    outputs = sum(int(own.total[0]) for own in found)
+    by_bin, importance_by_bin = np.zeros(bins, np.int64), np.zeros(bins)
+    high = rest = 0.0
+    for own in found:
+        by_bin += own.outputs
+        importance_by_bin += own.importance
+        high, rest = neumaier(high, rest, float(own.sums[HIGH]))
+        high, rest = neumaier(high, rest, float(own.sums[REST]))
+    if constant >= 0:
+        return Totals(outputs, outputs * constant, by_bin, by_bin * constant)
+    return Totals(outputs, high + rest, by_bin, importance_by_bin)

@@ -1,0 +1,177 @@
+"""Live tuples by key: of equal code, of a cell of a grid, with an item, or all of a stream.
+
+A key's tuples of a stream stand in arrival order in a stretch of their own, so those in reach are
+one range of it, whose ends only move forward.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine.jit import jit
+from engine.jit import kernel as compiled
+from engine.multiway.exact.layout import (
+    CELLS,
+    EQUI,
+    ITEMS,
+    SCAN,
+    Floats,
+    Integer,
+    Ints,
+    Lists,
+    Narrow,
+    Part,
+)
+from engine.multiway.streams import Attributes
+from gpu_kernels.combine import neumaier
+
+
+@jit
+def _starts(
+    plan: int, key: Narrow, item_first: Ints, first: Ints, shift: Ints, starts: Narrow
+) -> int:
+    """Write where the entries of every key and stream begin; return how many there are."""
+    sides = shift.size
+    for side in range(sides):
+        for k in range(first[side], first[side + 1]):
+            place = k + shift[side]
+            if plan == ITEMS:
+                for t in range(item_first[place], item_first[place + 1]):
+                    starts[key[t] * sides + side] += 1
+            elif plan == SCAN:
+                starts[side] += 1
+            else:
+                starts[key[place] * sides + side] += 1
+    total = 0
+    for c in range(starts.size):
+        own = starts[c]
+        starts[c] = total
+        total += own
+    return total
+
+
+def empty_lists(
+    plan: int,
+    part: Part,
+    attributes: Attributes,
+    keys: tuple[int, Narrow, Narrow],
+    *,
+    kept: bool,
+    summed: bool,
+) -> Lists:
+    """Return the lists of a slice with room for all its tuples, none of them live. O(n + keys).
+
+    Parameters
+    ----------
+    plan : int
+    part : Part
+    attributes : Attributes
+    keys : tuple
+        Their number, the key of each place or item, and the cells near each cell.
+    kept : bool
+        Whether the tuples themselves are asked for, and not their numbers alone.
+    summed : bool
+        Whether the importance of the live is.
+    """
+    sides = part.own.size
+    number, key, near = keys
+    low = np.zeros(number * sides, np.int32)
+    entries = 0
+    if kept:
+        entries = _starts(plan, key, attributes.first, part.first, part.shift, low)
+    room = entries + sides if kept else 0
+    dimensions = attributes.value.shape[1] if plan == CELLS else 0
+    return Lists(
+        number, key, low, low.copy(), np.zeros(room, np.int32),
+        np.zeros(room if plan in (EQUI, ITEMS) else 0), np.zeros((dimensions, room)), near,
+        np.zeros((2, low.size if summed else 0)),
+    )  # fmt: skip
+
+
+@compiled
+def _added(lists: Lists, at: Integer, worth: float) -> None:
+    """Add to the importance of the live, with what rounding loses kept: it is subtracted again."""
+    high, rest = neumaier(lists.sum[0, at], lists.sum[1, at], worth)
+    # of few digits too many, so that what was added and taken away leaves nothing
+    lists.sum[0, at] = high + rest
+    lists.sum[1, at] = (high - lists.sum[0, at]) + rest
+
+
+@compiled
+def lists_put(
+    plan: Integer, lists: Lists, attributes: Attributes, worth: Floats, sides: Integer,
+    side: Integer, k: Integer, place: Integer,
+) -> None:  # fmt: skip
+    """Make a tuple live."""
+    if plan == ITEMS:
+        for t in range(attributes.first[place], attributes.first[place + 1]):
+            at = lists.key[t] * sides + side
+            entry = lists.high[at]
+            lists.high[at] = entry + 1
+            lists.number[entry] = k
+            lists.worth[entry] = attributes.weight[t]
+        return
+    at = np.int64(side)
+    if plan != SCAN:
+        at += np.int64(lists.key[place]) * sides
+    entry = lists.high[at]
+    lists.high[at] = entry + 1
+    if lists.sum.shape[1] > 0:
+        _added(lists, at, worth[place])
+    if lists.number.size > 0:
+        lists.number[entry] = k
+        if plan == EQUI:
+            lists.worth[entry] = worth[place]
+        for c in range(lists.value.shape[0]):
+            lists.value[c, entry] = attributes.value[place, c]
+
+
+@compiled
+def lists_drop(
+    plan: Integer, lists: Lists, attributes: Attributes, worth: Floats, sides: Integer,
+    side: Integer, place: Integer,
+) -> None:  # fmt: skip
+    """Take the oldest live tuple of a stream away."""
+    if plan == ITEMS:
+        for t in range(attributes.first[place], attributes.first[place + 1]):
+            lists.low[lists.key[t] * sides + side] += 1
+        return
+    at = np.int64(side)
+    if plan != SCAN:
+        at += np.int64(lists.key[place]) * sides
+    lists.low[at] += 1
+    if lists.sum.shape[1] > 0:
+        _added(lists, at, -worth[place])
+        if lists.low[at] == lists.high[at]:
+            lists.sum[0, at] = lists.sum[1, at] = 0.0
+
+
+def all_keys(tuples: int) -> tuple[int, Narrow, Narrow]:
+    """Return the keys of tuples that are all in one list."""
+    del tuples
+    return 1, np.zeros(0, np.int32), np.zeros((0, 0), np.int32)
+
+
+def of_codes(codes: Any, ids: Any) -> tuple[int, Narrow, Narrow]:  # noqa: ANN401 - see below
+    """Return dense keys of codes: the codes less their least where they are close together.
+
+    Parameters
+    ----------
+    codes : (n,) int64
+    ids : callable
+        Returns (how many different codes there are, (n,) ids of codes).
+    """
+    none = np.zeros((0, 0), np.int32)
+    if codes.size == 0:
+        return 1, np.zeros(0, np.int32), none
+    least, most = int(codes.min()), int(codes.max())
+    if most - least < 2 * codes.size + BLOCK_OF_KEYS:
+        return most - least + 1, (codes - least).astype(np.int32), none
+    number, found = ids(codes)
+    return number, found.astype(np.int32), none
+
+
+BLOCK_OF_KEYS = 1 << 12
+"""Keys that cost nothing."""

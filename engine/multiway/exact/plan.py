@@ -1,0 +1,175 @@
+"""Slices of time of an exact multi-way join, and what each needs in memory."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.keys import KeyTable
+from engine.multiway.exact.grid import cells
+from engine.multiway.exact.layout import (
+    CELLS,
+    EQUI,
+    ITEMS,
+    RANKS,
+    SCAN,
+    STATES,
+    SUMS,
+    Lists,
+    Narrow,
+    Part,
+    Ranks,
+    Rules,
+    Tallies,
+    Work,
+)
+from engine.multiway.exact.lists import empty_lists, of_codes
+from engine.multiway.exact.ranks import ranked
+from engine.multiway.exact.sweep import closes
+from engine.multiway.predicate import Predicate
+from engine.multiway.streams import Ints, MultiStreams, Windows, no_attributes
+
+_FEW = 1 << 13  # tuples of a slice, or more
+_MOST = 256  # slices
+_LEAST = 4
+_KEYS = 16  # memory of keys a tuple that slices may touch in all
+
+Keys = tuple[int, Narrow, Narrow]
+
+
+def plan_of(predicate: Predicate) -> int:
+    """Return the plan of a predicate, see `layout`."""
+    known = {"equi": EQUI, "band": RANKS, "distance": CELLS, "inner": ITEMS, "theta": SCAN}
+    return known[predicate.kind]
+
+
+def keys_of(plan: int, streams: MultiStreams, predicate: Predicate) -> Keys:
+    """Return how many keys there are, the key of each tuple or item, and cells near each other."""
+    own = streams.attributes
+    if plan in (EQUI, ITEMS):
+        return of_codes(own.code if plan == EQUI else own.item, _interned)
+    if plan == CELLS:
+        return cells(own.value, predicate.bound)
+    return 1, np.zeros(0, np.int32), np.zeros((0, 0), np.int32)
+
+
+def _interned(codes: Ints) -> tuple[int, Ints]:
+    table = KeyTable()
+    ids = table.intern(codes)
+    return table.size, ids.astype(np.int64)
+
+
+class Cut(NamedTuple):
+    """A stretch of time.
+
+    Attributes
+    ----------
+    begin, last : int
+        Outputs with ``begin <= ts <= last`` are its own; both fit int64.
+    """
+
+    begin: int
+    last: int
+
+
+def within(ts: Ints, cut: Cut) -> tuple[int, int]:
+    """Return where the times of a stretch begin and end among ascending ones."""
+    begin = int(np.searchsorted(ts, cut.begin))
+    return begin, max(begin, int(np.searchsorted(ts, cut.last, "right")))
+
+
+def cuts(streams: MultiStreams, windows: Windows, whole: Cut, keys: int) -> list[Cut]:
+    """Return stretches of about equal size; what they are depends on the data alone.
+
+    About as long as the longest window, as every slice repeats the insertions of the windows
+    before it.
+    """
+    sides = range(streams.number)
+    spans = [within(streams.ts[streams.part(side)], whole) for side in sides]
+    sizes = [high - low for low, high in spans]
+    size, longest = sum(sizes), int(np.argmax(sizes))
+    if size < 2 * _FEW:
+        return [whole]
+    low, high = spans[longest]
+    ts = streams.ts[streams.part(longest)][low:high]
+    share = 1.0 / _MOST
+    for side in sides:
+        window = int(windows.size[side])
+        length = sizes[side] if windows.by_rows[side] else int(ts[-1]) - int(ts[0]) + 1
+        share = max(share, window / max(length, 1))
+    parts = min(max(_LEAST, int(1 / share)), size // _FEW)
+    parts = max(1, min(parts, _KEYS * size // (keys * streams.number)))
+    inner = sorted({int(ts[len(ts) * p // parts]) for p in range(1, parts)} - {int(ts[0])})
+    begins, lasts = [whole.begin, *inner], [*(begin - 1 for begin in inner), whole.last]
+    return [Cut(*bounds) for bounds in zip(begins, lasts, strict=True)]
+
+
+def part_of(streams: MultiStreams, windows: Windows, cut: Cut) -> Part:
+    """Return the tuples that a stretch of time needs: its own, and those in reach before it."""
+    firsts, shifts, owns = [0], [], []
+    for side in range(streams.number):
+        span = streams.part(side)
+        ts = streams.ts[span]
+        own, end = within(ts, cut)
+        size = int(windows.size[side])
+        if windows.by_rows[side]:
+            low = max(0, own - size)
+        else:
+            low = int(np.searchsorted(ts, max(cut.begin - size, np.iinfo(np.int64).min)))
+        shifts.append(span.start + low - firsts[-1])
+        owns.append(firsts[-1] + own - low)
+        firsts.append(firsts[-1] + end - low)
+    first, shift, own_first = (np.array(own, np.int64) for own in (firsts, shifts, owns))
+    return Part(first, shift, own_first)
+
+
+class Memory(NamedTuple):
+    """What the sweep of a slice works on."""
+
+    part: Part
+    lists: Lists
+    ranks: Ranks
+    work: Work
+    tallies: Tallies
+
+
+def memory(
+    rules: Rules, streams: MultiStreams, windows: Windows, keys: Keys, cut: Cut, edges: Ints
+) -> Memory:
+    """Return the memory of a slice, nothing live in it. O(its tuples, keys)."""
+    part = part_of(streams, windows, cut)
+    weighed = not (rules.emit or rules.constant >= 0)
+    closed = weighed and closes(rules.combine)
+    none = Part(*(np.zeros(1, np.int64),) * 2, np.zeros(0, np.int64))
+    if rules.plan == RANKS:
+        epsilon = rules.condition.bound
+        values = streams.attributes.value[:, 0]
+        ranks = ranked(part, values, epsilon, stable=rules.emit, weighed=weighed)
+        lists = empty_lists(SCAN, none, no_attributes(0), (1, *keys[1:]), kept=False, summed=False)
+    else:
+        ranks = ranked(none, np.zeros(0), 0.0, stable=False, weighed=False)
+        kept = rules.plan != EQUI or rules.emit or (weighed and not closed)
+        lists = empty_lists(rules.plan, part, streams.attributes, keys, kept=kept,
+                            summed=rules.plan == EQUI and closed)  # fmt: skip
+    work = _work(rules, part, pooled=rules.plan != EQUI, sorts=weighed and not closed)
+    bins = max(edges.size - 1, 0)
+    tallies = Tallies(
+        edges, np.zeros(bins, np.int64), np.zeros(bins), np.zeros(STATES, np.int64),
+        np.zeros(1, np.int64), np.zeros(SUMS),
+    )  # fmt: skip
+    return Memory(part, lists, ranks, work, tallies)
+
+
+def _work(rules: Rules, part: Part, *, pooled: bool, sorts: bool) -> Work:
+    sides = part.own.size
+    tuples = int(part.first[-1])
+    depths = max(2, sides - 1 if rules.clique else 1)
+    pool = (depths * tuples if pooled else 0) + 2 * sides
+    zeros = [np.zeros(sides, np.int64) for _ in range(6)]
+    return Work(
+        part.first[:-1].copy(), part.first[:-1].copy(),
+        np.zeros(pool, np.int32), np.zeros(pool), np.zeros((tuples if sorts else 0) + 2 * sides),
+        np.zeros((sides, sides), np.int64), np.zeros((sides, sides), np.int64), *zeros,
+        np.full(tuples if rules.plan == ITEMS else 0, np.nan),
+    )  # fmt: skip

@@ -1,0 +1,264 @@
+"""One pass over a slice in arrival order: expire, find partners, insert."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine.exact.combine import MAX, MIN
+from engine.jit import jit, woven
+from engine.jit import kernel as compiled
+from engine.multiway.exact.bits import drop, put
+from engine.multiway.exact.box import closed, emitted, tally, weighed
+from engine.multiway.exact.clique import combinations, in_order
+from engine.multiway.exact.gather import cells_counted, gathered
+from engine.multiway.exact.layout import (
+    BIN,
+    CELLS,
+    DONE,
+    EQUI,
+    RANKS,
+    SKIP,
+    Integer,
+    Lists,
+    Part,
+    Ranks,
+    Rules,
+    Tallies,
+    Work,
+)
+from engine.multiway.exact.lists import lists_drop, lists_put
+from engine.multiway.exact.ranks import ranks_probe
+from engine.multiway.streams import MultiStreams
+
+
+@compiled
+def _next_side(streams: MultiStreams, part: Part, work: Work) -> Integer:
+    """Return the stream of the next arrival; -1 at the end of the slice."""
+    side = np.int64(-1)
+    now = np.int64(0)
+    for stream in range(part.own.size):
+        k = work.cursor[stream]
+        if k < part.first[stream + 1]:
+            own = streams.ts[k + part.shift[stream]]
+            if side < 0 or own < now:
+                side, now = stream, own
+    return side
+
+
+@compiled
+def _drop(
+    rules: Rules, streams: MultiStreams, part: Part, lists: Lists, ranks: Ranks, side: Integer,
+    k: Integer,
+) -> None:  # fmt: skip
+    place = k + part.shift[side]
+    if rules.plan == RANKS:
+        drop(ranks.words, ranks.blocks, ranks.rank[k])
+        if ranks.worth.size > 0:
+            ranks.worth[ranks.rank[k]] = 0.0
+    else:
+        lists_drop(rules.plan, lists, streams.attributes, streams.importance, part.own.size,
+                   side, place)  # fmt: skip
+
+
+@compiled
+def _put(
+    rules: Rules, streams: MultiStreams, part: Part, lists: Lists, ranks: Ranks, side: Integer,
+    k: Integer,
+) -> None:  # fmt: skip
+    place = k + part.shift[side]
+    if rules.plan == RANKS:
+        put(ranks.words, ranks.blocks, ranks.rank[k])
+        if ranks.worth.size > 0:
+            ranks.worth[ranks.rank[k]] = streams.importance[place]
+    else:
+        lists_put(rules.plan, lists, streams.attributes, streams.importance, part.own.size, side,
+                  k, place)  # fmt: skip
+
+
+@compiled
+def _expire(
+    rules: Rules, streams: MultiStreams, part: Part, lists: Lists, ranks: Ranks, work: Work,
+    side: Integer, now: Integer,
+) -> None:  # fmt: skip
+    """Take the tuples away that a tuple of `side` at `now` does not have in reach."""
+    for other in range(part.own.size):
+        if other == side:
+            continue
+        size = rules.window[other]
+        oldest, behind = work.oldest[other], work.cursor[other]
+        if rules.by_rows[other]:
+            while behind - oldest > size:
+                _drop(rules, streams, part, lists, ranks, other, oldest)
+                oldest += 1
+        else:
+            shift = part.shift[other]
+            while oldest < behind and now - streams.ts[oldest + shift] > size:
+                _drop(rules, streams, part, lists, ranks, other, oldest)
+                oldest += 1
+        work.oldest[other] = oldest
+
+
+@compiled
+def _equal(
+    rules: Rules, part: Part, lists: Lists, work: Work, side: Integer, key: Integer, own: float,
+    tallies: Tallies,
+) -> bool:  # fmt: skip
+    """Take the lists of equal code; count them if nothing else is needed: then False."""
+    sides = part.own.size
+    found, outputs = np.int64(1), 1.0
+    for other in range(sides):
+        if other != side:
+            at = key * sides + other
+            size = np.int64(lists.high[at] - lists.low[at])
+            if size == 0:
+                return False
+            work.box_begin[other], work.box_size[other] = lists.low[at], size
+            found *= size
+            outputs *= np.float64(size)
+    if lists.number.size > 0:
+        return True
+    worth = 0.0
+    if not rules.constant >= 0.0:
+        for other in range(sides):
+            work.sorted[other] = own if other == side else lists.sum[0, key * sides + other]
+        work.box_size[side] = 1
+        worth = closed(rules.combine, sides, work.sorted, work.box_size)
+    tally(tallies, found, outputs, worth)
+    return False
+
+
+@woven
+def _equi_probe(
+    rules: Rules, streams: MultiStreams, part: Part, lists: Lists, work: Work, side: Integer,
+    k: Integer, place: Integer, tallies: Tallies, members: Any,  # noqa: ANN401
+) -> bool:  # fmt: skip
+    own = streams.importance[place]
+    key = np.int64(lists.key[place])
+    if not _equal(rules, part, lists, work, side, key, own, tallies):
+        return True
+    slot = lists.number.size - part.own.size + side
+    lists.number[slot], lists.worth[slot] = k, own
+    work.box_begin[side], work.box_size[side] = slot, 1
+    if rules.emit:
+        return emitted(part, work, lists.number, np.int64(0), members, tallies.progress) >= 0
+    weighed(rules, work, lists.worth, tallies)
+    return True
+
+
+@compiled
+def _cells_star(
+    rules: Rules, streams: MultiStreams, part: Part, lists: Lists, side: Integer, place: Integer,
+    tallies: Tallies,
+) -> None:  # fmt: skip
+    found, outputs = np.int64(1), 1.0
+    for other in range(part.own.size):
+        if other != side:
+            size = cells_counted(rules, lists, streams.attributes, part.own.size, other, place)
+            if size == 0:
+                return
+            found *= size
+            outputs *= np.float64(size)
+    tally(tallies, found, outputs, 0.0)
+
+
+@compiled
+def _candidates(
+    rules: Rules, streams: MultiStreams, part: Part, lists: Lists, work: Work, side: Integer,
+    k: Integer, place: Integer,
+) -> bool:  # fmt: skip
+    """Write the candidates of every other stream to the pool; False if a stream has none."""
+    work.item[0], work.worth[0] = k, streams.importance[place]
+    work.begin[0, side], work.size[0, side] = 0, 1
+    end = np.int64(1)
+    for other in range(part.own.size):
+        if other != side:
+            begin = end
+            end = gathered(rules, lists, part, streams.attributes, work, other, place, begin)
+            if end == begin:
+                return False
+            work.begin[0, other], work.size[0, other] = begin, end - begin
+            if not (rules.emit or rules.constant >= 0.0):
+                for i in range(begin, end):
+                    work.worth[i] = streams.importance[work.item[i] + part.shift[other]]
+    work.top[0] = end
+    for other in range(part.own.size):
+        work.box_begin[other], work.box_size[other] = work.begin[0, other], work.size[0, other]
+    return True
+
+
+@woven
+def _lists_probe(
+    rules: Rules, streams: MultiStreams, part: Part, lists: Lists, work: Work, side: Integer,
+    k: Integer, place: Integer, tallies: Tallies, members: Any,  # noqa: ANN401
+) -> bool:  # fmt: skip
+    if rules.plan == CELLS and not rules.clique and not rules.emit and rules.constant >= 0.0:
+        _cells_star(rules, streams, part, lists, side, place, tallies)
+        return True
+    if not _candidates(rules, streams, part, lists, work, side, k, place):
+        return True
+    if rules.clique:
+        in_order(rules, work, side)
+        return combinations(rules, part, streams.attributes, work, tallies, members)
+    if rules.emit:
+        return emitted(part, work, work.item, np.int64(0), members, tallies.progress) >= 0
+    weighed(rules, work, work.worth, tallies)
+    return True
+
+
+@woven
+def _probe(
+    rules: Rules, streams: MultiStreams, part: Part, lists: Lists, ranks: Ranks, work: Work,
+    side: Integer, k: Integer, place: Integer, tallies: Tallies, members: Any,  # noqa: ANN401
+) -> bool:  # fmt: skip
+    if rules.plan == RANKS:
+        return ranks_probe(rules, ranks, part, streams.importance, work, side, k, tallies, members)
+    if rules.plan == EQUI:
+        return _equi_probe(rules, streams, part, lists, work, side, k, place, tallies, members)
+    return _lists_probe(rules, streams, part, lists, work, side, k, place, tallies, members)
+
+
+@compiled
+def _in_bin(tallies: Tallies, now: Integer) -> None:
+    """Go on to the bin of a time; -1 before and behind them all."""
+    edges, progress = tallies.edges, tallies.progress
+    if edges.size == 0 or now < edges[0] or now >= edges[edges.size - 1]:
+        progress[BIN] = -1
+        return
+    progress[BIN] = max(progress[BIN], 0)
+    while now >= edges[progress[BIN] + 1]:
+        progress[BIN] += 1
+
+
+def _sweep(
+    rules: Rules, streams: MultiStreams, part: Part, lists: Lists, ranks: Ranks, work: Work,
+    tallies: Tallies, members: Any,  # noqa: ANN401
+) -> None:  # fmt: skip
+    """Count or write the outputs of a slice until it ends or the output is full."""
+    progress = tallies.progress
+    while True:
+        side = _next_side(streams, part, work)
+        if side < 0:
+            progress[DONE] = 1
+            return
+        k = work.cursor[side]
+        if k >= part.own[side]:
+            place = k + part.shift[side]
+            now = streams.ts[place]
+            _expire(rules, streams, part, lists, ranks, work, side, now)
+            _in_bin(tallies, now)
+            if not _probe(rules, streams, part, lists, ranks, work, side, k, place, tallies,
+                          members):  # fmt: skip
+                return
+            progress[SKIP] = 0
+        _put(rules, streams, part, lists, ranks, side, k)
+        work.cursor[side] = k + 1
+
+
+sweep = jit(_sweep, _nrt=False)
+
+
+def closes(combine: int) -> bool:
+    """Return whether the importance of all combinations follows from sums."""
+    return combine not in (MIN, MAX)
