@@ -16,6 +16,7 @@ from engine.exact.combine import combine_code, combined
 from engine.exact.memory import paged
 from engine.multiway.exact.layout import DONE, HIGH, OUTPUTS, REST, WRITTEN, Rules, Tallies
 from engine.multiway.exact.plan import Cut, Keys, cuts, keys_of, memory, plan_of
+from engine.multiway.exact.order import rises, same
 from engine.multiway.exact.rows import OutputChunk, in_parallel, weighed_chunk
 from engine.multiway.exact.sweep import sweep
 from engine.multiway.meets import condition
@@ -232,8 +233,7 @@ def _check(streams: MultiStreams, windows: Windows, graph: str) -> None:
             f"{windows.size.size} windows do not go with {streams.number} streams: give one each"
         )
     for stream in range(streams.number):
-        ts = streams.ts[streams.part(stream)]
-        if bool(np.any(ts[1:] < ts[:-1])):
+        if not rises(streams.ts[streams.part(stream)]):
             raise SpecError(f"ts of stream {stream} decreases; sort it by (ts, row)")
 
 
@@ -257,7 +257,7 @@ def _constant(streams: MultiStreams, combine: int) -> float:
     value = np.nan
     for side in range(sides):
         own = streams.importance[streams.part(side)]
-        if not own.size or own.min() != own.max():
+        if not own.size or not same(own):
             return float("nan")
         value = float(own[0]) if side == 0 else combined(step, value, float(own[0]))
     return value / sides if combine == MEAN else value

@@ -118,9 +118,9 @@ class Ranks(NamedTuple):
     rank : (n,) int32
         Bit of each number. The bits of a stream begin at a new block.
     number : (bits,) int32
-    span : (n, m, 3) int32
-        For each number and stream the bits of partners: the first, the first that is greater than
-        it in order of (value, stream), and the end.
+    span : (bits, m - 1, 2 or 3) int32
+        For each bit and other stream the bits of partners: the first, the end, and where outputs
+        are found by their least member the first that is greater in order of (value, stream).
     words : (bits / 64,) uint64
     blocks : (bits / 1024,) int32
         Bits set in each 16 words.

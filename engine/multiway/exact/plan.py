@@ -145,10 +145,10 @@ def memory(
     if rules.plan == RANKS:
         epsilon = rules.condition.bound
         values = streams.attributes.value[:, 0]
-        ranks = ranked(part, values, epsilon, stable=rules.emit, weighed=weighed)
+        ranks = ranked(part, values, epsilon, least=rules.clique, weighed=weighed)
         lists = empty_lists(SCAN, none, no_attributes(0), (1, *keys[1:]), kept=False, summed=False)
     else:
-        ranks = ranked(none, np.zeros(0), 0.0, stable=False, weighed=False)
+        ranks = ranked(none, np.zeros(0), 0.0, least=False, weighed=False)
         kept = rules.plan != EQUI or rules.emit or (weighed and not closed)
         lists = empty_lists(rules.plan, part, streams.attributes, keys, kept=kept,
                             summed=rules.plan == EQUI and closed)  # fmt: skip
@@ -169,7 +169,7 @@ def _work(rules: Rules, part: Part, *, pooled: bool, sorts: bool) -> Work:
     zeros = [np.zeros(sides, np.int64) for _ in range(6)]
     return Work(
         part.first[:-1].copy(), part.first[:-1].copy(),
-        np.zeros(pool, np.int32), np.zeros(pool), np.zeros((tuples if sorts else 0) + 2 * sides),
+        np.empty(pool, np.int32), np.empty(pool), np.zeros((tuples if sorts else 0) + 2 * sides),
         np.zeros((sides, sides), np.int64), np.zeros((sides, sides), np.int64), *zeros,
         np.full(tuples if rules.plan == ITEMS else 0, np.nan),
     )  # fmt: skip

@@ -19,6 +19,7 @@ from engine.jit import jit, woven
 from engine.jit import kernel as compiled
 from engine.multiway.exact.bits import counted, listed
 from engine.multiway.exact.box import closed, emitted, tally, weighed
+from engine.multiway.exact.order import ascending
 from engine.multiway.exact.layout import (
     Floats,
     Integer,
@@ -31,6 +32,9 @@ from engine.multiway.exact.layout import (
     Work,
 )
 
+LOW, END, GREATER = range(3)
+"""Columns of `Ranks.span`."""
+
 BLOCK = 1024
 """Bits that are counted together."""
 
@@ -39,42 +43,75 @@ _SPARSE = 8
 
 
 @jit
-def _spans(
-    own: Floats, numbers: Narrow, other: Floats, first: int, before: bool, epsilon: float,
-    out: NDArray[np.int32],
+def _apart(
+    own: Floats, other: Floats, epsilon: float, ends: Narrow, lows: Narrow, first: int,
+    other_first: int,
 ) -> None:  # fmt: skip
-    """Write where the partners in another stream begin, turn greater, and end.
+    """Write where the partners of one stream's tuples end, and those of the other's begin.
+
+    ``own[k]`` is more than `epsilon` below all of the others from the end of its partners on; of
+    these it is before the first partner. Without branches, as they would be guessed wrong.
 
     Parameters
     ----------
     own, other : (n,), (k,) float64
         The values of two streams, ascending.
-    numbers : (n,) int32
-        Rows of `out`.
-    first : int
-        First bit of the other stream.
-    before : bool
-        Whether the other stream comes before this one where values are equal.
-    out : (n, 3) int32
+    ends, lows : (n,), (k,) int32
+        Bits of the other's, and of this stream's tuples.
+    first, other_first : int
+        First bit of either stream.
     """
-    low = middle = high = 0
-    for k in range(own.size):
-        x = own[k]
-        at = numbers[k]
-        if np.isinf(x):  # its difference from anything is infinite, or none
-            out[at, 0] = out[at, 1] = out[at, 2] = first
-            continue
-        while low < other.size and other[low] < x and x - other[low] > epsilon:
-            low += 1
-        while middle < other.size and (other[middle] < x or (before and other[middle] == x)):
-            middle += 1
-        high = max(high, middle)
-        while high < other.size and other[high] - x <= epsilon:
-            high += 1
-        out[at, 0], out[at, 1], out[at, 2] = first + low, first + middle, first + high
+    k = low = 0
+    while k < other.size and low < own.size:
+        far = np.int64(other[k] - own[low] > epsilon)
+        lows[k] = first + low
+        ends[low] = other_first + k
+        low += far
+        k += 1 - far
+    for rest in range(k, other.size):
+        lows[rest] = first + own.size
+    for rest in range(low, own.size):
+        ends[rest] = other_first + other.size
 
 
-def ranked(part: Part, values: Floats, epsilon: float, *, stable: bool, weighed: bool) -> Ranks:
+@jit
+def _before(
+    own: Floats, other: Floats, greater: Narrow, other_greater: Narrow, first: int,
+    other_first: int,
+) -> None:  # fmt: skip
+    """Write the first tuple of the other stream that is greater, where equal ones of it are."""
+    k = low = 0
+    while k < other.size and low < own.size:
+        less = np.int64(own[low] <= other[k])
+        other_greater[k] = first + low
+        greater[low] = other_first + k
+        low += less
+        k += 1 - less
+    for rest in range(k, other.size):
+        other_greater[rest] = first + own.size
+    for rest in range(low, own.size):
+        greater[rest] = other_first + other.size
+
+
+@jit
+def _without_infinite(values: Floats, span: NDArray[np.int32]) -> None:
+    """Leave infinite values no partners: their difference from anything is infinite, or none."""
+    for k in range(values.size):
+        if np.isinf(values[k]):
+            for other in range(span.shape[1]):
+                for column in range(span.shape[2]):
+                    span[k, other, column] = span[k, other, 0]
+
+
+@jit
+def _number(order: Ints, base: int, start: int, rank: Narrow, number: Narrow) -> None:
+    for k in range(order.size):
+        own = base + order[k]
+        rank[own] = start + k
+        number[start + k] = own
+
+
+def ranked(part: Part, values: Floats, epsilon: float, *, least: bool, weighed: bool) -> Ranks:
     """Return the tuples of a slice in order of value, none of them live. O(n (log n + m)).
 
     Parameters
@@ -83,50 +120,55 @@ def ranked(part: Part, values: Floats, epsilon: float, *, stable: bool, weighed:
     values : (places,) float64
         Of all streams.
     epsilon : float
-    stable : bool
-        Whether equal values stay in arrival order.
+    least : bool
+        Whether outputs are found by their least member.
     weighed : bool
         Whether the importance of the live is asked for.
     """
     sides = part.own.size
-    sizes = np.diff(part.first)
-    blocks = -(-sizes // BLOCK)
-    firsts = np.concatenate([[0], np.cumsum(blocks)]) * BLOCK
-    bits = int(firsts[-1])
-    rank = np.empty(int(part.first[-1]), np.int32)
-    number = np.zeros(bits, np.int32)
-    span = np.zeros((rank.size, sides, 3), np.int32)
+    blocks = -(-np.diff(part.first) // BLOCK)
+    firsts = [int(first) for first in np.concatenate([[0], np.cumsum(blocks)]) * BLOCK]
+    bits = firsts[-1]
+    rank, number = np.empty(int(part.first[-1]), np.int32), np.empty(bits, np.int32)
+    span = np.empty((bits, max(sides - 1, 0), 3 if least else 2), np.int32)
     inside: list[Floats] = []
-    orders: list[Narrow] = []
+    spans: list[NDArray[np.int32]] = []
     for side in range(sides):
         begin, end = int(part.first[side]), int(part.first[side + 1])
-        own = values[begin + int(part.shift[side]) : end + int(part.shift[side])]
-        order = np.argsort(own, kind="stable" if stable else "quicksort")
-        inside.append(own[order])
-        orders.append((order + begin).astype(np.int32))
-        start = int(firsts[side])
-        rank[orders[-1]] = np.arange(start, start + own.size, dtype=np.int32)
-        number[start : start + own.size] = orders[-1]
+        shift = int(part.shift[side])
+        order, own = ascending(values[begin + shift : end + shift])
+        _number(order, begin, firsts[side], rank, number)
+        inside.append(own)
+        spans.append(span[firsts[side] : firsts[side] + own.size])
     for side in range(sides):
-        for other in range(sides):
-            if other != side:
-                _spans(
-                    inside[side], orders[side], inside[other], int(firsts[other]), other < side,
-                    epsilon, span[:, other],
-                )  # fmt: skip
+        for other in range(side + 1, sides):
+            one, two = spans[side][:, other - 1], spans[other][:, side]
+            here, there = firsts[side], firsts[other]
+            _apart(inside[side], inside[other], epsilon, one[:, END], two[:, LOW], here, there)
+            _apart(inside[other], inside[side], epsilon, two[:, END], one[:, LOW], there, here)
+            if least:
+                _before(inside[side], inside[other], one[:, GREATER], two[:, GREATER], here, there)
+    for own, its in zip(inside, spans, strict=True):
+        _without_infinite(own, its)
     words = np.zeros(bits // 64, np.uint64)
     worth = np.zeros(bits if weighed else 0)
     return Ranks(rank, number, span, words, np.zeros(bits // BLOCK, np.int32), worth)
 
 
 @compiled
-def _gather(
-    ranks: Ranks, part: Part, importance: Floats, work: Work, at: Integer, low: Any, high: Any
-) -> Any:  # noqa: ANN401 - numba's
+def _live(ranks: Ranks, side: Integer, bit: Integer, other: Integer, of: Integer) -> Any:  # noqa: ANN401
+    """Return how many partners of a tuple in another stream are live, from column `of` on."""
+    at = other - np.int64(other > side)
+    return counted(ranks.words, ranks.blocks, ranks.span[bit, at, of], ranks.span[bit, at, END])
+
+
+@compiled
+def _gather(ranks: Ranks, work: Work, at: Integer, low: Integer, high: Integer) -> Any:  # noqa: ANN401
     """Write the live tuples of a stretch to the pool; return where they end."""
     end = listed(ranks.words, low, high, work.item, at)
     for i in range(at, end):
-        work.worth[i] = ranks.worth[work.item[i]] if ranks.worth.size > 0 else 0.0
+        if ranks.worth.size > 0:
+            work.worth[i] = ranks.worth[work.item[i]]
         work.item[i] = ranks.number[work.item[i]]
     return end
 
@@ -156,15 +198,14 @@ def _summed(combine: Integer, worth: Floats, own: float) -> float:
 
 @compiled
 def _star(
-    rules: Rules, ranks: Ranks, work: Work, side: Integer, k: Integer, own: float, tallies: Tallies
+    rules: Rules, ranks: Ranks, work: Work, side: Integer, bit: Integer, own: float, tallies: Tallies
 ) -> bool:
     """Count the outputs of a tuple that only it must meet; False if the tuples must be listed."""
     sides = work.size.shape[0]
     found, outputs = np.int64(1), 1.0
     for other in range(sides):
         if other != side:
-            size = counted(ranks.words, ranks.blocks, ranks.span[k, other, 0],
-                           ranks.span[k, other, 2])  # fmt: skip
+            size = _live(ranks, side, bit, other, LOW)
             if size == 0:
                 return True
             work.box_size[other] = size
@@ -178,7 +219,8 @@ def _star(
     total = 0.0
     for other in range(sides):
         if other != side:
-            low, high = ranks.span[k, other, 0], ranks.span[k, other, 2]
+            at = other - np.int64(other > side)
+            low, high = ranks.span[bit, at, LOW], ranks.span[bit, at, END]
             if high - low > _SPARSE * work.box_size[other]:
                 return False
             total = _summed(rules.combine, ranks.worth[low:high], own)
@@ -193,28 +235,28 @@ def _star(
 
 @compiled
 def _least(
-    rules: Rules, ranks: Ranks, work: Work, side: Integer, k: Integer, tallies: Tallies
+    rules: Rules, ranks: Ranks, work: Work, side: Integer, bit: Integer, tallies: Tallies
 ) -> None:
     """Count the outputs of a clique, all worth the same, by their least member."""
     sides = work.size.shape[0]
     found, outputs = np.int64(1), 1.0
     for other in range(sides):
         if other != side:
-            size = counted(ranks.words, ranks.blocks, ranks.span[k, other, 1],
-                           ranks.span[k, other, 2])  # fmt: skip
+            size = _live(ranks, side, bit, other, GREATER)
             found *= size
             outputs *= np.float64(size)
     for least in range(sides):
         if least == side:
             continue
-        end = listed(ranks.words, ranks.span[k, least, 0], ranks.span[k, least, 1], work.item, 0)
+        at = least - np.int64(least > side)
+        low, high = ranks.span[bit, at, LOW], ranks.span[bit, at, GREATER]
+        end = listed(ranks.words, low, high, work.item, 0)
         for i in range(end):
-            u = ranks.number[work.item[i]]
+            u = work.item[i]
             own, product = np.int64(1), 1.0
             for other in range(sides):
                 if other not in (side, least):
-                    size = counted(ranks.words, ranks.blocks, ranks.span[u, other, 1],
-                                   ranks.span[u, other, 2])  # fmt: skip
+                    size = _live(ranks, least, u, other, GREATER)
                     own *= size
                     product *= np.float64(size)
                     if size == 0:
@@ -227,15 +269,14 @@ def _least(
 
 @woven
 def _box(
-    rules: Rules, ranks: Ranks, part: Part, importance: Floats, work: Work, side: Integer,
-    least: Integer, u: Integer, of: Integer, end: Integer,
+    ranks: Ranks, work: Work, side: Integer, least: Integer, u: Integer, of: Integer, end: Integer
 ) -> bool:  # fmt: skip
-    """Gather the lists that go with a least member (`of` 1) or the tuple at hand (0)."""
+    """Gather the lists that go with a least member `u` of a stream, from column `of` on."""
     for other in range(work.size.shape[0]):
         if other not in (side, least):
             work.box_begin[other] = end
-            end = _gather(ranks, part, importance, work, end, ranks.span[u, other, of],
-                          ranks.span[u, other, 2])  # fmt: skip
+            at = other - np.int64(other > least)
+            end = _gather(ranks, work, end, ranks.span[u, at, of], ranks.span[u, at, END])
             work.box_size[other] = end - work.box_begin[other]
             if work.box_size[other] == 0:
                 return False
@@ -257,17 +298,18 @@ def ranks_probe(
     """Count or write the outputs whose latest member is `k`; False if the output is full."""
     sides = work.size.shape[0]
     own = importance[k + part.shift[side]]
+    bit = np.int64(ranks.rank[k])
     if not rules.emit:
         if not rules.clique:
-            if _star(rules, ranks, work, side, k, own, tallies):
+            if _star(rules, ranks, work, side, bit, own, tallies):
                 return True
         elif rules.constant >= 0.0:
-            _least(rules, ranks, work, side, k, tallies)
+            _least(rules, ranks, work, side, bit, tallies)
             return True
     work.item[0], work.worth[0] = k, own
     work.box_begin[side], work.box_size[side] = 0, 1
     passed = np.int64(0)
-    one = _box(rules, ranks, part, importance, work, side, side, k, np.int64(rules.clique), 1)
+    one = _box(ranks, work, side, side, bit, GREATER if rules.clique else LOW, np.int64(1))
     if one and rules.emit:
         passed = emitted(part, work, work.item, passed, members, tallies.progress)
         if passed < 0:
@@ -279,11 +321,12 @@ def ranks_probe(
     for least in range(sides):
         if least == side:
             continue
-        end = _gather(ranks, part, importance, work, 1, ranks.span[k, least, 0],
-                      ranks.span[k, least, 1])  # fmt: skip
+        at = least - np.int64(least > side)
+        end = _gather(ranks, work, 1, ranks.span[bit, at, LOW], ranks.span[bit, at, GREATER])
         for i in range(1, end):
             work.box_begin[least], work.box_size[least] = i, 1
-            if not _box(rules, ranks, part, importance, work, side, least, work.item[i], 1, end):
+            u = np.int64(ranks.rank[work.item[i]])
+            if not _box(ranks, work, side, least, u, GREATER, end):
                 continue
             if rules.emit:
                 passed = emitted(part, work, work.item, passed, members, tallies.progress)
