@@ -9,8 +9,9 @@ import numpy as np
 from engine.jit import kernel as compiled
 from engine.multiway.exact.layout import (
     CELLS,
-    EQUI,
+    END,
     ITEMS,
+    LOW,
     Integer,
     Lists,
     Narrow,
@@ -63,7 +64,8 @@ def cells_counted(
         cell = lists.near[own, n]
         if cell < 0:
             continue
-        low, high = lists.low[cell * sides + other], lists.high[cell * sides + other]
+        at = 2 * (np.int64(cell) * sides + other)
+        low, high = lists.ends[at + LOW], lists.ends[at + END]
         if low == high:
             continue
         if lists.value.shape[0] == 2:
@@ -88,7 +90,8 @@ def _cells(
         cell = lists.near[own, n]
         if cell < 0:
             continue
-        for entry in range(lists.low[cell * sides + other], lists.high[cell * sides + other]):
+        key = 2 * (np.int64(cell) * sides + other)
+        for entry in range(lists.ends[key + LOW], lists.ends[key + END]):
             out[at] = lists.number[entry]
             at += np.int64(_near(lists, attributes, place, entry, bound))
     return at
@@ -102,9 +105,9 @@ def _items(
     """Add up inner products item by item, in ascending order of item as the definition has it."""
     end = at
     for t in range(attributes.first[place], attributes.first[place + 1]):
-        key = lists.key[t] * sides + other
+        key = 2 * (np.int64(lists.key[t]) * sides + other)
         weight = attributes.weight[t]
-        for entry in range(lists.low[key], lists.high[key]):
+        for entry in range(lists.ends[key + LOW], lists.ends[key + END]):
             number = lists.number[entry]
             before = work.product[number]
             if before != before:  # noqa: PLR0124 - NaN: not met before
@@ -138,7 +141,7 @@ def gathered(
         return _cells(rules, lists, attributes, sides, other, place, work.item, at)
     if rules.plan == ITEMS:
         return _items(rules, lists, attributes, work, sides, other, place, at)
-    for entry in range(lists.low[other], lists.high[other]):
+    for entry in range(lists.ends[2 * other + LOW], lists.ends[2 * other + END]):
         number = lists.number[entry]
         work.item[at] = number
         found = meets(rules.condition, attributes, place, number + part.shift[other])

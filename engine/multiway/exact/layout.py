@@ -19,6 +19,9 @@ Integer: TypeAlias = int | np.int64
 PLANS = ("equi", "ranks", "cells", "items", "scan")
 EQUI, RANKS, CELLS, ITEMS, SCAN = range(5)
 
+LOW, END, GREATER = range(3)
+"""Of stretches: where they begin, end, and where they turn greater than the tuple at hand."""
+
 DONE, SKIP, WRITTEN, BIN, STATES = range(5)
 """Of `progress`: whether the slice is done; outputs of the tuple at hand that are written; rows
 of the output written; the bin of the edges that time is in; how many these are."""
@@ -85,8 +88,8 @@ class Lists(NamedTuple):
     keys : int
     key : (k,) int32
         Key of each tuple, by place; of items, of each item.
-    low, high : (keys * m,) int32
-        The live entries of a key's tuples of a stream are ``low <= entry < high``.
+    ends : (keys * m * 2,) int32
+        The live entries of a key's tuples of a stream are from the first of two on to the other.
     number : (entries + m,) int32
         The tuple of an entry.
     worth : (entries + m,) float64
@@ -95,14 +98,13 @@ class Lists(NamedTuple):
         Its attributes (cells).
     near : (keys, n) int32
         The cells that can hold partners of a cell's tuples; -1 for none.
-    sum : (2, keys * m) float64
+    sum : (keys * m, 2) float64
         Importance of the live entries and what rounding lost of it (equi).
     """
 
     keys: int
     key: Narrow
-    low: Narrow
-    high: Narrow
+    ends: Narrow
     number: Narrow
     worth: Floats
     value: Floats

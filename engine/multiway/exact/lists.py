@@ -14,8 +14,10 @@ from engine.jit import jit
 from engine.jit import kernel as compiled
 from engine.multiway.exact.layout import (
     CELLS,
+    END,
     EQUI,
     ITEMS,
+    LOW,
     SCAN,
     Floats,
     Integer,
@@ -84,19 +86,19 @@ def empty_lists(
     room = entries + sides if kept else 0
     dimensions = attributes.value.shape[1] if plan == CELLS else 0
     return Lists(
-        number, key, low, low.copy(), np.zeros(room, np.int32),
+        number, key, np.repeat(low, 2), np.zeros(room, np.int32),
         np.zeros(room if plan in (EQUI, ITEMS) else 0), np.zeros((dimensions, room)), near,
-        np.zeros((2, low.size if summed else 0)),
+        np.zeros((low.size if summed else 0, 2)),
     )  # fmt: skip
 
 
 @compiled
 def _added(lists: Lists, at: Integer, worth: float) -> None:
     """Add to the importance of the live, with what rounding loses kept: it is subtracted again."""
-    high, rest = neumaier(lists.sum[0, at], lists.sum[1, at], worth)
+    high, rest = neumaier(lists.sum[at, 0], lists.sum[at, 1], worth)
     # of few digits too many, so that what was added and taken away leaves nothing
-    lists.sum[0, at] = high + rest
-    lists.sum[1, at] = (high - lists.sum[0, at]) + rest
+    lists.sum[at, 0] = high + rest
+    lists.sum[at, 1] = (high - lists.sum[at, 0]) + rest
 
 
 @compiled
@@ -107,18 +109,18 @@ def lists_put(
     """Make a tuple live."""
     if plan == ITEMS:
         for t in range(attributes.first[place], attributes.first[place + 1]):
-            at = lists.key[t] * sides + side
-            entry = lists.high[at]
-            lists.high[at] = entry + 1
+            at = 2 * (np.int64(lists.key[t]) * sides + side) + END
+            entry = lists.ends[at]
+            lists.ends[at] = entry + 1
             lists.number[entry] = k
             lists.worth[entry] = attributes.weight[t]
         return
     at = np.int64(side)
     if plan != SCAN:
         at += np.int64(lists.key[place]) * sides
-    entry = lists.high[at]
-    lists.high[at] = entry + 1
-    if lists.sum.shape[1] > 0:
+    entry = lists.ends[2 * at + END]
+    lists.ends[2 * at + END] = entry + 1
+    if lists.sum.shape[0] > 0:
         _added(lists, at, worth[place])
     if lists.number.size > 0:
         lists.number[entry] = k
@@ -136,16 +138,16 @@ def lists_drop(
     """Take the oldest live tuple of a stream away."""
     if plan == ITEMS:
         for t in range(attributes.first[place], attributes.first[place + 1]):
-            lists.low[lists.key[t] * sides + side] += 1
+            lists.ends[2 * (np.int64(lists.key[t]) * sides + side) + LOW] += 1
         return
     at = np.int64(side)
     if plan != SCAN:
         at += np.int64(lists.key[place]) * sides
-    lists.low[at] += 1
-    if lists.sum.shape[1] > 0:
+    lists.ends[2 * at + LOW] += 1
+    if lists.sum.shape[0] > 0:
         _added(lists, at, -worth[place])
-        if lists.low[at] == lists.high[at]:
-            lists.sum[0, at] = lists.sum[1, at] = 0.0
+        if lists.ends[2 * at + LOW] == lists.ends[2 * at + END]:
+            lists.sum[at, 0] = lists.sum[at, 1] = 0.0
 
 
 def all_keys(tuples: int) -> tuple[int, Narrow, Narrow]:

@@ -33,6 +33,7 @@ from engine.multiway.streams import Ints, MultiStreams, Windows, no_attributes
 _FEW = 1 << 13  # tuples of a slice, or more
 _MOST = 256  # slices
 _LEAST = 4
+_SHORT, _LONG = 16, 8  # slices of one window each; windows a slice where there are more
 _KEYS = 16  # memory of keys a tuple that slices may touch in all
 
 Keys = tuple[int, Narrow, Narrow]
@@ -82,8 +83,8 @@ def within(ts: Ints, cut: Cut) -> tuple[int, int]:
 def cuts(streams: MultiStreams, windows: Windows, whole: Cut, keys: int) -> list[Cut]:
     """Return stretches of about equal size; what they are depends on the data alone.
 
-    About as long as the longest window, as every slice repeats the insertions of the windows
-    before it.
+    As long as the longest window, or longer where there are many, as every slice repeats the
+    insertions of the windows before it.
     """
     sides = range(streams.number)
     spans = [within(streams.ts[streams.part(side)], whole) for side in sides]
@@ -98,7 +99,8 @@ def cuts(streams: MultiStreams, windows: Windows, whole: Cut, keys: int) -> list
         window = int(windows.size[side])
         length = sizes[side] if windows.by_rows[side] else int(ts[-1]) - int(ts[0]) + 1
         share = max(share, window / max(length, 1))
-    parts = min(max(_LEAST, int(1 / share)), size // _FEW)
+    longs = round(1 / share)
+    parts = min(max(_LEAST, min(longs, max(_SHORT, longs // _LONG))), size // _FEW)
     parts = max(1, min(parts, _KEYS * size // (keys * streams.number)))
     inner = sorted({int(ts[len(ts) * p // parts]) for p in range(1, parts)} - {int(ts[0])})
     begins, lasts = [whole.begin, *inner], [*(begin - 1 for begin in inner), whole.last]

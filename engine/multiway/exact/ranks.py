@@ -17,10 +17,14 @@ from numpy.typing import NDArray
 from engine.exact.combine import MAX, MIN
 from engine.jit import jit, woven
 from engine.jit import kernel as compiled
-from engine.multiway.exact.bits import counted, listed
+from engine.multiway.exact.bits import counted, listed, lowest, masked
 from engine.multiway.exact.box import closed, emitted, tally, weighed
-from engine.multiway.exact.order import ascending
 from engine.multiway.exact.layout import (
+    END,
+    GREATER,
+    LOW,
+    SKIP,
+    WRITTEN,
     Floats,
     Integer,
     Ints,
@@ -31,9 +35,7 @@ from engine.multiway.exact.layout import (
     Tallies,
     Work,
 )
-
-LOW, END, GREATER = range(3)
-"""Columns of `Ranks.span`."""
+from engine.multiway.exact.order import ascending
 
 BLOCK = 1024
 """Bits that are counted together."""
@@ -267,6 +269,30 @@ def _least(
         tally(tallies, found, outputs, 0.0)
 
 
+@compiled
+def _pairs(
+    ranks: Ranks, part: Part, side: Integer, k: Integer, bit: Integer, members: Any,  # noqa: ANN401
+    progress: Ints,
+) -> bool:  # fmt: skip
+    """Write the outputs of two streams at once; False if they do not fit, or some are written."""
+    low, high = np.int64(ranks.span[bit, 0, LOW]), np.int64(ranks.span[bit, 0, END])
+    at = progress[WRITTEN]
+    if progress[SKIP] > 0 or high - low > members.shape[0] - at:
+        return False
+    if high > low:
+        own, shift = k + part.shift[side], part.shift[1 - side]
+        for word in range(low >> 6, ((high - 1) >> 6) + 1):
+            live = masked(ranks.words, word, low, high)
+            base = word << 6
+            while live != 0:
+                members[at, side] = own
+                members[at, 1 - side] = ranks.number[base + lowest(live)] + shift
+                at += 1
+                live &= live - np.uint64(1)
+    progress[WRITTEN] = at
+    return True
+
+
 @woven
 def _box(
     ranks: Ranks, work: Work, side: Integer, least: Integer, u: Integer, of: Integer, end: Integer
@@ -306,6 +332,8 @@ def ranks_probe(
         elif rules.constant >= 0.0:
             _least(rules, ranks, work, side, bit, tallies)
             return True
+    elif sides == 2 and _pairs(ranks, part, side, k, bit, members, tallies.progress):
+        return True
     work.item[0], work.worth[0] = k, own
     work.box_begin[side], work.box_size[side] = 0, 1
     passed = np.int64(0)

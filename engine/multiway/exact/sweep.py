@@ -17,7 +17,9 @@ from engine.multiway.exact.layout import (
     BIN,
     CELLS,
     DONE,
+    END,
     EQUI,
+    LOW,
     RANKS,
     SKIP,
     Integer,
@@ -31,6 +33,9 @@ from engine.multiway.exact.layout import (
 from engine.multiway.exact.lists import lists_drop, lists_put
 from engine.multiway.exact.ranks import ranks_probe
 from engine.multiway.streams import MultiStreams
+from engine.prefetch import prefetch
+
+_AHEAD = 12  # tuples
 
 
 @compiled
@@ -45,6 +50,14 @@ def _next_side(streams: MultiStreams, part: Part, work: Work) -> Integer:
             if side < 0 or own < now:
                 side, now = stream, own
     return side
+
+
+@compiled
+def _announce(part: Part, lists: Lists, side: Integer, k: Integer) -> None:
+    """Have the lists of a tuple to come fetched."""
+    if k < part.first[side + 1]:
+        key = np.int64(lists.key[k + part.shift[side]])
+        prefetch(lists.ends, 2 * key * part.own.size)
 
 
 @compiled
@@ -111,10 +124,11 @@ def _equal(
     for other in range(sides):
         if other != side:
             at = key * sides + other
-            size = np.int64(lists.high[at] - lists.low[at])
+            low = np.int64(lists.ends[2 * at + LOW])
+            size = lists.ends[2 * at + END] - low
             if size == 0:
                 return False
-            work.box_begin[other], work.box_size[other] = lists.low[at], size
+            work.box_begin[other], work.box_size[other] = low, size
             found *= size
             outputs *= np.float64(size)
     if lists.number.size > 0:
@@ -122,7 +136,7 @@ def _equal(
     worth = 0.0
     if not rules.constant >= 0.0:
         for other in range(sides):
-            work.sorted[other] = own if other == side else lists.sum[0, key * sides + other]
+            work.sorted[other] = own if other == side else lists.sum[key * sides + other, 0]
         work.box_size[side] = 1
         worth = closed(rules.combine, sides, work.sorted, work.box_size)
     tally(tallies, found, outputs, worth)
@@ -252,6 +266,8 @@ def _sweep(
                           members):  # fmt: skip
                 return
             progress[SKIP] = 0
+        if rules.plan == EQUI:
+            _announce(part, lists, side, k + _AHEAD)
         _put(rules, streams, part, lists, ranks, side, k)
         work.cursor[side] = k + 1
 
