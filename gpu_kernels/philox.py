@@ -11,6 +11,10 @@ from gpu_kernels.portable import portable
 
 PURPOSE_PRIORITY = 1
 """First word of the counter of a policy's draw at arrival (contract, section 7)."""
+PURPOSE_SHRED = 2
+"""Of the draw that says whether a tuple is shredded (P4 5.2.1)."""
+PURPOSE_SHED = 3
+"""Of the draw by which a tuple is dropped at random."""
 
 _M0, _M1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
 _W0, _W1 = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)

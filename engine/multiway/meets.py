@@ -15,15 +15,7 @@ from numba.extending import register_jitable
 from engine.jit import woven
 from engine.multiway.predicate import Predicate, Theta
 from engine.multiway.streams import Attributes
-from gpu_kernels.multiway.predicates import (
-    BAND,
-    DISTANCE,
-    EQUI,
-    INNER,
-    in_band,
-    in_distance,
-    inner_product,
-)
+from gpu_kernels.multiway.predicates import holds
 
 _VECTOR = numba.types.Array(numba.float64, 1, "C")
 _SIGNATURE = numba.boolean(_VECTOR, _VECTOR)
@@ -73,16 +65,15 @@ def meets(condition: Any, attributes: Attributes, a: Any, b: Any) -> Any:  # noq
     a, b : int64
         Places. Compiled code only.
     """
-    kind = condition.kind
-    if kind == EQUI:
-        return attributes.code[a] == attributes.code[b]
-    if kind == BAND:
-        return in_band(attributes.value, a, b, condition.bound)
-    if kind == DISTANCE:
-        return in_distance(attributes.value, a, b, condition.bound)
-    if kind == INNER:
-        product = inner_product(attributes.first, attributes.item, attributes.weight, a, b)
-        return product >= condition.bound
-    # the places of the streams follow one another, so the lesser place is of the lesser stream
-    first, second = min(a, b), max(a, b)
-    return condition.theta(attributes.value[first], attributes.value[second])
+    return holds(
+        condition.kind,
+        condition.bound,
+        condition.theta,
+        attributes.code,
+        attributes.value,
+        attributes.first,
+        attributes.item,
+        attributes.weight,
+        a,
+        b,
+    )

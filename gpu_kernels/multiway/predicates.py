@@ -47,3 +47,42 @@ def inner_product(first: Array, items: Array, weights: Array, a: int, b: int) ->
             i += 1
             j += 1
     return total
+
+
+@portable
+def holds(
+    kind: int,
+    bound: float,
+    theta: Any,  # noqa: ANN401 - a function, or a pointer to one
+    code: Array,
+    value: Array,
+    first: Array,
+    item: Array,
+    weight: Array,
+    a: int,
+    b: int,
+) -> Any:  # noqa: ANN401 - a bool
+    """Tell whether the predicate holds between two tuples.
+
+    Parameters
+    ----------
+    kind : int
+        Index among `KINDS`.
+    bound : float
+        EPS or T; of distance, the square of R.
+    theta : function of two vectors
+        Called for theta only.
+    code, value, first, item, weight
+        Attributes of all tuples, as `engine.multiway.streams.Attributes` has them.
+    a, b : int
+        Places; the lesser is of the stream of lesser number.
+    """
+    if kind == EQUI:
+        return code[a] == code[b]
+    if kind == BAND:
+        return in_band(value, a, b, bound)
+    if kind == DISTANCE:
+        return in_distance(value, a, b, bound)
+    if kind == INNER:
+        return inner_product(first, item, weight, a, b) >= bound
+    return theta(value[min(a, b)], value[max(a, b)])

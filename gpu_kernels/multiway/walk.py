@@ -1,0 +1,167 @@
+"""One tuple's way through the windows of the other streams, for the CPU, the GPU and the simulator.
+
+A tuple goes through the windows in the join order of its direction, depth first: a partial result
+is compared with the tuples that the *runs* of the next hop hold, one after the other, and goes on
+with each that agrees (P4 2, 4.1). A run is a range of the admitted tuples of one stream, which lie
+in arrival order. The walk stops at every output and goes on from there, so that it may be counted
+and written with one function.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from gpu_kernels.multiway.predicates import Array, holds
+from gpu_kernels.portable import portable
+
+POSITION, END, RUN, MEMBER = range(4)
+"""Rows of a walk's stack: the next tuple, the end of its run, the run, the member chosen."""
+STACK_ROWS = 4
+DEPTH = 7
+"""Column of `POSITION` that holds the depth: a walk has 7 hops at most, 0 to 6."""
+STACK_COLUMNS = 8
+ENDED = -1
+
+
+@portable
+def taken(index: int, throttle: float) -> bool:
+    """Tell whether window shredding reads a tuple of the first window (P4 5.2.1).
+
+    So a throttle fraction of the tuples is read, evenly spread over the window.
+
+    Parameters
+    ----------
+    index : int
+        From the youngest, which is 0.
+    throttle : float
+    """
+    return math.floor((index + 1) * throttle) > math.floor(index * throttle)
+
+
+@portable
+def first_at_or_after(times: Array, low: int, high: int, time: int) -> int:
+    """Return the first place from `low` on whose time is `time` or later, else `high`."""
+    while low < high:
+        middle = (low + high) >> 1
+        if times[middle] < time:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@portable
+def begin_walk(stack: Array, bounds: Array, runs: Array, hops: int) -> None:
+    """Put a walk at its beginning.
+
+    Parameters
+    ----------
+    stack : (4, 8) int64
+    bounds : (runs, 2) int64
+        Where each run begins and ends.
+    runs : (hops + 1,) int64
+        Where each hop's runs begin in `bounds`.
+    hops : int
+        m - 1.
+    """
+    for hop in range(hops):
+        if runs[hop + 1] == runs[hop]:
+            stack[POSITION, DEPTH] = ENDED
+            return
+    stack[POSITION, DEPTH] = 0
+    _enter(stack, bounds, runs, 0)
+
+
+@portable
+def _enter(stack: Array, bounds: Array, runs: Array, hop: int) -> None:
+    stack[RUN, hop] = runs[hop]
+    stack[POSITION, hop] = bounds[runs[hop], 0]
+    stack[END, hop] = bounds[runs[hop], 1]
+
+
+@portable
+def next_output(
+    place: int,
+    stack: Array,
+    bounds: Array,
+    runs: Array,
+    hops: int,
+    everyone: bool,
+    shred: float,
+    places: Array,
+    kind: int,
+    bound: float,
+    theta: Any,  # noqa: ANN401 - a function, or a pointer to one
+    code: Array,
+    value: Array,
+    first: Array,
+    item: Array,
+    weight: Array,
+    comparisons: Array,
+    passes: Array,
+) -> bool:
+    """Go on to the next output of a tuple; False where there is no more.
+
+    The members are in ``stack[MEMBER, hop]``.
+
+    Parameters
+    ----------
+    place : int
+        Of the tuple among all.
+    stack, bounds, runs, hops
+        See `begin_walk`.
+    everyone : bool
+        Whether a member must agree with all members before it, and not with the tuple alone.
+    shred : float
+        The throttle fraction, where the tuple is shredded; else more than 1.
+    places : (n,) int64
+        Place among all tuples of each admitted tuple.
+    kind, bound, theta, code, value, first, item, weight
+        See `gpu_kernels.multiway.predicates.holds`.
+    comparisons, passes : (hops,) int64
+        Tuples looked at and gone on with at each hop; added to.
+    """
+    depth = stack[POSITION, DEPTH]
+    while depth >= 0:
+        position = stack[POSITION, depth]
+        begin = position
+        end = stack[END, depth]
+        skipped = 0
+        found = False
+        while position < end and not found:
+            if depth == 0 and shred <= 1.0 and not taken(end - 1 - position, shred):
+                position += 1
+                skipped += 1
+                continue
+            other = places[position]
+            position += 1
+            if holds(kind, bound, theta, code, value, first, item, weight, place, other):
+                found = True
+                if everyone:
+                    for hop in range(depth):
+                        if not holds(
+                            kind, bound, theta, code, value, first, item, weight,
+                            stack[MEMBER, hop], other,
+                        ):  # fmt: skip
+                            found = False
+                            break
+        comparisons[depth] += position - begin - skipped
+        stack[POSITION, depth] = position
+        if found:
+            passes[depth] += 1
+            stack[MEMBER, depth] = places[position - 1]
+            if depth == hops - 1:
+                stack[POSITION, DEPTH] = depth
+                return True
+            depth += 1
+            _enter(stack, bounds, runs, depth)
+        elif stack[RUN, depth] + 1 < runs[depth + 1]:
+            run = stack[RUN, depth] + 1
+            stack[RUN, depth] = run
+            stack[POSITION, depth] = bounds[run, 0]
+            stack[END, depth] = bounds[run, 1]
+        else:
+            depth -= 1
+    stack[POSITION, DEPTH] = ENDED
+    return False
