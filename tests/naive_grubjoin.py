@@ -148,8 +148,10 @@ def histogram_add(histogram: Histogram, difference: int) -> None:
     """Count a difference of `difference` ticks in its bucket; the last is closed."""
     low, width, counts = histogram
     if counts:
-        bucket = min(len(counts) - 1, int((difference - low) // width)) if width > 0 else 0
-        counts[bucket] += 1
+        # the span is a whole number of ticks: buckets are found without rounding
+        span = round(width * len(counts))
+        place = (difference - int(low)) * len(counts) // span if span else 0
+        counts[min(len(counts) - 1, place)] += 1
 
 
 def mass(histogram: Histogram, low: float, high: float) -> float:
@@ -444,9 +446,8 @@ class Operator:
         if self.throttle is None:
             z = beta * self.z if beta < 1 else min(1.0, self.gamma * self.z)
             self.z = max(LEAST_Z, z)
-        if self.z >= 1 or self.configure is None:
-            self.setting = self._everything()
-        else:
+        self.setting = self._everything()
+        if self.configure is not None:
             state = State(
                 self.next,
                 self.z,
@@ -458,7 +459,9 @@ class Operator:
                 self.hop_comparisons,
                 self.hop_passes,
             )
-            self.setting = self.configure(state)
+            # asked where nothing is shed, too: it learns by every interval
+            chosen = self.configure(state)
+            self.setting = chosen if self.z < 1 else self.setting
         self.adaptations.append(Adaptation(self.next, self.z, beta, *self.setting))
         if self.conserve:
             self.held = [

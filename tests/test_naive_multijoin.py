@@ -241,7 +241,6 @@ def test_an_overloaded_operator_gives_some_of_the_exact_outputs(seed: int) -> No
     m = len(join[0])
 
     def configure(state: State) -> Setting:
-        assert state.z < 1
         full = [[max(1, math.ceil(join[1][other][1] / 2)) for other in order] for order in orders]
         counts = [[rng.randint(0, n) for n in hops] for hops in full]
         return Setting(counts, [[rng.sample(range(n), n) for n in hops] for hops in full])

@@ -1,0 +1,174 @@
+"""The adaptation step: throttle fraction, what was learnt, and the setting that follows (P4 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.grubjoin.layout import POPS, PUSHES, Plan, Ranges, plan_of
+from engine.grubjoin.settings import LEAST_THROTTLE, HarvestSettings
+from engine.harvesting.histograms import scores
+from engine.harvesting.optimise import harvest_setting
+from engine.harvesting.profile import JoinProfile, ranked
+from engine.multiway.streams import Floats, Ints, Windows
+
+
+class Learnt(NamedTuple):
+    """What sampled tuples have taught.
+
+    Attributes
+    ----------
+    histograms : (m, buckets) float64
+        Of outputs by the time of stream i's member less that of stream 0's.
+    comparisons, passes : (m, m - 1) float64
+        By direction and hop.
+    rates : (m,) float64
+        Pushes a tick in the last interval that had any.
+    """
+
+    histograms: Floats
+    comparisons: Floats
+    passes: Floats
+    rates: Floats
+
+
+class Setting(NamedTuple):
+    """What each hop reads.
+
+    Attributes
+    ----------
+    counts : (m, m - 1) int64
+        Logical basic windows.
+    rankings : m sequences of m - 1 int64 arrays
+        Indexes of the logical basic windows by rank, from 0, the youngest 0.
+    cost, output : float
+        C and O as the model has them, a second.
+    """
+
+    counts: Ints
+    rankings: Sequence[Sequence[Ints]]
+    cost: float
+    output: float
+
+
+def throttle_after(
+    throttle: float, interval: NDArray[np.int64], boost: float
+) -> tuple[float, float]:
+    """Return beta and the throttle fraction after an interval (P4 3.1).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> throttle_after(0.5, np.array([[10, 10], [8, 8], [2, 2]]), 1.2)
+    (0.8, 0.4)
+    """
+    pushes, pops = int(interval[PUSHES].sum()), int(interval[POPS].sum())
+    beta = pops / pushes if pushes else 1.0
+    after = beta * throttle if beta < 1 else min(1.0, boost * throttle)
+    return beta, max(LEAST_THROTTLE, after)
+
+
+def basic_counts(windows: Windows, basic_window: int) -> list[int]:
+    """Return n_i, the logical basic windows of each window (P4 4.1.1).
+
+    Examples
+    --------
+    >>> from engine.multiway.streams import windows_of
+    >>> basic_counts(windows_of([20, 21, 0]), 2)
+    [10, 11, 1]
+    """
+    return [max(1, -(-size // basic_window)) for size in windows.size.tolist()]
+
+
+def setting_of(
+    learnt: Learnt,
+    windows: Windows,
+    orders: Sequence[Sequence[int]],
+    throttle: float,
+    settings: HarvestSettings,
+) -> Setting:
+    """Return the setting that harvests most within a throttle fraction of the full cost."""
+    m = len(orders)
+    basic = basic_counts(windows, settings.basic_window)
+    found = scores(learnt.histograms, windows.size, settings.basic_window, orders)
+    rankings = [[ranked(hop).astype(np.int64) for hop in hops] for hops in found]
+    if throttle == 1.0:
+        counts = np.array([[basic[other] for other in order] for order in orders], np.int64)
+        return Setting(counts, rankings, 0.0, 0.0)
+    selectivities = np.ones((m, m))
+    pooled = _ratio(learnt.passes.sum(), learnt.comparisons.sum(), 1.0)
+    for i, order in enumerate(orders):
+        for hop, other in enumerate(order):
+            selectivities[i, other] = _ratio(
+                learnt.passes[i, hop], learnt.comparisons[i, hop], pooled
+            )
+    join = JoinProfile(
+        learnt.rates.tolist(),
+        (windows.size + 1.0).tolist(),
+        basic,
+        orders,
+        selectivities.tolist(),
+        [[hop.tolist() for hop in hops] for hops in found],
+    )
+    chosen = harvest_setting(join, throttle, settings.optimiser, metric=settings.metric)
+    return Setting(chosen.counts, rankings, chosen.cost, chosen.output)
+
+
+def _ratio(part: float, whole: float, otherwise: float) -> float:
+    return float(part / whole) if whole > 0 else otherwise
+
+
+def plan_from(
+    setting: Setting, orders: Sequence[Sequence[int]], windows: Windows, basic_window: int
+) -> Plan:
+    """Return what a setting reads as runs of ages.
+
+    Neighbouring logical basic windows are one run; a direction with a hop that reads nothing reads
+    nothing at all.
+    """
+    basic = basic_counts(windows, basic_window)
+    ranges: list[list[Ranges]] = []
+    for i, order in enumerate(orders):
+        if (setting.counts[i] == 0).any():
+            ranges.append([[] for _ in order])
+            continue
+        hops: list[Ranges] = []
+        for hop, other in enumerate(order):
+            chosen = setting.rankings[i][hop][: setting.counts[i, hop]]
+            hops.append(_runs(chosen, basic[other], int(windows.size[other]), basic_window))
+        ranges.append(hops)
+    return plan_of(orders, ranges)
+
+
+def _runs(chosen: Ints, basic: int, size: int, basic_window: int) -> Ranges:
+    """Return the ages of logical basic windows, joined; the last reaches the window's end.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> _runs(np.array([4, 0, 1]), 5, 10, 2)
+    [(0, 4), (8, 11)]
+    """
+    found: list[tuple[int, int]] = []
+    for k in np.sort(chosen).tolist():
+        begin = k * basic_window
+        end = size + 1 if k == basic - 1 else begin + basic_window
+        if found and found[-1][1] == begin:
+            found[-1] = (found[-1][0], end)
+        else:
+            found.append((begin, end))
+    return found
+
+
+def horizons(plan: Plan, windows: Windows) -> Ints:
+    """Return the age behind which no direction reads a stream: (m,) int64 ticks (P4 7)."""
+    found = np.zeros(windows.size.size, np.int64)
+    for i in range(found.size):
+        for hop, other in enumerate(plan.order[i]):
+            begin, end = plan.first[i] + plan.runs[i, hop], plan.first[i] + plan.runs[i, hop + 1]
+            if end > begin:
+                found[other] = max(found[other], plan.oldest[begin:end].max())
+    return np.minimum(found, windows.size)

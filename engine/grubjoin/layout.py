@@ -1,0 +1,206 @@
+"""How a harvested join lies in memory: the arrays that its kernels share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.multiway.streams import Floats, Ints, MultiStreams, Windows
+
+Flags: TypeAlias = NDArray[np.bool_]
+Integer: TypeAlias = Any
+"""An int64 within compiled code; int or a numpy integer outside."""
+WHOLE = 2.0
+"""In place of a throttle fraction: the tuple is not shredded."""
+
+# Counters of the clock, in `Clock.n`
+ARRIVED, PUSHED, POPPED, SPECULATED, PEAK = range(5)
+CLOCK_COUNTERS = 5
+FREE, NEXT = range(2)
+"""Times of the clock, in `Clock.at`: when the operator is free, and the next adaptation."""
+# Rows of `Clock.interval` and `Clock.total`
+PUSHES, POPS, DROPS = range(3)
+
+MORE, ADAPT, DROPPED, DONE = range(4)
+"""Why the clock has stopped."""
+
+
+class Plan(NamedTuple):
+    """What each direction of the join reads of the windows.
+
+    Attributes
+    ----------
+    order : (m, m - 1) int64
+        r_ij: streams in the join order of each direction.
+    runs : (m, m) int64
+        Where each hop's runs begin, counted from the direction's first; the last is their number.
+    first : (m + 1,) int64
+        Where each direction's runs begin.
+    youngest, oldest : (runs,) int64
+        Ages ``youngest <= age < oldest`` of each run, in ticks.
+    """
+
+    order: Ints
+    runs: Ints
+    first: Ints
+    youngest: Ints
+    oldest: Ints
+
+
+class Admitted(NamedTuple):
+    """The tuples in the join windows, in arrival order, and those they have outlived.
+
+    Attributes
+    ----------
+    first : (m + 1,) int64
+        Where each stream's begin.
+    number, gone : (m,) int64
+        How many there are, and how many of them are removed for good (P4 7), the oldest.
+    place, ts : (n,) int64
+        Place among all tuples, and arrival time.
+    """
+
+    first: Ints
+    number: Ints
+    gone: Ints
+    place: Ints
+    ts: Ints
+
+
+class Rules(NamedTuple):
+    """What does not change during a join.
+
+    Attributes
+    ----------
+    everyone : bool
+        Whether members must agree with each other and not with the latest alone.
+    combine : int
+    window : (m,) int64
+    """
+
+    everyone: bool
+    combine: int
+    window: Ints
+
+
+class Probed(NamedTuple):
+    """What the walks of a batch of tuples came to.
+
+    Attributes
+    ----------
+    comparisons, passes : (n, m - 1) int64
+        By hop.
+    outputs : (n,) int64
+    importance : (n,) float64
+        Of the outputs, added in the order in which they are found.
+    """
+
+    comparisons: Ints
+    passes: Ints
+    outputs: Ints
+    importance: Floats
+
+
+class Batch(NamedTuple):
+    """Tuples to be probed.
+
+    Attributes
+    ----------
+    place : (n,) int64
+    stream : (n,) int64
+    shred : (n,) float64
+        The throttle fraction of those that are shredded; `WHOLE` for the others.
+    """
+
+    place: Ints
+    stream: Ints
+    shred: Floats
+
+
+class Clock(NamedTuple):
+    """The virtual clock and the input buffers.
+
+    Attributes
+    ----------
+    n : (5,) int64
+        Tuples that have come, pushed, popped, and probed ahead; most in the windows at once.
+    at : (2,) float64
+        Ticks since t0: when the operator is free, and when it adapts next.
+    pushed : (n,) int64
+        Places of the tuples that were pushed, in arrival order.
+    held : (m,) int64
+        Tuples in each buffer.
+    popped, oldest : (m,) int64
+        Of each stream: tuples taken out of the buffer; the first of them that is unexpired.
+    interval, total : (3, m) int64
+        Pushes, those that a full buffer refused included; pops; drops.
+    """
+
+    n: Ints
+    at: Floats
+    pushed: Ints
+    held: Ints
+    popped: Ints
+    oldest: Ints
+    interval: Ints
+    total: Ints
+
+
+def admitted_none(streams: MultiStreams) -> Admitted:
+    """Return windows with room for all tuples and none in them."""
+    m, n = streams.number, streams.ts.size
+    counts = np.zeros(m, np.int64), np.zeros(m, np.int64)
+    return Admitted(streams.first, *counts, np.zeros(n, np.int64), np.zeros(n, np.int64))
+
+
+def new_clock(streams: MultiStreams, first_adaptation: float) -> Clock:
+    """Return a clock at t0."""
+    m, n = streams.number, streams.ts.size
+    return Clock(
+        np.zeros(CLOCK_COUNTERS, np.int64),
+        np.array([0.0, first_adaptation]),
+        np.zeros(n, np.int64),
+        np.zeros(m, np.int64),
+        np.zeros(m, np.int64),
+        np.zeros(m, np.int64),
+        np.zeros((3, m), np.int64),
+        np.zeros((3, m), np.int64),
+    )
+
+
+Ranges = Sequence[tuple[int, int]]
+
+
+def plan_of(orders: Sequence[Sequence[int]], ranges: Sequence[Sequence[Ranges]]) -> Plan:
+    """Return a plan from the ages that each hop of each direction reads.
+
+    Parameters
+    ----------
+    orders : m sequences of m - 1 ints
+    ranges : m sequences of m - 1 sequences of (youngest, oldest)
+
+    Examples
+    --------
+    >>> plan = plan_of([[1], [0]], [[[(0, 3), (5, 6)]], [[]]])
+    >>> plan.runs.tolist(), plan.first.tolist(), plan.oldest.tolist()
+    ([[0, 2], [0, 0]], [0, 2, 2], [3, 6])
+    """
+    counts = np.array([[len(hop) for hop in hops] for hops in ranges], np.int64)
+    runs = np.zeros((len(orders), counts.shape[1] + 1), np.int64)
+    np.cumsum(counts, axis=1, out=runs[:, 1:])
+    first = np.concatenate([[0], np.cumsum(runs[:, -1])]).astype(np.int64)
+    flat = [run for hops in ranges for hop in hops for run in hop]
+    ages = np.array(flat, np.int64).reshape(-1, 2)
+    return Plan(
+        np.array(orders, np.int64), runs, first,
+        np.ascontiguousarray(ages[:, 0]), np.ascontiguousarray(ages[:, 1]),
+    )  # fmt: skip
+
+
+def whole_plan(orders: Sequence[Sequence[int]], windows: Windows) -> Plan:
+    """Return the plan that reads every window whole."""
+    sizes = windows.size.tolist()
+    return plan_of(orders, [[[(0, sizes[other] + 1)] for other in order] for order in orders])

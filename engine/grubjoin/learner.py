@@ -1,0 +1,64 @@
+"""What a harvested join learns while it runs: rates, selectivities, time correlations (P4 5.2)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.grubjoin.adapt import Learnt
+from engine.grubjoin.layout import Admitted, Batch, Plan, Probed
+from engine.grubjoin.prober import Prober
+from engine.grubjoin.settings import HarvestSettings
+from engine.harvesting.histograms import decay, empty_histograms, learn
+from engine.multiway.streams import Ints, MultiStreams, Windows
+
+
+class Learner:
+    """Learns from the tuples that were drawn for it, which window shredding joins without bias.
+
+    Parameters
+    ----------
+    streams : MultiStreams
+    windows : Windows
+    settings : HarvestSettings
+    prober : Prober
+        Finds their outputs again.
+
+    Attributes
+    ----------
+    learnt : Learnt
+    """
+
+    def __init__(
+        self, streams: MultiStreams, windows: Windows, settings: HarvestSettings, prober: Prober
+    ) -> None:
+        m = streams.number
+        self._streams, self._windows, self._settings = streams, windows, settings
+        self._prober = prober
+        spans = -(-(windows.size.max(initial=0) + windows.size[0]) // settings.basic_window)
+        self.learnt = Learnt(
+            empty_histograms(windows.size, max(1, int(spans)) * settings.buckets),
+            np.zeros((m, m - 1)),
+            np.zeros((m, m - 1)),
+            np.zeros(m),
+        )
+
+    def learn(
+        self, admitted: Admitted, plan: Plan, batch: Batch, probed: Probed, sampled: Ints
+    ) -> None:
+        """Learn from the sampled tuples of a batch that was joined."""
+        if not sampled.size:
+            return
+        learnt = self.learnt
+        np.add.at(learnt.comparisons, batch.stream[sampled], probed.comparisons[sampled])
+        np.add.at(learnt.passes, batch.stream[sampled], probed.passes[sampled])
+        found = sampled[probed.outputs[sampled] > 0]
+        if found.size:
+            for part in self._prober.outputs(admitted, plan, batch, found):
+                learn(learnt.histograms, self._windows.size, self._streams.ts[part.members])
+
+    def adapted(self, pushes: Ints) -> None:
+        """Take note of an interval's pushes, and let what was learnt before count for less."""
+        some = pushes > 0
+        self.learnt.rates[some] = pushes[some] / self._settings.adapt_every
+        for values in (self.learnt.histograms, self.learnt.comparisons, self.learnt.passes):
+            decay(values, self._settings.forget)

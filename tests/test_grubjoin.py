@@ -1,0 +1,220 @@
+"""The harvested join against its oracle: rows, clocks, drops, what is learnt and what is let go."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import naive_grubjoin as oracle
+import numpy as np
+import pytest
+from multiway_cases import PREDICATES, random_streams, values
+from naive_multijoin import Tuple, band, distance, equi, inner
+
+from engine.errors import SpecError
+from engine.grubjoin import ahead
+from engine.grubjoin.adapt import Learnt, setting_of
+from engine.grubjoin.operator import GrubJoin
+from engine.grubjoin.prober import CpuProber
+from engine.grubjoin.settings import HarvestSettings
+from engine.multiway.streams import MultiStreams, Windows, windows_of
+from engine.randomness import uniforms
+from gpu_kernels.philox import PURPOSE_SHED, PURPOSE_SHRED
+
+MEETS = {
+    "equi": equi(),
+    "band": band(1.0),
+    "distance": distance(1.5),
+    "inner": inner(2.0),
+    "theta": lambda a, b: a[0] < b[0] + 1.0,
+}
+PURPOSES = {oracle.SHED: PURPOSE_SHED, oracle.SHRED: PURPOSE_SHRED}
+
+
+def tuples_of(streams: MultiStreams, kind: str) -> list[list[Tuple]]:
+    found = []
+    for stream, own in enumerate(values(streams, kind)):
+        part = streams.part(stream)
+        columns = (streams.ts[part], streams.row[part], own, streams.importance[part])
+        found.append(
+            [Tuple(int(t), int(r), v, float(i)) for t, r, v, i in zip(*columns, strict=True)]
+        )
+    return found
+
+
+class Configure:
+    """Makes the oracle's settings by the engine's rule, from what the oracle has learnt."""
+
+    def __init__(
+        self, windows: Windows, orders: list[list[int]], settings: HarvestSettings
+    ) -> None:
+        m = len(orders)
+        self.fixed = windows, orders, settings
+        self.comparisons, self.passes = np.zeros((m, m - 1)), np.zeros((m, m - 1))
+        self.rates = np.zeros(m)
+
+    def __call__(self, state: oracle.State) -> oracle.Setting:
+        """Return what is in force from the adaptation on."""
+        windows, orders, settings = self.fixed
+        self.comparisons += state.comparisons
+        self.passes += state.passes
+        pushes = np.array(state.pushes)
+        self.rates = np.where(pushes > 0, pushes / state.interval, self.rates)
+        histograms = np.array([own.counts for own in state.histograms], np.float64)
+        learnt = Learnt(histograms, self.comparisons, self.passes, self.rates)
+        chosen = setting_of(learnt, windows, orders, state.z, settings)
+        rankings = [[hop.tolist() for hop in hops] for hops in chosen.rankings]
+        return oracle.Setting(chosen.counts.tolist(), rankings)
+
+
+def both(
+    seed: int, kind: str, sizes: tuple[int, ...], *, graph: str = "clique", combine: str = "min",
+    start: int | None = None, keep: list[float] | None = None, window: int = 12, span: int = 60,
+    threads: int = 1, **given: Any,
+) -> tuple[GrubJoin, list[Any], oracle.Harvest]:  # fmt: skip
+    """Run a join in both ways; return the engine's, its rows, and the oracle's."""
+    streams = random_streams(seed, sizes, kind, span=span)
+    m = len(sizes)
+    rng = np.random.default_rng(seed)
+    orders = [rng.permutation([j for j in range(m) if j != i]).tolist() for i in range(m)]
+    windows = windows_of(rng.integers(max(0, window - 5), window + 6, m).tolist())
+    settings = HarvestSettings(forget=1.0, buckets=2, **given)
+    join = GrubJoin(
+        streams, windows, PREDICATES[kind], settings, orders, graph=graph, combine=combine,
+        start_ts=start, keep=keep, prober=lambda *own: CpuProber(*own, threads),
+    )  # fmt: skip
+    rows = []
+    for part in join.run():
+        latest = streams.ts[part.members].max(axis=1)
+        for places, ts, importance in zip(part.members, latest, part.importance, strict=True):
+            rows.append((tuple(streams.row[places].tolist()), int(ts), float(importance)))
+    draws = {
+        name: [uniforms(settings.seed, own, i, streams.row[streams.part(i)]) for i in range(m)]
+        for name, own in PURPOSES.items()
+    }
+    operator = oracle.Operator(
+        tuples_of(streams, kind), [("ticks", int(w)) for w in windows.size], MEETS[kind], graph,
+        orders=orders, basic=settings.basic_window, capacity=settings.capacity,
+        per_second=settings.per_second, buffer=settings.buffer if settings.capacity else None,
+        delta=settings.adapt_every, gamma=settings.boost, throttle=settings.throttle,
+        omega=settings.shred, buckets=join._learner.learnt.histograms.shape[1],  # noqa: SLF001
+        draws=lambda purpose, stream, row: float(draws[purpose][stream][row]), keep=keep,
+        conserve=settings.admission == "conserve",
+        configure=Configure(windows, orders, settings) if settings.shedding == "harvest" else None,
+        combine=combine, start_ts=start,
+    )  # fmt: skip
+    return join, sorted(rows, key=lambda row: (row[1], row[0])), operator.run()
+
+
+def check(join: GrubJoin, rows: list[Any], naive: oracle.Harvest) -> None:
+    assert rows == naive.outputs
+    assert (join.outputs, join.comparisons) == (len(naive.outputs), naive.comparisons)
+    assert join.pushes.tolist() == naive.pushes
+    assert join.pops.tolist() == naive.pops
+    assert join.drops.tolist() == naive.dropped
+    assert join.shed.tolist() == naive.shed
+    assert join.peak == naive.peak
+    assert join.importance == pytest.approx(sum(row[2] for row in rows), rel=1e-12)
+    bucket_counts = [own.counts for own in naive.histograms[1:]]
+    assert join._learner.learnt.histograms[1:].tolist() == bucket_counts  # noqa: SLF001
+
+
+@pytest.mark.parametrize("kind", list(PREDICATES))
+@pytest.mark.parametrize("graph", ["clique", "star"])
+@pytest.mark.parametrize("seed", range(4))
+def test_with_nothing_shed_it_is_the_exact_join(kind: str, graph: str, seed: int) -> None:
+    sizes = [(20, 25), (15, 12, 18), (9, 10, 8, 11)][seed % 3]
+    # inner products reach the bound less often
+    span = 20 if kind == "inner" else 60
+    done = both(seed, kind, sizes, graph=graph, basic_window=3, shred=0.3, adapt_every=7, span=span)
+    check(*done)
+    assert done[0].outputs
+
+
+@pytest.mark.parametrize("kind", list(PREDICATES))
+@pytest.mark.parametrize("throttle", [0.05, 0.4, 0.7])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_fixed_throttle(kind: str, throttle: float, seed: int) -> None:
+    sizes = [(30, 35), (20, 22, 24), (12, 13, 14, 11)][seed]
+    graph = ["star", "clique"][seed % 2]
+    done = both(
+        seed, kind, sizes, graph=graph, throttle=throttle, basic_window=3, shred=0.4,
+        adapt_every=9, combine=["sum", "mean", "max"][seed], start=5,
+    )  # fmt: skip
+    check(*done)
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("capacity", [3.0, 12.0, 40.0])
+def test_a_virtual_clock_with_small_buffers(seed: int, capacity: float) -> None:
+    kind = list(PREDICATES)[seed % 5]
+    sizes = [(40, 45), (25, 22, 24), (14, 13, 14, 12)][seed % 3]
+    done = both(
+        seed, kind, sizes, capacity=capacity, per_second=[1.0, 3.0][seed % 2], basic_window=4,
+        buffer=1 + seed % 4, shred=0.5, adapt_every=6, boost=1.5,
+        admission=["all", "conserve"][seed % 2],
+    )  # fmt: skip
+    check(*done)
+    assert done[0].drops.any() or capacity > 3 or len(sizes) == 4
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_drop(seed: int) -> None:
+    done = both(
+        seed, "band", (20, 22, 24), capacity=15.0, basic_window=4, adapt_every=6, shred=0.0,
+        shedding="random-drop", keep=[0.5, 0.8, 0.3],
+    )  # fmt: skip
+    check(*done)
+    assert done[0].shed.all()
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_results_do_not_depend_on_threads_and_how_far_ahead(
+    threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ahead, "_LEAST", 1 if threads == 1 else 200)
+    monkeypatch.setattr("engine.grubjoin.prober._SLICE", 2)
+    done = both(
+        5, "band", (60, 70, 65), capacity=60.0, basic_window=4, buffer=3, shred=0.5, adapt_every=6,
+        threads=threads,
+    )  # fmt: skip
+    check(*done)
+    assert done[0].drops.any()
+    assert len(done[0].steps) > 3
+
+
+def test_gaps_and_empty_streams() -> None:
+    check(*both(3, "band", (12, 14), span=4000, capacity=9.0, basic_window=4, adapt_every=2))
+    check(*both(3, "band", (12, 0, 9), capacity=9.0, basic_window=4, adapt_every=2))
+    check(*both(3, "band", (0, 0), capacity=9.0, basic_window=4, adapt_every=2))
+
+
+def test_an_output_that_no_chunk_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.grubjoin.prober.CHUNK", 3)
+    check(*both(1, "equi", (20, 21, 19), throttle=0.6, basic_window=3, adapt_every=9, shred=0.5))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"basic_window": 0}, "--basic-window 0 must be 1 or more"),
+        ({"throttle": 0.0}, "--throttle 0.0 must be more than 0"),
+        ({"capacity": -1.0}, "--capacity -1.0 must be more than 0"),
+        ({"boost": 0.9}, "--boost 0.9 must be 1 or more"),
+        ({"shred": 1.5}, "--shred 1.5 must be from 0 to 1"),
+        ({"shedding": "randm-drop"}, "--shedding is 'randm-drop'.*Did you mean 'random-drop'"),
+        ({"shedding": "random-drop"}, "give --capacity"),
+        ({"admission": "none"}, "choose one of all, conserve"),
+    ],
+)
+def test_settings_that_mean_nothing(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        HarvestSettings(**{"basic_window": 2, **given})
+
+
+def test_count_based_windows_are_refused() -> None:
+    streams = random_streams(0, (3, 3), "band")
+    with pytest.raises(SpecError, match="count-based windows cannot be harvested"):
+        GrubJoin(
+            streams, windows_of([3, 3], [False, True]), PREDICATES["band"],
+            HarvestSettings(basic_window=2), [[1], [0]],
+        )  # fmt: skip
