@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from engine.cli.options import Given, items, names, number, parameters, required, text
+from engine.cli.per_stream import named, per_stream
 from engine.errors import SpecError
-from engine.star.keywords import REST, StarJoin, star_options
+from engine.star.keywords import StarJoin, star_options
 from engine.star.options import StarOptions
 
 STREAM_OPTIONS = {"stream", "fact_on"}
@@ -82,14 +81,14 @@ def streams_options(given: Given) -> StarOptions:
     for name, _, _ in where:
         if [own for own, _, _ in where].count(name) > 1:
             raise SpecError(f"--stream {name} is given more than once: give each its own name")
-    attributes = [_named("fact_on", item) for item in items(given, "fact_on")]
+    attributes = [named("fact_on", item) for item in items(given, "fact_on")]
     out = text(given, "out")
     join = StarJoin(
         on={name: names(column) for name, _, column in where},
-        time=_per_stream(given, "time"),
-        importance=_per_stream(given, "importance"),
-        window=_per_stream(given, "window"),
-        memory=_per_stream(given, "memory"),
+        time=per_stream(given, "time"),
+        importance=per_stream(given, "importance"),
+        window=per_stream(given, "window"),
+        memory=per_stream(given, "memory"),
         fact_on={name: names(column) for name, column in attributes},
         fact_begin=text(given, "fact_begin"),
         fact_end=text(given, "fact_end"),
@@ -118,29 +117,3 @@ def _stream(item: str) -> tuple[str, str, str]:
             f"--stream is {item!r}; write NAME=PATH:COL, such as orders=orders.parquet:order_id"
         )
     return name.strip(), path.strip(), column
-
-
-def _named(option: str, item: str) -> tuple[str, str]:
-    name, equals, value = item.partition("=")
-    if not (equals and name.strip() and value.strip()):
-        raise SpecError(f"--{option.replace('_', '-')} is {item!r}; write NAME=VALUE")
-    return name.strip(), value.strip()
-
-
-def _per_stream(given: Given, name: str) -> Any:  # noqa: ANN401 - one value, or one a stream
-    """Return what an option says: one value for all streams, or VALUE and NAME=VALUE by name."""
-    value = text(given, name)
-    if value is None or "=" not in value:
-        return value
-    found: dict[str, str] = {}
-    for item in _parts(value):
-        own, said = _named(name, item) if "=" in item else (REST, item)
-        if own in found:
-            which = f"stream {own}" if own else "all streams"
-            raise SpecError(f"--{name} has more than one value for {which}: give one")
-        found[own] = said
-    return found
-
-
-def _parts(value: str) -> Iterable[str]:
-    return (part.strip() for part in value.split(",") if part.strip())

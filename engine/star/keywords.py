@@ -10,10 +10,11 @@ from typing import Any, TypeAlias, TypedDict
 import pyarrow as pa
 
 from engine.archives.roles import Roles
-from engine.errors import SpecError, did_you_mean
+from engine.errors import SpecError
 from engine.facts.access import DEFAULT_METHOD
 from engine.facts.roles import FactRoles
 from engine.job.budget import Amount, parse_amount
+from engine.job.by_stream import REST, by_stream
 from engine.job.options import DEFAULT_POLICY
 from engine.policies import Value, policy_named
 from engine.star.options import StarOptions, StarStream
@@ -51,10 +52,6 @@ class StarJoin(Changes, total=False):
     seed: int
     columns: str
     bad_rows: str
-
-
-REST = ""
-"""In a mapping by stream: the value of all streams that it does not name."""
 
 
 def star_options(
@@ -116,30 +113,6 @@ def star_options(
         out=out,
         **{name: given[name] for name in chosen if given.get(name) is not None},
     )
-
-
-def by_stream(keyword: str, value: object, names: Sequence[str]) -> dict[str, Any]:
-    """Return one value for each stream: the one given for it, else the one for all, else None.
-
-    Raises
-    ------
-    SpecError
-        If a value is for a stream that there is not.
-
-    Examples
-    --------
-    >>> by_stream("window", {"a": 5, "": 9}, ["a", "b"]), by_stream("time", "ts", ["a"])
-    ({'a': 5, 'b': 9}, {'a': 'ts'})
-    """
-    if not isinstance(value, Mapping):
-        return dict.fromkeys(names, value)
-    for name in value:
-        if name not in names and name != REST:
-            raise SpecError(
-                f"{keyword} is given for stream {name!r}; the streams are {', '.join(names)}."
-                + did_you_mean(str(name), names)
-            )
-    return {name: value.get(name, value.get(REST)) for name in names}
 
 
 def _memory(value: object, names: Sequence[str]) -> dict[str, Amount | None]:

@@ -1,0 +1,43 @@
+"""Options that have one value for all streams, or NAME=VALUE for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from engine.cli.options import Given, text
+from engine.errors import SpecError
+from engine.job.by_stream import REST
+
+
+def per_stream(given: Given, name: str) -> Any:  # noqa: ANN401 - one value, or one a stream
+    """Return what an option says: one value for all streams, or VALUE and NAME=VALUE by name.
+
+    Raises
+    ------
+    SpecError
+        If a stream is given two.
+    """
+    value = text(given, name)
+    if value is None or "=" not in value:
+        return value
+    found: dict[str, str] = {}
+    for item in _parts(value):
+        own, said = named(name, item) if "=" in item else (REST, item)
+        if own in found:
+            which = f"stream {own}" if own else "all streams"
+            raise SpecError(f"--{name} has more than one value for {which}: give one")
+        found[own] = said
+    return found
+
+
+def _parts(value: str) -> Iterable[str]:
+    return (part.strip() for part in value.split(",") if part.strip())
+
+
+def named(option: str, item: str) -> tuple[str, str]:
+    """Return name and value of NAME=VALUE."""
+    name, equals, value = item.partition("=")
+    if not (equals and name.strip() and value.strip()):
+        raise SpecError(f"--{option.replace('_', '-')} is {item!r}; write NAME=VALUE")
+    return name.strip(), value.strip()
