@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Mapping, Sequence
 
-from engine.cli import bound, explain, lookup, policies, prepare, replay, sweep
+from engine.cli import bound, explain, lookup, multijoin, policies, prepare, replay, sweep
 from engine.cli.engines import EngineRun
 from engine.errors import WinnowError
 from engine.generate import command as generate
@@ -15,6 +15,10 @@ _COMMANDS = {
     "replay": (replay, "replay two archived streams through a window join within a memory budget"),
     "sweep": (sweep, "replay one archive under a grid of policies, budgets, windows and seeds"),
     "bound": (bound, "find the best possible result within a memory budget, or bounds of it"),
+    "multijoin": (
+        multijoin,
+        "join 2 to 8 streams on any predicate, exactly or within a CPU budget",
+    ),
     "lookup": (lookup, "join one archived stream with a relation that may change meanwhile"),
     "explain": (explain, "say which order a multi-way join should take, and what each costs"),
     "prepare": (prepare, "write the lane files of two archives ahead of their replays"),

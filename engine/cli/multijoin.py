@@ -1,0 +1,174 @@
+"""``winnow multijoin``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from engine.cli.options import Given, collect, items, names, number, required, text
+from engine.cli.per_stream import per_stream
+from engine.cli.running import carried_out
+from engine.errors import SpecError
+from engine.grubjoin.settings import ADMISSIONS, CLOCKS, SHEDDINGS
+from engine.harvesting.greedy import METRICS
+from engine.harvesting.optimise import METHODS as OPTIMISERS
+from engine.multijoin.keywords import MultiJoin, multijoin_options
+from engine.multijoin.options import GRAPHS, METHODS, REFERENCES, MultiJoinOptions
+from engine.multijoin.run import run_multijoin
+from engine.multijoin.table import print_multijoin
+
+_DECIMALS = ("capacity", "throttle", "per_second", "boost", "shred", "forget")
+_NUMBERS = ("buffer", "slices", "seed")
+_TEXTS = (
+    "join_graph", "method", "tau", "expire_every", "clock", "basic_window", "adapt_every",
+    "shedding", "admission", "optimiser", "metric", "reference", "combine", "start_ts", "device",
+    "columns", "bad_rows",
+)  # fmt: skip
+_OPTIONS = {
+    "stream", "predicate", "column", "time", "importance", "window", "order", "buckets", "out",
+    "report", "plot", "engine", *_DECIMALS, *_NUMBERS, *_TEXTS,
+}  # fmt: skip
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``winnow multijoin``."""
+    streams = parser.add_argument_group("streams; VALUE for all, or NAME=VALUE with commas between")
+    streams.add_argument(
+        "--stream", action="append", default=[], help="a stream, NAME=PATH; 2 to 8 times"
+    )
+    streams.add_argument("--time", help="arrival time: an integer, timestamp or date")
+    streams.add_argument("--importance", help="importance (default: every tuple has 1)")
+    streams.add_argument(
+        "--window",
+        help="ticks that a tuple joins for after its arrival, the last included, a duration such "
+        "as 10min on timestamp columns, or rows:C, the last C tuples",
+    )
+    streams.add_argument(
+        "--bad-rows",
+        help="error (default), or quarantine: set rows with a wrong time or importance aside",
+    )
+    join = parser.add_argument_group("join")
+    join.add_argument(
+        "--predicate",
+        help="equi:COL, band:COL:EPS, distance:COL,COL:R, inner:COL:T or theta:FUNCTION:COL, "
+        "FUNCTION registered or MODULE:NAME",
+    )
+    join.add_argument(
+        "--column",
+        action="append",
+        default=[],
+        help="what a stream calls an attribute of the predicate, NAME.COL=ITS",
+    )
+    join.add_argument("--join-graph", help=f"{', '.join(GRAPHS)}: between which members it holds")
+    join.add_argument("--combine", help="importance of an output: min, sum, product, max, mean")
+    join.add_argument("--start-ts", help="outputs before this time are neither written nor counted")
+    _add_exact(parser)
+    _add_shedding(parser)
+    output = parser.add_argument_group("output")
+    output.add_argument("--out", help="folder of the Parquet dataset (default: count only)")
+    output.add_argument("--columns", help="all (default), or ids: leave the archives' columns out")
+    output.add_argument("--report", help="JSON file of the report")
+    output.add_argument("--plot", help="PNG or SVG of how load was shed")
+    where = parser.add_argument_group("where")
+    where.add_argument("--engine", help="spark (default) or local")
+    where.add_argument("--device", help="auto (default), cpu or gpu")
+    where.add_argument("--seed", type=int, help="of the draws (default 0)")
+    where.add_argument("--job", help="TOML file with any of these options; the command line wins")
+
+
+def _add_exact(parser: argparse.ArgumentParser) -> None:
+    exact = parser.add_argument_group("exact joins")
+    exact.add_argument("--method", help=f"{', '.join(METHODS)} (default auto, the fastest)")
+    exact.add_argument("--order", help="global join order, a,b,c (default: by the heuristics)")
+    exact.add_argument("--tau", help="ticks or duration between re-evaluations of lazy methods")
+    exact.add_argument("--expire-every", help="ticks or duration between expirations (lazy)")
+    exact.add_argument("--buckets", help="hash buckets: B for all, or NAME=B")
+    exact.add_argument(
+        "--slices", type=int, help="slices of time, a task each (default: by engine)"
+    )
+
+
+def _add_shedding(parser: argparse.ArgumentParser) -> None:
+    shed = parser.add_argument_group("CPU budget")
+    shed.add_argument("--capacity", type=float, help="comparisons a second that can be made")
+    shed.add_argument("--throttle", type=float, help="a fixed throttle fraction z, 0 < z <= 1")
+    shed.add_argument(
+        "--clock", help=f"{', '.join(CLOCKS)}: the capacity is told (default), or measured"
+    )
+    shed.add_argument("--per-second", type=float, help="ticks of a second (default: by the column)")
+    shed.add_argument("--basic-window", help="ticks or duration of a basic window, b")
+    shed.add_argument("--adapt-every", help="ticks or duration of the adaptation interval")
+    shed.add_argument("--buffer", type=int, help="tuples of an input buffer (default 10)")
+    shed.add_argument("--boost", type=float, help="boost factor of z (default 1.2)")
+    shed.add_argument("--shred", type=float, help="part of the tuples learnt from (default 0.1)")
+    shed.add_argument(
+        "--forget", type=float, help="part of what was learnt kept at an adaptation (default 0.8)"
+    )
+    shed.add_argument("--shedding", help=f"{', '.join(SHEDDINGS)} (default harvest)")
+    shed.add_argument("--admission", help=f"{', '.join(ADMISSIONS)}: who stays in the windows")
+    shed.add_argument("--optimiser", help=f"{', '.join(OPTIMISERS)} (default exact)")
+    shed.add_argument("--metric", help=f"of the greedy ones: {', '.join(METRICS)}")
+    shed.add_argument(
+        "--reference", help=f"{', '.join(REFERENCES)}: whether the exact join is counted beside"
+    )
+
+
+def _decimal(given: Given, name: str) -> float:
+    try:
+        return float(given[name])
+    except (TypeError, ValueError):
+        option = name.replace("_", "-")
+        raise SpecError(f"--{option} is {given[name]!r}; give a number") from None
+
+
+def _pairs(given: Given, option: str, form: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for item in items(given, option):
+        name, equals, value = item.partition("=")
+        if not (equals and name.strip() and value.strip()):
+            raise SpecError(f"--{option} is {item!r}; write {form}")
+        if name.strip() in found:
+            raise SpecError(f"--{option} {name.strip()} is given more than once: give it once")
+        found[name.strip()] = value.strip()
+    return found
+
+
+def options_of(given: Given) -> MultiJoinOptions:
+    """Return the join that the options describe.
+
+    Raises
+    ------
+    SpecError
+        If one is missing or means nothing.
+    """
+    join: dict[str, Any] = {"predicate": required(given, "predicate")}
+    for name in ("time", "importance", "window", "buckets"):
+        join[name] = per_stream(given, name)
+    join["columns_of"] = _pairs(given, "column", "NAME.COL=ITS, such as quotes.price=mid")
+    join["order"] = names(text(given, "order"))
+    join |= {name: _decimal(given, name) for name in _DECIMALS if name in given}
+    join |= {name: number(given, name) for name in _NUMBERS if name in given}
+    join |= {name: text(given, name) for name in _TEXTS if name in given}
+    streams = _pairs(given, "stream", "NAME=PATH, such as trades=trades.parquet")
+    out, plot = text(given, "out"), text(given, "plot")
+    return multijoin_options(
+        streams,
+        None if out is None else Path(out),
+        None if plot is None else Path(plot),
+        MultiJoin(**join),  # type: ignore[typeddict-item]
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Join and print the report."""
+    given = collect(args, _OPTIONS, tables=("stream", "column"))
+    options = options_of(given)
+    report = carried_out(
+        args,
+        given,
+        lambda executor, progress: run_multijoin(options, executor, progress),
+        lambda done: done,
+    )
+    print_multijoin(report)
+    return 0

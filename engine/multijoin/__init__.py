@@ -1,0 +1,1 @@
+"""The job of a multi-way join: archives in, outputs and a report out."""

@@ -1,0 +1,108 @@
+"""A harvested join of streams that were read, with its baseline RandomDrop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from engine.grubjoin.adapt import Setting, basic_counts
+from engine.grubjoin.operator import GrubJoin, Step
+from engine.grubjoin.settings import HarvestSettings
+from engine.harvesting.profile import JoinProfile
+from engine.harvesting.random_drop import keep_fractions
+from engine.multijoin.orders import harvest_orders
+from engine.multijoin.read import Read
+from engine.multijoin.tally import Tally, tallied
+from engine.multiway.measure import Measures
+from engine.multiway.streams import Floats, Ints, Windows
+
+if TYPE_CHECKING:
+    from engine.multijoin.task import MultiJoinTask
+
+Part = tuple[Ints, Ints, Floats]
+
+
+class Harvested(NamedTuple):
+    """What a harvested join says of itself.
+
+    Attributes
+    ----------
+    comparisons : int
+    pushes, pops, drops, shed : list of int
+        By stream.
+    peak : int
+        Most tuples in the windows at once.
+    steps : list of Step
+    setting : Setting or None
+        The last.
+    keep : list of float or None
+        Of RandomDrop.
+    t0 : int
+        The first tick.
+    """
+
+    comparisons: int
+    pushes: list[int]
+    pops: list[int]
+    drops: list[int]
+    shed: list[int]
+    peak: int
+    steps: list[Step]
+    setting: Setting | None
+    keep: list[float] | None
+    t0: int
+
+
+def kept_fractions(
+    found: Measures, windows: Windows, orders: list[list[int]], settings: HarvestSettings
+) -> Floats:
+    """Return what RandomDrop keeps of each stream to stay within the capacity (P4 6.2).
+
+    By the streams' average rates and selectivities: the optimisation is static.
+    """
+    join = JoinProfile(
+        (found.rates * settings.per_second).tolist(),
+        ((windows.size + 1) / settings.per_second).tolist(),
+        basic_counts(windows, settings.basic_window),
+        orders,
+        found.selectivities.tolist(),
+    )
+    assert settings.capacity is not None  # noqa: S101 - the settings demand it
+    throttle = min(1.0, settings.capacity / join.full_cost) if join.full_cost else 1.0
+    return keep_fractions(join, throttle).keep
+
+
+def harvested(
+    task: MultiJoinTask, read: Read, through: Callable[[Iterator[Part]], Iterator[Part]]
+) -> tuple[Tally, Harvested, list[list[int]]]:
+    """Run a harvested join.
+
+    Parameters
+    ----------
+    task : MultiJoinTask
+    read : Read
+    through : callable
+        Takes the outputs on their way.
+    """
+    options, settings, streams = task.options, task.harvest, read.streams
+    assert settings is not None  # noqa: S101 - the caller has looked
+    orders, found = harvest_orders(
+        streams, task.windows, options.predicate, options.names, options.loops.order
+    )
+    keep = None
+    if settings.shedding == "random-drop":
+        keep = kept_fractions(found, task.windows, orders, settings).tolist()
+    join = GrubJoin(
+        streams, task.windows, options.predicate, settings, orders, graph=options.graph,
+        combine=options.combine, start_ts=task.start_ts, keep=keep,
+    )  # fmt: skip
+    parts = (
+        (part.members, streams.ts[part.members].max(axis=1), part.importance) for part in join.run()
+    )
+    tally = tallied(through(parts), task.edges)
+    t0 = int(streams.ts.min()) if streams.ts.size else 0
+    said = Harvested(
+        join.comparisons, join.pushes.tolist(), join.pops.tolist(), join.drops.tolist(),
+        join.shed.tolist(), join.peak, join.steps, join.setting, keep, t0,
+    )  # fmt: skip
+    return tally, said, orders
