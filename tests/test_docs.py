@@ -74,7 +74,7 @@ def run(block: Block, folder: Path) -> str:
     """Run a block and return its standard output; `winnow` runs on threads, which start faster."""
     if block.language == "sh":
         text = re.sub(
-            r"winnow (replay|prepare|sweep|bound)", r"winnow \1 --engine local", block.text
+            r"winnow (replay|prepare|sweep|bound|multijoin)", r"winnow \1 --engine local", block.text
         )
         command = ["bash", "-euo", "pipefail", "-c", text]
     else:
