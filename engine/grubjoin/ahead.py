@@ -11,7 +11,7 @@ from engine.grubjoin.layout import POPPED, PUSHED, SPECULATED, Admitted, Batch, 
 from engine.grubjoin.prober import Prober, no_results
 from engine.multiway.streams import Floats, Ints, MultiStreams
 
-_LEAST, _MOST = 64, 1 << 16
+_LEAST, _MOST = 16, 1 << 16
 """Tuples probed at once: fewer where tuples are dropped, more where none is."""
 
 
