@@ -25,8 +25,12 @@ from engine.harvesting.profile import JoinProfile
 from gpu_kernels.harvest.formulas import NONE_OUTPUT
 from gpu_kernels.harvest.layout import Floats, Layout, flatten
 
-MOST = 1 << 21
+MOST = 1 << 17
 """Sums that are kept from one direction to the next, unless told otherwise."""
+WIDTH = 1 << 11
+"""The same until more are needed: those of the greatest bounds lead to a better setting first."""
+PARTS = 1 << 21
+"""Settings of one direction that are looked at."""
 FIRST = 1 / 64
 """Of the gap between the bound and the first setting: the gap that is tried first."""
 ROUNDING = 1e-13
@@ -83,7 +87,7 @@ def _search(
     for i in range(m):
         least_worth = layout.rates[i] * dual.values[i, 0] - short - dual.margin
         found, counts, cost, output = near(
-            i, dual.price, least_worth, limit + slack[0], most, least, layout, dual.values
+            i, dual.price, least_worth, limit + slack[0], PARTS, least, layout, dual.values
         )
         if found < 0:
             return Merged(None, 0.0, NONE_OUTPUT, whole=False), None
@@ -108,18 +112,23 @@ def optimum_within(
     best = max(((*totals(at, layout)[::-1], at) for at in (tried, within)), key=lambda at: at[0])
     upper = dual.bound + dual.margin
     gap = FIRST * max(0.0, dual.bound - best[0])
+    width = min(WIDTH, most)
     while True:
         target = dual.bound - gap - dual.margin
-        merged, counts = _search(target - dual.margin, dual, limit, least, most, layout)
-        if counts is not None and merged.output >= target:
+        merged, counts = _search(target - dual.margin, dual, limit, least, width, layout)
+        if counts is not None and merged.whole and merged.output >= target:
             return Optimum(counts, merged.cost, merged.output, merged.output, proven=True)
-        if not merged.whole:
-            output, cost, counts = best
-            return Optimum(counts, cost, output, max(upper, output), proven=False)
         if counts is not None and merged.output > best[0]:
             best = merged.output, merged.cost, counts
-        upper = target
-        gap = min(2 * gap, max(0.0, dual.bound - best[0]))
+        if merged.whole:
+            upper = target
+            gap *= 2
+        elif width < most:
+            width = most
+        else:
+            output, cost, counts = best
+            return Optimum(counts, cost, output, max(upper, output), proven=False)
+        gap = min(gap, max(0.0, dual.bound - best[0]))
 
 
 def upper_bound(join: JoinProfile, limit: float, *, least: int = 0) -> float:
@@ -160,7 +169,7 @@ def best_setting(
         Least count of a hop. With 0 a window may go unread, and then its whole direction does.
     most : int
         Sums of parts at most that are kept from one direction to the next; with more the search
-        ends with the best setting met so far, not proven. A sum takes about 30 bytes.
+        ends with the best setting met so far, not proven.
 
     Returns
     -------

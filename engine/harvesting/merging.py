@@ -23,6 +23,10 @@ from engine.jit import jit
 from gpu_kernels.harvest.formulas import NONE_OUTPUT, better
 from gpu_kernels.harvest.layout import Floats, Ints
 
+MADE = 1 << 22
+"""Sums at most that are made of one direction, before those that are dominated go."""
+STEPS = 1 << 13
+"""Of cost, in each of which the greatest output is kept while sums are made."""
 LOOK_BACK = 32
 """Sums of nearly one cost that are looked at for one that goes before."""
 
@@ -49,7 +53,7 @@ class Merged(NamedTuple):
         The setting of each direction, as its place among those given; None: there is none.
     cost, output : float
     whole : bool
-        False where there were more than allowed: nothing is proven.
+        False where there were more sums than allowed: there may be a better setting.
     """
 
     parts: list[int] | None
@@ -135,6 +139,12 @@ def relaxed(directions: Sequence[Direction]) -> list[Relaxed]:
 
 
 @jit
+def _step_of(cost: float, step: float) -> int:
+    """Return where a cost lies, in steps from 0 to `STEPS`; an output there is known at + 2."""
+    return min(int(cost / step), STEPS - 1) if step > 0.0 else 0
+
+
+@jit
 def _extend(
     costs: Floats,
     outputs: Floats,
@@ -144,9 +154,11 @@ def _extend(
     rest_outputs: Floats,
     limit: float,
     floor: float,
-    most: int,
-) -> tuple[int, Floats, Floats, Ints, NDArray[np.int32]]:
-    """Return the sums with one more part that the bound leaves, in the order of their indexes."""
+) -> tuple[bool, Floats, Floats, Ints, NDArray[np.int32]]:
+    """Return sums with one more part that the bound leaves, and whether they are all there are.
+
+    They are in the order of their indexes, with their parents among the sums and their parts.
+    """
     size = 1024
     new_costs = np.empty(size)
     new_outputs = np.empty(size)
@@ -154,6 +166,8 @@ def _extend(
     parts = np.empty(size, np.int32)
     found = 0
     corners = rest_costs.size
+    tops = np.full(STEPS + 2, -np.inf)  # the greatest output met, by cost in steps
+    step = max((limit - rest_costs[0]) / STEPS, 1e-12 * limit)  # clear of rounding
     for parent in range(costs.size):
         for part in range(part_costs.size):
             cost = costs[parent] + part_costs[part]
@@ -161,7 +175,8 @@ def _extend(
             if left < rest_costs[0]:
                 continue
             output = outputs[parent] + part_outputs[part]
-            if output + rest_outputs[corners - 1] < floor:
+            at = _step_of(cost, step)
+            if output <= tops[at] or output + rest_outputs[corners - 1] < floor:
                 continue
             low, high = 0, corners  # the last corner that what is left pays for
             while high - low > 1:
@@ -176,8 +191,8 @@ def _extend(
                 bound += rise * ((left - rest_costs[low]) / (rest_costs[low + 1] - rest_costs[low]))
             if bound < floor:
                 continue
-            if found == most:
-                return -1, new_costs, new_outputs, parents, parts
+            if found == MADE:
+                break
             if found == size:
                 size *= 2
                 new_costs = np.concatenate((new_costs, np.empty_like(new_costs)))
@@ -189,7 +204,20 @@ def _extend(
             parents[found] = parent
             parts[found] = part
             found += 1
-    return found, new_costs[:found], new_outputs[:found], parents[:found], parts[:found]
+            at += 2
+            while at < tops.size and tops[at] < output:
+                tops[at] = output
+                at += 1
+    kept = 0
+    for at in range(found):
+        if new_outputs[at] > tops[_step_of(new_costs[at], step)]:
+            new_costs[kept] = new_costs[at]
+            new_outputs[kept] = new_outputs[at]
+            parents[kept] = parents[at]
+            parts[kept] = parts[at]
+            kept += 1
+    whole = found < MADE
+    return whole, new_costs[:kept], new_outputs[:kept], parents[:kept], parts[:kept]
 
 
 @jit
@@ -237,27 +265,31 @@ def merge(
     slack : (float, float)
         What rounding can make of a cost and of an output.
     most : int
-        Sums at most that are kept from one direction to the next.
+        Sums at most that are kept from one direction to the next; where there are more, those of
+        the greatest bounds are.
     """
     rest = relaxed(directions)
     costs, outputs = np.zeros(1), np.zeros(1)
     layers: list[tuple[Ints, NDArray[np.int32]]] = []
+    whole = True
     for part, after in zip(directions[:-1], rest, strict=False):
-        found, costs, outputs, parents, parts = _extend(
+        complete, costs, outputs, parents, parts = _extend(
             costs, outputs, part.cost, part.output, after.cost, after.output,
-            limit + slack[0], floor - slack[1], most,
+            limit + slack[0], floor - slack[1],
         )  # fmt: skip
-        if found < 0:
-            return Merged(None, 0.0, NONE_OUTPUT, whole=False)
-        kept = undominated(costs, outputs, *slack)
+        kept = np.flatnonzero(undominated(costs, outputs, *slack))
+        whole = whole and complete and kept.size <= most
+        if kept.size > most:
+            bound = outputs[kept] + np.interp(limit - costs[kept], after.cost, after.output)
+            kept = np.sort(kept[np.argpartition(-bound, most)[:most]])
         costs, outputs = costs[kept], outputs[kept]
         layers.append((parents[kept], parts[kept]))
     last = directions[-1]
     output, cost, parent, own = _last(costs, outputs, last.cost, last.output, limit)
     if parent < 0:
-        return Merged(None, 0.0, NONE_OUTPUT, whole=True)
+        return Merged(None, 0.0, NONE_OUTPUT, whole)
     chosen = [int(own)]
     for parents, parts in reversed(layers):
         chosen.append(int(parts[parent]))
         parent = parents[parent]
-    return Merged(chosen[::-1], float(cost), float(output), whole=True)
+    return Merged(chosen[::-1], float(cost), float(output), whole)
