@@ -31,7 +31,7 @@ WIDTH = 1 << 11
 """The same until more are needed: those of the greatest bounds lead to a better setting first."""
 PARTS = 1 << 21
 """Settings of one direction that are looked at."""
-FIRST = 1 / 64
+FIRST = 1 / 16
 """Of the gap between the bound and the first setting: the gap that is tried first."""
 ROUNDING = 1e-13
 """Of about 300 roundings of 1.2e-16 at most, relative to the greatest number in a bound's sums."""

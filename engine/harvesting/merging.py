@@ -12,6 +12,7 @@ parts is dropped only where no completion of it can be the answer, ties by cost 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -23,6 +24,8 @@ from engine.jit import jit
 from gpu_kernels.harvest.formulas import NONE_OUTPUT, better
 from gpu_kernels.harvest.layout import Floats, Ints
 
+BEAM = 16
+"""Where there are too many sums: the part of those allowed that is gone on with."""
 MADE = 1 << 22
 """Sums at most that are made of one direction, before those that are dominated go."""
 STEPS = 1 << 13
@@ -31,17 +34,21 @@ LOOK_BACK = 32
 """Sums of nearly one cost that are looked at for one that goes before."""
 
 
-class Relaxed(NamedTuple):
-    """The linear relaxation of the directions to come: most O by the cost that is left for them.
+class Rest(NamedTuple):
+    """A bound on the directions still to come: most O by the cost that is left for them.
 
     Attributes
     ----------
     cost, output : (corners,) float64
-        Corners of the concave hull, by ascending cost.
+        By ascending cost.
+    straight : bool
+        True: corners of the concave hull, straight lines between them. False: all sums that no
+        other dominates, so the bound is met but for rounding.
     """
 
     cost: Floats
     output: Floats
+    straight: bool
 
 
 class Merged(NamedTuple):
@@ -117,9 +124,9 @@ def _hull(cost: Floats, output: Floats) -> Ints:
     return corners[:size]
 
 
-def relaxed(directions: Sequence[Direction]) -> list[Relaxed]:
-    """Return the relaxations of the directions behind each one; behind the last: nothing."""
-    found = [Relaxed(np.zeros(1), np.zeros(1))]
+def relaxed(directions: Sequence[Direction]) -> list[Rest]:
+    """Return the linear relaxations of the directions behind each one; behind the last: nothing."""
+    found = [Rest(np.zeros(1), np.zeros(1), straight=True)]
     for part in reversed(directions[1:]):
         corners = _hull(part.cost, part.output)
         cost, output = part.cost[corners], part.output[corners]
@@ -130,9 +137,10 @@ def relaxed(directions: Sequence[Direction]) -> list[Relaxed]:
             steepest = np.argsort(-rises / steps, kind="stable")
         begin = cost[0] + after.cost[0], output[0] + after.output[0]
         found.append(
-            Relaxed(
+            Rest(
                 np.cumsum(np.concatenate([[begin[0]], steps[steepest]])),
                 np.cumsum(np.concatenate([[begin[1]], rises[steepest]])),
+                straight=True,
             )
         )
     return found[::-1]
@@ -150,8 +158,7 @@ def _extend(
     outputs: Floats,
     part_costs: Floats,
     part_outputs: Floats,
-    rest_costs: Floats,
-    rest_outputs: Floats,
+    rest: Rest,
     limit: float,
     floor: float,
 ) -> tuple[bool, Floats, Floats, Ints, NDArray[np.int32]]:
@@ -165,6 +172,8 @@ def _extend(
     parents = np.empty(size, np.int64)
     parts = np.empty(size, np.int32)
     found = 0
+    rest_costs = rest.cost
+    rest_outputs = rest.output
     corners = rest_costs.size
     tops = np.full(STEPS + 2, -np.inf)  # the greatest output met, by cost in steps
     step = max((limit - rest_costs[0]) / STEPS, 1e-12 * limit)  # clear of rounding
@@ -186,7 +195,7 @@ def _extend(
                 else:
                     high = middle
             bound = output + rest_outputs[low]
-            if low + 1 < corners:
+            if rest.straight and low + 1 < corners:
                 rise = rest_outputs[low + 1] - rest_outputs[low]
                 bound += rise * ((left - rest_costs[low]) / (rest_costs[low + 1] - rest_costs[low]))
             if bound < floor:
@@ -247,6 +256,34 @@ def _last(
     return best_output, best_cost, best_parent, best_part
 
 
+def _rest(directions: Sequence[Direction], limit: float, floor: float, most: int) -> list[Rest]:
+    """Return the bounds behind each direction: the later half's own sums, and the relaxation.
+
+    The halves meet in the middle: the later directions are merged from the last one backwards,
+    fathomed by the relaxation of those before, as long as their settings number fewer.
+    """
+    m = len(directions)
+    behind = relaxed(directions)
+    before = relaxed(directions[::-1])[::-1]
+    sizes = [max(1, part.cost.size) for part in directions]
+    costs, outputs = np.zeros(1), np.zeros(1)
+    for i in range(m - 1, 0, -1):
+        part = directions[i]
+        whole, costs, outputs, _, _ = _extend(
+            costs, outputs, part.cost, part.output, before[i], limit, floor
+        )
+        kept = undominated(costs, outputs, 0.0, 0.0)
+        costs, outputs = costs[kept], outputs[kept]
+        if not whole or not costs.size or costs.size > most:
+            break
+        order = np.argsort(costs, kind="stable")
+        costs, outputs = costs[order], np.maximum.accumulate(outputs[order])
+        behind[i - 1] = Rest(costs, outputs, straight=False)
+        if math.prod(sizes[i - 1 :]) > math.prod(sizes[: i - 1]):
+            break
+    return behind
+
+
 def merge(
     directions: Sequence[Direction],
     limit: float,
@@ -265,23 +302,24 @@ def merge(
     slack : (float, float)
         What rounding can make of a cost and of an output.
     most : int
-        Sums at most that are kept from one direction to the next; where there are more, those of
-        the greatest bounds are.
+        Sums at most that are kept from one direction to the next; where there are more, only
+        those of the greatest bounds are gone on with.
     """
-    rest = relaxed(directions)
+    loose = limit + slack[0], floor - slack[1]
+    rest = _rest(directions, *loose, most)
     costs, outputs = np.zeros(1), np.zeros(1)
     layers: list[tuple[Ints, NDArray[np.int32]]] = []
     whole = True
     for part, after in zip(directions[:-1], rest, strict=False):
         complete, costs, outputs, parents, parts = _extend(
-            costs, outputs, part.cost, part.output, after.cost, after.output,
-            limit + slack[0], floor - slack[1],
-        )  # fmt: skip
+            costs, outputs, part.cost, part.output, after, *loose
+        )
         kept = np.flatnonzero(undominated(costs, outputs, *slack))
         whole = whole and complete and kept.size <= most
         if kept.size > most:
             bound = outputs[kept] + np.interp(limit - costs[kept], after.cost, after.output)
-            kept = np.sort(kept[np.argpartition(-bound, most)[:most]])
+            few = 1 + most // BEAM
+            kept = np.sort(kept[np.argpartition(-bound, few)[:few]])
         costs, outputs = costs[kept], outputs[kept]
         layers.append((parents[kept], parts[kept]))
     last = directions[-1]
