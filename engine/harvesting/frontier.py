@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from engine.errors import SpecError
 from engine.harvesting.dual import Direction, best_price, most_output, near, worth
 from engine.harvesting.greedy import DELTA, forward, metric_number, totals
-from engine.harvesting.merging import Merged, merge, undominated
+from engine.harvesting.merging import Merged, Slack, merge, undominated
 from engine.harvesting.profile import JoinProfile
 from gpu_kernels.harvest.formulas import NONE_OUTPUT
 from gpu_kernels.harvest.layout import Floats, Layout, flatten
@@ -81,13 +81,13 @@ def _search(
 ) -> tuple[Merged, NDArray[np.int64] | None]:
     """Merge the parts that settings of output `floor` or more can have."""
     m = layout.rates.size
-    slack = (ROUNDING * limit, dual.margin)
+    slack = Slack(ROUNDING * limit, dual.margin)
     short = dual.bound - floor
     directions = []
     for i in range(m):
         least_worth = layout.rates[i] * dual.values[i, 0] - short - dual.margin
         found, counts, cost, output = near(
-            i, dual.price, least_worth, limit + slack[0], PARTS, least, layout, dual.values
+            i, dual.price, least_worth, limit + slack.cost, PARTS, least, layout, dual.values
         )
         if found < 0:
             return Merged(None, 0.0, NONE_OUTPUT, whole=False), None

@@ -1,10 +1,11 @@
-"""Settings of directions merged into settings of the join, best first fathomed by the linear bound.
+"""Settings of directions merged into settings of the join, fathomed by bounds.
 
 The parts are merged in the order of the directions, so that sums are the contract's own. A sum of
 parts is dropped only where no completion of it can be the answer, ties by cost and index included:
 
-- *bound*: with the linear relaxation of the directions that are still to come it stays below the
-  floor (or costs more than the limit);
+- *bound*: with the most that the directions still to come can give it stays below the floor (or it
+  costs more than the limit). Of the later half of the directions that most is known exactly, from
+  a merge of their own (meet in the middle); before them it is the linear relaxation's;
 - *dominance*: another sum costs no more, gives no less and goes before it by more than rounding can
   take back, or goes before it in the order of indexes. Rounding is monotone: what costs no more and
   gives no less still does when the same parts are added to both.
@@ -20,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.harvesting.dual import Direction
+from engine.harvesting.relaxation import Rest, relaxed
 from engine.jit import jit
 from gpu_kernels.harvest.formulas import NONE_OUTPUT, better
 from gpu_kernels.harvest.layout import Floats, Ints
@@ -34,21 +36,35 @@ LOOK_BACK = 32
 """Sums of nearly one cost that are looked at for one that goes before."""
 
 
-class Rest(NamedTuple):
-    """A bound on the directions still to come: most O by the cost that is left for them.
+class Slack(NamedTuple):
+    """More than rounding can make of a cost and of an output."""
+
+    cost: float
+    output: float
+
+
+class Sums(NamedTuple):
+    """Sums of parts, in the order of their indexes.
 
     Attributes
     ----------
-    cost, output : (corners,) float64
-        By ascending cost.
-    straight : bool
-        True: corners of the concave hull, straight lines between them. False: all sums that no
-        other dominates, so the bound is met but for rounding.
+    cost, output : (sums,) float64
+    parent : (sums,) int64
+        The sum that a part was added to.
+    part : (sums,) int32
+        The part, as its place among its direction's settings.
+    floor : float
+        What the best setting gives at least, as far as this is known by now.
+    whole : bool
+        False where there are more.
     """
 
     cost: Floats
     output: Floats
-    straight: bool
+    parent: Ints
+    part: NDArray[np.int32]
+    floor: float
+    whole: bool
 
 
 class Merged(NamedTuple):
@@ -103,115 +119,70 @@ def undominated(
 
 
 @jit
-def _hull(cost: Floats, output: Floats) -> Ints:
-    """Return the corners of the concave, rising hull, by ascending cost."""
-    order = np.argsort(cost, kind="mergesort")
-    corners = np.empty(cost.size, np.int64)
-    size = 0
-    for at in order:
-        if size and output[at] <= output[corners[size - 1]]:
-            continue
-        if size and cost[at] == cost[corners[size - 1]]:
-            size -= 1
-        while size > 1:
-            a, b = corners[size - 2], corners[size - 1]
-            rise = (output[b] - output[a]) * (cost[at] - cost[b])
-            if rise > (output[at] - output[b]) * (cost[b] - cost[a]):
-                break
-            size -= 1
-        corners[size] = at
-        size += 1
-    return corners[:size]
-
-
-def relaxed(directions: Sequence[Direction]) -> list[Rest]:
-    """Return the linear relaxations of the directions behind each one; behind the last: nothing."""
-    found = [Rest(np.zeros(1), np.zeros(1), straight=True)]
-    for part in reversed(directions[1:]):
-        corners = _hull(part.cost, part.output)
-        cost, output = part.cost[corners], part.output[corners]
-        after = found[-1]
-        steps = np.concatenate([np.diff(cost), np.diff(after.cost)])
-        rises = np.concatenate([np.diff(output), np.diff(after.output)])
-        with np.errstate(over="ignore"):
-            steepest = np.argsort(-rises / steps, kind="stable")
-        begin = cost[0] + after.cost[0], output[0] + after.output[0]
-        found.append(
-            Rest(
-                np.cumsum(np.concatenate([[begin[0]], steps[steepest]])),
-                np.cumsum(np.concatenate([[begin[1]], rises[steepest]])),
-                straight=True,
-            )
-        )
-    return found[::-1]
+def _step_of(cost: float, step: float, steps: int) -> int:
+    """Return where a cost lies, in steps; an output there is known from 2 steps further on."""
+    return min(int(cost / step), steps - 1) if step > 0.0 else 0
 
 
 @jit
-def _step_of(cost: float, step: float) -> int:
-    """Return where a cost lies, in steps from 0 to `STEPS`; an output there is known at + 2."""
-    return min(int(cost / step), STEPS - 1) if step > 0.0 else 0
-
-
-@jit
-def _extend(
+def _extended(
     costs: Floats,
     outputs: Floats,
-    part_costs: Floats,
-    part_outputs: Floats,
+    part: Direction,
     rest: Rest,
     limit: float,
     floor: float,
-) -> tuple[bool, Floats, Floats, Ints, NDArray[np.int32]]:
-    """Return sums with one more part that the bound leaves, and whether they are all there are.
+    slack: Slack,
+) -> Sums:
+    """Return the sums with one more part that the bound and coarse dominance leave.
 
-    They are in the order of their indexes, with their parents among the sums and their parts.
+    What a sum and a corner that it pays for give together is what some setting gives: it raises
+    the floor.
     """
     size = 1024
-    new_costs = np.empty(size)
-    new_outputs = np.empty(size)
-    parents = np.empty(size, np.int64)
-    parts = np.empty(size, np.int32)
+    made_costs, made_outputs, bounds = np.empty(size), np.empty(size), np.empty(size)
+    parents, parts = np.empty(size, np.int64), np.empty(size, np.int32)
     found = 0
-    rest_costs = rest.cost
-    rest_outputs = rest.output
-    corners = rest_costs.size
-    tops = np.full(STEPS + 2, -np.inf)  # the greatest output met, by cost in steps
-    step = max((limit - rest_costs[0]) / STEPS, 1e-12 * limit)  # clear of rounding
+    corners = rest.cost.size
+    steps = min(STEPS, 64 + costs.size * part.cost.size // 8)
+    step = max((limit - rest.cost[0]) / steps, 1e-12 * limit)  # clear of rounding
+    tops = np.full(steps + 2, -np.inf)  # the greatest output met, by cost in steps
     for parent in range(costs.size):
-        for part in range(part_costs.size):
-            cost = costs[parent] + part_costs[part]
+        for own in range(part.cost.size):
+            cost = costs[parent] + part.cost[own]
             left = limit - cost
-            if left < rest_costs[0]:
+            if left < rest.cost[0]:
                 continue
-            output = outputs[parent] + part_outputs[part]
-            at = _step_of(cost, step)
-            if output <= tops[at] or output + rest_outputs[corners - 1] < floor:
+            output = outputs[parent] + part.output[own]
+            at = _step_of(cost, step, steps)
+            if output <= tops[at] or output + rest.output[corners - 1] < floor:
                 continue
             low, high = 0, corners  # the last corner that what is left pays for
             while high - low > 1:
                 middle = (low + high) // 2
-                if rest_costs[middle] <= left:
+                if rest.cost[middle] <= left:
                     low = middle
                 else:
                     high = middle
-            bound = output + rest_outputs[low]
+            bound = output + rest.output[low]
+            if rest.cost[low] <= left - 3.0 * slack.cost:
+                floor = max(floor, bound - 3.0 * slack.output)
             if rest.straight and low + 1 < corners:
-                rise = rest_outputs[low + 1] - rest_outputs[low]
-                bound += rise * ((left - rest_costs[low]) / (rest_costs[low + 1] - rest_costs[low]))
+                rise = rest.output[low + 1] - rest.output[low]
+                bound += rise * ((left - rest.cost[low]) / (rest.cost[low + 1] - rest.cost[low]))
             if bound < floor:
                 continue
             if found == MADE:
                 break
             if found == size:
                 size *= 2
-                new_costs = np.concatenate((new_costs, np.empty_like(new_costs)))
-                new_outputs = np.concatenate((new_outputs, np.empty_like(new_outputs)))
+                made_costs = np.concatenate((made_costs, np.empty_like(made_costs)))
+                made_outputs = np.concatenate((made_outputs, np.empty_like(made_outputs)))
+                bounds = np.concatenate((bounds, np.empty_like(bounds)))
                 parents = np.concatenate((parents, np.empty_like(parents)))
                 parts = np.concatenate((parts, np.empty_like(parts)))
-            new_costs[found] = cost
-            new_outputs[found] = output
-            parents[found] = parent
-            parts[found] = part
+            made_costs[found], made_outputs[found], bounds[found] = cost, output, bound
+            parents[found], parts[found] = parent, own
             found += 1
             at += 2
             while at < tops.size and tops[at] < output:
@@ -219,14 +190,19 @@ def _extend(
                 at += 1
     kept = 0
     for at in range(found):
-        if new_outputs[at] > tops[_step_of(new_costs[at], step)]:
-            new_costs[kept] = new_costs[at]
-            new_outputs[kept] = new_outputs[at]
-            parents[kept] = parents[at]
-            parts[kept] = parts[at]
+        dominated = made_outputs[at] <= tops[_step_of(made_costs[at], step, steps)]
+        if bounds[at] >= floor and not dominated:
+            made_costs[kept], made_outputs[kept] = made_costs[at], made_outputs[at]
+            parents[kept], parts[kept] = parents[at], parts[at]
             kept += 1
-    whole = found < MADE
-    return whole, new_costs[:kept], new_outputs[:kept], parents[:kept], parts[:kept]
+    return Sums(
+        made_costs[:kept],
+        made_outputs[:kept],
+        parents[:kept],
+        parts[:kept],
+        floor,
+        found < MADE,
+    )
 
 
 @jit
@@ -256,8 +232,10 @@ def _last(
     return best_output, best_cost, best_parent, best_part
 
 
-def _rest(directions: Sequence[Direction], limit: float, floor: float, most: int) -> list[Rest]:
-    """Return the bounds behind each direction: the later half's own sums, and the relaxation.
+def _rest(
+    directions: Sequence[Direction], limit: float, floor: float, slack: Slack, most: int
+) -> tuple[list[Rest], float]:
+    """Return the bounds behind each direction, and the floor that making them has raised.
 
     The halves meet in the middle: the later directions are merged from the last one backwards,
     fathomed by the relaxation of those before, as long as their settings number fewer.
@@ -268,27 +246,25 @@ def _rest(directions: Sequence[Direction], limit: float, floor: float, most: int
     sizes = [max(1, part.cost.size) for part in directions]
     costs, outputs = np.zeros(1), np.zeros(1)
     for i in range(m - 1, 0, -1):
-        part = directions[i]
-        whole, costs, outputs, _, _ = _extend(
-            costs, outputs, part.cost, part.output, before[i], limit, floor
-        )
-        kept = undominated(costs, outputs, 0.0, 0.0)
-        costs, outputs = costs[kept], outputs[kept]
-        if not whole or not costs.size or costs.size > most:
+        sums = _extended(costs, outputs, directions[i], before[i], limit, floor, slack)
+        floor = sums.floor
+        kept = undominated(sums.cost, sums.output, 0.0, 0.0)
+        costs, outputs = sums.cost[kept], sums.output[kept]
+        if not sums.whole or not costs.size or costs.size > most:
             break
         order = np.argsort(costs, kind="stable")
         costs, outputs = costs[order], np.maximum.accumulate(outputs[order])
         behind[i - 1] = Rest(costs, outputs, straight=False)
         if math.prod(sizes[i - 1 :]) > math.prod(sizes[: i - 1]):
             break
-    return behind
+    return behind, floor
 
 
 def merge(
     directions: Sequence[Direction],
     limit: float,
     floor: float,
-    slack: tuple[float, float],
+    slack: Slack,
     most: int,
 ) -> Merged:
     """Return the best setting of cost `limit` or less, if one gives `floor` or more.
@@ -299,29 +275,28 @@ def merge(
         m of them, in their order; each one's settings in the order of their indexes.
     limit, floor : float
         In comparisons and outputs a second.
-    slack : (float, float)
-        What rounding can make of a cost and of an output.
+    slack : Slack
     most : int
         Sums at most that are kept from one direction to the next; where there are more, only
         those of the greatest bounds are gone on with.
     """
-    loose = limit + slack[0], floor - slack[1]
-    rest = _rest(directions, *loose, most)
+    loose = limit + slack.cost
+    rest, floor = _rest(directions, loose, floor - slack.output, slack, most)
     costs, outputs = np.zeros(1), np.zeros(1)
     layers: list[tuple[Ints, NDArray[np.int32]]] = []
     whole = True
     for part, after in zip(directions[:-1], rest, strict=False):
-        complete, costs, outputs, parents, parts = _extend(
-            costs, outputs, part.cost, part.output, after, *loose
-        )
-        kept = np.flatnonzero(undominated(costs, outputs, *slack))
-        whole = whole and complete and kept.size <= most
+        sums = _extended(costs, outputs, part, after, loose, floor, slack)
+        floor = sums.floor
+        kept = np.flatnonzero(undominated(sums.cost, sums.output, *slack))
+        whole = whole and sums.whole and kept.size <= most
         if kept.size > most:
-            bound = outputs[kept] + np.interp(limit - costs[kept], after.cost, after.output)
+            left = limit - sums.cost[kept]
+            bound = sums.output[kept] + np.interp(left, after.cost, after.output)
             few = 1 + most // BEAM
             kept = np.sort(kept[np.argpartition(-bound, few)[:few]])
-        costs, outputs = costs[kept], outputs[kept]
-        layers.append((parents[kept], parts[kept]))
+        costs, outputs = sums.cost[kept], sums.output[kept]
+        layers.append((sums.parent[kept], sums.part[kept]))
     last = directions[-1]
     output, cost, parent, own = _last(costs, outputs, last.cost, last.output, limit)
     if parent < 0:
