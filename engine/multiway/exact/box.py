@@ -30,7 +30,8 @@ from engine.multiway.exact.layout import (
 from gpu_kernels.combine import combined, neumaier
 
 _MOST = 2.0**62
-_DENSE = 4
+_STEP = 32.0  # combinations of the longest list that take as long as going on to the next
+_DENSE = 64.0
 """Combinations for a tuple from which on sorting is cheaper than trying them all."""
 
 
@@ -88,17 +89,6 @@ def _least_of_each(work: Work, worth: Floats, sign: float) -> float:
 
 
 @compiled
-def _importance(rules: Rules, work: Work, worth: Floats) -> float:
-    """Return the importance of the combination of `work.counter`, in the streams' order."""
-    sides = work.box_size.size
-    step = SUM if rules.combine == MEAN else rules.combine
-    value = worth[work.box_begin[0] + work.counter[0]]
-    for side in range(1, sides):
-        value = combined(step, value, worth[work.box_begin[side] + work.counter[side]])
-    return value / np.float64(sides) if rules.combine == MEAN else value
-
-
-@compiled
 def _next(work: Work) -> None:
     """Go on to the next combination; the last stream turns fastest."""
     side = work.box_size.size - 1
@@ -132,53 +122,82 @@ def closed(combine: Integer, sides: Integer, sums: Floats, sizes: Any) -> float:
 
 
 @compiled
-def _one_list(rules: Rules, work: Work, worth: Floats, long: Integer) -> float:
-    """Return the importance of the combinations where one list alone is longer than 1."""
+def summed(combine: Integer, worth: Floats, own: float) -> float:
+    """Return the sum of the least (min) or greatest (max) of `own` and each, or of each alone.
+
+    Eight sums side by side, which the processor adds at once.
+    """
+    a = b = c = d = e = f = g = h = 0.0
+    most = own if combine == MIN else np.inf
+    least = own if combine == MAX else 0.0
+    whole = worth.size & ~7
+    for i in range(0, whole, 8):
+        a += max(min(worth[i], most), least)
+        b += max(min(worth[i + 1], most), least)
+        c += max(min(worth[i + 2], most), least)
+        d += max(min(worth[i + 3], most), least)
+        e += max(min(worth[i + 4], most), least)
+        f += max(min(worth[i + 5], most), least)
+        g += max(min(worth[i + 6], most), least)
+        h += max(min(worth[i + 7], most), least)
+    for i in range(whole, worth.size):
+        a += max(min(worth[i], most), least)
+    return ((a + b) + (c + d)) + ((e + f) + (g + h))
+
+
+@compiled
+def _extremes(rules: Rules, work: Work, worth: Floats, long: Integer) -> float:
+    """Return the sum of the least or greatest of each combination, the longest list at once."""
     sides = work.box_size.size
-    begin, size = work.box_begin[long], work.box_size[long]
-    least, most = np.inf, -np.inf
+    whole = worth[work.box_begin[long] : work.box_begin[long] + work.box_size[long]]
     for side in range(sides):
-        if side != long:
-            own = worth[work.box_begin[side]]
-            least, most = min(least, own), max(most, own)
+        work.counter[side] = 0
     total = 0.0
-    if rules.combine == MIN:
-        for own in worth[begin : begin + size]:
-            total += min(own, least)
-    else:
-        for own in worth[begin : begin + size]:
-            total += max(own, most)
-    return total
+    while True:
+        own = np.inf if rules.combine == MIN else 0.0
+        for side in range(sides):
+            if side != long:
+                other = worth[work.box_begin[side] + work.counter[side]]
+                own = min(own, other) if rules.combine == MIN else max(own, other)
+        total += summed(rules.combine, whole, own)
+        side = sides - 1
+        while side >= 0:
+            if side != long:
+                work.counter[side] += 1
+                if work.counter[side] < work.box_size[side]:
+                    break
+                work.counter[side] = 0
+            side -= 1
+        if side < 0:
+            return total
 
 
 @compiled
 def _worth(rules: Rules, work: Work, worth: Floats, outputs: float) -> float:
     """Return the importance of all combinations, without trying them all if many."""
     sides = work.box_size.size
+    if outputs == 1.0:
+        value = worth[work.box_begin[0]]
+        step = SUM if rules.combine == MEAN else rules.combine
+        for side in range(1, sides):
+            value = combined(step, value, worth[work.box_begin[side]])
+        return value / np.float64(sides) if rules.combine == MEAN else value
     if rules.combine not in (MIN, MAX):
         for side in range(sides):
-            total = 0.0
             begin = work.box_begin[side]
-            for own in worth[begin : begin + work.box_size[side]]:
-                total += own
-            work.sorted[side] = total
+            own = worth[begin : begin + work.box_size[side]]
+            work.sorted[side] = summed(rules.combine, own, 0.0)
         return closed(rules.combine, sides, work.sorted, work.box_size)
-    tuples, long, longer = np.int64(0), 0, 0
+    tuples, long = np.int64(0), 0
     for side in range(sides):
         tuples += work.box_size[side]
-        if work.box_size[side] > 1:
-            long, longer = side, longer + 1
-    if longer <= 1:
-        return _one_list(rules, work, worth, long)
-    if outputs > np.float64(_DENSE * tuples):
+        if work.box_size[side] > work.box_size[long]:
+            long = side
+    steps = outputs + _STEP * (outputs / np.float64(work.box_size[long]))
+    if steps > _DENSE * np.float64(tuples):
         sign = 1.0 if rules.combine == MIN else -1.0
         return sign * _least_of_each(work, worth, sign)
-    total = 0.0
-    work.counter[:] = 0
-    for _ in range(np.int64(outputs)):
-        total += _importance(rules, work, worth)
-        _next(work)
-    return total
+    return _extremes(rules, work, worth, long)
 
 
 @compiled

@@ -27,7 +27,6 @@ from engine.multiway.exact.layout import (
     Part,
 )
 from engine.multiway.streams import Attributes
-from gpu_kernels.combine import neumaier
 
 
 @jit
@@ -94,11 +93,14 @@ def empty_lists(
 
 @compiled
 def _added(lists: Lists, at: Integer, worth: float) -> None:
-    """Add to the importance of the live, with what rounding loses kept: it is subtracted again."""
-    high, rest = neumaier(lists.sum[at, 0], lists.sum[at, 1], worth)
-    # of few digits too many, so that what was added and taken away leaves nothing
-    lists.sum[at, 0] = high + rest
-    lists.sum[at, 1] = (high - lists.sum[at, 0]) + rest
+    """Add to the importance of the live; what rounding loses is kept, as it is subtracted again."""
+    before, rest = lists.sum[at, 0], lists.sum[at, 1]
+    high = before + worth
+    added = high - before
+    rest += (before - (high - added)) + (worth - added)
+    after = high + rest
+    lists.sum[at, 0] = after
+    lists.sum[at, 1] = (high - after) + rest
 
 
 @compiled
@@ -146,8 +148,9 @@ def lists_drop(
     lists.ends[2 * at + LOW] += 1
     if lists.sum.shape[0] > 0:
         _added(lists, at, -worth[place])
-        if lists.ends[2 * at + LOW] == lists.ends[2 * at + END]:
-            lists.sum[at, 0] = lists.sum[at, 1] = 0.0
+        some = np.float64(lists.ends[2 * at + LOW] < lists.ends[2 * at + END])
+        lists.sum[at, 0] *= some
+        lists.sum[at, 1] *= some
 
 
 def all_keys(tuples: int) -> tuple[int, Narrow, Narrow]:

@@ -18,7 +18,7 @@ from engine.exact.combine import MAX, MIN
 from engine.jit import jit, woven
 from engine.jit import kernel as compiled
 from engine.multiway.exact.bits import counted, listed, lowest, masked
-from engine.multiway.exact.box import closed, emitted, tally, weighed
+from engine.multiway.exact.box import closed, emitted, summed, tally, weighed
 from engine.multiway.exact.layout import (
     END,
     GREATER,
@@ -176,29 +176,6 @@ def _gather(ranks: Ranks, work: Work, at: Integer, low: Integer, high: Integer) 
 
 
 @compiled
-def _summed(combine: Integer, worth: Floats, own: float) -> float:
-    """Return the sum of the least of `own` and each, or of each; 0 for tuples not live is right.
-
-    Eight sums side by side, which the processor adds at once.
-    """
-    a = b = c = d = e = f = g = h = 0.0
-    whole = worth.size & ~7
-    bound = own if combine == MIN else np.inf
-    for i in range(0, whole, 8):
-        a += min(worth[i], bound)
-        b += min(worth[i + 1], bound)
-        c += min(worth[i + 2], bound)
-        d += min(worth[i + 3], bound)
-        e += min(worth[i + 4], bound)
-        f += min(worth[i + 5], bound)
-        g += min(worth[i + 6], bound)
-        h += min(worth[i + 7], bound)
-    for i in range(whole, worth.size):
-        a += min(worth[i], bound)
-    return ((a + b) + (c + d)) + ((e + f) + (g + h))
-
-
-@compiled
 def _star(
     rules: Rules, ranks: Ranks, work: Work, side: Integer, bit: Integer, own: float, tallies: Tallies
 ) -> bool:
@@ -225,7 +202,7 @@ def _star(
             low, high = ranks.span[bit, at, LOW], ranks.span[bit, at, END]
             if high - low > _SPARSE * work.box_size[other]:
                 return False
-            total = _summed(rules.combine, ranks.worth[low:high], own)
+            total = summed(rules.combine, ranks.worth[low:high], own)
             work.sorted[other] = total
     if rules.combine != MIN:
         work.box_size[side] = 1

@@ -35,7 +35,7 @@ from engine.multiway.exact.ranks import ranks_probe
 from engine.multiway.streams import MultiStreams
 from engine.prefetch import prefetch
 
-_AHEAD = 12  # tuples
+_NEAR, _FAR = 12, 64  # tuples ahead of which lists, and columns, are fetched
 
 
 @compiled
@@ -53,11 +53,23 @@ def _next_side(streams: MultiStreams, part: Part, work: Work) -> Integer:
 
 
 @compiled
-def _announce(part: Part, lists: Lists, side: Integer, k: Integer) -> None:
-    """Have the lists of a tuple to come fetched."""
-    if k < part.first[side + 1]:
-        key = np.int64(lists.key[k + part.shift[side]])
-        prefetch(lists.ends, 2 * key * part.own.size)
+def _announce(
+    rules: Rules, streams: MultiStreams, part: Part, lists: Lists, side: Integer, k: Integer
+) -> None:
+    """Have what a tuple behind this one needs fetched.
+
+    There are more arrays gone through at a time than the processor notices by itself.
+    """
+    ahead = k + _FAR
+    if ahead < part.first[side + 1]:
+        place = ahead + part.shift[side]
+        prefetch(streams.ts, place)
+        if rules.plan == EQUI:
+            prefetch(lists.key, place)
+            key = np.int64(lists.key[place + _NEAR - _FAR])
+            prefetch(lists.ends, 2 * key * part.own.size)
+            if not rules.constant >= 0.0:
+                prefetch(streams.importance, place)
 
 
 @compiled
@@ -108,6 +120,7 @@ def _expire(
         else:
             shift = part.shift[other]
             while oldest < behind and now - streams.ts[oldest + shift] > size:
+                _announce(rules, streams, part, lists, other, oldest)
                 _drop(rules, streams, part, lists, ranks, other, oldest)
                 oldest += 1
         work.oldest[other] = oldest
@@ -126,11 +139,11 @@ def _equal(
             at = key * sides + other
             low = np.int64(lists.ends[2 * at + LOW])
             size = lists.ends[2 * at + END] - low
-            if size == 0:
-                return False
             work.box_begin[other], work.box_size[other] = low, size
             found *= size
             outputs *= np.float64(size)
+    if outputs == 0.0:
+        return False
     if lists.number.size > 0:
         return True
     worth = 0.0
@@ -266,8 +279,7 @@ def _sweep(
                           members):  # fmt: skip
                 return
             progress[SKIP] = 0
-        if rules.plan == EQUI:
-            _announce(part, lists, side, k + _AHEAD)
+        _announce(rules, streams, part, lists, side, k)
         _put(rules, streams, part, lists, ranks, side, k)
         work.cursor[side] = k + 1
 
