@@ -1,9 +1,10 @@
-"""Exact multi-way joins find what the definition says, whatever the plan, the slices, the threads."""
+"""Exact multi-way joins find what the definition says, whatever the plan, slices and threads."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,6 @@ from engine.multiway.exact import ExactJoin
 from engine.multiway.exact.bits import counted, drop, listed, put
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import (
-    Attributes,
     MultiStreams,
     Windows,
     no_attributes,
@@ -95,9 +95,7 @@ def check(join: ExactJoin, expected: Sequence[tuple[Any, int, float]], chunk_row
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 @pytest.mark.parametrize("graph", ["clique", "star"])
 @pytest.mark.parametrize("kind", PREDICATES)
-def test_outputs_are_those_of_the_definition(
-    kind: str, graph: str, sizes: tuple[int, ...]
-) -> None:
+def test_outputs_are_those_of_the_definition(kind: str, graph: str, sizes: tuple[int, ...]) -> None:
     for seed, combine in enumerate(COMBINE):
         streams = random_streams(seed, sizes, kind, distinct=3)
         rng = np.random.default_rng(seed)
@@ -132,7 +130,7 @@ def test_slices_of_time_add_up(kind: str) -> None:
     bounds = [-5, 0, 13, 13, 14, 40, 61]
     parts = [
         ExactJoin(streams, windows, PREDICATES[kind], slices=span, threads=2)
-        for span in zip(bounds[:-1], bounds[1:], strict=True)
+        for span in pairwise(bounds)
     ]
     found = [chunk.members for join in parts for chunk in join.outputs(50)]
     np.testing.assert_array_equal(np.concatenate(found), np.concatenate(whole))

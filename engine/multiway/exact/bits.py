@@ -16,7 +16,7 @@ _FEW = 2 << _BLOCK  # words that are counted one by one
 
 
 @intrinsic
-def population(typing_context: Any, word: Any) -> Any:  # noqa: ANN401, ARG001 - numba's
+def population(typing_context: Any, word: Any) -> Any:  # noqa: ANN401 - numba's
     """Return the number of bits of a uint64 that are set."""
     del typing_context
     if word != types.uint64:
@@ -30,7 +30,7 @@ def population(typing_context: Any, word: Any) -> Any:  # noqa: ANN401, ARG001 -
 
 
 @intrinsic
-def lowest(typing_context: Any, word: Any) -> Any:  # noqa: ANN401, ARG001 - numba's
+def lowest(typing_context: Any, word: Any) -> Any:  # noqa: ANN401 - numba's
     """Return the place of the lowest bit of a uint64 that is set; undefined for 0."""
     del typing_context
     if word != types.uint64:
@@ -76,9 +76,7 @@ def counted(words: Any, blocks: Any, low: Any, high: Any) -> Any:  # noqa: ANN40
     first, last = low >> 6, (high - 1) >> 6
     if first == last:
         return population(masked(words, first, low, high))
-    total = population(masked(words, first, low, high)) + population(
-        masked(words, last, low, high)
-    )
+    total = population(masked(words, first, low, high)) + population(masked(words, last, low, high))
     if last - first > _FEW:
         low_block, high_block = (first >> _BLOCK) + 1, last >> _BLOCK
         for own in words[first + 1 : low_block << _BLOCK]:

@@ -19,7 +19,6 @@ from engine.multiway.exact.layout import (
     REST,
     SKIP,
     WRITTEN,
-    Floats,
     Integer,
     Narrow,
     Part,
@@ -27,6 +26,7 @@ from engine.multiway.exact.layout import (
     Tallies,
     Work,
 )
+from engine.multiway.streams import Floats
 from gpu_kernels.combine import combined, neumaier
 
 _MOST = 2.0**62

@@ -9,7 +9,7 @@ import numpy as np
 from engine.jit import kernel as compiled
 from engine.jit import woven
 from engine.multiway.exact.box import emitted, weighed
-from engine.multiway.exact.layout import Floats, Integer, Part, Rules, Tallies, Work
+from engine.multiway.exact.layout import Integer, Part, Rules, Tallies, Work
 from engine.multiway.meets import meets
 from engine.multiway.streams import Attributes
 

@@ -25,7 +25,7 @@ from engine.multiway.streams import Attributes
 
 @compiled
 def _near_2d(x: Any, y: Any, a: float, b: float, bound: float) -> Any:  # noqa: ANN401 - numba's
-    found = 0
+    found = np.int64(0)
     for i in range(x.size):
         across, up = a - x[i], b - y[i]
         found += np.int64(across * across + up * up <= bound)
@@ -34,7 +34,7 @@ def _near_2d(x: Any, y: Any, a: float, b: float, bound: float) -> Any:  # noqa: 
 
 @compiled
 def _near_1d(x: Any, a: float, bound: float) -> Any:  # noqa: ANN401 - numba's
-    found = 0
+    found = np.int64(0)
     for i in range(x.size):
         across = a - x[i]
         found += np.int64(across * across <= bound)
@@ -42,7 +42,9 @@ def _near_1d(x: Any, a: float, bound: float) -> Any:  # noqa: ANN401 - numba's
 
 
 @compiled
-def _near(lists: Lists, attributes: Attributes, place: Integer, entry: Integer, bound: float) -> Any:  # noqa: ANN401, E501
+def _near(
+    lists: Lists, attributes: Attributes, place: Integer, entry: Integer, bound: float
+) -> Any:  # noqa: ANN401, E501
     total = 0.0
     for c in range(lists.value.shape[0]):
         difference = attributes.value[place, c] - lists.value[c, entry]

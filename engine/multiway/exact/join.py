@@ -15,8 +15,8 @@ from engine.exact.checks import EVERY, first_counted, thread_count
 from engine.exact.combine import combine_code, combined
 from engine.exact.memory import paged
 from engine.multiway.exact.layout import DONE, HIGH, OUTPUTS, REST, WRITTEN, Rules, Tallies
-from engine.multiway.exact.plan import Cut, Keys, cuts, keys_of, memory, plan_of
 from engine.multiway.exact.order import rises, same
+from engine.multiway.exact.plan import Cut, Keys, cuts, keys_of, memory, plan_of
 from engine.multiway.exact.rows import OutputChunk, in_parallel, weighed_chunk
 from engine.multiway.exact.sweep import sweep
 from engine.multiway.meets import condition
@@ -209,7 +209,12 @@ class ExactJoin:
         return in_parallel(source, parts, self._threads)
 
     def _slice_chunks(
-        self, rules: Rules, rows: int, dtype: Any, finish: Any, cut: Cut  # noqa: ANN401
+        self,
+        rules: Rules,
+        rows: int,
+        dtype: Any,
+        finish: Any,
+        cut: Cut,  # noqa: ANN401
     ) -> Iterator[Any]:
         none = np.zeros(0, np.int64)
         own = memory(rules, self._streams, self._windows, self._keys, cut, none)
@@ -280,5 +285,6 @@ def _added(found: Sequence[Tallies], constant: float, bins: int) -> Totals:
         high, rest = neumaier(high, rest, float(own.sums[HIGH]))
         high, rest = neumaier(high, rest, float(own.sums[REST]))
     if constant >= 0:
-        return Totals(outputs, outputs * constant, by_bin, by_bin * constant)
+        importance_by_bin = np.asarray(by_bin * constant, np.float64)
+        return Totals(outputs, outputs * constant, by_bin, importance_by_bin)
     return Totals(outputs, high + rest, by_bin, importance_by_bin)

@@ -19,14 +19,12 @@ from engine.multiway.exact.layout import (
     ITEMS,
     LOW,
     SCAN,
-    Floats,
     Integer,
-    Ints,
     Lists,
     Narrow,
     Part,
 )
-from engine.multiway.streams import Attributes
+from engine.multiway.streams import Attributes, Floats, Ints
 
 
 @jit

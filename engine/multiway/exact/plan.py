@@ -25,7 +25,7 @@ from engine.multiway.exact.layout import (
     Work,
 )
 from engine.multiway.exact.lists import empty_lists, of_codes
-from engine.multiway.exact.ranks import ranked
+from engine.multiway.exact.spans import ranked
 from engine.multiway.exact.sweep import closes
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import Ints, MultiStreams, Windows, no_attributes
@@ -168,10 +168,11 @@ def _work(rules: Rules, part: Part, *, pooled: bool, sorts: bool) -> Work:
     tuples = int(part.first[-1])
     depths = max(2, sides - 1 if rules.clique else 1)
     pool = (depths * tuples if pooled else 0) + 2 * sides
-    zeros = [np.zeros(sides, np.int64) for _ in range(6)]
+    begin, size = np.zeros((2, sides, sides), np.int64)
+    box_begin, box_size, counter, order, position, top = np.zeros((6, sides), np.int64)
     return Work(
         part.first[:-1].copy(), part.first[:-1].copy(),
         np.empty(pool, np.int32), np.empty(pool), np.zeros((tuples if sorts else 0) + 2 * sides),
-        np.zeros((sides, sides), np.int64), np.zeros((sides, sides), np.int64), *zeros,
+        begin, size, box_begin, box_size, counter, order, position, top,
         np.full(tuples if rules.plan == ITEMS else 0, np.nan),
     )  # fmt: skip

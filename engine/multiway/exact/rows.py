@@ -10,7 +10,6 @@ from threading import Event
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.exact.combine import combined
 from engine.jit import jit
@@ -117,4 +116,3 @@ def in_parallel(source: Source[T], parts: Sequence[object], workers: int) -> Ite
         finally:
             stop.set()
             _drain(queues)
-

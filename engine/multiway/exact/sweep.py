@@ -41,7 +41,7 @@ _NEAR, _FAR = 12, 64  # tuples ahead of which lists, and columns, are fetched
 @compiled
 def _next_side(streams: MultiStreams, part: Part, work: Work) -> Integer:
     """Return the stream of the next arrival; -1 at the end of the slice."""
-    side = np.int64(-1)
+    side: Integer = np.int64(-1)
     now = np.int64(0)
     for stream in range(part.own.size):
         k = work.cursor[stream]
