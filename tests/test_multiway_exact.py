@@ -148,7 +148,7 @@ def test_threads_and_chunks_change_nothing(kind: str) -> None:
     ]
     first, *others = [join.count(np.array([0, 20, 60])) for join in joins]
     one, *more = [
-        np.concatenate(list(join.members(rows, np.int32)))
+        np.concatenate(list(join.members(rows)))
         for join, rows in zip(joins, (1000, 13, 1), strict=True)
     ]
     for totals, members in zip(others, more, strict=True):

@@ -44,7 +44,7 @@ def _near_1d(x: Any, a: float, bound: float) -> Any:  # noqa: ANN401 - numba's
 @compiled
 def _near(
     lists: Lists, attributes: Attributes, place: Integer, entry: Integer, bound: float
-) -> Any:  # noqa: ANN401, E501
+) -> Any:  # noqa: ANN401
     total = 0.0
     for c in range(lists.value.shape[0]):
         difference = attributes.value[place, c] - lists.value[c, entry]

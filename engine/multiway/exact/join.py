@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.errors import InputError, SpecError
-from engine.exact.checks import EVERY, first_counted, thread_count
+from engine.exact.checks import EVERY, first_counted, sealed, thread_count
 from engine.exact.combine import combine_code, combined
 from engine.exact.memory import paged
 from engine.multiway.exact.layout import DONE, HIGH, OUTPUTS, REST, WRITTEN, Rules, Tallies
@@ -21,8 +20,19 @@ from engine.multiway.exact.rows import OutputChunk, in_parallel, weighed_chunk
 from engine.multiway.exact.sweep import sweep
 from engine.multiway.meets import condition
 from engine.multiway.predicate import Predicate
-from engine.multiway.streams import MOST_STREAMS, Floats, Ints, MultiStreams, Windows
+from engine.multiway.streams import (
+    MOST_STREAMS,
+    Attributes,
+    Floats,
+    Ints,
+    MultiStreams,
+    Windows,
+)
 from gpu_kernels.combine import MEAN, SUM, neumaier
+
+T = TypeVar("T")
+Finish: TypeAlias = Callable[[Ints], T]
+"""Makes a chunk of the members of outputs."""
 
 GRAPHS = ("clique", "star")
 _CHUNK = 1 << 18
@@ -110,7 +120,10 @@ class ExactJoin:
     ) -> None:
         _check(streams, windows, graph)
         begin, end = (EVERY, _LAST + 1) if slices is None else slices
-        self._streams, self._windows, self._predicate = streams, windows, predicate
+        self._streams, self._predicate = _sealed(streams), predicate
+        self._windows = Windows(
+            np.array(windows.size, np.int64), np.array(windows.by_rows, np.bool_)
+        )
         self._whole = Cut(max(begin, first_counted(start_ts)), min(end, _LAST + 1) - 1)
         self._threads = thread_count(threads)
         self._combine = combine_code(combine)
@@ -131,7 +144,7 @@ class ExactJoin:
             If there are more than int64 can count.
         """
         rules = self._rules(emit=False)
-        bounds = np.zeros(0, np.int64) if edges is None else np.ascontiguousarray(edges, np.int64)
+        bounds = np.array([] if edges is None else edges, np.int64)
         one = partial(self._slice_totals, rules, bounds)
         parts = self._cuts()
         if len(parts) == 1 or self._threads == 1:
@@ -144,7 +157,7 @@ class ExactJoin:
     def outputs(self, chunk_rows: int = _CHUNK) -> Iterator[OutputChunk]:
         """Yield the outputs, in order of the arrival of their latest member.
 
-        Those of one latest member are in an order that depends on the tuples in reach alone.
+        Those of one latest member are in an order that depends on the streams alone.
         O(chunk_rows * threads) memory besides that of the tuples in reach.
 
         Parameters
@@ -152,30 +165,11 @@ class ExactJoin:
         chunk_rows : int
             Most outputs a chunk, 1 or more. No chunk is empty.
         """
-        return self._chunks(chunk_rows, np.int64, partial(
-            weighed_chunk, self._streams, self._combine))  # fmt: skip
+        return self._chunks(chunk_rows, partial(weighed_chunk, self._streams, self._combine))
 
-    def members(
-        self, chunk_rows: int = _CHUNK, dtype: type[np.signedinteger[Any]] = np.int64
-    ) -> Iterator[NDArray[Any]]:
-        """Yield the members of the outputs alone, (n, m) places, in the order of `outputs`.
-
-        Parameters
-        ----------
-        chunk_rows : int
-        dtype : signed integer type
-            int32 is faster to write where it suffices.
-
-        Raises
-        ------
-        SpecError
-            If the places do not fit.
-        """
-        if self._streams.ts.size > np.iinfo(dtype).max:
-            raise SpecError(
-                f"{self._streams.ts.size} tuples do not fit {np.dtype(dtype)}; use int64"
-            )
-        return self._chunks(chunk_rows, dtype, np.asarray)
+    def members(self, chunk_rows: int = _CHUNK) -> Iterator[Ints]:
+        """Yield the members of the outputs alone, (n, m) places, in the order of `outputs`."""
+        return self._chunks(chunk_rows, np.asarray)
 
     @cached_property
     def _keys(self) -> Keys:
@@ -199,33 +193,42 @@ class ExactJoin:
         sweep(rules, self._streams, *own, none)
         return own.tallies
 
-    def _chunks(self, rows: int, dtype: Any, finish: Any) -> Iterator[Any]:  # noqa: ANN401
+    def _chunks(self, rows: int, finish: Finish[T]) -> Iterator[T]:
         if rows < 1:
             raise SpecError(f"chunk_rows {rows} must be 1 or more")
-        source = partial(self._slice_chunks, self._rules(emit=True), rows, dtype, finish)
+        source = partial(self._slice_chunks, self._rules(emit=True), rows, finish)
         parts = self._cuts()
         if len(parts) == 1 or self._threads == 1:
             return (chunk for cut in parts for chunk in source(cut))
         return in_parallel(source, parts, self._threads)
 
-    def _slice_chunks(
-        self,
-        rules: Rules,
-        rows: int,
-        dtype: Any,
-        finish: Any,
-        cut: Cut,  # noqa: ANN401
-    ) -> Iterator[Any]:
+    def _slice_chunks(self, rules: Rules, rows: int, finish: Finish[T], cut: Cut) -> Iterator[T]:
         none = np.zeros(0, np.int64)
         own = memory(rules, self._streams, self._windows, self._keys, cut, none)
         progress = own.tallies.progress
         sides = self._streams.number
         while not progress[DONE]:
             progress[WRITTEN] = 0
-            members = paged(rows * sides, dtype).reshape(rows, sides)
+            members = paged(rows * sides, np.int64).reshape(rows, sides)
             sweep(rules, self._streams, *own, members)
             if progress[WRITTEN]:
-                yield finish(members[: progress[WRITTEN]])
+                found = members[: progress[WRITTEN]]
+                # a chunk that is kept should not keep much more
+                yield finish(found if 2 * len(found) > rows else found.copy())
+
+
+def _sealed(streams: MultiStreams) -> MultiStreams:
+    """Return the streams with arrays of one type each, for which everything is compiled once."""
+    own = streams.attributes
+    attributes = Attributes(
+        sealed(own.code, np.int64),
+        np.require(own.value, np.float64, ["C", "W"]),  # as theta functions take it
+        sealed(own.first, np.int64), sealed(own.item, np.int64), sealed(own.weight, np.float64),
+    )  # fmt: skip
+    return MultiStreams(
+        sealed(streams.first, np.int64), sealed(streams.ts, np.int64),
+        sealed(streams.row, np.int64), sealed(streams.importance, np.float64), attributes,
+    )  # fmt: skip
 
 
 def _check(streams: MultiStreams, windows: Windows, graph: str) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from queue import Queue
 from threading import Event
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from engine.jit import jit
 from engine.multiway.streams import Floats, Ints, MultiStreams
 from gpu_kernels.combine import MEAN, SUM
 
+P = TypeVar("P")
 T = TypeVar("T")
 _AHEAD = 2  # chunks a thread may hold back
 
@@ -64,14 +65,7 @@ def weighed_chunk(streams: MultiStreams, combine: int, members: Ints) -> OutputC
     return OutputChunk(members, out_ts, out)
 
 
-class Source(Protocol[T]):  # type: ignore[misc]
-    """Yields the chunks of a slice."""
-
-    def __call__(self, part: Any) -> Iterator[T]:  # noqa: ANN401 - the slice
-        """Return an iterator over the chunks of `part`."""
-
-
-def _produce(source: Source[T], part: object, out: Queue[Any], stop: Event) -> None:
+def _produce(source: Callable[[P], Iterator[T]], part: P, out: Queue[Any], stop: Event) -> None:
     """Put the chunks of a slice into `out`, then None or what went wrong, until `stop`."""
     try:
         for chunk in source(part):
@@ -98,7 +92,9 @@ def _drain(queues: deque[Queue[Any]]) -> None:
             out.get()
 
 
-def in_parallel(source: Source[T], parts: Sequence[object], workers: int) -> Iterator[T]:
+def in_parallel(
+    source: Callable[[P], Iterator[T]], parts: Sequence[P], workers: int
+) -> Iterator[T]:
     """Yield the chunks of all slices in order; `workers` slices are in work at a time."""
     stop = Event()
     queues: deque[Queue[Any]] = deque()
