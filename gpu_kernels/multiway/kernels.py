@@ -1,0 +1,293 @@
+"""The kernels of multi-way joins: find the runs, count the outputs, write them."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import cuda, int64
+
+from gpu_kernels.compiler import Kernel, device_function
+from gpu_kernels.multiway.layout import Theta
+from gpu_kernels.multiway.members import importance_of, write_members
+from gpu_kernels.multiway.predicates import Array
+from gpu_kernels.multiway.runs import find_runs
+from gpu_kernels.multiway.together import (
+    ALL,
+    COMPARED,
+    PASSED,
+    ROWS,
+    Join,
+    Walk,
+    lowest,
+    make_walk,
+    prepare,
+    restore,
+    save,
+)
+from gpu_kernels.multiway.walk import POSITION, STACK_COLUMNS
+from gpu_kernels.teams import Integer, Team, warp_team
+
+_REGISTERS = 96
+"""A thread's: 20 warps of 4 a block run on one multiprocessor of 65,536."""
+
+
+def find(
+    place: Array, direction: Array, ts: Array, order: Array, runs: Array, starts: Array,
+    youngest: Array, oldest: Array, size: Array, first: Array, gone: Array, number: Array,
+    times: Array, bounds: Array,
+) -> None:  # fmt: skip
+    """Write the runs of every tuple.
+
+    Launch: any number of blocks, a thread a hop of a tuple; shared: none; writes: `bounds`.
+
+    Parameters
+    ----------
+    place, direction : (tuples,) int64
+        Directions are numbered stream by stream, then those of whole windows.
+    ts : (n,) int64
+        Of all tuples.
+    order : (directions, hops) int64
+    runs : (directions, hops + 1) int64
+    starts : (directions + 1,) int64
+        Where each direction's runs begin in `youngest` and `oldest`.
+    youngest, oldest : (runs,) int64
+        Ages in ticks.
+    size, first, gone, number : (m,), `first` (m + 1,) int64
+        Windows in ticks, and the admitted tuples; see `gpu_kernels.multiway.runs.find_runs`.
+    times : (n,) int64
+        Of the admitted tuples.
+    bounds : (tuples, most runs, 2) int64
+    """
+    hops = order.shape[1]
+    step = cuda.gridDim.x * cuda.blockDim.x
+    for i in range(cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x, place.size * hops, step):
+        k = i // hops
+        hop = i - k * hops
+        own = direction[k]
+        begin, end = starts[own], starts[own + 1]
+        find_runs(
+            ts[place[k]], own % size.size, order[own, hop : hop + 1], runs[own, hop : hop + 2],
+            youngest[begin:end], oldest[begin:end], size, first, gone, number, times,
+            bounds[k, runs[own, hop] :],
+        )  # fmt: skip
+
+
+FIND = Kernel(find)
+
+
+def never(a: Any, b: Any) -> bool:  # noqa: ANN401 - vectors
+    """Agree with nothing: stands for the function where the predicate has none."""
+    return False
+
+
+class Variant(NamedTuple):
+    """What kernels are compiled for.
+
+    Attributes
+    ----------
+    kind : int
+        Index among `gpu_kernels.multiway.predicates.KINDS`.
+    theta : callable
+        The function of theta; `never` for other kinds.
+    per_block : int
+        Tuples a block.
+    width : int
+        Threads a tuple: 32; fewer only in the simulator, with one tuple a block.
+    """
+
+    kind: int
+    theta: Theta
+    per_block: int = 4
+    width: int = 32
+
+
+class Functions(NamedTuple):
+    """Device functions that both kernels of a variant use.
+
+    Attributes
+    ----------
+    team : Team
+    walk : Walk
+    worth : callable
+        Write the members of this thread's output of the group found, and return its importance.
+    """
+
+    team: Team
+    walk: Walk
+    worth: Any
+
+
+@cache
+def _functions(variant: Variant) -> Functions:
+    team = warp_team(variant.per_block, variant.width, False)
+    walk = make_walk(team, variant.kind, device_function(variant.theta))
+    rank, width = team.rank, team.width
+
+    @device_function
+    def worth(
+        join: Join, combine: Integer, importance: Array, order: Array, stack: Array,
+        stream: Integer, place: Integer, members: Array,
+    ) -> Integer:  # fmt: skip
+        last = join.places[stack[POSITION, order.size - 1] - width + rank()]
+        write_members(order, stack, stream, place, last, members)
+        return importance_of(combine, importance, members, order.size + 1)
+
+    return Functions(team, walk, worth)
+
+
+@cache
+def count_kernel(variant: Variant) -> Kernel:
+    """Return the kernel that counts outputs.
+
+    Notes
+    -----
+    Compiled once a process for each variant. Launch: any number of blocks of ``per_block * width``
+    threads; shared: none; writes: `counts` and `total`.
+    """
+    made, per_block = _functions(variant), variant.per_block
+    number_of, rank = made.team.number, made.team.rank
+    next_group, worth_of = made.walk.next_group, made.worth
+
+    def count(
+        place: Array, direction: Array, shred: Array, bounds: Array, order: Array, runs: Array,
+        everyone: Integer, combine: Integer, bound: float, places: Array, code: Array,
+        value: Array, first: Array, item: Array, weight: Array, importance: Array, counts: Array,
+        total: Array,
+    ) -> None:  # fmt: skip
+        """Write what the walks of tuples come to.
+
+        Parameters
+        ----------
+        place, direction, bounds, order, runs
+            As `find` has them.
+        shred : (tuples,) float64
+            The throttle fraction of those that are shredded; more than 1 for the others.
+        everyone, bound, places, code, value, first, item, weight
+            See `Join`.
+        combine : int64
+            Index among `gpu_kernels.combine.COMBINE`.
+        importance : (n,) float64
+            Of all tuples.
+        counts : (tuples, 2 * hops + 1) int64
+            Comparisons by hop, passes by hop, outputs.
+        total : (tuples,) float64
+            Importance of the outputs.
+        """
+        stack = cuda.local.array((ROWS, STACK_COLUMNS), int64)
+        tally = cuda.local.array((2, STACK_COLUMNS), int64)
+        members = cuda.local.array(STACK_COLUMNS, int64)
+        join = Join(everyone, bound, places, code, value, first, item, weight)
+        hops = np.int64(order.shape[1])
+        k = np.int64(number_of())
+        while k < place.size:
+            own = direction[k]
+            prepare(stack, tally, bounds[k], runs[own], hops)
+            outputs = np.int64(0)
+            gained = 0.0
+            while True:
+                who = next_group(join, place[k], stack, bounds[k], runs[own], hops, shred[k], tally)
+                if who == 0:
+                    break
+                worth = 0.0
+                if (who >> rank()) & 1 != 0:
+                    worth = worth_of(
+                        join, combine, importance, order[own], stack, own % (hops + 1), place[k],
+                        members,
+                    )  # fmt: skip
+                # one after the other, as one thread would: the sum depends on the order
+                while who != 0:
+                    gained = gained + cuda.shfl_sync(ALL, worth, lowest(who))
+                    outputs += 1
+                    who &= who - 1
+            if rank() == 0:
+                for hop in range(hops):
+                    counts[k, hop] = tally[COMPARED, hop]
+                    counts[k, hops + hop] = tally[PASSED, hop]
+                counts[k, 2 * hops] = outputs
+                total[k] = gained
+            k += cuda.gridDim.x * per_block
+
+    return Kernel(count, _REGISTERS)
+
+
+@cache
+def write_kernel(variant: Variant) -> Kernel:
+    """Return the kernel that writes outputs, in their order.
+
+    A tuple whose outputs do not end with the chunk saves its walk, from which the launch for the
+    next chunk goes on.
+
+    Notes
+    -----
+    Compiled once a process for each variant. Launch: any number of blocks of ``per_block * width``
+    threads; shared: none; writes: `written`, `worths` and `after`.
+    """
+    made, per_block = _functions(variant), variant.per_block
+    number_of, rank, back = made.team.number, made.team.rank, made.walk.back
+    next_group, worth_of = made.walk.next_group, made.worth
+
+    def write(
+        place: Array, direction: Array, shred: Array, bounds: Array, order: Array, runs: Array,
+        everyone: Integer, combine: Integer, bound: float, places: Array, code: Array,
+        value: Array, first: Array, item: Array, weight: Array, importance: Array,
+        offsets: Array, tuples_begin: Integer, tuples_end: Integer, begin: Integer, end: Integer,
+        before: Array, after: Array, written: Array, worths: Array,
+    ) -> None:  # fmt: skip
+        """Write the outputs of a chunk.
+
+        Parameters
+        ----------
+        place, ..., importance
+            As `count` has them.
+        offsets : (tuples + 1,) int64
+            Number of each tuple's first output; the last is that of all outputs.
+        tuples_begin, tuples_end : int64
+            Those that have outputs in the chunk.
+        begin, end : int64
+            Outputs ``begin <= number < end`` are in the chunk.
+        before, after : (SAVED,) int64
+            Walk of the tuple that the last chunk has cut, and of the one that this one cuts.
+        written : (end - begin or more, m) int64
+            Members, by stream.
+        worths : (end - begin or more,) float64
+        """
+        stack = cuda.local.array((ROWS, STACK_COLUMNS), int64)
+        tally = cuda.local.array((2, STACK_COLUMNS), int64)
+        members = cuda.local.array(STACK_COLUMNS, int64)
+        join = Join(everyone, bound, places, code, value, first, item, weight)
+        hops = np.int64(order.shape[1])
+        k = tuples_begin + np.int64(number_of())
+        while k < tuples_end:
+            own = direction[k]
+            number = offsets[k]
+            stop = min(offsets[k + 1], end)
+            prepare(stack, tally, bounds[k], runs[own], hops)
+            if number < begin:
+                number = restore(before, stack)
+            found = np.int64(0)
+            while number < stop:
+                who = next_group(join, place[k], stack, bounds[k], runs[own], hops, shred[k], tally)
+                if who == 0:
+                    break
+                at = number + cuda.popc(who & ((np.int64(1) << rank()) - 1))
+                if (who >> rank()) & 1 != 0 and begin <= at < end:
+                    worths[at - begin] = worth_of(
+                        join, combine, importance, order[own], stack, own % (hops + 1), place[k],
+                        members,
+                    )  # fmt: skip
+                    for stream in range(hops + 1):
+                        written[at - begin, stream] = members[stream]
+                found = np.int64(cuda.popc(who))
+                number += found
+            if offsets[k + 1] > end:
+                if number > end:
+                    # the group that is cut is looked at again, for the rest of it
+                    back(stack, hops)
+                    number -= found
+                if rank() == 0:
+                    save(stack, number, after)
+            k += cuda.gridDim.x * per_block
+
+    return Kernel(write, _REGISTERS)
