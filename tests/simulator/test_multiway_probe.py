@@ -32,7 +32,7 @@ CLOCKED: dict[str, Any] = {
 }  # fmt: skip
 
 
-def bits(array: Any) -> list[int]:
+def bits(array: Any) -> Any:
     return np.asarray(array, np.float64).view(np.int64).tolist()
 
 
