@@ -70,12 +70,13 @@ class Section(NamedTuple):
 
 
 SECTIONS = (
-    Section("parity", "gpu_replay", "parity", 105),
+    Section("parity", "gpu_replay", "parity", 95),
     Section("harvest", "gpu_harvest", "measure_harvest", 45),
     Section("optimum", "gpu_optimum", "measure_optimum", 45),
     Section("facts", "gpu_facts", "measure_facts", 40),
-    Section("count", "gpu_probe", "measure_count", 95, {"rows": 100_000_000}),
-    Section("replay", "gpu_replay", "measure_replay", 135),
+    Section("multiway", "gpu_multiway", "measure_multiway", 40),
+    Section("count", "gpu_probe", "measure_count", 80, {"rows": 100_000_000}),
+    Section("replay", "gpu_replay", "measure_replay", 120),
 )
 """In the order they run."""
 

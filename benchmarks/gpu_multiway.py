@@ -1,0 +1,221 @@
+"""The multi-way probe on a device: parity with the CPU for every predicate, then batches a second.
+
+The join is 3-way, of streams with one window's worth of tuples behind every probing one; a tuple
+goes through both other windows whole. benchmarks/gpu_suite.py calls `measure_multiway`.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine.grubjoin.layout import WHOLE, Admitted, Batch, Plan, Rules, admitted_none, whole_plan
+from engine.grubjoin.on_gpu import GpuProber
+from engine.grubjoin.prober import CpuProber, Outputs, Prober
+from engine.multiway.predicate import Predicate
+from engine.multiway.streams import Attributes, Floats, MultiStreams, Windows, windows_of
+from gpu_kernels.combine import COMBINE
+from gpu_kernels.devices import Device
+
+ORDERS = ((1, 2), (2, 0), (1, 0))
+GAP = 10
+"""Ticks between two tuples of a stream, on average."""
+PARTNERS = 8
+"""Tuples of a window that agree with a tuple, on average."""
+SHREDDED = 0.3
+"""Of a batch, the part that is shredded where results are compared."""
+KINDS = ("equi", "band", "distance", "inner", "theta")
+
+
+class UnequalError(AssertionError):
+    """A device's numbers are not the CPU's."""
+
+
+def near(a: Any, b: Any) -> bool:  # noqa: ANN401 - vectors
+    """Tell whether two values differ by `PARTNERS` at most; of 2 times as many a window."""
+    return bool(a[0] - b[0] <= 1.0 and b[0] - a[0] <= 1.0)
+
+
+class Work(NamedTuple):
+    """Streams that are all admitted, and how they are joined."""
+
+    streams: MultiStreams
+    windows: Windows
+    predicate: Predicate
+    rules: Rules
+    plan: Plan
+    admitted: Admitted
+
+
+def _attributes(rng: np.random.Generator, kind: str, n: int, held: int) -> Attributes:
+    """Return attributes of which a window of `held` tuples has about `PARTNERS` for each."""
+    parts = max(1, held // PARTNERS)
+    none, ends = np.zeros(0, np.int64), np.zeros(n + 1, np.int64)
+    code, value = none, np.zeros((0, 1))
+    if kind == "equi":
+        code = rng.integers(0, parts, n)
+    elif kind == "distance":
+        # a disc of radius 1
+        value = rng.uniform(0, (np.pi * parts) ** 0.5, (n, 2))
+    elif kind == "inner":
+        # 4 items of a topic's 8, all of one weight: 2 in common reach the bound half the time
+        topic = rng.integers(0, max(1, parts // 2), n)
+        order = np.argsort(rng.random((n, 8)), axis=1)[:, :4]
+        items = (np.sort(order, axis=1) + 8 * topic[:, None]).ravel()
+        return Attributes(code, value, 4 * np.arange(n + 1), items, np.ones(items.size))
+    else:
+        value = rng.uniform(0, 2 * parts, (n, 1))
+    return Attributes(code, value, ends, none, np.zeros(0))
+
+
+_PREDICATES = {
+    "equi": Predicate("equi", ("k",)),
+    "band": Predicate("band", ("v",), 1.0),
+    "distance": Predicate("distance", ("x", "y"), 1.0),
+    "inner": Predicate("inner", ("words",), 2.0),
+    "theta": Predicate("theta", ("v",), 0.0, near, "near"),
+}
+
+
+def drawn(kind: str, batch: int, held: int, seed: int = 6) -> Work:
+    """Return three streams of `batch` tuples in all behind windows of `held` each."""
+    rng = np.random.default_rng(seed)
+    each = held + -(-batch // 3)
+    n = 3 * each
+    ts = np.concatenate([np.sort(rng.integers(0, GAP * each, each)) for _ in range(3)])
+    streams = MultiStreams(
+        each * np.arange(4), ts, np.arange(n), rng.random(n), _attributes(rng, kind, n, held)
+    )
+    windows = windows_of([GAP * held] * 3)
+    rules = Rules(everyone=kind != "equi", combine=COMBINE.index("min"), window=windows.size)
+    admitted = admitted_none(streams)
+    admitted.number[:] = each
+    admitted.place[:], admitted.ts[:] = np.arange(n), ts
+    return Work(streams, windows, _PREDICATES[kind], rules, whole_plan(ORDERS, windows), admitted)
+
+
+def batch_of(work: Work, size: int, shredded: float) -> Batch:
+    """Return the latest tuples of the streams, some of them shredded to a half."""
+    place = np.sort(np.argsort(work.streams.ts, kind="stable")[-size:])
+    place = place[np.argsort(work.streams.ts[place], kind="stable")]
+    stream = np.searchsorted(work.streams.first, place, "right") - 1
+    draws: Floats = np.random.default_rng(1).random(size)
+    return Batch(place, stream, np.where(draws < shredded, 0.5, WHOLE))
+
+
+def _probers(work: Work, device: Device) -> tuple[CpuProber, GpuProber]:
+    join = work.streams, work.rules, work.predicate, work.plan
+    return CpuProber(*join, os.cpu_count() or 1), GpuProber(*join, device)
+
+
+def _all_outputs(prober: Prober, work: Work, batch: Batch, wanted: Any) -> Outputs:  # noqa: ANN401
+    parts = [
+        Outputs(np.zeros((0, 3), np.int64), np.zeros(0)),
+        *prober.outputs(work.admitted, work.plan, batch, wanted),
+    ]
+    return Outputs._make(map(np.concatenate, zip(*parts, strict=True)))
+
+
+def held_equal(found: tuple[Any, ...], wanted: tuple[Any, ...], what: str) -> None:
+    """Raise `UnequalError` unless arrays are equal bit for bit."""
+    for ours, theirs in zip(found, wanted, strict=True):
+        if not np.array_equal(ours.view(np.int64), theirs.view(np.int64)):
+            raise UnequalError(f"{what}: {ours.size} numbers are not all the CPU's")
+
+
+def _median(work: Callable[[], object], repeats: int) -> float:
+    """Return the median time of calls that end with a download, which waits for the device."""
+    work()  # compiles and fills the pool
+    spent = []
+    for _ in range(repeats):
+        begun = time.perf_counter()
+        work()
+        spent.append(time.perf_counter() - begun)
+    return statistics.median(spent)
+
+
+def compare(device: Device, kind: str, batch: int, held: int) -> dict[str, int]:
+    """Hold counts and outputs of a batch equal to the CPU's, a part of it shredded."""
+    work = drawn(kind, batch, held)
+    own = batch_of(work, batch, SHREDDED)
+    cpu, gpu = _probers(work, device)
+    wanted = cpu.count(work.admitted, work.plan, own)
+    held_equal(gpu.count(work.admitted, work.plan, own), wanted, f"counts of {kind}")
+    some = np.flatnonzero(wanted.outputs)
+    rows = [_all_outputs(prober, work, own, some) for prober in (gpu, cpu)]
+    held_equal(rows[0], rows[1], f"outputs of {kind}")
+    return {"comparisons": int(wanted.comparisons.sum()), "outputs": int(wanted.outputs.sum())}
+
+
+def time_batch(device: Device, kind: str, size: int, held: int, repeats: int) -> dict[str, Any]:
+    """Time the counts and the outputs of a batch, from host arrays to host arrays."""
+    work = drawn(kind, size, held)
+    own = batch_of(work, size, 0.0)
+    cpu, gpu = _probers(work, device)
+
+    def counted(prober: Prober) -> Any:  # noqa: ANN401 - Probed
+        return prober.count(work.admitted, work.plan, own)
+
+    wanted = counted(cpu)
+    held_equal(counted(gpu), wanted, f"counts of {kind}")
+    some = np.flatnonzero(wanted.outputs)
+    on_device = _median(lambda: counted(gpu), repeats)
+    on_cpu = _median(lambda: counted(cpu), 1)
+    written = _median(lambda: _all_outputs(gpu, work, own, some), repeats)
+    comparisons = int(wanted.comparisons.sum())
+    return {
+        "comparisons": comparisons,
+        "outputs": int(wanted.outputs.sum()),
+        "count_s": on_device,
+        "count_cpu_s": on_cpu,
+        "times_cpu": on_cpu / on_device,
+        "comparisons_a_second": comparisons / on_device,
+        "tuples_a_second": size / on_device,
+        "write_s": written,
+    }
+
+
+def measure_multiway(
+    device: Device, *, sizes: tuple[int, ...] = (64, 1024, 16_384, 65_536),
+    windows: tuple[int, ...] = (200, 2000), compared: int = 3000, repeats: int = 5,
+) -> dict[str, Any]:  # fmt: skip
+    """Measure, after holding every result equal to the CPU's.
+
+    Parameters
+    ----------
+    device : Device
+    sizes : tuple of int
+        Tuples of a batch.
+    windows : tuple of int
+        Tuples that a window holds: what rates come to.
+    compared : int
+        Tuples of the batch that every predicate is compared on.
+    repeats : int
+        Timed calls, after one that compiles; the median counts.
+
+    Returns
+    -------
+    dict
+        ``parity`` by predicate; ``band`` by window and batch; ``predicates`` for the second
+        largest batch in the smallest window. The CPU's times are those of all its cores.
+
+    Raises
+    ------
+    UnequalError
+        If a number of the device is not the CPU's.
+    """
+    parity = {kind: compare(device, kind, compared, windows[0]) for kind in KINDS}
+    band = {
+        f"window of {held}": {
+            f"batch of {size}": time_batch(device, "band", size, held, repeats) for size in sizes
+        }
+        for held in windows
+    }
+    usual = sorted(sizes)[-2:][0]
+    others = {kind: time_batch(device, kind, usual, windows[0], repeats) for kind in KINDS}
+    return {"parity": parity, "band": band, "predicates": others}
