@@ -2,9 +2,10 @@
 
 The join is an epsilon-join of streams whose values drift, by the virtual clock; the capacity is
 what the whole join costs at 100 tuples a second of each of three streams, where shedding begins
-(figure 11). Each run is 60 s, the first 20 s warm-up. RandomDrop is the static optimisation of Ayad and
-Naughton with the streams' true rates and selectivities; because its model may leave capacity unused
-or use too much, it is also run at other targets, and the best of all by hindsight is taken.
+(figure 11). Each run is 60 s, the first 20 s warm-up. RandomDrop is the static optimisation of
+Ayad and Naughton with the streams' true rates and selectivities; because its model may leave
+capacity unused or use too much, it is also run at other targets, and the best of all by hindsight
+is taken.
 
 Run: python benchmarks/grubjoin.py [--only NAME] [--seeds N] [--tables docs/harvest.md]
 """

@@ -73,9 +73,8 @@ def environment(folder: Path) -> dict[str, str]:
 def run(block: Block, folder: Path) -> str:
     """Run a block and return its standard output; `winnow` runs on threads, which start faster."""
     if block.language == "sh":
-        text = re.sub(
-            r"winnow (replay|prepare|sweep|bound|multijoin)", r"winnow \1 --engine local", block.text
-        )
+        commands = r"winnow (replay|prepare|sweep|bound|multijoin)"
+        text = re.sub(commands, r"winnow \1 --engine local", block.text)
         command = ["bash", "-euo", "pipefail", "-c", text]
     else:
         command = [sys.executable, "-W", "ignore", "-c", block.text]

@@ -240,7 +240,7 @@ def test_an_overloaded_operator_gives_some_of_the_exact_outputs(seed: int) -> No
     rng, _, join = random_case(seed)
     m = len(join[0])
 
-    def configure(state: State) -> Setting:
+    def configure(_: State) -> Setting:
         full = [[max(1, math.ceil(join[1][other][1] / 2)) for other in order] for order in orders]
         counts = [[rng.randint(0, n) for n in hops] for hops in full]
         return Setting(counts, [[rng.sample(range(n), n) for n in hops] for hops in full])
