@@ -1,4 +1,4 @@
-"""The multi-way probe on a device: parity with the CPU for every predicate, then batches a second.
+"""The multi-way probe on a device: parity with the CPU for every predicate, then times of batches.
 
 The join is 3-way, of streams with one window's worth of tuples behind every probing one; a tuple
 goes through both other windows whole. benchmarks/gpu_suite.py calls `measure_multiway`.
@@ -37,7 +37,7 @@ class UnequalError(AssertionError):
 
 
 def near(a: Any, b: Any) -> bool:  # noqa: ANN401 - vectors
-    """Tell whether two values differ by `PARTNERS` at most; of 2 times as many a window."""
+    """Tell whether two values differ by 1 at most, as the band predicate does."""
     return bool(a[0] - b[0] <= 1.0 and b[0] - a[0] <= 1.0)
 
 
