@@ -8,7 +8,9 @@ from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyarrow.types as pt
 
+from engine.archives.row_groups import GroupTimes, Wanted, group_times
 from engine.archives.source import Archive, unreadable
 from engine.archives.texts import SpoolTask, as_text, spool
 from engine.errors import InputError
@@ -28,12 +30,32 @@ class Part(NamedTuple):
         Position of the first row in the archive.
     file_first : int
         Position of the file's first row in the archive.
+    left_out : GroupTimes or None
+        Of a row group that was not read, whose rows `table` lacks.
     """
 
     table: pa.Table
     file: str
     first: int
     file_first: int
+    left_out: GroupTimes | None = None
+
+
+class Choice(NamedTuple):
+    """Which row groups of Parquet files to read.
+
+    Attributes
+    ----------
+    time, unit : str
+        Column of the times, and what one tick is.
+    wanted : callable
+        Told the times of a group, whether to read it. Groups of which `group_times` knows nothing
+        are always read, and so are tables in memory.
+    """
+
+    time: str
+    unit: str
+    wanted: Wanted
 
 
 class Rows:
@@ -89,8 +111,17 @@ class Rows:
             self._files[i] = (out, origin, name)
         self._as_text = tuple(sorted(found))
 
-    def parts(self, columns: Sequence[str], size: int = PART_ROWS) -> Iterator[Part]:
+    def parts(
+        self, columns: Sequence[str], size: int = PART_ROWS, choice: Choice | None = None
+    ) -> Iterator[Part]:
         """Yield the columns of all rows, in parts of at most `size` rows.
+
+        Parameters
+        ----------
+        columns : sequence of str
+        size : int
+        choice : Choice, optional
+            Row groups that it does not want are parts without rows; positions of the others stay.
 
         Raises
         ------
@@ -105,16 +136,50 @@ class Rows:
                 first += batch.num_rows
             return
         first = 0
+        # pyarrow reads dictionaries within lists from one row group at a time only
+        alone = any(_nests_dictionary(self.schema.field(name).type) for name in wanted)
         for path, origin, name in self._files:
             start = first
             try:
                 with pq.ParquetFile(path, memory_map=True) as file:
-                    for batch in file.iter_batches(size, columns=wanted):
-                        table = pa.Table.from_batches([batch]).select(wanted)
-                        yield Part(as_text(table, self._as_text), name, first, start)
-                        first += batch.num_rows
+                    for groups, left_out in _runs(file, choice, alone=alone):
+                        if left_out is not None:
+                            none = self.schema.empty_table().select(wanted)
+                            yield Part(none, name, first, start, left_out)
+                            first += left_out.rows
+                            continue
+                        for batch in file.iter_batches(size, row_groups=groups, columns=wanted):
+                            table = pa.Table.from_batches([batch]).select(wanted)
+                            yield Part(as_text(table, self._as_text), name, first, start)
+                            first += batch.num_rows
             except (pa.ArrowException, OSError) as error:
                 raise InputError(unreadable(origin, self.archive.side, error)) from error
+
+
+def _runs(
+    file: pq.ParquetFile, choice: Choice | None, *, alone: bool
+) -> Iterator[tuple[list[int], GroupTimes | None]]:
+    """Yield row groups that follow each other and are read, or one that is left out."""
+    known: Sequence[GroupTimes | None] = [None] * file.num_row_groups
+    if choice is not None:
+        known = group_times(file.metadata, choice.time, choice.unit)
+    run: list[int] = []
+    for at, times in enumerate(known):
+        read = times is None or choice is None or choice.wanted(times)
+        if run and (alone or not read):
+            yield run, None
+            run = []
+        if read:
+            run.append(at)
+        else:
+            yield [], times
+    if run:
+        yield run, None
+
+
+def _nests_dictionary(kind: pa.DataType) -> bool:
+    inner = [kind.field(i).type for i in range(kind.num_fields)] if pt.is_nested(kind) else []
+    return any(pt.is_dictionary(own) or _nests_dictionary(own) for own in inner)
 
 
 def restored(table: pa.Table, kinds: Mapping[str, pa.DataType]) -> pa.Table:
