@@ -49,6 +49,30 @@ def parse_window(text: str, unit: str, name: str) -> int:
     >>> parse_window("400", "tick", "left"), parse_window("1h30min", "s", "left")
     (400, 5400)
     """
+    return parse_ticks(text, unit, f"window {{}} of stream {name}")
+
+
+def parse_ticks(text: str, unit: str, what: str) -> int:
+    """Return a length of time in ticks: `parse_window` of anything that is one.
+
+    Parameters
+    ----------
+    text, unit : str
+        As of `parse_window`.
+    what : str
+        Whose it is, with {} for the text, for messages.
+
+    Raises
+    ------
+    SpecError
+        As `parse_window`.
+
+    Examples
+    --------
+    >>> parse_ticks("2min", "s", "--tau {}")
+    120
+    """
+    named = what.format(text)
     cleaned = text.strip().lower()
     negative = cleaned.startswith("-")
     body = cleaned.lstrip("+-")
@@ -57,54 +81,48 @@ def parse_window(text: str, unit: str, name: str) -> int:
     elif re.fullmatch(r"\d*\.\d+|\d+\.", body):
         ticks = Fraction(body)
     else:
-        ticks = _duration(body, text, unit, name)
+        ticks = _duration(body, text, unit, what)
     if negative and ticks:
-        raise SpecError(f"window {text} of stream {name} must be 0 ticks or more")
+        raise SpecError(f"{named} must be 0 ticks or more")
     if ticks.denominator != 1:
         one = "a tick" if unit == "tick" else f"one tick is 1 {unit}"
-        raise SpecError(
-            f"window {text} of stream {name} is not a whole number of ticks ({one}): round it"
-        )
+        raise SpecError(f"{named} is not a whole number of ticks ({one}): round it")
     if ticks > _LARGEST:
-        raise SpecError(
-            f"window {text} of stream {name} is too long: give at most {_LARGEST} ticks"
-        )
+        raise SpecError(f"{named} is too long: give at most {_LARGEST} ticks")
     return int(ticks)
 
 
-def _duration(body: str, text: str, unit: str, name: str) -> Fraction:
+def _duration(body: str, text: str, unit: str, what: str) -> Fraction:
     """Return a duration in ticks of `unit`."""
+    named = what.format(text)
     position, nanoseconds = 0, Fraction(0)
     while match := _PART.match(body, position):
         number, word = match.groups()
-        size = _size(word, text, name, first=position == 0)
+        size = _size(word, named, first=position == 0)
         nanoseconds += Fraction(number) * size
         position = match.end()
     if position == 0 or body[position:].strip():
         raise SpecError(
-            f"window {text!r} of stream {name} is neither a number of ticks nor a duration: "
+            f"{what.format(repr(text))} is neither a number of ticks nor a duration: "
             "write 400, 10min, 1h30min, 250ms or 2 days"
         )
     if unit == "tick":
         raise SpecError(
-            f"window {text} of stream {name} is a duration, but its time column holds plain "
+            f"{named} is a duration, but its time column holds plain "
             "numbers: give the window in ticks, as in 400"
         )
     return nanoseconds / _NANOSECONDS[unit]
 
 
-def _size(word: str, text: str, name: str, *, first: bool) -> int:
+def _size(word: str, named: str, *, first: bool) -> int:
     """Return the nanoseconds of a unit's name; m is minutes only after another, as in 1h30m."""
     if word == "m" and not first:
         return _WORDS["min"]
     if word == "m":
-        raise SpecError(
-            f"window {text} of stream {name}: m may be minutes or months: write min for minutes"
-        )
+        raise SpecError(f"{named}: m may be minutes or months: write min for minutes")
     if word not in _WORDS:
         hint = did_you_mean(word, _WORDS)
         raise SpecError(
-            f"window {text} of stream {name}: {word!r} is no unit of time: use ns, us, ms, s, "
-            f"min, h, days or weeks.{hint}"
+            f"{named}: {word!r} is no unit of time: use ns, us, ms, s, min, h, days or weeks.{hint}"
         )
     return _WORDS[word]
