@@ -31,8 +31,8 @@ TIME_BINS = 50
 PACKAGES = ("winnowjoin", "numba", "numpy", "pyarrow", "pyspark")
 
 
-def check_place(path: Path) -> None:
-    """Find out before the work whether a report could be written.
+def check_place(path: Path, what: str = "report") -> None:
+    """Find out before the work whether a report, or another file, could be written.
 
     Raises
     ------
@@ -40,10 +40,10 @@ def check_place(path: Path) -> None:
         If not.
     """
     if path.is_dir():
-        raise OutputError(f"report {path} is a folder: name a file, as in {path}/report.json")
+        raise OutputError(f"{what} {path} is a folder: name a file, as in {path}/report.json")
     above = next(folder for folder in path.absolute().parents if folder.exists())
     if not above.is_dir() or not os.access(above, os.W_OK):
-        raise OutputError(f"report {path} cannot be written: {above} is no folder to write to")
+        raise OutputError(f"{what} {path} cannot be written: {above} is no folder to write to")
 
 
 class Report(NamedTuple):
