@@ -4,7 +4,8 @@
 and `replay_archives` joins files; `sweep_tables` and `sweep_archives` do so under a grid of
 settings; `bound_tables` and `bound_archives` say what would be best; `lookup_tables` and
 `lookup_archives` join one stream with a changing relation, and `replay_streams` joins two streams
-or more through one. All are loaded when first asked for.
+or more through one; `multijoin_streams` joins several on any predicate, `register_theta` one of the
+user's own. All are loaded when first asked for.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from engine.api import replay as replay_tables
     from engine.bound_api import BoundResult, bound_archives, bound_tables
     from engine.lookup.api import LookupResult, lookup_archives, lookup_tables
+    from engine.multijoin.api import MultiJoinOutput
+    from engine.multijoin.api import multijoin as multijoin_streams
+    from engine.multiway.predicate import register_theta
     from engine.star.api import StreamsResult, replay_streams
     from engine.sweep.api import sweep_archives, sweep_tables
     from engine.sweep.run import SweepResult
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BoundResult",
     "LookupResult",
+    "MultiJoinOutput",
     "ReplayResult",
     "StreamsResult",
     "SweepResult",
@@ -31,6 +36,8 @@ __all__ = [
     "bound_tables",
     "lookup_archives",
     "lookup_tables",
+    "multijoin_streams",
+    "register_theta",
     "replay_archives",
     "replay_streams",
     "replay_tables",
@@ -45,6 +52,9 @@ _NAMES = {
     "LookupResult": ("engine.lookup.api", "LookupResult"),
     "lookup_archives": ("engine.lookup.api", "lookup_archives"),
     "lookup_tables": ("engine.lookup.api", "lookup_tables"),
+    "MultiJoinOutput": ("engine.multijoin.api", "MultiJoinOutput"),
+    "multijoin_streams": ("engine.multijoin.api", "multijoin"),
+    "register_theta": ("engine.multiway.predicate", "register_theta"),
     "ReplayResult": ("engine.api", "ReplayResult"),
     "StreamsResult": ("engine.star.api", "StreamsResult"),
     "SweepResult": ("engine.sweep.run", "SweepResult"),

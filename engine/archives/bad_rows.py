@@ -80,6 +80,15 @@ class FaultTally:
             self._totals[at] = self._totals.get(at, 0) + own.total
             self._first.setdefault(at, []).extend(row - part.file_first for row in own.rows)
 
+    def include(self, others: Iterable[FaultTally]) -> FaultTally:
+        """Count those of the same stream that others have counted, and return all, in order."""
+        for other in others:
+            for at, total in other._totals.items():  # noqa: SLF001 - of this class
+                self._totals[at] = self._totals.get(at, 0) + total
+                self._first[at] = sorted(self._first.get(at, []) + other._first[at])  # noqa: SLF001
+        self._totals = dict(sorted(self._totals.items()))
+        return self
+
     def bad_rows(self, roles: Roles) -> Iterator[BadRows]:
         """Yield them by file and fault."""
         for (file, number), total in self._totals.items():

@@ -155,12 +155,29 @@ def _rejected(
         {"row": pa.array(at + first_row, pa.int64()), "reason": pa.array(reasons, pa.string())}
         | originals
     )
+    return rejected, fault_counts(faults[at], at + first_row)
+
+
+def fault_counts(faults: Faults, rows: NDArray[np.int64]) -> tuple[FaultCount, ...]:
+    """Return how many rows have each fault, and the first of them.
+
+    Parameters
+    ----------
+    faults : (n,) int8
+        Indices into `FAULTS`.
+    rows : (n,) int64
+        In order.
+
+    Examples
+    --------
+    >>> fault_counts(np.array([2, 1, 2], np.int8), np.array([4, 5, 9]))
+    (FaultCount(fault=1, total=1, rows=(5,)), FaultCount(fault=2, total=2, rows=(4, 9)))
+    """
     counts = []
-    for fault in np.unique(faults[at]):
-        those = at[faults[at] == fault]
-        first = tuple(int(row) + first_row for row in those[:FIRST_ROWS])
-        counts.append(FaultCount(int(fault), len(those), first))
-    return rejected, tuple(counts)
+    for fault in np.unique(faults):
+        those = rows[faults == fault]
+        counts.append(FaultCount(int(fault), len(those), tuple(those[:FIRST_ROWS].tolist())))
+    return tuple(counts)
 
 
 def original_name(name: str) -> str:

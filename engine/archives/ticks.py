@@ -189,3 +189,8 @@ def importances(column: pa.ChunkedArray) -> tuple[NDArray[np.float64], Faults]:
 def reason(fault: int, cell: object) -> str:
     """Return why a row is rejected, as `_rejected` files have it."""
     return FAULTS[fault].reason.format(cell)
+
+
+def of_time(faults: Faults) -> NDArray[np.bool_]:
+    """Return which faults leave a row without a time: (n,) bool."""
+    return np.array([fault.role == "time" for fault in FAULTS])[faults]

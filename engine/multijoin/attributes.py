@@ -12,7 +12,7 @@ import pyarrow.types as pt
 from numpy.typing import NDArray
 
 from engine.archives import families
-from engine.archives.canonical import canonical, direct_codes
+from engine.archives.canonical import LANE_SEED, canonical, contiguous, direct_codes, hashed
 from engine.archives.roles import check_present
 from engine.archives.source import Archive
 from engine.errors import InputError
@@ -46,6 +46,13 @@ class Raw(NamedTuple):
         vectors = self.vectors.take(places) if len(self.vectors) else self.vectors
         return Raw([key.take(places) for key in self.keys], value, vectors)
 
+    def lane(self, rows: int, lanes: int) -> Ints:
+        """Return the lane of rows by the hash of equi's attributes: (n,) int64."""
+        if any(key.null_count for key in self.keys):
+            return np.zeros(rows, np.int64)  # no row has attributes
+        hashes = hashed(self.keys, LANE_SEED, rows)
+        return (hashes % np.uint64(lanes)).astype(np.int64)
+
     @staticmethod
     def joined(parts: Sequence[Raw]) -> Raw:
         """Return parts one behind the other."""
@@ -54,13 +61,19 @@ class Raw(NamedTuple):
         return Raw(keys, value, pa.concat_arrays([part.vectors for part in parts]))
 
 
-_NO_VECTORS = pa.array([], pa.list_(pa.struct([("item", pa.int64()), ("weight", pa.float64())])))
+def _no_vectors(item: pa.DataType) -> pa.Array:
+    return pa.array([], pa.large_list(pa.struct([("item", item), ("weight", pa.float64())])))
+
+
+_NO_VECTORS = _no_vectors(pa.int64())
+_NUMBERS = ("integer", "float", "decimal", "boolean", "null")
+_ITEMS = ("integer", "string", "binary", "null")
 
 
 def check_attributes(
     predicate: Predicate, streams: Sequence[tuple[Archive, Sequence[str]]]
 ) -> tuple[pa.DataType, ...]:
-    """Return the types in which attributes are compared: canonical ones of equi, else none.
+    """Return the canonical types in which attributes are compared: of equi, and inner's items.
 
     Raises
     ------
@@ -70,14 +83,15 @@ def check_attributes(
     for archive, columns in streams:
         for name in columns:
             check_present(archive, name)
-    if predicate.kind == "equi":
-        return tuple(_common(streams, at) for at in range(len(predicate.columns)))
+    if predicate.kind in ("equi", "inner"):
+        return tuple(
+            _common([(archive, columns[at]) for archive, columns in streams], predicate.kind)
+            for at in range(len(predicate.columns))
+        )
     for archive, columns in streams:
         for name in columns:
-            kind = families.value_type(archive.schema.field(name).type)
-            if predicate.kind == "inner":
-                _check_vectors(archive, name, kind)
-            elif families.family(kind) not in ("integer", "float", "decimal", "boolean", "null"):
+            kind = archive.schema.field(name).type
+            if families.family(kind) not in _NUMBERS:
                 raise InputError(
                     f"column {name} of the {archive.side} archive has type {kind}: predicate "
                     f"{predicate.kind} compares numbers; cast it or name another column"
@@ -85,38 +99,60 @@ def check_attributes(
     return ()
 
 
-def _common(streams: Sequence[tuple[Archive, Sequence[str]]], at: int) -> pa.DataType:
-    first, own = streams[0]
-    common = first.schema.field(own[at]).type
-    common = families.canonical_type(common, common)
-    for archive, columns in streams[1:]:
-        kind = archive.schema.field(columns[at]).type
-        found = families.canonical_type(first.schema.field(own[at]).type, kind)
-        if not isinstance(found, str) and not isinstance(common, str):
-            found = families.canonical_type(common, kind)
-        if isinstance(found, str) or isinstance(common, str):
-            why = found if isinstance(found, str) else common
-            raise InputError(
-                f"column {own[at]} of the {first.side} archive "
-                f"({first.schema.field(own[at]).type}) and column {columns[at]} of the "
-                f"{archive.side} archive ({kind}): {why}"
-            )
-        common = found
+def _common(columns: Sequence[tuple[Archive, str]], predicate: str) -> pa.DataType:
+    """Return the canonical type of columns, or of their items."""
+    kinds = []
+    for archive, name in columns:
+        kind = archive.schema.field(name).type
+        kinds.append(families.value_type(kind if predicate == "equi" else _item(archive, name)))
+    for (one, mine), kind in zip(columns, kinds, strict=True):
+        for (other, its), another in zip(columns, kinds, strict=True):
+            why = families.canonical_type(kind, another)
+            if isinstance(why, str):
+                raise InputError(
+                    f"column {mine} of the {one.side} archive "
+                    f"({one.schema.field(mine).type}) and column {its} of the "
+                    f"{other.side} archive ({other.schema.field(its).type}): {why}"
+                )
+    return _canonical([kind for kind in kinds if not pt.is_null(kind)])
+
+
+def _canonical(kinds: Sequence[pa.DataType]) -> pa.DataType:
+    """Return the canonical type of types that have one pair by pair."""
+    if not kinds:
+        return pa.int64()
+    if pt.is_timestamp(kinds[0]):
+        units = sorted(kinds, key=lambda kind: families.UNIT_DIGITS[kind.unit])
+        return families.canonical_type(units[0], units[-1])
+    common = kinds[0]
+    for kind in kinds:
+        common = families.canonical_type(common, kind)
     return common
 
 
-def _check_vectors(archive: Archive, name: str, kind: pa.DataType) -> None:
-    item, weight = kind, pa.float64()
+def _item(archive: Archive, name: str) -> pa.DataType:
+    """Return the type of a column's items.
+
+    Raises
+    ------
+    InputError
+        If it has none.
+    """
+    kind = archive.schema.field(name).type
+    item, weight = None, pa.float64()
     if pt.is_map(kind):
         item, weight = kind.key_type, kind.item_type
     elif pt.is_list(kind) or pt.is_large_list(kind):
-        item = families.value_type(kind.value_type)
-    number = families.family(weight) in ("integer", "float", "decimal")
-    if item is kind or families.family(item) not in ("integer", "string", "binary") or not number:
+        item = kind.value_type
+    elif pt.is_null(kind):
+        item = kind
+    weighed = families.family(weight) in ("integer", "float", "decimal", "null")
+    if item is None or families.family(item) not in _ITEMS or not weighed:
         raise InputError(
             f"column {name} of the {archive.side} archive has type {kind}: predicate inner takes "
             "lists of integers or strings (sets), or maps of them to numbers (weights)"
         )
+    return item
 
 
 def raw_attributes(
@@ -130,7 +166,7 @@ def raw_attributes(
     table : pyarrow.Table
     columns : sequence of str
     kinds : sequence of pyarrow.DataType
-        Of equi: canonical types.
+        From `check_attributes`.
 
     Raises
     ------
@@ -146,7 +182,7 @@ def raw_attributes(
         keys = [canonical(some.column(n), k) for n, k in zip(columns, kinds, strict=True)]
         return _spread(Raw(keys, np.zeros((0, 1)), _NO_VECTORS), good), good
     if predicate.kind == "inner":
-        vectors = _vectors(some.column(columns[0]))
+        vectors = _vectors(some.column(columns[0]), kinds[0])
         return _spread(Raw([], np.zeros((0, 1)), vectors), good), good
     value = np.full((table.num_rows, len(columns)), np.nan)
     for at, name in enumerate(columns):
@@ -169,25 +205,21 @@ def _spread(raw: Raw, good: NDArray[np.bool_]) -> Raw:
     return raw.take(places.astype(np.int64))
 
 
-def _vectors(column: pa.ChunkedArray) -> pa.Array:
+def _vectors(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
     """Return sets and maps as lists of (item, weight); the weights of a set are 1."""
-    cells = column.combine_chunks()
-    if isinstance(cells, pa.ChunkedArray):
-        cells = pa.concat_arrays(cells.chunks) if cells.num_chunks else pa.array([], column.type)
+    cells = contiguous(column)
+    if pt.is_null(cells.type):
+        return _no_vectors(kind)  # no row has one
+    first = np.asarray(cells.offsets).astype(np.int64)
+    inside = slice(int(first[0]) if first.size else 0, int(first[-1]) if first.size else 0)
     if pt.is_map(cells.type):
-        first = np.asarray(cells.offsets)
-        items, weights = cells.keys, pc.cast(cells.items, pa.float64())
+        items, weights = cells.keys[inside], pc.cast(cells.items[inside], pa.float64())
     else:
-        first = np.asarray(cells.offsets)
-        items, weights = cells.values, None
-    items = items.slice(first[0], first[-1] - first[0])
-    items = pc.cast(items, items.type.value_type) if pt.is_dictionary(items.type) else items
-    if weights is None:
+        items = cells.values[inside]
         weights = pa.array(np.ones(len(items)))
-    else:
-        weights = weights.slice(first[0], first[-1] - first[0])
-    struct = pa.StructArray.from_arrays([items, weights], ["item", "weight"])
-    return pa.ListArray.from_arrays(pa.array(first - first[0], pa.int32()), struct)
+    struct = pa.StructArray.from_arrays([canonical(items, kind), weights], ["item", "weight"])
+    starts = first - first[0] if first.size else np.zeros(1, np.int64)
+    return pa.LargeListArray.from_arrays(pa.array(starts), struct)
 
 
 def joined_attributes(predicate: Predicate, raws: Sequence[Raw]) -> Attributes:
@@ -226,15 +258,17 @@ def _codes(streams: Sequence[Sequence[pa.Array]], tuples: int) -> Ints:
 
 
 def _sparse(streams: Sequence[pa.Array]) -> tuple[Ints, Ints, Floats]:
-    """Return the vectors as rows of items in ascending order of code, each once."""
-    lists = [part.fill_null([]) if part.null_count else part for part in streams]
-    counts = np.concatenate([np.diff(np.asarray(part.offsets)) for part in lists])
-    flat = [part.flatten() for part in lists]
-    items = pa.concat_arrays([_items(part.field("item"), flat) for part in flat])
+    """Return the vectors as rows of items in ascending order of code, each once.
+
+    Items that are null, or whose weight is null or NaN, are in no vector.
+    """
+    counts = np.concatenate([np.diff(np.asarray(part.offsets)) for part in streams])
+    flat = [part.flatten() for part in streams]
+    items = pa.concat_arrays([part.field("item") for part in flat])
     weights = np.concatenate([np.asarray(part.field("weight"), np.float64) for part in flat])
-    codes = np.asarray(pc.dictionary_encode(items).indices).astype(np.int64)
+    codes = np.asarray(pc.dictionary_encode(items).indices.fill_null(0)).astype(np.int64)
     owner = np.repeat(np.arange(counts.size), counts)
-    good = ~np.isnan(weights) & np.asarray(items.is_valid())
+    good = ~np.isnan(weights) & items.is_valid().to_numpy(zero_copy_only=False)
     owner, codes, weights = owner[good], codes[good], weights[good]
     order = np.lexsort((codes, owner))
     owner, codes, weights = owner[order], codes[order], weights[order]
@@ -244,13 +278,3 @@ def _sparse(streams: Sequence[pa.Array]) -> tuple[Ints, Ints, Floats]:
     first = np.zeros(counts.size + 1, np.int64)
     np.cumsum(np.bincount(owner[begins], minlength=counts.size), out=first[1:])
     return first, codes[begins], weights[begins]
-
-
-def _items(items: pa.Array, flat: Sequence[pa.Array]) -> pa.Array:
-    """Return items as text or as 64-bit integers, so that those of all streams compare."""
-    text = any(families.family(part.field("item").type) == "string" for part in flat)
-    if text and families.family(items.type) == "string":
-        return pc.cast(items, pa.large_string())
-    if families.family(items.type) == "binary":
-        return pc.cast(items, pa.large_binary())
-    return pc.cast(items, pa.int64())

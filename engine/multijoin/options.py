@@ -9,6 +9,8 @@ import pyarrow as pa
 
 from engine.errors import SpecError, did_you_mean
 from engine.grubjoin.settings import HarvestSettings
+from engine.harvesting.greedy import METRICS
+from engine.harvesting.optimise import METHODS as OPTIMISERS
 from engine.job.options import BAD_ROWS, COLUMNS
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import MOST_STREAMS
@@ -160,6 +162,8 @@ class MultiJoinOptions:
         chosen("--reference", self.reference, REFERENCES)
         chosen("--combine", self.combine, COMBINE)
         chosen("--device", self.device, ("auto", "cpu", "gpu"))
+        if self.device == "gpu":
+            raise SpecError("--device is 'gpu': multi-way joins run on the CPU; give auto or cpu")
         chosen("--bad-rows", self.bad_rows, BAD_ROWS)
         chosen("--columns", self.columns, COLUMNS)
         if not -(2**63) <= self.seed < 2**64:
@@ -167,6 +171,10 @@ class MultiJoinOptions:
         if self.slices is not None and self.slices < 1:
             raise SpecError(f"--slices {self.slices} must be 1 or more")
         self._check_together()
+        if self.harvest is not None:
+            for name, known in (("optimiser", OPTIMISERS), ("metric", METRICS)):
+                if name in self.harvest:
+                    chosen(f"--{name}", str(self.harvest[name]), known)
         for name in (*self.loops.order, *filter(None, self.loops.buckets)):
             if name not in names:
                 raise SpecError(

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.multijoin.options import Loops
+from engine.errors import SpecError
+from engine.multijoin.options import Loops, MultiJoinOptions
+from engine.multiway.loops.method import METHODS, LoopsSettings
 from engine.multiway.measure import Measures, measure
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import MultiStreams, Windows
@@ -14,6 +16,8 @@ from engine.ordering.heuristic import choose_local_orders, choose_order
 from engine.ordering.low_selectivity import low_selectivity_orders
 from engine.ordering.methods import OrderingProblem
 from engine.ordering.statistics import JoinStatistics, StreamStatistics
+
+HASHING = tuple(name for name, method in METHODS.items() if method.hashed != "none")
 
 
 def statistics_of(
@@ -63,7 +67,7 @@ def bucket_numbers(loops: Loops, names: Sequence[str], found: Measures) -> list[
 
     Unless they are told, hash methods take as many as a window has distinct attributes.
     """
-    if loops.method not in ("eager-hash", "lazy-hash", "hybrid"):
+    if loops.method not in HASHING:
         return None
     everyone = loops.buckets.get("")
     told = [loops.buckets.get(name, everyone) for name in names]
@@ -73,6 +77,20 @@ def bucket_numbers(loops: Loops, names: Sequence[str], found: Measures) -> list[
         max(1, round(float(distinct))) if own is None else own
         for own, distinct in zip(told, found.distinct, strict=True)
     ]
+
+
+def check_loops(options: MultiJoinOptions, tau: int | None, expire_every: int | None) -> None:
+    """Raise `SpecError` if the options of an algorithm of P3 do not go together."""
+    loops, m = options.loops, len(options.names)
+    for name, number in loops.buckets.items():
+        if number < 1:
+            told = f"{name}={number}" if name else str(number)
+            raise SpecError(f"--buckets {told} must be 1 or more")
+    some = 1 if loops.buckets or loops.method in HASHING else None  # else measured
+    settings = LoopsSettings(
+        loops.method, options.graph, tau=tau, expire_every=expire_every or 0, buckets=some
+    )
+    settings.lists(m, options.predicate)
 
 
 def loops_orders(

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from engine.errors import OutputError, SpecError
+from engine.job.report import check_place
 
 FORMATS = (".png", ".svg")
 # Okabe and Ito's colours, which all kinds of colour vision tell apart
 _COLOURS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C510A",
 )  # fmt: skip
+
+
+def check_plot(path: Path) -> None:
+    """Raise `SpecError` if a plot has another format, `OutputError` if its place is none."""
+    if path.suffix not in FORMATS:
+        raise SpecError(f"--plot {path}: write a file that ends in {' or '.join(FORMATS)}")
+    check_place(path, "plot")
 
 
 def save_plot(content: dict[str, Any], path: Path) -> None:
@@ -26,13 +35,9 @@ def save_plot(content: dict[str, Any], path: Path) -> None:
 
     Raises
     ------
-    SpecError
-        If the format is none of them.
     OutputError
         If the file cannot be written.
     """
-    if path.suffix not in FORMATS:
-        raise SpecError(f"--plot {path}: write a file that ends in {' or '.join(FORMATS)}")
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415 - half a second
     from matplotlib.figure import Figure  # noqa: PLC0415 - the same
 
@@ -50,6 +55,7 @@ def save_plot(content: dict[str, Any], path: Path) -> None:
             for hop in range(len(names) - 1):
                 _segments(figure.add_subplot(grid[3 + i, hop]), content, i, hop)
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, dpi=150)
     except OSError as error:
         raise OutputError(f"plot {path} cannot be written: {error}") from error
@@ -62,8 +68,8 @@ def _over_time(axes: Any, content: dict[str, Any], names: list[str]) -> None:  #
     span = harvest["settings"]["adapt_every"]
     begin = min((step["to"] for step in steps), default=0) - span
     ends = [(step["to"] - begin) / second for step in steps]
-    lengths = [max(to - before, 1e-9) for before, to in zip([0.0, *ends[:-1]], ends, strict=True)]
     edges = [0.0, *ends]
+    lengths = [max(to - before, 1e-9) for before, to in pairwise(edges)]
 
     def stairs(axis: Any, values: list[float], label: str, colour: str, line: str = "-") -> None:  # noqa: ANN401
         axis.stairs(values, edges, label=label, color=colour, linestyle=line, linewidth=1.6)

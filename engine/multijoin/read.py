@@ -4,45 +4,50 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from engine.archives.bad_rows import FaultTally, bad_rows_error, with_file
-from engine.archives.normalise import normalise
+from engine.archives.bad_rows import FaultTally, with_file
+from engine.archives.normalise import Normalised, decoded, fault_counts, normalise, original_name
 from engine.archives.roles import JoinColumns, Roles
-from engine.archives.rows import Rows
+from engine.archives.row_groups import GroupTimes
+from engine.archives.rows import Choice, Part, Rows
 from engine.archives.source import Archive, check_unchanged
+from engine.archives.ticks import Faults, importances, of_time, ticks
 from engine.multijoin.attributes import Raw, joined_attributes, raw_attributes
 from engine.multiway.predicate import Predicate
-from engine.multiway.streams import Floats, Ints, MultiStreams
+from engine.multiway.streams import Floats, Ints, MultiStreams, Windows
 
 FOREVER = int(np.iinfo(np.int64).max)
 
 
-class Span(NamedTuple):
-    """The times that a task is for: ``begin <= ts < end``, and what it needs from before.
+class Share(NamedTuple):
+    """The tuples that a task is for, and which others it needs.
+
+    Every output is in one share: with slices of time in that of its latest tuple, with lanes in
+    that of the attributes of all its tuples.
 
     Attributes
     ----------
+    number : int
+        Of the share.
     begin, end : int
-    reach : int
-        Ticks before `begin` that must be read as well.
+        A slice of time, ``begin <= ts < end``. A window before it is read as well.
+    lanes : int
+        Into how many lanes all attributes are hashed, `number` being one; 0: none.
     """
 
+    number: int = 0
     begin: int = -FOREVER
     end: int = FOREVER
-    reach: int = 0
-
-    @property
-    def first(self) -> int:
-        """Tick from which on tuples are read."""
-        return max(-FOREVER, self.begin - self.reach)
+    lanes: int = 0
 
 
-EVERYTHING = Span()
+WHOLE = Share()
 
 
 class StreamSource(NamedTuple):
@@ -66,7 +71,7 @@ class StreamSource(NamedTuple):
 
 
 class StreamCounts(NamedTuple):
-    """What became of the rows of one stream, of those times that the task is for.
+    """What became of the rows of one stream, of those that the task is for.
 
     Attributes
     ----------
@@ -93,15 +98,20 @@ class Read(NamedTuple):
         Every column of each stream, by place; without columns where ids alone are wanted.
     counts : list of StreamCounts
     rejected : list of pyarrow.Table or None
+    faults : list of FaultTally
+        Of the rejected rows.
     """
 
     streams: MultiStreams
     payload: list[pa.Table]
     counts: list[StreamCounts]
     rejected: list[pa.Table | None]
+    faults: list[FaultTally]
 
 
-class _Part(NamedTuple):
+class Tuples(NamedTuple):
+    """Tuples of one stream, by place."""
+
     ts: Ints
     row: Ints
     importance: Floats
@@ -110,10 +120,10 @@ class _Part(NamedTuple):
 
 
 def read_streams(
-    sources: Sequence[StreamSource], predicate: Predicate, columns: JoinColumns, *,
-    bad_rows: str, payload: bool, span: Span = EVERYTHING,
+    sources: Sequence[StreamSource], predicate: Predicate, columns: JoinColumns, windows: Windows,
+    *, payload: bool, rejected: bool, share: Share = WHOLE,
 ) -> Read:  # fmt: skip
-    """Read the streams of a join.
+    """Read the streams of a join, in arrival order.
 
     Parameters
     ----------
@@ -121,23 +131,24 @@ def read_streams(
     predicate : Predicate
     columns : JoinColumns
         The tick, and the attributes' types.
-    bad_rows : {"error", "quarantine"}
-    payload : bool
-        Whether to keep every column.
-    span : Span
-        The times wanted; by default all.
+    windows : Windows
+        How far before a slice of time tuples are read.
+    payload, rejected : bool
+        Whether to keep every column, and the rows that are no tuples.
+    share : Share
+        What is wanted; by default all.
 
     Raises
     ------
     InputError
-        If a row is bad, or a file cannot be read.
+        If a file cannot be read. Memory: O(tuples of the share and of a window before it).
     """
-    parts, counts, rejected = [], [], []
-    for source in sources:
-        part, count, aside = _read(source, predicate, columns, bad_rows, payload, span)
-        parts.append(part)
-        counts.append(count)
-        rejected.append(aside)
+    found = []
+    for stream, source in enumerate(sources):
+        window = 0 if windows.by_rows[stream] else int(windows.size[stream])
+        reader = StreamReader(source, predicate, columns, share, window)
+        found.append(reader.read(payload=payload, rejected=rejected))
+    parts = [part for part, *_ in found]
     sizes = [part.ts.size for part in parts]
     streams = MultiStreams(
         np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
@@ -146,65 +157,124 @@ def read_streams(
         np.concatenate([part.importance for part in parts]),
         joined_attributes(predicate, [part.raw for part in parts]),
     )
-    return Read(streams, [part.payload for part in parts], counts, rejected)
+    _, counts, aside, faults = (list(own) for own in zip(*found, strict=True))
+    return Read(streams, [part.payload for part in parts], counts, aside, faults)
 
 
-def _read(
-    source: StreamSource, predicate: Predicate, columns: JoinColumns, bad_rows: str, payload: bool,
-    span: Span,
-) -> tuple[_Part, StreamCounts, pa.Table | None]:  # fmt: skip
-    roles, quarantine = source.roles, bad_rows == "quarantine"
-    lenient = tuple(filter(None, (roles.time, roles.importance)))
-    faults, aside, found = FaultTally(), [], []
-    rows = joined = nulls = 0
-    in_order, last = True, -FOREVER
-    with tempfile.TemporaryDirectory(prefix="winnow-") as folder:
-        archive = Rows(source.archive, lenient, Path(folder), source.table)
-        wanted = dict.fromkeys((*roles.columns, *source.columns))
-        names = archive.schema.names if payload or quarantine else list(wanted)
-        plain = JoinColumns(columns.unit, columns.zoned, (), ())
-        for part in archive.parts(names):
-            own = normalise(part.table, roles, plain, part.first)
-            faults.add(part, own)
-            if own.rejected.num_rows and span.begin == -FOREVER:
-                aside.append(with_file(own.rejected, part.file))
-            if own.ts.size:
-                in_order &= bool((own.ts[1:] >= own.ts[:-1]).all()) and int(own.ts[0]) >= last
-                last = int(own.ts.max())
-            inside = (own.ts >= span.first) & (own.ts < span.end)
-            mine = inside & (own.ts >= span.begin)
-            rows += int(mine.sum())
-            raw, good = raw_attributes(predicate, own.payload, source.columns, columns.keys)
-            nulls += int((mine & ~good).sum())
-            joined += int((mine & good).sum())
-            keep = inside & good
-            kept = own.payload if payload else own.payload.select([])
-            found.append(
-                _Part(
-                    own.ts[keep],
-                    own.row[keep],
-                    own.importance[keep],
-                    raw.take(keep),
-                    kept.filter(pa.array(keep)) if payload else kept,
-                )
-            )
-        check_unchanged([source.archive])
-        empty = archive.schema.empty_table().select(list(names))
-    if faults and not quarantine:
-        raise bad_rows_error(faults.bad_rows(roles))
-    if not found:
-        raw, _ = raw_attributes(predicate, empty, source.columns, columns.keys)
-        none = np.zeros(0, np.int64)
-        found = [_Part(none, none, np.zeros(0), raw, empty if payload else empty.select([]))]
-    set_aside = pa.concat_tables(aside) if aside else None
-    count = StreamCounts(
-        rows + (0 if set_aside is None else set_aside.num_rows), joined, nulls,
-        0 if set_aside is None else set_aside.num_rows, in_order,
-    )  # fmt: skip
-    return _ordered(found), count, set_aside
+class StreamReader:
+    """Reads what a task needs of one stream.
+
+    Parameters
+    ----------
+    source : StreamSource
+    predicate : Predicate
+    columns : JoinColumns
+    share : Share
+    window : int
+        Ticks before a slice of time that are read.
+    """
+
+    def __init__(
+        self, source: StreamSource, predicate: Predicate, columns: JoinColumns, share: Share,
+        window: int,
+    ) -> None:  # fmt: skip
+        self._source, self._predicate, self._columns, self._share = (
+            source, predicate, columns, share,
+        )  # fmt: skip
+        self._first = max(-FOREVER, share.begin - window)
+        self._plain = JoinColumns(columns.unit, columns.zoned, (), ())
+        self._rows = self._joined = self._nulls = self._rejected = 0
+        self._in_order, self._last = True, -FOREVER
+        self._faults = FaultTally()
+        self._aside: list[pa.Table] = []
+
+    def read(
+        self, *, payload: bool, rejected: bool
+    ) -> tuple[Tuples, StreamCounts, pa.Table | None, FaultTally]:
+        """Return the tuples, what became of the rows, those set aside, and their faults."""
+        source, roles = self._source, self._source.roles
+        lenient = tuple(filter(None, (roles.time, roles.importance)))
+        choice = Choice(roles.time, self._columns.unit, self._overlaps)
+        with tempfile.TemporaryDirectory(prefix="winnow-") as folder:
+            archive = Rows(source.archive, lenient, Path(folder), source.table)
+            names = list(dict.fromkeys((*roles.columns, *source.columns)))
+            names = list(archive.schema.names) if payload or rejected else names
+            found = []
+            for part in archive.parts(names, choice=choice):
+                self._arrive(part)
+                if part.left_out is None:
+                    found.append(self._tuples(part, payload=payload, rejected=rejected))
+            check_unchanged([source.archive])
+            empty = Part(decoded(archive.schema.empty_table().select(names)), "", 0, 0)
+            found = found or [self._tuples(empty, payload=payload, rejected=False)]
+        counts = StreamCounts(
+            self._rows + self._rejected, self._joined, self._nulls, self._rejected, self._in_order
+        )
+        aside = pa.concat_tables(self._aside) if self._aside else None
+        return _ordered(found), counts, aside, self._faults
+
+    def _overlaps(self, group: GroupTimes) -> bool:
+        return group.high >= self._first and group.low < self._share.end
+
+    def _arrive(self, part: Part) -> None:
+        """Note whether row groups that are not read are in order of time."""
+        if part.left_out is not None:
+            self._in_order &= part.left_out.low >= self._last
+            self._last = max(self._last, part.left_out.high)
+
+    def _tuples(self, part: Part, *, payload: bool, rejected: bool) -> Tuples:
+        """Count the rows of a part, and return the tuples among them that the task needs."""
+        share, own = self._share, normalise(part.table, self._source.roles, self._plain, part.first)
+        if own.rejected.num_rows:
+            self._set_aside(part, own, keep=rejected)
+        if own.ts.size:
+            self._in_order &= bool((own.ts[1:] >= own.ts[:-1]).all())
+            self._in_order &= int(own.ts[0]) >= self._last
+            self._last = max(self._last, int(own.ts.max()))
+        raw, good = raw_attributes(
+            self._predicate, own.payload, self._source.columns, self._columns.keys
+        )
+        needed = (own.ts >= self._first) & (own.ts < share.end)
+        mine = needed & (own.ts >= share.begin)
+        if share.lanes:
+            needed = np.where(good, raw.lane(good.size, share.lanes), 0) == share.number
+            mine = needed
+        self._rows += int(mine.sum())
+        self._nulls += int((mine & ~good).sum())
+        self._joined += int((mine & good).sum())
+        keep = needed & good
+        kept = own.payload.filter(pa.array(keep)) if payload else own.payload.select([])
+        return Tuples(own.ts[keep], own.row[keep], own.importance[keep], raw.take(keep), kept)
+
+    def _set_aside(self, part: Part, own: Normalised, *, keep: bool) -> None:
+        """Take the rejected rows of this share: those without a time are the first one's."""
+        share = self._share
+        ts, faults = self._faults_of(own.rejected)
+        first = share.number == 0
+        timed = first if share.lanes else (ts >= share.begin) & (ts < share.end)
+        mine = np.where(of_time(faults), first, timed)
+        total = int(mine.sum())
+        self._rejected += total
+        if not total:
+            return
+        rejected = own.rejected.filter(pa.array(mine))
+        counts = fault_counts(faults[mine], rejected.column("row").to_numpy())
+        self._faults.add(part, replace(own, faults=counts))
+        if keep:
+            self._aside.append(with_file(rejected, part.file))
+
+    def _faults_of(self, rejected: pa.Table) -> tuple[Ints, Faults]:
+        """Return the times of rejected rows, and what is wrong with each."""
+        roles, columns = self._source.roles, self._columns
+        cells = rejected.column(original_name(roles.time))
+        ts, faults = ticks(cells, columns.unit, zoned=columns.zoned)
+        if roles.importance is None:
+            return ts, faults
+        weights = rejected.column(original_name(roles.importance))
+        return ts, np.where(faults == 0, importances(weights)[1], faults)
 
 
-def _ordered(parts: Sequence[_Part]) -> _Part:
+def _ordered(parts: Sequence[Tuples]) -> Tuples:
     """Put the parts of a stream together, in arrival order."""
     ts, row, importance = (
         np.concatenate([getattr(part, name) for part in parts])
@@ -213,7 +283,7 @@ def _ordered(parts: Sequence[_Part]) -> _Part:
     raw = Raw.joined([part.raw for part in parts])
     payload = pa.concat_tables([part.payload for part in parts]).combine_chunks()
     if (ts[1:] >= ts[:-1]).all():
-        return _Part(ts, row, importance, raw, payload)
+        return Tuples(ts, row, importance, raw, payload)
     order = np.argsort(ts, kind="stable")
     moved = payload.take(pa.array(order)) if payload.num_columns else payload
-    return _Part(ts[order], row[order], importance[order], raw.take(order), moved)
+    return Tuples(ts[order], row[order], importance[order], raw.take(order), moved)

@@ -11,7 +11,7 @@ from engine.multijoin.harvested import Harvested
 from engine.multijoin.tally import Tally, added
 from engine.multijoin.task import MultiJoinResult, MultiJoinTask
 
-DEVICE = {"used": "cpu", "reason": "asked for"}
+DEVICE = {"used": "cpu", "reason": "multi-way joins run on the CPU"}
 
 
 def report_content(

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
+import numba
 import pyarrow as pa
+import pyarrow.parquet as pq
 
-from engine.archives.normalise import normalise
+from engine.archives.bad_rows import FaultTally, bad_rows_error
 from engine.archives.roles import JoinColumns, Roles, check_importance, check_present, common_time
-from engine.archives.rows import Rows
 from engine.archives.source import Archive, open_archive
-from engine.durations import parse_window
+from engine.durations import parse_ticks, parse_window
 from engine.errors import SpecError
 from engine.executors import Executor
 from engine.facts.read import table_archive
@@ -25,17 +25,24 @@ from engine.job.report import Report, time_bins
 from engine.job.stages import Progress, Stages
 from engine.multijoin.attributes import check_attributes
 from engine.multijoin.options import AUTO, HARVEST_TIMES, ROWS, JoinStream, MultiJoinOptions
-from engine.multijoin.plots import save_plot
+from engine.multijoin.orders import check_loops
+from engine.multijoin.plots import check_plot, save_plot
 from engine.multijoin.read import StreamSource
 from engine.multijoin.report import report_content
-from engine.multijoin.slices import slice_count, time_slices
-from engine.multijoin.task import MultiJoinTask, join_streams, output_schema
-from engine.multiway.streams import Ints, Windows, windows_of
+from engine.multijoin.shares import share_count, shares_of, times_of
+from engine.multijoin.task import (
+    REJECTED,
+    MultiJoinResult,
+    MultiJoinTask,
+    join_streams,
+    output_schema,
+)
+from engine.multiway.meets import condition
+from engine.multiway.predicate import Predicate
+from engine.multiway.streams import Windows, windows_of
 
-_TICKS = {"tick": 1.0, "s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9, "day": 1.0 / 86_400}
+TICKS = {"tick": 1.0, "s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9, "day": 1.0 / 86_400}
 """Of a second; where times are plain numbers a tick is taken for one."""
-_EVERY = 16
-"""Of so many tuples the time of one is looked at, to cut time into slices."""
 
 
 def run_multijoin(
@@ -58,19 +65,25 @@ def run_multijoin(
         Nothing is written then.
     """
     stages = Stages() if progress is None else Stages(progress)
+    if options.plot is not None:
+        check_plot(options.plot)
     with stages.timed("open"):
-        tasks = _tasks(options, executor)
+        whole = opened(options)
+        tasks = _tasks(whole, executor)
     output = None if options.out is None else OutputFolder(options.out)
     try:
         draft = None if output is None else output.draft
         results = stages.mapped(
             executor, "tasks", join_streams, [replace(task, draft=draft) for task in tasks]
         )
+        if options.bad_rows == "error":
+            check_rows(whole, [result.faults for result in results])
         content = report_content(tasks[0], results, stages.seconds)
         if options.plot is not None:
             save_plot(content, options.plot)
         if output is not None:
             with stages.timed("commit"):
+                _gather_rejected(output.draft, options.names, results)
                 parts = [result.part for result in results if result.part is not None]
                 output.commit(parts, results[0].schema)
     finally:
@@ -79,8 +92,14 @@ def run_multijoin(
     return Report(content)
 
 
-def _tasks(options: MultiJoinOptions, executor: Executor) -> list[MultiJoinTask]:
-    """Open everything, check it, and return what there is to do."""
+def opened(options: MultiJoinOptions) -> MultiJoinTask:
+    """Open the archives, check everything that can be without reading them, and return the join.
+
+    Raises
+    ------
+    WinnowError
+        If an option means nothing, or an archive cannot be what it should.
+    """
     sources = tuple(_source(stream) for stream in options.streams)
     for source in sources:
         check_present(source.archive, source.roles.time)
@@ -89,48 +108,79 @@ def _tasks(options: MultiJoinOptions, executor: Executor) -> list[MultiJoinTask]
             check_importance(source.archive, source.roles.importance)
     pairs = [(source.archive, source.columns) for source in sources]
     keys = check_attributes(options.predicate, pairs)
+    _check_function(options.predicate)
     unit, zoned = common_time([(source.archive, source.roles.time) for source in sources])
     if options.columns == "all" and options.out is not None:
         _check_names(options, [source.archive.schema for source in sources])
-    windows = _windows(options, unit)
-    start = options.start_ts
-    task = MultiJoinTask(
+    windows, start = _windows(options, unit), options.start_ts
+    tau = _ticks(options.loops.tau, unit, "--tau")
+    expire_every = _ticks(options.loops.expire_every, unit, "--expire-every")
+    if options.loops.method != AUTO:
+        check_loops(options, tau, expire_every)
+    return MultiJoinTask(
         options,
         sources,
         JoinColumns(unit, zoned, keys, ()),
         windows,
         None if start is None else parse_instant(start, unit, "--start-ts"),
-        _ticks(options.loops.tau, unit, "--tau"),
-        _ticks(options.loops.expire_every, unit, "--expire-every"),
+        tau,
+        expire_every,
         _harvest(options, unit),
         (),
     )
-    times = _times(task)
-    edges: tuple[int, ...] = ()
+
+
+def check_rows(task: MultiJoinTask, faults: Sequence[Sequence[FaultTally]]) -> None:
+    """Raise `InputError` if any task has found a row that is no tuple."""
+    found = []
+    for source, own in zip(task.sources, zip(*faults, strict=True), strict=True):
+        for bad in FaultTally().include(own).bad_rows(source.roles):
+            whose = bad.column if bad.file else f"{bad.column} of stream {source.archive.side}"
+            found.append(bad._replace(column=whose))
+    if found:
+        raise bad_rows_error(found)
+
+
+def _tasks(whole: MultiJoinTask, executor: Executor) -> list[MultiJoinTask]:
+    """Return what there is to do."""
+    options = whole.options
+    times = times_of(whole.sources, whole.columns)
     if times.size:
         first, last = int(times.min()), int(times.max())
-        edges = (*time_bins(first, last), last + 1)
-    task = replace(task, edges=edges)
+        whole = replace(whole, edges=(*time_bins(first, last), last + 1))
     if options.harvest is not None or options.loops.method != AUTO:
-        return [task]
-    rows = [sum(f.rows or 0 for f in own.archive.files) for own in sources]
-    spans = time_slices(times, windows, slice_count(options.slices, executor.slots, rows))
+        return [whole]
+    rows = [sum(f.rows or 0 for f in own.archive.files) for own in whole.sources]
+    number = share_count(options.slices, executor.slots, rows)
+    shares = shares_of(times, whole.windows, options.predicate, number)
     threads = 1 if executor.slots else None
-    return [
-        replace(task, span=span, number=number, threads=threads)
-        for number, span in enumerate(spans)
-    ]
+    return [replace(whole, share=share, threads=threads) for share in shares]
 
 
 def _source(stream: JoinStream) -> StreamSource:
-    table = None if isinstance(stream.source, str) else stream.source
     given = stream.source
     archive: Archive = (
         open_archive(given, stream.name)
         if isinstance(given, str)
         else table_archive(given, stream.name)
     )
+    table = None if isinstance(given, str) else given
     return StreamSource(archive, table, Roles((), stream.time, stream.importance), stream.columns)
+
+
+def _check_function(predicate: Predicate) -> None:
+    """Raise `SpecError` if the function of a predicate cannot be compiled."""
+    if predicate.function is None:
+        return
+    try:
+        condition(predicate)
+    except (numba.core.errors.NumbaError, TypeError, AttributeError) as error:
+        why = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        raise SpecError(
+            f"function {predicate.name} of predicate {predicate.text} cannot be compiled ({why}): "
+            "give a function of two float64 vectors, of arithmetic and comparisons, that returns "
+            "a truth value"
+        ) from None
 
 
 def _windows(options: MultiJoinOptions, unit: str) -> Windows:
@@ -142,7 +192,7 @@ def _windows(options: MultiJoinOptions, unit: str) -> Windows:
             sizes.append(parse_window(stream.window, unit, stream.name))
             continue
         number = stream.window.strip().removeprefix(ROWS)
-        if not number.isdigit():
+        if not (number.isdecimal() and number.isascii() and int(number) < 2**62):
             raise SpecError(
                 f"window {stream.window!r} of stream {stream.name} is no number of tuples: write "
                 "rows:100"
@@ -154,10 +204,7 @@ def _windows(options: MultiJoinOptions, unit: str) -> Windows:
 def _ticks(told: str | None, unit: str, option: str) -> int | None:
     if told is None:
         return None
-    try:
-        found = parse_window(told, unit, "all")
-    except SpecError as error:
-        raise SpecError(f"{option} {told}: {error}") from None
+    found = parse_ticks(told, unit, option + " {}")
     if found < 1:
         raise SpecError(f"{option} {told} must be 1 tick or more")
     return found
@@ -168,9 +215,8 @@ def _harvest(options: MultiJoinOptions, unit: str) -> HarvestSettings | None:
         return None
     given = dict(options.harvest)
     for name in HARVEST_TIMES:
-        if name in given:
-            given[name] = _ticks(str(given[name]), unit, "--" + name.replace("_", "-")) or 0
-    given.setdefault("per_second", _TICKS[unit])
+        given[name] = _ticks(str(given[name]), unit, "--" + name.replace("_", "-")) or 0
+    given.setdefault("per_second", TICKS[unit])
     return HarvestSettings(**given, seed=options.seed)  # type: ignore[arg-type]
 
 
@@ -184,16 +230,14 @@ def _check_names(options: MultiJoinOptions, payloads: list[pa.Schema]) -> None:
             )
 
 
-def _times(task: MultiJoinTask) -> Ints:
-    """Return the times of a part of the tuples of every stream, the first and the last included."""
-    found = [np.zeros(0, np.int64)]
-    plain = JoinColumns(task.columns.unit, task.columns.zoned, (), ())
-    for source in task.sources:
-        roles = Roles((), source.roles.time)
-        with tempfile.TemporaryDirectory(prefix="winnow-") as folder:
-            lenient = (roles.time,)
-            for part in Rows(source.archive, lenient, Path(folder), source.table).parts(lenient):
-                ts = normalise(part.table, roles, plain, part.first).ts
-                if ts.size:
-                    found += [ts[::_EVERY], np.array([ts.min(), ts.max()])]
-    return np.concatenate(found)
+def _gather_rejected(draft: Path, names: Sequence[str], results: Sequence[MultiJoinResult]) -> None:
+    """Put the rows that tasks have set aside into one file a stream, in order."""
+    for stream, name in enumerate(names):
+        files = [draft / REJECTED / own for r in results if (own := r.rejected[stream])]
+        if files:
+            rows = pa.concat_tables([pq.read_table(file) for file in files]).sort_by("row")
+            pq.write_table(rows, draft / REJECTED / f"{name}.parquet", compression="zstd")
+    wanted = {f"{name}.parquet" for name in names}
+    for file in (draft / REJECTED).glob("*"):
+        if file.name not in wanted:
+            file.unlink()

@@ -28,6 +28,9 @@ class Tally(NamedTuple):
     importance_by_bin: Floats
 
 
+NOTHING = Tally(0, 0.0, np.zeros(0, np.int64), np.zeros(0))
+
+
 def tallied(parts: Iterable[tuple[Ints, Ints, Floats]], edges: Sequence[int]) -> Tally:
     """Count outputs as they pass.
 

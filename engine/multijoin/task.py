@@ -13,15 +13,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from engine.archives.families import value_type
+from engine.archives.bad_rows import FaultTally
+from engine.archives.families import plain_type
 from engine.archives.roles import JoinColumns
 from engine.grubjoin.settings import HarvestSettings
 from engine.job.output import PartWriter
 from engine.multijoin.harvested import Harvested, harvested
 from engine.multijoin.options import AUTO, MultiJoinOptions
 from engine.multijoin.orders import loops_orders
-from engine.multijoin.read import EVERYTHING, Read, Span, StreamCounts, StreamSource, read_streams
-from engine.multijoin.tally import Tally, tallied
+from engine.multijoin.read import WHOLE, Read, Share, StreamCounts, StreamSource, read_streams
+from engine.multijoin.tally import NOTHING, Tally, tallied
 from engine.multiway.exact.join import ExactJoin
 from engine.multiway.loops.method import LoopsSettings
 from engine.multiway.loops.run import LoopsCounters, LoopsRun
@@ -29,11 +30,13 @@ from engine.multiway.streams import Floats, Ints, Windows
 
 Part = tuple[Ints, Ints, Floats]
 """Members (n, m), ts and importance of some outputs."""
+REJECTED = "_rejected"
+"""Folder of the rows that are no tuples, in the output's."""
 
 
 @dataclass(frozen=True)
 class MultiJoinTask:
-    """A join, or the part of it whose outputs are of some times.
+    """A join, or a share of it.
 
     Attributes
     ----------
@@ -47,9 +50,7 @@ class MultiJoinTask:
     harvest : HarvestSettings or None
     edges : tuple of int
         Left edges of the time bins, and the end of the last.
-    span : Span
-    number : int
-        Of the task.
+    share : Share
     threads : int or None
     draft : Path or None
         Folder for the part of the dataset; None to count only.
@@ -64,8 +65,7 @@ class MultiJoinTask:
     expire_every: int | None
     harvest: HarvestSettings | None
     edges: tuple[int, ...]
-    span: Span = EVERYTHING
-    number: int = 0
+    share: Share = WHOLE
     threads: int | None = None
     draft: Path | None = None
 
@@ -89,6 +89,10 @@ class MultiJoinResult(NamedTuple):
         Of the outputs.
     seconds : dict
         By stage.
+    faults : list of FaultTally
+        Of the rows that are no tuples, by stream.
+    rejected : list of str or None
+        Names of the files of those rows, by stream.
     """
 
     counts: list[StreamCounts]
@@ -100,6 +104,8 @@ class MultiJoinResult(NamedTuple):
     part: str | None
     schema: pa.Schema
     seconds: dict[str, float]
+    faults: list[FaultTally]
+    rejected: list[str | None]
 
 
 @dataclass
@@ -119,36 +125,42 @@ def join_streams(task: MultiJoinTask) -> MultiJoinResult:
     Memory: the streams, those of the task's times and what they need from before; O(rows).
     """
     options, clock = task.options, _Clock()
-    payload = options.columns == "all" and task.draft is not None
+    kept = task.draft is not None
     read = read_streams(
-        task.sources, options.predicate, task.columns, bad_rows=options.bad_rows,
-        payload=payload, span=task.span,
+        task.sources, options.predicate, task.columns, task.windows, share=task.share,
+        payload=kept and options.columns == "all",
+        rejected=kept and options.bad_rows == "quarantine",
     )  # fmt: skip
     clock.spent("read")
+    if options.bad_rows == "error" and any(read.faults):
+        return _result(read, NOTHING, None)  # who has asked for the task will say so
     schema = output_schema(options.names, [table.schema for table in read.payload])
-    write = _Writer(task.draft, task.number, read, schema)
-    if task.draft is not None:
-        _set_aside(task.draft, options.names, read)
+    write = _Writer(task.draft, task.share.number, read, schema)
     if task.harvest is not None:
         found = _harvest(task, read, write, clock)
     elif options.loops.method != AUTO:
         found = _loops(task, read, write, clock)
     else:
         found = _exact(task, read, write, clock)
-    return found._replace(part=write.close(), schema=schema, seconds=clock.seconds)
+    aside = [None if task.draft is None else _set_aside(task.draft, own) for own in read.rejected]
+    return found._replace(part=write.close(), schema=schema, seconds=clock.seconds, rejected=aside)
 
 
 def _result(read: Read, result: Tally, exact: Tally | None) -> MultiJoinResult:
-    empty = pa.schema([])
-    return MultiJoinResult(read.counts, exact, result, None, None, [], None, empty, {})
+    return MultiJoinResult(
+        read.counts, exact, result, None, None, [], None, pa.schema([]), {}, read.faults,
+        [None] * len(read.counts),
+    )  # fmt: skip
 
 
 def _exact_join(task: MultiJoinTask, read: Read) -> ExactJoin:
     options = task.options
+    told = [options.names.index(name) for name in options.loops.order]
+    orders = [[j for j in told if j != i] for i in range(len(options.names))] if told else None
     return ExactJoin(
         read.streams, task.windows, options.predicate, graph=options.graph,
-        combine=options.combine, start_ts=task.start_ts, threads=task.threads,
-        slices=(task.span.begin, task.span.end),
+        combine=options.combine, start_ts=task.start_ts, threads=task.threads, orders=orders,
+        slices=(task.share.begin, task.share.end),
     )  # fmt: skip
 
 
@@ -239,16 +251,15 @@ def output_schema(names: Sequence[str], payloads: Sequence[pa.Schema]) -> pa.Sch
     fields += [pa.field("ts", pa.int64())]
     fields += [pa.field(name, pa.float64()) for name in ("importance", "weight")]
     for name, schema in zip(names, payloads, strict=True):
-        fields += [pa.field(f"{name}_{own.name}", value_type(own.type)) for own in schema]
+        fields += [pa.field(f"{name}_{own.name}", plain_type(own.type)) for own in schema]
     return pa.schema(fields)
 
 
-def _set_aside(draft: Path, names: Sequence[str], read: Read) -> None:
-    """Write the rows that were rejected, whole files at once: a task may be run twice."""
-    for name, rejected in zip(names, read.rejected, strict=True):
-        if rejected is not None:
-            place = draft / "_rejected" / f"{name}.parquet"
-            place.parent.mkdir(exist_ok=True)
-            own = place.with_name(f".{uuid.uuid4().hex}")
-            pq.write_table(rejected, own, compression="zstd")
-            own.replace(place)
+def _set_aside(draft: Path, rejected: pa.Table | None) -> str | None:
+    """Write rows that are no tuples to a file of this attempt; return its name."""
+    if rejected is None:
+        return None
+    place = draft / REJECTED / f"{uuid.uuid4().hex}.parquet"
+    place.parent.mkdir(exist_ok=True)
+    pq.write_table(rejected, place, compression="zstd")
+    return place.name

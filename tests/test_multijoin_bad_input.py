@@ -1,0 +1,320 @@
+"""Bad input of multi-way joins: what is wrong, where, what to do, and nothing is written."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import multijoin_cases as cases
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from multijoin_cases import CASES
+
+import engine
+from engine.cli import main
+from engine.errors import InputError, SpecError
+from engine.multijoin import task
+from engine.multijoin.api import multijoin
+
+SHED = {"throttle": 0.5, "basic_window": 2, "adapt_every": 5}
+TWO = ["a=x.parquet", "b=y.parquet"]
+
+
+def unknown_name(a: Any, b: Any) -> Any:
+    """Call what there is not; of a predicate that cannot be compiled."""
+    return nowhere(a, b)  # type: ignore[name-defined]  # noqa: F821 - what is wrong
+
+
+OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
+    "no predicate": ({"predicate": None}, r"--predicate is missing"),
+    "kind": ({"predicate": "bnd:v:1"}, r"predicate 'bnd' is not known.*Did you mean 'band'\?"),
+    "no bound": ({"predicate": "band:v"}, r"--predicate is 'band:v'; write band:COL:EPS"),
+    "no number": ({"predicate": "band:v:x"}, r"--predicate is 'band:v:x'; write band:COL:EPS"),
+    "two bands": ({"predicate": "band:v,x:1"}, r"predicate band has 2 columns: write band:COL"),
+    "less than 0": ({"predicate": "band:v:-1"}, r"bound -1.0 of predicate band must be 0 or more"),
+    "nan": ({"predicate": "distance:x,y:nan"}, r"bound nan of predicate distance must be"),
+    "zero": ({"predicate": "inner:tags:0"}, r"bound 0 of predicate inner holds for any .* more"),
+    "no column": ({"predicate": "equi:"}, r"--predicate is 'equi:'; write equi:COL"),
+    "function": ({"predicate": "theta:f:v"}, r"no function is registered as 'f' .* register it"),
+    "module": ({"predicate": "theta:nowhere:f:v"}, r"No module named 'nowhere'; give a module"),
+    "attribute": ({"predicate": "theta:math:f:v"}, r"has no attribute 'f'; give a module"),
+    "no callable": ({"predicate": "theta:math:pi:v"}, r"math:pi is no function"),
+    "compiled": (
+        {"predicate": "theta:test_multijoin_bad_input:unknown_name:v"},
+        r"unknown_name of predicate theta\S+ cannot be compiled .*: give a function of two",
+    ),
+    "missing": ({"predicate": "equi:key"}, r"a archive \S+ has no column 'key': it has t, at"),
+    "close": ({"predicate": "equi:wrd"}, r"has no column 'wrd'.* Did you mean 'word'\?"),
+    "floats": ({"predicate": "equi:v"}, r"column v of the a archive \(double\).* floating-point"),
+    "kinds": (
+        {"predicate": "equi:k", "column": "c.k=word"},
+        r"column k of the a archive \(int64\) and column word of the c archive \(string\): they",
+    ),
+    "zones": (
+        {"predicate": "equi:zoned", "column": "b.zoned=moment"},
+        r"zoned of the a .*moment of the b .*: only one of them has a time zone: give both one",
+    ),
+    "text": ({"predicate": "band:word:1"}, r"word of the a archive has type string: predicate ba"),
+    "lists": ({"predicate": "inner:k:1"}, r"k of the a archive has type int64: predicate inner"),
+    "items": (
+        {"predicate": "inner:tags:1", "column": "c.tags=ids"},
+        r"column tags of the a archive \(list.*column ids of the c archive.*not of one kind",
+    ),
+    "column form": ({"column": "b.k"}, r"--column is 'b.k'; write NAME.COL=ITS"),
+    "column stream": ({"column": "d.k=small"}, r"columns are given for stream 'd'; the streams"),
+    "column name": ({"column": "b.kk=small"}, r"given for 'b.kk'; .* attributes are k. Did you"),
+    "column twice": ({"column": ["b.k=small"] * 2}, r"--column b.k is given more than once"),
+    "its column": ({"column": "b.k=smal"}, r"b archive \S+ has no column 'smal'.*Did you mean"),
+    "one stream": ({"stream": "a=x", "window": 5}, r"1 streams are given: a multi-way join ta"),
+    "nine": ({"stream": [f"s{at}=x" for at in range(9)], "window": 5}, r"9 streams are given"),
+    "stream form": ({"stream": "a.parquet"}, r"--stream is 'a.parquet'; write NAME=PATH"),
+    "stream twice": ({"stream": ["a=x", "a=y"]}, r"--stream a is given more than once"),
+    "name": ({"stream": ["a-b=x", "c=y"], "window": 3}, r"stream 'a-b' cannot be called so"),
+    "reserved": ({"stream": ["ts=x", "c=y"], "window": 3}, r"'ts' cannot be called so: .*none of"),
+    "nothing": ({"stream": TWO, "window": 3}, r"a archive: nothing is at x.parquet"),
+    "no time": ({"time": None}, r"time of stream a is missing: give it for all or for it"),
+    "half a time": ({"time": "a=t,b=t"}, r"time of stream c is missing"),
+    "time": ({"time": "ts"}, r"a archive \S+ has no column 'ts'"),
+    "time type": ({"time": "word"}, r"time column word has type string: it must be an integer"),
+    "times": ({"time": "at,a=t"}, r"time column t of the a .* and at of the b .*: they are not"),
+    "two times": ({"time": "t,at,a=t"}, r"--time has more than one value for all streams"),
+    "importance": ({"importance": "imp"}, r"a archive \S+ has no column 'imp'"),
+    "text weight": ({"importance": "word"}, r"importance column word has type string: it must be"),
+    "whose": ({"importance": "d=i"}, r"importance is given for stream 'd'; the streams are a, b"),
+    "no window": ({"window": None}, r"window of stream a is missing"),
+    "negative": ({"window": -5}, r"window -5 of stream a must be 0 ticks or more"),
+    "duration": ({"window": "10min"}, r"window 10min of stream a is a duration, but .* plain"),
+    "soon": ({"window": "soon"}, r"window 'soon' of stream a is neither a number of ticks nor"),
+    "part": ({"window": "1.5"}, r"window 1.5 of stream a is not a whole number of ticks"),
+    "rows": ({"window": "rows:x"}, r"'rows:x' of stream a is no number of tuples: write rows:100"),
+    "rows -1": ({"window": "5,b=rows:-1"}, r"'rows:-1' of stream b is no number of tuples"),
+    "graph": ({"join_graph": "circle"}, r"--join-graph is 'circle'; choose one of clique, star"),
+    "combine": ({"combine": "prod"}, r"--combine is 'prod'.*Did you mean 'product'\?"),
+    "start": ({"start_ts": "2024-05-01"}, r"--start-ts is '2024-05-01', but time is a plain"),
+    "columns": ({"columns": "id"}, r"--columns is 'id'.*Did you mean 'ids'\?"),
+    "bad rows": ({"bad_rows": "keep"}, r"--bad-rows is 'keep'; choose one of error, quarantine"),
+    "device": ({"device": "tpu"}, r"--device is 'tpu'; choose one of auto, cpu, gpu"),
+    "gpu": ({"device": "gpu"}, r"--device is 'gpu': multi-way joins run on the CPU; give auto"),
+    "seed": ({"seed": 2**70}, r"--seed is 1180591620717411303424; it must fit 64 bits"),
+    "engine": ({"engine": "locl"}, r"--engine is 'locl'.*Did you mean 'local'\?"),
+    "slices": ({"slices": 0}, r"--slices 0 must be 1 or more"),
+    "slices of one": ({"slices": 2, "method": "eager-nlj"}, r"--slices cut an exact join by --me"),
+    "slices of load": ({"slices": 2, **SHED}, r"--slices cut an exact join by --method auto"),
+    "method": ({"method": "egr-nlj"}, r"--method is 'egr-nlj'.*Did you mean 'eager-nlj'\?"),
+    "order": ({"order": "a,b"}, r"--order a,b must name each of the streams a, b, c once"),
+    "order name": ({"order": "a,b,d"}, r"there is no stream 'd'; the streams are a, b, c"),
+    "tau": ({"tau": 5}, r"--tau is of P3's algorithms, and --method is auto: name one of naive"),
+    "expire": ({"expire_every": 5}, r"--expire-every is of P3's algorithms, and --method is auto"),
+    "buckets": ({"buckets": 5}, r"--buckets is of P3's algorithms, and --method is auto"),
+    "no tau": ({"method": "lazy-nlj"}, r"method lazy-nlj needs tau, 1 tick or more, and has None"),
+    "eager tau": ({"method": "eager-nlj", "tau": 5}, r"tau 5 is of lazy methods, and eager-nlj"),
+    "tau 0": ({"method": "lazy-nlj", "tau": 0}, r"--tau 0 must be 1 tick or more"),
+    "tau word": ({"method": "lazy-nlj", "tau": "often"}, r"--tau 'often' is neither a number of"),
+    "tau time": ({"method": "lazy-nlj", "tau": "5s"}, r"--tau 5s is a duration, but its time col"),
+    "too often": (
+        {"method": "lazy-nlj", "tau": 5, "expire_every": 3},
+        r"expire_every 3 must be 5 ticks \(tau\) or more",
+    ),
+    "hash": (
+        {"method": "eager-hash", "predicate": "band:v:1"},
+        r"method eager-hash hashes equal attributes, and the predicate is band:v:1: choose equi",
+    ),
+    "scanned": ({"method": "eager-nlj", "buckets": 5}, r"method eager-nlj has no buckets: leave"),
+    "no buckets": ({"method": "eager-hash", "buckets": 0}, r"--buckets 0 must be 1 or more"),
+    "bucket": ({"method": "hybrid", "buckets": "a=x"}, r"buckets are .*; give whole numbers"),
+    "whose buckets": ({"method": "hybrid", "buckets": "d=3"}, r"there is no stream 'd'"),
+    "both": ({**SHED, "method": "eager-nlj"}, r"--method eager-nlj is exact, and a capacity or"),
+    "z": (SHED | {"throttle": 1.5}, r"--throttle 1.5 must be more than 0 and at most 1"),
+    "capacity": (SHED | {"throttle": None, "capacity": -1}, r"--capacity -1.0 must be more than"),
+    "clock": (SHED | {"clock": "sun"}, r"--clock is 'sun'; choose one of virtual, wall"),
+    "wall": (SHED | {"clock": "wall"}, r"--clock wall measures the capacity, and one, or a thr"),
+    "no shedding": ({"buffer": 3}, r"buffer is of joins that shed load, and this one sheds none"),
+    "no segments": (SHED | {"basic_window": None}, r"basic_window is missing: a harvested join"),
+    "no interval": (SHED | {"adapt_every": None}, r"adapt_every is missing: a harvested join"),
+    "segment": (SHED | {"basic_window": 0}, r"--basic-window 0 must be 1 tick or more"),
+    "segment time": (SHED | {"basic_window": "2 s"}, r"--basic-window 2 s is a duration, but"),
+    "interval": (SHED | {"adapt_every": "x"}, r"--adapt-every 'x' is neither a number"),
+    "buffer": (SHED | {"buffer": 0}, r"--buffer 0 must be 1 or more"),
+    "boost": (SHED | {"boost": 0.5}, r"--boost 0.5 must be 1 or more and finite"),
+    "shred": (SHED | {"shred": 2}, r"--shred 2.0 must be from 0 to 1"),
+    "forget": (SHED | {"forget": -1}, r"--forget -1.0 must be from 0 to 1"),
+    "second": (SHED | {"per_second": 0}, r"--per-second 0.0 must be more than 0 and finite"),
+    "shedding": (SHED | {"shedding": "random"}, r"--shedding is 'random'; .*'random-drop'"),
+    "drop": (SHED | {"shedding": "random-drop"}, r"--shedding random-drop keeps to a capacity"),
+    "admission": (SHED | {"admission": "some"}, r"--admission is 'some'; choose one of all, con"),
+    "optimiser": (SHED | {"optimiser": "gredy"}, r"--optimiser is 'gredy'.*Did you mean 'greedy'"),
+    "metric": (SHED | {"metric": "best"}, r"--metric is 'best'; choose one of best-output"),
+    "reference": (SHED | {"reference": "no"}, r"--reference is 'no'; choose one of exact, none"),
+    "tuples": (SHED | {"window": "rows:5"}, r"count-based windows cannot be harvested"),
+    "plot": ({"plot": "x.png"}, r"--plot shows how load was shed, and none is: give --capacity"),
+    "plot form": (SHED | {"plot": "x.pdf"}, r"--plot x.pdf: write a file that ends in .png or"),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def archives(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return cases.write(tmp_path_factory.mktemp("archives"), cases.streams(0))
+
+
+def everything(folder: Path) -> dict[str, int]:
+    return {str(path): path.stat().st_mtime_ns for path in folder.rglob("*")}
+
+
+class Refused:
+    """Runs joins that must be refused and leave everything as it was."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+
+    def __call__(self, folder: Path, pattern: str, **options: Any) -> None:
+        """Run one."""
+        before = everything(folder)
+        assert main(cases.words(folder, **options)) == 2
+        shown, said = self._capsys.readouterr()
+        assert shown == ""
+        assert said.startswith("winnow multijoin: error: ")
+        assert said.count("\n") == 1, said
+        assert re.search(pattern, said), said
+        assert everything(folder) == before
+
+
+@pytest.fixture
+def refused(capsys: pytest.CaptureFixture[str]) -> Refused:
+    return Refused(capsys)
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_options_that_mean_nothing(archives: Path, refused: Refused, name: str) -> None:
+    options, pattern = OPTIONS[name]
+    refused(archives, pattern, **options)
+
+
+def test_options_that_argparse_refuses(archives: Path) -> None:
+    for word in ("--slices=x", "--windw=3", "--capacity=much", "--seed=1.5"):
+        with pytest.raises(SystemExit, match="2"):
+            main([*cases.words(archives), word])
+
+
+def test_places_that_cannot_be_written(tmp_path: Path, refused: Refused) -> None:
+    cases.write(tmp_path, cases.streams(0))
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "folder").mkdir()
+    refused(tmp_path, r"output folder \S+folder exists: remove it", out=tmp_path / "folder")
+    refused(tmp_path, r"output folder \S+ cannot be made", out=tmp_path / "file" / "out")
+    refused(tmp_path, r"report \S+folder is a folder", report=tmp_path / "folder")
+    refused(tmp_path, r"plot \S+x.png cannot be written", plot=tmp_path / "file" / "x.png", **SHED)
+    (tmp_path / "folder.png").mkdir()
+    refused(tmp_path, r"plot \S+folder.png is a folder", plot=tmp_path / "folder.png", **SHED)
+
+
+def test_job_files(tmp_path: Path, refused: Refused) -> None:
+    cases.write(tmp_path, cases.streams(0))
+    job = tmp_path / "job.toml"
+    for content, pattern in (
+        ('predicat = "equi:k"', r"unknown option 'predicat'. Did you mean 'predicate'\?"),
+        ("predicate = ", r"job.toml cannot be read"),
+        ("stream = 3", r"stream must be a table, as in \[stream\]"),
+        ("slices = true", r"no option is a truth value"),
+        ('slices = "x"', r"--slices is 'x'; give a whole number"),
+        ('capacity = "much"', r"--capacity is 'much'; give a number"),
+        ("tau = 5", r"--tau is of P3's algorithms"),
+    ):
+        job.write_text(content)
+        refused(tmp_path, pattern, job=job)
+
+
+FAULTS = {
+    "null time": ("t", {3: None, 7: None}, r"column t: 2 rows are null \(rows 3, 7\)"),
+    "far time": ("t", {2: 2**62}, r"column t: 1 row is beyond 2\^62 ticks \(row 2\)"),
+    "negative": ("i", {8: -0.5}, r"column i: 1 row is negative \(row 8\)"),
+    "NaN": ("i", {1: float("nan"), 0: None}, r"1 row is null \(row 0\);.* 1 row is NaN \(row 1\)"),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize("predicate", ["int", "band"])
+def test_bad_rows(tmp_path: Path, refused: Refused, name: str, predicate: str) -> None:
+    column, cells, pattern = FAULTS[name]
+    tables = cases.streams(0)
+    values = tables["b"].column(column).to_pylist()
+    for row, cell in cells.items():
+        values[row] = cell
+    at = tables["b"].column_names.index(column)
+    tables["b"] = tables["b"].set_column(at, column, pa.array(values))
+    cases.write(tmp_path, tables)
+    for options in ({}, {"slices": 3}, {"out": tmp_path / "new" / "out"}, {"method": "eager-nlj"}):
+        told = {"predicate": CASES[predicate].predicate} | options
+        refused(tmp_path, rf"file \S*b\.parquet: .*{pattern}.*--bad-rows quarantine", **told)
+
+
+def test_damaged_archives(tmp_path: Path, refused: Refused) -> None:
+    cases.write(tmp_path, cases.streams(0))
+    raw = (tmp_path / "b.parquet").read_bytes()
+    for content in (raw[:-30], b"", b"PAR1", raw[100:]):
+        (tmp_path / "b.parquet").write_bytes(content)
+        refused(tmp_path, r"b archive: file \S+b.parquet is corrupt, truncated or no Parquet")
+    damaged = bytearray(raw)
+    damaged[4:900] = b"\xff" * 896
+    (tmp_path / "b.parquet").write_bytes(damaged)
+    refused(tmp_path, r"b.parquet is corrupt")
+
+
+def test_names_that_would_meet_in_the_output(tmp_path: Path, refused: Refused) -> None:
+    tables = cases.streams(0)
+    tables["a"] = tables["a"].append_column("row", tables["a"].column("t"))
+    cases.write(tmp_path, tables)
+    refused(tmp_path, r"2 columns of the output would be called a_row: .*--columns ids")
+    assert main(cases.words(tmp_path, columns="ids")) == 0
+
+
+class FailingError(Exception):
+    """A failure that is nobody's fault."""
+
+
+@pytest.mark.parametrize("where", ["join_streams", "_set_aside", "commit"])
+def test_a_failure_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise FailingError
+
+    cases.write(tmp_path, cases.streams(0))
+    before = everything(tmp_path)
+    if where == "commit":
+        monkeypatch.setattr(engine.job.output.OutputFolder, "commit", fail)
+    else:
+        monkeypatch.setattr(task if where == "_set_aside" else engine.multijoin.run, where, fail)
+    with pytest.raises(FailingError):
+        main(cases.words(tmp_path, out=tmp_path / "new" / "out", slices=2))
+    assert everything(tmp_path) == before
+
+
+def test_python_refuses_what_is_no_join() -> None:
+    tables = cases.streams(0)
+    told: dict[str, Any] = {"predicate": "equi:k", "time": "t", "window": 3}
+    with pytest.raises(InputError, match=r"a archive \(a table\) has no column 'ts'"):
+        multijoin(tables, **(told | {"time": "ts"}))
+    with pytest.raises(InputError, match=r"column x of stream a: 3 rows are null \(rows 1, 2, 7\)"):
+        multijoin(tables, **(told | {"time": "x"}))
+    with pytest.raises(SpecError, match="predicate is missing: give one"):
+        multijoin(tables, time="t", window=3)
+    with pytest.raises(SpecError, match="window is given for stream 'd'"):
+        multijoin(tables, **(told | {"window": {"d": 3}}))
+    twice = pa.Table.from_arrays([tables["a"].column("k")] * 2, ["k", "k"])
+    with pytest.raises(InputError, match="a table has more than one column k: rename one"):
+        multijoin(tables | {"a": twice}, **told)
+
+
+def test_a_changing_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cases.write(tmp_path, cases.streams(0))
+    true = engine.multijoin.run.times_of
+
+    def late(*args: Any) -> Any:
+        pq.write_table(cases.drawn(99, 40), tmp_path / "c.parquet")
+        return true(*args)
+
+    monkeypatch.setattr(engine.multijoin.run, "times_of", late)
+    assert main(cases.words(tmp_path)) == 2
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,140 @@
+"""Multi-way joins that shed load: rows of the exact join, and a report whose figures agree."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import multijoin_cases as cases
+import pytest
+from multijoin_cases import CASES, NAMES, expected, joined, streams
+
+from engine.harvesting.greedy import METRICS
+from engine.multijoin.api import multijoin
+
+BASE = {"basic_window": 2, "adapt_every": 6}
+SHED: dict[str, dict[str, Any]] = {
+    "throttle": {"throttle": 0.3},
+    "capacity": {"capacity": 4},
+    "boost and forget": {"capacity": 9, "boost": 1.5, "forget": 0.5, "shred": 0.5, "buffer": 2},
+    "conserve": {"throttle": 0.2, "admission": "conserve"},
+    "random drop": {"capacity": 6, "shedding": "random-drop"},
+    "wall": {"clock": "wall"},
+    "order": {"throttle": 0.4, "order": "c,b,a"},
+    "ticks of a second": {"capacity": 20, "per_second": 4},
+    **{f"greedy, {metric}": {"throttle": 0.3, "optimiser": "greedy", "metric": metric}
+       for metric in METRICS},
+    **{way: {"throttle": 0.3, "optimiser": way} for way in ("reverse", "double-sided")},
+}  # fmt: skip
+
+
+def check(report: dict[str, Any], options: dict[str, Any]) -> None:
+    """Hold the figures of a report against each other."""
+    harvest, steps = report["harvest"], report["harvest"]["steps"]
+    totals = {name: sum(harvest[name].values()) for name in ("pushes", "pops", "drops", "shed")}
+    assert totals["pushes"] + totals["shed"] == sum(report["joined"].values())
+    assert totals["pops"] + totals["drops"] == totals["pushes"]
+    for name in ("pushes", "pops", "drops"):
+        assert [sum(own) for own in zip(*(step[name] for step in steps), strict=True)] == list(
+            harvest[name].values()
+        )
+    assert sum(step["comparisons"] for step in steps) == harvest["comparisons"]
+    assert sum(step["outputs"] for step in steps) == report["result"]["outputs"]
+    assert [step["to"] for step in steps] == sorted(step["to"] for step in steps)
+    assert all(0 < step["throttle"] <= 1 for step in steps)
+    assert 0 < harvest["peak_memory"] <= totals["pops"]
+    for name, value in options.items():
+        if name != "order":
+            assert harvest["settings"][name] == value
+    orders = report["method"]["orders"]
+    assert [sorted([name, *own]) for name, own in zip(NAMES, orders, strict=True)] == [
+        list(NAMES)
+    ] * 3
+    assert (harvest["keep"] is None) == ("shedding" not in options)
+
+
+@pytest.mark.parametrize("name", SHED)
+def test_rows_are_of_the_exact_join(tmp_path: Path, name: str) -> None:
+    lost, some = 0, 0
+    for case, graph in (("int", "clique"), ("band", "star"), ("sets", "clique")):
+        tables = streams(11, 40)
+        wanted = expected(tables, CASES[case], graph)
+        place = tmp_path / case
+        place.mkdir()
+        cases.write(place, tables)
+        options = SHED[name]
+        done = joined(place, CASES[case], join_graph=graph, **BASE, **options)
+        rows, report = done.rows, done.report
+        assert len(set(rows)) == len(rows)
+        assert set(rows) <= set(wanted)
+        assert report["result"]["outputs"] == len(rows)
+        assert report["exact"]["outputs"] == len(wanted)
+        assert report["lost"]["outputs"] == len(wanted) - len(rows)
+        assert report["recall"] == len(rows) / len(wanted)
+        by_time = report["lost"]["by_time"]
+        assert sum(own["lost_outputs"] for own in by_time) == report["lost"]["outputs"]
+        assert sum(own["exact_outputs"] for own in by_time) == len(wanted)
+        assert report["method"]["name"] == options.get("shedding", "harvest")
+        check(report, options)
+        lost += len(wanted) - len(rows)
+        some += len(rows)
+    assert some
+    assert lost or name == "wall"  # which may be fast enough
+
+
+def test_with_capacity_enough_nothing_is_lost(tmp_path: Path) -> None:
+    tables = streams(12, 30)
+    cases.write(tmp_path, tables)
+    for options in ({"capacity": 1e9}, {"throttle": 1.0}):
+        done = joined(tmp_path, CASES["band"], **BASE, **options)
+        assert done.rows == expected(tables, CASES["band"])
+        assert done.report["recall"] == 1.0
+        assert done.report["harvest"]["shed"] == dict.fromkeys(NAMES, 0)
+
+
+def test_every_way_of_asking_gives_the_same(tmp_path: Path) -> None:
+    tables = streams(13, 40)
+    cases.write(tmp_path, tables)
+    options: dict[str, Any] = {"capacity": 6, "seed": 5, **BASE}
+    told = joined(tmp_path, CASES["band"], columns="ids", **options)
+    job = "".join(f"{name.replace('_', '-')} = {value}\n" for name, value in options.items())
+    (tmp_path / "job.toml").write_text(job)
+    filed = joined(tmp_path, CASES["band"], columns="ids", job=tmp_path / "job.toml")
+    result = multijoin(
+        tables, predicate="band:v:0.5", time="t", importance="i", columns="ids",
+        window=dict(zip(NAMES, cases.WINDOWS, strict=True)), **options,
+    )  # fmt: skip
+    assert result.outputs is not None
+    assert told.rows == filed.rows == cases.found(result.outputs)
+    for other in (filed.report, result.report):
+        assert cases.without_runs(other) == cases.without_runs(told.report)
+    other = joined(tmp_path, CASES["band"], columns="ids", **(options | {"seed": 6}))
+    assert other.report["seed"] == 6
+    assert other.rows != told.rows
+    timed = joined(tmp_path, CASES["band"], time="at", window="a=9s,b=6s,c=12s", capacity=6,
+                   basic_window="2s", adapt_every="6s", seed=5)  # fmt: skip
+    assert timed.report["harvest"]["settings"]["per_second"] == 1e6
+    assert timed.report["harvest"]["settings"]["basic_window"] == 2 * 10**6
+    assert {own[0] for own in timed.rows} <= {own[0] for own in expected(tables, CASES["band"])}
+
+
+def test_the_exact_join_need_not_be_counted(tmp_path: Path) -> None:
+    cases.write(tmp_path, streams(14, 40))
+    done = joined(tmp_path, **BASE, throttle=0.5, reference="none", out=None)
+    for name in ("exact", "recall", "importance_recall", "lost"):
+        assert name not in done.report
+    counted = joined(tmp_path, **BASE, throttle=0.5, out=None)
+    assert counted.report["result"] == done.report["result"]
+
+
+@pytest.mark.parametrize("form", ["png", "svg"])
+def test_plots(tmp_path: Path, form: str) -> None:
+    cases.write(tmp_path, streams(15, 40))
+    for options in ({"throttle": 0.4}, {"capacity": 5, "shedding": "random-drop"}):
+        path = tmp_path / "new" / f"{options.get('shedding', 'harvest')}.{form}"
+        joined(tmp_path, **BASE, **options, plot=path)
+        assert path.stat().st_size > 10_000
+        path.unlink()
+    empty = {name: table.slice(0, 0) for name, table in streams(0).items()}
+    cases.write(tmp_path, empty)
+    joined(tmp_path, **BASE, throttle=0.4, plot=tmp_path / f"none.{form}")

@@ -1,0 +1,265 @@
+"""Joins cut into slices of time and lanes: nothing lost or doubled, and nothing read in vain."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import multijoin_cases as cases
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from multijoin_cases import CASES, NAMES, expected, joined, streams
+
+from engine.archives.roles import JoinColumns, Roles
+from engine.archives.row_groups import GroupTimes, group_times
+from engine.archives.rows import Choice, Part, Rows
+from engine.archives.source import open_archive
+from engine.executors import SerialExecutor
+from engine.multijoin import read, shares
+from engine.multijoin.keywords import multijoin_options
+from engine.multijoin.read import FOREVER, StreamSource
+from engine.multijoin.run import run_multijoin
+from engine.multijoin.shares import share_count, shares_of, times_of
+from engine.multiway.predicate import Predicate
+from engine.multiway.streams import windows_of
+
+BAND = Predicate("band", ("v",), 1.0)
+EQUI = Predicate("equi", ("k",))
+
+
+def tied(seed: int, rows: int = 24) -> pa.Table:
+    """Return a stream of few times, much tied, so that slices begin among equals."""
+    rng = np.random.default_rng([seed, 3])
+    return pa.table({
+        "t": pa.array(np.repeat([0, 5, 6, 7, 20], rows)[rng.permutation(rows * 5)[:rows]]),
+        "v": pa.array([None if rng.random() < 0.1 else float(v) for v in rng.integers(0, 5, rows)]),
+        "k": pa.array(rng.integers(0, 3, rows)),
+        "i": pa.array(rng.integers(0, 5, rows) / 4),
+    })  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["band", "several", "sets", "theta of a module", "text"])
+def test_any_number_of_shares_gives_the_same(tmp_path: Path, name: str) -> None:
+    case = CASES[name]
+    for seed in (1, 2):
+        tables = streams(seed, 24)
+        place = tmp_path / str(seed)
+        place.mkdir()
+        cases.write(place, tables, row_group_size=5)
+        whole = joined(place, case)
+        assert whole.rows == expected(tables, case)
+        assert whole.rows
+        for number in range(1, 6):
+            cut = joined(place, case, slices=number)
+            assert cut.rows == whole.rows
+            assert cases.without_runs(cut.report) == cases.without_runs(whole.report)
+            assert cut.report["slices"] == number
+
+
+@pytest.mark.parametrize("window", [0, 1, 2, 14, 100])
+@pytest.mark.parametrize("sort", [False, True])
+def test_ties_at_borders_and_windows_longer_than_slices(
+    tmp_path: Path, window: int, sort: bool
+) -> None:
+    tables = {name: tied(at) for at, name in enumerate(NAMES)}
+    if sort:
+        tables = {name: table.sort_by("t") for name, table in tables.items()}
+    cases.write(tmp_path, tables, row_group_size=4)
+    windows = (window, 0, window // 2)
+    told = {"window": cases.per_stream(windows)}
+    for case in (CASES["band"], CASES["int"]):
+        wanted = expected(tables, case, windows=windows)
+        reports = []
+        for number in range(1, 7):
+            cut = joined(tmp_path, case, **told, slices=number)
+            assert cut.rows == wanted
+            reports.append(cases.without_runs(cut.report))
+        assert all(report == reports[0] for report in reports)
+        assert reports[0]["sorted"] == dict.fromkeys(NAMES, sort)
+
+
+def test_windows_of_tuples_are_one_share(tmp_path: Path) -> None:
+    cases.write(tmp_path, streams(3))
+    done = joined(tmp_path, window="a=rows:3,b=5,c=9", slices=4)
+    assert done.report["slices"] == 1
+    assert done.rows == expected(streams(3), CASES["int"], windows=[("rows", 3), 5, 9])
+
+
+def test_bad_rows_are_told_once(tmp_path: Path, capsys: Any) -> None:
+    tables = streams(4, 40)
+    times, weights = (tables["b"].column(name).to_pylist() for name in ("t", "i"))
+    times[7], times[30] = None, 2**62
+    for row in (1, 2, 9, 12, 21, 22, 33):
+        weights[row] = -1.0
+    bad = tables["b"].set_column(0, "t", pa.array(times)).set_column(2, "i", pa.array(weights))
+    cases.write(tmp_path, tables | {"b": bad}, row_group_size=8)
+    for name in ("band", "int"):
+        said, reports, aside = set(), [], []
+        for number in (1, 2, 4):
+            done = joined(tmp_path, CASES[name], slices=number, bad_rows="quarantine")
+            reports.append(cases.without_runs(done.report))
+            run = max(tmp_path.glob("run-*"), key=lambda path: int(path.name[4:]))
+            aside.append(pq.read_table(run / "out" / "_rejected"))
+            assert [path.name for path in (run / "out" / "_rejected").iterdir()] == ["b.parquet"]
+            capsys.readouterr()
+            assert cases.main(cases.words(tmp_path, CASES[name], slices=number)) == 2
+            said.add(capsys.readouterr().err)
+        assert reports[0]["rejected"] == {"a": 0, "b": 9, "c": 0}
+        assert all(report == reports[0] for report in reports)
+        assert len({str(own.to_pylist()) for own in aside}) == 1  # with NaN
+        assert aside[0].column("row").to_pylist() == [1, 2, 7, 9, 12, 21, 22, 30, 33]
+        assert len(said) == 1
+        assert "column i: 7 rows are negative (rows 1, 2, 9, 12, 21, ...)" in said.pop()
+
+
+def test_shares_cover_all_times_once() -> None:
+    sample = np.array([5, 5, 5, 1, 9, 9, 2])
+    found = shares_of(sample, windows_of([4, 4]), BAND, 3)
+    assert [share.number for share in found] == list(range(len(found)))
+    assert found[0].begin == -FOREVER
+    assert found[-1].end == FOREVER
+    assert all(a.end == b.begin for a, b in pairwise(found))
+    lanes = shares_of(sample, windows_of([4, 4]), EQUI, 3)
+    assert [(share.number, share.lanes) for share in lanes] == [(0, 3), (1, 3), (2, 3)]
+    assert len(shares_of(sample, windows_of([4, 4], [True, False]), EQUI, 3)) == 1
+    assert len(shares_of(sample[:0], windows_of([4, 4]), BAND, 3)) == 1
+    assert share_count(None, 8, [150_000, 150_000]) == 3
+    assert share_count(None, 8, [None, 5]) == 1
+    assert share_count(None, 0, [10**9]) == 1
+    assert share_count(5, 0, [1]) == 5
+
+
+# --- row groups ----------------------------------------------------------------------------------
+
+
+class Watch:
+    """Counts the rows that are read of each file, beside those left out."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.read: dict[str, int] = {}
+        true = Rows.parts
+
+        def parts(rows: Rows, *args: Any, **options: Any) -> Any:
+            for part in true(rows, *args, **options):
+                own = Path(part.file).stem
+                self.read[own] = self.read.get(own, 0) + part.table.num_rows
+                yield part
+
+        monkeypatch.setattr(Rows, "parts", parts)
+
+
+@pytest.mark.parametrize("kind", ["int64", "int32", "uint32", "timestamp"])
+def test_slices_leave_row_groups_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    rng = np.random.default_rng(1)
+    ts = np.arange(400)
+    time = pa.array(ts).cast(pa.int32() if kind == "int32" else pa.int64())
+    if kind == "uint32":
+        time = pa.array(ts + 2**31, pa.uint32())
+    elif kind == "timestamp":
+        time = pa.array(ts * 10**6, pa.timestamp("us"))
+    tables = {
+        name: pa.table({"t": time, "v": rng.integers(0, 60, 400) / 2.0}) for name in NAMES[:2]
+    }
+    cases.write(tmp_path, tables, row_group_size=20)
+    named = {name: tmp_path / f"{name}.parquet" for name in tables}
+    told: Any = {"predicate": "band:v:0.5", "time": "t",
+                 "window": "10s" if kind == "timestamp" else 10}  # fmt: skip
+    whole = run_multijoin(multijoin_options(named, tmp_path / "one", None, told), SerialExecutor())
+    watch = Watch(monkeypatch)
+    cut = multijoin_options(named, tmp_path / "four", None, told | {"slices": 4})
+    report = run_multijoin(cut, SerialExecutor())
+    # a slice reads its 5 groups of 20 rows, and one or two before them for the window
+    assert set(watch.read) == set(tables)
+    assert all(400 <= rows <= 400 + 3 * 40 for rows in watch.read.values())
+    assert cases.without_runs(report.content) == cases.without_runs(whole.content)
+    outputs = [pq.read_table(tmp_path / place) for place in ("one", "four")]
+    assert outputs[0].equals(outputs[1])
+    assert outputs[0].num_rows
+    for name, table in tables.items():
+        own = table.column("v").take(outputs[1].column(f"{name}_row"))
+        assert own.to_pylist() == outputs[1].column(f"{name}_v").to_pylist()
+
+
+def written(path: Path, cells: Any, **options: Any) -> list[GroupTimes | None]:
+    """Write times to a file, and return what is known of its row groups."""
+    pq.write_table(pa.table({"t": cells, "other": cells}), path, **options)
+    return group_times(pq.read_metadata(path), "t", "tick")
+
+
+def test_what_is_known_of_row_groups(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    assert written(path, pa.array([3, 9, 1, 7]), row_group_size=3) == [(3, 1, 9), (1, 7, 7)]
+    assert written(path, pa.array([3, None, 1, 7]), row_group_size=3) == [None, (1, 7, 7)]
+    assert written(path, pa.array([3, 9]), write_statistics=False) == [None]
+    assert written(path, pa.array([3, 9]), write_statistics=["other"]) == [None]
+    assert written(path, pa.array([3, 2**62])) == [None]
+    assert written(path, pa.array([3, 2**63], pa.uint64())) == [None]
+    assert written(path, pa.array([3, 2**32 - 1], pa.uint32())) == [(2, 3, 2**32 - 1)]
+    assert written(path, pa.array([-5, 3], pa.int8())) == [(2, -5, 3)]
+    assert written(path, pa.array([1.0, 3.0])) == [None]
+    assert written(path, pa.array(["1", "3"])) == [None]
+    assert group_times(pq.read_metadata(path), "none", "tick") == [None]
+    for unit, digits in (("ms", 3), ("us", 6), ("ns", 9)):
+        moments = pa.array([7, -5], pa.timestamp(unit, "UTC"))
+        assert written(path, moments) == [None]  # plain numbers were asked for
+        metadata = pq.read_metadata(path)
+        assert group_times(metadata, "t", unit) == [(2, -5, 7)]
+        factor = 10 ** (9 - digits)
+        assert group_times(metadata, "t", "ns") == [(2, -5 * factor, 7 * factor)]
+    pq.write_table(pa.table({"s": [{"t": 5}], "t": [2]}), path)
+    assert group_times(pq.read_metadata(path), "t", "tick") == [(1, 2, 2)]
+
+
+def test_parts_are_in_place_whatever_is_left_out(tmp_path: Path) -> None:
+    path, other = tmp_path / "1.parquet", tmp_path / "2.parquet"
+    pq.write_table(pa.table({"t": range(10)}), path, row_group_size=2)
+    pq.write_table(pa.table({"t": pa.array([10, None, 12])}), other, row_group_size=1)
+    archive = open_archive(str(tmp_path), "stream")
+    choice = Choice("t", "tick", lambda group: 3 <= group.high <= 5 or group.low >= 8)
+    parts = list(Rows(archive, (), tmp_path).parts(["t"], choice=choice))
+    assert all(isinstance(part, Part) for part in parts)
+    read_ = {part.first: part.table.column("t").to_pylist() for part in parts if not part.left_out}
+    assert read_ == {2: [2, 3, 4, 5], 8: [8, 9], 10: [10, None, 12]}
+    assert [(part.first, part.left_out) for part in parts if part.left_out] == [
+        (0, (2, 0, 1)), (6, (2, 6, 7)),
+    ]  # fmt: skip
+    assert [part.file_first for part in parts] == [0, 0, 0, 0, 10]
+
+
+def test_times_are_known_without_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pq.write_table(pa.table({"t": pa.array([*range(100), None])}), tmp_path / "a.parquet",
+                   row_group_size=50)  # fmt: skip
+    watch = Watch(monkeypatch)
+    source = StreamSource(open_archive(str(tmp_path / "a.parquet"), "a"), None, Roles((), "t"), ())
+    found = times_of([source], JoinColumns("tick", False, (), ()))
+    assert watch.read == {"a": 1}  # the group with the null
+    assert found.min() == 0
+    assert found.max() == 99
+    assert abs(np.median(found) - 49.5) < 3
+
+
+def test_a_slice_reads_no_further_back_than_a_streams_own_window(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = pa.table({"t": range(100), "v": [1.0] * 100})
+    cases.write(tmp_path, {"a": table, "b": table})
+    seen = []
+    true = read.StreamReader.__init__
+
+    def spy(reader: Any, *args: Any) -> None:
+        true(reader, *args)
+        seen.append((reader._source.archive.side, reader._first))  # noqa: SLF001 - what is tested
+
+    monkeypatch.setattr(read.StreamReader, "__init__", spy)
+    monkeypatch.setattr(shares, "_EVERY", 1)
+    told: Any = {"predicate": "band:v:1", "time": "t", "window": {"a": 30, "b": 3}, "slices": 2}
+    named = {name: tmp_path / f"{name}.parquet" for name in "ab"}
+    run_multijoin(multijoin_options(named, None, None, told), SerialExecutor())
+    border = seen[3][1] + 3
+    assert seen[2] == ("a", border - 30)
+    assert 40 < border < 60
