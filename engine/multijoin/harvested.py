@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from engine.device.attempt import wanted_device
 from engine.grubjoin.adapt import Setting, basic_counts
+from engine.grubjoin.on_gpu import prober_on
 from engine.grubjoin.operator import GrubJoin, Step
 from engine.grubjoin.settings import HarvestSettings
 from engine.harvesting.profile import JoinProfile
@@ -39,6 +41,8 @@ class Harvested(NamedTuple):
         Of RandomDrop.
     t0 : int
         The first tick.
+    device : dict of str
+        "used" and "reason".
     """
 
     comparisons: int
@@ -51,6 +55,7 @@ class Harvested(NamedTuple):
     setting: Setting | None
     keep: list[float] | None
     t0: int
+    device: dict[str, str]
 
 
 def kept_fractions(
@@ -92,9 +97,10 @@ def harvested(
     keep = None
     if settings.shedding == "random-drop":
         keep = kept_fractions(found, task.windows, orders, settings).tolist()
+    prober, device = prober_on(wanted_device(options.device))
     join = GrubJoin(
         streams, task.windows, options.predicate, settings, orders, graph=options.graph,
-        combine=options.combine, start_ts=task.start_ts, keep=keep,
+        combine=options.combine, start_ts=task.start_ts, keep=keep, prober=prober,
     )  # fmt: skip
     parts = (
         (part.members, streams.ts[part.members].max(axis=1), part.importance) for part in join.run()
@@ -103,6 +109,6 @@ def harvested(
     t0 = int(streams.ts.min()) if streams.ts.size else 0
     said = Harvested(
         join.comparisons, join.pushes.tolist(), join.pops.tolist(), join.drops.tolist(),
-        join.shed.tolist(), join.peak, join.steps, join.setting, keep, t0,
+        join.shed.tolist(), join.peak, join.steps, join.setting, keep, t0, device,
     )  # fmt: skip
     return tally, said, orders

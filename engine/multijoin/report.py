@@ -11,7 +11,7 @@ from engine.multijoin.harvested import Harvested
 from engine.multijoin.tally import Tally, added
 from engine.multijoin.task import MultiJoinResult, MultiJoinTask
 
-DEVICE = {"used": "cpu", "reason": "multi-way joins run on the CPU"}
+ON_CPU = {"used": "cpu", "reason": "exact multi-way joins run on the CPU"}
 
 
 def report_content(
@@ -62,12 +62,13 @@ def report_content(
         "slices": len(results),
         "seconds": {name: round(value, 6) for name, value in stages.items()},
         "tuples_per_second": sum(joined.values()) / spent if spent else 0.0,
-        "device": dict(DEVICE),
+        "device": dict(ON_CPU),
         "versions": versions(),
         "seed": options.seed,
         "out": None if options.out is None else str(options.out),
     }
     if results[0].harvested is not None:
+        content["device"] = dict(results[0].harvested.device)
         content["harvest"] = _harvest(task, results[0].harvested)
     return content
 
