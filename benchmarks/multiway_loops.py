@@ -32,6 +32,9 @@ from engine.multiway.loops.method import Buckets, LoopsSettings
 from engine.multiway.loops.run import LoopsRun
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import MultiStreams, no_attributes, windows_of
+from engine.ordering.cost import cost_of
+from engine.ordering.methods import OrderingProblem
+from engine.ordering.statistics import JoinStatistics, StreamStatistics
 
 RESULTS = Path(__file__).resolve().parent / "results" / "multiway_loops.json"
 EQUAL = Predicate("equi", ("attr",))
@@ -77,16 +80,9 @@ def generated(setting: Setting, tuples: int, seed: int) -> MultiStreams:
 
 def predicted(setting: Setting, order: Sequence[int]) -> float:
     """Return the comparisons a time unit of the eager join in a global order (P3 4.2, 5.1)."""
-    total = 0.0
-    for i, rate in enumerate(setting.rate):
-        found, values = 1.0, setting.distinct[i]
-        for other in order:
-            if other != i:
-                looked_at = found * setting.rate[other] * setting.window[other]
-                total += rate * looked_at
-                found = looked_at / max(values, setting.distinct[other])
-                values = min(values, setting.distinct[other])
-    return total
+    rows = zip("1234", setting.rate, setting.window, setting.distinct, strict=True)
+    streams = tuple(StreamStatistics(*row) for row in rows)
+    return cost_of(OrderingProblem(JoinStatistics(streams), "eager-nlj"), list(order))
 
 
 class Case(NamedTuple):
