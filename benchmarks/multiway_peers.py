@@ -8,9 +8,9 @@ instants (E3), closed, and so are bands.
 
 Peers run their plain query, their inequality joins, and every rewrite by buckets: of the value, of
 time, or of both, one stream as it is and the others copied into every bucket that holds partners.
-All use the same number of threads. Counts and sums are compared first; the rewrites that were
-fastest then run in turn with ours; pairs are asked of those that counted fastest. Medians are
-printed.
+All use the same number of threads. Pairs are read once, their rows added up: keeping 5 GB of them
+would measure the memory. Counts and sums are compared first; the rewrites that were fastest then
+run in turn with ours; pairs are asked of those that counted fastest. Medians are printed.
 
     python benchmarks/multiway_peers.py --workload W3,W4 --repeat 3 --json multiway.json
 """
@@ -181,7 +181,7 @@ def duckdb_query(data: Data, what: str, how: str, whole: int, widths: dict[str, 
                           f"{b} BETWEEN {a} - {reach} AND {a} + {reach}")  # fmt: skip
             on += [f"t{other}.b{n} = t{side}.b{n}" for n in range(len(widths))]
         query += f" JOIN {sources[side]} t{side} ON {' AND '.join(on)}"
-    select = "t0.row AS l, t1.row AS r"
+    select = "count(*), sum(t0.row + 3 * t1.row::BIGINT)"
     if what == "count":
         worth = ", ".join(f"t{side}.importance" for side in range(len(sources)))
         select = "count(*)" if "value" in data.reach else f"count(*), sum(least({worth})::DOUBLE)"
@@ -189,9 +189,8 @@ def duckdb_query(data: Data, what: str, how: str, whole: int, widths: dict[str, 
 
 
 def run_duckdb(data: Data, what: str, how: str, whole: int, widths: dict[str, float]) -> Any:  # noqa: ANN401
-    """Run one of DuckDB's queries; pairs come as an Arrow table."""
-    answer = data.base.sql(duckdb_query(data, what, how, whole, widths))
-    return answer.to_arrow_table() if what == "pairs" else answer.fetchall()[0]
+    """Run one of DuckDB's queries."""
+    return data.base.sql(duckdb_query(data, what, how, whole, widths)).fetchall()[0]
 
 
 def wanted(data: Data, what: str) -> list[str]:
@@ -241,7 +240,8 @@ def run_polars(
         else:
             joined = joined.join(sides[side], on="packed").filter(*met)
     if what == "pairs":
-        return joined.select("row0", "row1").collect(engine=engine)
+        left, right = (pl.col(f"row{side}").cast(pl.Int64).sum() for side in (0, 1))
+        return joined.select(pl.len(), left + 3 * right).collect(engine=engine).row(0)
     if "value" in data.reach:
         return joined.select(pl.len()).collect(engine=engine).row(0)
     least = pl.min_horizontal(f"importance{side}" for side in range(len(sides)))
@@ -254,7 +254,11 @@ def run_ours(data: Data, what: str) -> Any:  # noqa: ANN401
     join = ExactJoin(data.streams, windows_of([window] * data.streams.number), data.predicate,
                      threads=int(THREADS))  # fmt: skip
     if what == "pairs":
-        return list(join.members(1 << 20))
+        size, first, both = 0, int(data.streams.first[1]), [0, 0]
+        for chunk in join.members():
+            size += len(chunk)
+            both = [both[side] + int(chunk[:, side].sum()) for side in (0, 1)]
+        return size, both[0] + 3 * (both[1] - size * first)
     totals = join.count()
     return totals[:1] if "value" in data.reach else totals[:2]
 
@@ -284,29 +288,17 @@ def contenders(data: Data, what: str) -> dict[str, Callable[[], Any]]:
     return found
 
 
-def summary(data: Data, result: Any) -> tuple[int, float]:  # noqa: ANN401
-    """Return (outputs, a sum to compare): importance, or left - 3 * right rows of pairs."""
-    first = int(data.streams.first[1])
-    if isinstance(result, list):
-        left, right = (sum(int(c[:, i].sum(dtype=np.int64)) for c in result) for i in (0, 1))
-        size = sum(map(len, result))
-        return size, float(left + 3 * (right - size * first))
-    if isinstance(result, pa.Table):
-        columns = [result[name].to_numpy() for name in ("l", "r")]
-    elif isinstance(result, pl.DataFrame):
-        columns = [result[name].to_numpy() for name in result.columns]
-    else:
-        return int(result[0]), float(result[1]) if len(result) > 1 else 0.0
-    left, right = (int(column.sum(dtype=np.int64)) for column in columns)
-    return len(columns[0]), float(left + 3 * right)
+def summary(result: Any) -> tuple[int, float]:  # noqa: ANN401
+    """Return (outputs, a sum to compare): importance, or left + 3 * right rows of pairs."""
+    return int(result[0]), float(result[1]) if len(result) > 1 else 0.0
 
 
-def clock(data: Data, run: Callable[[], Any]) -> tuple[float, tuple[int, float]]:
-    """Return (seconds, answer)."""
-    begin = time.perf_counter()
+def clock(run: Callable[[], Any]) -> tuple[float, float, tuple[int, float]]:
+    """Return (seconds, seconds of processors, answer)."""
+    begin, work = time.perf_counter(), time.process_time()
     result = run()
-    seconds = time.perf_counter() - begin
-    return seconds, summary(data, result)
+    seconds, work = time.perf_counter() - begin, time.process_time() - work
+    return seconds, work, summary(result)
 
 
 def fastest(rows: dict[str, float], number: int) -> list[str]:
@@ -327,15 +319,16 @@ def measure(
     (rows of the table, names of the fastest queries)
     """
     runs = {"winnow": lambda: run_ours(data, what)}
-    _, expected = clock(data, runs["winnow"])
+    *_, expected = clock(runs["winnow"])
     first: dict[str, float] = {}
+    works: dict[str, float] = {}
     for name, run in contenders(data, what).items():
         if reason := SLOW.get((name, data.name)):
             print(f"  {name} skipped: {reason}")
             continue
         if tried is not None and name not in tried:
             continue
-        first[name], answer = clock(data, run)
+        first[name], works[name], answer = clock(run)
         runs[name] = run
         print(f"  {name:60} {first[name]:9.4f} s", flush=True)
         if answer[0] != expected[0] or abs(answer[1] - expected[1]) > 1e-9 * abs(expected[1]):
@@ -344,12 +337,14 @@ def measure(
     seconds: dict[str, list[float]] = {name: [] for name in timed}
     for _ in range(repeat):
         for name in timed:
-            seconds[name].append(clock(data, runs[name])[0])
+            taken, works[name], _ = clock(runs[name])
+            seconds[name].append(taken)
     seconds |= {name: [first[name]] for name in first if name not in seconds}
     size = data.streams.ts.size
     rows = [
         {"workload": data.name, "what": what, "who": name, "seconds": statistics.median(times),
-         "runs": times, "tuples_per_s": size / statistics.median(times), "outputs": expected[0]}
+         "runs": times, "processor_seconds": works[name], "outputs": expected[0],
+         "tuples_per_s": size / statistics.median(times)}
         for name, times in seconds.items()
     ]  # fmt: skip
     report(rows)
@@ -361,9 +356,11 @@ def report(rows: list[dict[str, Any]]) -> None:
     ours = rows[0]["seconds"]
     print(f"\n{rows[0]['workload']} {rows[0]['what']}: {rows[0]['outputs']} outputs; "
           f"load {os.getloadavg()[0]:.2f}")  # fmt: skip
-    print("| who | seconds | million tuples a second | times ours |\n|---|---|---|---|")
+    print("| who | seconds | of processors | million tuples a second | times ours |")
+    print("|---|---|---|---|---|")
     for row in sorted(rows, key=lambda row: row["seconds"]):
-        print(f"| {row['who']} | {row['seconds']:.4f} | {row['tuples_per_s'] / 1e6:.2f} | "
+        print(f"| {row['who']} | {row['seconds']:.4f} | {row['processor_seconds']:.4f} | "
+              f"{row['tuples_per_s'] / 1e6:.2f} | "
               f"{row['seconds'] / ours:.1f} |")  # fmt: skip
     peer = min(rows[1:], key=lambda row: row["seconds"])
     print(f"-> {peer['seconds'] / ours:.2f} times the fastest peer ({peer['who']})", flush=True)
