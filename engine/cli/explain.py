@@ -8,8 +8,9 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from engine.cli import explain_archives
 from engine.cli.options import Given, number, required, text
 from engine.errors import SpecError
 from engine.job.report import Report, check_place
@@ -49,11 +50,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     streams.add_argument("--rates", help="tuples per unit time: 10,1,1,3")
     streams.add_argument("--windows", help="windows in that unit: 100,100,200,100")
     streams.add_argument("--distinct", help="distinct join attributes in a window: 500,50,40,5")
-    streams.add_argument("--buckets", help="hash buckets of a window, - where it is scanned: 1,-,5")
+    streams.add_argument(
+        "--buckets",
+        help="hash buckets of a window, - where it is scanned: 1,-,5; of archives B for all, or "
+        "NAME=B (default: as many as distinct attributes)",
+    )
     streams.add_argument(
         "--selectivities",
         help="share of matching pairs of tuples, of every two streams: 1-2=0.1,1-3=0.01,2-3=0.02",
     )
+    explain_archives.add_arguments(parser)
     join = parser.add_argument_group("join")
     join.add_argument("--method", help=f"{', '.join(METHODS)} (default {DEFAULT_METHOD})")
     join.add_argument("--tau", help="interval of re-evaluation of lazy methods")
@@ -141,7 +147,7 @@ def statistics(given: Given) -> JoinStatistics:
 
 
 def asked(given: Given) -> Asked:
-    """Return what the options ask.
+    """Return what the options ask; tau is read with the archives, where there are any.
 
     Raises
     ------
@@ -153,13 +159,15 @@ def asked(given: Given) -> Asked:
         check_place(Path(str(where)))
     return Asked(
         text(given, "method") or DEFAULT_METHOD,
-        None if tau is None else _decimal(tau, "tau", "5"),
+        None if tau is None or "stream" in given else _decimal(tau, "tau", "5"),
         number(given, "top"),
         where,
     )
 
 
-def show(join: JoinStatistics, asks: Asked, measured: Sequence[Measured] = ()) -> None:
+def show(
+    join: JoinStatistics, asks: Asked, measured: Sequence[Measured] = (), unit: str | None = None
+) -> None:
     """Explain a join's order, and print or write it.
 
     Parameters
@@ -168,6 +176,8 @@ def show(join: JoinStatistics, asks: Asked, measured: Sequence[Measured] = ()) -
     asks : Asked
     measured : sequence of Measured
         Runs to set against what is expected of them.
+    unit : {"second", "tick"}, optional
+        Of all times, where it is known.
 
     Raises
     ------
@@ -176,7 +186,8 @@ def show(join: JoinStatistics, asks: Asked, measured: Sequence[Measured] = ()) -
     OutputError
         If the JSON cannot be written.
     """
-    content = explain(OrderingProblem(join, asks.method, asks.tau), measured, asks.top)
+    content: dict[str, Any] = {"unit": unit}
+    content |= explain(OrderingProblem(join, asks.method, asks.tau), measured, asks.top)
     if asks.json == _STANDARD_OUTPUT:
         sys.stdout.write(json.dumps(content, indent=2, allow_nan=False) + "\n")
         return
@@ -188,5 +199,11 @@ def show(join: JoinStatistics, asks: Asked, measured: Sequence[Measured] = ()) -
 def run(args: argparse.Namespace) -> int:
     """Explain the join that the options describe."""
     given = {name: value for name, value in vars(args).items() if value is not None}
-    show(statistics(given), asked(given))
+    explain_archives.check_options(given)
+    asks = asked(given)
+    if "stream" in given:
+        found = explain_archives.measured_archives(given)
+        show(found.statistics, asks._replace(tau=found.tau), found.measured, found.unit)
+    else:
+        show(statistics(given), asks)
     return 0

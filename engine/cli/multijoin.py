@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from engine.cli.options import Given, collect, items, names, number, required, text
-from engine.cli.per_stream import per_stream
+from engine.cli.options import Given, collect, names, number, required, text
+from engine.cli.per_stream import pairs, per_stream
 from engine.cli.running import carried_out
 from engine.errors import SpecError
 from engine.grubjoin.settings import ADMISSIONS, CLOCKS, SHEDDINGS
@@ -122,18 +122,6 @@ def _decimal(given: Given, name: str) -> float:
         raise SpecError(f"--{option} is {given[name]!r}; give a number") from None
 
 
-def _pairs(given: Given, option: str, form: str) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for item in items(given, option):
-        name, equals, value = item.partition("=")
-        if not (equals and name.strip() and value.strip()):
-            raise SpecError(f"--{option} is {item!r}; write {form}")
-        if name.strip() in found:
-            raise SpecError(f"--{option} {name.strip()} is given more than once: give it once")
-        found[name.strip()] = value.strip()
-    return found
-
-
 def options_of(given: Given) -> MultiJoinOptions:
     """Return the join that the options describe.
 
@@ -145,12 +133,12 @@ def options_of(given: Given) -> MultiJoinOptions:
     join: dict[str, Any] = {"predicate": required(given, "predicate")}
     for name in ("time", "importance", "window", "buckets"):
         join[name] = per_stream(given, name)
-    join["columns_of"] = _pairs(given, "column", "NAME.COL=ITS, such as quotes.price=mid")
+    join["columns_of"] = pairs(given, "column", "NAME.COL=ITS, such as quotes.price=mid")
     join["order"] = names(text(given, "order"))
     join |= {name: _decimal(given, name) for name in _DECIMALS if name in given}
     join |= {name: number(given, name) for name in _NUMBERS if name in given}
     join |= {name: text(given, name) for name in _TEXTS if name in given}
-    streams = _pairs(given, "stream", "NAME=PATH, such as trades=trades.parquet")
+    streams = pairs(given, "stream", "NAME=PATH, such as trades=trades.parquet")
     out, plot = text(given, "out"), text(given, "plot")
     return multijoin_options(
         streams,

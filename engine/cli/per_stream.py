@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from engine.cli.options import Given, text
+from engine.cli.options import Given, items, text
 from engine.errors import SpecError
 from engine.job.by_stream import REST
 
@@ -41,3 +41,22 @@ def named(option: str, item: str) -> tuple[str, str]:
     if not (equals and name.strip() and value.strip()):
         raise SpecError(f"--{option.replace('_', '-')} is {item!r}; write NAME=VALUE")
     return name.strip(), value.strip()
+
+
+def pairs(given: Given, option: str, form: str) -> dict[str, str]:
+    """Return what an option says that is given once for each name, NAME=VALUE.
+
+    Raises
+    ------
+    SpecError
+        If it is no such pair, which `form` shows, or has a name twice.
+    """
+    found: dict[str, str] = {}
+    for item in items(given, option):
+        name, equals, value = item.partition("=")
+        if not (equals and name.strip() and value.strip()):
+            raise SpecError(f"--{option} is {item!r}; write {form}")
+        if name.strip() in found:
+            raise SpecError(f"--{option} {name.strip()} is given more than once: give it once")
+        found[name.strip()] = value.strip()
+    return found

@@ -19,7 +19,7 @@ def print_explanation(
     Parameters
     ----------
     content : dict
-        What `explain.explain` returns.
+        What `explain.explain` returns, and perhaps the ``unit`` of its times.
     shown : int or None
         Orders to print, of those that it lists; None: all.
     console : Console, optional
@@ -27,7 +27,8 @@ def print_explanation(
     console = console or Console()
     console.print(_streams(content["streams"]))
     tau = "" if content["tau"] is None else f", every {content['tau']:g}"
-    _say(console, f"{content['method']}{tau}: comparisons per unit time")
+    unit = content.get("unit") or "unit time"
+    _say(console, f"{content['method']}{tau}: comparisons per {unit}")
     for ranking in content.get("directions", [content]):
         if "direction" in ranking:
             _say(console, f"new tuples of stream {ranking['direction']}")
