@@ -109,7 +109,7 @@ def _duration(body: str, text: str, unit: str, what: str) -> Fraction:
     if unit == "tick":
         raise SpecError(
             f"{named} is a duration, but its time column holds plain "
-            "numbers: give the window in ticks, as in 400"
+            "numbers: give a number of ticks, as in 400"
         )
     return nanoseconds / _NANOSECONDS[unit]
 

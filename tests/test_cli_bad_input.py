@@ -50,7 +50,7 @@ OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
     "window": ({"window": -5}, r"window -5 of stream left must be 0 ticks or more"),
     "no window": ({"window": None}, r"--window is missing"),
     "half a window": ({"window": None, "window_left": 3}, r"--window is missing"),
-    "duration": ({"window": "10min"}, r"window 10min .* plain numbers: give the window in ticks"),
+    "duration": ({"window": "10min"}, r"window 10min .* plain numbers: give a number of ticks"),
     "part of a tick": ({"window": "1.5"}, r"window 1.5 .* is not a whole number of ticks"),
     "no duration": ({"window": "soon"}, r"window 'soon' .* neither a number of ticks nor"),
     "long window": ({"window": 2**62}, r"window 4611686018427387904 .* too long: give at most"),

@@ -85,7 +85,10 @@ def _add_exact(parser: argparse.ArgumentParser) -> None:
     exact.add_argument("--expire-every", help="ticks or duration between expirations (lazy)")
     exact.add_argument("--buckets", help="hash buckets: B for all, or NAME=B")
     exact.add_argument(
-        "--slices", type=int, help="slices of time, a task each (default: by engine)"
+        "--slices",
+        type=int,
+        help="parts, a task each: slices of time, or of equi lanes of equal attributes (default: "
+        "by engine)",
     )
 
 

@@ -119,7 +119,8 @@ class MultiJoinOptions:
     combine : str
     start_ts : str, optional
     slices : int, optional
-        Parts that an exact join is cut into, each a task.
+        Parts that an exact join is cut into, each a task: slices of time, or lanes of equal
+        attributes where the predicate is equi. Count-based windows are one part.
     device : {"auto", "cpu", "gpu"}
     seed : int
     bad_rows : {"error", "quarantine"}
