@@ -112,7 +112,7 @@ OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
     "eager tau": ({"method": "eager-nlj", "tau": 5}, r"tau 5 is of lazy methods, and eager-nlj"),
     "tau 0": ({"method": "lazy-nlj", "tau": 0}, r"--tau 0 must be 1 tick or more"),
     "tau word": ({"method": "lazy-nlj", "tau": "often"}, r"--tau 'often' is neither a number of"),
-    "tau time": ({"method": "lazy-nlj", "tau": "5s"}, r"--tau 5s is a duration, but .* give a number"),
+    "tau time": ({"method": "lazy-nlj", "tau": "5s"}, r"--tau 5s is a duration, .* a number"),
     "too often": (
         {"method": "lazy-nlj", "tau": 5, "expire_every": 3},
         r"expire_every 3 must be 5 ticks \(tau\) or more",
