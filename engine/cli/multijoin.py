@@ -10,7 +10,7 @@ from engine.cli.options import Given, collect, names, number, required, text
 from engine.cli.per_stream import pairs, per_stream
 from engine.cli.running import carried_out
 from engine.errors import SpecError
-from engine.grubjoin.settings import ADMISSIONS, CLOCKS, SHEDDINGS
+from engine.grubjoin.settings import ADMISSIONS, CLOCKS, PROBES, SHEDDINGS
 from engine.harvesting.greedy import METRICS
 from engine.harvesting.optimise import METHODS as OPTIMISERS
 from engine.multijoin.keywords import MultiJoin, multijoin_options
@@ -22,8 +22,8 @@ _DECIMALS = ("capacity", "throttle", "per_second", "boost", "shred", "forget")
 _NUMBERS = ("buffer", "slices", "seed")
 _TEXTS = (
     "join_graph", "method", "tau", "expire_every", "clock", "basic_window", "adapt_every",
-    "shedding", "admission", "optimiser", "metric", "reference", "combine", "start_ts", "device",
-    "columns", "bad_rows",
+    "shedding", "admission", "probe", "optimiser", "metric", "reference", "combine", "start_ts",
+    "device", "columns", "bad_rows",
 )  # fmt: skip
 _OPTIONS = {
     "stream", "predicate", "column", "time", "importance", "window", "order", "buckets", "out",
@@ -110,6 +110,10 @@ def _add_shedding(parser: argparse.ArgumentParser) -> None:
     )
     shed.add_argument("--shedding", help=f"{', '.join(SHEDDINGS)} (default harvest)")
     shed.add_argument("--admission", help=f"{', '.join(ADMISSIONS)}: who stays in the windows")
+    shed.add_argument(
+        "--probe",
+        help=f"{', '.join(PROBES)}: of basic windows every tuple (default), or by indexes",
+    )
     shed.add_argument("--optimiser", help=f"{', '.join(OPTIMISERS)} (default exact)")
     shed.add_argument("--metric", help=f"of the greedy ones: {', '.join(METRICS)}")
     shed.add_argument(

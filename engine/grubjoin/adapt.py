@@ -8,12 +8,29 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.grubjoin.indexed_costs import index_costs
 from engine.grubjoin.layout import POPS, PUSHES, Plan, Ranges, plan_of
 from engine.grubjoin.settings import LEAST_THROTTLE, HarvestSettings
 from engine.harvesting.histograms import scores
+from engine.harvesting.indexed import IndexCosts
 from engine.harvesting.optimise import harvest_setting
 from engine.harvesting.profile import JoinProfile, ranked
 from engine.multiway.streams import Floats, Ints, Windows
+
+
+class Indexed(NamedTuple):
+    """What the cost of indexed hops depends on.
+
+    Attributes
+    ----------
+    candidates : (m, m - 1) float64
+        By direction and hop: those of the tuples compared by a scan that indexes gave.
+    entries : (m,) float64
+        Of a tuple of each stream, on average.
+    """
+
+    candidates: Floats
+    entries: Floats
 
 
 class Learnt(NamedTuple):
@@ -24,15 +41,18 @@ class Learnt(NamedTuple):
     histograms : (m, buckets) float64
         Of outputs by the time of stream i's member less that of stream 0's.
     comparisons, passes : (m, m - 1) float64
-        By direction and hop.
+        By direction and hop; comparisons as a scan makes them.
     rates : (m,) float64
         Pushes a tick in the last interval that had any.
+    indexed : Indexed or None
+        Where indexes are probed.
     """
 
     histograms: Floats
     comparisons: Floats
     passes: Floats
     rates: Floats
+    indexed: Indexed | None = None
 
 
 class Setting(NamedTuple):
@@ -105,6 +125,7 @@ def setting_of(
             selectivities[i, other] = _ratio(
                 learnt.passes[i, hop], learnt.comparisons[i, hop], pooled
             )
+    own = learnt.indexed
     join = JoinProfile(
         learnt.rates.tolist(),
         (windows.size + 1.0).tolist(),
@@ -112,9 +133,21 @@ def setting_of(
         orders,
         selectivities.tolist(),
         [[hop.tolist() for hop in hops] for hops in found],
+        None if own is None else _learnt_costs(learnt, own, windows, basic, orders),
     )
     chosen = harvest_setting(join, throttle, settings.optimiser, metric=settings.metric)
     return Setting(chosen.counts, rankings, chosen.cost, chosen.output)
+
+
+def _learnt_costs(
+    learnt: Learnt, indexed: Indexed, windows: Windows, basic: Sequence[int],
+    orders: Sequence[Sequence[int]],
+) -> IndexCosts:  # fmt: skip
+    pooled = _ratio(indexed.candidates.sum(), learnt.comparisons.sum(), 1.0)
+    read = learnt.comparisons
+    parts = np.divide(indexed.candidates, read, out=np.full(read.shape, pooled), where=read > 0)
+    sizes = learnt.rates * (windows.size + 1.0)
+    return index_costs(parts, indexed.entries, sizes, basic, orders)
 
 
 def _ratio(part: float, whole: float, otherwise: float) -> float:

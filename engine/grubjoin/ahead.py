@@ -112,4 +112,4 @@ class Ahead:
 
 
 def _joined(one: Any, other: Any) -> Any:  # noqa: ANN401 - arrays of a kind
-    return np.concatenate([one, other])
+    return np.concatenate([one, other]) if len(one) else other

@@ -15,6 +15,7 @@ Integer: TypeAlias = Any
 """An int64 within compiled code; int or a numpy integer outside."""
 WHOLE = 2.0
 """In place of a throttle fraction: the tuple is not shredded."""
+NONE: Ints = np.zeros((0, 0), np.int64)
 
 # Counters of the clock, in `Clock.n`
 ARRIVED, PUSHED, POPPED, SPECULATED, PEAK = range(5)
@@ -96,12 +97,17 @@ class Probed(NamedTuple):
     outputs : (n,) int64
     importance : (n,) float64
         Of the outputs, added in the order in which they are found.
+    read, candidates : (n, m - 1) int64
+        By hop, where an index is used: tuples of the selected basic windows, and those of them that
+        the index gave. Empty for a scan, which compares with all of them.
     """
 
     comparisons: Ints
     passes: Ints
     outputs: Ints
     importance: Floats
+    read: Ints = NONE
+    candidates: Ints = NONE
 
 
 class Batch(NamedTuple):

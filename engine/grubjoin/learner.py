@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.grubjoin.adapt import Learnt
+from engine.grubjoin.adapt import Indexed, Learnt
 from engine.grubjoin.layout import Admitted, Batch, Plan, Probed
 from engine.grubjoin.prober import Prober
 from engine.grubjoin.settings import HarvestSettings
 from engine.harvesting.histograms import decay, empty_histograms, learn
-from engine.multiway.streams import Ints, MultiStreams, Windows
+from engine.multiway.streams import Floats, Ints, MultiStreams, Windows
 
 
 class Learner:
@@ -22,6 +22,8 @@ class Learner:
     settings : HarvestSettings
     prober : Prober
         Finds their outputs again.
+    entries : (m,) float64, optional
+        Where indexes are probed: of a tuple of each stream (`engine.grubjoin.indexes.entries_of`).
 
     Attributes
     ----------
@@ -29,8 +31,9 @@ class Learner:
     """
 
     def __init__(
-        self, streams: MultiStreams, windows: Windows, settings: HarvestSettings, prober: Prober
-    ) -> None:
+        self, streams: MultiStreams, windows: Windows, settings: HarvestSettings, prober: Prober,
+        entries: Floats | None = None,
+    ) -> None:  # fmt: skip
         m = streams.number
         self._streams, self._windows, self._settings = streams, windows, settings
         self._prober = prober
@@ -40,6 +43,7 @@ class Learner:
             np.zeros((m, m - 1)),
             np.zeros((m, m - 1)),
             np.zeros(m),
+            None if entries is None else Indexed(np.zeros((m, m - 1)), entries),
         )
 
     def learn(
@@ -49,7 +53,11 @@ class Learner:
         if not sampled.size:
             return
         learnt = self.learnt
-        np.add.at(learnt.comparisons, batch.stream[sampled], probed.comparisons[sampled])
+        read = probed.comparisons
+        if learnt.indexed is not None:
+            read = probed.read
+            np.add.at(learnt.indexed.candidates, batch.stream[sampled], probed.candidates[sampled])
+        np.add.at(learnt.comparisons, batch.stream[sampled], read[sampled])
         np.add.at(learnt.passes, batch.stream[sampled], probed.passes[sampled])
         found = sampled[probed.outputs[sampled] > 0]
         if found.size:
@@ -62,3 +70,5 @@ class Learner:
         self.learnt.rates[some] = pushes[some] / self._settings.adapt_every
         for values in (self.learnt.histograms, self.learnt.comparisons, self.learnt.passes):
             decay(values, self._settings.forget)
+        if self.learnt.indexed is not None:
+            decay(self.learnt.indexed.candidates, self._settings.forget)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +19,8 @@ from engine.grubjoin.adapt import (
 )
 from engine.grubjoin.ahead import Ahead
 from engine.grubjoin.clock import run_clock
+from engine.grubjoin.indexed_prober import IndexedProber
+from engine.grubjoin.indexes import entries_of
 from engine.grubjoin.layout import (
     ADAPT,
     ARRIVED,
@@ -147,12 +150,13 @@ class GrubJoin:
         self._plan = self._whole
         self._admitted = admitted_none(streams)
         self._clock = new_clock(streams, float(settings.adapt_every))
-        make = prober or _on_all_cores
+        entries = entries_of(streams, predicate) if settings.probe == "index" else None
+        make = prober or partial(_on_all_cores, None if entries is None else settings.basic_window)
         self._prober = make(streams, self._rules, predicate, self._whole)
         self._ahead = Ahead(
             streams, order, self._stream_of, self._admitted, self._clock, self._prober
         )
-        self._learner = Learner(streams, windows, settings, self._prober)
+        self._learner = Learner(streams, windows, settings, self._prober, entries)
         self._stale = False
         self._interval = [0, 0]
         self.outputs, self.importance, self.comparisons = 0, 0.0, 0
@@ -290,6 +294,9 @@ class GrubJoin:
 
 
 def _on_all_cores(
-    streams: MultiStreams, rules: Rules, predicate: Predicate, whole: Plan
-) -> CpuProber:
-    return CpuProber(streams, rules, predicate, whole, os.cpu_count() or 1)
+    indexed: int | None, streams: MultiStreams, rules: Rules, predicate: Predicate, whole: Plan
+) -> Prober:
+    threads = os.cpu_count() or 1
+    if indexed is not None:
+        return IndexedProber(streams, rules, predicate, whole, indexed, threads)
+    return CpuProber(streams, rules, predicate, whole, threads)

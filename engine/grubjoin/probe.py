@@ -43,7 +43,7 @@ def _step(
 
 
 @woven
-def _members(order: Ints, stack: Ints, stream: Integer, place: Integer, members: Ints) -> None:
+def write_members(order: Ints, stack: Ints, stream: Integer, place: Integer, members: Ints) -> None:
     """Write the members of the output at hand, by stream."""
     members[stream] = place
     for hop in range(order.size):
@@ -51,7 +51,7 @@ def _members(order: Ints, stack: Ints, stream: Integer, place: Integer, members:
 
 
 @woven
-def _importance(streams: MultiStreams, rules: Rules, members: Ints) -> Integer:
+def importance_of(streams: MultiStreams, rules: Rules, members: Ints) -> Integer:
     """Return the importance of an output, folded in the streams' order."""
     step = SUM if rules.combine == MEAN else rules.combine
     value = streams.importance[members[0]]
@@ -88,9 +88,9 @@ def count_batch(
             streams, rules, condition, admitted, own, place, stream, shred, stack, bounds,
             comparisons, passes,
         ):  # fmt: skip
-            _members(own.order[stream], stack, stream, place, members)
+            write_members(own.order[stream], stack, stream, place, members)
             outputs += 1
-            total += _importance(streams, rules, members)
+            total += importance_of(streams, rules, members)
         out.outputs[k] = outputs
         out.importance[k] = total
 
@@ -129,8 +129,8 @@ def write_batch(
             ):  # fmt: skip
                 break
             at = progress[WRITTEN]
-            _members(own.order[stream], stack, stream, place, members[at])
-            importance[at] = _importance(streams, rules, members[at])
+            write_members(own.order[stream], stack, stream, place, members[at])
+            importance[at] = importance_of(streams, rules, members[at])
             progress[WRITTEN] = at + 1
         progress[NEXT] += 1
         progress[STARTED] = 0

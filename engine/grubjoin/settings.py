@@ -10,6 +10,7 @@ from engine.errors import SpecError, did_you_mean
 SHEDDINGS = ("harvest", "random-drop")
 ADMISSIONS = ("all", "conserve")
 CLOCKS = ("virtual", "wall")
+PROBES = ("scan", "index")
 LEAST_THROTTLE = 0.001
 """z is never less: a join that took nothing in an interval must be able to go on."""
 
@@ -46,6 +47,8 @@ class HarvestSettings:
         By window harvesting, or by dropping tuples at random before the buffers.
     admission : {"all", "conserve"}
         Whether tuples that no direction reads any more leave the windows (P4 7).
+    probe : {"scan", "index"}
+        Whether the selected basic windows are gone through, or their indexes (P4 7).
     optimiser, metric : str
         See `engine.harvesting.optimise`.
     seed : int
@@ -69,6 +72,7 @@ class HarvestSettings:
     buckets: int = 4
     shedding: str = "harvest"
     admission: str = "all"
+    probe: str = "scan"
     optimiser: str = "exact"
     metric: str = "best-delta-output-per-delta-cost"
     seed: int = 0
@@ -92,6 +96,7 @@ class HarvestSettings:
             ("shedding", SHEDDINGS),
             ("admission", ADMISSIONS),
             ("clock", CLOCKS),
+            ("probe", PROBES),
         ):
             value = getattr(self, name)
             if value not in known:

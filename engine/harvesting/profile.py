@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import SpecError
+from engine.harvesting.indexed import IndexCosts, indexed_used
 from gpu_kernels.harvest.layout import Floats, JoinTerms, Layout, flatten
 
 MOST_STREAMS = 8
@@ -102,6 +103,8 @@ class JoinProfile:
     scores : m sequences of m - 1 sequences of n floats, or None
         p_ij: direction i's scores of the logical basic windows of window r_ij, the youngest first;
         only their proportions matter. None: flat pdfs, where P = z.
+    indexes : IndexCosts, optional
+        Of a join probed by indexes (P4 7). None: windows are scanned, at z * S comparisons.
 
     Raises
     ------
@@ -124,6 +127,7 @@ class JoinProfile:
     orders: Sequence[Sequence[int]]
     selectivities: Sequence[Sequence[float]]
     scores: Scores | None = None
+    indexes: IndexCosts | None = None
 
     def __post_init__(self) -> None:
         m = len(self.rates)
@@ -134,6 +138,8 @@ class JoinProfile:
         self._check_selectivities(m)
         if self.scores is not None:
             self._check_scores(self.scores, m)
+        if self.indexes is not None:
+            self.indexes.check(m)
         if not all(math.isfinite(total) for total in (self.full_cost, self.full_output)):
             raise SpecError(
                 f"the full join costs {self.full_cost} comparisons and gives {self.full_output} "
@@ -225,11 +231,25 @@ class JoinProfile:
         scores = self.scores
         if scores is None:
             scores = [[[1.0] * self.basic[s] for s in order] for order in self.orders]
+        yields = [[yield_factors(window) for window in direction] for direction in scores]
+        used = None
+        if (own := self.indexes) is not None:
+            used = [
+                [
+                    indexed_used(
+                        ranked(scores[i][j]), yields[i][j], sizes[i][j], sigmas[i][j],
+                        own.search[i][j], own.candidates[i][j],
+                    )
+                    for j in range(m - 1)
+                ]
+                for i in range(m)
+            ]  # fmt: skip
         return JoinTerms(
             np.array(self.rates, np.float64),
             np.array(sizes, np.float64),
             np.array(sigmas, np.float64),
-            [[yield_factors(window) for window in direction] for direction in scores],
+            yields,
+            used,
         )
 
     @cached_property

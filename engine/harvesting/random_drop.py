@@ -48,7 +48,7 @@ def _throttled(join: JoinProfile, keep: Floats) -> JoinProfile:
     """Return the join of what is kept, with full windows."""
     rates = [rate * x for rate, x in zip(join.rates, keep.tolist(), strict=True)]
     return JoinProfile(
-        rates, join.windows, join.basic, join.orders, join.selectivities, join.scores
+        rates, join.windows, join.basic, join.orders, join.selectivities, join.scores, join.indexes
     )
 
 
@@ -60,11 +60,18 @@ def _terms(join: JoinProfile) -> tuple[Floats, Floats]:
         used = np.zeros(m)
         used[i] = 1.0
         partials = join.rates[i]
-        for stream in order:
-            used[stream] = 1.0
+        for j, stream in enumerate(order):
             size = join.rates[stream] * join.windows[stream]
+            comparisons = size
+            if join.indexes is not None and join.terms.used is not None:
+                # searches are made in every basic window, however few tuples it has
+                searches = (join.basic[stream] + 1) * join.indexes.search[i][j]
+                streams.append(used.copy())
+                numbers.append(partials * searches)
+                comparisons = float(join.terms.used[i][j][-1]) - searches
+            used[stream] = 1.0
             streams.append(used.copy())
-            numbers.append(partials * size)
+            numbers.append(partials * comparisons)
             partials *= join.selectivities[i][stream] * size
     found = np.array(numbers)
     there = found > 0
@@ -100,8 +107,9 @@ def _solve(streams: Floats, numbers: Floats) -> Floats:
     """
     logs = np.log(numbers)
     m = streams.shape[1]
-    # every term has two streams at least, so that y gives at most a quarter of the limit
-    y = np.full(m, -0.5 * np.log(4.0 * numbers.sum()))
+    # no term has fewer streams than this, so that y gives at most a quarter of the limit
+    fewest = streams.sum(axis=1).min()
+    y = np.full(m, -np.log(4.0 * numbers.sum()) / fewest)
     g, slope, curvature = _logarithm(y, streams, logs)
     mu, nu, s = np.full(m, 0.5), np.array([0.5]), np.array([-g])
     system = np.empty((m + 1, m + 1))

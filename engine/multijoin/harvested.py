@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from engine.device.attempt import wanted_device
 from engine.grubjoin.adapt import Setting, basic_counts
+from engine.grubjoin.indexed_costs import measured_costs
 from engine.grubjoin.on_gpu import prober_on
 from engine.grubjoin.operator import GrubJoin, Step
 from engine.grubjoin.settings import HarvestSettings
+from engine.harvesting.indexed import IndexCosts
 from engine.harvesting.profile import JoinProfile
 from engine.harvesting.random_drop import keep_fractions
 from engine.multijoin.orders import harvest_orders
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
     from engine.multijoin.task import MultiJoinTask
 
 Part = tuple[Ints, Ints, Floats]
+
+
+INDEXED = {"used": "cpu", "reason": "indexes are probed on the CPU"}
 
 
 class Harvested(NamedTuple):
@@ -59,7 +64,11 @@ class Harvested(NamedTuple):
 
 
 def kept_fractions(
-    found: Measures, windows: Windows, orders: list[list[int]], settings: HarvestSettings
+    found: Measures,
+    windows: Windows,
+    orders: list[list[int]],
+    settings: HarvestSettings,
+    costs: IndexCosts | None = None,
 ) -> Floats:
     """Return what RandomDrop keeps of each stream to stay within the capacity (P4 6.2).
 
@@ -71,6 +80,7 @@ def kept_fractions(
         basic_counts(windows, settings.basic_window),
         orders,
         found.selectivities.tolist(),
+        indexes=costs,
     )
     assert settings.capacity is not None  # noqa: S101 - the settings demand it
     throttle = min(1.0, settings.capacity / join.full_cost) if join.full_cost else 1.0
@@ -96,8 +106,15 @@ def harvested(
     )
     keep = None
     if settings.shedding == "random-drop":
-        keep = kept_fractions(found, task.windows, orders, settings).tolist()
+        costs = None
+        if settings.probe == "index":
+            costs = measured_costs(
+                streams, task.windows, options.predicate, orders, settings.basic_window
+            )
+        keep = kept_fractions(found, task.windows, orders, settings, costs).tolist()
     prober, device = prober_on(wanted_device(options.device))
+    if settings.probe == "index":
+        prober, device = None, INDEXED
     join = GrubJoin(
         streams, task.windows, options.predicate, settings, orders, graph=options.graph,
         combine=options.combine, start_ts=task.start_ts, keep=keep, prober=prober,

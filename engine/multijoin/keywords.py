@@ -48,6 +48,7 @@ class MultiJoin(TypedDict, total=False):
     forget: float | None
     shedding: str | None
     admission: str | None
+    probe: str | None
     optimiser: str | None
     metric: str | None
     reference: str

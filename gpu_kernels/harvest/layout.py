@@ -29,12 +29,15 @@ class JoinTerms(NamedTuple):
     yields : m lists of m - 1 arrays (n + 1,) float64
         P_ij by the count of logical basic windows taken, in the order of their ranks; n is that of
         window r_ij.
+    used : m lists of m - 1 arrays (n + 1,) float64, optional
+        Comparisons of a partial result by the same count. None: a scan's, z_ij * S_ij.
     """
 
     rates: Floats
     sizes: Floats
     selectivities: Floats
     yields: Sequence[Sequence[Floats]]
+    used: Sequence[Sequence[Floats]] | None = None
 
 
 class Layout(NamedTuple):
@@ -51,7 +54,7 @@ class Layout(NamedTuple):
     rates : (directions,) float64
         lambda_i, in tuples a second.
     used : (entries,) float64
-        z_ij * S_ij by count, in tuples.
+        Comparisons of a partial result by count: of a scan z_ij * S_ij.
     passed : (entries,) float64
         P_ij * sigma * S_ij by count.
     full_cost, full_output : (joins,) float64
@@ -82,7 +85,8 @@ def _full(terms: JoinTerms) -> tuple[float, float]:
         cost, partials = 0.0, 1.0
         for j, factors in enumerate(terms.yields[i]):
             n, size = factors.size - 1, float(terms.sizes[i, j])
-            cost = add_comparisons(cost, tuples_used(n, n, size), partials)
+            used = tuples_used(n, n, size) if terms.used is None else float(terms.used[i][j][n])
+            cost = add_comparisons(cost, used, partials)
             partials = partials * passed_on(
                 float(factors[n]), float(terms.selectivities[i, j]), size
             )
@@ -122,7 +126,14 @@ def flatten(joins: Sequence[JoinTerms]) -> Layout:
         for i, direction in enumerate(join.yields)
         for j, factors in enumerate(direction)
     ]
-    used = [tuples_used(np.arange(y.size), y.size - 1, size) for y, size, _ in hops]
+    used = [
+        tuples_used(np.arange(factors.size), factors.size - 1, float(join.sizes[i, j]))
+        if join.used is None
+        else join.used[i][j]
+        for join in joins
+        for i, direction in enumerate(join.yields)
+        for j, factors in enumerate(direction)
+    ]
     passed = [passed_on(y, sigma, size) for y, size, sigma in hops]
     directions = list(chain.from_iterable(join.yields for join in joins))
     full = np.array([_full(join) for join in joins]).reshape(-1, 2)
