@@ -11,6 +11,7 @@ from indexed_cases import both, rows_of
 from multiway_cases import PREDICATES, random_streams
 from test_grubjoin import check
 
+from engine.errors import SpecError
 from engine.grubjoin import ahead
 from engine.grubjoin.indexes import INDEXED, Indexes
 from engine.grubjoin.layout import admitted_none
@@ -189,3 +190,8 @@ def test_an_index_whose_end_is_taken_back(kind: str, seed: int) -> None:
             admitted.number[stream] = stay + coming.size
             indexes.update(admitted, stream, first + stay)
             index_checked(indexes.index, admitted, 7, keys)
+
+
+def test_a_probe_that_there_is_not() -> None:
+    with pytest.raises(SpecError, match="--probe is 'indx'.*scan, index.*Did you mean 'index'"):
+        HarvestSettings(basic_window=2, probe="indx")

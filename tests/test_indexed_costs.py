@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine.errors import SpecError
-from engine.harvesting.indexed import IndexCosts, windows_touched
+from engine.harvesting.indexed import IndexCosts, indexed_used, windows_touched
 from engine.harvesting.optimise import METHODS, harvest_setting
 from engine.harvesting.profile import JoinProfile
 from engine.harvesting.random_drop import keep_fractions
@@ -20,6 +20,29 @@ def test_windows_touched(seed: int) -> None:
     for k, touched in enumerate(found):
         taken = {int(w) for w in ranking[:k]}
         assert touched == k + sum(w - 1 not in taken for w in taken)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_used_is_searches_and_candidates(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 9))
+    ranking = rng.permutation(n)
+    yields = np.concatenate([[0.0], np.cumsum(np.sort(rng.uniform(0, 1, n))[::-1])])
+    yields /= yields[-1]
+    size, sigma, search = 200.0, 0.02, float(rng.uniform(0, 20))
+    found = indexed_used(ranking, yields, size, sigma, search, 0.05)
+    own = np.empty(n)
+    own[ranking] = (np.diff(yields) * sigma + (0.05 - sigma) / n) * size
+    for k in range(n + 1):
+        taken = {int(w) for w in ranking[:k]}
+        wanted = sum(own[w] for w in taken)
+        for w in taken:
+            wanted += search
+            if w - 1 not in taken:  # a range begins, and ends somewhere else
+                wanted += search + (0.5 * own[w - 1] if w > 0 else 0.0)
+            if w + 1 not in taken:
+                wanted += 0.5 * own[min(w + 1, n - 1)]
+        assert found[k] == pytest.approx(wanted, rel=1e-12)
 
 
 def profile(seed: int) -> JoinProfile:
