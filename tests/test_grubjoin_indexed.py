@@ -193,5 +193,5 @@ def test_an_index_whose_end_is_taken_back(kind: str, seed: int) -> None:
 
 
 def test_a_probe_that_there_is_not() -> None:
-    with pytest.raises(SpecError, match="--probe is 'indx'.*scan, index.*Did you mean 'index'"):
+    with pytest.raises(SpecError, match=r"--probe is 'indx'.*scan, index.*Did you mean 'index'"):
         HarvestSettings(basic_window=2, probe="indx")
