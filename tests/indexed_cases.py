@@ -8,7 +8,7 @@ import naive_grubjoin as oracle
 import numpy as np
 from multiway_cases import PREDICATES, random_streams
 from naive_multijoin import Member, pair_meets
-from test_grubjoin import MEETS, PURPOSES, Configure, tuples_of
+from test_grubjoin import MEETS, PURPOSES, Configure, ages_of, tuples_of
 
 from engine.grubjoin.adapt import Indexed, Learnt, setting_of
 from engine.grubjoin.indexed_prober import IndexedProber
@@ -126,7 +126,7 @@ class ConfigureIndexed(Configure):
         self.rates = np.where(pushes > 0, pushes / state.interval, self.rates)
         histograms = np.array([own.counts for own in state.histograms], np.float64)
         learnt = Learnt(
-            histograms, self.comparisons, self.passes, self.rates,
+            histograms, self.comparisons, self.passes, self.rates, ages_of(state),
             Indexed(self.operator.candidates, self.entries),
         )  # fmt: skip
         chosen = setting_of(learnt, windows, orders, state.z, settings)

@@ -79,6 +79,9 @@ class State(NamedTuple):
     comparisons, passes : list of lists of int
         Hop statistics of the interval, by direction and hop, of the sampled tuples alone: tuples
         compared, and those of them that held.
+    ages : list of lists of lists of int
+        Since the beginning: outputs of sampled tuples of each direction, by hop and logical basic
+        window (from 0, the youngest) in which the member there lay.
     """
 
     time: float
@@ -90,6 +93,7 @@ class State(NamedTuple):
     histograms: list[Histogram]
     comparisons: list[list[int]]
     passes: list[list[int]]
+    ages: list[list[list[int]]]
 
 
 class Adaptation(NamedTuple):
@@ -300,6 +304,9 @@ class Operator:
         self.comparisons = self.peak = 0
         self.outputs: list[Output] = []
         self.adaptations: list[Adaptation] = []
+        self.ages = [
+            [[0] * basic_windows(windows[other], basic) for other in order] for order in orders
+        ]
         self._start_interval()
 
     def run(self) -> Harvest:
@@ -420,6 +427,10 @@ class Operator:
             ts = {u.stream: u.ts for u in members}
             for i in range(1, len(self.windows)):
                 histogram_add(self.histograms[i], ts[i] - ts[0])
+            x = members[0]
+            for j, u in enumerate(members[1:]):
+                last = basic_windows(self.windows[u.stream], self.basic) - 1
+                self.ages[x.stream][j][min(last, self._age(u, x) // self.basic)] += 1
 
     def _everything(self) -> Setting:
         n = [
@@ -458,6 +469,7 @@ class Operator:
                 self.histograms,
                 self.hop_comparisons,
                 self.hop_passes,
+                self.ages,
             )
             # asked where nothing is shed, too: it learns by every interval
             chosen = self.configure(state)

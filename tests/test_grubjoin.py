@@ -41,6 +41,17 @@ def tuples_of(streams: MultiStreams, kind: str) -> list[list[Tuple]]:
     return found
 
 
+def ages_of(state: oracle.State) -> np.ndarray[Any, Any]:
+    """Return what the oracle has counted by age as the engine has it."""
+    m = len(state.ages)
+    most = max(len(counts) for hops in state.ages for counts in hops)
+    found = np.zeros((m, m - 1, most))
+    for i, hops in enumerate(state.ages):
+        for hop, counts in enumerate(hops):
+            found[i, hop, : len(counts)] = counts
+    return found
+
+
 class Configure:
     """Makes the oracle's settings by the engine's rule, from what the oracle has learnt."""
 
@@ -60,7 +71,8 @@ class Configure:
         pushes = np.array(state.pushes)
         self.rates = np.where(pushes > 0, pushes / state.interval, self.rates)
         histograms = np.array([own.counts for own in state.histograms], np.float64)
-        learnt = Learnt(histograms, self.comparisons, self.passes, self.rates)
+        ages = ages_of(state)
+        learnt = Learnt(histograms, self.comparisons, self.passes, self.rates, ages)
         chosen = setting_of(learnt, windows, orders, state.z, settings)
         rankings = [[hop.tolist() for hop in hops] for hops in chosen.rankings]
         return oracle.Setting(chosen.counts.tolist(), rankings)
@@ -77,6 +89,7 @@ def both(
     rng = np.random.default_rng(seed)
     orders = [rng.permutation([j for j in range(m) if j != i]).tolist() for i in range(m)]
     windows = windows_of(rng.integers(max(0, window - 5), window + 6, m).tolist())
+    given.setdefault("scores", ["ages", "streams"][seed % 2])
     settings = HarvestSettings(forget=1.0, buckets=2, **given)
     join = GrubJoin(
         streams, windows, PREDICATES[kind], settings, orders, graph=graph, combine=combine,

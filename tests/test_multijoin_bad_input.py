@@ -96,7 +96,11 @@ OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
     "columns": ({"columns": "id"}, r"--columns is 'id'.*Did you mean 'ids'\?"),
     "bad rows": ({"bad_rows": "keep"}, r"--bad-rows is 'keep'; choose one of error, quarantine"),
     "device": ({"device": "tpu"}, r"--device is 'tpu'; choose one of auto, cpu, gpu"),
-    "gpu": ({"device": "gpu"}, r"--device is 'gpu': exact multi-way joins run on the CPU; give auto"),
+    "gpu": ({"device": "gpu"}, r"--device is 'gpu': exact multi-way joins run on the CPU"),
+    "gpu index": (
+        {"device": "gpu", "probe": "index", "throttle": 0.5, "basic_window": 2, "adapt_every": 5},
+        r"--device is 'gpu': indexes are probed on the CPU.*or --probe scan",
+    ),
     "seed": ({"seed": 2**70}, r"--seed is 1180591620717411303424; it must fit 64 bits"),
     "engine": ({"engine": "locl"}, r"--engine is 'locl'.*Did you mean 'local'\?"),
     "slices": ({"slices": 0}, r"--slices 0 must be 1 or more"),

@@ -10,7 +10,7 @@ from engine.cli.options import Given, collect, names, number, required, text
 from engine.cli.per_stream import pairs, per_stream
 from engine.cli.running import carried_out
 from engine.errors import SpecError
-from engine.grubjoin.settings import ADMISSIONS, CLOCKS, PROBES, SHEDDINGS
+from engine.grubjoin.settings import ADMISSIONS, CLOCKS, PROBES, SCORES, SHEDDINGS
 from engine.harvesting.greedy import METRICS
 from engine.harvesting.optimise import METHODS as OPTIMISERS
 from engine.multijoin.keywords import MultiJoin, multijoin_options
@@ -22,8 +22,8 @@ _DECIMALS = ("capacity", "throttle", "per_second", "boost", "shred", "forget")
 _NUMBERS = ("buffer", "slices", "seed")
 _TEXTS = (
     "join_graph", "method", "tau", "expire_every", "clock", "basic_window", "adapt_every",
-    "shedding", "admission", "probe", "optimiser", "metric", "reference", "combine", "start_ts",
-    "device", "columns", "bad_rows",
+    "scores", "shedding", "admission", "probe", "optimiser", "metric", "reference", "combine",
+    "start_ts", "device", "columns", "bad_rows",
 )  # fmt: skip
 _OPTIONS = {
     "stream", "predicate", "column", "time", "importance", "window", "order", "buckets", "out",
@@ -108,6 +108,7 @@ def _add_shedding(parser: argparse.ArgumentParser) -> None:
     shed.add_argument(
         "--forget", type=float, help="part of what was learnt kept at an adaptation (default 0.8)"
     )
+    shed.add_argument("--scores", help=f"{', '.join(SCORES)}: what scores segments (default ages)")
     shed.add_argument("--shedding", help=f"{', '.join(SHEDDINGS)} (default harvest)")
     shed.add_argument("--admission", help=f"{', '.join(ADMISSIONS)}: who stays in the windows")
     shed.add_argument(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from engine.grubjoin.indexed_costs import index_costs
 from engine.grubjoin.layout import POPS, PUSHES, Plan, Ranges, plan_of
 from engine.grubjoin.settings import LEAST_THROTTLE, HarvestSettings
+from engine.harvesting.ages import age_scores
 from engine.harvesting.histograms import scores
 from engine.harvesting.indexed import IndexCosts
 from engine.harvesting.optimise import harvest_setting
@@ -44,6 +45,8 @@ class Learnt(NamedTuple):
         By direction and hop; comparisons as a scan makes them.
     rates : (m,) float64
         Pushes a tick in the last interval that had any.
+    ages : (m, m - 1, n) float64
+        Of outputs, by direction and hop (`engine.harvesting.ages`).
     indexed : Indexed or None
         Where indexes are probed.
     """
@@ -52,6 +55,7 @@ class Learnt(NamedTuple):
     comparisons: Floats
     passes: Floats
     rates: Floats
+    ages: Floats
     indexed: Indexed | None = None
 
 
@@ -113,7 +117,10 @@ def setting_of(
     """Return the setting that harvests most within a throttle fraction of the full cost."""
     m = len(orders)
     basic = basic_counts(windows, settings.basic_window)
-    found = scores(learnt.histograms, windows.size, settings.basic_window, orders)
+    if settings.scores == "ages":
+        found = age_scores(learnt.ages, orders, basic)
+    else:
+        found = scores(learnt.histograms, windows.size, settings.basic_window, orders)
     rankings = [[ranked(hop).astype(np.int64) for hop in hops] for hops in found]
     if throttle == 1.0:
         counts = np.array([[basic[other] for other in order] for order in orders], np.int64)

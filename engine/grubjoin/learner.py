@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.grubjoin.adapt import Indexed, Learnt
+from engine.grubjoin.adapt import Indexed, Learnt, basic_counts
 from engine.grubjoin.layout import Admitted, Batch, Plan, Probed
 from engine.grubjoin.prober import Prober
 from engine.grubjoin.settings import HarvestSettings
+from engine.harvesting.ages import empty_ages, learn_ages
 from engine.harvesting.histograms import decay, empty_histograms, learn
 from engine.multiway.streams import Floats, Ints, MultiStreams, Windows
 
@@ -38,11 +39,13 @@ class Learner:
         self._streams, self._windows, self._settings = streams, windows, settings
         self._prober = prober
         spans = -(-(windows.size.max(initial=0) + windows.size[0]) // settings.basic_window)
+        self._basic = basic_counts(windows, settings.basic_window)
         self.learnt = Learnt(
             empty_histograms(windows.size, max(1, int(spans)) * settings.buckets),
             np.zeros((m, m - 1)),
             np.zeros((m, m - 1)),
             np.zeros(m),
+            empty_ages(self._basic),
             None if entries is None else Indexed(np.zeros((m, m - 1)), entries),
         )
 
@@ -62,13 +65,16 @@ class Learner:
         found = sampled[probed.outputs[sampled] > 0]
         if found.size:
             for part in self._prober.outputs(admitted, plan, batch, found):
-                learn(learnt.histograms, self._windows.size, self._streams.ts[part.members])
+                times = self._streams.ts[part.members]
+                learn(learnt.histograms, self._windows.size, times)
+                learn_ages(learnt.ages, times, plan.order, self._settings.basic_window, self._basic)
 
     def adapted(self, pushes: Ints) -> None:
         """Take note of an interval's pushes, and let what was learnt before count for less."""
         some = pushes > 0
         self.learnt.rates[some] = pushes[some] / self._settings.adapt_every
-        for values in (self.learnt.histograms, self.learnt.comparisons, self.learnt.passes):
+        learnt = self.learnt
+        for values in (learnt.histograms, learnt.ages, learnt.comparisons, learnt.passes):
             decay(values, self._settings.forget)
         if self.learnt.indexed is not None:
             decay(self.learnt.indexed.candidates, self._settings.forget)

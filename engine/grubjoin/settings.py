@@ -9,6 +9,7 @@ from engine.errors import SpecError, did_you_mean
 
 SHEDDINGS = ("harvest", "random-drop")
 ADMISSIONS = ("all", "conserve")
+SCORES = ("ages", "streams")
 CLOCKS = ("virtual", "wall")
 PROBES = ("scan", "index")
 LEAST_THROTTLE = 0.001
@@ -43,6 +44,9 @@ class HarvestSettings:
         What of that which was learnt is kept at an adaptation, in [0, 1].
     buckets : int
         Buckets of a per-stream histogram for each basic window.
+    scores : {"ages", "streams"}
+        How segments are scored: by the ages of each direction's matches, or by P4's histograms of
+        each stream and equations 1 and 2.
     shedding : {"harvest", "random-drop"}
         By window harvesting, or by dropping tuples at random before the buffers.
     admission : {"all", "conserve"}
@@ -70,6 +74,7 @@ class HarvestSettings:
     shred: float = 0.1
     forget: float = 0.8
     buckets: int = 4
+    scores: str = "ages"
     shedding: str = "harvest"
     admission: str = "all"
     probe: str = "scan"
@@ -96,6 +101,7 @@ class HarvestSettings:
             ("shedding", SHEDDINGS),
             ("admission", ADMISSIONS),
             ("clock", CLOCKS),
+            ("scores", SCORES),
             ("probe", PROBES),
         ):
             value = getattr(self, name)

@@ -9,7 +9,7 @@ from engine.device.attempt import wanted_device
 from engine.grubjoin.adapt import Setting, basic_counts
 from engine.grubjoin.indexed_costs import measured_costs
 from engine.grubjoin.on_gpu import prober_on
-from engine.grubjoin.operator import GrubJoin, Step
+from engine.grubjoin.operator import GrubJoin, MakeProber, Step
 from engine.grubjoin.settings import HarvestSettings
 from engine.harvesting.indexed import IndexCosts
 from engine.harvesting.profile import JoinProfile
@@ -112,9 +112,10 @@ def harvested(
                 streams, task.windows, options.predicate, orders, settings.basic_window
             )
         keep = kept_fractions(found, task.windows, orders, settings, costs).tolist()
-    prober, device = prober_on(wanted_device(options.device))
-    if settings.probe == "index":
-        prober, device = None, INDEXED
+    prober: MakeProber | None = None
+    device = INDEXED
+    if settings.probe != "index":
+        prober, device = prober_on(wanted_device(options.device))
     join = GrubJoin(
         streams, task.windows, options.predicate, settings, orders, graph=options.graph,
         combine=options.combine, start_ts=task.start_ts, keep=keep, prober=prober,

@@ -46,6 +46,7 @@ class MultiJoin(TypedDict, total=False):
     boost: float | None
     shred: float | None
     forget: float | None
+    scores: str | None
     shedding: str | None
     admission: str | None
     probe: str | None

@@ -167,6 +167,10 @@ class MultiJoinOptions:
             raise SpecError(
                 "--device is 'gpu': exact multi-way joins run on the CPU; give auto or cpu"
             )
+        if self.device == "gpu" and (self.harvest or {}).get("probe") == "index":
+            raise SpecError(
+                "--device is 'gpu': indexes are probed on the CPU; give auto, or --probe scan"
+            )
         chosen("--bad-rows", self.bad_rows, BAD_ROWS)
         chosen("--columns", self.columns, COLUMNS)
         if not -(2**63) <= self.seed < 2**64:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from gpu_kernels.multiway.predicates import Array, holds
+from gpu_kernels.multiway.predicates import Array, first_held, holds
 from gpu_kernels.portable import portable
 
 POSITION, END, RUN, MEMBER = range(4)
@@ -130,13 +130,22 @@ def next_output(
         skipped = 0
         found = False
         while position < end and not found:
-            if depth == 0 and shred <= 1.0 and not taken(end - 1 - position, shred):
-                position += 1
-                skipped += 1
-                continue
-            other = places[position]
-            position += 1
-            if holds(kind, bound, theta, code, value, first, item, weight, place, other):
+            if depth == 0 and shred <= 1.0:
+                if not taken(end - 1 - position, shred):
+                    position += 1
+                    skipped += 1
+                    continue
+                held = holds(
+                    kind, bound, theta, code, value, first, item, weight, place, places[position]
+                )
+            else:
+                position = first_held(
+                    kind, bound, theta, code, value, first, item, weight, place, places, position,
+                    end,
+                )  # fmt: skip
+                held = position < end
+            if held:
+                other = places[position]
                 found = True
                 if everyone:
                     for hop in range(depth):
@@ -146,6 +155,7 @@ def next_output(
                         ):  # fmt: skip
                             found = False
                             break
+            position = min(position + 1, end)
         comparisons[depth] += position - begin - skipped
         stack[POSITION, depth] = position
         if found:
