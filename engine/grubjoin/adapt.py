@@ -107,6 +107,35 @@ def basic_counts(windows: Windows, basic_window: int) -> list[int]:
     return [max(1, -(-size // basic_window)) for size in windows.size.tolist()]
 
 
+def steadied(scores: Floats, samples: float) -> Floats:
+    """Return scores drawn towards each other by as much as chance explains of their differences.
+
+    The best of scores that differ by chance alone promise output that they do not hold. Of n
+    shares of `samples` independent matches whose true shares are equal, the squared differences
+    from 1/n add up to ``(n - 1) / (n * samples)`` on average; that part of what they add up to is
+    taken away (James and Stein's shrinkage). Segments without any match stay so.
+
+    Parameters
+    ----------
+    scores : (n,) float64
+    samples : float
+
+    Examples
+    --------
+    >>> steadied(np.array([6.0, 4.0, 0.0]), 10).tolist()
+    [0.5, 0.5, 0.0]
+    """
+    some = scores > 0
+    n = int(some.sum())
+    shares = scores / scores.sum()
+    spread = float(((shares[some] - 1.0 / n) ** 2).sum())
+    if spread == 0.0:
+        return shares
+    chance = (n - 1) / (n * samples) if samples > 0 else np.inf
+    kept = max(0.0, 1.0 - chance / spread)
+    return np.where(some, 1.0 / n + kept * (shares - 1.0 / n), 0.0)
+
+
 def setting_of(
     learnt: Learnt,
     windows: Windows,
@@ -119,6 +148,10 @@ def setting_of(
     basic = basic_counts(windows, settings.basic_window)
     if settings.scores == "ages":
         found = age_scores(learnt.ages, orders, basic)
+        found = [
+            [steadied(hop, float(learnt.passes[i, 0])) for hop in hops]
+            for i, hops in enumerate(found)
+        ]
     else:
         found = scores(learnt.histograms, windows.size, settings.basic_window, orders)
     rankings = [[ranked(hop).astype(np.int64) for hop in hops] for hops in found]
