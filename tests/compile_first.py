@@ -36,10 +36,22 @@ def through_facts() -> None:
     )
 
 
+def several_streams() -> None:
+    """Compile multi-way joins: exact ones, P3's, harvested ones; and their optimisers."""
+    streams = {"a": STREAM, "b": STREAM, "c": STREAM}
+    join: dict[str, Any] = {"time": "t", "window": 2, "columns": "ids"}
+    shed = {"throttle": 0.5, "basic_window": 1, "adapt_every": 1, "shred": 1.0}
+    for predicate in ("band:v:1", "equi:k"):
+        engine.multijoin_streams(streams, predicate=predicate, **join)
+        for probe in ("scan", "index"):
+            engine.multijoin_streams(streams, predicate=predicate, probe=probe, **join, **shed)
+    engine.multijoin_streams(streams, predicate="equi:k", method="eager-nlj", **join)
+
+
 def main() -> int:
-    """Compile both at once."""
+    """Compile all, two at once."""
     with ProcessPoolExecutor(2) as pool:
-        for work in [pool.submit(equal_keys), pool.submit(through_facts)]:
+        for work in [pool.submit(own) for own in (several_streams, equal_keys, through_facts)]:
             work.result()
     return 0
 

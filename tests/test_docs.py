@@ -130,6 +130,8 @@ def test_every_option_is_documented_and_none_besides() -> None:
     assert set(documented_options("facts")) == options_of(fact)
     assert set(documented_options("replay")) == options_of(parser_of("replay")) - options_of(fact)
     assert set(documented_options("lookup")) == options_of(parser_of("lookup"))
+    assert set(documented_options("multijoin")) == options_of(parser_of("multijoin"))
+    assert set(documented_options("explain")) == options_of(parser_of("explain"))
     shared = argparse.ArgumentParser()
     add_archive_arguments(shared)  # explained on the page of replay
     add_access_argument(add_fact_arguments(shared))
@@ -141,7 +143,7 @@ def test_every_option_is_documented_and_none_besides() -> None:
     assert set(documented_options("bound")) == own
 
 
-@pytest.mark.parametrize("command", ["replay", "sweep", "bound", "lookup"])
+@pytest.mark.parametrize("command", ["replay", "sweep", "bound", "lookup", "multijoin", "explain"])
 def test_every_documented_example_is_taken(command: str) -> None:
     for option, example in documented_options(command).items():
         words = shlex.split(example)
@@ -228,6 +230,23 @@ def test_every_field_of_a_fact_relation_is_documented_and_none_besides(tmp_path:
     found = {n for n in fields(json.loads((tmp_path / "report.json").read_text())) if "fact" in n}
     text = (ROOT / "docs" / "facts.md").read_text()
     assert named_in(text.split("## The report\n")[-1]) == found
+
+
+def test_every_field_of_a_multi_way_join_is_documented_and_none_besides(tmp_path: Path) -> None:
+    (tmp_path / "s.csv").write_text("k,t\n1,1\n1,2\n1,4\n2,9\n")
+    told = "multijoin --engine local --predicate equi:k --time t --window 5"
+    words = [*told.split(), *(f"--stream={name}={tmp_path}/s.csv" for name in ("a", "b"))]
+    shed = "--capacity 1 --basic-window 1 --adapt-every 2 --shred 1"
+    found = set()
+    for more in ("", "--method lazy-nlj --tau 2", shed):
+        report = tmp_path / "report.json"
+        assert cli.main([*words, *more.split(), "--report", str(report)]) == 0
+        for name in fields(json.loads(report.read_text())):
+            parents = [own for own in OPEN if name.startswith(own + ".")]
+            found.add(re.sub(r"\.[ab]$", ".NAME", parents[0] if parents else name))
+    found = {"harvest.settings" if n.startswith("harvest.settings.") else n for n in found}
+    pages = [(ROOT / "docs" / f"{page}.md").read_text() for page in ("multijoin", "harvest")]
+    assert named_in("".join(text.split("## The report\n")[-1] for text in pages)) == found
 
 
 def named_in(text: str) -> set[str]:

@@ -127,13 +127,14 @@ def steadied(scores: Floats, samples: float) -> Floats:
     """
     some = scores > 0
     n = int(some.sum())
-    shares = scores / scores.sum()
+    shares: Floats = scores / scores.sum()
     spread = float(((shares[some] - 1.0 / n) ** 2).sum())
     if spread == 0.0:
         return shares
     chance = (n - 1) / (n * samples) if samples > 0 else np.inf
     kept = max(0.0, 1.0 - chance / spread)
-    return np.where(some, 1.0 / n + kept * (shares - 1.0 / n), 0.0)
+    drawn: Floats = np.where(some, 1.0 / n + kept * (shares - 1.0 / n), 0.0)
+    return drawn
 
 
 def setting_of(

@@ -46,24 +46,29 @@ def _results(content: dict[str, Any]) -> Table:
 
 def _streams(content: dict[str, Any]) -> Table:
     table = Table()
-    harvest = content.get("harvest")
-    names = ["", "rows", "null keys", "rejected", "sorted", "window"]
-    names += ["joined", "dropped", "shed"] if harvest else []
-    for name in names:
+    for name in ("", "rows", "null keys", "rejected", "sorted", "window"):
         table.add_column(name, justify="left" if not name else "right")
     for stream in content["rows"]:
         window = content["window"][stream]
-        row = [
+        table.add_row(
             stream,
             number(content["rows"][stream]),
             number(content["null_keys"][stream]),
             number(content["rejected"][stream]),
             "yes" if content["sorted"][stream] else "by winnow",
             window if isinstance(window, str) else number(window),
-        ]
-        if harvest:
-            row += [number(harvest[name][stream]) for name in ("pops", "drops", "shed")]
-        table.add_row(*row)
+        )
+    return table
+
+
+def _load(harvest: dict[str, Any]) -> Table:
+    """Return what became of the tuples of each stream."""
+    table = Table()
+    for name in ("", "came", "joined", "dropped by a full buffer", "dropped at random"):
+        table.add_column(name, justify="left" if not name else "right")
+    for stream in harvest["pushes"]:
+        counted = (harvest[name][stream] for name in ("pushes", "pops", "drops", "shed"))
+        table.add_row(stream, *map(number, counted))
     return table
 
 
@@ -78,6 +83,7 @@ def _work(method: dict[str, Any]) -> str:
 
 
 def _print_harvest(harvest: dict[str, Any], console: Console) -> None:
+    console.print(_load(harvest))
     steps = harvest["steps"]
     least = min((step["throttle"] for step in steps), default=1.0)
     console.print(
