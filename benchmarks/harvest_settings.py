@@ -243,7 +243,6 @@ def main() -> None:
     print(f"\nbest-delta-output-per-delta-cost, {HEADING}: {min(held['mean']):.4f} of {ENOUGH}")
     if args.json:
         args.json.write_text(json.dumps(told, indent=1) + "\n")
-        args.json.with_suffix(".md").write_text(tables(told) + "\n")
 
 
 if __name__ == "__main__":
