@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from queue import Queue
-from threading import Event
 from typing import Any
 
 import numpy as np
@@ -24,6 +21,7 @@ from engine.exact.checks import (
 from engine.exact.emit import BEGUN, GROUP, LISTED, LOG, NEEDED, emit, empty_scratch
 from engine.exact.memory import paged
 from engine.exact.slices import Slice, cut_slices, with_dense_keys
+from engine.in_order import in_parallel
 from engine.jit import jit
 from engine.streams import StreamBatch
 
@@ -31,7 +29,6 @@ Pairs = tuple[NDArray[Any], NDArray[Any]]
 Dtype = type[np.signedinteger[Any]]
 
 _CHUNK = 1 << 20
-_AHEAD = 2  # chunks a thread may hold back
 _SLICE = 1 << 18  # tuples a slice, or more
 
 
@@ -156,54 +153,6 @@ def all_pairs(
         return [chunk for chunks in found for chunk in chunks]
 
 
-def _produce(part: Slice, chunk: int, dtype: Dtype, out: Queue[Any], stop: Event) -> None:
-    """Put the chunks of a slice into `out`, then None or what went wrong, until `stop`."""
-    try:
-        for pairs in _chunks(part, chunk, dtype):
-            out.put(pairs)
-            if stop.is_set():
-                return
-    except BaseException as error:  # noqa: BLE001 - raised again where the pairs are consumed
-        out.put(error)
-    else:
-        out.put(None)
-
-
-def _consume(out: Queue[Any]) -> Iterator[Pairs]:
-    """Yield the chunks of a slice from `out`."""
-    while (item := out.get()) is not None:
-        if isinstance(item, BaseException):
-            raise item
-        yield item
-
-
-def _drain(queues: deque[Queue[Any]]) -> None:
-    """Make room in every queue, so that no thread waits to put."""
-    for out in queues:
-        while not out.empty():
-            out.get()
-
-
-def _in_parallel(parts: list[Slice], chunk: int, dtype: Dtype, workers: int) -> Iterator[Pairs]:
-    """Yield the chunks of all slices in order; `workers` slices are in work at a time."""
-    stop = Event()
-    queues: deque[Queue[Any]] = deque()
-    waiting = iter(parts)
-    with ThreadPoolExecutor(workers) as pool:
-        try:
-            while True:
-                while len(queues) < workers and (part := next(waiting, None)) is not None:
-                    queues.append(Queue(_AHEAD))
-                    pool.submit(_produce, part, chunk, dtype, queues[-1], stop)
-                if not queues:
-                    return
-                yield from _consume(queues[0])
-                queues.popleft()
-        finally:
-            stop.set()
-            _drain(queues)
-
-
 def emit_pairs(
     left: StreamBatch,
     right: StreamBatch,
@@ -263,7 +212,7 @@ def emit_pairs(
     slices = cut_slices(left, right, windows, first_counted(start_ts), parts)
     if len(slices) == 1:
         return _chunks(slices[0], chunk, dtype)
-    return _in_parallel(slices, chunk, dtype, workers)
+    return in_parallel(lambda part: _chunks(part, chunk, dtype), slices, workers)
 
 
 def _slices(left: StreamBatch, right: StreamBatch, windows: tuple[int, int]) -> int:

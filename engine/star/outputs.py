@@ -12,6 +12,7 @@ import numpy as np
 from engine.exact.combine import MAX, MEAN, MIN, PRODUCT, SUM
 from engine.jit import kernel as compiled
 from engine.jit import woven
+from engine.shell_sort import shell_sorted
 from engine.star.layout import (
     BIN,
     COMBINATION,
@@ -122,24 +123,6 @@ def _importance(rules: Rules, state: State, unit: Integer) -> float:
     return value / np.float64(sides) if rules.combine == MEAN else value
 
 
-@compiled
-def _sorted(values: Floats, begin: Integer, size: Integer) -> None:
-    """Sort a part of an array in place (Shell sort, gaps by Tokuda)."""
-    gap = 1
-    while gap < size:
-        gap = gap * 9 // 4 + 1
-    while gap > 1:
-        gap = gap * 4 // 9
-        gap = max(gap, 1)
-        for i in range(gap, size):
-            value = values[begin + i]
-            j = i
-            while j >= gap and values[begin + j - gap] > value:
-                values[begin + j] = values[begin + j - gap]
-                j -= gap
-            values[begin + j] = value
-
-
 @woven
 def _least_of_each(state: State, unit: Integer, sign: float) -> float:
     """Return the sum over a unit's combinations of their least ``sign * importance``.
@@ -152,7 +135,7 @@ def _least_of_each(state: State, unit: Integer, sign: float) -> float:
         begin, size = _part(state, unit, side)
         for i in range(begin, begin + size):
             state.work[i] = sign * state.pool_importance[i]
-        _sorted(state.work, begin, size)
+        shell_sorted(state.work, begin, size)
         state.counter[side] = 0
     total = 0.0
     while True:

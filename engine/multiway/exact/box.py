@@ -27,30 +27,13 @@ from engine.multiway.exact.layout import (
     Work,
 )
 from engine.multiway.streams import Floats
+from engine.shell_sort import shell_sorted
 from gpu_kernels.combine import combined, neumaier
 
 _MOST = 2.0**62
 _STEP = 32.0  # combinations of the longest list that take as long as going on to the next
 _DENSE = 64.0
 """Combinations for a tuple from which on sorting is cheaper than trying them all."""
-
-
-@compiled
-def _sorted(values: Floats, begin: Integer, size: Integer) -> None:
-    """Sort a part of an array in place (Shell sort, gaps by Tokuda)."""
-    gap = 1
-    while gap < size:
-        gap = gap * 9 // 4 + 1
-    while gap > 1:
-        gap = gap * 4 // 9
-        gap = max(gap, 1)
-        for i in range(gap, size):
-            value = values[begin + i]
-            j = i
-            while j >= gap and values[begin + j - gap] > value:
-                values[begin + j] = values[begin + j - gap]
-                j -= gap
-            values[begin + j] = value
 
 
 @compiled
@@ -66,7 +49,7 @@ def _least_of_each(work: Work, worth: Floats, sign: float) -> float:
         begin, size = work.box_begin[side], work.box_size[side]
         for i in range(size):
             work.sorted[end + i] = sign * worth[begin + i]
-        _sorted(work.sorted, end, size)
+        shell_sorted(work.sorted, end, size)
         work.counter[side] = end
         end += size
     total = 0.0
