@@ -52,8 +52,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     own.add_argument("--stream", action="append", help="a stream, NAME=PATH; 2 to 8 times")
     own.add_argument("--predicate", help="as of winnow multijoin: equi:COL, band:COL:EPS, ..")
     own.add_argument("--column", action="append", help="attribute's other name, NAME.COL=ITS")
-    own.add_argument("--time", help="arrival time: VALUE for all, or NAME=VALUE with commas")
-    own.add_argument("--window", help="ticks, a duration or rows:C; for all, or NAME=VALUE")
+    own.add_argument(
+        "--time", action="append", help="arrival time: VALUE for all, or NAME=VALUE with commas"
+    )
+    own.add_argument(
+        "--window", action="append", help="ticks, a duration or rows:C; for all, or NAME=VALUE"
+    )
     own.add_argument("--join-graph", help=f"{', '.join(GRAPHS)}: of the run")
     own.add_argument("--bad-rows", help="error (default), or quarantine: leave them out")
     own.add_argument(

@@ -37,10 +37,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     streams.add_argument(
         "--stream", action="append", default=[], help="a stream, NAME=PATH; 2 to 8 times"
     )
-    streams.add_argument("--time", help="arrival time: an integer, timestamp or date")
-    streams.add_argument("--importance", help="importance (default: every tuple has 1)")
+    streams.add_argument(
+        "--time", action="append", help="arrival time: an integer, timestamp or date"
+    )
+    streams.add_argument(
+        "--importance", action="append", help="importance (default: every tuple has 1)"
+    )
     streams.add_argument(
         "--window",
+        action="append",
         help="ticks that a tuple joins for after its arrival, the last included, a duration such "
         "as 10min on timestamp columns, or rows:C, the last C tuples",
     )
@@ -83,7 +88,7 @@ def _add_exact(parser: argparse.ArgumentParser) -> None:
     exact.add_argument("--order", help="global join order, a,b,c (default: by the heuristics)")
     exact.add_argument("--tau", help="ticks or duration between re-evaluations of lazy methods")
     exact.add_argument("--expire-every", help="ticks or duration between expirations (lazy)")
-    exact.add_argument("--buckets", help="hash buckets: B for all, or NAME=B")
+    exact.add_argument("--buckets", action="append", help="hash buckets: B for all, or NAME=B")
     exact.add_argument(
         "--slices",
         type=int,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from engine.cli.options import Given, items, text
+from engine.cli.options import Given, items
 from engine.errors import SpecError
 from engine.job.by_stream import REST
 
@@ -18,9 +18,12 @@ def per_stream(given: Given, name: str) -> Any:  # noqa: ANN401 - one value, or 
     SpecError
         If a stream is given two.
     """
-    value = text(given, name)
-    if value is None or "=" not in value:
-        return value
+    told = items(given, name)
+    value = ",".join(told)
+    if not told or "=" not in value:
+        if len(told) > 1:
+            raise SpecError(f"--{name} has more than one value for all streams: give one")
+        return value or None
     found: dict[str, str] = {}
     for item in _parts(value):
         own, said = named(name, item) if "=" in item else (REST, item)
