@@ -68,14 +68,10 @@ class Setting(NamedTuple):
         Logical basic windows.
     rankings : m sequences of m - 1 int64 arrays
         Indexes of the logical basic windows by rank, from 0, the youngest 0.
-    cost, output : float
-        C and O as the model has them, a second.
     """
 
     counts: Ints
     rankings: Sequence[Sequence[Ints]]
-    cost: float
-    output: float
 
 
 def throttle_after(
@@ -158,7 +154,7 @@ def setting_of(
     rankings = [[ranked(hop).astype(np.int64) for hop in hops] for hops in found]
     if throttle == 1.0:
         counts = np.array([[basic[other] for other in order] for order in orders], np.int64)
-        return Setting(counts, rankings, 0.0, 0.0)
+        return Setting(counts, rankings)
     selectivities = np.ones((m, m))
     pooled = _ratio(learnt.passes.sum(), learnt.comparisons.sum(), 1.0)
     for i, order in enumerate(orders):
@@ -177,7 +173,7 @@ def setting_of(
         None if own is None else _learnt_costs(learnt, own, windows, basic, orders),
     )
     chosen = harvest_setting(join, throttle, settings.optimiser, metric=settings.metric)
-    return Setting(chosen.counts, rankings, chosen.cost, chosen.output)
+    return Setting(chosen.counts, rankings)
 
 
 def _learnt_costs(

@@ -7,9 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from engine.grubjoin.layout import POPPED, PUSHED, SPECULATED, Admitted, Batch, Clock, Plan, Probed
+from engine.grubjoin.layout import (
+    POPPED,
+    PUSHED,
+    SPECULATED,
+    WHOLE,
+    Admitted,
+    Batch,
+    Clock,
+    Flags,
+    Plan,
+    Probed,
+)
 from engine.grubjoin.prober import Prober, no_results
-from engine.multiway.streams import Floats, Ints, MultiStreams
+from engine.multiway.streams import Ints, MultiStreams
 
 _LEAST, _MOST = 16, 1 << 16
 """Tuples probed at once: fewer where tuples are dropped, more where none is."""
@@ -44,7 +55,7 @@ class Ahead:
         self.base = 0
         """The first of the batch was, or will be, pushed as this number."""
 
-    def more(self, arrived: int, plan: Plan, shred: Floats) -> None:
+    def more(self, arrived: int, plan: Plan, sampled: Flags, shred: float) -> None:
         """Probe the tuples that wait, and those that come next.
 
         Parameters
@@ -52,15 +63,17 @@ class Ahead:
         arrived : int
             Tuples that have come.
         plan : Plan
-        shred : (n,) float64
-            By place, as `Batch` has it.
+        sampled : (n,) bool
+            By place: drawn to be learnt from.
+        shred : float
+            What `Batch` has for those.
         """
         clock = self._clock
         waiting = clock.pushed[clock.n[SPECULATED] : clock.n[PUSHED]]
         coming = self._order[arrived : arrived + self._batches]
         place = np.concatenate([waiting, coming])
         self._admit(place, waiting.size)
-        batch = Batch(place, self._stream_of[place], shred[place])
+        batch = Batch(place, self._stream_of[place], np.where(sampled[place], shred, WHOLE))
         begun = time.perf_counter()
         found = self._prober.count(self._admitted, plan, batch)
         self.seconds += time.perf_counter() - begun

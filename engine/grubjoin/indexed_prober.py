@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -11,15 +10,12 @@ from engine.grubjoin.indexed_walk import ROWS, Hops, Walk, begin_indexed, next_i
 from engine.grubjoin.indexes import Index, Indexes
 from engine.grubjoin.layout import WHOLE, Admitted, Batch, Plan, Probed, Rules
 from engine.grubjoin.probe import NEXT, STARTED, WRITTEN, importance_of, write_members
-from engine.grubjoin.prober import CHUNK, Outputs, no_results
+from engine.grubjoin.prober import Outputs, Slices, in_chunks, no_results
 from engine.jit import kernel
 from engine.multiway.meets import Condition, condition
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import Floats, Ints, MultiStreams
 from gpu_kernels.multiway.walk import STACK_COLUMNS
-
-_SLICE = 32
-"""Tuples of a batch that are worth a thread."""
 
 
 @kernel
@@ -101,8 +97,7 @@ class IndexedProber:
         self._join = streams, rules, condition(predicate)
         self._whole = whole
         self._indexes = Indexes(streams, predicate, basic_window)
-        self._threads = threads
-        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+        self._slices = Slices(threads)
 
     def _walk(self, plan: Plan) -> Walk:
         runs = max(1, int(np.diff(plan.first).max()), int(np.diff(self._whole.first).max()))
@@ -129,29 +124,20 @@ class IndexedProber:
                 self._walk(plan), np.zeros(hops + 1, np.int64), out,
             )  # fmt: skip
 
-        parts = min(4 * self._threads, size // _SLICE)
-        if self._pool is None or parts < 2:
-            work(0, size)
-        else:
-            edges = np.linspace(0, size, parts + 1).astype(np.int64).tolist()
-            list(self._pool.map(work, edges[:-1], edges[1:]))
+        self._slices.work_off(size, work)
         return out
 
     def outputs(
         self, admitted: Admitted, plan: Plan, batch: Batch, wanted: Ints
     ) -> Iterator[Outputs]:
-        """Yield the outputs of the wanted tuples of a batch, in the order of the tuples."""
+        """Return the outputs of the wanted tuples of a batch, in the order of the tuples."""
         hops = plan.order.shape[1]
-        progress = np.zeros(3, np.int64)
-        walk = self._walk(plan)
-        idle = Hops(*np.zeros((4, hops), np.int64))
-        done = False
-        while not done:
-            members, importance = np.empty((CHUNK, hops + 1), np.int64), np.empty(CHUNK)
-            progress[WRITTEN] = 0
-            done = _write_batch(
-                *self._join, admitted, self._indexes.index, plan, self._whole, batch, wanted,
-                walk, idle, members, importance, progress,
+        walk, idle = self._walk(plan), Hops(*np.zeros((4, hops), np.int64))
+
+        def write(members: Ints, importance: Floats, progress: Ints) -> bool:
+            return _write_batch(
+                *self._join, admitted, self._indexes.index, plan, self._whole, batch, wanted, walk,
+                idle, members, importance, progress,
             )  # fmt: skip
-            if progress[WRITTEN]:
-                yield Outputs(members[: progress[WRITTEN]], importance[: progress[WRITTEN]])
+
+        return in_chunks(hops, write)

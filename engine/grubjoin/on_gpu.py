@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TypeVar
@@ -10,6 +9,7 @@ from typing import TypeVar
 import numpy as np
 
 from engine.device.attempt import ON_GPU, Wanted, attempt, combined_choice
+from engine.exact.checks import thread_count
 from engine.grubjoin.layout import WHOLE, Admitted, Batch, Plan, Probed, Rules
 from engine.grubjoin.prober import CpuProber, Outputs, Prober
 from engine.multiway.predicate import Predicate
@@ -146,7 +146,7 @@ class ChosenProber:
         streams: MultiStreams, rules: Rules, predicate: Predicate, whole: Plan,
     ) -> None:  # fmt: skip
         self._wanted, self._told = wanted, told
-        self._cpu = CpuProber(streams, rules, predicate, whole, os.cpu_count() or 1)
+        self._cpu = CpuProber(streams, rules, predicate, whole, thread_count(None))
         self._worked: list[Choice] = []
 
         def made(device: Device) -> tuple[GpuProber, Device] | None:

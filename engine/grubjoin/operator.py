@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
@@ -10,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.errors import SpecError
+from engine.exact.checks import thread_count
 from engine.grubjoin.adapt import (
     Setting,
     horizons,
@@ -209,8 +209,7 @@ class GrubJoin:
                 if self._stale:
                     self._configure()
                 shred = self._throttle if self._throttle < 1 else WHOLE
-                shreds = np.where(self._sampled, shred, WHOLE)
-                ahead.more(int(clock.n[ARRIVED]), self._plan, shreds)
+                ahead.more(int(clock.n[ARRIVED]), self._plan, self._sampled, shred)
             elif why == DROPPED:
                 ahead.dropped()
             elif why == ADAPT:
@@ -277,8 +276,8 @@ class GrubJoin:
         admitted, popped = self._admitted, self._clock.popped
         for stream in range(horizon.size):
             begin = int(admitted.first[stream])
-            ages = now - (admitted.ts[begin : begin + popped[stream]] - self._t0)
-            gone = int(np.count_nonzero(ages > horizon[stream]))
+            times = admitted.ts[begin : begin + popped[stream]]
+            gone = int(np.searchsorted(times, int(now) + self._t0 - int(horizon[stream])))
             admitted.gone[stream] = max(admitted.gone[stream], gone)
 
     def _close(self, at: float, beta: float) -> None:
@@ -296,7 +295,7 @@ class GrubJoin:
 def _on_all_cores(
     indexed: int | None, streams: MultiStreams, rules: Rules, predicate: Predicate, whole: Plan
 ) -> Prober:
-    threads = os.cpu_count() or 1
+    threads = thread_count(None)
     if indexed is not None:
         return IndexedProber(streams, rules, predicate, whole, indexed, threads)
     return CpuProber(streams, rules, predicate, whole, threads)

@@ -6,7 +6,7 @@ from engine.grubjoin.layout import WHOLE, Admitted, Batch, Integer, Plan, Probed
 from engine.jit import kernel, woven
 from engine.multiway.meets import Condition
 from engine.multiway.streams import Floats, Ints, MultiStreams
-from gpu_kernels.combine import MEAN, SUM, combined
+from gpu_kernels.multiway.members import importance_of as folded
 from gpu_kernels.multiway.runs import find_runs
 from gpu_kernels.multiway.walk import MEMBER, begin_walk, next_output
 
@@ -53,11 +53,7 @@ def write_members(order: Ints, stack: Ints, stream: Integer, place: Integer, mem
 @woven
 def importance_of(streams: MultiStreams, rules: Rules, members: Ints) -> Integer:
     """Return the importance of an output, folded in the streams' order."""
-    step = SUM if rules.combine == MEAN else rules.combine
-    value = streams.importance[members[0]]
-    for stream in range(1, members.size):
-        value = combined(step, value, streams.importance[members[stream]])
-    return value / members.size if rules.combine == MEAN else value
+    return folded(rules.combine, streams.importance, members, members.size)
 
 
 @kernel

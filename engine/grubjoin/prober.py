@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, Protocol
 
@@ -59,6 +59,40 @@ def no_results(tuples: int, hops: int) -> Probed:
     )
 
 
+class Slices:
+    """Slices of a batch, worked off by threads side by side.
+
+    Parameters
+    ----------
+    threads : int
+    """
+
+    def __init__(self, threads: int) -> None:
+        self._threads = threads
+        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+
+    def work_off(self, size: int, work: Callable[[int, int], None]) -> None:
+        """Call ``work(begin, end)`` for slices that are all of `size` tuples together."""
+        parts = min(4 * self._threads, size // _SLICE)
+        if self._pool is None or parts < 2:
+            work(0, size)
+            return
+        edges = np.linspace(0, size, parts + 1).astype(np.int64).tolist()
+        list(self._pool.map(work, edges[:-1], edges[1:]))
+
+
+def in_chunks(hops: int, write: Callable[[Ints, Floats, Ints], bool]) -> Iterator[Outputs]:
+    """Yield what ``write(members, importance, progress)`` writes, until it says that it is done."""
+    progress = np.zeros(3, np.int64)
+    done = False
+    while not done:
+        members, importance = np.empty((CHUNK, hops + 1), np.int64), np.empty(CHUNK)
+        progress[WRITTEN] = 0
+        done = write(members, importance, progress)
+        if progress[WRITTEN]:
+            yield Outputs(members[: progress[WRITTEN]], importance[: progress[WRITTEN]])
+
+
 class CpuProber:
     """Probes on this machine's cores.
 
@@ -77,8 +111,7 @@ class CpuProber:
     ) -> None:
         self._join = streams, rules, condition(predicate)
         self._whole = whole
-        self._threads = threads
-        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+        self._slices = Slices(threads)
 
     def _room(self, plan: Plan) -> tuple[Ints, Ints]:
         runs = max(1, int(np.diff(plan.first).max()), int(np.diff(self._whole.first).max()))
@@ -96,29 +129,20 @@ class CpuProber:
                 members, out,
             )  # fmt: skip
 
-        parts = min(4 * self._threads, size // _SLICE)
-        if self._pool is None or parts < 2:
-            work(0, size)
-        else:
-            edges = np.linspace(0, size, parts + 1).astype(np.int64).tolist()
-            list(self._pool.map(work, edges[:-1], edges[1:]))
+        self._slices.work_off(size, work)
         return out
 
     def outputs(
         self, admitted: Admitted, plan: Plan, batch: Batch, wanted: Ints
     ) -> Iterator[Outputs]:
-        """Yield the outputs of the wanted tuples of a batch, in their order."""
+        """Return the outputs of the wanted tuples of a batch, in their order."""
         hops = plan.order.shape[1]
-        progress = np.zeros(3, np.int64)
-        stack, bounds = self._room(plan)
-        idle = np.zeros(hops, np.int64)
-        done = False
-        while not done:
-            members, importance = np.empty((CHUNK, hops + 1), np.int64), np.empty(CHUNK)
-            progress[WRITTEN] = 0
-            done = write_batch(
-                *self._join, admitted, plan, self._whole, batch, wanted, stack, bounds, idle,
-                members, importance, progress,
+        room, idle = self._room(plan), np.zeros(hops, np.int64)
+
+        def write(members: Ints, importance: Floats, progress: Ints) -> bool:
+            return write_batch(
+                *self._join, admitted, plan, self._whole, batch, wanted, *room, idle, members,
+                importance, progress,
             )  # fmt: skip
-            if progress[WRITTEN]:
-                yield Outputs(members[: progress[WRITTEN]], importance[: progress[WRITTEN]])
+
+        return in_chunks(hops, write)

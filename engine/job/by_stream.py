@@ -11,6 +11,15 @@ REST = ""
 """In a mapping by stream: the value of all streams that it does not name."""
 
 
+def check_name(name: str, reserved: Sequence[str]) -> None:
+    """Raise `SpecError` if a stream cannot be called so in outputs and reports."""
+    if not name.isidentifier() or name in reserved:
+        raise SpecError(
+            f"stream {name!r} cannot be called so: a name has letters, digits and _, and is none "
+            f"of {', '.join(reserved)}"
+        )
+
+
 def by_stream(keyword: str, value: object, names: Sequence[str]) -> dict[str, Any]:
     """Return one value for each stream: the one given for it, else the one for all, else None.
 

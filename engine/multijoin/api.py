@@ -72,7 +72,7 @@ def multijoin(
         "auto", or one of P3's algorithms, with `order`, `tau`, `expire_every`, `buckets`.
     capacity, throttle, clock, basic_window, adapt_every, per_second, buffer, boost, shred, forget
         Of joins that shed load: see `engine.grubjoin.settings.HarvestSettings`.
-    shedding, admission, probe, optimiser, metric, reference
+    scores, shedding, admission, probe, optimiser, metric, reference
         The same; with `reference` "none" the exact join is not counted beside.
     combine, start_ts, slices, device, seed, columns, bad_rows
         As the command line has them.

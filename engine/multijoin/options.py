@@ -11,6 +11,7 @@ from engine.errors import SpecError, did_you_mean
 from engine.grubjoin.settings import HarvestSettings
 from engine.harvesting.greedy import METRICS
 from engine.harvesting.optimise import METHODS as OPTIMISERS
+from engine.job.by_stream import check_name
 from engine.job.options import BAD_ROWS, COLUMNS
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import MOST_STREAMS
@@ -57,11 +58,7 @@ class JoinStream:
     importance: str | None = None
 
     def __post_init__(self) -> None:
-        if not self.name.isidentifier() or self.name in RESERVED:
-            raise SpecError(
-                f"stream {self.name!r} cannot be called so: a name has letters, digits and _, and "
-                f"is none of {', '.join(RESERVED)}"
-            )
+        check_name(self.name, RESERVED)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from engine.errors import SpecError
 from engine.facts.access import DEFAULT_METHOD, check_method
 from engine.facts.roles import FactRoles
 from engine.job.budget import Amount
+from engine.job.by_stream import check_name
 from engine.job.options import BAD_ROWS, COLUMNS, DEFAULT_POLICY, settled
 from engine.policies import Value
 from engine.replay.settings import chosen
@@ -48,11 +49,7 @@ class StarStream:
     curve: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
-        if not self.name.isidentifier() or self.name in RESERVED:
-            raise SpecError(
-                f"stream {self.name!r} cannot be called so: a name has letters, digits and _, and "
-                f"is none of {', '.join(RESERVED)}"
-            )
+        check_name(self.name, RESERVED)
 
 
 @dataclass(frozen=True)

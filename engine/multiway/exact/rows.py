@@ -6,10 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.exact.combine import combined
 from engine.jit import jit
 from engine.multiway.streams import Floats, Ints, MultiStreams
-from gpu_kernels.combine import MEAN, SUM
+from gpu_kernels.multiway.members import importance_of
 
 
 class OutputChunk(NamedTuple):
@@ -34,16 +33,12 @@ def _weigh(
 ) -> None:
     """Write time and importance of outputs, in the streams' order."""
     sides = members.shape[1]
-    step = SUM if combine == MEAN else combine
     for row in range(members.shape[0]):
-        place = members[row, 0]
-        latest, value = ts[place], importance[place]
+        latest = ts[members[row, 0]]
         for side in range(1, sides):
-            place = members[row, side]
-            latest = max(latest, ts[place])
-            value = combined(step, value, importance[place])
+            latest = max(latest, ts[members[row, side]])
         out_ts[row] = latest
-        out[row] = value / np.float64(sides) if combine == MEAN else value
+        out[row] = importance_of(combine, importance, members[row], sides)
 
 
 weigh = jit(_weigh)
