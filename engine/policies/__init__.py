@@ -18,9 +18,13 @@ from engine.policies import (
     until_expiry,
     yield_,
 )
-from engine.policies.base import Parameter, Policy, Structure, Value
+from engine.policies.base import Parameter, Policy, Structure, Value, Worth
+from engine.policies.sampling import SAMPLING
 
-__all__ = ["POLICIES", "Parameter", "Policy", "Structure", "Value", "policy_named"]
+__all__ = [
+    "POLICIES", "SAMPLING", "Parameter", "Policy", "Structure", "Value", "Worth", "policy_named",
+    "policy_or_sample",
+]  # fmt: skip
 
 POLICIES: dict[str, Policy] = {
     module.POLICY.name: module.POLICY
@@ -48,12 +52,30 @@ def policy_named(name: str) -> Policy:
     Raises
     ------
     SpecError
-        If there is none, with the nearest name.
+        If there is none, with the nearest name, or it samples.
     """
-    wanted = name.lower().replace("-", "_")
-    if wanted not in POLICIES:
+    wanted = _plain(name)
+    if wanted in SAMPLING:
         raise SpecError(
-            f"there is no policy {name!r}; choose one of {', '.join(POLICIES)}."
-            + did_you_mean(wanted, POLICIES)
+            f"policy {wanted} samples the join, whose rows then need weights: "
+            f"use winnow sample --method {wanted.replace('_', '-')}"
         )
-    return POLICIES[wanted]
+    return _found(name, wanted, POLICIES)
+
+
+def policy_or_sample(name: str) -> Policy:
+    """Return the policy of that name, as `policy_named`, or the sampling policy."""
+    return _found(name, _plain(name), POLICIES | SAMPLING)
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("-", "_")
+
+
+def _found(name: str, wanted: str, known: dict[str, Policy]) -> Policy:
+    if wanted not in known:
+        raise SpecError(
+            f"there is no policy {name!r}; choose one of {', '.join(known)}."
+            + did_you_mean(wanted, known)
+        )
+    return known[wanted]

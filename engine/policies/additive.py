@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.policies.base import Parameter, Policy, Structure
+from engine.policies.base import Parameter, Policy, Structure, Worth
 from gpu_kernels.portable import portable
 
 
@@ -17,6 +17,7 @@ POLICY = Policy(
     source="P1 3.2",
     summary="A*imp + B*m + D*ts_rel at arrival",
     structure=Structure.STATIC,
+    worth=Worth.EVEN,
     arrival=arrival,
     parameters=(
         Parameter("A", "weight of importance", default=1.0, least=0.0, aliases=("alpha",)),

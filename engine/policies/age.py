@@ -6,10 +6,15 @@ priority is the greatest slope of the cumulative curve from there to any later b
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.policies.base import Parameter, Policy, Structure
+from engine.policies.base import Parameter, Policy, Structure, Worth
+
+FINE = 500
+"""Buckets that measured curves are cut into, about."""
 
 
 def priorities(curve: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -43,6 +48,42 @@ def priorities(curve: NDArray[np.float64]) -> NDArray[np.float64]:
     return table
 
 
+def refined(curve: tuple[float, ...], window: int, grain: int | None = None) -> tuple[float, ...]:
+    """Return a curve whose buckets are cut evenly, so that ages within one bucket differ.
+
+    All tuples of one bucket rank alike and the oldest is dropped first, which costs AGE what
+    equation 3 promises at memories below a bucket's. On fine buckets it is reached.
+
+    Parameters
+    ----------
+    curve : (n,) float
+        Expected matches in each bucket of age.
+    window : int
+        W in ticks: with more buckets than that some would have no age.
+    grain : int, optional
+        Buckets that each bucket is cut into; by default as many as leave `FINE` or fewer in all.
+
+    Returns
+    -------
+    (n * grain,) float
+        In units of its own, whole numbers below 2**52 in sum: priorities that are equal are then
+        equal in float64 as well. As it is where the grain is 1.
+
+    Examples
+    --------
+    >>> fine = refined((1.0, 3.0), 4, 2)
+    >>> [value / fine[0] for value in fine]
+    [1.0, 1.0, 3.0, 3.0]
+    """
+    if grain is None:
+        grain = max(1, min(FINE, window) // len(curve))
+    total = sum(curve)
+    if grain == 1 or not 0 < total < float("inf"):
+        return curve
+    unit = 2.0 ** (51 - math.frexp(total * grain)[1])
+    return tuple(float(round(expected * unit)) for expected in curve for _ in range(grain))
+
+
 def as_arrays(
     curves: tuple[tuple[float, ...] | None, tuple[float, ...] | None],
 ) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
@@ -56,6 +97,7 @@ POLICY = Policy(
     source="P5 3.2",
     summary="the best rate still ahead of a tuple's age",
     structure=Structure.AGED,
+    worth=Worth.AGE,
     parameters=(
         Parameter(
             "curve",
@@ -66,5 +108,11 @@ POLICY = Policy(
         Parameter("curve_left", "the same for the left side alone", kind="curve"),
         Parameter("curve_right", "the same for the right side alone", kind="curve"),
         Parameter("buckets", "age buckets of a measured curve", default=20.0, least=1.0),
+        Parameter(
+            "grain",
+            "buckets that each bucket of a curve is cut into; default 1 for a given curve, else as "
+            f"many as make about {FINE}, at most one a tick",
+            least=1.0,
+        ),
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 
 from engine.errors import SpecError, did_you_mean
 
@@ -28,6 +28,22 @@ class Structure(IntEnum):
     """No policy's: a plan says when each tuple leaves."""
     VALUED = 6
     """A value of the tuple's own times a table by age: heaps of values, one for each age bucket."""
+    SAMPLED = 7
+    """A priority that comes with the tuple, drawn from its size, or none at all: a heap."""
+
+
+class Worth(StrEnum):
+    """What a tuple is worth to a policy, by which hash lanes share a budget (contract, 8)."""
+
+    COUNT = "count"
+    """The other side's tuples of its key."""
+    IMPORTANCE = "importance"
+    VALUE = "value"
+    """Both, multiplied."""
+    AGE = "age"
+    """What its age still promises, by the age curve."""
+    EVEN = "even"
+    """Nothing tells tuples apart: lanes share by window size."""
 
 
 @dataclass(frozen=True)
@@ -89,10 +105,17 @@ class Policy:
         The parameters passed as a, b and d.
     draws : bool
         Whether every tuple draws a uniform at arrival, so that the seed matters.
+    worth : Worth
+        What splits a budget over hash lanes.
     product, factor : callable or None
         `arrival` taken apart where it needs the mathematical library, which rounds differently by
         device: ``product(factor(imp, a), factor(m, b), factor(rel, d), draw, ...)``. A GPU
         computes the product; its factors come from the host.
+    sampled : callable or None
+        ``(size, scale, draw) -> float``: the priority of a sampling policy, less than 0 for a tuple
+        that is not admitted. The size is the tuple's, the scale its side's.
+    unlimited : bool
+        Whether memory is what a sampling policy holds on average, not the most that it may hold.
     """
 
     name: str
@@ -105,8 +128,11 @@ class Policy:
     now: Callable[..., float] | None = None
     coefficients: tuple[str, ...] = ()
     draws: bool = False
+    worth: Worth = Worth.VALUE
     product: Callable[..., float] | None = None
     factor: Callable[..., float] | None = None
+    sampled: Callable[[float, float, float], float] | None = None
+    unlimited: bool = False
 
     def settle(self, given: dict[str, Value]) -> dict[str, Value]:
         """Return all parameters, checked, with defaults for those not given.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.policies.base import Parameter, Policy, Structure
+from engine.policies.base import Parameter, Policy, Structure, Worth
 from gpu_kernels.portable import portable
 
 
@@ -17,6 +17,7 @@ POLICY = Policy(
     source="P1 5.2, P5 3.3",
     summary="match count at arrival",
     structure=Structure.STATIC,
+    worth=Worth.COUNT,
     arrival=arrival,
     parameters=(
         Parameter(

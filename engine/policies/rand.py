@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.policies.base import Policy, Structure
+from engine.policies.base import Policy, Structure, Worth
 from gpu_kernels.portable import portable
 
 
@@ -17,6 +17,7 @@ POLICY = Policy(
     source="P1 5.1.1",
     summary="a uniform draw at arrival",
     structure=Structure.STATIC,
+    worth=Worth.EVEN,
     arrival=arrival,
     draws=True,
 )

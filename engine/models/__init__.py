@@ -1,0 +1,1 @@
+"""Arrival models: what a stream's past says of what its tuples will match (P5 2)."""

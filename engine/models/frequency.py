@@ -1,0 +1,166 @@
+"""The frequency model: what a tuple matches depends on its key alone (P5 2.1, 3.3).
+
+Key v has c_i(v) tuples of side i within T ticks, at any time as many as at any other. So a tuple of
+side i expects ``c_other(v) / T`` matches a tick for as long as it is held, and
+``c_i(v) * W_i / T`` tuples of the key are unexpired.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.models.counts import KeyCounts
+from engine.models.rate_curve import RateCurve, from_pieces
+
+Pair = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+
+def side_curves(
+    counts: KeyCounts,
+    windows: tuple[int, int],
+    ticks: float,
+    importance: Pair | None = None,
+) -> tuple[RateCurve, RateCurve]:
+    """Return the outputs a tick of each side by memory, when PROB's best keys are held (P5 3.3).
+
+    Parameters
+    ----------
+    counts : KeyCounts
+    windows : (int, int)
+        W of left and right, in ticks.
+    ticks : float
+        T, that the counts were made in.
+    importance : ((n,) float64, (n,) float64), optional
+        Mean importance of each key's tuples, left and right: the curves are then of importance, an
+        output having that of its stored member.
+
+    Examples
+    --------
+    Key 7 arrives three times on the left and twice on the right, key 8 once and once:
+
+    >>> counts = KeyCounts(np.array([7, 8]), np.array([3, 1]), np.array([2, 1]))
+    >>> left, right = side_curves(counts, (5, 5), 10.0)
+    >>> left.memory.tolist(), left.rate.tolist(), right.memory.tolist()
+    ([0.0, 1.5, 2.0], [0.0, 0.30000000000000004, 0.35000000000000003], [0.0, 1.0, 1.5])
+    """
+    both = (counts.left / ticks, counts.right / ticks)
+    weights = importance or (np.ones(counts.codes.size), np.ones(counts.codes.size))
+    left, right = (
+        from_pieces(both[side] * windows[side], both[1 - side] * weights[side]) for side in (0, 1)
+    )
+    return left, right
+
+
+class FrequencyModel(NamedTuple):
+    """What frequencies tell of a join.
+
+    Attributes
+    ----------
+    left, right : RateCurve
+        Outputs a tick by memory, as `side_curves` returns them.
+    meeting : float
+        Simultaneous matches a tick; a whole window of W ticks makes W times as many.
+    windows : (int, int)
+        W of left and right, in ticks.
+    """
+
+    left: RateCurve
+    right: RateCurve
+    meeting: float
+    windows: tuple[int, int]
+
+    @property
+    def exact(self) -> float:
+        """Outputs of the exact join, a tick."""
+        return self.meeting * (self.windows[0] + self.windows[1] + 1)
+
+    def reached(self, memory: Sequence[float]) -> float:
+        """Return the outputs a tick that memories of left and right reach."""
+        return self.left.rate_at(memory[0]) + self.right.rate_at(memory[1]) + self.meeting
+
+
+def pieces(
+    counts: KeyCounts,
+    windows: tuple[int, int],
+    ticks: float,
+    rest: tuple[int, int, int] = (0, 0, 0),
+) -> tuple[Pair, Pair]:
+    """Return, for left and right, the unexpired tuples of each key and what each adds a tick.
+
+    The parameters are those of `model_of`; the other keys come last, as one.
+
+    Examples
+    --------
+    >>> counts = KeyCounts(np.array([7]), np.array([30]), np.array([10]))
+    >>> (live, worth), _ = pieces(counts, (10, 10), 100.0, (5, 20, 15))
+    >>> live.tolist(), worth.tolist()
+    ([3.0, 2.0], [0.1, 0.03])
+    """
+    tuples, each = _rates(counts, ticks, rest)
+    left, right = ((tuples[side] * windows[side], each[1 - side]) for side in (0, 1))
+    return left, right
+
+
+def _rates(counts: KeyCounts, ticks: float, rest: tuple[int, int, int]) -> tuple[Pair, Pair]:
+    """Return tuples a tick of left and right: of listed keys and all others; of one such key."""
+    keys = max(1, rest[0])
+    both = list(zip(counts[1:], rest[1:], strict=True))
+    tuples, each = (
+        (np.append(both[0][0], both[0][1] / per) / ticks,
+         np.append(both[1][0], both[1][1] / per) / ticks)
+        for per in (1, keys)
+    )  # fmt: skip
+    return tuples, each
+
+
+def model_of(
+    counts: KeyCounts,
+    windows: tuple[int, int],
+    ticks: float,
+    rest: tuple[int, int, int] = (0, 0, 0),
+) -> FrequencyModel:
+    """Return the frequency model of counts that were made in so many ticks.
+
+    Parameters
+    ----------
+    counts : KeyCounts
+    windows : (int, int)
+        W of left and right, in ticks.
+    ticks : float
+        T.
+    rest : (int, int, int)
+        Other keys, and their tuples of left and right: taken to be equally frequent.
+    """
+    tuples, each = _rates(counts, ticks, rest)
+    left, right = (from_pieces(*own) for own in pieces(counts, windows, ticks, rest))
+    return FrequencyModel(left, right, float(np.dot(tuples[0], each[1])), windows)
+
+
+def expected_recall(models: Sequence[FrequencyModel], memory: Sequence[Sequence[float]]) -> float:
+    """Return the share of the expected outputs that memories reach (P5 3.3).
+
+    Parameters
+    ----------
+    models : sequence of FrequencyModel
+        Of a join, or of each of its lanes.
+    memory : sequence of (float, float)
+        Tuples of left and right that each holds.
+
+    Returns
+    -------
+    float
+        1 where nothing is expected. Simultaneous matches, which need no memory, are among them.
+
+    Examples
+    --------
+    >>> model = model_of(KeyCounts(np.array([7]), np.array([10]), np.array([10])), (4, 4), 10.0)
+    >>> round(expected_recall([model], [(4.0, 0.0)]), 9)
+    0.555555556
+    """
+    exact = sum(model.exact for model in models)
+    reached = sum(model.reached(held) for model, held in zip(models, memory, strict=True))
+    return reached / exact if exact else 1.0

@@ -1,0 +1,158 @@
+"""What memory is worth: the output rate that the best use of so many tuples reaches (P5 3, 5).
+
+Retaining the tuples that yield most first gives a concave curve. One curve serves a side under the
+age model (equations 2 and 3), a side under the frequency model (P5 3.3), a join, a lane: merging
+the pieces of several curves by slope is the best split of one memory over them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class RateCurve(NamedTuple):
+    """A concave, piecewise linear output rate over memory, from (0, 0).
+
+    Attributes
+    ----------
+    memory : (n + 1,) float64
+        Tuples held, increasing from 0.
+    rate : (n + 1,) float64
+        Outputs (or their importance) a tick at those memories; beyond the last it stays.
+    """
+
+    memory: NDArray[np.float64]
+    rate: NDArray[np.float64]
+
+    @property
+    def full(self) -> float:
+        """Memory beyond which nothing is gained."""
+        return float(self.memory[-1])
+
+    @property
+    def most(self) -> float:
+        """Rate with all of that memory."""
+        return float(self.rate[-1])
+
+    def rate_at(self, memory: float) -> float:
+        """Return the rate that `memory` tuples reach."""
+        return float(np.interp(memory, self.memory, self.rate))
+
+    def memory_for(self, rate: float) -> float:
+        """Return the least memory that reaches `rate`; infinity where none does."""
+        if rate <= 0:
+            return 0.0
+        if rate > self.most:
+            return float("inf")
+        at = int(np.searchsorted(self.rate, rate))
+        low, high = self.rate[at - 1], self.rate[at]
+        part = (rate - low) / (high - low)
+        return float(self.memory[at - 1] + part * (self.memory[at] - self.memory[at - 1]))
+
+
+def from_points(memory: NDArray[np.float64], rate: NDArray[np.float64]) -> RateCurve:
+    """Return the least concave curve above (0, 0) and the points: what mixing them reaches.
+
+    Parameters
+    ----------
+    memory : (n,) float64
+        Increasing, 0 or more.
+    rate : (n,) float64
+        Non-decreasing, 0 or more.
+
+    Examples
+    --------
+    P5's example 3.4, of memory 2 between retaining for 1 and for 3 ticks:
+
+    >>> from_points(np.array([1.0, 2.0, 3.0]), np.array([3.0, 3.0, 5.0])).rate_at(2)
+    4.0
+    """
+    hull = [(0.0, 0.0)]
+    for x, y in zip(memory.tolist(), rate.tolist(), strict=True):
+        if x <= hull[-1][0]:
+            if y <= hull[-1][1]:
+                continue
+            hull.pop()
+        if hull and y <= hull[-1][1]:
+            continue
+        while len(hull) > 1 and _above(hull[-2], hull[-1], (x, y)):
+            hull.pop()
+        hull.append((x, y))
+    points = np.array(hull)
+    return RateCurve(points[:, 0].copy(), points[:, 1].copy())
+
+
+def _above(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> bool:
+    """Tell whether b lies on or below the line from a to c."""
+    return (b[1] - a[1]) * (c[0] - a[0]) <= (c[1] - a[1]) * (b[0] - a[0])
+
+
+def from_pieces(memory: NDArray[np.float64], worth: NDArray[np.float64]) -> RateCurve:
+    """Return the curve of tuples taken by worth, greatest first.
+
+    Parameters
+    ----------
+    memory : (n,) float64
+        Tuples of each piece, 0 or more.
+    worth : (n,) float64
+        Rate that each tuple of the piece adds, 0 or more.
+
+    Examples
+    --------
+    >>> curve = from_pieces(np.array([10.0, 5.0]), np.array([1.0, 3.0]))
+    >>> curve.memory.tolist(), curve.rate.tolist()
+    ([0.0, 5.0, 15.0], [0.0, 15.0, 25.0])
+    """
+    kept = (memory > 0) & (worth > 0)
+    memory, worth = memory[kept], worth[kept]
+    order = np.argsort(-worth, kind="stable")
+    steps, slopes = memory[order], worth[order]
+    return RateCurve(
+        np.concatenate([[0.0], np.cumsum(steps)]),
+        np.concatenate([[0.0], np.cumsum(steps * slopes)]),
+    )
+
+
+def merged(curves: Sequence[RateCurve]) -> RateCurve:
+    """Return the best total rate over one memory for all curves. O(n log n) in their pieces."""
+    steps = np.concatenate([np.diff(curve.memory) for curve in curves] or [np.zeros(0)])
+    gains = np.concatenate([np.diff(curve.rate) for curve in curves] or [np.zeros(0)])
+    return from_pieces(steps, gains / np.maximum(steps, 1e-300))
+
+
+def shared(curves: Sequence[RateCurve], memory: float) -> list[float]:
+    """Split one memory over curves so that their total rate is greatest (P5 3.2.2).
+
+    Returns
+    -------
+    list of float
+        Memory of each curve; their sum is `memory`, or less where all are full.
+
+    Notes
+    -----
+    Pieces are taken by slope; a tie goes to the curves in proportion to what they ask at that
+    slope, so that equal curves get equal memory.
+
+    Examples
+    --------
+    >>> flat = from_pieces(np.array([10.0]), np.array([1.0]))
+    >>> steep = from_pieces(np.array([4.0]), np.array([2.0]))
+    >>> shared([flat, steep, flat], 10.0)
+    [3.0, 4.0, 3.0]
+    """
+    owner = np.concatenate([np.full(c.memory.size - 1, i) for i, c in enumerate(curves)])
+    steps = np.concatenate([np.diff(curve.memory) for curve in curves])
+    slopes = np.concatenate([np.diff(curve.rate) for curve in curves]) / np.maximum(steps, 1e-300)
+    order = np.argsort(-slopes, kind="stable")
+    crossing = int(np.searchsorted(np.cumsum(steps[order]), memory))
+    if crossing == order.size:
+        return [curve.full for curve in curves]
+    last = slopes[order[crossing]]
+    given = np.bincount(owner, steps * (slopes > last), len(curves))
+    asked = np.bincount(owner, steps * (slopes == last), len(curves))
+    given += asked * ((memory - given.sum()) / asked.sum())
+    return [float(part) for part in given]

@@ -1,0 +1,208 @@
+"""What a lane's tuples are worth to a policy: a small summary, and how memory is best spent on it.
+
+The budget of a join is split over its hash lanes (contract, section 8) so that no lane keeps what
+is worth less than what another drops: as if all were one. For that each lane tells how many tuples
+it has of each worth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaincc
+
+from engine.keys import KeyTable
+from engine.models.rate_curve import RateCurve, from_pieces, from_points
+from engine.policies import Worth
+
+Arriving = Callable[[int], Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]]
+"""Yields the join attributes and importances of a side, batch by batch, each time it is called."""
+SUMMARISED = (Worth.COUNT, Worth.IMPORTANCE, Worth.VALUE)
+"""The kinds of worth that are a tuple's own."""
+PER_OCTAVE = 4
+"""Classes of worth from one power of two to the next."""
+_STEP = 1.12
+
+
+class SideWorth(NamedTuple):
+    """The tuples of one side of a lane by their worth to a policy.
+
+    Attributes
+    ----------
+    tuples : (n,) float64
+        Of each class, the most wanted first; those worth nothing are in none. A class is of tuples
+        whose worths are within a factor of ``2 ** (1 / PER_OCTAVE)``.
+    matches : (n,) float64
+        Mean number of the other side's tuples of their keys.
+    value : (n,) float64
+        Mean of that times their importance, to within half a class: so it does not depend on the
+        order in which floats are added.
+    """
+
+    tuples: NDArray[np.float64]
+    matches: NDArray[np.float64]
+    value: NDArray[np.float64]
+
+    @property
+    def pairs(self) -> float:
+        """Pairs of tuples of both sides with equal keys."""
+        return float(np.dot(self.tuples, self.matches))
+
+    def pieces(self, window: int, ticks: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the mean live tuples of each class, and the importance that each yields a tick.
+
+        A tuple stays for `window` of so many ticks.
+        """
+        return self.tuples * (window / ticks), self.value / ticks
+
+    def curve(self, window: int, ticks: float) -> RateCurve:
+        """Return the outputs a tick by memory."""
+        return from_pieces(self.tuples * (window / ticks), self.matches / ticks)
+
+
+LaneWorth = tuple[SideWorth, SideWorth]
+
+
+def lane_worths(arriving: Arriving, kinds: Sequence[Worth]) -> dict[Worth, LaneWorth]:
+    """Summarise a lane under several kinds of worth. Memory: O(keys); two passes.
+
+    Parameters
+    ----------
+    arriving : callable
+        Of a side.
+    kinds : sequence of Worth
+        Of those in `SUMMARISED`.
+
+    Examples
+    --------
+    >>> def arriving(side):
+    ...     yield np.array([7, 7, 8][side:]), np.array([1.0, 1.0, 5.0][side:])
+    >>> left, right = lane_worths(arriving, [Worth.COUNT])[Worth.COUNT]
+    >>> left.tuples.tolist(), left.matches.tolist(), right.matches.tolist()
+    ([3.0], [1.0], [2.0, 1.0])
+    """
+    table = KeyTable()
+    counts = [_counted(table, arriving(side)) for side in (0, 1)]
+    counts = [np.pad(one, (0, table.size - one.size)) for one in counts]
+    found: dict[Worth, list[SideWorth]] = {kind: [] for kind in kinds}
+    for side in (0, 1):
+        classes = {kind: _Classes() for kind in kinds}
+        for codes, importance in arriving(side):
+            others = counts[1 - side][table.intern(codes)]
+            value = importance * others
+            worths = {
+                Worth.COUNT: others.astype(np.float64),
+                Worth.IMPORTANCE: importance,
+                Worth.VALUE: value,
+            }
+            for kind, own in classes.items():
+                own.add(worths[kind], others, value)
+        for kind, own in classes.items():
+            found[kind].append(own.summary())
+    return {kind: (left, right) for kind, (left, right) in found.items()}
+
+
+def _counted(
+    table: KeyTable, batches: Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]
+) -> NDArray[np.int64]:
+    total = np.zeros(0, np.int64)
+    for codes, _ in batches:
+        found = np.bincount(table.intern(codes), minlength=table.size)
+        found[: total.size] += total
+        total = found
+    return total
+
+
+_NOTHING = -(10**6)
+"""The class of what is 0."""
+
+
+def _classes_of(worth: NDArray[np.float64]) -> NDArray[np.int64]:
+    found = np.full(worth.size, _NOTHING)
+    some = worth > 0
+    found[some] = np.floor(np.log2(worth[some]) * PER_OCTAVE)
+    return found
+
+
+class _Classes:
+    """Tuples by class of worth and class of value, and their matches: whole numbers."""
+
+    def __init__(self) -> None:
+        self._sums: dict[tuple[int, int], tuple[int, int]] = {}
+
+    def add(
+        self,
+        worth: NDArray[np.float64],
+        matches: NDArray[np.int64],
+        value: NDArray[np.float64],
+    ) -> None:
+        names, at = np.unique(
+            np.column_stack([_classes_of(worth), _classes_of(value)]), axis=0, return_inverse=True
+        )
+        tuples = np.bincount(at.ravel(), minlength=len(names))
+        pairs = np.zeros(len(names), np.int64)
+        np.add.at(pairs, at.ravel(), matches)
+        rows = zip(names.tolist(), tuples.tolist(), pairs.tolist(), strict=True)
+        for (own, valued), count, matched in rows:
+            before = self._sums.get((own, valued), (0, 0))
+            self._sums[own, valued] = before[0] + count, before[1] + matched
+
+    def summary(self) -> SideWorth:
+        names = sorted({own for own, _ in self._sums if own != _NOTHING}, reverse=True)
+        sums = np.zeros((3, len(names)))
+        for (own, valued), (tuples, pairs) in sorted(self._sums.items()):
+            if own != _NOTHING:
+                each = 0.0 if valued == _NOTHING else 2.0 ** ((valued + 0.5) / PER_OCTAVE)
+                sums[:, names.index(own)] += tuples, pairs, tuples * each
+        return SideWorth(sums[0], sums[1] / sums[0], sums[2] / sums[0])
+
+
+def fluctuating(live: NDArray[np.float64], worth: NDArray[np.float64], most: int) -> RateCurve:
+    """Return what a memory of whole tuples reaches when those alive come and go at random.
+
+    A lane's live tuples of some worth vary about their mean, the more so the fewer they are: some
+    are dropped for want of room while room elsewhere is spent on less. Were they Poisson about
+    their mean m, memory k would hold ``E min(k, N)`` of them.
+
+    Parameters
+    ----------
+    live : (n,) float64
+        Mean live tuples of each class, the most wanted first.
+    worth : (n,) float64
+        What each of them yields a tick.
+    most : int
+        The greatest memory of interest, such as the most tuples alive at once.
+
+    Returns
+    -------
+    RateCurve
+        The least concave one above, with points at whole numbers of tuples.
+
+    Examples
+    --------
+    >>> curve = fluctuating(np.array([2.0, 8.0]), np.array([5.0, 1.0]), 20)
+    >>> [round(curve.rate_at(k), 2) for k in (1, 2, 10, 20)]
+    [4.46, 7.83, 16.75, 18.0]
+    """
+    sizes = _sizes(most)
+    held = _expected_least(sizes[:, None], np.cumsum(live)[None, :])
+    return from_points(sizes, np.maximum.accumulate(np.diff(held, axis=1, prepend=0.0) @ worth))
+
+
+def _sizes(most: int) -> NDArray[np.float64]:
+    """Return whole numbers from 1 to `most`, ever further apart."""
+    if most < 1:
+        return np.zeros(0)
+    steps = np.arange(int(np.log(most) / np.log(_STEP)) + 1)
+    found: NDArray[np.float64] = np.unique(np.append(np.floor(_STEP**steps), most))
+    return found[found <= most]
+
+
+def _expected_least(k: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return E min(k, N) of a Poisson N: whole k, 1 or more."""
+    fewer = np.where(k > 1, gammaincc(np.maximum(k - 1, 1.0), mean), 0.0)  # P(N <= k - 2)
+    found: NDArray[np.float64] = mean * fewer + k * (1.0 - gammaincc(k, mean))
+    return found

@@ -1,0 +1,25 @@
+"""BOTTOM-K: priority sampling (Duffield, Lund, Thorup, J. ACM 2007) within a hard memory."""
+
+from __future__ import annotations
+
+from engine.policies.base import Policy, Structure, Worth
+from engine.policies.sampling.sizes import SIZE
+from gpu_kernels.portable import portable
+
+
+@portable
+def priority(size: float, scale: float, draw: float) -> float:
+    """Return the size over a uniform in (0, 1], or less than 0 for a tuple of size 0."""
+    return size / (1.0 - draw) if size > 0.0 else -1.0
+
+
+POLICY = Policy(
+    name="bottom_k",
+    source="Duffield, Lund, Thorup 2007",
+    summary="a sample: size over a uniform draw; the greatest are kept (priority sampling)",
+    structure=Structure.SAMPLED,
+    parameters=(SIZE,),
+    draws=True,
+    worth=Worth.EVEN,
+    sampled=priority,
+)

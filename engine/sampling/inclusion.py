@@ -1,0 +1,201 @@
+"""With which probability a tuple is kept for its outputs, from what its past or a profile tells.
+
+Cluster sampling keeps whole tuples: with one probability a side (P5 4.3, EQ-CLUSTER) or in
+proportion to what each is expected to match (PPS-CLUSTER). All figures are of a partition group,
+over all of its lanes, and sums are of integers, so that nothing depends on the lanes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.sampling.sizes import ByKey, SizeRule, tuple_sizes
+
+METHODS = ("eq-cluster", "pps-cluster", "bottom-k", "uniform")
+_DIGITS = 20
+"""Significant bits that sizes are told apart by when a scale is sought."""
+_SPLIT = 31
+
+
+def ticks_held(ts: NDArray[np.int64], window: int, last: int) -> NDArray[np.int64]:
+    """Return how many ticks each tuple is unexpired, up to `last`, the streams' last tick."""
+    return np.minimum(window, last - ts) + 1
+
+
+class SizeTable(NamedTuple):
+    """Tuples of one side by size, the sizes told apart by 20 significant bits.
+
+    Attributes
+    ----------
+    size : (n,) float64
+        Increasing.
+    tuples : (n,) int64
+    high, low : (n,) int64
+        Ticks for which they are unexpired, all together: ``high * 2**31 + low``, for their sum may
+        be more than an int64 holds.
+    """
+
+    size: NDArray[np.float64]
+    tuples: NDArray[np.int64]
+    high: NDArray[np.int64]
+    low: NDArray[np.int64]
+
+    @property
+    def held(self) -> NDArray[np.float64]:
+        """Ticks for which the tuples of each size are unexpired, all together."""
+        return np.ldexp(self.high.astype(np.float64), _SPLIT) + self.low
+
+    @property
+    def rows(self) -> int:
+        """Tuples of all sizes."""
+        return int(self.tuples.sum())
+
+    @property
+    def ticks(self) -> float:
+        """Ticks for which all of them are unexpired: the mean window is this over the span."""
+        return float((int(self.high.sum()) << _SPLIT) + int(self.low.sum()))
+
+
+def size_table(sizes: NDArray[np.float64], held: NDArray[np.int64]) -> SizeTable:
+    """Sort tuples by size.
+
+    Parameters
+    ----------
+    sizes : (n,) float64
+    held : (n,) int64
+        Ticks for which each is unexpired, see `ticks_held`.
+    """
+    mantissa, exponent = np.frexp(sizes)
+    rounded = np.ldexp(np.rint(np.ldexp(mantissa, _DIGITS)), exponent - _DIGITS)
+    ones = np.ones(sizes.size, np.int64)
+    return _summed(rounded, ones, held >> _SPLIT, held & (2**_SPLIT - 1))
+
+
+def added(tables: Sequence[SizeTable]) -> SizeTable:
+    """Return several tables as one, in any order the same."""
+    empty = size_table(np.zeros(0), np.zeros(0, np.int64))
+    columns = (np.concatenate(parts) for parts in zip(empty, *tables, strict=True))
+    return _summed(*columns)
+
+
+def _summed(size: NDArray[np.float64], *counted: NDArray[np.int64]) -> SizeTable:
+    found, at = np.unique(size, return_inverse=True)
+    sums = [np.zeros(found.size, np.int64) for _ in counted]
+    for total, values in zip(sums, counted, strict=True):
+        np.add.at(total, at, values)
+    sums[1] += sums[2] >> _SPLIT
+    sums[2] &= 2**_SPLIT - 1
+    return SizeTable(found, sums[0], sums[1], sums[2])
+
+
+def eq_fraction(weights: NDArray[np.float64], target: float) -> float:
+    """Return the probability with which every tuple of a side is kept (P5 4.3, EQ-CLUSTER).
+
+    Parameters
+    ----------
+    weights : (n,) float64
+        What tuples ask: ticks held (`SizeTable.held`), or their number (`SizeTable.tuples`).
+    target : float
+        What is to be kept of it: K times the span in ticks, or tuples.
+
+    Examples
+    --------
+    >>> eq_fraction(np.array([30.0, 10.0]), 10.0), eq_fraction(np.array([5.0]), 10.0)
+    (0.25, 1.0)
+    """
+    asked = float(weights.sum())
+    return 1.0 if asked <= target else target / asked
+
+
+def pps_scale(sizes: NDArray[np.float64], weights: NDArray[np.float64], target: float) -> float:
+    """Return c so that keeping tuples with probability ``min(1, c * size)`` meets a target.
+
+    P5 4.3, PPS-CLUSTER, with the saturation of its footnote 2 solved in closed form.
+
+    Parameters
+    ----------
+    sizes : (n,) float64
+        Increasing, 0 or more.
+    weights : (n,) float64
+        What the tuples of each size ask, see `eq_fraction`.
+    target : float
+        ``sum(weights * min(1, c * sizes))``.
+
+    Returns
+    -------
+    float
+        Infinite where all tuples of a size greater than 0 can be kept. O(n).
+
+    Examples
+    --------
+    >>> pps_scale(np.array([1.0, 2.0, 10.0]), np.array([1.0, 1.0, 1.0]), 1.75)
+    0.25
+    """
+    some = (sizes > 0) & (weights > 0)
+    sizes, weights = sizes[some], weights[some]
+    if float(weights.sum()) <= target:
+        return float("inf")
+    certain = np.cumsum(weights[::-1])[::-1] - weights  # asked by all greater sizes
+    scales = (target - certain) / np.cumsum(sizes * weights)
+    return float(scales[np.flatnonzero(scales * sizes <= 1)[-1]])
+
+
+def scaled(sizes: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
+    """Return ``min(1, scale * size)``; 0 for size 0 at any scale."""
+    products = np.zeros(sizes.size)
+    np.multiply(sizes, scale, out=products, where=sizes > 0)
+    return np.minimum(1.0, products)
+
+
+class Inclusion(NamedTuple):
+    """How the tuples of one partition group are chosen.
+
+    Attributes
+    ----------
+    method : {"eq-cluster", "pps-cluster", "bottom-k", "uniform"}
+    fractions : (float, float)
+        eq-cluster: p of left and right; uniform: the sampling fraction, twice.
+    scales : (float, float)
+        pps-cluster: c of left and right.
+    """
+
+    method: str
+    fractions: tuple[float, float] = (1.0, 1.0)
+    scales: tuple[float, float] = (float("inf"), float("inf"))
+
+
+def row_measures(
+    chosen: Inclusion,
+    rule: SizeRule | ByKey,
+    side: int,
+    codes: NDArray[np.int64],
+    importance: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return what a sampler is told of tuples of one side, one number each.
+
+    Parameters
+    ----------
+    chosen : Inclusion
+    rule : SizeRule or ByKey
+        The sizes of tuples; for uniform the most matches that each is waited for, n_i(s).
+    side : int
+        0 left, 1 right.
+    codes : (n,) int64
+        Join attributes as lanes hold them.
+    importance : (n,) float64
+
+    Returns
+    -------
+    (n,) float64
+        eq-cluster and pps-cluster: inclusion probability. bottom-k: size. uniform: n_i.
+    """
+    if isinstance(rule, ByKey):
+        return rule.of(codes, side)
+    if chosen.method == "eq-cluster":
+        return np.full(codes.size, chosen.fractions[side])
+    sizes = tuple_sizes(rule, side, codes, importance)
+    return scaled(sizes, chosen.scales[side]) if chosen.method == "pps-cluster" else sizes

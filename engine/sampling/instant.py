@@ -1,0 +1,148 @@
+"""An instant of a sampled join: what it begins with, and what its outputs come to."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.jit import kernel as compiled
+from engine.prefetch import prefetch
+from engine.replay.layout import NONE, Integer, Records
+from engine.sampling.layout import (
+    ESTIMATE,
+    FRESH,
+    IMPORTANCE,
+    LEFT_AT,
+    LEFT_END,
+    NOW,
+    OLDEST,
+    RESUME,
+    RIGHT_AT,
+    RIGHT_END,
+    ROWS,
+    WRITTEN,
+    Arrivals,
+    Memory,
+    Rules,
+)
+from engine.sampling.memory import add
+from engine.sampling.outputs import SampledOutputs
+
+_FAR, _NEAR = 24, 8
+"""Arrivals ahead at which a key, and the first retained tuple of one, are asked for."""
+_LEFT, _RIGHT = np.int64(0), np.int64(1)
+
+
+@compiled
+def _end(arrivals: Arrivals, at: Integer, now: Integer) -> Integer:
+    """Return the first position from `at` on of an arrival that is not of this instant."""
+    while at < arrivals.ts.size and arrivals.ts[at] == now:
+        at += 1
+    return at
+
+
+@compiled
+def _look_ahead(
+    arrivals: Arrivals,
+    begin: Integer,
+    end: Integer,
+    keys: Records,
+    side: Integer,
+    opposite: Memory,
+) -> None:
+    """Have the keys of coming arrivals, and then what they will probe, brought into the cache."""
+    last = arrivals.ts.size - 1
+    for i in range(begin, end):
+        prefetch(keys, 2 * np.int64(arrivals.key[min(i + _FAR, last)]))
+        first = keys[2 * np.int64(arrivals.key[min(i + _NEAR, last)]) + 1 - side].first
+        if first != NONE:
+            prefetch(opposite.slots, np.int64(first))
+
+
+@compiled
+def _expire(
+    memory: Memory,
+    keys: Records,
+    side: Integer,
+    window: Integer,
+    now: Integer,
+    sums: Records,
+    progress: Records,
+    leave: Records,
+) -> None:
+    """Let the tuples go that are older than the window (contract, section 2, step 1)."""
+    while memory.n[OLDEST] != NONE:
+        at = memory.n[OLDEST]
+        if now - memory.places[at].ts <= window:
+            break
+        leave(memory, keys, side, at, np.float64(window) + 1.0, sums, progress)
+
+
+@compiled
+def begin(
+    rules: Rules,
+    left_memory: Memory,
+    right_memory: Memory,
+    keys: Records,
+    left: Arrivals,
+    right: Arrivals,
+    progress: Records,
+    sums: Records,
+    leave: Records,
+) -> bool:
+    """Find the next instant and expire; False if the batch is used up."""
+    i, j = progress[LEFT_AT], progress[RIGHT_AT]
+    if i < left.ts.size and (j >= right.ts.size or left.ts[i] <= right.ts[j]):
+        now = left.ts[i]
+    elif j < right.ts.size:
+        now = right.ts[j]
+    else:
+        return False
+    progress[NOW] = now
+    progress[LEFT_END] = _end(left, i, now)
+    progress[RIGHT_END] = _end(right, j, now)
+    progress[RESUME] = FRESH
+    _expire(left_memory, keys, _LEFT, rules.window_left, now, sums, progress, leave)
+    _expire(right_memory, keys, _RIGHT, rules.window_right, now, sums, progress, leave)
+    _look_ahead(left, i, progress[LEFT_END], keys, _LEFT, right_memory)
+    _look_ahead(right, j, progress[RIGHT_END], keys, _RIGHT, left_memory)
+    return True
+
+
+@compiled
+def count(progress: Records, sums: Records, weight: float, importance: float) -> None:
+    """Count an output: Horvitz and Thompson's estimates grow by its weight."""
+    progress[ROWS] += 1
+    add(sums, ESTIMATE, weight)
+    add(sums, IMPORTANCE + ESTIMATE, weight * importance)
+
+
+@compiled
+def write(
+    out: SampledOutputs,
+    progress: Records,
+    side: Integer,
+    row: Integer,
+    seq: Integer,
+    other_row: Integer,
+    other_seq: Integer,
+    importance: float,
+    weight: float,
+    stored: Integer,
+) -> None:
+    """Write the output of a tuple of `side` with one of the other, where there must be room."""
+    at = progress[WRITTEN]
+    if side == 0:
+        out.left_row[at] = row
+        out.left_seq[at] = seq
+        out.right_row[at] = other_row
+        out.right_seq[at] = other_seq
+    else:
+        out.left_row[at] = other_row
+        out.left_seq[at] = other_seq
+        out.right_row[at] = row
+        out.right_seq[at] = seq
+    out.ts[at] = progress[NOW]
+    out.importance[at] = importance
+    out.weight[at] = weight
+    out.stored[at] = stored
+    progress[WRITTEN] = at + 1

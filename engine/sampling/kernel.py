@@ -1,0 +1,217 @@
+"""Cluster samples: EQ-CLUSTER and PPS-CLUSTER (P5 4.3), and bottom-k.
+
+Instant by instant: expire, output the simultaneous matches, probe, admit. The kernel returns when
+its batch is used up, the output arrays are full or no slot is left, and goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.jit import kernel as compiled
+from engine.replay.layout import NONE, Integer, Records
+from engine.sampling.admit import admit, leave
+from engine.sampling.instant import begin, count, write
+from engine.sampling.layout import (
+    CLUSTERS,
+    CROWDED_LEFT,
+    CROWDED_RIGHT,
+    CURSOR,
+    DONE,
+    FRESH,
+    FULL,
+    LEFT_AT,
+    LEFT_END,
+    NOW,
+    PHASE,
+    RESUME,
+    RIGHT_AT,
+    RIGHT_END,
+    SEQ,
+    WRITTEN,
+    Arrivals,
+    Memory,
+    Rules,
+)
+from engine.sampling.outputs import SIMULTANEOUS, SampledOutputs
+from engine.sampling.thresholds import threshold
+from gpu_kernels.combine import combined
+
+_BEGIN, _SIMULTANEOUS, _PROBE_LEFT, _PROBE_RIGHT, _ADMIT_LEFT, _ADMIT_RIGHT = range(6)
+_LEFT, _RIGHT = np.int64(0), np.int64(1)
+
+
+@compiled
+def _simultaneous(
+    rules: Rules,
+    keys: Records,
+    left: Arrivals,
+    left_base: Integer,
+    right: Arrivals,
+    right_base: Integer,
+    out: SampledOutputs,
+    progress: Records,
+    sums: Records,
+) -> bool:
+    """Output the matches of this instant's arrivals; False if the output arrays are full."""
+    first, last = progress[RIGHT_AT], progress[RIGHT_END]
+    for j in range(last - 1, first - 1, -1):
+        theirs = keys[2 * np.int64(right.key[j]) + 1]
+        right.chain[j] = theirs.arrival
+        theirs.arrival = j
+    full = False
+    i = progress[CURSOR]
+    while i < progress[LEFT_END] and not full:
+        at: Integer = progress[RESUME]
+        if at == FRESH:
+            at = np.int64(keys[2 * np.int64(left.key[i]) + 1].arrival)
+        while at != NONE:
+            if rules.emit and progress[WRITTEN] == out.ts.size:
+                full = True
+                break
+            value = combined(rules.combine, left.importance[i], right.importance[at])
+            count(progress, sums, 1.0, value)
+            if rules.emit:
+                write(
+                    out, progress, _LEFT, left.row[i], left_base + i, right.row[at],
+                    right_base + at, value, 1.0, SIMULTANEOUS,
+                )  # fmt: skip
+            at = np.int64(right.chain[at])
+        progress[RESUME] = at if full else FRESH
+        if not full:
+            i += 1
+    for j in range(first, last):
+        keys[2 * np.int64(right.key[j]) + 1].arrival = NONE
+    progress[CURSOR] = i
+    return not full
+
+
+@compiled
+def _grow_variance(slot: Records, weight: float, importance: float) -> None:
+    """Add an output to its cluster's V: Horvitz and Thompson's variance, all pairs of outputs.
+
+    The earlier of two outputs is the likelier: both are in with the probability of the later.
+    """
+    beyond = weight - 1.0
+    slot.v += 2.0 * weight * slot.a + beyond * weight
+    slot.a += beyond
+    more = importance * beyond
+    weighted = importance * weight
+    slot.v_importance += 2.0 * weighted * slot.a_importance + more * weighted
+    slot.a_importance += more
+
+
+@compiled
+def _probe(
+    rules: Rules,
+    side: Integer,
+    arrivals: Arrivals,
+    base: Integer,
+    end: Integer,
+    opposite: Memory,
+    keys: Records,
+    out: SampledOutputs,
+    progress: Records,
+    sums: Records,
+) -> bool:
+    """Join the arrivals with what the other side retains; False if the outputs are full."""
+    for i in range(progress[CURSOR], end):
+        at: Integer = progress[RESUME]
+        if at == FRESH:
+            at = np.int64(keys[2 * np.int64(arrivals.key[i]) + 1 - side].first)
+        while at != NONE:
+            if rules.emit and progress[WRITTEN] == out.ts.size:
+                progress[CURSOR] = i
+                progress[RESUME] = at
+                return False
+            slot = opposite.slots[at]
+            weight: Records = slot.measure
+            if rules.ranked:
+                weight = 1.0 / min(1.0, slot.measure / threshold(opposite, slot.seq))
+            value = combined(rules.combine, arrivals.importance[i], slot.importance)
+            count(progress, sums, weight, value)
+            if weight > 1.0:
+                _grow_variance(slot, weight, value)
+            if slot.sampled == 0:
+                slot.sampled = 1
+                progress[CLUSTERS] += 1
+            if rules.emit:
+                write(
+                    out, progress, side, arrivals.row[i], base + i, opposite.places[at].row,
+                    slot.seq, value, weight, 1 - side,
+                )  # fmt: skip
+            at = np.int64(slot.next)
+        progress[RESUME] = FRESH
+    return True
+
+
+@compiled
+def sample(
+    rules: Rules,
+    left_memory: Memory,
+    right_memory: Memory,
+    keys: Records,
+    left: Arrivals,
+    right: Arrivals,
+    out: SampledOutputs,
+    progress: Records,
+    sums: Records,
+) -> int:
+    """Sample a batch's outputs; return DONE, or why it stopped and must be called again."""
+    left_base, right_base = left_memory.n[SEQ], right_memory.n[SEQ]
+    while True:
+        phase = progress[PHASE]
+        counted = progress[NOW] >= rules.start_ts
+        if phase == _BEGIN:
+            if not begin(
+                rules, left_memory, right_memory, keys, left, right, progress, sums, leave
+            ):
+                left_memory.n[SEQ] += left.ts.size
+                right_memory.n[SEQ] += right.ts.size
+                progress[LEFT_AT] = 0
+                progress[RIGHT_AT] = 0
+                return DONE
+            progress[CURSOR] = progress[LEFT_AT]
+        elif phase == _SIMULTANEOUS:
+            both = (
+                progress[LEFT_AT] < progress[LEFT_END] and progress[RIGHT_AT] < progress[RIGHT_END]
+            )
+            if (
+                counted
+                and both
+                and not _simultaneous(
+                    rules, keys, left, left_base, right, right_base, out, progress, sums
+                )
+            ):
+                return FULL
+            progress[CURSOR] = progress[LEFT_AT]
+        elif phase == _PROBE_LEFT:
+            if counted and not _probe(
+                rules, _LEFT, left, left_base, progress[LEFT_END], right_memory, keys, out,
+                progress, sums,
+            ):  # fmt: skip
+                return FULL
+            progress[CURSOR] = progress[RIGHT_AT]
+        elif phase == _PROBE_RIGHT:
+            if counted and not _probe(
+                rules, _RIGHT, right, right_base, progress[RIGHT_END], left_memory, keys, out,
+                progress, sums,
+            ):  # fmt: skip
+                return FULL
+            progress[CURSOR] = progress[LEFT_AT]
+        elif phase == _ADMIT_LEFT:
+            if not admit(
+                rules, _LEFT, left, progress[LEFT_END], left_memory, keys, rules.budget_left,
+                progress, sums,
+            ):  # fmt: skip
+                return CROWDED_LEFT
+            progress[LEFT_AT] = progress[LEFT_END]
+            progress[CURSOR] = progress[RIGHT_AT]
+        else:
+            if not admit(
+                rules, _RIGHT, right, progress[RIGHT_END], right_memory, keys,
+                rules.budget_right, progress, sums,
+            ):  # fmt: skip
+                return CROWDED_RIGHT
+            progress[RIGHT_AT] = progress[RIGHT_END]
+        progress[PHASE] = (phase + 1) % (_ADMIT_RIGHT + 1)

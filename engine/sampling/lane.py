@@ -1,0 +1,279 @@
+"""A lane's sample: its memories, its kernel, and batches of the streams through them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import SpecError
+from engine.exact.checks import check_windows, first_counted, sealed
+from engine.replay.layout import NONE, Records
+from engine.replay.settings import UNLIMITED
+from engine.sampling import kernel, uniform
+from engine.sampling.admit import settle
+from engine.sampling.layout import (
+    CLUSTER,
+    CLUSTERS,
+    COUNT,
+    CROWDED_LEFT,
+    DONE,
+    FULL,
+    KEY,
+    NOW,
+    PEAK,
+    PROGRESS_COUNTERS,
+    ROWS,
+    SUMS,
+    THINNED,
+    WRITTEN,
+    Arrivals,
+    Rules,
+    grown,
+    no_memory,
+)
+from engine.sampling.memory import ticks_held
+from engine.sampling.outputs import SampledOutputs, empty_samples, first_samples
+from engine.sampling.totals import Totals, totals_of
+from engine.streams import SIDES, StreamBatch
+from gpu_kernels.combine import COMBINE
+
+METHODS = ("eq-cluster", "pps-cluster", "bottom-k", "uniform")
+_FEWEST = 1024
+"""Tuples that a memory has room for at first."""
+
+
+class LaneSampler:
+    """Samples one lane's join output, batch by batch (P5 4).
+
+    Parameters
+    ----------
+    method : {"eq-cluster", "pps-cluster", "bottom-k", "uniform"}
+    windows : (int, int)
+        Closed windows of left and right, in ticks.
+    combine : {"min", "sum", "product", "max", "mean"}
+        How members' importance makes an output's.
+    start_ts : int, optional
+        Outputs before it are neither handed out nor counted.
+    seed : int
+        Any integer of 64 bits; a draw depends on it, the side and the row alone.
+    budget : (int, int)
+        Most tuples held of each side (bottom-k); UNLIMITED: none is evicted.
+    p : float
+        The sampling fraction (uniform).
+    emit : bool
+        Hand out outputs, or only add them up.
+    chunk : int
+        Most output tuples handed out at once.
+
+    Raises
+    ------
+    SpecError
+        An argument is out of its range.
+
+    Notes
+    -----
+    Memory: O(tuples held + keys + chunk). eq-cluster, pps-cluster: O(1) a tuple and output;
+    bottom-k: O(log K); uniform: O(1) a tuple, and one walk over a key's tuples for each of its
+    arrivals that has an output.
+
+    Examples
+    --------
+    >>> batch = StreamBatch(np.arange(3), np.arange(3), np.zeros(3, np.int64), np.ones(3))
+    >>> sampler = LaneSampler("eq-cluster", (9, 9))
+    >>> ids, certain = np.zeros(3, np.int32), np.ones(3)
+    >>> [out.ts.size for out in sampler.push(batch, ids, batch, ids, 1, (certain, certain))]
+    [9]
+    >>> sampler.totals.outputs
+    Total(estimate=9.0, variance=0.0, squares=0.0)
+    """
+
+    def __init__(
+        self,
+        method: str,
+        windows: tuple[int, int],
+        *,
+        combine: str = "min",
+        start_ts: int | None = None,
+        seed: int = 0,
+        budget: tuple[int, int] = (UNLIMITED, UNLIMITED),
+        p: float = 1.0,
+        emit: bool = True,
+        chunk: int = 262_144,
+    ) -> None:
+        _check(method, combine, budget, p, chunk)
+        check_windows(*windows)
+        ranked = method == "bottom-k"
+        self.method = method
+        self._rules = Rules(
+            ranked=ranked,
+            combine=COMBINE.index(combine),
+            emit=emit,
+            start_ts=first_counted(start_ts),
+            window_left=windows[0],
+            window_right=windows[1],
+            budget_left=budget[0] if ranked else UNLIMITED,
+            budget_right=budget[1] if ranked else UNLIMITED,
+            seed=np.uint64(seed & 0xFFFFFFFFFFFFFFFF),
+            weight=1.0 / p,
+            log_q=math.log1p(-p) if p < 1.0 else -math.inf,
+        )
+        slot = THINNED if method == "uniform" else CLUSTER
+        self._memories = [no_memory(slot), no_memory(slot)]
+        self._keys: Records = np.zeros(0, KEY)
+        self._progress = np.zeros(PROGRESS_COUNTERS, np.int64)
+        self._sums = np.zeros(SUMS)
+        self._out = empty_samples(chunk if emit else 0)
+
+    def push(
+        self,
+        left: StreamBatch,
+        left_ids: NDArray[np.int32],
+        right: StreamBatch,
+        right_ids: NDArray[np.int32],
+        keys: int,
+        measures: tuple[NDArray[np.float64], NDArray[np.float64]],
+    ) -> Iterator[SampledOutputs]:
+        """Sample a batch, cut at instants, and yield its output tuples as they fill the arrays.
+
+        Parameters
+        ----------
+        left, right : StreamBatch
+            In arrival order, all later than what was pushed before.
+        left_ids, right_ids : (n,) int32
+            Dense key ids, less than `keys`.
+        keys : int
+            Number of ids given out so far.
+        measures : ((n,) float64, (n,) float64)
+            One a tuple. eq-cluster, pps-cluster: its probability to be retained; bottom-k: its
+            size, 0 for those never retained; uniform: n(x), the most matches it can have.
+
+        Yields
+        ------
+        SampledOutputs
+            Views, valid until the next is asked for; none when only adding up.
+
+        Raises
+        ------
+        SpecError
+            `measures` has not one entry a tuple.
+        """
+        self._make_keys(keys)
+        a = _arrivals(0, left, left_ids, measures[0])
+        b = _arrivals(1, right, right_ids, measures[1])
+        run = uniform.sample if self.method == "uniform" else kernel.sample
+        while True:
+            stopped = run(
+                self._rules, self._memories[0], self._memories[1], self._keys, a, b, self._out,
+                self._progress, self._sums,
+            )  # fmt: skip
+            if stopped in (FULL, DONE):
+                written = int(self._progress[WRITTEN])
+                self._progress[WRITTEN] = 0
+                if written:
+                    yield first_samples(self._out, written)
+                if stopped == DONE:
+                    return
+            else:
+                self._make_room(stopped - CROWDED_LEFT)
+
+    def _make_room(self, side: int) -> None:
+        """Give a memory twice its slots, but no more than its budget."""
+        have = self._memories[side].free.size
+        budget = (self._rules.budget_left, self._rules.budget_right)[side]
+        capacity = min(max(2 * have, _FEWEST), budget)
+        self._memories[side] = grown(self._memories[side], capacity, ranked=self._rules.ranked)
+
+    def _make_keys(self, keys: int) -> None:
+        have = self._keys.size // 2
+        if keys > have:
+            more = np.zeros(2 * (max(keys, 2 * have, _FEWEST) - have), KEY)
+            for name in ("first", "last", "arrival"):
+                more[name] = NONE
+            self._keys = np.concatenate([self._keys, more])
+
+    def remap(self, old_to_new: NDArray[np.int64]) -> None:
+        """Renumber the key ids, as `KeyTable.keep` does. O(ids + tuples held).
+
+        Parameters
+        ----------
+        old_to_new : (old ids,) int64
+            New id of each old one; -1 for ids without an unexpired tuple, which are forgotten.
+        """
+        kept = np.flatnonzero(old_to_new[: self._keys.size // 2] >= 0)
+        for memory in self._memories:
+            held = memory.slots["seq"] != NONE
+            memory.places["key"][held] = old_to_new[memory.places["key"][held]]
+        self._keys = self._keys.reshape(-1, 2)[kept].reshape(-1).copy()
+
+    @property
+    def totals(self) -> Totals:
+        """Estimates from what was pushed so far, the clusters of retained tuples included."""
+        sums = self._sums.copy()
+        if self.method != "uniform":
+            for memory in self._memories:
+                settle(memory, sums)
+        return totals_of(sums, int(self._progress[ROWS]), int(self._progress[CLUSTERS]))
+
+    @property
+    def peaks(self) -> tuple[int, int]:
+        """Most tuples held at once, left and right."""
+        return int(self._memories[0].n[PEAK]), int(self._memories[1].n[PEAK])
+
+    @property
+    def held(self) -> tuple[float, float]:
+        """Ticks held, summed over the tuples of left and right, up to the last instant pushed.
+
+        Over the ticks of the streams: the mean number of tuples held.
+        """
+        now = int(self._progress[NOW])
+        left, right = (float(ticks_held(memory, now)) for memory in self._memories)
+        return left, right
+
+    @property
+    def residents(self) -> tuple[int, int]:
+        """Tuples held now, left and right."""
+        return int(self._memories[0].n[COUNT]), int(self._memories[1].n[COUNT])
+
+    def retained(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the rows held now, ascending, left and right."""
+        left, right = (
+            np.sort(memory.places["row"][memory.slots["seq"] != NONE]) for memory in self._memories
+        )
+        return left, right
+
+
+def _check(method: str, combine: str, budget: tuple[int, int], p: float, chunk: int) -> None:
+    """Raise `SpecError` for what a sample cannot be made with."""
+    if method not in METHODS:
+        raise SpecError(f"sampling method {method!r} is none of {', '.join(METHODS)}")
+    if combine not in COMBINE:
+        raise SpecError(f"combine {combine!r} is none of {', '.join(COMBINE)}")
+    for side, most in zip(SIDES, budget, strict=True):
+        if most < 0:
+            raise SpecError(f"budget {most} of stream {side} must be 0 tuples or more")
+    if not 0.0 < p <= 1.0:
+        raise SpecError(f"sampling fraction {p} must be more than 0 and at most 1")
+    if chunk < 1:
+        raise SpecError(f"chunk {chunk} must be 1 output tuple or more")
+
+
+def _arrivals(
+    side: int, batch: StreamBatch, ids: NDArray[np.int32], measure: NDArray[np.float64]
+) -> Arrivals:
+    """Return a batch as the kernels read it."""
+    n = batch.ts.size
+    if measure.shape != (n,):
+        raise SpecError(
+            f"measures of stream {SIDES[side]} have shape {measure.shape}; give one a tuple, ({n},)"
+        )
+    return Arrivals(
+        sealed(batch.ts, np.int64),
+        sealed(batch.row, np.int64),
+        sealed(ids, np.int32),
+        sealed(batch.importance, np.float64),
+        sealed(measure, np.float64),
+        np.empty(n, np.int32),
+    )

@@ -1,0 +1,198 @@
+"""How the memory of a sampled join lies in memory: what its kernels share."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.replay.allocate import aligned
+from engine.replay.layout import ENTRY, NONE, Records
+from engine.replay.layout import KEY as RANKED_KEY
+
+CLUSTER = np.dtype(
+    [
+        ("importance", "f8"),
+        ("measure", "f8"),  # weight of its outputs; bottom-k: its size
+        ("a", "f8"),  # A of the outputs so far, valued 1
+        ("v", "f8"),  # V of them
+        ("a_importance", "f8"),  # the same, valued at their importance
+        ("v_importance", "f8"),
+        ("seq", "i8"),  # arrival number on its side; NONE where the slot is free
+        ("next", "i4"),  # of its key, in arrival order
+        ("sampled", "i4"),  # 1 once it has made a counted output
+    ],
+    align=True,
+)
+"""A retained tuple as probes see it, one cache line: the cluster of its outputs."""
+
+THINNED = np.dtype(
+    [
+        ("importance", "f8"),
+        ("most", "f8"),  # n(x): after so many matches it is done with
+        ("before", "i8"),  # opposite arrivals of its key before it
+        ("due", "i8"),  # the opposite arrival of its key that it is output with
+        ("draws", "i8"),
+        ("seq", "i8"),
+        ("next", "i4"),
+        ("sampled", "i4"),
+    ],
+    align=True,
+)
+"""The same of UNIFORM, which takes a tuple's matches one by one or not."""
+
+PLACE = np.dtype(
+    [
+        ("ts", "i8"),
+        ("row", "i8"),
+        ("key", "i4"),
+        ("back", "i4"),  # of its key; of the first: not kept
+        ("older", "i4"),  # in arrival order; of the oldest: not kept
+        ("newer", "i4"),
+    ],
+    align=True,
+)
+"""The rest of a retained tuple, which probes do not look at unless they write outputs."""
+
+KEY = np.dtype(
+    [
+        ("first", "i4"),  # retained tuple that arrived first
+        ("last", "i4"),
+        ("arrival", "i4"),  # first arrival of this instant, an index into the batch
+        ("seen", "i8"),  # arrivals so far (UNIFORM)
+        ("due", "i8"),  # none of its retained tuples is due before (UNIFORM)
+    ],
+    align=True,
+)
+"""One key on one side; the sides of key k lie at 2k and 2k + 1, together one cache line."""
+
+EVENT = np.dtype([("seq", "i8"), ("priority", "f8")], align=True)
+"""An admission that evicted a tuple: whose arrival it was, and what priority left."""
+
+# Counters of one side's memory, in `Memory.n`
+FREE, COUNT, OLDEST, NEWEST, PEAK, HEAP, EVENTS, SEQ = range(8)
+MEMORY_COUNTERS = 8
+
+
+class Memory(NamedTuple):
+    """What one side retains.
+
+    Attributes
+    ----------
+    slots : (capacity,) CLUSTER or THINNED
+    places : (capacity,) PLACE
+    free : (capacity,) int32
+        Stack of free slots.
+    heap : (2 capacity + 64,) engine.replay.layout.ENTRY
+        Least priority first (bottom-k); may hold entries of tuples that are gone.
+    unranked : (0,) engine.replay.layout.KEY
+        The keys that the heap's functions could tell their places, and here do not.
+    events : (2 capacity + 64,) EVENT
+        Evictions of more than any later one, oldest first (bottom-k).
+    held : (2,) float64
+        Sum over the tuples that left of the ticks that they were held, compensated.
+    n : (MEMORY_COUNTERS,) int64
+    """
+
+    slots: Records
+    places: Records
+    free: NDArray[np.int32]
+    heap: Records
+    unranked: Records
+    events: Records
+    held: NDArray[np.float64]
+    n: NDArray[np.int64]
+
+
+class Arrivals(NamedTuple):
+    """One side's batch, as the kernels read it; all arrays (n,)."""
+
+    ts: NDArray[np.int64]
+    row: NDArray[np.int64]
+    key: NDArray[np.int32]
+    importance: Records
+    measure: Records
+    chain: NDArray[np.int32]
+    """Next arrival of the same instant and key, filled by the kernel."""
+
+
+class Rules(NamedTuple):
+    """The settings of a sample, as scalars."""
+
+    ranked: bool
+    combine: int
+    emit: bool
+    start_ts: int
+    window_left: int
+    window_right: int
+    budget_left: int
+    budget_right: int
+    seed: np.uint64
+    weight: float
+    """1 / p (UNIFORM)."""
+    log_q: float
+    """log(1 - p) (UNIFORM)."""
+
+
+# Counters of a run, in `progress`; RESUME is where in a chain an arrival's outputs go on
+PHASE, LEFT_AT, RIGHT_AT, LEFT_END, RIGHT_END, CURSOR, RESUME, NOW, WRITTEN, ROWS, CLUSTERS = (
+    range(11)
+)  # fmt: skip
+PROGRESS_COUNTERS = 11
+FRESH = -2
+"""RESUME of an arrival that has not been begun."""
+
+# Compensated sums over the outputs and clusters, in `sums`: each with its rest behind it
+ESTIMATE, VARIANCE, SQUARES, IMPORTANCE = 0, 2, 4, 6
+"""For counts; the same of importance lie IMPORTANCE further on. SQUARES: of a cluster's V."""
+SUMS = 12
+
+DONE, FULL, CROWDED_LEFT, CROWDED_RIGHT = range(4)
+"""Why a kernel returns: batch used up; outputs full; no slot left."""
+
+
+def grown(memory: Memory, capacity: int, *, ranked: bool) -> Memory:
+    """Return `memory` with room for `capacity` tuples, which keep their slots.
+
+    The old memory must not be used any more.
+
+    Examples
+    --------
+    >>> grown(no_memory(CLUSTER), 8, ranked=False).n[FREE]
+    np.int64(8)
+    """
+    have = memory.free.size
+    free = np.zeros(capacity, np.int32)
+    more = capacity - have
+    free[:more] = np.arange(capacity - 1, have - 1, -1)
+    free[more : more + memory.n[FREE]] = memory.free[: memory.n[FREE]]
+    memory.n[FREE] += more
+    extra = 2 * capacity + 64 if ranked else 0
+    slots = _longer(memory.slots, capacity)
+    slots["seq"][have:] = NONE
+    return memory._replace(
+        slots=slots,
+        places=_longer(memory.places, capacity),
+        free=free,
+        heap=_longer(memory.heap, extra),
+        events=_longer(memory.events, extra),
+    )
+
+
+def no_memory(slot: np.dtype[np.void]) -> Memory:
+    """Return the memory of one side without room for tuples, CLUSTER or THINNED."""
+    counters = np.zeros(MEMORY_COUNTERS, np.int64)
+    counters[[OLDEST, NEWEST]] = NONE
+    return Memory(
+        np.zeros(0, slot), np.zeros(0, PLACE), np.zeros(0, np.int32), np.zeros(0, ENTRY),
+        np.zeros(0, RANKED_KEY), np.zeros(0, EVENT), np.zeros(2), counters,
+    )  # fmt: skip
+
+
+def _longer(array: Records, size: int) -> Records:
+    """Return a copy with room for `size`, the records beginning at a cache line."""
+    words = array.dtype.itemsize // 8
+    longer = aligned(size * words).view(array.dtype)
+    longer[: array.size] = array
+    return longer

@@ -1,0 +1,98 @@
+"""What one side retains: chains by key and in arrival order."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.jit import kernel as compiled
+from engine.replay.layout import NONE, Integer, Records
+from engine.sampling.layout import COUNT, FREE, NEWEST, OLDEST, PEAK, Memory
+from gpu_kernels.combine import neumaier
+
+
+@compiled
+def add(sums: Records, at: Integer, term: float) -> None:
+    """Add to the compensated sum that lies at `at` and `at` + 1."""
+    sums[at], sums[at + 1] = neumaier(sums[at], sums[at + 1], term)
+
+
+@compiled
+def insert(
+    memory: Memory,
+    keys: Records,
+    side: Integer,
+    key: Integer,
+    ts: Integer,
+    row: Integer,
+    seq: Integer,
+    importance: float,
+) -> Integer:
+    """Retain a tuple; return its slot, of which there must be a free one. O(1)."""
+    n = memory.n
+    n[FREE] -= 1
+    at = np.int64(memory.free[n[FREE]])
+    slot, place = memory.slots[at], memory.places[at]
+    slot.importance = importance
+    slot.seq = seq
+    slot.next = NONE
+    slot.sampled = 0
+    place.ts = ts
+    place.row = row
+    place.key = key
+    mine = keys[2 * key + side]
+    if mine.first == NONE:
+        mine.first = at
+    else:
+        memory.slots[mine.last].next = at
+        place.back = mine.last
+    mine.last = at
+    place.newer = NONE
+    if n[OLDEST] == NONE:
+        n[OLDEST] = at
+    else:
+        memory.places[n[NEWEST]].newer = at
+        place.older = n[NEWEST]
+    n[NEWEST] = at
+    n[COUNT] += 1
+    n[PEAK] = max(n[PEAK], n[COUNT])
+    return at
+
+
+@compiled
+def remove(memory: Memory, keys: Records, side: Integer, at: Integer, ticks: Integer) -> None:
+    """Take the tuple in slot `at`, held for `ticks`, out of its chains; free the slot. O(1)."""
+    n = memory.n
+    slot, place = memory.slots[at], memory.places[at]
+    mine = keys[2 * np.int64(place.key) + side]
+    if mine.first == at:
+        mine.first = slot.next
+    else:
+        memory.slots[place.back].next = slot.next
+        if slot.next == NONE:
+            mine.last = place.back
+        else:
+            memory.places[slot.next].back = place.back
+    if n[OLDEST] == at:
+        n[OLDEST] = place.newer
+    else:
+        memory.places[place.older].newer = place.newer
+        if place.newer == NONE:
+            n[NEWEST] = place.older
+        else:
+            memory.places[place.newer].older = place.older
+    slot.seq = NONE
+    memory.free[n[FREE]] = at
+    n[FREE] += 1
+    n[COUNT] -= 1
+    add(memory.held, 0, np.float64(ticks))
+
+
+@compiled
+def ticks_held(memory: Memory, now: Integer) -> float:
+    """Return the ticks that all tuples were held so far, that of `now` included."""
+    high, rest = memory.held[0], memory.held[1]
+    at = memory.n[OLDEST]
+    while at != NONE:
+        high, rest = neumaier(high, rest, np.float64(now - memory.places[at].ts) + 1.0)
+        at = np.int64(memory.places[at].newer)
+    return float(high + rest)

@@ -1,0 +1,199 @@
+"""What a sampler is told of a lane's tuples, and one pass that tells what keeping them costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.job.lane_task import LaneFiles, streamed
+from engine.models.counts import KeyCounts, lane_counts
+from engine.sampling.bounds import bound_caps
+from engine.sampling.inclusion import SizeTable, added, size_table, ticks_held
+from engine.sampling.sizes import (
+    ByKey,
+    SizeRule,
+    expected_matches,
+    opposite_counts,
+    tuple_sizes,
+)
+
+COUNTS = ("bound", "frequency", "age")
+SMOOTHING = 0.5
+"""Added to the counts of a profile: a key that it has not seen may match all the same."""
+
+
+class Known(NamedTuple):
+    """Tuples of each key, as a profile of another time has them.
+
+    Attributes
+    ----------
+    counts : KeyCounts
+    rest : (float, float)
+        Left and right tuples of a key that is not listed.
+    span : int
+        Ticks in which they were counted.
+    """
+
+    counts: KeyCounts
+    rest: tuple[float, float]
+    span: int
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How the tuples of one partition group are measured.
+
+    Attributes
+    ----------
+    method : {"eq-cluster", "pps-cluster", "bottom-k", "uniform"}
+    windows : (int, int)
+        W of left and right in ticks.
+    first, last : int
+        First and last tick of both streams.
+    size : {"matches", "weighted", "equal"}
+        See `engine.sampling.sizes.SizeRule`.
+    count : {"bound", "frequency", "age"}
+        What n_i of uniform is: the most matches that any tuple of the key has, or P5's models.
+    floors : (float, float)
+        For size `weighted`.
+    known : Known or None
+        In place of the archive's own counts.
+    curves : ((n,) float64, (n,) float64) or None
+        Age curves of left and right, for count `age`.
+    """
+
+    method: str
+    windows: tuple[int, int]
+    first: int = 0
+    last: int = 0
+    size: str = "matches"
+    count: str = "bound"
+    floors: tuple[float, float] = (0.0, 0.0)
+    known: Known | None = None
+    curves: tuple[NDArray[np.float64], NDArray[np.float64]] | None = field(
+        default=None, compare=False
+    )
+
+    @property
+    def span(self) -> int:
+        """Ticks from first to last."""
+        return self.last - self.first + 1
+
+    @property
+    def sized(self) -> bool:
+        """Whether tuples differ in size."""
+        return self.method in ("pps-cluster", "bottom-k") and self.size != "equal"
+
+    @property
+    def weighs(self) -> bool:
+        """Whether the tuples' importance counts."""
+        return self.sized and self.size == "weighted"
+
+    def matching(self, files: LaneFiles) -> ByKey:
+        """Return how many tuples of the other stream a lane's keys have."""
+        if self.known is not None:
+            return opposite_counts(self.known.counts, SMOOTHING, self.known.rest)
+        return opposite_counts(lane_counts(files))
+
+    def expected(self, files: LaneFiles) -> ByKey:
+        """Return the matches of a lane's tuples by the frequency model."""
+        span = self.span if self.known is None else self.known.span
+        return expected_matches(self.matching(files), self.windows, span)
+
+    def ages(self) -> ByKey:
+        """Return n_i of the age model, for all tuples of a side one number."""
+        assert self.curves is not None  # noqa: S101 - the driver has measured or read them
+        none = np.zeros(0)
+        left, right = (float(curve.sum()) for curve in self.curves)
+        return ByKey(np.zeros(0, np.int64), none, none, (left, right))
+
+
+def lane_rule(recipe: Recipe, files: LaneFiles) -> SizeRule | ByKey:
+    """Return what a lane's tuples are measured by; reads the lane once, at most."""
+    if recipe.method == "uniform":
+        if recipe.count == "bound":
+            return bound_caps(files, recipe.windows)
+        return recipe.ages() if recipe.count == "age" else recipe.expected(files)
+    if not recipe.sized:
+        return SizeRule("equal")
+    return SizeRule(recipe.size, recipe.matching(files), recipe.floors)
+
+
+class Awaited(NamedTuple):
+    """Tuples of one side by what they are expected to match and are waited for.
+
+    Attributes
+    ----------
+    matches : (n,) float64
+        By the frequency model.
+    most : (n,) float64
+        n_i of uniform.
+    tuples : (n,) int64
+    """
+
+    matches: NDArray[np.float64]
+    most: NDArray[np.float64]
+    tuples: NDArray[np.int64]
+
+
+def awaited(parts: Sequence[Awaited]) -> Awaited:
+    """Return several tables as one, in any order the same."""
+    none = Awaited(np.zeros(0), np.zeros(0), np.zeros(0, np.int64))
+    matches, most, tuples = (np.concatenate(column) for column in zip(none, *parts, strict=True))
+    pairs, at = np.unique(np.column_stack([matches, most]), axis=0, return_inverse=True)
+    total = np.zeros(len(pairs), np.int64)
+    np.add.at(total, at.reshape(-1), tuples)
+    return Awaited(pairs[:, 0].copy(), pairs[:, 1].copy(), total)
+
+
+class LaneModel(NamedTuple):
+    """What keeping the tuples of a lane costs.
+
+    Attributes
+    ----------
+    sizes : (SizeTable, SizeTable)
+        Left and right, by size; all of size 1 for methods that know no sizes.
+    awaited : (Awaited, Awaited) or None
+        For uniform, but by the age model.
+    """
+
+    sizes: tuple[SizeTable, SizeTable]
+    awaited: tuple[Awaited, Awaited] | None = None
+
+
+@dataclass(frozen=True)
+class ModelTask:
+    """A pass over a lane before it is known how many of its tuples can be kept."""
+
+    files: LaneFiles
+    recipe: Recipe
+
+
+def model_lane(task: ModelTask) -> LaneModel:
+    """Return what keeping the tuples of a lane costs. Memory: O(keys + sizes + a batch)."""
+    recipe, files = task.recipe, task.files
+    rule = lane_rule(recipe, files)
+    sized = rule if isinstance(rule, SizeRule) else SizeRule("equal")
+    tables = []
+    for side, path in enumerate((files.left, files.right)):
+        own = []
+        for batch in () if path is None else streamed(path):
+            sizes = tuple_sizes(sized, side, batch.key, batch.importance)
+            held = ticks_held(batch.ts, recipe.windows[side], recipe.last)
+            own.append(size_table(sizes, held))
+        tables.append(added(own))
+    found = (tables[0], tables[1])
+    if recipe.method != "uniform" or recipe.count == "age":
+        return LaneModel(found)
+    assert isinstance(rule, ByKey)  # noqa: S101 - that is uniform's
+    counts = lane_counts(files)
+    expected = recipe.expected(files)
+    left, right = (
+        awaited([Awaited(expected.of(counts.codes, side), rule.of(counts.codes, side), own)])
+        for side, own in enumerate((counts.left, counts.right))
+    )
+    return LaneModel(found, (left, right))

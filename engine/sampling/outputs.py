@@ -1,0 +1,74 @@
+"""What a sampled join hands out: output tuples with their weights."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+LEFT_STORED, RIGHT_STORED, SIMULTANEOUS = range(3)
+"""Which member was retained when the other probed; simultaneous: neither, and always output."""
+
+
+class SampledOutputs(NamedTuple):
+    """Sampled output tuples, in order of ts over the whole run; all arrays (n,).
+
+    Attributes
+    ----------
+    left_row, right_row : int64
+        Rows of the members in their archives.
+    left_seq, right_seq : int64
+        Their arrival numbers in the lane, each on its side from 0.
+    ts : int64
+        When the output was made: the later member's ts.
+    importance : float64
+    weight : float64
+        1 / inclusion probability: the outputs of the exact join that this one stands for.
+    stored : int8
+        LEFT_STORED, RIGHT_STORED or SIMULTANEOUS; the stored member is the output's cluster.
+    """
+
+    left_row: NDArray[np.int64]
+    right_row: NDArray[np.int64]
+    left_seq: NDArray[np.int64]
+    right_seq: NDArray[np.int64]
+    ts: NDArray[np.int64]
+    importance: NDArray[np.float64]
+    weight: NDArray[np.float64]
+    stored: NDArray[np.int8]
+
+
+def empty_samples(capacity: int) -> SampledOutputs:
+    """Return arrays for `capacity` output tuples, not filled.
+
+    Examples
+    --------
+    >>> empty_samples(3).weight.shape
+    (3,)
+    """
+    rows = [np.empty(capacity, np.int64) for _ in range(5)]
+    return SampledOutputs(
+        rows[0], rows[1], rows[2], rows[3], rows[4], np.empty(capacity), np.empty(capacity),
+        np.empty(capacity, np.int8),
+    )  # fmt: skip
+
+
+def first_samples(out: SampledOutputs, n: int) -> SampledOutputs:
+    """Return views of the first `n` output tuples.
+
+    Examples
+    --------
+    >>> first_samples(empty_samples(3), 2).ts.shape
+    (2,)
+    """
+    return SampledOutputs(
+        out.left_row[:n],
+        out.right_row[:n],
+        out.left_seq[:n],
+        out.right_seq[:n],
+        out.ts[:n],
+        out.importance[:n],
+        out.weight[:n],
+        out.stored[:n],
+    )

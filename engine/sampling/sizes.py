@@ -1,0 +1,152 @@
+"""How large each tuple is to a sample: what it is expected to match, by its key and importance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.models.counts import KeyCounts
+
+SIZES = ("matches", "weighted", "equal")
+_FLOOR = 0.1
+"""Share of a side's mean importance that is added to each tuple's by size `weighted`: tuples of
+importance 0 count as outputs too, and must not be all but impossible to draw."""
+
+
+class ByKey(NamedTuple):
+    """A number for the tuples of each key.
+
+    Attributes
+    ----------
+    codes : (n,) int64
+        Join attributes as lanes hold them, ascending.
+    left, right : (n,) float64
+        Of left and right tuples with each.
+    others : (float, float)
+        Of left and right tuples with any other key.
+    """
+
+    codes: NDArray[np.int64]
+    left: NDArray[np.float64]
+    right: NDArray[np.float64]
+    others: tuple[float, float] = (0.0, 0.0)
+
+    def of(self, codes: NDArray[np.int64], side: int) -> NDArray[np.float64]:
+        """Return the numbers of tuples of one side, 0 left, 1 right."""
+        if not self.codes.size:
+            return np.full(codes.size, self.others[side])
+        at = np.minimum(np.searchsorted(self.codes, codes), self.codes.size - 1)
+        values = (self.left, self.right)[side]
+        return np.where(self.codes[at] == codes, values[at], self.others[side])
+
+
+def opposite_counts(
+    counts: KeyCounts, smoothing: float = 0.0, rest: tuple[float, float] = (0.0, 0.0)
+) -> ByKey:
+    """Return how many tuples of the other stream have a tuple's key.
+
+    Parameters
+    ----------
+    counts : KeyCounts
+    smoothing : float
+        Added to every count: 0 for those of the archive itself, where 0 is a tuple that matches
+        nothing, 0.5 for those of a profile.
+    rest : (float, float)
+        Left and right tuples of a key that is not counted.
+    """
+    left, right = (np.asarray(own + smoothing, np.float64) for own in (counts.right, counts.left))
+    return ByKey(counts.codes, left, right, (rest[1] + smoothing, rest[0] + smoothing))
+
+
+def expected_matches(matching: ByKey, windows: tuple[int, int], span: int) -> ByKey:
+    """Return the matches of a tuple while it is stored, by the frequency model (P5 equation 1).
+
+    Parameters
+    ----------
+    matching : ByKey
+        `opposite_counts`.
+    windows : (int, int)
+        W of left and right in ticks.
+    span : int
+        Ticks in which they were counted.
+
+    Examples
+    --------
+    >>> counts = KeyCounts(np.array([5]), np.array([30]), np.array([20]))
+    >>> found = expected_matches(opposite_counts(counts), (10, 5), 100)
+    >>> found.left.tolist(), found.right.tolist()
+    ([2.0], [1.5])
+    """
+    left, right = windows
+    return ByKey(
+        matching.codes,
+        left * matching.left / span,
+        right * matching.right / span,
+        (left * matching.others[0] / span, right * matching.others[1] / span),
+    )
+
+
+class SizeRule(NamedTuple):
+    """What the size of a tuple is.
+
+    Attributes
+    ----------
+    kind : {"matches", "weighted", "equal"}
+        Tuples of the other stream that have its key; times its importance; or 1.
+    matches : ByKey or None
+        `opposite_counts`; None where all are of one size.
+    floors : (float, float)
+        Added to the importance of left and right tuples by `weighted`, see `floor_of`.
+    """
+
+    kind: str = "matches"
+    matches: ByKey | None = None
+    floors: tuple[float, float] = (0.0, 0.0)
+
+
+def floor_of(rows: Sequence[int], means: Sequence[float]) -> float:
+    """Return what `weighted` adds to a side's importance, from its lanes' mean importances.
+
+    Rounded to 24 bits, so that it does not depend on how the rows lie in lanes; 1 where all
+    importance is 0.
+    """
+    total = sum(rows)
+    if not total:
+        return 0.0
+    mean = sum(n * mean for n, mean in zip(rows, means, strict=True)) / total
+    return float(np.float32(_FLOOR * mean)) or 1.0
+
+
+def tuple_sizes(
+    rule: SizeRule, side: int, codes: NDArray[np.int64], importance: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the size of tuples of one side.
+
+    Parameters
+    ----------
+    rule : SizeRule
+    side : int
+        0 left, 1 right.
+    codes : (n,) int64
+        Join attributes as lanes hold them.
+    importance : (n,) float64
+
+    Returns
+    -------
+    (n,) float64
+        0 or more.
+
+    Examples
+    --------
+    >>> counts = KeyCounts(np.array([5, 8]), np.array([3, 0]), np.array([2, 1]))
+    >>> rule = SizeRule("matches", opposite_counts(counts))
+    >>> tuple_sizes(rule, 1, np.array([8, 5]), np.ones(2)).tolist()
+    [0.0, 3.0]
+    """
+    if rule.matches is None or rule.kind == "equal":
+        return np.ones(codes.size)
+    sizes = rule.matches.of(codes, side)
+    return sizes * (importance + rule.floors[side]) if rule.kind == "weighted" else sizes

@@ -1,0 +1,252 @@
+"""UNIFORM: every output of the join with the same probability p, independently (P5 figure 4).
+
+In arrival order (ts, side, row) a tuple probes what the other side retains and is then itself
+decided upon. Instead of num, which would have to be raised in every retained tuple of the key at
+each arrival, a tuple keeps the number of the opposite arrival of its key that it is due at.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from engine.jit import kernel as compiled
+from engine.replay.layout import NONE, Integer, Records
+from engine.sampling.instant import begin, count, write
+from engine.sampling.layout import (
+    CLUSTERS,
+    CROWDED_LEFT,
+    CROWDED_RIGHT,
+    CURSOR,
+    DONE,
+    FREE,
+    FRESH,
+    FULL,
+    IMPORTANCE,
+    LEFT_AT,
+    LEFT_END,
+    NOW,
+    PHASE,
+    RESUME,
+    RIGHT_AT,
+    RIGHT_END,
+    SEQ,
+    SQUARES,
+    VARIANCE,
+    WRITTEN,
+    Arrivals,
+    Memory,
+    Rules,
+)
+from engine.sampling.memory import add, insert, remove
+from engine.sampling.outputs import SampledOutputs
+from gpu_kernels.combine import combined
+from gpu_kernels.philox import PURPOSE_GEOMETRIC, uniform_draw
+
+_BEGIN, _PROBE_LEFT, _ADMIT_LEFT, _PROBE_RIGHT, _ADMIT_RIGHT = range(5)
+_LEFT, _RIGHT = np.int64(0), np.int64(1)
+_PURPOSE = np.uint64(PURPOSE_GEOMETRIC)
+_NEVER = np.int64(2**62)
+
+
+@compiled
+def _leave(
+    memory: Memory,
+    keys: Records,
+    side: Integer,
+    at: Integer,
+    ticks: float,
+    sums: Records,  # noqa: ARG001 - as every kernel's
+    progress: Records,  # noqa: ARG001 - the same
+) -> None:
+    remove(memory, keys, side, at, ticks)
+
+
+@compiled
+def next_join(
+    rules: Rules, side: Integer, row: Integer, draw: Integer, num: float, most: float
+) -> float:
+    """Return which match of a tuple is output after its match `num`; 0: none (DecideNextJoin)."""
+    after = num + 1.0
+    if rules.weight > 1.0 and after <= most:
+        u = uniform_draw(rules.seed, _PURPOSE, np.uint64(side), np.uint64(row), np.uint64(draw))
+        after = num + (1.0 + np.floor(math.log1p(-u) / rules.log_q))
+    return after if after <= most else 0.0
+
+
+@compiled
+def _count(rules: Rules, slot: Records, value: float, progress: Records, sums: Records) -> None:
+    """Count an output, which is a cluster of its own: V = (1 - p) / p^2 y^2."""
+    count(progress, sums, rules.weight, value)
+    v = (rules.weight - 1.0) * rules.weight
+    v_importance = (value * (rules.weight - 1.0)) * (value * rules.weight)
+    add(sums, VARIANCE, v)
+    add(sums, SQUARES, v * v)
+    add(sums, IMPORTANCE + VARIANCE, v_importance)
+    add(sums, IMPORTANCE + SQUARES, v_importance * v_importance)
+    if slot.sampled == 0:
+        slot.sampled = 1
+        progress[CLUSTERS] += 1
+
+
+@compiled
+def _join(
+    rules: Rules,
+    side: Integer,
+    seen: Integer,
+    opposite: Memory,
+    keys: Records,
+    at: Integer,
+    progress: Records,
+    sums: Records,
+) -> Integer:
+    """Decide when the tuple in slot `at`, just output, is due again; return that or _NEVER."""
+    slot, place = opposite.slots[at], opposite.places[at]
+    slot.draws += 1
+    after = next_join(
+        rules, 1 - side, place.row, slot.draws, np.float64(seen - slot.before), slot.most
+    )
+    if after == 0.0:
+        held = np.float64(progress[NOW] - place.ts)
+        _leave(opposite, keys, 1 - side, at, held, sums, progress)
+        return _NEVER
+    slot.due = slot.before + np.int64(min(after, 2.0**61))
+    return slot.due
+
+
+@compiled
+def _probe(
+    rules: Rules,
+    side: Integer,
+    arrivals: Arrivals,
+    base: Integer,
+    end: Integer,
+    opposite: Memory,
+    keys: Records,
+    out: SampledOutputs,
+    progress: Records,
+    sums: Records,
+) -> bool:
+    """Join the arrivals with what the other side retains; False if the outputs are full."""
+    counted = progress[NOW] >= rules.start_ts
+    for i in range(progress[CURSOR], end):
+        key = np.int64(arrivals.key[i])
+        mine, theirs = keys[2 * key + side], keys[2 * key + 1 - side]
+        at = progress[RESUME]
+        if at == FRESH:
+            mine.seen += 1
+            at = np.int64(NONE)
+            if theirs.due <= mine.seen:
+                theirs.due = _NEVER
+                at = np.int64(theirs.first)
+        while at != NONE:
+            slot = opposite.slots[at]
+            after = np.int64(slot.next)
+            due = slot.due
+            if due == mine.seen:
+                if counted and rules.emit and progress[WRITTEN] == out.ts.size:
+                    progress[CURSOR] = i
+                    progress[RESUME] = at
+                    return False
+                if counted:
+                    value = combined(rules.combine, arrivals.importance[i], slot.importance)
+                    _count(rules, slot, value, progress, sums)
+                    if rules.emit:
+                        write(
+                            out, progress, side, arrivals.row[i], base + i,
+                            opposite.places[at].row, slot.seq, value, rules.weight, 1 - side,
+                        )  # fmt: skip
+                due = _join(rules, side, mine.seen, opposite, keys, at, progress, sums)
+            theirs.due = min(theirs.due, due)
+            at = after
+        progress[RESUME] = FRESH
+    return True
+
+
+@compiled
+def _admit(
+    rules: Rules,
+    side: Integer,
+    arrivals: Arrivals,
+    end: Integer,
+    memory: Memory,
+    keys: Records,
+    progress: Records,
+) -> bool:
+    """Admit the arrivals of which an output is to be sampled; False if a slot is wanting."""
+    for i in range(progress[CURSOR], end):
+        most = arrivals.measure[i]
+        row = arrivals.row[i]
+        after = next_join(rules, side, row, 0, 0.0, most)
+        if after == 0.0:
+            continue
+        if memory.n[FREE] == 0:
+            progress[CURSOR] = i
+            return False
+        key = np.int64(arrivals.key[i])
+        mine, theirs = keys[2 * key + side], keys[2 * key + 1 - side]
+        if mine.first == NONE:
+            mine.due = _NEVER
+        at = insert(
+            memory, keys, side, key, arrivals.ts[i], row, memory.n[SEQ] + i,
+            arrivals.importance[i],
+        )  # fmt: skip
+        slot = memory.slots[at]
+        slot.most = most
+        slot.before = theirs.seen
+        slot.due = slot.before + np.int64(min(after, 2.0**61))
+        slot.draws = 0
+        mine.due = min(mine.due, slot.due)
+    return True
+
+
+@compiled
+def sample(
+    rules: Rules,
+    left_memory: Memory,
+    right_memory: Memory,
+    keys: Records,
+    left: Arrivals,
+    right: Arrivals,
+    out: SampledOutputs,
+    progress: Records,
+    sums: Records,
+) -> int:
+    """Sample a batch's outputs; return DONE, or why it stopped and must be called again."""
+    while True:
+        phase = progress[PHASE]
+        if phase == _BEGIN:
+            if not begin(
+                rules, left_memory, right_memory, keys, left, right, progress, sums, _leave
+            ):
+                left_memory.n[SEQ] += left.ts.size
+                right_memory.n[SEQ] += right.ts.size
+                progress[LEFT_AT] = 0
+                progress[RIGHT_AT] = 0
+                return DONE
+            progress[CURSOR] = progress[LEFT_AT]
+        elif phase == _PROBE_LEFT:
+            if not _probe(
+                rules, _LEFT, left, left_memory.n[SEQ], progress[LEFT_END], right_memory, keys,
+                out, progress, sums,
+            ):  # fmt: skip
+                return FULL
+            progress[CURSOR] = progress[LEFT_AT]
+        elif phase == _ADMIT_LEFT:
+            if not _admit(rules, _LEFT, left, progress[LEFT_END], left_memory, keys, progress):
+                return CROWDED_LEFT
+            progress[LEFT_AT] = progress[LEFT_END]
+            progress[CURSOR] = progress[RIGHT_AT]
+        elif phase == _PROBE_RIGHT:
+            if not _probe(
+                rules, _RIGHT, right, right_memory.n[SEQ], progress[RIGHT_END], left_memory,
+                keys, out, progress, sums,
+            ):  # fmt: skip
+                return FULL
+            progress[CURSOR] = progress[RIGHT_AT]
+        else:
+            if not _admit(rules, _RIGHT, right, progress[RIGHT_END], right_memory, keys, progress):
+                return CROWDED_RIGHT
+            progress[RIGHT_AT] = progress[RIGHT_END]
+        progress[PHASE] = (phase + 1) % (_ADMIT_RIGHT + 1)
