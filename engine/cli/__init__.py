@@ -6,7 +6,19 @@ import argparse
 import sys
 from collections.abc import Mapping, Sequence
 
-from engine.cli import bound, explain, lookup, multijoin, policies, prepare, replay, sweep
+from engine.cli import (
+    allocate,
+    bound,
+    explain,
+    lookup,
+    multijoin,
+    policies,
+    prepare,
+    profile,
+    replay,
+    sample,
+    sweep,
+)
 from engine.cli.engines import EngineRun
 from engine.errors import WinnowError
 from engine.generate import command as generate
@@ -14,7 +26,9 @@ from engine.generate import command as generate
 _COMMANDS = {
     "replay": (replay, "replay two archived streams through a window join within a memory budget"),
     "sweep": (sweep, "replay one archive under a grid of policies, budgets, windows and seeds"),
+    "sample": (sample, "sample a join within a memory budget, and estimate aggregates of it"),
     "bound": (bound, "find the best possible result within a memory budget, or bounds of it"),
+    "allocate": (allocate, "divide one memory over several joins so that none does too badly"),
     "multijoin": (
         multijoin,
         "join 2 to 8 streams on any predicate, exactly or within a CPU budget",
@@ -22,6 +36,7 @@ _COMMANDS = {
     "lookup": (lookup, "join one archived stream with a relation that may change meanwhile"),
     "explain": (explain, "say which order a multi-way join should take, and what each costs"),
     "prepare": (prepare, "write the lane files of two archives ahead of their replays"),
+    "profile": (profile, "measure what two archives are like, and say which policy suits them"),
     "generate": (generate, "write the papers' synthetic streams"),
     "policies": (policies, "list the retention policies and their parameters"),
 }

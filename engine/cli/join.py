@@ -8,7 +8,7 @@ from pathlib import Path
 from engine.cli.fact import FACT_OPTIONS, fact_options
 from engine.cli.options import Given, number, parameters, required, roles, text
 from engine.errors import SpecError
-from engine.job.budget import parse_amounts
+from engine.job.budget import EVEN, parse_amounts
 from engine.job.options import DEFAULT_POLICY, JobOptions
 from engine.optimum.effort import METHODS, Effort
 from engine.replay.layout import COMBINES, PROBES
@@ -22,8 +22,10 @@ JOIN_OPTIONS = {
 EFFORT_OPTIONS = {"gap", "seconds"}
 
 
-def add_join_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
-    """Add windows and budget; return the budget's group."""
+def add_join_arguments(
+    parser: argparse.ArgumentParser, *, probe: bool = True
+) -> argparse._ArgumentGroup:
+    """Add windows and budget, and when arrivals probe; return the budget's group."""
     join = parser.add_argument_group("join")
     join.add_argument(
         "--window",
@@ -42,7 +44,8 @@ def add_join_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGro
     )
     budget.add_argument("--memory-left", help="the same for left tuples alone")
     budget.add_argument("--memory-right", help="the same for right tuples alone")
-    budget.add_argument("--probe", help=f"{', '.join(PROBES)}")
+    if probe:
+        budget.add_argument("--probe", help=f"{', '.join(PROBES)}")
     return budget
 
 
@@ -71,6 +74,23 @@ def add_effort_arguments(group: argparse._ArgumentGroup) -> None:
     )
 
 
+def windows_given(given: Given) -> list[str]:
+    """Return W of left and right as they were given.
+
+    Raises
+    ------
+    SpecError
+        If one is missing.
+    """
+    windows = []
+    for side in ("left", "right"):
+        window = text(given, f"window_{side}") or text(given, "window")
+        if window is None:
+            raise SpecError("--window is missing: give it, or --window-left and --window-right")
+        windows.append(window)
+    return windows
+
+
 def job_options(given: Given) -> JobOptions:
     """Return the job that the options describe.
 
@@ -79,16 +99,13 @@ def job_options(given: Given) -> JobOptions:
     SpecError
         If one is missing or means nothing.
     """
-    windows = []
-    for side in ("left", "right"):
-        window = text(given, f"window_{side}") or text(given, "window")
-        if window is None:
-            raise SpecError("--window is missing: give it, or --window-left and --window-right")
-        windows.append(window)
+    windows = windows_given(given)
+    split = text(given, "split") or EVEN
     memory = parse_amounts(
-        text(given, "memory"), text(given, "memory_left"), text(given, "memory_right")
+        text(given, "memory"), text(given, "memory_left"), text(given, "memory_right"), split
     )
     out, cache, plan = text(given, "out"), text(given, "cache"), text(given, "plan")
+    profile = text(given, "profile")
     bound = text(given, "bound")
     for name in {"policy", "param"} & given.keys():
         if plan is not None:
@@ -101,6 +118,7 @@ def job_options(given: Given) -> JobOptions:
         window_left=windows[0],
         window_right=windows[1],
         memory=memory,
+        split=split,
         policy=text(given, "policy") or DEFAULT_POLICY,
         parameters=parameters(given),
         estimator=text(given, "estimator") or "memory",
@@ -117,6 +135,7 @@ def job_options(given: Given) -> JobOptions:
         plan=None if plan is None else Path(plan),
         bound=None if bound is None else effort(given, bound),
         fact=fact_options(given),
+        profile=None if profile is None else Path(profile),
     )
 
 

@@ -27,7 +27,7 @@ _TEXTS = (
 )  # fmt: skip
 _OPTIONS = {
     "stream", "predicate", "column", "time", "importance", "window", "order", "buckets", "out",
-    "report", "plot", "engine", *_DECIMALS, *_NUMBERS, *_TEXTS,
+    "report", "plot", "engine", "profile", *_DECIMALS, *_NUMBERS, *_TEXTS,
 }  # fmt: skip
 
 
@@ -123,6 +123,12 @@ def _add_shedding(parser: argparse.ArgumentParser) -> None:
     shed.add_argument("--optimiser", help=f"{', '.join(OPTIMISERS)} (default exact)")
     shed.add_argument("--metric", help=f"of the greedy ones: {', '.join(METRICS)}")
     shed.add_argument(
+        "--profile",
+        action="append",
+        default=[],
+        help="what winnow profile says of two of the streams, LEFT,RIGHT=FILE, to begin with",
+    )
+    shed.add_argument(
         "--reference", help=f"{', '.join(REFERENCES)}: whether the exact join is counted beside"
     )
 
@@ -152,6 +158,8 @@ def options_of(given: Given) -> MultiJoinOptions:
     join |= {name: number(given, name) for name in _NUMBERS if name in given}
     join |= {name: text(given, name) for name in _TEXTS if name in given}
     streams = pairs(given, "stream", "NAME=PATH, such as trades=trades.parquet")
+    form = "LEFT,RIGHT=FILE, such as trades,quotes=profile.json"
+    join["profiles"] = pairs(given, "profile", form) or None
     out, plot = text(given, "out"), text(given, "plot")
     return multijoin_options(
         streams,
@@ -163,7 +171,7 @@ def options_of(given: Given) -> MultiJoinOptions:
 
 def run(args: argparse.Namespace) -> int:
     """Join and print the report."""
-    given = collect(args, _OPTIONS, tables=("stream", "column"))
+    given = collect(args, _OPTIONS, tables=("stream", "column", "profile"))
     options = options_of(given)
     report = carried_out(
         args,

@@ -16,6 +16,8 @@ from engine.policies import Value
 Given = dict[str, Any]
 TABLES = ("param", "stream", "fact_on")
 """Options that are given once for each of several things, in a job file by their names."""
+LISTS = ("aggregate",)
+"""Options that may be given several times, in a job file as a list."""
 
 
 def add_archive_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,8 +38,8 @@ def add_archive_arguments(parser: argparse.ArgumentParser) -> None:
     streams.add_argument(
         "--lanes",
         type=int,
-        help="parts that the join attribute is hashed into, sharing the budget by window size "
-        "(default 1; an exact join picks its own)",
+        help="parts that the join attribute is hashed into, sharing the budget so that most "
+        "importance is kept (default 1; an exact join picks its own)",
     )
     streams.add_argument(
         "--bad-rows",
@@ -83,6 +85,8 @@ def _job_file(path: Path, known: set[str], tables: Collection[str]) -> Given:
             if not isinstance(value, dict):
                 raise SpecError(f"job file {path}: {option} must be a table, as in [{option}]")
             given[option] = [f"{key}={_flat(item)}" for key, item in _named(value)]
+        elif option in LISTS and isinstance(value, list):
+            given[option] = [_flat(item) for item in value]
         else:
             given[option] = _flat(value)
     return given
@@ -123,6 +127,16 @@ def number(given: Given, name: str) -> int | None:
     except (TypeError, ValueError):
         option = name.replace("_", "-")
         raise SpecError(f"--{option} is {value!r}; give a whole number") from None
+
+
+def decimal(given: Given, name: str) -> float | None:
+    """Return an option as a number."""
+    value = given.get(name)
+    try:
+        return None if value is None else float(value)
+    except (TypeError, ValueError):
+        option = name.replace("_", "-")
+        raise SpecError(f"--{option} is {value!r}; give a number") from None
 
 
 def items(given: Given, name: str) -> list[str]:

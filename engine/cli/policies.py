@@ -7,7 +7,7 @@ import argparse
 from rich.console import Console
 from rich.table import Table
 
-from engine.policies import POLICIES
+from engine.policies import POLICIES, SAMPLING
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,7 +21,7 @@ def run(args: argparse.Namespace) -> int:
     table = Table()
     for name in ("policy", "keeps by", "parameters", "source"):
         table.add_column(name)
-    for policy in POLICIES.values():
+    for policy in (*POLICIES.values(), *SAMPLING.values()):
         parameters = "\n".join(
             f"{p.name}: {p.meaning}" + (f" (default {p.default})" if p.default is not None else "")
             for p in policy.parameters

@@ -30,6 +30,7 @@ from engine.star.run import run_star
 
 _OPTIONS = JOIN_OPTIONS | EFFORT_OPTIONS | STREAM_OPTIONS | {
     "policy", "param", "estimator", "seed", "device", "columns", "plan", "bound",
+    "split", "profile",
 }  # fmt: skip
 
 
@@ -39,6 +40,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_access_argument(add_fact_arguments(parser))
     add_stream_arguments(parser)
     budget = add_join_arguments(parser)
+    budget.add_argument(
+        "--split",
+        help="even (default): --memory is for both sides alike; expected: one memory, of which "
+        "each side gets what is expected to gain most outputs",
+    )
+    budget.add_argument(
+        "--profile",
+        help="profile of the streams, as winnow profile writes it: AGE's curves, and what "
+        "--split and the predicted recall go by",
+    )
     budget.add_argument("--policy", help=f"{', '.join(POLICIES)} (default {DEFAULT_POLICY})")
     budget.add_argument(
         "--param", action="append", default=[], help="a parameter of the policy: alpha=2"

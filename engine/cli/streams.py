@@ -26,6 +26,8 @@ _INSTEAD = {
     "lanes": "several streams are one join on one core",
     "partition_by": "several streams are one join: replay each part by itself",
     "cache": "no lanes are prepared of several streams",
+    "split": "one memory is split over two streams only",
+    "profile": "a profile is of two streams",
     "plan": "the best possible is known of two streams only",
     "bound": "the best possible is known of two streams only",
     "gap": "the best possible is known of two streams only",

@@ -23,7 +23,7 @@ from engine.cli.options import (
 from engine.cli.running import carried_out
 from engine.job.options import JobOptions
 from engine.job.report import Report
-from engine.policies import POLICIES
+from engine.policies import POLICIES, SAMPLING
 from engine.replay.layout import COMBINES, ESTIMATORS, PROBES
 from engine.sweep.grid import MEASURES, parse_targets
 from engine.sweep.options import DEFAULT_MEMORY, DEFAULT_POLICIES, SweepOptions
@@ -35,6 +35,7 @@ _OPTIONS = {
     "left_importance", "right_importance", "partition_by", "lanes", "bad_rows", "engine", "cache",
     "windows", "memory", "policies", "seeds", "param", "target", "estimator", "probe", "combine",
     "start_ts", "device", "out", "report", "bound",
+    "profile",
 } | EFFORT_OPTIONS | FACT_OPTIONS  # fmt: skip
 
 
@@ -47,7 +48,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     grid.add_argument(
         "--policies",
-        help=f"{', '.join(POLICIES)}, or all: all but custom (default {DEFAULT_POLICIES})",
+        help=f"{', '.join([*POLICIES, *SAMPLING])}, or all: all but custom and these "
+        f"{len(SAMPLING)} samples (default {DEFAULT_POLICIES})",
     )
     grid.add_argument(
         "--memory",
@@ -71,6 +73,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     join.add_argument("--probe", help=f"{', '.join(PROBES)}")
     join.add_argument("--combine", help=f"importance of an output: {', '.join(COMBINES)}")
     join.add_argument("--start-ts", help="outputs before this time are not counted")
+    join.add_argument(
+        "--profile",
+        help="profile of the streams, as winnow profile writes it: AGE's curves",
+    )
     output = parser.add_argument_group("output")
     output.add_argument(
         "--target",
@@ -99,6 +105,7 @@ def sweep_options(given: Given) -> SweepOptions:
     """
     out, cache = text(given, "out"), text(given, "cache")
     windows, bound = required(given, "windows"), text(given, "bound")
+    profile = text(given, "profile")
     base = JobOptions(
         left=required(given, "left"),
         right=required(given, "right"),
@@ -116,6 +123,7 @@ def sweep_options(given: Given) -> SweepOptions:
         cache=None if cache is None else Path(cache),
         bound=None if bound is None else effort(given, bound),
         fact=fact_options(given),
+        profile=None if profile is None else Path(profile),
     )
     told = SweepOptions(
         base,

@@ -28,6 +28,7 @@ RANKINGS = {
     Structure.AGED: Ranking.BY_AGE,
     Structure.RERANK: Ranking.ANY,
     Structure.VALUED: Ranking.VALUED,
+    Structure.SAMPLED: Ranking.SAMPLED,
 }
 
 
@@ -50,6 +51,9 @@ def policy_functions(settings: ReplaySettings) -> PolicyFunctions:
         return functions._replace(initial=dgl.initial, decayed=dgl.priority, gained=dgl.gained)
     if ranking is Ranking.VALUED:
         return functions._replace(worth=yield_.priority, by_importance=True)
+    if ranking is Ranking.SAMPLED:
+        assert policy.sampled is not None  # noqa: S101 - the registry's audit
+        return functions._replace(sampled=policy.sampled)
     if ranking is Ranking.BY_AGE:
         return functions
     return functions._replace(now=_now(policy, settings.parameters))

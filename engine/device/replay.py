@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 
 from engine.device.columns import LaneColumns, SideColumns, simultaneous
 from engine.device.policies import policy_functions, tabulate
+from engine.device.sampled import Sampled, place_sizes
 from engine.device.through_facts import place_partners
 from engine.device.valued import place_worth
 from engine.policies import Structure, age
 from engine.replay.layout import Rules
+from engine.replay.sampled import Sampling
 from engine.replay.settings import LaneProfile, ReplaySettings
 from gpu_kernels.devices import Device
 from gpu_kernels.replay.layout import LANE_FLOATS, LANE_INTEGERS
@@ -63,6 +65,8 @@ class Setting(NamedTuple):
         For AGE.
     lane : int
         Which of the lanes.
+    sampling : Sampling
+        For a sampling policy.
     """
 
     settings: ReplaySettings
@@ -70,6 +74,7 @@ class Setting(NamedTuple):
     budget: tuple[int, int]
     curves: Curves = (None, None)
     lane: int = 0
+    sampling: Sampling = Sampling()
 
 
 class Outcome(NamedTuple):
@@ -175,7 +180,7 @@ def _launched_together(replay: Setting, rules: Rules) -> tuple[object, ...]:
     """Return what settings must share to be replayed by one kernel with one set of columns."""
     policy = replay.settings.the_policy
     if policy.product is None:
-        return policy_functions(replay.settings), replay.settings.terms
+        return policy_functions(replay.settings), replay.settings.terms, replay.sampling.sizing
     windows = (rules.window_left, rules.window_right)
     exponents = rules.a, rules.b, rules.d
     estimator = replay.settings.estimator
@@ -204,15 +209,17 @@ def _replay_group(
     record: bool,
 ) -> Replayed:
     first = group.replays[0].settings
-    both = list(zip(group.replays, group.rules, strict=True))
-    integers = np.array([_integers(replay, rules, lanes) for replay, rules in both])
-    floats = np.array(
-        [[getattr(rules, _FLOATS[name]) for name in LANE_FLOATS] for _, rules in both]
-    )
+    tabulated = _tabulated(first, lanes, group)
+    if first.samples:
+        both = zip(group.replays, group.rules, strict=True)
+        sampled = [Sampled(one.settings, rules, one.sampling, one.lane) for one, rules in both]
+        sizes, settled = place_sizes(lanes.columns, sampled)
+        tabulated, group = tabulated._replace(x=sizes), group._replace(rules=settled)
+    integers = np.array([_integers(*one, lanes) for one in zip(*group, strict=True)])
+    floats = np.array([_floats(*one) for one in zip(*group, strict=True)])
     tables = np.zeros(0)
     if group.rules[0].structure == Structure.AGED:
         tables = _place_tables(integers, [replay.curves for replay in group.replays])
-    tabulated = _tabulated(first, lanes, group)
     if first.terms is not None:
         numbers = [replay.lane for replay in group.replays]
         values, tables = place_worth(lanes.columns, first.terms, numbers, integers)
@@ -241,6 +248,13 @@ _FLOATS = {
     "a": "a", "b": "b", "d": "d", "left_alpha": "alpha_left", "right_alpha": "alpha_right",
     "left_beta": "beta_left", "right_beta": "beta_right",
 }  # fmt: skip
+
+
+def _floats(replay: Setting, rules: Rules) -> list[float]:
+    scales = dict(zip(("left_scale", "right_scale"), replay.sampling.scales, strict=True))
+    return [
+        scales[name] if name in scales else getattr(rules, _FLOATS[name]) for name in LANE_FLOATS
+    ]
 
 
 def _tabulated(settings: ReplaySettings, lanes: DeviceLanes, group: _Group) -> Tabulated:

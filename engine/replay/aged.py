@@ -1,8 +1,10 @@
-"""AGE's memory: residents in arrival order, searched by runs of age buckets of one priority.
+"""AGE's memory: residents in arrival order, searched by runs of age buckets.
 
-The log holds the residents in arrival order with gaps where tuples left; gaps are jumped over with
-path compression and the log is compacted when it is full. Finding the least rank costs
-O(runs looked at * log K), and the first runs nearly always hold a tuple.
+In a run of buckets priorities never rise with age, or always do, so that the least rank of a run is
+its oldest resident's or its youngest bucket's. The log holds the residents in arrival order with
+gaps where tuples left; gaps are jumped over with path compression and the log is compacted when it
+is full. Finding the least rank costs O(runs looked at * log K); runs are few, however many buckets
+there are, and those that hold nothing less are not looked at.
 """
 
 from __future__ import annotations
@@ -10,7 +12,16 @@ from __future__ import annotations
 import numpy as np
 
 from engine.jit import kernel as compiled
-from engine.replay.layout import COUNT, LOGGED, NONE, OLDEST, Integer, Memory, Records
+from engine.replay.layout import (
+    COUNT,
+    LOGGED,
+    NEWEST,
+    NONE,
+    OLDEST,
+    Integer,
+    Memory,
+    Records,
+)
 from engine.replay.memory import insert, remove
 
 
@@ -52,25 +63,74 @@ def _first_live(memory: Memory, place: Integer) -> Integer:
 
 
 @compiled
-def _least(memory: Memory, now: Integer, window: Integer) -> tuple[Integer, Integer]:
-    """Return (slot, its age bucket) of least rank."""
-    log, runs = memory.log, memory.runs
-    buckets = memory.table.size - 1
-    for r in range(runs.shape[0]):
-        first, last = runs[r, 0], runs[r, 1]
-        youngest = -((-first * window) // buckets)
-        eldest = window if last == buckets else -((-(last + 1) * window) // buckets) - 1
-        low, high = 0, memory.n[LOGGED]
-        while low < high:
-            middle = (low + high) >> 1
-            if log[middle].ts < now - eldest:
-                low = middle + 1
-            else:
-                high = middle
-        found = _first_live(memory, low)
-        if found < memory.n[LOGGED] and log[found].ts <= now - youngest:
-            return np.int64(log[found].slot), first
-    return np.int64(NONE), np.int64(NONE)
+def _bucket_of(age: Integer, window: Integer, buckets: Integer) -> Integer:
+    return np.int64(buckets) if window == 0 else (age * buckets) // window
+
+
+@compiled
+def _youngest_age(bucket: Integer, window: Integer, buckets: Integer) -> Integer:
+    return -((-bucket * window) // buckets)
+
+
+@compiled
+def _eldest_age(bucket: Integer, window: Integer, buckets: Integer) -> Integer:
+    return window if bucket == buckets else _youngest_age(bucket + 1, window, buckets) - 1
+
+
+@compiled
+def _first_from(memory: Memory, ts: Integer) -> Integer:
+    """Return the place of the oldest resident not older than `ts`, or the log's end."""
+    log = memory.log
+    low, high = np.int64(0), np.int64(memory.n[LOGGED])
+    while low < high:
+        middle = (low + high) >> 1
+        if log[middle].ts < ts:
+            low = middle + 1
+        else:
+            high = middle
+    return _first_live(memory, low)
+
+
+@compiled
+def _last_until(memory: Memory, ts: Integer) -> Integer:
+    """Return the slot of the youngest resident not younger than `ts`, or NONE."""
+    newest = np.int64(memory.n[NEWEST])
+    if newest == NONE or memory.slots[newest].ts <= ts:
+        return newest
+    following = _first_from(memory, ts + 1)  # there is one: the newest is younger
+    return np.int64(memory.slots[memory.log[following].slot].older)
+
+
+@compiled
+def _least(memory: Memory, now: Integer, window: Integer, most: float) -> Integer:
+    """Return the slot of least rank, NONE if all priorities are above `most`."""
+    log = memory.log
+    table: Records = memory.table
+    buckets = table.size - 1
+    least = np.int64(NONE)
+    for r in range(memory.runs.shape[0]):
+        first, last = memory.runs[r, 0], memory.runs[r, 1]
+        if min(table[first], table[last]) > most:
+            break  # as in all runs that follow
+        latest = now - _youngest_age(first, window, buckets)
+        oldest = now - _eldest_age(last, window, buckets)
+        if table[first] < table[last]:
+            youngest = _last_until(memory, latest)
+            if youngest == NONE or memory.slots[youngest].ts < oldest:
+                continue
+            bucket = _bucket_of(now - memory.slots[youngest].ts, window, buckets)
+            if table[bucket] > most:
+                continue
+            oldest = now - _eldest_age(bucket, window, buckets)
+        found = _first_from(memory, oldest)
+        if found == memory.n[LOGGED] or log[found].ts > latest:
+            continue
+        at, ts = np.int64(log[found].slot), log[found].ts
+        priority = table[_bucket_of(now - ts, window, buckets)]
+        tied = least != NONE and priority == most
+        if priority <= most and not (tied and ts > memory.slots[least].ts):
+            least, most = at, priority
+    return least
 
 
 @compiled
@@ -92,9 +152,9 @@ def admit(
     if n[COUNT] >= budget:
         if budget == 0:
             return
-        at, bucket = _least(memory, ts, window)
-        own = memory.table[memory.table.size - 1 if window == 0 else 0]
-        if own < memory.table[bucket]:
+        own = np.float64(memory.table[_bucket_of(np.int64(0), window, memory.table.size - 1)])
+        at = _least(memory, ts, window, own)
+        if at == NONE:
             return
         forget(memory, at)
         remove(memory, keys, side, at)

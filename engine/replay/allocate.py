@@ -74,13 +74,20 @@ def join_memory(
 def _by_age(
     curve: NDArray[np.float64] | None,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return AGE's priorities by bucket, and the runs of buckets of one priority."""
+    """Return AGE's priorities by bucket, and the runs of buckets that `aged` searches."""
     table = age.priorities(curve if curve is not None else np.zeros(1))
-    buckets = np.arange(table.size)
-    starts = np.flatnonzero(np.r_[True, table[1:] != table[:-1]])
-    lasts = np.r_[starts[1:] - 1, table.size - 1]
-    order = np.lexsort((-buckets[starts], table[starts]))
-    return table, np.column_stack([starts, lasts])[order].astype(np.int64)
+    rises = table[1:] > table[:-1]
+    runs: list[tuple[int, int]] = []
+    first = 0
+    while first < table.size:
+        last = first
+        while last < rises.size and rises[last] == rises[first]:
+            last += 1
+        runs.append((first, last))
+        first = last + 1
+    found = np.array(runs, np.int64)
+    least = np.minimum(table[found[:, 0]], table[found[:, 1]])
+    return table, found[np.argsort(least, kind="stable")]
 
 
 def aligned(size: int) -> NDArray[np.float64]:

@@ -13,6 +13,7 @@ from engine.policies import Policy, Value
 
 _ARRIVAL = numba.float64(*(numba.float64,) * 7)
 _NOW = numba.float64(*(numba.float64,) * 6)
+_SAMPLED = numba.float64(*(numba.float64,) * 3)
 
 
 @cache
@@ -38,6 +39,12 @@ def _stay(
 def arrival_callback(policy: Policy) -> Any:  # noqa: ANN401 - numba's
     """Return the pointer to the priority at arrival."""
     return _callback(policy.arrival or _zero, _ARRIVAL)
+
+
+def sampled_callback(policy: Policy) -> Any:  # noqa: ANN401 - numba's
+    """Return the pointer to the priority of a tuple by its size, for a policy that samples."""
+    assert policy.sampled is not None  # noqa: S101 - the registry's audit
+    return _callback(policy.sampled, _SAMPLED)
 
 
 def now_callback(policy: Policy, parameters: dict[str, Value]) -> Any:  # noqa: ANN401

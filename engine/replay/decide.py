@@ -30,7 +30,9 @@ from engine.replay.layout import (
     Rules,
 )
 
-_STATIC, _KEYED, _DECAY, _AGED, _RERANK, _PLANNED, _VALUED = (int(each) for each in Structure)
+_STATIC, _KEYED, _DECAY, _AGED, _RERANK, _PLANNED, _VALUED, _SAMPLED = (
+    int(each) for each in Structure
+)
 _LEFT, _RIGHT = np.int64(0), np.int64(1)
 
 
@@ -242,7 +244,7 @@ def _admit(
         elif rules.structure == _PLANNED:
             leaves = arrivals.draw[i]
             planned.admit(memory, keys, side, instant, key, now, row, seq, importance, leaves)
-        else:
+        elif rules.structure != _SAMPLED or arrivals.draw[i] >= 0.0:
             static.admit(
                 memory, keys, side, budget, rules.ties_by_importance,
                 key, now, row, seq, importance, arrivals.draw[i], m,

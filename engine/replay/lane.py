@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.errors import SpecError
 from engine.exact.checks import sealed
 from engine.facts.index import FactIndex
 from engine.partners import Partners
@@ -95,7 +96,7 @@ class LaneReplay:
         facts: FactIndex | None = None,
     ) -> None:
         structure = settings.structure if plan is None else Structure.PLANNED
-        counts = structure not in (Structure.PLANNED, Structure.VALUED)
+        counts = settings.counts and structure is not Structure.PLANNED
         self.settings = settings if counts else replace(settings, estimator="memory")
         rules = self.settings.rules(profile, budget, emit=emit)
         self.rules: Rules = rules._replace(structure=int(structure))
@@ -253,6 +254,11 @@ class LaneReplay:
             begin = self._followed[side]
             self._followed[side] += n
             draw = self._plan[side][begin : begin + n]
+        elif draw is None and self._structure is Structure.SAMPLED:
+            raise SpecError(
+                f"policy {self.settings.policy} ranks tuples by what is drawn from their sizes: "
+                "give their priorities (engine.replay.sampled)"
+            )
         elif draw is None and self._draws:
             draw = uniforms(self.settings.seed, PURPOSE_PRIORITY, side, batch.row)
         elif draw is None:

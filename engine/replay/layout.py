@@ -98,8 +98,8 @@ class Memory(NamedTuple):
     table : (n + 1,) float64
         Priority of each age bucket (aged); by state and age bucket (valued).
     runs : (r, 2) int64
-        Runs of buckets of one priority, first and last, from least rank (aged); heaps' roots and
-        oldest residents (valued).
+        First and last bucket of each run in which priorities never rise with age, or always do,
+        from the run of the least priority (aged); heaps' roots and oldest residents (valued).
     n : (MEMORY_COUNTERS,) int64
     """
 

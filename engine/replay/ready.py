@@ -17,7 +17,7 @@ class Ready(NamedTuple):
     Attributes
     ----------
     draws : (left, right) or None
-        The batch's uniforms, for a policy that draws.
+        The batch's uniforms, for a policy that draws; the priorities, for one that samples.
     windows : (left, right) or ()
         For the window estimator: what was unexpired at the last instant before the batch, and the
         batch; from the first push on.

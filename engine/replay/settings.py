@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.errors import SpecError, did_you_mean
-from engine.policies import Policy, Structure, Value, policy_named
+from engine.policies import Policy, Structure, Value, policy_or_sample
+from engine.randomness import PURPOSE_CLUSTER, PURPOSE_PRIORITY
 from engine.replay.layout import COMBINES, ESTIMATORS, PROBES, Rules
 from engine.worth.estimate import Terms
 
@@ -109,12 +110,27 @@ class ReplaySettings:
     @property
     def the_policy(self) -> Policy:
         """The policy; an exact join never evicts, so any would do."""
-        return policy_named(self.policy or "recent")
+        return policy_or_sample(self.policy or "recent")
 
     @property
     def draws(self) -> bool:
         """Whether the seed matters: every tuple then draws a uniform at arrival."""
         return self.the_policy.draws
+
+    @property
+    def purpose(self) -> int:
+        """What its uniforms are drawn for."""
+        return PURPOSE_CLUSTER if self.samples else PURPOSE_PRIORITY
+
+    @property
+    def samples(self) -> bool:
+        """Whether tuples come with priorities drawn from their sizes."""
+        return self.the_policy.structure is Structure.SAMPLED
+
+    @property
+    def counts(self) -> bool:
+        """Whether the policy looks at match counts, so that the estimator matters."""
+        return self.the_policy.structure not in (Structure.VALUED, Structure.SAMPLED)
 
     @property
     def structure(self) -> Structure:
@@ -152,6 +168,8 @@ class ReplaySettings:
             for side, w in zip(profile, lifetimes, strict=True)
         ]
         ties = parameters.get("ties", policy.ties)
+        if policy.unlimited:
+            budget = UNLIMITED, UNLIMITED
         return Rules(
             structure=int(self.structure),
             estimator=ESTIMATORS.index(self.estimator),

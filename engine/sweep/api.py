@@ -50,6 +50,7 @@ class Streams(Fact, total=False):
     lanes: int | None
     bad_rows: str
     device: str
+    profile: str | os.PathLike[str] | None
     bound: str | bool
     gap: float
     seconds: float
@@ -100,7 +101,7 @@ def sweep_archives(
         Called as ``progress(stage, done, total)``.
     **join
         As for `engine.api.replay`: on, time, importance, estimator, probe, combine, start_ts,
-        partition_by, lanes, bad_rows, device, bound, gap, seconds.
+        partition_by, lanes, bad_rows, device, profile, bound, gap, seconds.
 
     Returns
     -------

@@ -19,15 +19,24 @@ from engine.replay.settings import ReplaySettings
 from engine.sweep.cell import Cell
 from engine.sweep.grid import Point
 
-Place = tuple[int, str]
-"""A window and a memory as asked: all cells of one place have one best possible."""
+Place = int
+"""The first of the cells of one window and one memory: all have one best possible."""
 Best = tuple[float, float]
 """Bounds of the best possible importance."""
 
 
-def place_of(point: Point) -> Place:
-    """Return where a point stands, whatever its policy and seed."""
-    return point.window, str(point.memory)
+def places_of(points: Sequence[Point], cells: Sequence[Sequence[Cell]]) -> dict[int, Place]:
+    """Return the place of each point by its number, whatever its policy and seed.
+
+    Policies may share one memory over hash lanes in different ways: these are different places.
+    """
+    firsts: dict[tuple[int, str, tuple[tuple[int, int], ...]], Place] = {}
+    found = {}
+    for at, point in enumerate(points):
+        budgets = tuple(mine[at].budget for mine in cells)
+        place = firsts.setdefault((point.window, str(point.memory), budgets), point.number)
+        found[point.number] = place
+    return found
 
 
 def bound_places(
@@ -54,9 +63,9 @@ def bound_places(
         Its seconds are for all places together.
     executor, stages
     """
-    firsts: dict[Place, int] = {}
-    for at, point in enumerate(points):
-        firsts.setdefault(place_of(point), at)
+    found_at = places_of(points, cells)
+    firsts = {point.number: at for at, point in enumerate(points)}
+    firsts = {place: firsts[place] for place in dict.fromkeys(found_at.values())}
     tasks, places = [], []
     for place, at in firsts.items():
         told = settings[points[at].number]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from engine.replay.sampled import Sampling
 from engine.replay.settings import LaneProfile, ReplaySettings
 
 Curve = tuple[float, ...] | None
@@ -24,6 +25,8 @@ class Cell(NamedTuple):
         Of the lane, for the cell's windows.
     curves : tuple of tuple of float or None
         AGE's curves of left and right.
+    sampling : Sampling or None
+        Of a sampling policy.
     """
 
     number: int
@@ -31,6 +34,7 @@ class Cell(NamedTuple):
     budget: tuple[int, int]
     profile: LaneProfile
     curves: tuple[Curve, Curve] = (None, None)
+    sampling: Sampling | None = None
 
     @property
     def windows(self) -> tuple[int, int]:

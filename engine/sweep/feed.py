@@ -15,9 +15,12 @@ from numpy.typing import NDArray
 from engine.job.lane_task import LaneFiles
 from engine.keys import KeyTable
 from engine.lanes.reader import lane_batches
+from engine.models.counts import lane_counts
 from engine.partners import Partners
-from engine.randomness import PURPOSE_PRIORITY, uniforms
+from engine.randomness import uniforms
 from engine.replay.layout import Window
+from engine.replay.sampled import Sizing
+from engine.sampling.sizes import SizeRule, tuple_sizes
 from engine.streams import StreamBatch
 from engine.worth.estimate import Terms, Valued
 from engine.worth.through import estimate_of
@@ -27,6 +30,8 @@ IDLE = 1 << 16
 _LONG_AGO = np.iinfo(np.int64).min // 2
 
 Draws = tuple[NDArray[np.float64], NDArray[np.float64]]
+Seed = tuple[int, int]
+"""A purpose and a seed."""
 
 
 class Shared(NamedTuple):
@@ -42,11 +47,13 @@ class Shared(NamedTuple):
     renumbered : (old ids,) int64 or None
         Where it is given, ids were renumbered before this batch, as by `KeyTable.keep`.
     draws : dict
-        By seed, the uniforms of both sides' rows.
+        By purpose and seed, the uniforms of both sides' rows.
     windows : dict
         By (side, W), the unexpired tuples of a side and the batch's own: for the window estimator.
     valued : dict
         By its terms, an estimate of what the tuples are worth.
+    sizes : dict
+        By how they get them, the sizes of both sides' tuples.
     """
 
     left: StreamBatch
@@ -55,9 +62,10 @@ class Shared(NamedTuple):
     right_ids: NDArray[np.int32]
     keys: int
     renumbered: NDArray[np.int64] | None
-    draws: dict[int, Draws]
+    draws: dict[Seed, Draws]
     windows: dict[tuple[int, int], Window]
     valued: dict[Terms, Valued]
+    sizes: dict[Sizing, Draws]
 
     @property
     def rows(self) -> int:
@@ -74,19 +82,22 @@ class Wants(NamedTuple):
         Longest windows of left and right: keys are known for as long.
     forgets : bool
         False where a replay needs the whole history of every key.
-    seeds : frozenset of int
-        Seeds whose draws are wanted.
+    seeds : frozenset of (int, int)
+        Purposes and seeds whose draws are wanted.
     windows : frozenset of (int, int)
         (side, W) whose unexpired tuples are wanted.
     terms : frozenset of Terms
         Terms of the estimates that are wanted.
+    sizes : frozenset of Sizing
+        How tuples get the sizes that are wanted.
     """
 
     longest: tuple[int, int]
     forgets: bool = True
-    seeds: frozenset[int] = frozenset()
+    seeds: frozenset[Seed] = frozenset()
     windows: frozenset[tuple[int, int]] = frozenset()
     terms: frozenset[Terms] = frozenset()
+    sizes: frozenset[Sizing] = frozenset()
 
 
 class LaneFeed:
@@ -99,8 +110,8 @@ class LaneFeed:
 
     Notes
     -----
-    Memory: a batch, the keys of the longest windows, 12 bytes a tuple of the windows wanted, and
-    the estimates.
+    Memory: a batch, the keys of the longest windows, 12 bytes a tuple of the windows wanted, the
+    estimates, and where sizes are wanted all keys, which a pass of its own counts.
     """
 
     def __init__(self, files: LaneFiles, wants: Wants) -> None:
@@ -113,6 +124,8 @@ class LaneFeed:
         self._windows = dict.fromkeys(wants.windows, nothing)
         index = None if files.facts is None else files.facts.index()
         self._estimates = {terms: estimate_of(terms, index) for terms in wants.terms}
+        counts = lane_counts(files) if any(one.kind != "equal" for one in wants.sizes) else None
+        self._rules = {sizing: sizing.rule(counts) for sizing in wants.sizes}
 
     def __iter__(self) -> Iterator[Shared]:
         for batch in lane_batches(self._files.left, self._files.right):
@@ -122,9 +135,10 @@ class LaneFeed:
         renumbered = self._dropped()
         ids, size = self._interned(left, right)
         windows = self._slide((left, right), ids, renumbered)
-        draws = {seed: _draws(seed, left, right) for seed in self._wants.seeds}
+        draws = {seed: _draws(*seed, left, right) for seed in self._wants.seeds}
         valued = {terms: estimate.push(left, right) for terms, estimate in self._estimates.items()}
-        return Shared(left, right, *ids, size, renumbered, draws, windows, valued)
+        sizes = {sizing: _sizes(rule, left, right) for sizing, rule in self._rules.items()}
+        return Shared(left, right, *ids, size, renumbered, draws, windows, valued, sizes)
 
     @property
     def partners(self) -> tuple[Partners, Partners] | None:
@@ -189,8 +203,12 @@ class LaneFeed:
         return slid
 
 
-def _draws(seed: int, left: StreamBatch, right: StreamBatch) -> Draws:
+def _draws(purpose: int, seed: int, left: StreamBatch, right: StreamBatch) -> Draws:
+    return uniforms(seed, purpose, 0, left.row), uniforms(seed, purpose, 1, right.row)
+
+
+def _sizes(rule: SizeRule, left: StreamBatch, right: StreamBatch) -> Draws:
     return (
-        uniforms(seed, PURPOSE_PRIORITY, 0, left.row),
-        uniforms(seed, PURPOSE_PRIORITY, 1, right.row),
+        tuple_sizes(rule, 0, left.key, left.importance),
+        tuple_sizes(rule, 1, right.key, right.importance),
     )

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from engine.durations import parse_window
 from engine.errors import SpecError, did_you_mean
 from engine.job.budget import Amount, Amounts, halves, parse_amount
-from engine.policies import POLICIES, Value, policy_named
+from engine.policies import POLICIES, Value, policy_or_sample
 from engine.sweep.ranges import distinct, expand, parts_of
 
 MEASURES = ("recall", "importance_recall")
@@ -66,19 +66,19 @@ def points_of(
     for window in windows:
         for policy in policies:
             for amount in memory:
-                for seed in seeds if policy_named(policy).draws else (None,):
+                for seed in seeds if policy_or_sample(policy).draws else (None,):
                     yield Point(number, policy, amount, window, seed)
                     number += 1
 
 
 def parse_policies(text: str) -> tuple[str, ...]:
-    """Return the policies named, each once; ``all`` is all but custom."""
+    """Return the policies named, each once; ``all`` is all but custom and those that sample."""
     named: list[str] = []
     for part in parts_of(text, "--policies"):
         named += (
             [name for name in POLICIES if name != "custom"]
             if part.lower() == ALL
-            else [policy_named(part).name]
+            else [policy_or_sample(part).name]
         )
     return tuple(dict.fromkeys(named))
 
@@ -219,7 +219,7 @@ def split_parameters(
     for name in sorted(given, key=lambda name: "." in name):
         policy, dot, parameter = name.rpartition(".")
         if dot:
-            policy = policy_named(policy).name
+            policy = policy_or_sample(policy).name
             if policy not in found:
                 raise SpecError(
                     f"--param {name} is of policy {policy}, which is not in --policies: add it"
@@ -243,5 +243,5 @@ def split_parameters(
 
 def _names(policy: str) -> dict[str, str]:
     """Return the names of a policy's parameters, aliases included, and what they stand for."""
-    parameters = policy_named(policy).parameters
+    parameters = policy_or_sample(policy).parameters
     return {alias: p.name for p in parameters for alias in (p.name, *p.aliases)}

@@ -13,12 +13,13 @@ from engine.partners import Partners, no_partners
 from engine.policies import age
 from engine.replay.lane import LaneReplay
 from engine.replay.ready import Ready
+from engine.replay.sampled import priorities
 from engine.replay.settings import LaneProfile, ReplaySettings, SideProfile
 from engine.streams import StreamBatch
 from engine.sweep.cell import Cell, CellResult
 from engine.sweep.crew import Crew
 from engine.sweep.exact import ExactCounter, longest_of
-from engine.sweep.feed import LaneFeed, Shared, Wants
+from engine.sweep.feed import Draws, LaneFeed, Shared, Wants
 
 
 def replay_cells(
@@ -75,7 +76,7 @@ class _Running:
         """Replay a batch."""
         settings = self._cell.settings
         ready = Ready(
-            batch.draws[settings.seed] if settings.draws else None,
+            self._draws(batch),
             tuple(batch.windows[which] for which in _windows_of(self._cell)),
             None if settings.terms is None else batch.valued[settings.terms],
         )
@@ -89,6 +90,20 @@ class _Running:
         self._seconds += time.thread_time() - begun
         rows_done(batch.rows)
 
+    def _draws(self, batch: Shared) -> Draws | None:
+        """Return the batch's uniforms, or the priorities that a sampling policy draws by them."""
+        settings, sampling = self._cell.settings, self._cell.sampling
+        if not settings.draws:
+            return None
+        draws = batch.draws[settings.purpose, settings.seed]
+        if sampling is None:
+            return draws
+        left, right = (
+            priorities(settings.the_policy, *of_side)
+            for of_side in zip(batch.sizes[sampling.sizing], sampling.scales, draws, strict=True)
+        )
+        return left, right
+
     def result(self) -> CellResult:
         """Return what the cell came to."""
         replay = self._replay
@@ -99,7 +114,7 @@ class _Running:
 
 def _windows_of(cell: Cell) -> tuple[tuple[int, int], ...]:
     """Return the (side, W) that a cell's estimator counts in."""
-    counts = cell.settings.estimator == "window" and cell.settings.terms is None
+    counts = cell.settings.estimator == "window" and cell.settings.counts
     return tuple(enumerate(cell.windows)) if counts else ()
 
 
@@ -108,9 +123,12 @@ def _wants(cells: Sequence[Cell], counters: Sequence[ExactCounter]) -> Wants:
     return Wants(
         longest_of(windows),
         all(cell.settings.estimator != "history" for cell in cells),
-        frozenset(cell.settings.seed for cell in cells if cell.settings.draws),
+        frozenset(
+            (cell.settings.purpose, cell.settings.seed) for cell in cells if cell.settings.draws
+        ),
         frozenset(which for cell in cells for which in _windows_of(cell)),
         frozenset(cell.settings.terms for cell in cells if cell.settings.terms is not None),
+        frozenset(cell.sampling.sizing for cell in cells if cell.sampling is not None),
     )
 
 

@@ -8,6 +8,7 @@ from engine.job.heartbeat import rows_done
 from engine.job.lane_task import LaneFiles
 from engine.lanes.reader import lane_batches
 from engine.policies import age
+from engine.replay.sampled import Sampling
 from engine.sweep.cell import Cell, CellResult
 from gpu_kernels.devices import Device
 
@@ -51,7 +52,13 @@ def replay_cells_on_gpu(
     links = files.links(windows_to_link([cell.settings for cell in cells]))
     (lane,) = columns_of([(lane_batches(files.left, files.right), links)])
     replays = [
-        Setting(cell.settings, cell.profile, cell.budget, age.as_arrays(cell.curves))
+        Setting(
+            cell.settings,
+            cell.profile,
+            cell.budget,
+            age.as_arrays(cell.curves),
+            sampling=cell.sampling or Sampling(),
+        )
         for cell in cells
     ]
     outcomes = replay_on_device(device, load_lanes(device, [lane]), replays)

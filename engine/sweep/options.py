@@ -9,7 +9,7 @@ from pathlib import Path
 from engine.errors import SpecError
 from engine.job.budget import Amount
 from engine.job.options import JobOptions
-from engine.policies import Value
+from engine.policies import SAMPLING, Value
 from engine.sweep.grid import (
     Target,
     parse_memory,
@@ -81,6 +81,12 @@ def grid_of(options: SweepOptions) -> Grid:
         If one means nothing, or there are more than `MOST_CELLS` cells.
     """
     policies = parse_policies(options.policies)
+    samples = [name for name in policies if name in SAMPLING]
+    if samples and options.base.fact is not None:
+        raise SpecError(
+            f"policy {samples[0]} takes the size of a tuple from those with its key, and --fact "
+            "joins other keys: leave one of them out"
+        )
     parameters = split_parameters(options.parameters or {}, policies)
     grid = Grid(
         {

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from engine.policies import POLICIES
+from engine.policies import POLICIES, SAMPLING
 from engine.sweep.advice import Advice, by_window
 from engine.sweep.rows import Row
 
@@ -153,7 +153,7 @@ def _panel(
     policies = list(dict.fromkeys(row.policy for row in rows))
     for place, policy in enumerate(policies):
         over = 1 - place / len(policies)  # what lies below is drawn larger and still seen
-        number = list(POLICIES).index(policy)
+        number = [*POLICIES, *SAMPLING].index(policy)
         curve = curve_of([row for row in rows if row.policy == policy], measure.name, percent)
         look = {
             "color": _COLOURS[number % len(_COLOURS)],

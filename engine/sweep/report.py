@@ -35,6 +35,7 @@ def sweep_report(
             "tick": prepared.unit,
             "seeds": list(grid.seeds),
             "estimator": base.estimator,
+            "profile": None if base.profile is None else str(base.profile),
             "probe": base.probe,
             "combine": base.combine,
             "start_ts": base.start_ts,

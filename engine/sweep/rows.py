@@ -11,8 +11,9 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from engine.job.report import importance_share, plain_parameters, share
+from engine.policies import policy_or_sample
 from engine.replay.settings import ReplaySettings
-from engine.sweep.bounds import Best, Place, place_of
+from engine.sweep.bounds import Best, Place
 from engine.sweep.cell import CellResult
 from engine.sweep.exact import Exact
 from engine.sweep.grid import Point
@@ -42,7 +43,8 @@ class Row(NamedTuple):
         Of the exact join.
     recall, importance_recall : float
     best_lower, best_upper : float or None
-        Bounds of the best possible importance within this memory, where they were asked for.
+        Bounds of the best possible importance within this memory, where they were asked for and
+        the policy keeps to it.
     share_of_best : float or None
         Importance over `best_upper`: the cell reaches at least this much of the best possible.
     peak_left, peak_right, peak_memory : int
@@ -134,31 +136,42 @@ def rows_of(
     exact: Mapping[int, Sequence[Exact]],
     joined: int,
     best: Mapping[Place, Best],
+    places: Mapping[int, Place],
 ) -> list[Row]:
     """Return a row a point, computed as `engine.job.report.build_report` does."""
     whole = {
         window: Exact(sum(one.outputs for one in found), math.fsum(one.importance for one in found))
         for window, found in exact.items()
     }
-    found = _reached(points, totals, best)
+    found = _reached(points, totals, best, places)
     return [
         _row(
             point, settings[point.number], totals[point.number],
-            whole.get(point.window, Exact(0, 0.0)), joined, found.get(place_of(point)),
+            whole.get(point.window, Exact(0, 0.0)), joined,
+            None if _unlimited(point) else found.get(places[point.number]),
         )
         for point in points
     ]  # fmt: skip
 
 
+def _unlimited(point: Point) -> bool:
+    """Tell whether a cell may hold more than its memory, so that no bound of that holds for it."""
+    return policy_or_sample(point.policy).unlimited
+
+
 def _reached(
-    points: Sequence[Point], totals: Mapping[int, Total], best: Mapping[Place, Best]
+    points: Sequence[Point],
+    totals: Mapping[int, Total],
+    best: Mapping[Place, Best],
+    places: Mapping[int, Place],
 ) -> dict[Place, Best]:
     """Return the bounds, those from below no less than what a cell has reached."""
     found = dict(best)
-    for point in points:
-        if (place := place_of(point)) in found:
+    limited = {point.number for point in points if not _unlimited(point)}
+    for number, place in places.items():
+        if place in found and number in limited:
             lower, upper = found[place]
-            found[place] = min(max(lower, totals[point.number].importance), upper), upper
+            found[place] = min(max(lower, totals[number].importance), upper), upper
     return found
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from engine.device.attempt import Wanted, combined_choice, wanted_device, worth_it
+from engine.errors import SpecError
 from engine.executors import Executor, ThreadExecutor
 from engine.job.heartbeat import listening
 from engine.job.lane_task import LaneResult, ProfileTask, ReplayTask, profile_lane, replay_lane
@@ -16,24 +17,32 @@ from engine.job.opening import Opened, open_job, prepare_job
 from engine.job.output import OutputFolder
 from engine.job.plan import (
     Curves,
+    curves_cut,
     curves_given,
     curves_measured,
-    lane_budgets,
+    groups_of,
     lane_files,
     lanes_to_replay,
+    summarised,
+    worths_needed,
 )
+from engine.job.split import LaneModels, lane_budgets
 from engine.job.stages import Progress, Stages
+from engine.job.told import Told
 from engine.lanes.manifest import Prepared
 from engine.optimum.effort import Effort
+from engine.policies import POLICIES
+from engine.profile.model import ArrivalProfile
 from engine.replay.settings import LaneProfile, ReplaySettings
 from engine.sweep.advice import Advice, advise
-from engine.sweep.bounds import Best, Place, bound_places
+from engine.sweep.bounds import Best, Place, bound_places, places_of
 from engine.sweep.cell import Cell
 from engine.sweep.exact import Exact
 from engine.sweep.grid import Point, parse_windows, points_of
 from engine.sweep.options import Grid, SweepOptions, check_size, grid_of
 from engine.sweep.report import sweep_report
 from engine.sweep.rows import Row, Total, rows_of, table_of
+from engine.sweep.sampled import sample_groups, samplings
 from engine.sweep.task import SweepOutcome, SweepTask, deal, sweep_lane
 from engine.sweep.write import write_sweep
 from gpu_kernels.devices import Choice
@@ -85,12 +94,15 @@ def run_sweep(
         Nothing is written then.
     """
     base = options.base
+    profile = None if base.profile is None else ArrivalProfile.load(base.profile)
     asked = wanted_device(base.device)
     grid = grid_of(options)
     stages = Stages() if progress is None else Stages(progress)
     opened = open_job(base)
     windows = parse_windows(options.windows, opened.unit)
     points = list(points_of(list(grid.policies), grid.memory, windows, grid.seeds))
+    if profile is not None and all(point.policy != "age" for point in points):
+        raise SpecError("--profile tells the curves of policy age: name it in --policies")
     check_size(len(points))
     wanted = worth_it(asked, len(points))
     settings = {point.number: _settings(point, grid, opened) for point in points}
@@ -99,10 +111,10 @@ def run_sweep(
         prepared = prepare_job(base, opened, executor, stages, lanes=base.lanes or 1, payload=False)
         sweep = _Sweep(
             points, settings, prepared, executor, stages, wanted, base.bound,
-            base.fact_access,
+            base.fact_access, profile,
         )  # fmt: skip
         rows = sweep.run()
-        advice = advise(rows, options.targets)
+        advice = advise([row for row in rows if row.policy in POLICIES], options.targets)
         device = combined_choice(sweep.devices, wanted.choice)
         report = sweep_report(options, grid, windows, prepared, advice, len(rows), device)
         table = table_of(rows)
@@ -142,6 +154,7 @@ class _Sweep:
     wanted: Wanted
     effort: Effort | None
     access: str
+    profile: ArrivalProfile | None = None
     devices: list[Choice] = field(default_factory=list)
 
     def run(self) -> list[Row]:
@@ -182,6 +195,10 @@ class _Sweep:
             if point.policy == "age"
         }
         curves = {window: curves_given(settings) for window, settings in aged.items()}
+        if self.profile is not None:
+            for window, settings in aged.items():
+                told = Told(self.profile, self.prepared, settings)
+                curves[window] = told.curves(curves[window])
         tasks = [
             ReplayTask(
                 file,
@@ -209,15 +226,43 @@ class _Sweep:
 
     def _cells(self, curves: dict[int, Curves]) -> list[list[Cell]]:
         """Return the cells of each lane."""
+        groups = groups_of(self.prepared, self.lanes)
+        budgets = self._budgets(curves, groups)
+        chosen = samplings(
+            self.points, self.settings, budgets, sample_groups(groups, self.profiles), self.files,
+            self.executor, self.stages,
+        )  # fmt: skip
         cells: list[list[Cell]] = [[] for _ in self.lanes]
         for point in self.points:
-            amounts = point.amounts
-            profiles = self.profiles[point.window]
-            budgets = lane_budgets(amounts, self.prepared, self.lanes, profiles)
-            shape = curves[point.window] if point.policy == "age" else (None, None)
-            for mine, budget, profile in zip(cells, budgets, profiles, strict=True):
-                mine.append(Cell(point.number, self.settings[point.number], budget, profile, shape))
+            number, settings = point.number, self.settings[point.number]
+            shape: Curves = (None, None)
+            if point.policy == "age":
+                shape = curves_cut(curves[point.window], settings)
+            for i, profile in enumerate(self.profiles[point.window]):
+                sampling = chosen.get((number, i))
+                cells[i].append(
+                    Cell(number, settings, budgets[number][i], profile, shape, sampling)
+                )
         return cells
+
+    def _budgets(
+        self, curves: dict[int, Curves], groups: list[list[int]]
+    ) -> dict[int, list[tuple[int, int]]]:
+        """Return K of left and right of each lane, by the point's number."""
+        policies = {point.policy: self.settings[point.number].the_policy for point in self.points}
+        kinds = worths_needed(self.points[0].amounts, groups, policies.values())
+        worths = summarised(self.files, kinds, self.executor, self.stages)
+        through_facts = self.prepared.facts is not None
+        found = {}
+        for point in self.points:
+            shape: Curves = curves[point.window] if point.policy == "age" else (None, None)
+            models = LaneModels(
+                self.profiles[point.window], worths, shape, (point.window, point.window),
+                through_facts=through_facts,
+            )  # fmt: skip
+            policy = policies[point.policy]
+            found[point.number] = lane_budgets(point.amounts, groups, models, policy)
+        return found
 
     def _replayed(
         self, cells: list[list[Cell]], uncounted: Sequence[ReplaySettings]
@@ -269,4 +314,5 @@ class _Sweep:
             for result in outcome.cells:
                 totals[result.cell].add(result)
         joined = sum(stream.joined for stream in self.prepared.streams)
-        return rows_of(self.points, self.settings, totals, exact, joined, best)
+        places = places_of(self.points, cells)
+        return rows_of(self.points, self.settings, totals, exact, joined, best, places)

@@ -114,8 +114,8 @@ def cost(cell: Cell) -> float:
 
 
 def _held(cell: Cell) -> tuple[int, int]:
-    left, right = (min(k, side.peak) for k, side in zip(cell.budget, cell.profile, strict=True))
-    return left, right
+    rules = cell.settings.rules(cell.profile, cell.budget, emit=False)
+    return rules.budget_left, rules.budget_right
 
 
 def _bytes(cell: Cell) -> int:

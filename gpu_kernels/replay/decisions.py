@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpu_kernels.compiler import device_function
-from gpu_kernels.philox import PURPOSE_PRIORITY, uniform
+from gpu_kernels.replay.appraise import make_appraise
 from gpu_kernels.replay.counts import ARRIVED, HELD, counter, match_count, push
 from gpu_kernels.replay.layout import (
-    BY_HISTORY,
     NOBODY,
     Array,
     Integer,
@@ -39,68 +38,10 @@ class Decisions(NamedTuple):
 
 def make_decisions(team: Team, policy: PolicyFunctions, facts: bool) -> Decisions:
     """Return the decisions of a policy for a team, in an equi-join or through facts."""
-    appraise = _make_appraise(team, policy)
+    appraise = make_appraise(team, policy)
     update = _make_update(team, policy, facts)
     least = _make_least(team, policy)
     return Decisions(appraise, update, _make_admit(team, policy, least, facts))
-
-
-def _make_appraise(team: Team, policy: PolicyFunctions) -> Any:  # noqa: ANN401
-    rank, width, ranking = team.rank, team.width, policy.ranking
-    arrival, now_of, initial = policy.arrival, policy.now, policy.initial
-    tabulated, draws = policy.tabulated, policy.draws
-
-    @device_function
-    def appraise(
-        streams: Streams, lane: Lane, side: Side, opposite: Side, counters: Array,
-        priorities: Array, matches: Array, tables: Array,
-        at: Integer, stop: Integer, now: Integer,
-    ) -> None:  # fmt: skip
-        """Write priority (DGL: V) and match count of the arrivals, from this snapshot."""
-        tau = np.float64(now - lane.t0)
-        for row in range(at + rank(), stop, width):
-            key = streams.key[row]
-            importance = streams.importance[row]
-            peers = np.int64(streams.peers[row])
-            m = match_count(lane, opposite, counters, key, peers, now)
-            value = 0.0
-            if ranking == Ranking.STATIC:
-                draw = 0.0
-                if draws:
-                    draw = uniform(
-                        np.uint64(lane.seed), np.uint64(PURPOSE_PRIORITY),
-                        np.uint64(side.number), np.uint64(streams.row[row]),
-                    )  # fmt: skip
-                if tabulated:
-                    if lane.estimator == BY_HISTORY:
-                        score = streams.m_column[row]
-                    else:
-                        score = streams.m_table[np.int64(m)]
-                    value = arrival(
-                        streams.x[row], score, streams.y[row], draw, lane.a, lane.b, lane.d
-                    )
-                else:
-                    value = arrival(importance, m, tau, draw, lane.a, lane.b, lane.d)
-            elif ranking == Ranking.DECAYING:
-                value = initial(importance, m, lane.by_importance != 0) + side.beta * tau
-            elif ranking == Ranking.BY_AGE:
-                value = bucket_priority(tables, side, 0)
-            elif ranking == Ranking.VALUED:
-                value = streams.x[row]
-                m = 0.0
-            else:
-                produced = peers
-                if lane.after_admission == 0:
-                    produced += counters[counter(lane, HELD, opposite.number, key)]
-                value = ordered(
-                    now_of(
-                        importance, m, 0.0, np.float64(side.window + 1), 0.0, np.float64(produced)
-                    )
-                )
-            priorities[side.pending + row - at] = value
-            matches[side.pending + row - at] = m
-
-    return appraise
 
 
 def _make_update(team: Team, policy: PolicyFunctions, facts: bool) -> Any:  # noqa: ANN401
@@ -244,7 +185,7 @@ def _make_admit(team: Team, policy: PolicyFunctions, least: Any, facts: bool) ->
         used: Integer, held: Integer, oldest: Integer, soonest: Integer,
         at: Integer, stop: Integer, now: Integer,
     ) -> tuple[Integer, Integer, Integer, Integer]:  # fmt: skip
-        """Keep the greatest by rank of residents and arrivals; but for none whom no fact joins.
+        """Keep the greatest by rank of residents and arrivals; none that no fact joins or no draw.
 
         Returns (used, held, oldest, soonest).
         """
@@ -258,6 +199,10 @@ def _make_admit(team: Team, policy: PolicyFunctions, least: Any, facts: bool) ->
                     until[side.until + row - side.begin] = now
                 continue
             value = priorities[side.pending + row - at]
+            if ranking == Ranking.SAMPLED and value < 0.0:
+                if rank() == 0 and side.until >= 0:
+                    until[side.until + row - side.begin] = now
+                continue
             count = matches[side.pending + row - at]
             place = np.int64(-1)
             leaves = np.int64(-1)

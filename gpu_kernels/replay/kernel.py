@@ -64,6 +64,7 @@ def side_of(integers: Array, floats: Array, number: Integer, side: Integer, slot
         integers[number, layout.PARTNERS + side],
         floats[number, layout.ALPHA + side],
         floats[number, layout.BETA + side],
+        floats[number, layout.SCALE + side],
     )
 
 

@@ -32,6 +32,8 @@ class Ranking(IntEnum):
     """At every instant, from its previous value too."""
     VALUED = 5
     """With age and the first match: a value of the tuple's own times a table."""
+    SAMPLED = 6
+    """Never: it is drawn from the tuple's size, and may be none at all."""
 
 
 @portable
@@ -77,6 +79,12 @@ def no_worth(value: float, best: float) -> float:
     return 0.0
 
 
+@portable
+def no_sampled(size: float, scale: float, draw: float) -> float:
+    """Stand in for the priority of a policy that samples."""
+    return 0.0
+
+
 class PolicyFunctions(NamedTuple):
     """A policy as kernels get it: plain portable functions, compiled in.
 
@@ -93,6 +101,9 @@ class PolicyFunctions(NamedTuple):
         DGL's, for DECAYING.
     worth : callable
         ``(value, best) -> float``: the priority, for VALUED.
+    sampled : callable
+        ``(size, scale, draw) -> float``: the priority, less than 0 for a tuple that is not
+        admitted, for SAMPLED.
     tabulated : bool
         Take importance, match count and time from the columns `x`, `m_column` or `m_table`, and
         `y`, where the host has put what devices would round differently.
@@ -108,6 +119,7 @@ class PolicyFunctions(NamedTuple):
     decayed: Callable[..., float] = no_decayed
     gained: Callable[..., float] = no_gained
     worth: Callable[..., float] = no_worth
+    sampled: Callable[..., float] = no_sampled
     tabulated: bool = False
     draws: bool = False
 
@@ -134,10 +146,13 @@ BEGIN, END, WINDOW, BUDGET, FIRST, SLOTS, PENDING, TABLE, BUCKETS, UNTIL, PARTNE
     KEYS, COUNTERS_AT, SLOTS_AT,
 ) = range(22, 32)  # fmt: skip
 
-LANE_FLOATS = ("left_alpha", "right_alpha", "left_beta", "right_beta", "a", "b", "d")
-ALPHA, BETA = 0, 2
+LANE_FLOATS = (
+    "left_alpha", "right_alpha", "left_beta", "right_beta", "left_scale", "right_scale",
+    "a", "b", "d",
+)  # fmt: skip
+ALPHA, BETA, SCALE = range(0, 6, 2)
 """Of the left side; the right side's stand one behind."""
-A, B, D = 4, 5, 6
+A, B, D = 6, 7, 8
 
 OUTPUTS, LEFT_PEAK, RIGHT_PEAK = range(3)
 FOUND = 3
@@ -170,7 +185,7 @@ class Streams(NamedTuple):
         Tuples of the same stream, instant and key, at the first of them; 0 at the others.
     x, y, m_column, m_table : float64
         For tabulated policies, else of length 1; by row, but `m_table` by match count. VALUED: `x`
-        has the tuples' values.
+        has the tuples' values; SAMPLED: their sizes.
     partner_first : int64
         Where each key's partners begin, side by side; of length 1 in an equi-join, as the others.
     partner : int32
@@ -248,3 +263,4 @@ class Side(NamedTuple):
     partners: Integer
     alpha: float
     beta: float
+    scale: float

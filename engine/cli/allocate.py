@@ -1,0 +1,42 @@
+"""``winnow allocate``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from engine.allocation.keywords import options_of, read_toml
+from engine.allocation.plots import check_folder, draw
+from engine.allocation.report import build_report
+from engine.allocation.run import run_allocation
+from engine.allocation.table import print_allocation
+from engine.cli.options import text
+from engine.cli.running import carried_out
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``winnow allocate``."""
+    parser.add_argument("jobs", help="TOML file of the memory and the joins that share it")
+    parser.add_argument("--engine", help="spark (default) or local")
+    parser.add_argument("--cache", help="folder of prepared lanes (default: the user's cache)")
+    parser.add_argument("--report", help="JSON file of the report")
+    parser.add_argument("--plots", help="folder of plots of memory and recall, by join")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Divide the memory, replay the joins and print what each gets."""
+    given = {name: value for name, value in vars(args).items() if value is not None}
+    cache, plots = text(given, "cache"), text(given, "plots")
+    if plots is not None:
+        check_folder(Path(plots))
+    options = options_of(read_toml(Path(args.jobs)), None if cache is None else Path(cache))
+    report = carried_out(
+        args,
+        given,
+        lambda executor, progress: build_report(run_allocation(options, executor, progress)),
+        lambda report: report,
+    )
+    print_allocation(report)
+    if plots is not None:
+        draw(report.content, Path(plots))
+    return 0
