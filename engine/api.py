@@ -14,15 +14,14 @@ from pathlib import Path
 from typing import Any, NamedTuple, Unpack
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from engine.archives.rows import restored
 from engine.errors import WinnowError
 from engine.executors import ThreadExecutor
+from engine.job.budget import EVEN
 from engine.job.keywords import Fact, Join, Names, Replay, job_of
 from engine.job.options import DEFAULT_POLICY
 from engine.job.run import run_replay
-from engine.job.tables import Tables, staged, tables_of, without
+from engine.job.tables import Tables, read_back, staged, tables_of, without
 from engine.policies import Value
 
 __all__ = ["Join", "Replay", "ReplayResult", "replay", "replay_archives"]
@@ -67,6 +66,7 @@ def replay(
     memory: int | str | None = None,
     memory_left: int | str | None = None,
     memory_right: int | str | None = None,
+    split: str = EVEN,
     policy: str = DEFAULT_POLICY,
     params: Mapping[str, Value] | None = None,
     estimator: str = "memory",
@@ -80,6 +80,7 @@ def replay(
     bad_rows: str = "error",
     device: str = "auto",
     plan: str | os.PathLike[str] | None = None,
+    profile: str | os.PathLike[str] | None = None,
     bound: str | bool = False,
     gap: float = 0.0,
     seconds: float = 60.0,
@@ -103,6 +104,9 @@ def replay(
     memory, memory_left, memory_right : int or str, optional
         Tuples in memory (`memory`: half a side), or a percentage such as ``"10%"`` of what the
         exact join needs at its peak. Without any, the join is exact.
+    split : {"even", "expected"}
+        `memory` is for both sides alike, or is one memory of which each side gets what is expected
+        to gain most outputs (docs/age.md).
     policy : str
         Which tuples stay; see ``winnow policies``.
     params : mapping, optional
@@ -129,6 +133,9 @@ def replay(
     device : {"auto", "cpu", "gpu"}
     plan : path, optional
         Plan that is followed in place of a policy, as ``winnow bound --out`` writes it.
+    profile : path, optional
+        Profile, as ``winnow profile`` writes it: AGE's curves, and what `split` and the predicted
+        recall go by, in place of a pass over the streams.
     bound : bool or {"auto", "states", "flow", "dual"}
         Find the best possible importance within the budget as well: ``report["bound"]``.
     gap, seconds : float
@@ -184,6 +191,7 @@ def replay(
         memory=memory,
         memory_left=memory_left,
         memory_right=memory_right,
+        split=split,
         policy=policy,
         params=params,
         estimator=estimator,
@@ -197,6 +205,7 @@ def replay(
         bad_rows=bad_rows,
         device=device,
         plan=plan,
+        profile=profile,
         bound=bound,
         gap=gap,
         seconds=seconds,
@@ -258,17 +267,5 @@ def _replayed(tables: Tables, join: Replay, folder: Path) -> ReplayResult:
     report["out"] = None
     if seconds:
         report["window"]["tick"] = "s"
-    kinds = {
-        f"{side}_{field.name}": field.type
-        for side, table in tables._asdict().items()
-        if table is not None
-        for field in table.schema
-    }
-    rejected: list[pa.Table | None] = []
-    for side, table in tables._asdict().items():
-        if table is None:
-            continue
-        aside = out / "_rejected" / f"{side}.parquet"
-        own = {field.name: field.type for field in table.schema}
-        rejected.append(restored(pq.read_table(aside), own) if aside.exists() else None)
-    return ReplayResult(restored(pq.read_table(out), kinds), report, tuple(rejected))
+    outputs, rejected = read_back(tables, out)
+    return ReplayResult(outputs, report, rejected)

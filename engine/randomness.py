@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.jit import jit
-from gpu_kernels.philox import PURPOSE_PRIORITY, uniform
+from gpu_kernels.philox import PURPOSE_CLUSTER, PURPOSE_PRIORITY, uniform
 
-__all__ = ["PURPOSE_PRIORITY", "uniforms"]
+__all__ = ["PURPOSE_CLUSTER", "PURPOSE_PRIORITY", "uniforms"]
 
 
 @jit

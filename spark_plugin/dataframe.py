@@ -11,11 +11,11 @@ from engine.archives.roles import Roles
 from engine.durations import parse_window
 from engine.errors import SpecError, did_you_mean
 from engine.instants import parse_instant
-from engine.job.budget import parse_amounts
+from engine.job.budget import EVEN, SPLITS, parse_amounts
 from engine.job.keywords import fact_of
-from engine.job.options import COLUMNS, DEFAULT_POLICY
+from engine.job.options import COLUMNS, DEFAULT_POLICY, check_split
 from engine.policies import Value, policy_named
-from engine.replay.settings import ReplaySettings
+from engine.replay.settings import ReplaySettings, chosen
 from spark_plugin.columns import Side, check_columns
 from spark_plugin.facts import join_through
 from spark_plugin.query import Query, settled_lanes
@@ -45,6 +45,7 @@ def replay(
     memory: Memory | None = None,
     memory_left: Memory | None = None,
     memory_right: Memory | None = None,
+    split: str = EVEN,
     policy: str = DEFAULT_POLICY,
     params: Mapping[str, Value] | None = None,
     estimator: str = "memory",
@@ -87,7 +88,10 @@ def replay(
         Ticks for which a tuple joins after its arrival, the last included, or a duration ("10min").
     memory, memory_left, memory_right : int or str, optional
         Tuples held (`memory`: half a side), or a share ("10%") of what the exact join needs at its
-        peak, lane by lane. None is exact.
+        peak. None is exact.
+    split : {"even", "expected"}
+        `memory` is for both sides alike, or is one memory of which each side gets what is expected
+        to gain most outputs.
     policy : str
         What is kept; `params` are its parameters.
     estimator, probe, combine : str
@@ -136,10 +140,10 @@ def replay(
     Notes
     -----
     Lazy: nothing is computed before an action, but for one Spark job over both streams where lanes
-    must be compared first: a `memory` in tuples shared by several `lanes`, and policy age without
-    its curves. Streams of several Parquet files cost a look at their footers. What else must be
-    known of a lane ahead of its replay (a percentage, an exact side, DGL's default beta, the
-    history estimator) the task finds out itself: it puts the lane aside on Spark's local disk.
+    must be compared first: a `memory` shared by several `lanes` or split as expected, and policy
+    age without its curves. Streams of several Parquet files cost a look at their footers. What else
+    must be known of a lane ahead of its replay (a percentage, an exact side, DGL's default beta,
+    the history estimator) the task finds out itself: it puts the lane aside on Spark's local disk.
 
     Memory of a worker: the windows, the budget and a batch.
 
@@ -148,9 +152,11 @@ def replay(
     >>> kept = replay(bids, clicks, on="item", time="at", window="10min", memory="10%")
     ... # doctest: +SKIP
     """
-    amounts = parse_amounts(
-        *(None if m is None else str(m) for m in (memory, memory_left, memory_right))
+    whole, own_left, own_right = (
+        None if m is None else str(m) for m in (memory, memory_left, memory_right)
     )
+    amounts = parse_amounts(whole, own_left, own_right, chosen("split", split, SPLITS))
+    check_split(split, amounts, policy_named(policy), through=fact is not None)
     exact = amounts == (None, None)
     given = _policy(policy, params)
     sides = (
@@ -208,7 +214,7 @@ def replay(
         start_ts=None if start_ts is None else parse_instant(str(start_ts), found.unit, "start_ts"),
         seed=seed,
     )
-    return Query(sides, found, settings, amounts, lanes, join).replayed()
+    return Query(sides, found, settings, amounts, lanes, join, split).replayed()
 
 
 def _policy(policy: str, params: Mapping[str, Value] | None) -> tuple[str, dict[str, Value]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,14 +14,19 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 
 from engine.archives.roles import JoinColumns
 from engine.errors import SpecError
-from engine.job.budget import Amounts, split_budget
+from engine.job.budget import EVEN, EXPECTED, Amounts
+from engine.job.plan import Curves, curves_cut, curves_given
+from engine.job.split import LaneModels, lane_budgets
 from engine.lanes.split import MAX_LANES, too_many_lanes
+from engine.models.worth import SUMMARISED
+from engine.policies import Worth
 from engine.replay.settings import ReplaySettings
 from spark_plugin.columns import Side, layout_of, output_schema, unite
 from spark_plugin.facts import FactJoin
 from spark_plugin.lanes import GROUP, LaneName
+from spark_plugin.measure import Measured, measure_partition
 from spark_plugin.session import ArrowFunction, map_in_arrow, parallelism
-from spark_plugin.worker import Curve, Measured, Plan, measure_partition, replay_partition
+from spark_plugin.worker import Plan, replay_partition
 
 _ROUNDS = 4
 
@@ -67,6 +72,8 @@ class Query:
         See `settled_lanes`.
     facts : FactJoin, optional
         What joins the sides, which are then its own.
+    split : {"even", "expected"}
+        Whether `memory` is one that is split over both sides.
     """
 
     def __init__(
@@ -77,7 +84,9 @@ class Query:
         memory: Amounts,
         lanes: int,
         facts: FactJoin | None = None,
+        split: str = EVEN,
     ) -> None:
+        self._split = split
         self._sides, self._columns, self._settings = sides, columns, settings
         self._memory, self._lanes, self._facts = memory, lanes, facts
         self._slots = _slots(sides[0].frame)
@@ -91,19 +100,15 @@ class Query:
             payload=any(side.payload for side in self._sides),
             facts=None if self._facts is None else self._facts.shared,
         )
-        given, buckets = self._curves()
-        shared = self._lanes > 1 and any(
-            a is not None and a.tuples is not None for a in self._memory
-        )
+        curves, buckets = self._curves()
+        shared = self._memory != (None, None) and (self._lanes > 1 or self._split == EXPECTED)
         if shared or buckets:
-            lanes = self._measure(plan, buckets)
-            plan = replace(
-                plan,
-                budgets=self._budgets(lanes) if shared else {},
-                curves=_measured_curves(given, lanes) if buckets else given,
-            )
-        else:
-            plan = replace(plan, curves=given)
+            lanes = self._measure(plan, buckets, self._kinds() if shared else ())
+            curves = _measured_curves(curves, lanes) if buckets else curves
+            plan = replace(plan, budgets=self._budgets(lanes, curves) if shared else {})
+        if self._settings.policy == "age":
+            curves = curves_cut(curves, self._settings)
+        plan = replace(plan, curves=curves)
         work = _on_partitions(cloudpickle.dumps((replay_partition, (plan,))))
         schema = output_schema(self._sides, None if self._facts is None else self._facts.fields)
         return map_in_arrow(self._arranged(self._sides), work, schema)
@@ -121,24 +126,29 @@ class Query:
         arranged: DataFrame = spread.sortWithinPartitions(*groups, "lane", "ts", "side", "row")
         return arranged
 
-    def _curves(self) -> tuple[tuple[Curve, Curve], int]:
+    def _kinds(self) -> tuple[Worth, ...]:
+        """Return the kinds of worth that budgets depend on."""
+        if self._facts is not None:
+            return ()
+        wanted = {self._settings.the_policy.worth} if self._lanes > 1 else set()
+        if self._split == EXPECTED and self._settings.policy != "age":
+            wanted.add(Worth.COUNT)
+        return tuple(sorted(wanted & set(SUMMARISED)))
+
+    def _curves(self) -> tuple[Curves, int]:
         """Return AGE's curves as given, and how many buckets to measure the others in."""
         settings = self._settings
         if settings.policy != "age":
             return (None, None), 0
-        left, right = (
-            settings.parameters[f"curve_{side}"] or settings.parameters["curve"]
-            for side in ("left", "right")
-        )
-        missing = left is None or right is None
-        buckets = int(settings.parameters["buckets"]) if missing else 0  # type: ignore[arg-type]
-        return (left, right), buckets  # type: ignore[return-value]
+        given = curves_given(settings)
+        buckets = int(settings.parameters["buckets"]) if None in given else 0  # type: ignore[arg-type]
+        return given, buckets
 
-    def _measure(self, plan: Plan, buckets: int) -> list[Measured]:
+    def _measure(self, plan: Plan, buckets: int, kinds: Sequence[Worth]) -> list[Measured]:
         """Return what every lane is like, in a job of its own."""
         bare = (replace(self._sides[0], payload=()), replace(self._sides[1], payload=()))
         work = _on_partitions(
-            cloudpickle.dumps((measure_partition, (replace(plan, payload=False), buckets)))
+            cloudpickle.dumps((measure_partition, (replace(plan, payload=False), buckets, kinds)))
         )
         rows = map_in_arrow(self._arranged(bare), work, "measured binary").collect()
         return sorted(
@@ -146,21 +156,25 @@ class Query:
             key=lambda lane: lane.name,
         )
 
-    def _budgets(self, lanes: list[Measured]) -> dict[LaneName, tuple[int, int]]:
-        """Split each group's memory over its lanes, as for archives."""
-        groups: dict[tuple[object, ...], list[Measured]] = {}
-        for lane in lanes:
-            groups.setdefault(lane.name.group, []).append(lane)
-        budgets = {}
-        for members in groups.values():
-            left = split_budget(self._memory[0], [lane.profile.left.peak for lane in members])
-            right = split_budget(self._memory[1], [lane.profile.right.peak for lane in members])
-            for lane, pair in zip(members, zip(left, right, strict=True), strict=True):
-                budgets[lane.name] = pair
-        return budgets
+    def _budgets(self, lanes: list[Measured], curves: Curves) -> dict[LaneName, tuple[int, int]]:
+        """Split each group's memory over its sides and lanes, as for archives."""
+        groups: dict[tuple[object, ...], list[int]] = {}
+        for i, lane in enumerate(lanes):
+            groups.setdefault(lane.name.group, []).append(i)
+        models = LaneModels(
+            [lane.profile for lane in lanes],
+            [lane.worths for lane in lanes],
+            curves,
+            (self._settings.window_left, self._settings.window_right),
+            through_facts=self._facts is not None,
+        )
+        budgets = lane_budgets(
+            self._memory, list(groups.values()), models, self._settings.the_policy, self._split
+        )
+        return {lane.name: pair for lane, pair in zip(lanes, budgets, strict=True)}
 
 
-def _measured_curves(given: tuple[Curve, Curve], lanes: list[Measured]) -> tuple[Curve, Curve]:
+def _measured_curves(given: Curves, lanes: list[Measured]) -> Curves:
     """Return AGE's curves, those not given as measured over all lanes (P5 6.1)."""
     curves = list(given)
     for side in (0, 1):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, groupby
@@ -13,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from engine.exact.stream import ExactStream
 from engine.facts.links import Links
 from engine.job.budget import Amounts, split_budget
 from engine.job.output import IDS, id_columns
@@ -92,9 +90,10 @@ class Plan:
         return left, right
 
 
-def _lanes(
+def lanes_in(
     plan: Plan, source: Iterator[pa.RecordBatch]
 ) -> Iterator[tuple[LaneName, Iterator[LaneBatch]]]:
+    """Yield the lanes of a partition, one after the other, in batches."""
     stream = LaneStream(plan.layout)
     beside = plan.payload or not plan.layout.direct
     numbered = united_batches(stream.batches(source), payload=beside)
@@ -108,13 +107,13 @@ def replay_partition(plan: Plan, source: Iterator[pa.RecordBatch]) -> Iterator[p
     Memory: the windows, the budget and a batch. A lane that must be seen whole first is put aside
     on disk beyond `spool.HELD_BYTES`.
     """
-    for name, batches in _lanes(plan, source):
+    for name, batches in lanes_in(plan, source):
         with Spool() as spool:
             if plan.looks_ahead:
                 for batch in batches:
                     spool.add(batch)
-                profile = spool.profile(plan.windows, _untils(plan))
-                links = _linked(plan, spool)
+                profile = spool.profile(plan.windows, untils(plan))
+                links = linked(plan, spool)
                 batches = iter(spool)  # noqa: PLW2901 - the same batches, again
             else:
                 first = next(batches)
@@ -124,7 +123,7 @@ def replay_partition(plan: Plan, source: Iterator[pa.RecordBatch]) -> Iterator[p
             yield from _replay(plan, name, profile, batches, links)
 
 
-def _untils(plan: Plan) -> tuple[Until, Until] | None:
+def untils(plan: Plan) -> tuple[Until, Until] | None:
     """Return what tells until when a tuple matches anything: of each side, None in an equi-join."""
     if plan.facts is None:
         return None
@@ -135,7 +134,7 @@ def _untils(plan: Plan) -> tuple[Until, Until] | None:
     )
 
 
-def _linked(plan: Plan, spool: Spool) -> Links | None:
+def linked(plan: Plan, spool: Spool) -> Links | None:
     """Return what a lane's tuples join through facts, None in an equi-join."""
     if plan.facts is None:
         return None
@@ -167,7 +166,7 @@ def _replay(
         partners=None if links is None else links.partners,
         facts=None if plan.facts is None else plan.facts.index,
     )
-    keys = _Keys(plan, links)
+    keys = Keys(plan, links)
     held = tuple(PayloadWindow(window) for window in plan.windows)
     for batch in batches:
         ids = keys.intern(batch, [replay])
@@ -199,7 +198,7 @@ def _with_facts(
     return found | {name: columns[name] for name in names[2:]}
 
 
-class _Keys:
+class Keys:
     """Dense ids of a lane's tuples: of their join attributes, or as facts join them."""
 
     def __init__(self, plan: Plan, links: Links | None, *, forgets: bool | None = None) -> None:
@@ -237,69 +236,3 @@ def _handed_on(batch: LaneBatch, side: int) -> pa.Table:
     table: pa.Table = (batch.left_payload, batch.right_payload)[side]
     own = [name for name in table.column_names if not name.startswith(f"{SIDES[side]}_\0")]
     return table.select(own)
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What one pass over a lane told.
-
-    Attributes
-    ----------
-    name : LaneName
-    profile : LaneProfile
-    ages : tuple of (buckets,) int64
-        Exact matches by the age of the earlier member, left and right.
-    """
-
-    name: LaneName
-    profile: LaneProfile
-    ages: tuple[NDArray[np.int64], NDArray[np.int64]]
-
-
-def measure_partition(
-    plan: Plan, age_buckets: int, source: Iterator[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    """Yield what every lane of a partition is like, pickled; ages only if there are buckets."""
-    for name, batches in _lanes(plan, source):
-        with Spool() as spool:
-            ages = _put_aside(plan, age_buckets, batches, spool)
-            measured = Measured(name, spool.profile(plan.windows, _untils(plan)), ages)
-            cells = pa.array([pickle.dumps(measured)], pa.binary())
-            yield pa.RecordBatch.from_arrays([cells], ["measured"])
-
-
-def _put_aside(
-    plan: Plan, age_buckets: int, batches: Iterator[LaneBatch], spool: Spool
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Put a lane aside and count the ages of its matches; through facts once it is there whole."""
-    ages = None if plan.facts is not None else _Ages(plan, age_buckets, None)
-    for batch in batches:
-        spool.add(batch._replace(left_payload=None, right_payload=None))
-        if ages is not None and age_buckets:
-            ages.count(batch)
-    if ages is None:
-        ages = _Ages(plan, age_buckets, _linked(plan, spool))
-        for batch in spool if age_buckets else ():
-            ages.count(batch)
-    return ages.exact.ages_left, ages.exact.ages_right
-
-
-class _Ages:
-    """Counts a lane's exact matches by the age of the earlier member."""
-
-    def __init__(self, plan: Plan, buckets: int, links: Links | None) -> None:
-        settings = plan.settings
-        self.exact = ExactStream(
-            *plan.windows, settings.combine, settings.start_ts, None, buckets or None,
-            None if links is None else links.partners,
-        )  # fmt: skip
-        self._keys = _Keys(plan, links, forgets=True)
-        self._outputs, self._importance = np.zeros(0, np.int64), np.zeros(0)
-
-    def count(self, batch: LaneBatch) -> None:
-        """Count the matches of a batch."""
-        ids = self._keys.intern(batch, [self.exact])
-        size = self._keys.size
-        if size > self._outputs.size:
-            self._outputs, self._importance = np.zeros(2 * size, np.int64), np.zeros(2 * size)
-        self.exact.push(batch.left, ids[0], batch.right, ids[1], self._outputs, self._importance)

@@ -12,6 +12,7 @@ from engine.errors import SpecError
 from engine.exact.checks import thread_count
 from engine.grubjoin.adapt import (
     Setting,
+    basic_counts,
     horizons,
     plan_from,
     setting_of,
@@ -42,8 +43,9 @@ from engine.grubjoin.layout import (
     whole_plan,
 )
 from engine.grubjoin.learner import Learner
+from engine.grubjoin.prior import PairPrior, begin, first_throttle, known
 from engine.grubjoin.prober import CpuProber, Outputs, Prober
-from engine.grubjoin.settings import HarvestSettings
+from engine.grubjoin.settings import LEAST_THROTTLE, HarvestSettings
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import Floats, Ints, MultiStreams, Windows, arrival_order
 from engine.randomness import uniforms
@@ -101,6 +103,8 @@ class GrubJoin:
         Whether `run` yields the outputs.
     prober : callable, optional
         Makes what probes; by default the CPU's threads.
+    priors : sequence of PairPrior
+        Profiles of its streams; where they tell all rates, of them the first setting is made.
 
     Attributes
     ----------
@@ -121,6 +125,7 @@ class GrubJoin:
         settings: HarvestSettings, orders: Sequence[Sequence[int]], *, graph: str = "clique",
         combine: str = "min", start_ts: int | None = None, keep: Sequence[float] | None = None,
         emit: bool = True, prober: MakeProber | None = None,
+        priors: Sequence[PairPrior] = (),
     ) -> None:  # fmt: skip
         if windows.by_rows.any():
             raise SpecError(
@@ -158,10 +163,24 @@ class GrubJoin:
         )
         self._learner = Learner(streams, windows, settings, self._prober, entries)
         self._stale = False
+        if priors:
+            self._begin(priors)
         self._interval = [0, 0]
         self.outputs, self.importance, self.comparisons = 0, 0.0, 0
         self.steps: list[Step] = []
         self.setting: Setting | None = None
+
+    def _begin(self, priors: Sequence[PairPrior]) -> None:
+        """Begin with what profiles say."""
+        settings, learnt = self._settings, self._learner.learnt
+        basic = basic_counts(self._windows, settings.basic_window)
+        told = priors, self._windows, self._orders, basic, settings
+        begin(learnt, *told)
+        if settings.shedding != "harvest" or not known(priors, self._streams.number):
+            return
+        if settings.throttle is None:
+            self._throttle = max(LEAST_THROTTLE, first_throttle(learnt, *told))
+        self._stale = self._throttle < 1
 
     def _draws(self, purpose: int) -> Floats:
         streams, seed = self._streams, self._settings.seed

@@ -13,7 +13,7 @@ from engine.job.lane_task import ProfileTask, profile_lane
 from engine.job.opening import Opened, open_job, prepare_job
 from engine.job.options import JobOptions
 from engine.job.output import OutputFolder
-from engine.job.plan import lane_budgets, lane_files, lanes_to_replay
+from engine.job.plan import groups_of, lane_files, lanes_to_replay, summarised, worths_needed
 from engine.job.report import (
     Report,
     bounds_report,
@@ -23,11 +23,13 @@ from engine.job.report import (
     window_report,
 )
 from engine.job.retention import RETAINED
+from engine.job.split import LaneModels, lane_budgets
 from engine.job.stages import Progress, Stages
 from engine.lanes.manifest import Prepared
 from engine.optimum.bound import BoundSettings
 from engine.optimum.effort import Effort
 from engine.optimum.objective import Objective
+from engine.policies import policy_named
 from engine.replay.settings import LaneProfile
 from gpu_kernels.devices import Choice
 
@@ -121,7 +123,14 @@ def run_bound(
         profiles: list[LaneProfile] = stages.mapped(
             executor, "profile", profile_lane, [ProfileTask(one, settings.windows) for one in files]
         )
-        budgets = lane_budgets(base.memory, prepared, lanes, profiles)
+        groups, policy = groups_of(prepared, lanes), policy_named(base.policy)
+        kinds = worths_needed(base.memory, groups, [policy])
+        worths = summarised(files, kinds, executor, stages)
+        models = LaneModels(
+            profiles, worths, (None, None), settings.windows,
+            through_facts=prepared.facts is not None,
+        )  # fmt: skip
+        budgets = lane_budgets(base.memory, groups, models, policy)
         rows = sum(stream.joined for stream in prepared.streams)
         if options.told and rows > MOST_TOLD:
             raise SpecError(

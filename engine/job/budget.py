@@ -24,6 +24,9 @@ class Amount(NamedTuple):
 
 
 Amounts = tuple[Amount | None, Amount | None]
+EVEN, EXPECTED = "even", "expected"
+SPLITS = (EVEN, EXPECTED)
+"""How one memory is split over both sides."""
 
 
 def parse_amount(text: str, option: str) -> Amount:
@@ -50,12 +53,19 @@ def parse_amount(text: str, option: str) -> Amount:
     )
 
 
-def parse_amounts(memory: str | None, left: str | None, right: str | None) -> Amounts:
+def parse_amounts(
+    memory: str | None, left: str | None, right: str | None, split: str = EVEN
+) -> Amounts:
     """Return the budgets of both sides; None where a side is exact.
 
     `memory` is the papers' M, half a side (an odd tuple goes left); a percentage of it is of each
-    side's own peak.
+    side's own peak. With another `split` the two are one memory, and there must be one.
     """
+    if split != EVEN and (left is not None or right is not None):
+        raise SpecError(
+            f"--split {split} splits one memory over both streams: give --memory in place of "
+            "--memory-left and --memory-right"
+        )
     if memory is None:
         return (
             None if left is None else parse_amount(left, "--memory-left"),

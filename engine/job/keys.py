@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +48,14 @@ COUNTS = np.dtype(
 """What `KeyLoss` holds."""
 
 
+class Remapped(Protocol):
+    """Anything that goes by key ids."""
+
+    def remap(self, old_to_new: NDArray[np.int64]) -> None:
+        """Renumber the ids, as `KeyTable.keep` does."""
+        ...
+
+
 class LaneKeys:
     """Interns a lane's keys and keeps their counts in step with the exact join and the replay.
 
@@ -59,10 +68,20 @@ class LaneKeys:
     replay : LaneReplay or None
     forgets : bool
         False where the estimator needs the whole history of every key.
+    followers : sequence of Remapped
+        What else goes by these ids, and holds none without an unexpired tuple.
     """
 
-    def __init__(self, exact: ExactStream, replay: LaneReplay | None, *, forgets: bool) -> None:
+    def __init__(
+        self,
+        exact: ExactStream,
+        replay: LaneReplay | None,
+        *,
+        forgets: bool,
+        followers: Sequence[Remapped] = (),
+    ) -> None:
         self._table = KeyTable()
+        self._followers = [follower for follower in (replay, *followers) if follower is not None]
         self._exact, self._replay, self._forgets = exact, replay, forgets
         self.outputs = np.zeros(0, np.int64)
         self.importance = np.zeros(0)
@@ -125,16 +144,17 @@ class LaneKeys:
         if alive.sum() * 2 > size:
             self._next_drop = 2 * size
             return
-        counts = self._counts(np.flatnonzero(~alive))
-        self._remember(counts[counts["exact"] > 0])
+        if self._replay is not None:  # without one nothing is lost
+            counts = self._counts(np.flatnonzero(~alive))
+            self._remember(counts[counts["exact"] > 0])
         old_to_new = self._table.keep(alive)
         self._exact.remap(old_to_new)
         kept = np.flatnonzero(alive)
         self.outputs = self.outputs[kept]
         self.importance = self.importance[kept]
         self._example = self._example[kept]
-        if self._replay is not None:
-            self._replay.remap(old_to_new)
+        for follower in self._followers:
+            follower.remap(old_to_new)
         self._next_drop = max(IDLE, 2 * self.size)
 
     def _remember(self, more: NDArray[np.void]) -> None:

@@ -13,7 +13,7 @@ from engine.archives.roles import Roles
 from engine.errors import SpecError
 from engine.facts.access import DEFAULT_METHOD
 from engine.facts.roles import FactRoles
-from engine.job.budget import parse_amounts
+from engine.job.budget import EVEN, parse_amounts
 from engine.job.options import FactOptions, JobOptions
 from engine.optimum.effort import Effort
 from engine.policies import Value
@@ -35,8 +35,8 @@ class Fact(TypedDict, total=False):
     fact_access: str
 
 
-class Join(Fact, total=False):
-    """The keywords that say how two streams are joined; `replay` explains each."""
+class Windowed(TypedDict, total=False):
+    """What two streams are, and how long their tuples join; `replay` explains each keyword."""
 
     on: Names | None
     left_on: Names | None
@@ -50,20 +50,31 @@ class Join(Fact, total=False):
     window: int | str | None
     window_left: int | str | None
     window_right: int | str | None
+    partition_by: Names
+    lanes: int | None
+    seed: int
+    bad_rows: str
+
+
+class Budgeted(Windowed, total=False):
+    """A join within a memory, whatever decides who stays; `replay` explains each keyword."""
+
     memory: int | str | None
     memory_left: int | str | None
     memory_right: int | str | None
+    combine: str
+    start_ts: int | str | None
+    columns: str
+
+
+class Join(Fact, Budgeted, total=False):
+    """The keywords that say how two streams are joined; `replay` explains each."""
+
+    split: str
     policy: str
     params: Mapping[str, Value] | None
     estimator: str
     probe: str
-    combine: str
-    start_ts: int | str | None
-    partition_by: Names
-    lanes: int | None
-    seed: int
-    columns: str
-    bad_rows: str
     device: str
 
 
@@ -71,6 +82,7 @@ class Replay(Join, total=False):
     """The keywords of a replay: what it follows, and whether its best possible is looked for."""
 
     plan: str | os.PathLike[str] | None
+    profile: str | os.PathLike[str] | None
     bound: str | bool
     gap: float
     seconds: float
@@ -82,7 +94,10 @@ def job_of(left: str, right: str, out: Path | None, cache: Path | None, join: Jo
     if unknown:
         raise TypeError(f"unexpected keyword {min(unknown)!r}")
     given: dict[str, Any] = dict(join)
-    memory = [_text(given.get(name)) for name in ("memory", "memory_left", "memory_right")]
+    memory, left_memory, right_memory = (
+        _text(given.get(name)) for name in ("memory", "memory_left", "memory_right")
+    )
+    split = str(given.get("split") or EVEN)
     chosen = ("policy", "estimator", "probe", "combine", "lanes", "seed", "columns", "bad_rows")
     return JobOptions(
         left=left,
@@ -91,7 +106,8 @@ def job_of(left: str, right: str, out: Path | None, cache: Path | None, join: Jo
         right_roles=_roles(given, "right"),
         window_left=_window(given, "left"),
         window_right=_window(given, "right"),
-        memory=parse_amounts(*memory),
+        memory=parse_amounts(memory, left_memory, right_memory, split),
+        split=split,
         parameters=dict(given.get("params") or {}),
         start_ts=_text(given.get("start_ts")),
         out=out,
@@ -99,6 +115,7 @@ def job_of(left: str, right: str, out: Path | None, cache: Path | None, join: Jo
         plan=None if given.get("plan") is None else Path(given["plan"]),
         bound=_bound(given),
         fact=fact_of(given),
+        profile=None if given.get("profile") is None else Path(given["profile"]),
         **{name: given[name] for name in (*chosen, "device") if name in given},
     )
 

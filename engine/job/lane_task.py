@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,12 +19,13 @@ from engine.facts.links import Links
 from engine.job.fact_keys import FactKeys
 from engine.job.heartbeat import rows_done
 from engine.job.keys import KeyLoss, LaneKeys
-from engine.job.output import PartWriter, id_columns
-from engine.job.payload import PayloadWindow
+from engine.job.output import id_columns
+from engine.job.part import FactColumns, LanePart, MemberPayload, beside
 from engine.lanes.facts import FactFile
 from engine.lanes.profile import profile_side
-from engine.lanes.reader import LaneBatch, lane_batches
-from engine.policies import age
+from engine.lanes.reader import lane_batches
+from engine.models.worth import LaneWorth, lane_worths
+from engine.policies import Worth, age
 from engine.replay.lane import LaneReplay
 from engine.replay.layout import Outputs
 from engine.replay.planned import Plan
@@ -55,7 +55,7 @@ class LaneFiles:
         """
         if self.facts is None:
             return None
-        return Links(self.facts.index(), (_arrivals(self.left), _arrivals(self.right)), windows)
+        return Links(self.facts.index(), (arrivals(self.left), arrivals(self.right)), windows)
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def profile_lane(task: ProfileTask) -> LaneProfile:
         zip((files.left, files.right), task.windows, strict=True)
     ):
         until = None if index is None else _until(index.sides[side])
-        sides.append(_EMPTY if path is None else profile_side(_streamed(path), window, until))
+        sides.append(_EMPTY if path is None else profile_side(streamed(path), window, until))
     return LaneProfile(*sides)
 
 
@@ -83,8 +83,8 @@ def _until(side: FactSide) -> Callable[[StreamBatch], NDArray[np.int64]]:
     return lambda batch: side.until(batch.ts, batch.key)
 
 
-def _streamed(path: Path) -> Iterator[StreamBatch]:
-    """Yield a lane file's tuples without their rows."""
+def streamed(path: Path) -> Iterator[StreamBatch]:
+    """Yield a lane file's tuples batch by batch, without the numbers of their rows."""
     none = np.empty(0, np.int64)
     with pq.ParquetFile(path, memory_map=True) as file:
         for batch in file.iter_batches(columns=["_ts", "_key", "_importance"]):
@@ -92,9 +92,30 @@ def _streamed(path: Path) -> Iterator[StreamBatch]:
             yield StreamBatch(ts, none, key, importance)
 
 
-def _arrivals(path: Path | None) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+@dataclass(frozen=True)
+class WorthTask:
+    """A lane whose tuples are to be summarised by what they are worth."""
+
+    files: LaneFiles
+    kinds: tuple[Worth, ...]
+
+
+def file_worths(task: WorthTask) -> dict[Worth, LaneWorth]:
+    """Return what a lane's tuples are worth."""
+    paths = task.files.left, task.files.right
+
+    def arriving(side: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
+        path = paths[side]
+        if path is not None:
+            yield from ((batch.key, batch.importance) for batch in streamed(path))
+
+    return lane_worths(arriving, task.kinds)
+
+
+def arrivals(path: Path | None) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Yield the arrival times and join attributes of a lane file, batch by batch."""
     if path is not None:
-        yield from ((batch.ts, batch.key) for batch in _streamed(path))
+        yield from ((batch.ts, batch.key) for batch in streamed(path))
 
 
 @dataclass(frozen=True)
@@ -178,7 +199,7 @@ def replay_lane(task: ReplayTask, plan: Plan | None = None) -> LaneResult:
         settings.combine,
         settings.start_ts,
         edges,
-        task.age_buckets,
+        task.age_buckets or (1 if task.approximate and settings.policy == "age" else None),
         partners,
     )
     emit = task.out is not None
@@ -198,17 +219,21 @@ def replay_lane(task: ReplayTask, plan: Plan | None = None) -> LaneResult:
     keys = (
         LaneKeys(exact, replay, forgets=not history) if links is None else FactKeys(links, replay)
     )
-    part = _Part(task) if emit else None
+    part = None if task.out is None else LanePart(task.out, task.files.lane)
+    members = MemberPayload(windows) if emit and task.payload else None
+    facts = None
+    if emit and task.files.facts is not None:
+        facts = FactColumns(task.files.facts, task.payload)
     for batch in lane_batches(task.files.left, task.files.right, payload=task.payload):
         ids = keys.intern(batch.left, batch.right)
         exact.push(batch.left, ids[0], batch.right, ids[1], keys.outputs, keys.importance)
-        if part is not None:
-            part.arrive(batch)
+        if members is not None:
+            members.arrive(batch)
         rows_done(batch.left.ts.size + batch.right.ts.size)
         if replay is not None:
             for out in replay.push(batch.left, ids[0], batch.right, ids[1], keys.size):
                 if part is not None:
-                    part.write(out)
+                    part.write(_rows_of(out, members, facts))
     counted = Tally(exact.outputs, exact.importance, exact.outputs_by_bin, exact.importance_by_bin)
     result = counted
     if replay is not None and task.approximate:
@@ -230,57 +255,14 @@ def replay_lane(task: ReplayTask, plan: Plan | None = None) -> LaneResult:
     )
 
 
-class _Part:
-    """A lane's output on its way to a file of this attempt's own."""
-
-    def __init__(self, task: ReplayTask) -> None:
-        assert task.out is not None  # noqa: S101 - only made where there is a folder
-        self._name = f"part-{task.files.lane:05d}.{uuid.uuid4().hex[:8]}.parquet"
-        self._writer = PartWriter(task.out / self._name)
-        self._payload = task.payload
-        self._windows = (
-            PayloadWindow(task.settings.window_left),
-            PayloadWindow(task.settings.window_right),
-        )
-        self._facts = None if task.files.facts is None else _Facts(task.files.facts, task.payload)
-        self.schema: pa.Schema | None = None
-
-    def arrive(self, batch: LaneBatch) -> None:
-        """Keep the payload of arrivals."""
-        if self._payload:
-            for window, side, table in zip(
-                self._windows,
-                (batch.left, batch.right),
-                (batch.left_payload, batch.right_payload),
-                strict=True,
-            ):
-                window.push(side.ts, table)
-
-    def write(self, out: Outputs) -> None:
-        """Write output tuples, with the payload of both members."""
-        table = id_columns(out)
-        if self._facts is not None:
-            table = table.add_column(2, "fact_row", pa.array(self._facts.rows[out.fact]))
-        if self._payload:
-            for window, seq in zip(self._windows, (out.left_seq, out.right_seq), strict=True):
-                taken = window.take(seq)
-                for name in taken.column_names:
-                    table = table.append_column(name, taken.column(name))
-            if self._facts is not None:
-                taken = self._facts.payload.take(pa.array(out.fact))
-                for name in taken.column_names:
-                    table = table.append_column(name, taken.column(name))
-        self.schema = table.schema
-        self._writer.write(table)
-
-    def close(self) -> str | None:
-        """Finish the file and return its name, None if there was no output."""
-        return self._name if self._writer.close() else None
-
-
-class _Facts:
-    """What is written of the facts that join outputs."""
-
-    def __init__(self, file: FactFile, payload: bool) -> None:
-        self.rows = file.index().facts.row
-        self.payload = file.payload() if payload else pa.table({})
+def _rows_of(out: Outputs, members: MemberPayload | None, facts: FactColumns | None) -> pa.Table:
+    """Return output tuples as they are written, with the payload of their members."""
+    table = id_columns(out)
+    if facts is not None:
+        table = table.add_column(2, "fact_row", pa.array(facts.rows[out.fact]))
+    if members is not None:
+        for taken in members.take(out.left_seq, out.right_seq):
+            table = beside(table, taken)
+        if facts is not None:
+            table = beside(table, facts.payload.take(pa.array(out.fact)))
+    return table

@@ -9,9 +9,9 @@ from engine.archives.roles import Roles
 from engine.errors import SpecError, did_you_mean
 from engine.facts.access import DEFAULT_METHOD, check_method
 from engine.facts.roles import FactRoles
-from engine.job.budget import Amounts
+from engine.job.budget import EVEN, SPLITS, Amounts
 from engine.optimum.effort import Effort
-from engine.policies import Value, policy_named
+from engine.policies import Policy, Value, Worth, policy_or_sample
 
 DEFAULT_POLICY = "dgl"
 DEVICES = ("auto", "cpu", "gpu")
@@ -48,17 +48,34 @@ class FactOptions:
 
 def settled(name: str, given: dict[str, Value]) -> tuple[str, dict[str, Value]]:
     """Return a policy's own name and all of its parameters, or raise `SpecError`."""
-    policy = policy_named(name)
+    policy = policy_or_sample(name)
     parameters = policy.settle(given)
     if policy.name == "custom" and parameters["function"] is None:
         raise SpecError("policy custom needs --param function=module:name")
-    buckets = parameters.get("buckets")
-    if isinstance(buckets, float) and (buckets % 1 or buckets > MOST_BUCKETS):
-        raise SpecError(
-            f"parameter buckets of policy {policy.name} is {buckets:g}; give a whole number, "
-            f"at most {MOST_BUCKETS}"
-        )
+    for own in ("buckets", "grain"):
+        buckets = parameters.get(own)
+        if isinstance(buckets, float) and (buckets % 1 or buckets > MOST_BUCKETS):
+            raise SpecError(
+                f"parameter {own} of policy {policy.name} is {buckets:g}; give a whole number, "
+                f"at most {MOST_BUCKETS}"
+            )
     return policy.name, parameters
+
+
+def check_split(split: str, memory: Amounts, policy: Policy, *, through: bool) -> None:
+    """Raise `SpecError` if there is nothing to split, or nothing to split it by.
+
+    `through` tells whether facts join the streams.
+    """
+    if split == EVEN:
+        return
+    if None in memory:
+        raise SpecError(f"--split {split} splits one memory over both streams: give --memory")
+    if through and policy.worth is not Worth.AGE:
+        raise SpecError(
+            f"--split {split} goes by how often join attributes arrive, and these are joined "
+            "through facts: use policy age, or --memory-left and --memory-right"
+        )
 
 
 @dataclass(frozen=True)
@@ -75,6 +92,8 @@ class JobOptions:
         W of each stream: ticks, or a duration on timestamp columns.
     memory : tuple of Amount or None
         Budget of each side; None is exact.
+    split : {"even", "expected"}
+        Whether the sides' budgets are as they stand, or one memory that is split over both.
     policy : str
     parameters : dict
         Of the policy.
@@ -99,6 +118,9 @@ class JobOptions:
         Find the best possible importance within the budget as well.
     fact : FactOptions or None
         What joins the streams, where their join attributes do not.
+    profile : Path or None
+        Profile that tells AGE's curves and the frequencies of the join attributes in place of a
+        pass over the archives.
     """
 
     left: str
@@ -108,6 +130,7 @@ class JobOptions:
     window_left: str
     window_right: str
     memory: Amounts = (None, None)
+    split: str = EVEN
     policy: str = DEFAULT_POLICY
     parameters: dict[str, Value] = field(default_factory=dict)
     estimator: str = "memory"
@@ -124,6 +147,7 @@ class JobOptions:
     plan: Path | None = None
     bound: Effort | None = None
     fact: FactOptions | None = None
+    profile: Path | None = None
 
     def __post_init__(self) -> None:
         name, parameters = settled(self.policy, self.parameters)
@@ -133,12 +157,18 @@ class JobOptions:
             ("--device", self.device, DEVICES),
             ("--bad-rows", self.bad_rows, BAD_ROWS),
             ("--columns", self.columns, COLUMNS),
+            ("--split", self.split, SPLITS),
         ):
             if value not in known:
                 raise SpecError(
                     f"{name} is {value!r}; choose one of {', '.join(known)}."
                     + did_you_mean(value, known)
                 )
+        check_split(
+            self.split, self.memory, policy_or_sample(self.policy), through=self.fact is not None
+        )
+        if self.plan is not None and self.split != EVEN:
+            raise SpecError(f"--plan says who stays on each side: leave --split {self.split} out")
         if self.lanes is not None and self.lanes < 1:
             raise SpecError(f"--lanes is {self.lanes}; it must be 1 or more")
         if not -(2**63) <= self.seed < 2**64:

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from engine.errors import OutputError
 from engine.replay.layout import Outputs
+from engine.sampling.outputs import SampledOutputs
 
 IDS = pa.schema(
     [
@@ -23,11 +24,14 @@ IDS = pa.schema(
 )
 
 
-def id_columns(out: Outputs) -> pa.Table:
-    """Return the columns that every output has; weight is 1, for nothing was sampled."""
-    weight = pa.repeat(pa.scalar(1.0), len(out.ts))
-    columns = [out.left_row, out.right_row, out.ts, out.importance]
-    return pa.table([*(pa.array(c) for c in columns), weight], schema=IDS)
+def id_columns(out: Outputs | SampledOutputs) -> pa.Table:
+    """Return the columns that every output has; weight is 1 where nothing was sampled."""
+    columns = [pa.array(c) for c in (out.left_row, out.right_row, out.ts, out.importance)]
+    if isinstance(out, SampledOutputs):
+        columns.append(pa.array(out.weight))
+    else:
+        columns.append(pa.repeat(pa.scalar(1.0), len(out.ts)))
+    return pa.table(columns, schema=IDS)
 
 
 class PartWriter:
@@ -63,6 +67,8 @@ class OutputFolder:
     ----------
     place : Path
         Must not exist.
+    option : str
+        By which it was given, for errors.
 
     Raises
     ------
@@ -70,11 +76,11 @@ class OutputFolder:
         If it does, or cannot be made.
     """
 
-    def __init__(self, place: Path) -> None:
-        self.place = place
+    def __init__(self, place: Path, option: str = "--out") -> None:
+        self.place, self._option = place, option
         if place.exists() or place.is_symlink():
             raise OutputError(
-                f"output folder {place} exists: remove it or give another --out; nothing is "
+                f"output folder {place} exists: remove it or give another {option}; nothing is "
                 "overwritten"
             )
         self.draft = place.parent / f".{place.name}.{uuid.uuid4().hex}.tmp"
@@ -101,7 +107,8 @@ class OutputFolder:
             self.draft.rename(self.place)
         except OSError as error:
             raise OutputError(
-                f"output folder {self.place} appeared while the job ran: give another --out"
+                f"output folder {self.place} appeared while the job ran: give another "
+                f"{self._option}"
             ) from error
 
     def discard(self) -> None:

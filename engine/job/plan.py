@@ -1,15 +1,19 @@
-"""What a replay needs of a prepared archive before its lanes run: files, budgets, age curves."""
+"""What a replay needs of a prepared archive before its lanes run: files, age curves, worth."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from engine.job.budget import Amounts, split_budget
-from engine.job.lane_task import LaneFiles, LaneResult
+from engine.executors import Executor
+from engine.job.budget import Amounts
+from engine.job.lane_task import LaneFiles, LaneResult, WorthTask, file_worths
+from engine.job.stages import Stages
 from engine.lanes.manifest import Lane, Prepared
-from engine.replay.settings import LaneProfile, ReplaySettings
+from engine.models.worth import SUMMARISED, LaneWorth
+from engine.policies import Policy, Worth, age
+from engine.replay.settings import ReplaySettings, number_of
 
 Curves = tuple[tuple[float, ...] | None, tuple[float, ...] | None]
 
@@ -26,20 +30,49 @@ def lane_files(prepared: Prepared, lane: Lane, access: str) -> LaneFiles:
     return LaneFiles(number, prepared.file(number, 0), prepared.file(number, 1), facts)
 
 
-def lane_budgets(
-    memory: Amounts, prepared: Prepared, lanes: Sequence[Lane], profiles: Sequence[LaneProfile]
-) -> list[tuple[int, int]]:
-    """Split each group's memory over its lanes: a group is a join with a budget of its own."""
+def groups_of(prepared: Prepared, lanes: Sequence[Lane]) -> list[list[int]]:
+    """Return the places of each group's lanes: a group is a join with a budget of its own."""
     groups: dict[int, list[int]] = {}
     for i, lane in enumerate(lanes):
         groups.setdefault(lane.number // prepared.lanes_per_group, []).append(i)
-    budgets = [(0, 0)] * len(lanes)
-    for members in groups.values():
-        left = split_budget(memory[0], [profiles[i].left.peak for i in members])
-        right = split_budget(memory[1], [profiles[i].right.peak for i in members])
-        for i, pair in zip(members, zip(left, right, strict=True), strict=True):
-            budgets[i] = pair
-    return budgets
+    return list(groups.values())
+
+
+def worths_needed(
+    memory: Amounts,
+    groups: Sequence[Sequence[int]],
+    policies: Iterable[Policy],
+    *,
+    frequencies: bool = False,
+) -> list[Worth]:
+    """Return the kinds of worth that lanes have to be summarised by before they get budgets.
+
+    Parameters
+    ----------
+    memory : tuple of Amount or None
+    groups : sequence
+        As `groups_of` returns them.
+    policies : iterable of Policy
+    frequencies : bool
+        Whether the frequency model is asked for.
+    """
+    needed = {Worth.COUNT} if frequencies else set()
+    if memory != (None, None) and any(len(group) > 1 for group in groups):
+        needed |= {policy.worth for policy in policies}
+    return sorted(needed & set(SUMMARISED))
+
+
+def summarised(
+    files: Sequence[LaneFiles], kinds: Sequence[Worth], executor: Executor, stages: Stages
+) -> list[dict[Worth, LaneWorth]]:
+    """Return what the tuples of each lane are worth, one pass a lane.
+
+    There is none where no kind is asked for, nor where facts join: equal keys then say nothing.
+    """
+    if not kinds or any(one.facts is not None for one in files):
+        return [{} for _ in files]
+    tasks = [WorthTask(one, tuple(kinds)) for one in files]
+    return stages.mapped(executor, "worth", file_worths, tasks)
 
 
 def curves_given(settings: ReplaySettings) -> Curves:
@@ -57,3 +90,23 @@ def curves_measured(given: Curves, passes: Sequence[LaneResult], prepared: Prepa
             ages = np.sum([result.ages[side] for result in passes], axis=0)
             curves[side] = tuple((np.atleast_1d(ages) / max(1, stream.joined)).tolist())
     return curves[0], curves[1]
+
+
+def curves_cut(curves: Curves, settings: ReplaySettings) -> Curves:
+    """Return AGE's curves as its memories take them: cut finer, but those that were given.
+
+    A curve that was given stays as it is unless the parameter grain says otherwise.
+    """
+    grain = settings.parameters["grain"]
+    cut = list(curves)
+    for side, (curve, given, window) in enumerate(
+        zip(
+            curves,
+            curves_given(settings),
+            (settings.window_left, settings.window_right),
+            strict=True,
+        )
+    ):
+        if curve is not None and (grain is not None or given is None):
+            cut[side] = age.refined(curve, window, None if grain is None else int(number_of(grain)))
+    return cut[0], cut[1]

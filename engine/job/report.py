@@ -229,6 +229,7 @@ def build_report(
     seconds: Mapping[str, float],
     device: Choice,
     bounds: LaneBounds | None = None,
+    predicted: Mapping[str, Any] | None = None,
 ) -> Report:
     """Put the lanes' results together."""
     exact = sum(r.exact.outputs for r in results)
@@ -269,6 +270,7 @@ def build_report(
             "estimator": settings.estimator,
             "probe": settings.probe,
             "combine": settings.combine,
+            "profile": None if options.profile is None else str(options.profile),
         },
         "start_ts": settings.start_ts,
         "lanes": {
@@ -283,6 +285,8 @@ def build_report(
         "seed": settings.seed,
         "out": None if options.out is None else str(options.out),
     }
+    if predicted is not None:
+        content["predicted"] = dict(predicted)
     if bounds is not None:
         content["bound"] = _best(bounds, importance)
     return Report(content)

@@ -5,13 +5,11 @@ The stages are the same wherever they run; only the executor of their tasks diff
 
 from __future__ import annotations
 
-import shutil
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
-import pyarrow as pa
-
-from engine.archives.source import Archive
 from engine.device.attempt import (
     ON_CPU,
     ON_GPU,
@@ -22,6 +20,7 @@ from engine.device.attempt import (
 )
 from engine.executors import Executor
 from engine.job.bound_task import LaneBounds, bound_lanes, bound_settings, bound_tasks
+from engine.job.budget import EXPECTED
 from engine.job.heartbeat import listening
 from engine.job.lane_task import (
     LaneFiles,
@@ -34,21 +33,30 @@ from engine.job.lane_task import (
 from engine.job.on_gpu import grouped, replay_group
 from engine.job.opening import choose_lanes, open_job, prepare_job
 from engine.job.options import JobOptions
-from engine.job.output import IDS, OutputFolder
+from engine.job.output import OutputFolder
+from engine.job.part import commit_parts
 from engine.job.plan import (
     Curves,
+    curves_cut,
     curves_given,
     curves_measured,
-    lane_budgets,
+    groups_of,
     lane_files,
     lanes_to_replay,
+    summarised,
+    worths_needed,
 )
 from engine.job.planned_task import PlannedTask, replay_planned
+from engine.job.predicted import predicted_by_age, predicted_by_frequency
 from engine.job.report import Report, build_report, time_bins
 from engine.job.retention import plan_file
+from engine.job.split import LaneModels, lane_budgets
 from engine.job.stages import Progress, Stages
+from engine.job.told import Told, check_asked
 from engine.lanes.manifest import Prepared
 from engine.optimum.effort import Effort
+from engine.policies import policy_named
+from engine.profile.model import ArrivalProfile
 from engine.replay.settings import LaneProfile, ReplaySettings
 from gpu_kernels.devices import Choice
 
@@ -74,12 +82,15 @@ def run_replay(options: JobOptions, executor: Executor, progress: Progress | Non
         If the options mean nothing, an archive cannot be read, or the output cannot be written.
         Nothing is written then.
     """
+    policy_named(options.policy)  # or the error of one that samples
+    check_asked(options)
     wanted = wanted_device(options.device)
     if options.exact and wanted.choice.device == ON_GPU:
         wanted = Wanted(Choice(ON_CPU, "an exact join drops nothing: there is nothing to decide"))
     if options.plan is not None:
         wanted = Wanted(Choice(ON_CPU, "the plan has decided who stays"))
     stages = Stages() if progress is None else Stages(progress)
+    profile = None if options.profile is None else ArrivalProfile.load(options.profile)
     opened = open_job(options)
     settings = ReplaySettings(
         *opened.windows(options),
@@ -101,11 +112,12 @@ def run_replay(options: JobOptions, executor: Executor, progress: Progress | Non
             lanes=choose_lanes(options, opened),
             payload=options.columns == "all" and output is not None,
         )
-        job = _Job(options, settings, prepared, executor, stages, output, wanted)
+        told = None if profile is None else Told(profile, prepared, settings)
+        job = _Job(options, settings, prepared, executor, stages, output, wanted, told)
         results = job.run()
         if output is not None:
             with stages.timed("commit"):
-                _commit(output, prepared, (opened.left, opened.right), results)
+                commit_parts(output, prepared, (opened.left, opened.right), results)
     finally:
         if output is not None:
             output.discard()
@@ -114,33 +126,8 @@ def run_replay(options: JobOptions, executor: Executor, progress: Progress | Non
     )
     return build_report(
         options, settings, prepared, results, job.budgets, job.edges, stages.seconds, device,
-        job.bounds,
+        job.bounds, job.predicted,
     )  # fmt: skip
-
-
-def _commit(
-    output: OutputFolder,
-    prepared: Prepared,
-    archives: tuple[Archive, Archive],
-    results: list[LaneResult],
-) -> None:
-    for rejected in prepared.rejected_files:
-        target = output.draft / "_rejected"
-        target.mkdir(exist_ok=True)
-        shutil.copyfile(rejected, target / rejected.name)
-    schemas = [result.schema for result in results if result.schema is not None]
-    parts = [result.part for result in results if result.part is not None]
-    output.commit(parts, schemas[0] if schemas else _empty_schema(prepared, archives))
-
-
-def _empty_schema(prepared: Prepared, archives: tuple[Archive, Archive]) -> pa.Schema:
-    """Return the schema of an output with no rows."""
-    schema = IDS
-    if prepared.payload:
-        for archive in archives:
-            for column in archive.schema:
-                schema = schema.append(column.with_name(f"{archive.side}_{column.name}"))
-    return schema
 
 
 @dataclass
@@ -152,8 +139,10 @@ class _Job:
     stages: Stages
     output: OutputFolder | None
     wanted: Wanted
+    told: Told | None = None
     budgets: list[tuple[int, int]] = field(default_factory=list)
     bounds: LaneBounds | None = None
+    predicted: dict[str, Any] | None = None
 
     def run(self) -> list[LaneResult]:
         """Profile the lanes, settle their budgets, replay them, and bound what was possible."""
@@ -167,13 +156,26 @@ class _Job:
             profile_lane,
             [ProfileTask(one, windows) for one in files],
         )
-        self.budgets = lane_budgets(self.options.memory, self.prepared, lanes, profiles)
+        models = self._models(files, profiles)
+        groups = groups_of(self.prepared, lanes)
+        kinds = worths_needed(
+            self.options.memory,
+            groups,
+            [self.settings.the_policy],
+            frequencies=self._by_frequency and self.told is None,
+        )
+        models = models._replace(worths=summarised(files, kinds, self.executor, self.stages))
+        self.budgets = lane_budgets(
+            self.options.memory, groups, models, self.settings.the_policy, self.options.split
+        )
+        curves = curves_cut(models.curves, self.settings) if self._by_age else models.curves
         tasks = [
             ReplayTask(
                 files=one,
                 settings=self.settings,
                 profile=profile,
                 budget=budget,
+                curves=curves,
                 bin_edges=self.edges,
                 approximate=not self.options.exact,
                 out=None if self.output is None else self.output.draft,
@@ -181,14 +183,13 @@ class _Job:
             )
             for one, profile, budget in zip(files, profiles, self.budgets, strict=True)
         ]
-        curves = self._curves(tasks)
-        tasks = [replace(task, curves=curves) for task in tasks]
         order = sorted(range(len(tasks)), key=lambda i: -sum(p.rows for p in profiles[i]))
         rows = sum(side.rows for profile in profiles for side in profile)
         with listening(lambda done: self.stages.progress("rows", done, rows)):
             results = self._replayed([tasks[i] for i in order])
         if self.options.bound is not None:
             self.bounds = self._bounded(self.options.bound, files, profiles)
+        self.predicted = self._predicted(models, results)
         return sorted(results, key=lambda result: result.lane)
 
     def _bounded(
@@ -219,14 +220,65 @@ class _Job:
             return (0,)
         return time_bins(min(firsts), max(lasts))
 
-    def _curves(self, tasks: list[ReplayTask]) -> Curves:
+    @property
+    def _retains(self) -> str | None:
+        """The policy that decides who stays, None where none does."""
+        exact = self.options.exact or self.options.plan is not None
+        return None if exact else self.settings.policy
+
+    @property
+    def _by_age(self) -> bool:
+        return self._retains == "age"
+
+    @property
+    def _by_frequency(self) -> bool:
+        """Whether the frequency model is asked for."""
+        if self._by_age or self._retains is None or self.prepared.facts is not None:
+            return False
+        known = self.told is not None and self._retains == "prob"
+        return self.options.split == EXPECTED or known
+
+    def _models(self, files: list[LaneFiles], profiles: list[LaneProfile]) -> LaneModels:
+        """Return what is expected of the lanes, but for the tuples' own worth."""
+        windows = self.settings.window_left, self.settings.window_right
+        curves: Curves = (None, None)
+        if self._by_age:
+            curves = self._curves(files, profiles)
+        frequencies = None
+        if self.told is not None and self._by_frequency:
+            frequencies = self.told.frequencies()
+        return LaneModels(
+            profiles,
+            [],
+            curves,
+            windows,
+            frequencies,
+            through_facts=self.prepared.facts is not None,
+        )
+
+    def _curves(self, files: list[LaneFiles], profiles: list[LaneProfile]) -> Curves:
         """Return AGE's curves: as given, else measured by a pass over the archive."""
-        if self.settings.policy != "age" or self.options.exact:
-            return None, None
         given = curves_given(self.settings)
+        if self.told is not None:
+            given = self.told.curves(given)
         if None not in given:
             return given
         buckets = int(self.settings.parameters["buckets"])  # type: ignore[arg-type]
-        passes = [replace(task, age_buckets=buckets, out=None, payload=False) for task in tasks]
+        passes = [
+            ReplayTask(one, self.settings, profile, (0, 0), age_buckets=buckets)
+            for one, profile in zip(files, profiles, strict=True)
+        ]
         found = self.stages.mapped(self.executor, "age curves", replay_lane, passes)
         return curves_measured(given, found, self.prepared)
+
+    def _predicted(
+        self, models: LaneModels, results: Sequence[LaneResult]
+    ) -> dict[str, Any] | None:
+        """Return the recall that the policy's model expects, None where there is none."""
+        if self._by_age:
+            exact = sum(result.exact.outputs for result in results)
+            left, right = (sum(int(r.ages[side].sum()) for r in results) for side in (0, 1))
+            return predicted_by_age(models, self.budgets, exact, (left, right))
+        if self._retains == "prob" and self._by_frequency:
+            return predicted_by_frequency(models, self.budgets)
+        return None

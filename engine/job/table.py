@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from engine.job.report import Report
@@ -37,6 +38,11 @@ def print_report(report: Report, console: Console | None = None) -> None:
     console = console or Console()
     console.print(_results(content))
     console.print(_sides(content))
+    if policy_knows_less(content):
+        console.print(
+            "the frequencies promise that to a policy that knows them; prob counts only what it "
+            "kept: give --estimator history"
+        )
     if "fact" in content:
         console.print(facts_line(content["fact"]))
     if content["lost"]["outputs"]:
@@ -50,15 +56,25 @@ def print_report(report: Report, console: Console | None = None) -> None:
         console.print(f"output: {content['out']}", markup=False)
 
 
+def policy_knows_less(content: dict[str, Any]) -> bool:
+    """Whether recall is predicted from frequencies of which the policy sees but what it keeps."""
+    by_frequency: bool = content.get("predicted", {}).get("model") == "frequency"
+    return by_frequency and content["policy"]["estimator"] == "memory"
+
+
 def _results(content: dict[str, Any]) -> Table:
     policy = content["policy"]
-    table = Table(title=f"policy {policy['name']}", title_justify="left")
+    told = "" if policy["profile"] is None else escape(f", told by {policy['profile']}")
+    table = Table(title=f"policy {policy['name']}{told}", title_justify="left")
     for name in ("", "outputs", "importance"):
         table.add_column(name, justify="left" if not name else "right")
     for name in ("exact", "result", "lost"):
         part = content[name]
         table.add_row(name, number(part["outputs"]), number(part["importance"]))
     table.add_row("recall", percent(content["recall"]), percent(content["importance_recall"]))
+    if "predicted" in content:
+        expected = content["predicted"]
+        table.add_row(f"predicted by {expected['model']}", percent(expected["recall"]), "")
     if "bound" in content:
         _add_best(table, content["bound"])
     return table

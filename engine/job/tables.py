@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.types as pt
 
+from engine.archives.rows import restored
 from engine.durations import parse_window
 from engine.instants import parse_instant
 from engine.job.keywords import Join, job_of
@@ -118,6 +119,25 @@ def _in_seconds(job: JobOptions, join: Join) -> JobOptions:
             start_ts=start,
         ),
     )
+
+
+def read_back(tables: Tables, out: Path) -> tuple[pa.Table, tuple[pa.Table | None, ...]]:
+    """Return a job's outputs, and the rows of each table that were set aside.
+
+    Types are those of the tables; None stands where no row was set aside.
+    """
+    given = {side: table for side, table in tables._asdict().items() if table is not None}
+    kinds = {
+        f"{side}_{field.name}": field.type
+        for side, table in given.items()
+        for field in table.schema
+    }
+    rejected: list[pa.Table | None] = []
+    for side, table in given.items():
+        aside = out / "_rejected" / f"{side}.parquet"
+        own = {field.name: field.type for field in table.schema}
+        rejected.append(restored(pq.read_table(aside), own) if aside.exists() else None)
+    return restored(pq.read_table(out), kinds), tuple(rejected)
 
 
 def without(folder: Path, message: str) -> str:

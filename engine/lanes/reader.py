@@ -8,7 +8,7 @@ than a batch comes whole and alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
@@ -49,7 +49,7 @@ def lane_batches(
     right_file: Path | None,
     *,
     batch_rows: int = BATCH_ROWS,
-    payload: bool = False,
+    payload: bool | Collection[str] = False,
 ) -> Iterator[LaneBatch]:
     """Yield both streams of a prepared lane in aligned batches.
 
@@ -59,8 +59,8 @@ def lane_batches(
         Lane files; None for a side with no rows.
     batch_rows : int
         Rows of both sides in a batch, except for an instant that is larger.
-    payload : bool
-        Whether to read the payload columns too.
+    payload : bool or collection of str
+        Whether to read the payload columns too, or those of them to read.
 
     Yields
     ------
@@ -95,10 +95,10 @@ def whole_lane(left_file: Path | None, right_file: Path | None) -> LaneBatch:
 
 
 def _lane_batches(
-    sources: Sequence[pq.ParquetFile | None], batch_rows: int, *, payload: bool
+    sources: Sequence[pq.ParquetFile | None], batch_rows: int, *, payload: bool | Collection[str]
 ) -> Iterator[LaneBatch]:
     schemas = [
-        pa.schema([]) if source is None else _payload_part(source.schema_arrow, side)
+        pa.schema([]) if source is None else _payload_part(source.schema_arrow, side, payload)
         for source, side in zip(sources, SIDES, strict=True)
     ]
     left, right = (
@@ -122,8 +122,11 @@ def _file_batches(source: pq.ParquetFile | None, payload: list[str]) -> Iterator
         yield from table.combine_chunks().to_batches()
 
 
-def _payload_part(schema: pa.Schema, side: str) -> pa.Schema:
-    return pa.schema([field for field in schema if field.name.startswith(f"{side}_")])
+def _payload_part(schema: pa.Schema, side: str, wanted: bool | Collection[str] = True) -> pa.Schema:
+    chosen = [field for field in schema if field.name.startswith(f"{side}_")]
+    if not isinstance(wanted, bool):
+        chosen = [field for field in chosen if field.name in wanted]
+    return pa.schema(chosen)
 
 
 def _aligned(

@@ -119,6 +119,7 @@ def harvested(
     join = GrubJoin(
         streams, task.windows, options.predicate, settings, orders, graph=options.graph,
         combine=options.combine, start_ts=task.start_ts, keep=keep, prober=prober,
+        priors=task.priors,
     )  # fmt: skip
     parts = (
         (part.members, streams.ts[part.members].max(axis=1), part.importance) for part in join.run()

@@ -60,6 +60,7 @@ class MultiJoin(TypedDict, total=False):
     seed: int
     columns: str
     bad_rows: str
+    profiles: Mapping[str, str | os.PathLike[str]] | None
 
 
 _HARVEST = tuple(name for name in HARVEST_FIELDS if name not in ("seed", "buckets"))
@@ -117,6 +118,7 @@ def multijoin_options(
         start_ts=None if start is None else str(start),
         out=out,
         plot=plot,
+        profiles=_profiles(given.get("profiles") or {}),
         **{name: given[name] for name in _PLAIN if name in given},
     )
 
@@ -160,6 +162,22 @@ def _by_name(buckets: Any) -> dict[str, int]:  # noqa: ANN401 - one number, or o
         return {str(name): int(number) for name, number in told.items()}
     except (TypeError, ValueError):
         raise SpecError(f"buckets are {buckets!r}; give whole numbers") from None
+
+
+def _profiles(
+    given: Mapping[str, str | os.PathLike[str]],
+) -> tuple[tuple[str, str, Path], ...]:
+    """Return files of profiles by the names of both streams."""
+    found = []
+    for names, file in given.items():
+        left, comma, right = (part.strip() for part in str(names).partition(","))
+        if not (left and comma and right) or left == right:
+            raise SpecError(
+                f"a profile is given for {names!r}; write LEFT,RIGHT=FILE with two of the streams, "
+                "such as trades,quotes=profile.json"
+            )
+        found.append((left, right, Path(file)))
+    return tuple(found)
 
 
 def _harvest(given: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -124,6 +124,8 @@ class MultiJoinOptions:
     columns : {"all", "ids"}
     out, plot : Path, optional
         Folder of the output dataset (None: count only); file of the plot.
+    profiles : tuple of (str, str, Path)
+        Files of profiles of two of the streams, by their names as left and right.
 
     Raises
     ------
@@ -146,6 +148,7 @@ class MultiJoinOptions:
     columns: str = "all"
     out: Path | None = None
     plot: Path | None = None
+    profiles: tuple[tuple[str, str, Path], ...] = ()
 
     def __post_init__(self) -> None:
         if not 2 <= len(self.streams) <= MOST_STREAMS:
@@ -179,7 +182,8 @@ class MultiJoinOptions:
             for name, known in (("optimiser", OPTIMISERS), ("metric", METRICS)):
                 if name in self.harvest:
                     chosen(f"--{name}", str(self.harvest[name]), known)
-        for name in (*self.loops.order, *filter(None, self.loops.buckets)):
+        told = [name for one in self.profiles for name in one[:2]]
+        for name in (*self.loops.order, *filter(None, self.loops.buckets), *told):
             if name not in names:
                 raise SpecError(
                     f"there is no stream {name!r}; the streams are {', '.join(names)}."
@@ -200,6 +204,11 @@ class MultiJoinOptions:
         if self.plot is not None and self.harvest is None:
             raise SpecError(
                 "--plot shows how load was shed, and none is: give --capacity or --throttle"
+            )
+        if self.profiles and self.harvest is None:
+            raise SpecError(
+                "--profile is of joins that shed load, and this one sheds none: give --capacity "
+                "or --throttle"
             )
         if self.slices is not None and (self.harvest is not None or self.loops.method != AUTO):
             raise SpecError(

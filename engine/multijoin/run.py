@@ -27,6 +27,7 @@ from engine.multijoin.attributes import check_attributes
 from engine.multijoin.options import AUTO, HARVEST_TIMES, ROWS, JoinStream, MultiJoinOptions
 from engine.multijoin.orders import check_loops
 from engine.multijoin.plots import check_plot, save_plot
+from engine.multijoin.priors import priors_of
 from engine.multijoin.read import StreamSource
 from engine.multijoin.report import report_content
 from engine.multijoin.shares import share_count, shares_of, times_of
@@ -127,6 +128,7 @@ def opened(options: MultiJoinOptions) -> MultiJoinTask:
         expire_every,
         _harvest(options, unit),
         (),
+        priors=priors_of(options.profiles, options.names, windows, unit),
     )
 
 

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from engine.archives.bad_rows import FaultTally
 from engine.archives.families import plain_type
 from engine.archives.roles import JoinColumns
+from engine.grubjoin.prior import PairPrior
 from engine.grubjoin.settings import HarvestSettings
 from engine.job.output import PartWriter
 from engine.multijoin.harvested import Harvested, harvested
@@ -54,6 +55,8 @@ class MultiJoinTask:
     threads : int or None
     draft : Path or None
         Folder for the part of the dataset; None to count only.
+    priors : tuple of PairPrior
+        What profiles say of the streams of a harvested join.
     """
 
     options: MultiJoinOptions
@@ -68,6 +71,7 @@ class MultiJoinTask:
     share: Share = WHOLE
     threads: int | None = None
     draft: Path | None = None
+    priors: tuple[PairPrior, ...] = ()
 
 
 class MultiJoinResult(NamedTuple):

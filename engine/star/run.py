@@ -186,6 +186,7 @@ def _content(task: StarTask, found: StarResult, seconds: dict[str, float]) -> di
             "estimator": settings.estimator,
             "probe": settings.probe,
             "combine": settings.combine,
+            "profile": None,
         },
         "start_ts": settings.start_ts,
         "seconds": {name: round(value, 6) for name, value in seconds.items()},

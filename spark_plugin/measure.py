@@ -1,0 +1,106 @@
+"""What a Spark task finds out about the lanes of a partition before they are replayed."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from engine.exact.stream import ExactStream
+from engine.facts.links import Links
+from engine.lanes.reader import LaneBatch
+from engine.models.worth import LaneWorth, lane_worths
+from engine.policies import Worth
+from engine.replay.settings import LaneProfile
+from spark_plugin.lanes import LaneName
+from spark_plugin.spool import Spool
+from spark_plugin.worker import Keys, Plan, lanes_in, linked, untils
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one pass over a lane told.
+
+    Attributes
+    ----------
+    name : LaneName
+    profile : LaneProfile
+    ages : tuple of (buckets,) int64
+        Exact matches by the age of the earlier member, left and right.
+    worths : dict
+        What its tuples are worth, by the kinds asked for.
+    """
+
+    name: LaneName
+    profile: LaneProfile
+    ages: tuple[NDArray[np.int64], NDArray[np.int64]]
+    worths: dict[Worth, LaneWorth]
+
+
+def measure_partition(
+    plan: Plan, age_buckets: int, kinds: Sequence[Worth], source: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Yield what every lane of a partition is like, pickled; ages only if there are buckets."""
+    for name, batches in lanes_in(plan, source):
+        with Spool() as spool:
+            ages = _put_aside(plan, age_buckets, batches, spool)
+            profile = spool.profile(plan.windows, untils(plan))
+            measured = Measured(name, profile, ages, _worths(spool, kinds))
+            cells = pa.array([pickle.dumps(measured)], pa.binary())
+            yield pa.RecordBatch.from_arrays([cells], ["measured"])
+
+
+def _worths(spool: Spool, kinds: Sequence[Worth]) -> dict[Worth, LaneWorth]:
+    """Return what a lane's tuples are worth, once it is there whole."""
+
+    def arriving(side: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
+        for batch in spool:
+            own = (batch.left, batch.right)[side]
+            yield own.key, own.importance
+
+    return lane_worths(arriving, kinds) if kinds else {}
+
+
+def _put_aside(
+    plan: Plan, age_buckets: int, batches: Iterator[LaneBatch], spool: Spool
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Put a lane aside and count the ages of its matches; through facts once it is there whole."""
+    ages = None if plan.facts is not None else _Ages(plan, age_buckets, None)
+    keys = Keys(plan, None)
+    for batch in batches:
+        left, right = batch.left, batch.right
+        if plan.facts is None:
+            left, right = keys.coded(batch, keys.intern(batch, []))
+        spool.add(LaneBatch(left, right, None, None))
+        if ages is not None and age_buckets:
+            ages.count(batch)
+    if ages is None:
+        ages = _Ages(plan, age_buckets, linked(plan, spool))
+        for batch in spool if age_buckets else ():
+            ages.count(batch)
+    return ages.exact.ages_left, ages.exact.ages_right
+
+
+class _Ages:
+    """Counts a lane's exact matches by the age of the earlier member."""
+
+    def __init__(self, plan: Plan, buckets: int, links: Links | None) -> None:
+        settings = plan.settings
+        self.exact = ExactStream(
+            *plan.windows, settings.combine, settings.start_ts, None, buckets or None,
+            None if links is None else links.partners,
+        )  # fmt: skip
+        self._keys = Keys(plan, links, forgets=True)
+        self._outputs, self._importance = np.zeros(0, np.int64), np.zeros(0)
+
+    def count(self, batch: LaneBatch) -> None:
+        """Count the matches of a batch."""
+        ids = self._keys.intern(batch, [self.exact])
+        size = self._keys.size
+        if size > self._outputs.size:
+            self._outputs, self._importance = np.zeros(2 * size, np.int64), np.zeros(2 * size)
+        self.exact.push(batch.left, ids[0], batch.right, ids[1], self._outputs, self._importance)
