@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import naive
+import naive_sampling
 import pytest
 
-from engine.policies import POLICIES
+from engine.policies import POLICIES, SAMPLING
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("gpu_kernels", "engine", "spark_plugin")
@@ -109,6 +110,13 @@ def test_every_registered_policy_has_a_file() -> None:
     assert sorted(POLICIES) == sorted(name.removesuffix("_") for name in policy_files())
 
 
+def test_every_sampling_policy_has_a_file_and_a_rule_in_the_oracle() -> None:
+    folder = ROOT / "engine" / "policies" / "sampling"
+    files = {p.stem for p in folder.glob("*.py")} - {"__init__", "sizes"}
+    assert files == set(SAMPLING)
+    assert {name.replace("_", "-") for name in files} < set(naive_sampling.METHODS)
+
+
 @pytest.mark.parametrize("name", sorted(POLICIES))
 def test_every_policy_has_a_rule_in_the_oracle(name: str) -> None:
     assert name in naive.POLICIES, f"write the rule of {name} in tests/naive.py, from its source"
@@ -132,15 +140,17 @@ def test_the_oracle_has_no_rule_without_a_policy() -> None:
 
 
 ORACLES = [
-    "naive", "naive_facts", "naive_grubjoin", "naive_harvest", "naive_multijoin", "naive_optimum",
-    "naive_ordering", "naive_yield",
+    "naive", "naive_facts", "naive_grubjoin", "naive_harvest", "naive_models", "naive_multijoin",
+    "naive_optimum", "naive_ordering", "naive_sampling", "naive_yield",
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ORACLES)
 def test_an_oracle_imports_nothing_of_ours(name: str) -> None:
     found = {i.package for i in imports(ROOT / "tests" / f"{name}.py")}
-    assert found <= sys.stdlib_module_names | {"naive", "naive_multijoin", "naive_yield"}
+    assert found <= sys.stdlib_module_names | {
+        "naive", "naive_multijoin", "naive_sampling", "naive_yield", "numpy"
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))

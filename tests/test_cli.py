@@ -34,7 +34,7 @@ from job_cases import (
 from replay_cases import remaining
 
 from engine.cli import main
-from engine.policies import POLICIES
+from engine.policies import POLICIES, SAMPLING
 
 BASE = 1_700_000_000
 """Seconds since 1970 at which the streams with timestamps begin."""
@@ -164,18 +164,37 @@ def measured_curve(rows: Rows, other: Rows, window: int, buckets: int) -> list[f
         for there, other_key, _ in other
         if key is not None and key == other_key and 0 < there - here <= window
     ]
-    joined = sum(key is not None for _, key, _ in rows)
     counts = np.bincount([(age - 1) * buckets // window for age in ages], minlength=buckets)
-    return [float(count / joined) for count in counts]
+    return [float(count) for count in counts]
 
 
-def test_age_measures_its_curves(case: Streams) -> None:
+@pytest.mark.parametrize(("buckets", "grain", "cut"), [(4, 0, 2), (2, 0, 4), (2, 1, 1), (1, 3, 3)])
+def test_age_measures_its_curves(case: Streams, buckets: int, grain: int, cut: int) -> None:
     curves = {
-        "curve_left": measured_curve(case.left, case.right, WINDOW, 4),
-        "curve_right": measured_curve(case.right, case.left, WINDOW, 4),
+        "curve_left": np.repeat(measured_curve(case.left, case.right, WINDOW, buckets), cut),
+        "curve_right": np.repeat(measured_curve(case.right, case.left, WINDOW, buckets), cut),
     }
-    found = winnow(case.folder, policy="age", param="buckets=4")
-    assert found.outputs == oracle(case.left, case.right, policy="age", params=curves)
+    told = [f"buckets={buckets}", *([f"grain={grain}"] if grain else [])]
+    found = winnow(case.folder, policy="age", param=told)
+    params = {name: curve.tolist() for name, curve in curves.items()}
+    assert found.outputs == oracle(case.left, case.right, policy="age", params=params)
+
+
+CUT = {"curve_left": [1.0, 1.0, 3.0, 3.0], "curve_right": [1.0, 1.0, 3.0, 3.0]}
+
+
+@pytest.mark.parametrize(
+    ("told", "params"),
+    [
+        (["curve=1,3"], {"curve_left": [1.0, 3.0], "curve_right": [1.0, 3.0]}),
+        (["curve=1,3", "grain=2"], CUT),
+    ],
+)
+def test_a_given_curve_is_cut_only_if_asked(
+    case: Streams, told: list[str], params: dict[str, list[float]]
+) -> None:
+    found = winnow(case.folder, policy="age", param=told)
+    assert found.outputs == oracle(case.left, case.right, policy="age", params=params)
 
 
 def timed(rows: Rows, unit: str, scale: int) -> pa.Table:
@@ -458,5 +477,5 @@ def test_prepared_lanes_are_used_again(case: Streams) -> None:
 def test_policies_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["policies"]) == 0
     shown = capsys.readouterr().out
-    for policy in POLICIES:
+    for policy in (*POLICIES, *SAMPLING):
         assert policy in shown

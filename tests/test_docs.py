@@ -20,7 +20,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from engine import cli
+from engine import allocate_joins, cli
+from engine.allocation.keywords import JOIN_OPTIONS
 from engine.cli.fact import add_access_argument, add_fact_arguments
 from engine.cli.join import add_join_arguments
 from engine.cli.options import add_archive_arguments
@@ -73,7 +74,7 @@ def environment(folder: Path) -> dict[str, str]:
 def run(block: Block, folder: Path) -> str:
     """Run a block and return its standard output; `winnow` runs on threads, which start faster."""
     if block.language == "sh":
-        commands = r"winnow (replay|prepare|sweep|bound|multijoin)"
+        commands = r"winnow (replay|prepare|sample|sweep|bound|allocate|multijoin|profile)"
         text = re.sub(commands, r"winnow \1 --engine local", block.text)
         command = ["bash", "-euo", "pipefail", "-c", text]
     else:
@@ -132,6 +133,7 @@ def test_every_option_is_documented_and_none_besides() -> None:
     assert set(documented_options("lookup")) == options_of(parser_of("lookup"))
     assert set(documented_options("multijoin")) == options_of(parser_of("multijoin"))
     assert set(documented_options("explain")) == options_of(parser_of("explain"))
+    assert set(documented_options("allocate")) == options_of(parser_of("allocate"))
     shared = argparse.ArgumentParser()
     add_archive_arguments(shared)  # explained on the page of replay
     add_access_argument(add_fact_arguments(shared))
@@ -141,14 +143,22 @@ def test_every_option_is_documented_and_none_besides() -> None:
     add_join_arguments(join)  # the same
     own = options_of(parser_of("bound")) - options_of(shared) - options_of(join)
     assert set(documented_options("bound")) == own
+    own = options_of(parser_of("profile")) - options_of(shared) - options_of(join)
+    assert set(documented_options("profile")) == own
+    own = options_of(parser_of("sample")) - options_of(shared) - options_of(join)
+    assert set(documented_options("sample")) == own
 
 
-@pytest.mark.parametrize("command", ["replay", "sweep", "bound", "lookup", "multijoin", "explain"])
+@pytest.mark.parametrize(
+    "command",
+    ["replay", "sample", "sweep", "bound", "lookup", "multijoin", "explain", "profile", "allocate"],
+)
 def test_every_documented_example_is_taken(command: str) -> None:
+    named = ["jobs.toml"] if command == "allocate" else []
     for option, example in documented_options(command).items():
         words = shlex.split(example)
         assert words[0] == option
-        parser_of(command).parse_args(words)
+        parser_of(command).parse_args([*words, *named])
 
 
 @pytest.mark.parametrize("command", ["replay", "sweep"])
@@ -187,8 +197,9 @@ OPEN = (
 @pytest.mark.parametrize(
     ("page", "command"),
     [
-        ("report", "replay --window 20 --memory 4 --bound"),
+        ("report", "replay --window 20 --memory 4 --bound --policy age"),
         ("bound", "bound --window 20 --memory 4"),
+        ("sample", "sample --window 20 --memory 4 --aggregate count(*)"),
         ("sweep", "sweep --windows 20 --memory 4,8 --policies dgl --target recall=0.1"),
     ],
 )
@@ -211,6 +222,22 @@ def test_every_field_of_the_report_is_documented_and_none_besides(
     assert named_in(text.split("## The report\n")[-1]) == found
 
 
+def test_every_field_of_a_profile_is_documented_and_none_besides(tmp_path: Path) -> None:
+    streams, file = tmp_path / "streams", tmp_path / "profile.json"
+    assert cli.main(f"generate zipf --rows 500 --domain 9 --seed 1 --out {streams}".split()) == 0
+    told = (
+        f"profile --left {streams}/left.parquet --right {streams}/right.parquet --on key --time ts "
+        f"--window 20 --monitor 9 --retain 0.5 --engine local --cache {tmp_path}/lanes --out {file}"
+    )
+    assert cli.main(told.split()) == 0
+    found = set()
+    for name in fields(json.loads(file.read_text())):
+        own = re.sub(r"\b(left|right)\b", "SIDE", name)
+        found.add(re.sub(r"(within|top_share|window\.SIDE)\.[\d%]+$", r"\1", own))
+    text = (ROOT / "docs" / "profile.md").read_text()
+    assert named_in(text.split("## The file\n")[-1]) == found
+
+
 def test_every_field_of_a_look_up_is_documented_and_none_besides(tmp_path: Path) -> None:
     (tmp_path / "s.csv").write_text("k,t\n1,1\n")
     told = f"lookup --stream {tmp_path}/s.csv --on k --time t --fact {tmp_path}/s.csv"
@@ -230,6 +257,26 @@ def test_every_field_of_a_fact_relation_is_documented_and_none_besides(tmp_path:
     found = {n for n in fields(json.loads((tmp_path / "report.json").read_text())) if "fact" in n}
     text = (ROOT / "docs" / "facts.md").read_text()
     assert named_in(text.split("## The report\n")[-1]) == found
+
+
+def test_every_field_of_an_allocation_is_documented_and_none_besides(tmp_path: Path) -> None:
+    (tmp_path / "s.csv").write_text("k,t\n1,1\n1,2\n1,4\n2,9\n")
+    archive = {side: str(tmp_path / "s.csv") for side in ("left", "right")}
+    jobs = {"memory": 4, "join": [archive | {"on": "k", "time": "t", "window": 5}]}
+    found = set()
+    for metric in ("recall", "error"):
+        report = allocate_joins(jobs | {"metric": metric}, cache=tmp_path / "lanes")
+        for name in fields(report):
+            parents = [own for own in (*OPEN, "joins[].expected") if name.startswith(own + ".")]
+            found.add(parents[0] if parents else name)
+    text = (ROOT / "docs" / "allocate.md").read_text()
+    assert named_in(text.split("## The report\n")[-1]) == found
+
+
+def test_the_jobs_are_documented_and_nothing_besides() -> None:
+    text = (ROOT / "docs" / "allocate.md").read_text().split("## The jobs\n")[1].split("\n## ")[0]
+    named = {name.removeprefix("[join.").removesuffix("]") for name in named_in(text)}
+    assert named == {*JOIN_OPTIONS, "memory", "metric", "refine"}
 
 
 def test_every_field_of_a_multi_way_join_is_documented_and_none_besides(tmp_path: Path) -> None:

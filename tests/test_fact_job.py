@@ -126,9 +126,8 @@ def test_age_curves_are_measured_through_facts() -> None:
             if ages[side] > 0:
                 counts[(ages[side] - 1) * 4 // 9] += 1
         curves.append([count / sum(key is not None for _, key, _ in rows) for count in counts])
-    given = replayed(
-        one, policy="age", memory=12, params={"curve_left": curves[0], "curve_right": curves[1]}
-    )
+    params = {"curve_left": curves[0], "curve_right": curves[1], "grain": 2}  # 8 of 9 ticks
+    given = replayed(one, policy="age", memory=12, params=params)
     assert rows_of(found.outputs) == rows_of(given.outputs)
 
 

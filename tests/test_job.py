@@ -32,18 +32,23 @@ from job_cases import (
 
 from engine.archives.roles import Roles
 from engine.executors import Executor, SerialExecutor, ThreadExecutor
+from engine.facts.access import DEFAULT_METHOD
 from engine.job import keys as keys_module
 from engine.job import lane_task, opening
-from engine.job.budget import Amount, parse_amounts, split_budget
+from engine.job.budget import Amount, Amounts, parse_amounts, split_budget
+from engine.job.lane_task import ProfileTask, WorthTask, file_worths, profile_lane
 from engine.job.options import JobOptions
+from engine.job.plan import groups_of, lane_files, lanes_to_replay
 from engine.job.run import run_replay
+from engine.job.split import LaneModels, lane_budgets
 from engine.lanes.manifest import Prepared
 from engine.lanes.prepare import prepare
 from engine.lanes.reader import lane_batches
+from engine.models.worth import SUMMARISED
 from engine.policies import POLICIES
 
 ROLES = Roles(("k",), "t", "i")
-SMALL = {"policy": "dgl", "memory": parse_amounts(str(MEMORY), None, None)}
+SMALL: dict[str, Any] = {"policy": "dgl", "memory": parse_amounts(str(MEMORY), None, None)}
 COMPARED = [
     name for name in sorted(POLICIES) if name not in {"custom", "age", "additive", "multiplicative"}
 ]
@@ -80,6 +85,17 @@ def case(tmp_path_factory: pytest.TempPathFactory) -> Streams:
     return streams(tmp_path_factory.mktemp("job"), seed=7, rows=300)
 
 
+def budgets_of(prepared: Prepared, amounts: Amounts, policy: str) -> dict[int, tuple[int, int]]:
+    """Return K of each lane by its number, from what its own files tell."""
+    lanes = lanes_to_replay(prepared)
+    files = [lane_files(prepared, lane, DEFAULT_METHOD) for lane in lanes]
+    profiles = [profile_lane(ProfileTask(one, (WINDOW, WINDOW))) for one in files]
+    worths = [file_worths(WorthTask(one, SUMMARISED)) for one in files]
+    models = LaneModels(profiles, worths, (None, None), (WINDOW, WINDOW))
+    found = lane_budgets(amounts, groups_of(prepared, lanes), models, POLICIES[policy])
+    return {lane.number: pair for lane, pair in zip(lanes, found, strict=True)}
+
+
 def lanes_of(prepared: Prepared) -> Iterator[list[set[int]]]:
     """Yield the rows of left and right in each lane."""
     for lane in prepared.lanes:
@@ -107,20 +123,22 @@ def test_every_lane_equals_its_own_replay(tmp_path: Path, memory: str, policy: s
         pq.write_table(table(rows), tmp_path / f"{name}.parquet")
     amounts = parse_amounts(memory, None, None)
     found, report = replayed(tmp_path, lanes=4, memory=amounts, policy=policy)
-    rows_of = list(lanes_of(cached(tmp_path, 1, 4)))
+    prepared = cached(tmp_path, 1, 4)
+    rows_of = list(lanes_of(prepared))
     own = [
         [only(rows, chosen) for rows, chosen in zip(sides, lane, strict=True)] for lane in rows_of
     ]
-    budgets = [split_budget(amounts[side], [peak(lane[side]) for lane in own]) for side in (0, 1)]
+    budgets = budgets_of(prepared, amounts, policy)
     expected = []
-    for lane, left, right in zip(own, *budgets, strict=True):
+    for number, lane in enumerate(own):
+        left, right = budgets.get(number, (0, 0))
         expected += oracle(*lane, budget_left=left, budget_right=right, policy=policy)
     assert found == by_row(expected)
     assert sum(len(left) + len(right) > 0 for left, right in rows_of) > 1
     for side, name in enumerate(("left", "right")):
-        assert report["memory"][name] == sum(budgets[side])
-        if memory == "40":
-            assert sum(budgets[side]) == 20
+        peaks = sum(peak(lane[side]) for lane in own)
+        assert report["memory"][name] == sum(pair[side] for pair in budgets.values())
+        assert report["memory"][name] == (20 if memory == "40" else peaks // 2)
 
 
 def test_lanes_within_partitions_share_the_partitions_budget(tmp_path: Path) -> None:
@@ -135,6 +153,7 @@ def test_lanes_within_partitions_share_the_partitions_budget(tmp_path: Path) -> 
     prepared = cached(tmp_path, 2, 2)
     expected = []
     everything = list(lanes_of(prepared))
+    budgets = budgets_of(prepared, SMALL["memory"], SMALL["policy"])
     for first in (0, 2):
         own = [
             [only(rows, chosen) for rows, chosen in zip(sides, lane, strict=True)]
@@ -142,10 +161,8 @@ def test_lanes_within_partitions_share_the_partitions_budget(tmp_path: Path) -> 
         ]
         values = {groups[0][row] for lane in everything[first : first + 2] for row in lane[0]}
         assert len(values) == 1
-        budgets = [
-            split_budget(Amount(MEMORY // 2), [peak(lane[side]) for lane in own]) for side in (0, 1)
-        ]
-        for lane, left, right in zip(own, *budgets, strict=True):
+        for number, lane in enumerate(own, start=first):
+            left, right = budgets[number]
             expected += oracle(*lane, budget_left=left, budget_right=right)
     assert found == by_row(expected)
     assert report["memory"]["left"] == 2 * (MEMORY // 2)
@@ -285,7 +302,10 @@ import resource, sys
 from pathlib import Path
 from test_job import job
 from engine.executors import SerialExecutor
+from engine.job.plan import groups_of, lane_files, lanes_to_replay
 from engine.job.run import run_replay
+from engine.job.split import LaneModels, lane_budgets
+from engine.models.worth import SUMMARISED
 folder = Path(sys.argv[1])
 options = {"window_left": "2000", "window_right": "2000"}
 small = folder.parent / "warm"

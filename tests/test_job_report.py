@@ -216,6 +216,7 @@ def test_settings_are_told(case: Streams, tmp_path: Path) -> None:
         "estimator": "memory",
         "probe": "after_admission",
         "combine": "min",
+        "profile": None,
     }
     assert report["seed"] == 5
     assert report["memory"] == {

@@ -7,7 +7,7 @@ from numba import types
 from replay_cases import CUSTOM
 
 from engine.device.policies import policy_functions
-from engine.policies import POLICIES
+from engine.policies import POLICIES, SAMPLING
 from engine.replay.settings import ReplaySettings
 from gpu_kernels.compiler import fused_operations
 from gpu_kernels.replay.kernel import replay_kernel
@@ -47,7 +47,7 @@ def check(
     assert ".local" not in ptx, "an array went to local memory"
 
 
-@pytest.mark.parametrize("policy", sorted(POLICIES))
+@pytest.mark.parametrize("policy", sorted(POLICIES | SAMPLING))
 def test_every_policy_compiles_without_fusing(policy: str) -> None:
     check(functions_of(policy), SLOTS["warp"], (9, 0))
 
@@ -74,6 +74,16 @@ def test_every_team_and_memory(slots: int) -> None:
 def test_through_facts(policy: str, team: str, generation: tuple[int, int]) -> None:
     """Each step that is another through facts, in each kind of team."""
     check(functions_of(policy), SLOTS[team], generation, facts=True)
+
+
+@pytest.mark.parametrize("team", [name for name in SLOTS if name != "warp"])
+@pytest.mark.parametrize("policy", ["pps_cluster", "bottom_k"])
+def test_samples_in_every_team_and_memory(policy: str, team: str) -> None:
+    check(functions_of(policy), SLOTS[team], (8, 0))
+
+
+def test_sampling_by_one_probability_is_the_kernel_of_sampling_by_size() -> None:
+    assert functions_of("eq_cluster") == functions_of("pps_cluster")
 
 
 def test_a_user_function_that_asks_for_fusing_is_not_fused() -> None:

@@ -65,6 +65,9 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "age lanes": {"policy": "age", "lanes": 3, "probe": "after_admission"},
     "prob window": {"policy": "prob", "estimator": "window", "probe": "after_admission"},
     "additive share": {"policy": "additive", "memory": "15%", "lanes": 3},
+    "simp lanes": {"policy": "simp", "memory": "30%", "lanes": 3, "split": "expected"},
+    "age split": {"policy": "age", "memory": 9, "split": "expected"},
+    "prob split": {"policy": "prob", "memory": "20%", "split": "expected"},
     "one side": {"policy": "simpprob", "memory": None, "memory_right": 4, "lanes": 3},
     "uneven": {"policy": "simp", "memory": None, "memory_left": 0, "memory_right": "50%"},
     "yield": {"policy": "yield", "lanes": 2, "estimator": "history", "params": {"sample": 8}},
@@ -208,9 +211,11 @@ def test_nothing_runs_before_an_action_unless_lanes_must_be_compared(
         return len(context.statusTracker().getJobIdsForGroup("lazy")) - before
 
     try:
-        assert jobs() == jobs(memory="10%", lanes=3) == jobs(memory=None) == 0
+        assert jobs() == jobs(memory="10%") == jobs(memory=None, lanes=3) == 0
         assert jobs(policy="age", params={"curve": [2.0, 1.0]}) == 0
         assert jobs(lanes=3) > 0
+        assert jobs(memory="10%", lanes=3) > 0
+        assert jobs(split="expected") > 0
         assert jobs(policy="age") > 0
     finally:
         context._jsc.clearJobGroup()  # noqa: SLF001 - Python's context has no such method

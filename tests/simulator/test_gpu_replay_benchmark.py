@@ -32,6 +32,7 @@ def test_parity_compares_every_policy(suite: Any, monkeypatch: pytest.MonkeyPatc
     found = suite.parity(SimulatedDevice(), lanes=4, rows=25)
     assert found["replays_compared"] == (6 + 2 * 4) * len(POLICIES)
     assert found["plans_followed"] == 4 * len(POLICIES)
+    assert found["samples_compared"] == 3 * 2 * (2 + 2)
 
 
 def test_measuring_compares_first_and_times_both(suite: Any) -> None:

@@ -1,0 +1,243 @@
+"""The age and the frequency model, and budgets by them, against direct evaluations."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import naive_models as naive
+import numpy as np
+import pytest
+
+from engine.job.budget import Amount
+from engine.job.split import LaneModels, apportioned, lane_budgets
+from engine.models import age, frequency
+from engine.models.counts import KeyCounts
+from engine.models.rate_curve import from_pieces, merged, shared
+from engine.models.worth import SideWorth, fluctuating, lane_worths
+from engine.policies import POLICIES, Worth
+from engine.policies.age import FINE, priorities, refined
+from engine.replay.settings import UNLIMITED, LaneProfile, SideProfile
+
+CURVES = {
+    "example 3.3": [1.0, 1.0, 2.0, 1.0],
+    "example 3.4": [3.0, 0.0, 2.0],
+    "flat": [0.1, 0.1, 0.1],
+    "rising": [float(k**2) for k in range(1, 21)],
+    "falling": [float((20 - k) ** 2) for k in range(20)],
+    "nothing": [0.0, 0.0],
+    "late": [0.0, 0.0, 0.0, 5.0],
+}
+
+
+def drawn(seed: int) -> list[float]:
+    rng = np.random.default_rng(seed)
+    values = rng.integers(0, 4, int(rng.integers(1, 12))).astype(float)
+    return [float(v) for v in (values if seed % 2 else values * rng.random(values.size))]
+
+
+EVERY = [*CURVES.values(), *(drawn(seed) for seed in range(30))]
+
+
+@pytest.mark.parametrize("curve", EVERY, ids=str)
+def test_age_curves_give_the_rates_of_equations_2_and_3(curve: list[float]) -> None:
+    window, rate = 37, 1.7
+    found = age.side_curve(np.array(curve), window, rate)
+    points = naive.age_points(curve, window, rate)
+    for memory in np.linspace(0.0, rate * window * 1.1, 23).tolist():
+        assert found.rate_at(memory) == pytest.approx(naive.mixed_rate(points, memory), abs=1e-12)
+    if any(curve):
+        wanted = naive.k_opt(curve) * window / len(curve)
+        assert age.k_opt(np.array(curve), window) == pytest.approx(wanted, abs=1e-9)
+        assert found.rate_at(rate * wanted / 2) == pytest.approx(
+            naive.equation_3(curve, window, rate, rate * wanted / 2)
+        )
+    else:
+        assert age.k_opt(np.array(curve), window) == 0.0
+
+
+def test_examples_of_the_paper() -> None:
+    first = age.side_curve(np.array(CURVES["example 3.3"]), 4, 1.0)
+    assert first.rate_at(1.0) == pytest.approx(4 / 3)
+    second = age.side_curve(np.array(CURVES["example 3.4"]), 3, 1.0)
+    assert second.rate_at(2.0) == pytest.approx(4.0)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_one_memory_is_split_so_that_recall_is_greatest(seed: int) -> None:
+    curves = drawn(seed), drawn(seed + 100)
+    rates = (0.5 + seed % 3, 1.0)
+    windows = 30, 45
+    points = [
+        naive.age_points(curve, window, rate)
+        for curve, window, rate in zip(curves, windows, rates, strict=True)
+    ]
+    sides = [
+        age.side_curve(np.array(curve), window, rate)
+        for curve, window, rate in zip(curves, windows, rates, strict=True)
+    ]
+    for memory in (1, 7, 20, 50):
+        best, _ = naive.best_splits(points[0], points[1], memory)
+        parts = shared(sides, float(memory))
+        reached = sum(side.rate_at(part) for side, part in zip(sides, parts, strict=True))
+        assert reached >= best - 1e-9
+        recall = age.expected_recall(sides, parts, 100.0, 5000.0, 30.0)
+        assert recall == pytest.approx(naive.expected_recall([reached], 100, 30, 5030))
+
+
+def counted(seed: int) -> KeyCounts:
+    rng = np.random.default_rng(seed)
+    codes = np.sort(rng.choice(1000, int(rng.integers(1, 15)), replace=False))
+    return KeyCounts(codes, rng.integers(0, 9, codes.size), rng.integers(0, 9, codes.size))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_frequencies_give_the_rates_of_prob(seed: int) -> None:
+    counts, windows, ticks = counted(seed), (13, 7), 50
+    own = [dict(zip(counts.codes.tolist(), side.tolist(), strict=True)) for side in counts[1:]]
+    model = frequency.model_of(counts, windows, float(ticks))
+    for memory in np.linspace(0.0, 12.0, 13).tolist():
+        rates = [
+            naive.prob_rate(own[side], own[1 - side], windows[side], ticks, memory)
+            for side in (0, 1)
+        ]
+        assert [model.left.rate_at(memory), model.right.rate_at(memory)] == pytest.approx(rates)
+        pairs = sum(own[0][key] * own[1][key] for key in own[0])
+        exact = pairs * (sum(windows) + 1) / ticks**2
+        found = frequency.expected_recall([model], [(memory, memory)])
+        wanted = (sum(rates) + pairs / ticks**2) / exact if pairs else 1.0
+        assert found == pytest.approx(wanted)
+
+
+def test_importance_weighs_what_keys_yield() -> None:
+    counts = KeyCounts(np.array([1, 2]), np.array([4, 4]), np.array([3, 2]))
+    weights = np.array([1.0, 5.0]), np.array([1.0, 1.0])
+    left, _ = frequency.side_curves(counts, (10, 10), 20.0, weights)
+    assert left.rate_at(2.0) == pytest.approx(2.0 * 2 / 20 * 5)  # key 2 first
+    assert left.most == pytest.approx(2.0 * 2 / 20 * 5 + 2.0 * 3 / 20)
+
+
+@pytest.mark.parametrize("curve", EVERY, ids=str)
+@pytest.mark.parametrize("window", [1, 7, 100, 100_000])
+def test_refined_curves_keep_their_shape_and_their_ties(curve: list[float], window: int) -> None:
+    fine = refined(tuple(curve), window)
+    grain = max(1, min(FINE, window) // len(curve))
+    assert len(fine) == (len(curve) * grain if any(curve) else len(curve))
+    if grain == 1 or not any(curve):
+        assert fine == tuple(curve)
+        return
+    parts = np.array(fine).reshape(len(curve), grain)
+    assert (parts == parts[:, :1]).all()
+    assert parts[:, 0] / parts.sum() == pytest.approx(np.array(curve) / grain / sum(curve))
+    assert (parts % 1 == 0).all()
+    assert parts.sum() < 2.0**53
+    table = priorities(np.array(fine))
+    falls = np.diff(table) <= 0
+    own = np.repeat(parts[:, 0], grain)
+    stays = falls & (np.append(table[1:], 0.0)[:-1] > 0) & (table[:-1] == own)
+    within = stays & (np.arange(own.size) % grain < grain - 1)
+    assert (table[:-1][within] == table[1:][within]).all()  # no rounding within a bucket
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_summaries_of_lanes_are_counts_by_worth(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    keys = [rng.integers(0, 6, 40), rng.integers(0, 8, 60)]
+    weights = [rng.choice([0.0, 1.0, 2.5], 40), rng.random(60) * 3]
+
+    def arriving(side: int):  # type: ignore[no-untyped-def] # noqa: ANN202
+        for low in range(0, 60, 17):
+            yield keys[side][low : low + 17], weights[side][low : low + 17]
+
+    found = lane_worths(arriving, list(Worth)[:3])
+    for side in (0, 1):
+        others = np.array([np.sum(keys[1 - side] == key) for key in keys[side]], float)
+        worths = {
+            Worth.COUNT: others,
+            Worth.IMPORTANCE: weights[side],
+            Worth.VALUE: others * weights[side],
+        }
+        for kind, worth in worths.items():
+            own = found[kind][side]
+            assert own.tuples.sum() == np.count_nonzero(worth)
+            assert own.pairs == pytest.approx(others[worth > 0].sum())
+            assert np.dot(own.tuples, own.value) == pytest.approx(
+                (others * weights[side])[worth > 0].sum(), rel=0.1
+            )
+            ranks = np.sort(worth[worth > 0])[::-1]
+            ends = np.cumsum(own.tuples).astype(int)
+            for begin, end in zip([0, *ends[:-1]], ends, strict=True):
+                assert ranks[begin] < 2**0.25 * ranks[end - 1] * (1 + 1e-12)
+    assert found[Worth.COUNT][0].pairs == found[Worth.COUNT][1].pairs
+
+
+def test_a_fluctuating_lane_holds_what_simulation_holds() -> None:
+    rng = np.random.default_rng(4)
+    live, worth = np.array([3.0, 6.0, 20.0]), np.array([9.0, 4.0, 1.0])
+    curve = fluctuating(live, worth, 60)
+    drawn_live = rng.poisson(live, (200_000, 3))
+    for memory in (1, 2, 5, 8, 60):
+        ends = np.minimum(np.cumsum(drawn_live, axis=1), memory)
+        held = np.diff(ends, axis=1, prepend=0)
+        assert curve.rate_at(float(memory)) == pytest.approx((held @ worth).mean(), rel=0.01)
+
+
+def models_of(
+    peaks: list[tuple[int, int]], worths: list[tuple[SideWorth, SideWorth]], kind: Worth
+) -> LaneModels:
+    profiles = [
+        LaneProfile(*(SideProfile(peak, 0, 99, peak, 1.0) for peak in pair)) for pair in peaks
+    ]
+    return LaneModels(profiles, [{kind: one} for one in worths], (None, None), (10, 10))
+
+
+def side_of(tuples: list[float], worth: list[float]) -> SideWorth:
+    return SideWorth(np.array(tuples), np.array(worth), np.array(worth))
+
+
+def test_lanes_share_by_what_their_tuples_yield() -> None:
+    rich, poor = side_of([500.0], [50.0]), side_of([500.0], [1.0])
+    models = models_of([(80, 80), (80, 80)], [(rich, rich), (poor, poor)], Worth.VALUE)
+    amounts = Amount(tuples=60), Amount(tuples=31)
+    first, second = lane_budgets(amounts, [[0, 1]], models, POLICIES["dgl"])
+    assert first[0] + second[0] == 60
+    assert first[1] + second[1] == 31
+    assert first[0] > 3 * second[0]
+    even = lane_budgets(amounts, [[0, 1]], models, POLICIES["rand"])
+    assert even == [(30, 16), (30, 15)]
+    alone = lane_budgets(amounts, [[0], [1]], models, POLICIES["dgl"])
+    assert alone == [(60, 31), (60, 31)]
+    exact = lane_budgets((None, amounts[1]), [[0, 1]], models, POLICIES["dgl"])
+    assert [pair[0] for pair in exact] == [UNLIMITED, UNLIMITED]
+
+
+def test_percentages_are_of_the_peaks_together() -> None:
+    rich, poor = side_of([500.0], [50.0]), side_of([500.0], [1.0])
+    models = models_of([(85, 40), (80, 33)], [(rich, rich), (poor, poor)], Worth.COUNT)
+    half = Amount(share=Fraction(1, 2))
+    budgets = lane_budgets((half, half), [[0, 1]], models, POLICIES["prob"])
+    assert [sum(pair[side] for pair in budgets) for side in (0, 1)] == [82, 36]
+    both = lane_budgets((half, half), [[0, 1]], models, POLICIES["prob"], "expected")
+    assert sum(map(sum, both)) == (165 + 73) // 2
+
+
+def test_whole_parts_sum_to_the_total() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(500):
+        n = int(rng.integers(1, 9))
+        most = rng.integers(0, 30, n)
+        parts = rng.random(n) * most
+        total = int(np.ceil(parts.sum())) + int(rng.integers(0, 40))
+        found = apportioned(parts.tolist(), total, most.tolist())
+        assert sum(found) == (total if most.any() else 0)
+        if total <= most.sum():
+            assert all(
+                part - 1 < own <= top for part, own, top in zip(parts, found, most, strict=True)
+            )
+
+
+def test_a_split_of_lanes_is_that_of_their_merged_curves() -> None:
+    rng = np.random.default_rng(2)
+    curves = [from_pieces(rng.random(5) * 9, rng.random(5)) for _ in range(6)]
+    parts = shared(curves, 40.0)
+    together = merged(curves).rate_at(40.0)
+    assert sum(c.rate_at(p) for c, p in zip(curves, parts, strict=True)) == pytest.approx(together)

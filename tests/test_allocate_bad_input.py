@@ -1,0 +1,146 @@
+"""Jobs that mean nothing: exit status 2, what is wrong and of which join, and nothing replayed."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from job_cases import streams
+
+import engine
+from engine.cli import main
+from engine.errors import InputError, SpecError
+
+JOIN: dict[str, Any] = {
+    "name": "a", "left": "left.parquet", "right": "right.parquet", "on": "k", "time": "t",
+    "window": 9,
+}  # fmt: skip
+
+CASES: dict[str, tuple[dict[str, Any], str]] = {
+    "no memory": ({"memory": None}, r"memory is missing: give tuples, or a percentage"),
+    "memory": ({"memory": "lots"}, r"memory is 'lots'; give a whole number of tuples"),
+    "negative memory": ({"memory": -4}, r"memory is '-4'; give a whole number of tuples, 0 or"),
+    "true memory": ({"memory": True}, r"memory is True; give tuples"),
+    "half a tuple": ({"memory": 1.5}, r"memory is '1\.5'; give a whole number of tuples"),
+    "no joins": ({"join": []}, r"there are no joins: name them, each in a table \[\[join\]\]"),
+    "one join": ({"join": JOIN}, r"join must be a list of tables, each written as \[\[join\]\]"),
+    "joins": ({"joins": [JOIN]}, r"unknown option 'joins'; .* Did you mean 'join'\?"),
+    "metric": ({"metric": "recal"}, r"metric is 'recal'; choose one .* Did you mean 'recall'\?"),
+    "half a round": ({"refine": 0.5}, r"refine is 0\.5; give a whole number of rounds"),
+    "true rounds": ({"refine": True}, r"refine is True; give a whole number of rounds"),
+    "negative rounds": ({"refine": -1}, r"refine is -1; give a number of rounds, 0 or more"),
+    "refined error": (
+        {"metric": "error", "refine": 1},
+        r"refine is 1, but metric is 'error', .* leave refine out",
+    ),
+    "one name": ({"join": [JOIN, JOIN]}, r"two joins have the name 'a': give each its own"),
+    "no sample": ({"metric": "error", "memory": 0}, r"memory is 0; a sample needs some"),
+    "no share": ({"metric": "error", "memory": "0%"}, r"memory is 0; a sample needs some"),
+}
+JOINS: dict[str, tuple[dict[str, Any], str]] = {
+    "option": ({"windw": 9}, r"join a: unknown option 'windw'; .* Did you mean 'window'\?"),
+    "partition": ({"partition_by": "g"}, r"join a: unknown option 'partition_by'"),
+    "left": ({"left": None}, r"join a: left is missing: name the archive of the left stream"),
+    "on": ({"on": None}, r"join a: on is missing: name the column"),
+    "window": ({"window": None}, r"join a: window is missing"),
+    "negative": ({"window": -1}, r"join a: window -1 of stream left must be 0 ticks or more"),
+    "kind": ({"window": [3]}, r"join a: window is \[3\]; give text, or a whole number"),
+    "weight": ({"weight": 0}, r"weight of join a is 0; it must be above 0"),
+    "less": ({"weight": -2.5}, r"weight of join a is -2\.5; it must be above 0"),
+    "nan": ({"weight": float("nan")}, r"weight of join a is nan; it must be above 0"),
+    "heavy": ({"weight": "2"}, r"join a: weight is '2'; give a number"),
+    "policy": ({"policy": "porb"}, r"join a: there is no policy 'porb'; .* mean 'prob'\?"),
+    "param": ({"param": {"buckets": 3}}, r"join a: param is of a policy: name it with policy"),
+    "parameter": ({"policy": "age", "param": {"bucket": 3}}, r"join a: policy age has no param"),
+    "table": ({"policy": "age", "param": "buckets=3"}, r"join a: param is .*; give a table"),
+    "estimator": ({"estimator": "histry"}, r"join a: estimator is 'histry'.*mean 'history'\?"),
+    "method": ({"method": "uniform"}, r"method of join a is of another metric than recall"),
+    "archive": ({"left": "nowhere.parquet"}, r"join a: .*nowhere\.parquet"),
+    "column": ({"time": "tt"}, r"join a: .*tt"),
+    "profile": ({"profile": "left.parquet"}, r"join a: .*left\.parquet"),
+    "lanes": ({"lanes": 0}, r"join a: --lanes is 0; it must be 1 or more"),
+}
+ERRORS: dict[str, tuple[dict[str, Any], str]] = {
+    "method": ({"method": "unifrom"}, r"method of join a is 'unifrom'; .* mean 'uniform'\?"),
+    "policy": ({"policy": "age"}, r"policy of join a is of another metric than error"),
+}
+
+
+def refused(folder: Path, content: dict[str, Any], message: str) -> None:
+    """Hold that jobs are refused, from Python, with a message, before anything is replayed."""
+    told: list[str] = []
+    with pytest.raises((SpecError, InputError)) as error:
+        engine.allocate_joins(
+            content, cache=folder / "cache", progress=lambda *stage: told.append(stage[0])
+        )
+    assert re.search(message, str(error.value)), str(error.value)
+    assert not any("replay" in stage for stage in told)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    streams(tmp_path, rows=20)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def given(content: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in content.items() if value is not None}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_jobs_that_mean_nothing(folder: Path, case: str) -> None:
+    options, message = CASES[case]
+    refused(folder, given({"memory": "20%", "join": [JOIN]} | options), message)
+
+
+@pytest.mark.parametrize("case", JOINS)
+def test_joins_that_mean_nothing(folder: Path, case: str) -> None:
+    options, message = JOINS[case]
+    refused(folder, {"memory": 9, "join": [given(JOIN | options)]}, message)
+
+
+@pytest.mark.parametrize("case", ERRORS)
+def test_samples_that_mean_nothing(folder: Path, case: str) -> None:
+    options, message = ERRORS[case]
+    content = {"memory": 9, "metric": "error", "join": [given(JOIN | options)]}
+    refused(folder, content, message)
+
+
+TOMLS = {
+    "none": (None, r"job file .*jobs\.toml cannot be read"),
+    "broken": ("memory = \n", r"job file .*jobs\.toml is no TOML"),
+    "unknown": ('memory = 3\nmetrik = "recall"\n', r"unknown option 'metrik'.*mean 'metric'\?"),
+    "not here": ("memory = 3\n", r"there are no joins"),
+}
+
+
+@pytest.mark.parametrize("case", TOMLS)
+def test_files_that_mean_nothing(
+    folder: Path, case: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content, message = TOMLS[case]
+    if content is not None:
+        (folder / "jobs.toml").write_text(content)
+    words = ["allocate", "jobs.toml", "--engine=local", "--report=r.json", "--plots=plots"]
+    assert main(words) == 2
+    shown = capsys.readouterr()
+    assert shown.err.startswith("winnow allocate: error: ")
+    assert re.search(message, shown.err), shown.err
+    assert not shown.out
+    assert not (folder / "r.json").exists()
+    assert not (folder / "plots").exists()
+
+
+def test_places_that_cannot_be_written(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [f'{name} = "{value}"' for name, value in JOIN.items()]
+    (folder / "jobs.toml").write_text("\n".join(["memory = 9", "[[join]]", *lines]) + "\n")
+    words = ["allocate", "jobs.toml", "--engine=local", "--cache=cache"]
+    assert main([*words, f"--report={folder}"]) == 2
+    assert "is a folder: name a file" in capsys.readouterr().err
+    assert main([*words, "--plots=left.parquet"]) == 2
+    shown = capsys.readouterr()
+    assert "left.parquet is no folder" in shown.err
+    assert not shown.out

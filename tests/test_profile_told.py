@@ -1,0 +1,141 @@
+"""What a profile tells replays, sweeps and allocations is said, and what it cannot is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from engine.cli import main
+
+JOIN = "--on key --time ts --window 30 --memory 20% --engine local"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the streams and profiles of windows of 30 and of 100,000 ticks."""
+    folder = tmp_path_factory.mktemp("told")
+    assert main(f"generate zipf --rows 600 --domain 9 --seed 4 --out {folder}".split()) == 0
+    for window in (30, 100_000):
+        told = f"profile --window {window} --out {folder}/{window}.json {where(folder)}"
+        assert main([*told.split(), *["--on", "key", "--time", "ts", "--engine", "local"]]) == 0
+    return folder
+
+
+def where(folder: Path) -> str:
+    return f"--left {folder}/left.parquet --right {folder}/right.parquet --cache {folder}/cache"
+
+
+def replayed(folder: Path, told: str, profile: str = "30.json") -> int:
+    words = f"replay {where(folder)} {JOIN} --profile {folder}/{profile} {told}"
+    return main([*words.split(), "--report", str(folder / "report.json")])
+
+
+@pytest.mark.parametrize(
+    ("told", "model"),
+    [("--policy age", "age"), ("--policy prob --split expected", "frequency")],
+)
+def test_a_replay_says_who_told_it(
+    folder: Path, capsys: pytest.CaptureFixture[str], told: str, model: str
+) -> None:
+    assert replayed(folder, told) == 0
+    shown = capsys.readouterr().out
+    assert "told by" in shown
+    assert ("give --estimator history" in shown) == (model == "frequency")
+    report = json.loads((folder / "report.json").read_text())
+    assert report["policy"]["profile"] == str(folder / "30.json")
+    assert report["predicted"]["model"] == model
+
+
+def test_a_policy_that_counts_all_gets_no_hint(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert replayed(folder, "--policy prob --estimator history") == 0
+    assert "give --estimator" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("told", "why"),
+    [
+        ("--policy dgl", "policy dgl asks for neither: give --split expected as well"),
+        ("--policy recent", "policy recent asks for neither"),
+        ("--policy age --param curve=1,2", "policy age with curves of its own asks for neither"),
+        ("--policy age --param curve_left=1 --param curve_right=2", "curves of its own"),
+    ],
+)
+def test_a_profile_that_nothing_would_look_at_is_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str], told: str, why: str
+) -> None:
+    assert replayed(folder, told) == 2
+    assert why in capsys.readouterr().err
+
+
+def test_one_curve_of_its_own_leaves_the_other_to_the_profile(folder: Path) -> None:
+    assert replayed(folder, "--policy age --param curve_left=1,2") == 0
+
+
+def test_a_replay_without_a_budget_asks_nothing(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = f"replay {where(folder)} {JOIN} --profile {folder}/30.json --policy age".split()
+    at = words.index("--memory")
+    assert main([*words[:at], *words[at + 2 :]]) == 2
+    assert "a replay without a budget asks for neither" in capsys.readouterr().err
+
+
+def test_a_profile_of_far_longer_windows_is_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert replayed(folder, "--policy age", "100000.json") == 2
+    assert "age buckets of 1000 ticks of stream left, and the window is 30" in (
+        capsys.readouterr().err
+    )
+
+
+def test_a_profile_of_nothing_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "empty.csv").write_text("key,ts\n")
+    words = f"profile --left {folder}/empty.csv --right {folder}/empty.csv --on key --time ts"
+    words += f" --window 30 --engine local --cache {folder}/cache --out {folder}/nothing.json"
+    assert main(words.split()) == 0
+    capsys.readouterr()
+    assert replayed(folder, "--policy age", "nothing.json") == 2
+    assert "streams without rows: it tells nothing" in capsys.readouterr().err
+
+
+def test_a_sweep_takes_it_for_age_alone(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = f"sweep {where(folder)} --on key --time ts --windows 30 --memory 20% --engine local"
+    words += f" --profile {folder}/30.json --report {folder}/sweep.json"
+    assert main([*words.split(), "--policies", "prob"]) == 2
+    assert "--profile tells the curves of policy age" in capsys.readouterr().err
+    assert main([*words.split(), "--policies", "prob,age"]) == 0
+    report = json.loads((folder / "sweep.json").read_text())
+    assert report["grid"]["profile"] == str(folder / "30.json")
+
+
+def test_an_allocation_says_which_joins_were_told_of(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    join = f"""memory = "20%"
+[[join]]
+name = "one"
+left = "{folder}/left.parquet"
+right = "{folder}/right.parquet"
+on = "key"
+time = "ts"
+window = 30
+"""
+    jobs, report = folder / "jobs.toml", folder / "allocation.json"
+    words = ["allocate", str(jobs), "--engine", "local", "--cache", str(folder / "cache")]
+    for profile in (None, folder / "30.json", folder / "100000.json"):
+        jobs.write_text(join + ("" if profile is None else f'profile = "{profile}"\n'))
+        if profile == folder / "100000.json":
+            assert main(words) == 2
+            assert "is of windows of 100000 and 100000 ticks, and the join of 30 and 30" in (
+                capsys.readouterr().err
+            )
+            continue
+        assert main([*words, "--report", str(report)]) == 0
+        assert ("one by " in capsys.readouterr().out) == (profile is not None)
+        told = json.loads(report.read_text())["joins"][0]["profile"]
+        assert told == (None if profile is None else str(profile))
