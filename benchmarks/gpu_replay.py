@@ -10,19 +10,30 @@ import statistics
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from engine.device.columns import LaneColumns, paired
 from engine.device.plan import plans_on_device
-from engine.device.replay import Outcome, Setting, load_lanes, replay_on_device
+from engine.device.replay import (
+    DeviceLanes,
+    Outcome,
+    Setting,
+    load_lanes,
+    replay_on_device,
+)
+from engine.device.sampled import lane_sizes
 from engine.executors import ThreadExecutor
 from engine.generate import ImportanceModel, ZipfSpec, zipf_streams
 from engine.lanes.profile import profile_side
-from engine.policies import POLICIES, Structure
+from engine.policies import POLICIES, SAMPLING, Structure
+from engine.randomness import uniforms
 from engine.replay.lane import LaneReplay
 from engine.replay.planned import Plan
+from engine.replay.ready import Ready
+from engine.replay.sampled import Sampling, Sizing, priorities
 from engine.replay.settings import LaneProfile, ReplaySettings
 from engine.streams import StreamBatch
 from gpu_kernels.devices import Device
@@ -125,9 +136,24 @@ def on_cpu(work: Workload, replay: Setting, *, plan: Plan | None = None) -> Lane
     )
     left, right = work.streams[replay.lane]
     columns = work.columns[replay.lane]
-    for _ in lane.push(left, columns.left.key, right, columns.right.key, columns.keys):
+    ready = Ready(drawn(work, replay)) if replay.settings.samples else Ready()
+    for _ in lane.push(left, columns.left.key, right, columns.right.key, columns.keys, ready):
         raise AssertionError
     return lane
+
+
+def drawn(work: Workload, replay: Setting) -> tuple[Any, Any]:
+    """Return the priorities by which a lane is sampled."""
+    settings, sampling = replay.settings, replay.sampling
+    sizes = lane_sizes(work.columns[replay.lane], sampling.sizing)
+    left, right = (
+        priorities(
+            settings.the_policy, sizes[side], sampling.scales[side],
+            uniforms(settings.seed, settings.purpose, side, stream.row),
+        )
+        for side, stream in enumerate(work.streams[replay.lane])
+    )  # fmt: skip
+    return left, right
 
 
 def hold_equal(ref: LaneReplay, comp: Outcome, what: str) -> None:
@@ -178,7 +204,34 @@ def parity(device: Device, lanes: int = 64, rows: int = ROWS) -> dict[str, Any]:
             if not same or not kept or ref.peaks != comp.peaks:
                 raise UnequalError(f"{policy}: lane {replay.lane} of the plan is not the CPU's")
             followed += 1
-    return {"replays_compared": compared, "plans_followed": followed, "lanes": lanes, "rows": rows}
+    return {
+        "replays_compared": compared,
+        "samples_compared": samples_compared(device, loaded, work),
+        "plans_followed": followed,
+        "lanes": lanes,
+        "rows": rows,
+    }
+
+
+def samples_compared(device: Device, loaded: DeviceLanes, work: Workload) -> int:
+    """Compare every sampling policy with the CPU: sizes, probes, seeds and kinds of team."""
+    compared = 0
+    for policy in SAMPLING:
+        for number, probe in enumerate(PROBES):
+            kind = "equal" if policy == "eq_cluster" else ("matches", "weighted")[number]
+            settings = replace(settings_of(policy, probe=probe), seed=number - 1)
+            if policy != "eq_cluster":
+                settings = replace(settings, parameters={"size": kind})
+            scales = (0.25, 0.1) if policy == "eq_cluster" else (0.02, 0.005)
+            sampling = Sampling(Sizing(kind, (1e-9, 1e-9)), scales)
+            every = [one._replace(sampling=sampling) for one in replays(work, settings, BUDGET)]
+            variant = VARIANTS[number % len(VARIANTS)]
+            for some, choose in ((every[number::2], None), (every[:8:2], lambda _, v=variant: v)):
+                found = replay_on_device(device, loaded, some, choose=choose)
+                for replay, outcome in zip(some, found, strict=True):
+                    hold_equal(on_cpu(work, replay), outcome, f"{policy} {kind} {probe}")
+                    compared += 1
+    return compared
 
 
 def _cpu_seconds(work: Workload, chosen: Sequence[Setting], threads: int) -> float:

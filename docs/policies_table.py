@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from engine.policies import POLICIES, Policy
+from engine.policies import POLICIES, SAMPLING, Policy
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -32,7 +32,7 @@ def _default(policy: Policy) -> str:
 
 
 def _table(header: tuple[str, ...], row: Callable[[Policy], tuple[str, ...]]) -> str:
-    rows = [header, ("---",) * len(header), *map(row, POLICIES.values())]
+    rows = [header, ("---",) * len(header), *map(row, [*POLICIES.values(), *SAMPLING.values()])]
     return "".join("| " + " | ".join(cells) + " |\n" for cells in rows)
 
 
