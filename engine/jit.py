@@ -2,7 +2,8 @@
 
 Numba's own cache watches only the file that a function stands in, so a kernel stays stale when a
 helper in another file changes. Here the cache folder is named after a digest of every source file
-of the engine: any edit starts a fresh one, and Spark's worker processes share what was compiled.
+that can end up in compiled code: an edit starts a fresh one, and Spark's worker processes share
+what was compiled.
 """
 
 from __future__ import annotations
@@ -18,13 +19,17 @@ import numba
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+UNCOMPILED = ("engine/cli", "engine/job")
+"""Folders whose files nothing compiled depends on: they compile nothing and hold no constants."""
+
 
 def _source_digest() -> str:
     root = Path(__file__).resolve().parent.parent
     digest = hashlib.sha256(numba.__version__.encode())
     for package in ("engine", "gpu_kernels"):
         for source in sorted((root / package).rglob("*.py")):
-            digest.update(source.read_bytes())
+            if not source.relative_to(root).as_posix().startswith(UNCOMPILED):
+                digest.update(source.read_bytes())
     return digest.hexdigest()[:16]
 
 

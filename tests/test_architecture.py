@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ import naive
 import naive_sampling
 import pytest
 
+from engine.jit import UNCOMPILED
 from engine.policies import POLICIES, SAMPLING
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -157,3 +159,17 @@ def test_an_oracle_imports_nothing_of_ours(name: str) -> None:
 def test_files_stay_readable(path: Path) -> None:
     lines = len(path.read_text().splitlines())
     assert lines <= MOST_LINES, f"{path.relative_to(ROOT)} has {lines} lines: split it"
+
+
+def test_folders_that_the_compiled_caches_name_leaves_out_hold_nothing_compiled() -> None:
+    compiles = re.compile(
+        r"engine\.jit import .*\b(jit|kernel|woven)\b|portable|import numba|from numba"
+    )
+    left_out = tuple(folder.replace("/", ".") for folder in UNCOMPILED)
+    for path in SOURCES:
+        text, place = path.read_text(), path.relative_to(ROOT).as_posix()
+        compiling = compiles.search(text) is not None
+        if place.startswith(UNCOMPILED):
+            assert not compiling, place
+        elif compiling:
+            assert not any(f"from {folder}" in text for folder in left_out), place

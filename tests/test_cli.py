@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import csv
 import itertools
 import json
@@ -34,6 +35,7 @@ from job_cases import (
 from replay_cases import remaining
 
 from engine.cli import main
+from engine.errors import SpecError
 from engine.policies import POLICIES, SAMPLING
 
 BASE = 1_700_000_000
@@ -479,3 +481,22 @@ def test_policies_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     shown = capsys.readouterr().out
     for policy in (*POLICIES, *SAMPLING):
         assert policy in shown
+
+
+def test_a_command_of_another_package_is_one_of_winnows(capsys: pytest.CaptureFixture[str]) -> None:
+    class Greet:
+        MEANING = "greet someone"
+
+        def add_arguments(self, parser: argparse.ArgumentParser, /) -> None:
+            parser.add_argument("name")
+
+        def run(self, args: argparse.Namespace, /) -> int:
+            if args.name == "nobody":
+                raise SpecError("nobody is there: name somebody")
+            print(f"hello {args.name}")
+            return 0
+
+    assert main(["greet", "Ada"], commands={"greet": Greet()}) == 0
+    assert capsys.readouterr().out == "hello Ada\n"
+    assert main(["greet", "nobody"], commands={"greet": Greet()}) == 2
+    assert "winnow greet: error: nobody is there" in capsys.readouterr().err

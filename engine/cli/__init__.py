@@ -19,7 +19,7 @@ from engine.cli import (
     sample,
     sweep,
 )
-from engine.cli.engines import EngineRun
+from engine.cli.engines import Command, EngineRun, registered_commands
 from engine.errors import WinnowError
 from engine.generate import command as generate
 
@@ -42,7 +42,7 @@ _COMMANDS = {
 }
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(others: Mapping[str, Command]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="winnow",
         description="Approximate sliding-window joins of archived streams within a memory budget.",
@@ -50,10 +50,17 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, (module, meaning) in _COMMANDS.items():
         module.add_arguments(commands.add_parser(name, help=meaning, description=meaning))
+    for name, other in others.items():
+        meaning = other.MEANING
+        other.add_arguments(commands.add_parser(name, help=meaning, description=meaning))
     return parser
 
 
-def main(argv: Sequence[str] | None = None, engines: Mapping[str, EngineRun] | None = None) -> int:
+def main(
+    argv: Sequence[str] | None = None,
+    engines: Mapping[str, EngineRun] | None = None,
+    commands: Mapping[str, Command] | None = None,
+) -> int:
     """Run one command and return its exit status.
 
     Parameters
@@ -62,17 +69,21 @@ def main(argv: Sequence[str] | None = None, engines: Mapping[str, EngineRun] | N
         Arguments; by default the process's own.
     engines : mapping, optional
         Engines by name beside the installed ones, for programs shipped without installation.
+    commands : mapping, optional
+        Commands by name beside the installed ones, for the same.
 
     Returns
     -------
     int
         0 if it was done, 2 if the user has something to put right (said on standard error).
     """
-    args = _parser().parse_args(argv)
+    others = registered_commands(commands or {})
+    args = _parser(others).parse_args(argv)
     args.engines = dict(engines or {})
-    module = _COMMANDS[args.command][0]
+    own = _COMMANDS.get(args.command)
+    command = others[args.command] if own is None else own[0]
     try:
-        return int(module.run(args))
+        return int(command.run(args))
     except WinnowError as error:
         print(f"winnow {args.command}: error: {error}", file=sys.stderr)  # noqa: T201
         return 2

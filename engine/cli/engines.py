@@ -2,20 +2,43 @@
 
 An engine is a function ``(work) -> result`` that calls ``work(executor)`` with its own executor,
 registered under the entry-point group ``winnow.engines``. So the engine package runs on Spark
-without knowing it.
+without knowing it. Commands of other packages are registered under ``winnow.commands``.
 """
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable, Mapping
 from importlib import metadata
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from engine.errors import SpecError, did_you_mean
 from engine.executors import Executor, ThreadExecutor
 
 EngineRun: TypeAlias = Callable[[Callable[[Executor], Any]], Any]
 GROUP = "winnow.engines"
+COMMANDS = "winnow.commands"
+
+
+class Command(Protocol):
+    """A module that is a command of ``winnow``: light to import, for every call imports it."""
+
+    MEANING: str
+    """What it does, in a line for ``--help``."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser, /) -> None:
+        """Declare its arguments."""
+        ...
+
+    def run(self, args: argparse.Namespace, /) -> int:
+        """Do it and return the exit status."""
+        ...
+
+
+def registered_commands(given: Mapping[str, Command]) -> dict[str, Command]:
+    """Return the commands of other packages by name: those installed, and those given."""
+    found = {point.name: point.load() for point in metadata.entry_points(group=COMMANDS)}
+    return found | dict(given)
 
 
 def _local(work: Callable[[Executor], Any]) -> Any:  # noqa: ANN401 - whatever the work returns
