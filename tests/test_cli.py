@@ -6,6 +6,7 @@ import argparse
 import csv
 import itertools
 import json
+import sys
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -493,7 +494,7 @@ def test_a_command_of_another_package_is_one_of_winnows(capsys: pytest.CaptureFi
         def run(self, args: argparse.Namespace, /) -> int:
             if args.name == "nobody":
                 raise SpecError("nobody is there: name somebody")
-            print(f"hello {args.name}")
+            sys.stdout.write(f"hello {args.name}\n")
             return 0
 
     assert main(["greet", "Ada"], commands={"greet": Greet()}) == 0
