@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import traceback
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
@@ -27,12 +26,12 @@ _SCHEMA = "item bigint, outcome binary"
 class _Outcome(NamedTuple):
     """What became of an item: its result, or why there is none.
 
-    Errors travel as results: raised in a task, Spark would try the task again, log its stack and
-    now and then lose what was raised.
+    What the user can put right travels as a result: raised in a task, Spark would try in vain
+    again, and log its stack each time. Any other error is raised, so that Spark does try again.
     """
 
     result: Any = None
-    error: Exception | None = None
+    error: WinnowError | None = None
 
 
 class SparkExecutor:
@@ -40,8 +39,10 @@ class SparkExecutor:
 
     Items are cut, in order, into a few jobs that run at the same time, so that results come back
     while others are computed; within a job they are dealt out over at most as many Spark tasks as
-    run at once, so that large items at the front spread. Spark may run a task again: functions
-    are pure, and files that they write have names of their own at each attempt.
+    run at once, so that large items at the front spread. Spark runs a task again that failed or
+    whose executor was lost, as often as ``spark.task.maxFailures`` says, and slow ones twice where
+    ``spark.speculation`` is on: functions are pure, and files that they write have names of their
+    own at each attempt. Of each task the results of one attempt are taken.
 
     Parameters
     ----------
@@ -71,7 +72,7 @@ class SparkExecutor:
         WinnowError
             The first that a task raised, in the order of the items, as it was raised.
         RuntimeError
-            If a task failed otherwise, with the traceback of the worker.
+            If a task failed otherwise as often as Spark tried it, with what the last attempt said.
         """
         chosen = list(items)
         tag = f"winnow-{uuid.uuid4().hex}"
@@ -116,7 +117,7 @@ def _start(frame: DataFrame, items: int, tag: str) -> Future[list[_Outcome]]:
             frame.sparkSession.sparkContext.addJobTag(tag)
             found.set_result(_in_order(frame.collect(), items))
         except Exception as error:  # noqa: BLE001 - handed to whoever waits
-            told = RuntimeError(f"a job failed on Spark: {str(error).strip()}")
+            told = RuntimeError(f"a task failed on Spark: {str(error).strip()}")
             told.__cause__ = error
             found.set_exception(told)
 
@@ -165,8 +166,6 @@ def _attempt(function: Callable[[Any], Any], item: object) -> _Outcome:
         return _Outcome(result=function(item))
     except WinnowError as error:
         return _Outcome(error=error)
-    except Exception:  # noqa: BLE001 - told to the driver
-        return _Outcome(error=RuntimeError(f"a task failed on Spark:\n{traceback.format_exc()}"))
 
 
 def _row(item: int, outcome: _Outcome) -> pa.RecordBatch:

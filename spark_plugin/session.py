@@ -31,6 +31,10 @@ _DEFAULTS = {
     "spark.executorEnv.NUMBA_NUM_THREADS": "1",
 }
 
+_ONCE = "local[*]"
+_RETRIED = "local[*,4]"
+"""As on a cluster, a task may fail three times: Spark's own default gives up at the first."""
+
 _OPTIONS = "SPARK_SUBMIT_OPTS"
 _LIGHT = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
@@ -79,6 +83,8 @@ def _session(app_name: str, *, light: bool) -> SparkSession:
     for name, value in _DEFAULTS.items():
         conf.setIfMissing(name, value)
     conf.setIfMissing("spark.app.name", app_name)
+    if conf.get("spark.master", _ONCE) == _ONCE:
+        conf.set("spark.master", _RETRIED)
     try:
         SparkContext(conf=conf)
     except Exception as error:  # Py4J passes on whatever the JVM throws

@@ -1,10 +1,11 @@
-"""Fixtures of all tests: one Spark session, started by the first test that asks for it."""
+"""Fixtures of all tests: a Spark session and a cluster, started by the first that asks for one."""
 
 from __future__ import annotations
 
 import os
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,3 +31,15 @@ def spark() -> Iterator[Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)  # Py4J leaves its sockets to the collector
         session.stop()
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Return the Spark cluster that the processes of this run share (`cluster.Cluster`)."""
+    from cluster import shared  # noqa: PLC0415 - tests without Spark need none
+
+    base = Path(tmp_path_factory.getbasetemp())
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        base = base.parent
+    with shared(base / "cluster") as running:
+        yield running

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
@@ -14,7 +15,8 @@ import pyarrow.csv as pv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from engine.errors import InputError
+from engine.disk import full_disk_told, whole_file
+from engine.errors import InputError, OutputError
 
 T = TypeVar("T")
 NULLS = ["", "null", "NULL", "NA", "N/A", "#N/A", "n/a", "<NA>", "\\N"]
@@ -172,6 +174,8 @@ def spool(task: SpoolTask) -> tuple[str, ...]:
         try:
             _copy(task, types)
         except (pa.ArrowException, OSError) as error:
+            if isinstance(error, OutputError):
+                raise
             found = _AT_COLUMN.search(str(error))
             name = names[int(found.group(1))] if found else None
             if name not in task.lenient or types[name] == pa.string():
@@ -184,9 +188,12 @@ def spool(task: SpoolTask) -> tuple[str, ...]:
 
 def _copy(task: SpoolTask, types: dict[str, pa.DataType]) -> None:
     schema = pa.schema([(name, types[name]) for name in task.schema.names])
+    out = Path(task.out)
     with (
         _open(task.path, types) as reader,
-        pq.ParquetWriter(task.out, schema, compression="lz4") as writer,
+        full_disk_told("copy of a CSV file", out, "name another folder by --cache or TMPDIR"),
+        whole_file(out, out.parent) as own,
+        pq.ParquetWriter(own, schema, compression="lz4") as writer,
     ):
         for batch in reader:
             table = _empty_as_null(pa.Table.from_batches([batch]).select(schema.names))

@@ -12,7 +12,7 @@ from engine.job.bound_task import LaneBounds, bound_lanes, bound_tasks
 from engine.job.lane_task import ProfileTask, profile_lane
 from engine.job.opening import Opened, open_job, prepare_job
 from engine.job.options import JobOptions
-from engine.job.output import OutputFolder
+from engine.job.output import output_at
 from engine.job.plan import groups_of, lane_files, lanes_to_replay, summarised, worths_needed
 from engine.job.report import (
     Report,
@@ -115,8 +115,7 @@ def run_bound(
     stages = Stages() if progress is None else Stages(progress)
     opened = open_job(base)
     settings = options.settings(opened.windows(base), opened.start_ts(base))
-    output = None if base.out is None else OutputFolder(base.out)
-    try:
+    with output_at(base.out) as output:
         prepared = prepare_job(base, opened, executor, stages, lanes=base.lanes or 1, payload=False)
         lanes = lanes_to_replay(prepared)
         files = [lane_files(prepared, lane, base.fact_access) for lane in lanes]
@@ -144,10 +143,7 @@ def run_bound(
         found = bound_lanes(tasks, executor, stages)
         if output is not None:
             with stages.timed("commit"):
-                output.commit(list(found.parts), RETAINED)
-    finally:
-        if output is not None:
-            output.discard()
+                output.commit(found.parts, RETAINED)
     content = _content(options, opened, prepared, settings, budgets, found, stages.seconds)
     return BoundReport(Report(content), found.texts)
 

@@ -80,8 +80,8 @@ class LaneBounds(NamedTuple):
         Sides of lanes by the method that bounded them.
     seconds : float
         Of all lanes, added up.
-    parts : tuple of str
-        Files of the plan.
+    parts : dict of str to int
+        Files of the plan, and how many rows each holds.
     texts : tuple of str
         The plan's paths, where they were to be told.
     devices : tuple of Choice
@@ -94,7 +94,7 @@ class LaneBounds(NamedTuple):
     exact: Worth
     methods: dict[str, int]
     seconds: float
-    parts: tuple[str, ...]
+    parts: dict[str, int]
     texts: tuple[str, ...]
     devices: tuple[Choice, ...]
 
@@ -156,11 +156,11 @@ def bound_files(task: BoundTask) -> LaneBounds:
             )  # fmt: skip
 
         found, device = attempt(task.wanted, lambda gpu: bounded(_dual_on(gpu)), bounded)
-    parts: tuple[str, ...] = ()
+    parts: dict[str, int] = {}
     if task.out is not None:
         name = f"part-{task.files.lane:05d}.{uuid.uuid4().hex[:8]}.parquet"
         write_retained(task.out / name, (lane.left, lane.right), found.retained)
-        parts = (name,)
+        parts = {name: sum(until.size for until in found.retained)}
     return LaneBounds(
         found.lower,
         found.upper,
@@ -274,7 +274,7 @@ def sum_of(found: Sequence[LaneBounds]) -> LaneBounds:
         exact,
         dict(methods),
         math.fsum(one.seconds for one in found),
-        tuple(part for one in found for part in one.parts),
+        {name: rows for one in found for name, rows in one.parts.items()},
         tuple(text for one in found for text in one.texts),
         tuple(device for one in found for device in one.devices),
     )

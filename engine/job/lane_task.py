@@ -180,6 +180,11 @@ class LaneResult(NamedTuple):
     estimator_keys: int
     device: Choice | None = None
 
+    @property
+    def outputs(self) -> int:
+        """Rows that it has written, where it was to write."""
+        return self.result.outputs
+
 
 def replay_lane(task: ReplayTask, plan: Plan | None = None) -> LaneResult:
     """Replay a lane within its budget beside the exact count, by its policy or by a plan.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -13,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from engine.archives.source import Archive
+from engine.errors import OutputError
 from engine.job.output import IDS, OutputFolder, PartWriter
 from engine.job.payload import PayloadWindow
 from engine.lanes.facts import FactFile
@@ -106,6 +107,11 @@ class Written(Protocol):
         """The columns of that file."""
         ...
 
+    @property
+    def outputs(self) -> int:
+        """The rows that it reports to have put there."""
+        ...
+
 
 def commit_parts(
     output: OutputFolder,
@@ -114,13 +120,31 @@ def commit_parts(
     results: Sequence[Written],
 ) -> None:
     """Put the lanes' parts and the rows that were set aside in the dataset's place."""
-    for rejected in prepared.rejected_files:
-        target = output.draft / "_rejected"
-        target.mkdir(exist_ok=True)
-        shutil.copyfile(rejected, target / rejected.name)
+    with output.writing():
+        for rejected in prepared.rejected_files:
+            target = output.whole / "_rejected"
+            target.mkdir(exist_ok=True)
+            shutil.copyfile(rejected, target / rejected.name)
     schemas = [result.schema for result in results if result.schema is not None]
-    parts = [result.part for result in results if result.part is not None]
+    parts = reported((result.part, result.outputs) for result in results)
     output.commit(parts, schemas[0] if schemas else _empty_schema(prepared, archives))
+
+
+def reported(results: Iterable[tuple[str | None, int]]) -> dict[str, int]:
+    """Return the parts of results, each a part and the rows that it reports.
+
+    Raises
+    ------
+    OutputError
+        If one reports rows and has no part.
+    """
+    parts: dict[str, int] = {}
+    for part, rows in results:
+        if part is not None:
+            parts[part] = rows
+        elif rows:
+            raise OutputError(f"{rows} rows of the output were not written: run it again")
+    return parts
 
 
 def _empty_schema(prepared: Prepared, archives: tuple[Archive, Archive]) -> pa.Schema:

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from engine.errors import InputError
+from engine.job.output import write_file
 from engine.lanes.manifest import Prepared
 from engine.lanes.reader import lane_batches
 from engine.optimum.retained import NOT_STORED, Retained, to_follow
@@ -33,7 +33,7 @@ def write_retained(
         side = pa.repeat(pa.scalar(name), until.size)
         stored = pa.array(until, mask=until == NOT_STORED)
         tables.append(pa.table([side, pa.array(stream.row), stored], schema=RETAINED))
-    pq.write_table(pa.concat_tables(tables), path, compression="zstd")
+    write_file(path, pa.concat_tables(tables))
 
 
 class PlanFile(NamedTuple):

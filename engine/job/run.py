@@ -33,7 +33,7 @@ from engine.job.lane_task import (
 from engine.job.on_gpu import grouped, replay_group
 from engine.job.opening import choose_lanes, open_job, prepare_job
 from engine.job.options import JobOptions
-from engine.job.output import OutputFolder
+from engine.job.output import OutputFolder, output_at
 from engine.job.part import commit_parts
 from engine.job.plan import (
     Curves,
@@ -102,8 +102,7 @@ def run_replay(options: JobOptions, executor: Executor, progress: Progress | Non
         start_ts=opened.start_ts(options),
         seed=options.seed,
     )
-    output = None if options.out is None else OutputFolder(options.out)
-    try:
+    with output_at(options.out) as output:
         prepared = prepare_job(
             options,
             opened,
@@ -118,9 +117,6 @@ def run_replay(options: JobOptions, executor: Executor, progress: Progress | Non
         if output is not None:
             with stages.timed("commit"):
                 commit_parts(output, prepared, (opened.left, opened.right), results)
-    finally:
-        if output is not None:
-            output.discard()
     device = combined_choice(
         [result.device for result in results if result.device is not None], job.wanted.choice
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, pairwise
@@ -18,6 +17,7 @@ from engine.archives.canonical import LANE_SEED
 from engine.archives.roles import JoinColumns, Roles
 from engine.archives.source import Archive
 from engine.archives.texts import SpoolTask, spool
+from engine.disk import remove_folder
 from engine.errors import SpecError
 from engine.executors import Executor
 from engine.facts.read import FactTable
@@ -25,6 +25,7 @@ from engine.lanes.facts import FactCodes, FactSummary, write_facts
 from engine.lanes.faults import check_faults
 from engine.lanes.groups import Group, json_group
 from engine.lanes.lanefiles import (
+    WORK,
     CheckTask,
     LaneTask,
     RejectTask,
@@ -83,7 +84,7 @@ class Build:
         self.payload = payload
         self.split_rows = split_rows
         self.facts = facts
-        self.work = folder / "_work"
+        self.work = folder / WORK
         self.read: FactSummary | None = None
 
     def run(self, executor: Executor, progress: Progress) -> Built:
@@ -103,10 +104,10 @@ class Build:
             clear = not any(result.collision for result in results)
             if clear and self._codes_clear(stages, rows, runs):
                 break
-            shutil.rmtree(self.work / f"seed-{seed}")
+            remove_folder(self.work / f"seed-{seed}")
         sides = self._merge(stages, rows, runs)
         self._reject(stages, results)
-        shutil.rmtree(self.work)
+        remove_folder(self.work)
         return Built(self._prepared(results, groups, sides, seed))
 
     def _spool(self, stages: Stages) -> tuple[list[list[_Source]], list[tuple[str, ...]]]:
@@ -245,7 +246,7 @@ class Build:
             own = [result.rejected_files for result in results if result.side == side]
             files = tuple(file for files in own for file in files)
             if files:
-                tasks.append(RejectTask(files, str(self.folder / "_rejected" / f"{name}.parquet")))
+                tasks.append(RejectTask(files, str(self.folder), name))
         if tasks:
             (self.folder / "_rejected").mkdir(exist_ok=True)
         list(stages.run("rejected", join_rejected, tasks))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 import uuid
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -12,12 +11,14 @@ from pathlib import Path
 
 from engine.archives.roles import JoinColumns, Roles, check_roles, check_streams
 from engine.archives.source import Archive, check_unchanged
+from engine.disk import remove_folder
 from engine.errors import InputError, OutputError, SpecError
 from engine.executors import Executor
 from engine.facts.read import read_facts
 from engine.lanes.build import Build
 from engine.lanes.facts import FactInput
 from engine.lanes.manifest import VERSION, Prepared
+from engine.lanes.runs import lanes_written
 from engine.lanes.split import MAX_LANES, too_many_lanes
 from engine.lanes.stages import SPLIT_ROWS, Progress
 
@@ -110,23 +111,24 @@ def prepare(
         raise OutputError(f"folder {folder} exists: name another or remove it")
     draft = folder.parent / f".{folder.name}.{uuid.uuid4().hex}.tmp"
     try:
-        draft.mkdir(parents=True)
-        facts = None
-        if fact is not None:
-            facts = read_facts(*fact, bad_rows=bad_rows, payload=payload)
-        build = Build(
-            archives, roles, columns, draft, lanes, bad_rows == "quarantine", payload, split_rows,
-            facts,
-        )  # fmt: skip
-        build.run(executor, progress or _silent).save_as(mark)
-        check_unchanged(sources)
-        return _publish(draft, folder, mark)
+        with lanes_written(str(folder)):
+            draft.mkdir(parents=True)
+            facts = None
+            if fact is not None:
+                facts = read_facts(*fact, bad_rows=bad_rows, payload=payload)
+            build = Build(
+                archives, roles, columns, draft, lanes, bad_rows == "quarantine", payload,
+                split_rows, facts,
+            )  # fmt: skip
+            build.run(executor, progress or _silent).save_as(mark)
+            check_unchanged(sources)
+            return _publish(draft, folder, mark)
     except OSError as error:
         if isinstance(error, OutputError):
             raise
         raise OutputError(f"lanes cannot be written to {folder}: {error}") from error
     finally:
-        shutil.rmtree(draft, ignore_errors=True)
+        remove_folder(draft)
 
 
 def prepare_cached(
@@ -157,9 +159,7 @@ def prepare_cached(
         found = _whole(folder, mark)
         if found is not None:
             return found
-        aside = cache / f".{mark}.{uuid.uuid4().hex}.tmp"
-        folder.rename(aside)
-        shutil.rmtree(aside, ignore_errors=True)
+        remove_folder(folder)
     return prepare(
         left,
         right,

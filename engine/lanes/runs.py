@@ -8,11 +8,15 @@ both. Files are read and not mapped, so that memory is what is held and no more.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+
+from engine.disk import full_disk_told
 
 BLOCK_ROWS = 16_384
 
@@ -66,6 +70,12 @@ def write_table(table: pa.Table, path: str) -> None:
         for start in range(0, table.num_rows, BLOCK_ROWS):
             block = table.slice(start, BLOCK_ROWS).combine_chunks()
             writer.write_batch(block.to_batches()[0])
+
+
+def lanes_written(folder: str) -> AbstractContextManager[None]:
+    """Raise `OutputError` where the disk of lanes is found full."""
+    remedy = "name another folder by --cache or WINNOW_CACHE"
+    return full_disk_told("lanes", Path(folder), remedy)
 
 
 class Files:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +20,7 @@ from engine.archives.texts import as_text
 from engine.errors import InputError, SpecError
 from engine.lanes.facts import FactCodes
 from engine.lanes.groups import distinct_groups
-from engine.lanes.runs import Run, write_index, write_table
+from engine.lanes.runs import Run, lanes_written, write_index, write_table
 from engine.streams import SIDES
 
 MAX_LANES = 65_536
@@ -126,6 +128,7 @@ def split(task: SplitTask) -> SplitResult:
     rejected_files: list[str] = []
     rows = null_keys = rejected = 0
     collision = False
+    own = f"{task.out}.{uuid.uuid4().hex[:8]}"  # attempts at a task do not disturb each other
     for number, table in enumerate(_tables(task)):
         found = normalise(
             table, task.plan.roles, task.plan.columns, task.first_row + rows, seed=task.plan.seed
@@ -134,13 +137,14 @@ def split(task: SplitTask) -> SplitResult:
         null_keys += found.null_keys
         rejected += found.rejected.num_rows
         faults += found.faults
-        out = f"{task.out}-{number:05d}"
-        if task.plan.quarantine and found.rejected.num_rows:
-            rejected_files.append(_write_rejected(found, task, out))
-        if len(found.ts):
-            run, clear = _write_run(found, task.plan, out)
-            runs.append(run)
-            collision |= not clear
+        out = f"{own}-{number:05d}"
+        with lanes_written(str(Path(task.out).parent)):
+            if task.plan.quarantine and found.rejected.num_rows:
+                rejected_files.append(_write_rejected(found, task, out))
+            if len(found.ts):
+                run, clear = _write_run(found, task.plan, out)
+                runs.append(run)
+                collision |= not clear
     return SplitResult(
         task.plan.side,
         task.origin,

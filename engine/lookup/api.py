@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict, Unpack
 
@@ -15,7 +16,7 @@ from engine.archives.source import open_archive
 from engine.errors import SpecError
 from engine.facts.read import table_archive
 from engine.facts.roles import FactRoles
-from engine.job.output import OutputFolder
+from engine.job.output import output_at
 from engine.job.report import Report
 from engine.job.stages import Progress
 from engine.lookup.options import LookupOptions
@@ -180,16 +181,12 @@ def look_up(
 ) -> Report:
     """Look an archive up and write the outputs, whole or not at all; `options.out` says where."""
     left, right = Source(open_archive(stream, "stream")), Source(open_archive(fact, "fact"))
-    if options.out is None:
-        return run_lookup(options, left, right, None, progress)[0]
-    folder = OutputFolder(options.out)
-    sink = FolderSink(folder)
-    try:
-        report, schema = run_lookup(options, left, right, sink, progress)
-        sink.commit(schema)
-    finally:
-        sink.close()
-        folder.discard()
+    with output_at(options.out) as output:
+        if output is None:
+            return run_lookup(options, left, right, None, progress)[0]
+        with closing(FolderSink(output)) as sink:
+            report, schema = run_lookup(options, left, right, sink, progress)
+            sink.commit(schema)
     return report
 
 

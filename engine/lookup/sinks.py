@@ -59,11 +59,13 @@ class FolderSink:
         self._folder = folder
         self._writer = PartWriter(folder.draft / PART)
         self._waiting: list[pa.Table] = []
+        self._rows = 0
         self._aside: dict[str, pq.ParquetWriter] = {}
 
     def write(self, table: pa.Table) -> None:
         """Append outputs."""
         self._waiting.append(table)
+        self._rows += table.num_rows
         if sum(part.num_rows for part in self._waiting) >= WRITE_ROWS:
             self._flush()
 
@@ -75,7 +77,7 @@ class FolderSink:
     def reject(self, name: str, table: pa.Table) -> None:
         """Append rejected rows to their file."""
         if name not in self._aside:
-            place = self._folder.draft / "_rejected"
+            place = self._folder.whole / "_rejected"
             place.mkdir(exist_ok=True)
             path = place / f"{name}.parquet"
             self._aside[name] = pq.ParquetWriter(path, table.schema, compression="zstd")
@@ -93,4 +95,4 @@ class FolderSink:
         there = self._writer.close()
         for writer in self._aside.values():
             writer.close()
-        self._folder.commit([PART] if there else [], schema)
+        self._folder.commit({PART: self._rows} if there else {}, schema)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numba
 import pyarrow as pa
@@ -20,7 +19,8 @@ from engine.executors import Executor
 from engine.facts.read import table_archive
 from engine.grubjoin.settings import HarvestSettings
 from engine.instants import parse_instant
-from engine.job.output import OutputFolder
+from engine.job.output import OutputFolder, output_at
+from engine.job.part import reported
 from engine.job.report import Report, time_bins
 from engine.job.stages import Progress, Stages
 from engine.multijoin.attributes import check_attributes
@@ -71,8 +71,7 @@ def run_multijoin(
     with stages.timed("open"):
         whole = opened(options)
         tasks = _tasks(whole, executor)
-    output = None if options.out is None else OutputFolder(options.out)
-    try:
+    with output_at(options.out) as output:
         draft = None if output is None else output.draft
         results = stages.mapped(
             executor, "tasks", join_streams, [replace(task, draft=draft) for task in tasks]
@@ -84,12 +83,9 @@ def run_multijoin(
             save_plot(content, options.plot)
         if output is not None:
             with stages.timed("commit"):
-                _gather_rejected(output.draft, options.names, results)
-                parts = [result.part for result in results if result.part is not None]
+                _gather_rejected(output, options.names, results)
+                parts = reported((own.part, own.result.outputs) for own in results)
                 output.commit(parts, results[0].schema)
-    finally:
-        if output is not None:
-            output.discard()
     return Report(content)
 
 
@@ -232,14 +228,14 @@ def _check_names(options: MultiJoinOptions, payloads: list[pa.Schema]) -> None:
             )
 
 
-def _gather_rejected(draft: Path, names: Sequence[str], results: Sequence[MultiJoinResult]) -> None:
+def _gather_rejected(
+    output: OutputFolder, names: Sequence[str], results: Sequence[MultiJoinResult]
+) -> None:
     """Put the rows that tasks have set aside into one file a stream, in order."""
     for stream, name in enumerate(names):
-        files = [draft / REJECTED / own for r in results if (own := r.rejected[stream])]
+        files = [output.draft / REJECTED / own for r in results if (own := r.rejected[stream])]
         if files:
             rows = pa.concat_tables([pq.read_table(file) for file in files]).sort_by("row")
-            pq.write_table(rows, draft / REJECTED / f"{name}.parquet", compression="zstd")
-    wanted = {f"{name}.parquet" for name in names}
-    for file in (draft / REJECTED).glob("*"):
-        if file.name not in wanted:
-            file.unlink()
+            place = output.whole / REJECTED
+            place.mkdir(exist_ok=True)
+            pq.write_table(rows, place / f"{name}.parquet", compression="zstd")

@@ -11,14 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from engine.archives.bad_rows import FaultTally
 from engine.archives.families import plain_type
 from engine.archives.roles import JoinColumns
 from engine.grubjoin.prior import PairPrior
 from engine.grubjoin.settings import HarvestSettings
-from engine.job.output import PartWriter
+from engine.job.output import PartWriter, write_file
 from engine.multijoin.harvested import Harvested, harvested
 from engine.multijoin.options import AUTO, MultiJoinOptions
 from engine.multijoin.orders import loops_orders
@@ -265,5 +264,5 @@ def _set_aside(draft: Path, rejected: pa.Table | None) -> str | None:
         return None
     place = draft / REJECTED / f"{uuid.uuid4().hex}.parquet"
     place.parent.mkdir(exist_ok=True)
-    pq.write_table(rejected, place, compression="zstd")
+    write_file(place, rejected)
     return place.name

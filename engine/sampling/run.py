@@ -18,7 +18,7 @@ from engine.executors import Executor
 from engine.job.heartbeat import listening
 from engine.job.lane_task import ProfileTask, profile_lane
 from engine.job.opening import Opened, choose_lanes, open_job, prepare_job
-from engine.job.output import OutputFolder
+from engine.job.output import OutputFolder, output_at
 from engine.job.part import commit_parts
 from engine.job.plan import lane_files, lanes_to_replay
 from engine.job.report import Report
@@ -88,21 +88,18 @@ def run_sample(
     specs = tuple(spec.resolve(unit or opened.unit, *schemas) for spec in wanted)
     with ExitStack() as stack:
         told = ("--out", base.out), ("--aggregates-out", options.aggregates_out)
-        places = [
-            None if place is None else _folder(OutputFolder(place, option), stack)
-            for option, place in told
-        ]
+        places = [stack.enter_context(output_at(place, option)) for option, place in told]
         prepared = _prepared(options, opened, specs, executor, stages)
         job = _Job(options, opened, settings, prepared, specs, executor, stages, places[0])
         plan, results = job.run()
         tables = job.estimated(results)
         with stages.timed("commit"):
-            names = [] if places[1] is None else write_tables(places[1], tables[len(TOTALS) :])
+            rows = {} if places[1] is None else write_tables(places[1], tables[len(TOTALS) :])
             if places[0] is not None:
                 commit_parts(places[0], prepared, (opened.left, opened.right), results)
                 stack.callback(_withdraw, places[0], places[1])
             if places[1] is not None:
-                places[1].commit(names, tables[-1].schema)
+                places[1].commit(rows, tables[-1].schema)
     aggregates = {
         spec.text: table for spec, table in zip(options.specs, tables[len(TOTALS) :], strict=True)
     }
@@ -110,11 +107,6 @@ def run_sample(
     context = Context(options, windows, settings.start_ts, prepared, stages.seconds)
     report = build_report(context, plan, results, (tables[0], tables[1]), aggregates)
     return Sampled(report, aggregates)
-
-
-def _folder(output: OutputFolder, stack: ExitStack) -> OutputFolder:
-    stack.callback(output.discard)
-    return output
 
 
 def _prepared(
@@ -140,18 +132,19 @@ def _prepared(
 
 def _withdraw(outputs: OutputFolder, tables: OutputFolder | None) -> None:
     """Remove the outputs again if the tables could not follow them."""
-    if tables is not None and tables.draft.exists():
+    if tables is not None and tables.whole.exists():
         shutil.rmtree(outputs.place)
 
 
-def write_tables(output: OutputFolder, tables: Sequence[pa.Table]) -> list[str]:
-    """Write each aggregate's table as ``aggregate-N.parquet`` and ``.csv``; return the first's."""
-    names = []
+def write_tables(output: OutputFolder, tables: Sequence[pa.Table]) -> dict[str, int]:
+    """Write each aggregate as ``aggregate-N.parquet`` and ``.csv``; return the rows of each."""
+    rows = {}
     for number, table in enumerate(tables, start=1):
-        names.append(f"aggregate-{number}.parquet")
-        pq.write_table(table, output.draft / names[-1], compression="zstd")
-        pc.write_csv(table, output.draft / f"aggregate-{number}.csv")
-    return names
+        name = f"aggregate-{number}.parquet"
+        pq.write_table(table, output.draft / name, compression="zstd")
+        pc.write_csv(table, output.whole / f"aggregate-{number}.csv")
+        rows[name] = table.num_rows
+    return rows
 
 
 @dataclass

@@ -103,6 +103,8 @@ class LaneSample(NamedTuple):
         The file of the output.
     schema : pyarrow.Schema or None
     seconds : float
+    outputs : int
+        Sampled, and written where they were to be.
     """
 
     lane: int
@@ -114,6 +116,7 @@ class LaneSample(NamedTuple):
     part: str | None
     schema: pa.Schema | None
     seconds: float
+    outputs: int
 
 
 class _Sink:
@@ -125,11 +128,13 @@ class _Sink:
         self._aggregates = task.aggregates(independent=independent)
         self._columns = self._aggregates.columns
         self._written = task.payload
+        self.outputs = 0
         writes = task.out is not None and not exact
         self._part = LanePart(task.out, task.files.lane) if writes and task.out else None
 
     def take(self, out: SampledOutputs) -> None:
         """Take output tuples."""
+        self.outputs += out.ts.size
         none = pa.table({})
         members = (none, none)
         if self._members is not None:
@@ -197,6 +202,7 @@ def sample_lane(task: SampleTask) -> LaneSample:
         part,
         schema,
         time.perf_counter() - begun,
+        runs[0][2].outputs,
     )
 
 

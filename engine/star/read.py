@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import uuid
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from engine.facts.access import Access, access_by
 from engine.facts.lookup import groups_of
 from engine.facts.read import FactTable
 from engine.facts.roles import FactColumns
+from engine.job.output import write_file
 from engine.star.index import StarFacts
 from engine.star.layout import Ints
 from engine.streams import StreamBatch
@@ -187,3 +189,17 @@ def output_schema(names: Sequence[str], payloads: Sequence[pa.Schema]) -> pa.Sch
     for name, schema in zip((*names, "fact"), payloads, strict=False):
         ids += [pa.field(f"{name}_{own.name}", value_type(own.type)) for own in schema]
     return pa.schema(ids)
+
+
+def set_aside(
+    draft: Path, names: Sequence[str], reads: Sequence[StreamRead], table: FactTable
+) -> dict[str, tuple[str, int]]:
+    """Write rejected rows to files of this attempt; return their names and how many there are."""
+    tables = {name: read.rejected for name, read in zip(names, reads, strict=True)}
+    tables["fact"] = table.rejected if table.rejected.num_rows else None
+    files = {}
+    for name, rejected in tables.items():
+        if rejected is not None:
+            files[name] = f"{name}.{uuid.uuid4().hex}", rejected.num_rows
+            write_file(draft / files[name][0], rejected)
+    return files

@@ -16,7 +16,8 @@ from engine.facts.read import table_archive
 from engine.facts.roles import check_fact_roles
 from engine.instants import parse_instant
 from engine.job.heartbeat import listening
-from engine.job.output import OutputFolder
+from engine.job.output import output_at
+from engine.job.part import reported
 from engine.job.report import (
     Report,
     by_time,
@@ -60,8 +61,7 @@ def run_star(options: StarOptions, executor: Executor, progress: Progress | None
     stages = Stages() if progress is None else Stages(progress)
     task = _task(options)
     rows = sum(file.rows or 0 for source in task.sources for file in source.archive.files)
-    output = None if options.out is None else OutputFolder(options.out)
-    try:
+    with output_at(options.out) as output:
         draft = None if output is None else output.draft
         passes = rows if options.exact else 2 * rows
         with listening(lambda done: stages.progress("rows", done, max(done, passes))):
@@ -69,10 +69,10 @@ def run_star(options: StarOptions, executor: Executor, progress: Progress | None
         stages.seconds.update(result.seconds)
         if output is not None:
             with stages.timed("commit"):
-                output.commit([result.part] if result.part else [], result.schema)
-    finally:
-        if output is not None:
-            output.discard()
+                for name, (aside, rejected) in result.rejected.items():
+                    output.take(aside, f"_rejected/{name}.parquet", rejected)
+                parts = reported([(result.part, result.result.outputs)])
+                output.commit(parts, result.schema)
     return Report(_content(task, result, stages.seconds))
 
 

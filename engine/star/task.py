@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from engine.archives.source import Archive
 from engine.facts.read import FactTable, read_facts
@@ -28,7 +27,14 @@ from engine.star.index import StarFacts, StarIndex, star_index
 from engine.star.lane import StarReplay
 from engine.star.layout import FOREVER, StarOutputs
 from engine.star.options import StarOptions
-from engine.star.read import StreamRead, StreamSource, output_schema, read_stream, star_facts
+from engine.star.read import (
+    StreamRead,
+    StreamSource,
+    output_schema,
+    read_stream,
+    set_aside,
+    star_facts,
+)
 from engine.star.settings import Curves, StarSettings
 
 READ_ROWS = 65_536
@@ -98,6 +104,8 @@ class StarResult(NamedTuple):
         Of the outputs.
     seconds : dict
         By stage.
+    rejected : dict of str to (str, int)
+        Names of the files of rejected rows, and how many there are.
     """
 
     streams: tuple[StreamResult, ...]
@@ -110,6 +118,7 @@ class StarResult(NamedTuple):
     part: str | None
     schema: pa.Schema
     seconds: dict[str, float]
+    rejected: dict[str, tuple[str, int]]
 
 
 def replay_star(task: StarTask) -> StarResult:
@@ -180,8 +189,9 @@ class _Run:
             lane = self._lane(settings, self._budgets, emit=emit, curves=self._curves(whole))
             part = self._replayed(lane, write=emit)
             self._spent("replay")
-        if self._task.draft is not None:
-            _set_aside(self._task.draft, self._names, [*self._reads], self._table)
+        draft, reads, aside = self._task.draft, self._reads, {}
+        if draft is not None:
+            aside = set_aside(draft, self._names, [*reads], self._table)
         streams = tuple(
             StreamResult(
                 read.rows,
@@ -194,7 +204,7 @@ class _Run:
                 profile.peak,
             )
             for read, budget, peak, profile in zip(
-                self._reads, self._budgets, lane.peaks, self._profiles, strict=True
+                reads, self._budgets, lane.peaks, self._profiles, strict=True
             )
         )
         table = self._table
@@ -204,7 +214,7 @@ class _Run:
         )  # fmt: skip
         return StarResult(
             streams, fact, _tally(whole), _tally(lane), [] if exact else self._top(whole, lane),
-            self._edges, self._last, part, self._schema, self._seconds,
+            self._edges, self._last, part, self._schema, self._seconds, aside,
         )  # fmt: skip
 
     def _curves(self, whole: StarReplay) -> Curves:
@@ -303,18 +313,3 @@ def _read(task: StarTask) -> tuple[FactTable, StarFacts, list[StreamRead]]:
         for side, source in enumerate(task.sources)
     ]  # fmt: skip
     return table, facts, reads
-
-
-def _set_aside(
-    draft: Path, names: Sequence[str], reads: Sequence[StreamRead], table: FactTable
-) -> None:
-    """Write the rows that were rejected, whole files at once: a task may be run twice."""
-    tables = {name: read.rejected for name, read in zip(names, reads, strict=True)}
-    tables["fact"] = table.rejected if table.rejected.num_rows else None
-    for name, rejected in tables.items():
-        if rejected is not None:
-            place = draft / "_rejected" / f"{name}.parquet"
-            place.parent.mkdir(exist_ok=True)
-            own = place.with_name(f".{uuid.uuid4().hex}")
-            pq.write_table(rejected, own, compression="zstd")
-            own.replace(place)

@@ -14,7 +14,7 @@ from engine.executors import Executor, ThreadExecutor
 from engine.job.heartbeat import listening
 from engine.job.lane_task import LaneResult, ProfileTask, ReplayTask, profile_lane, replay_lane
 from engine.job.opening import Opened, open_job, prepare_job
-from engine.job.output import OutputFolder
+from engine.job.output import output_at
 from engine.job.plan import (
     Curves,
     curves_cut,
@@ -106,8 +106,7 @@ def run_sweep(
     check_size(len(points))
     wanted = worth_it(asked, len(points))
     settings = {point.number: _settings(point, grid, opened) for point in points}
-    output = None if options.out is None else OutputFolder(options.out)
-    try:
+    with output_at(options.out) as output:
         prepared = prepare_job(base, opened, executor, stages, lanes=base.lanes or 1, payload=False)
         sweep = _Sweep(
             points, settings, prepared, executor, stages, wanted, base.bound,
@@ -121,9 +120,6 @@ def run_sweep(
         if output is not None:
             with stages.timed("write"):
                 write_sweep(output, table, rows, advice, report, stages.seconds)
-    finally:
-        if output is not None:
-            output.discard()
     report["seconds"] = {name: round(spent, 6) for name, spent in stages.seconds.items()}
     return SweepResult(table, advice, report)
 

@@ -28,9 +28,9 @@ def write_sweep(
 ) -> None:
     """Write ``sweep.parquet``, ``sweep.csv``, ``sweep.json`` and a plot a measure, and commit."""
     pq.write_table(table, output.draft / TABLE, compression="zstd")
-    pc.write_csv(table, output.draft / "sweep.csv")
-    draw(rows, advice, report["grid"], output.draft)
+    pc.write_csv(table, output.whole / "sweep.csv")
+    draw(rows, advice, report["grid"], output.whole)
     content = {**report, "seconds": {name: round(spent, 6) for name, spent in seconds.items()}}
     text = json.dumps(content, indent=2, allow_nan=False)
-    (output.draft / "sweep.json").write_text(text + "\n")
-    output.commit([TABLE], table.schema)
+    (output.whole / "sweep.json").write_text(text + "\n")
+    output.commit({TABLE: table.num_rows}, table.schema)

@@ -1,0 +1,98 @@
+"""The code of winnow as one zip, and the script that starts it."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from engine.disk import full_disk_told, whole_file
+from engine.errors import OutputError, SpecError
+
+PACKAGES = ("engine", "gpu_kernels", "spark_plugin")
+"""What an application imports."""
+_SUBMIT = "submit.py"
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # of every file: the same code gives the same archive
+_LEFT_OUT = ("__pycache__",)
+
+
+def check_place(path: Path, ending: str, option: str) -> Path:
+    """Return the place of an archive.
+
+    Raises
+    ------
+    SpecError
+        If its name does not end as Spark wants it.
+    OutputError
+        If something is there.
+    """
+    if not path.name.endswith(ending) or path.name == ending:
+        raise SpecError(f"{option} {path} must end in {ending}: Spark goes by the name")
+    if path.exists():
+        raise OutputError(f"{path} exists: remove it or give another {option}")
+    return path
+
+
+@contextmanager
+def archive_at(path: Path) -> Iterator[Path]:
+    """Yield where to write an archive that shall be at `path` whole or not at all.
+
+    Raises
+    ------
+    OutputError
+        If it cannot be written.
+    """
+    try:
+        with (
+            full_disk_told("archive", path, "give a place on another disk"),
+            whole_file(path, path.parent) as own,
+        ):
+            yield own
+    except OSError as error:
+        if isinstance(error, OutputError):
+            raise
+        raise OutputError(f"archive {path} cannot be written: {error}") from error
+
+
+def write_code(path: Path) -> tuple[Path, Path]:
+    """Write the packages as a zip for ``--py-files``, and the script for ``spark-submit``.
+
+    Parameters
+    ----------
+    path : Path
+        Of the zip.
+
+    Returns
+    -------
+    (Path, Path)
+        The zip and the script ``<name>-submit.py`` beside it.
+
+    Raises
+    ------
+    OutputError
+        If they cannot be written, or the script is there already.
+    """
+    launcher = check_place(path.with_name(f"{path.stem}-{_SUBMIT}"), ".py", "--out")
+    with archive_at(path) as own, zipfile.ZipFile(own, "w", zipfile.ZIP_DEFLATED) as archive:
+        for package in PACKAGES:
+            for name, file in sorted(_files(resources.files(package), package)):
+                info = zipfile.ZipInfo(name, _EPOCH)
+                info.compress_type = zipfile.ZIP_DEFLATED
+                info.external_attr = 0o644 << 16
+                archive.writestr(info, file.read_bytes())
+    with archive_at(launcher) as own:
+        own.write_bytes(resources.files("spark_plugin").joinpath(_SUBMIT).read_bytes())
+    return path, launcher
+
+
+def _files(folder: Traversable, name: str) -> Iterator[tuple[str, Traversable]]:
+    for entry in folder.iterdir():
+        path = f"{name}/{entry.name}"
+        if entry.is_dir():
+            if entry.name not in _LEFT_OUT:
+                yield from _files(entry, path)
+        elif not path.endswith(".pyc"):
+            yield path, entry
