@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import uuid
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from gpu_kernels.lent import VISIBLE, Lent, allowance, chosen, lent
 
 Array = Any
 """An array in a device's memory: CuPy's on a GPU, numpy's in the simulator."""
@@ -77,24 +81,58 @@ class Device(Protocol):
 
 
 class CudaDevice:
-    """The current CUDA device, through CuPy and numba-cuda."""
+    """A CUDA device, through CuPy and numba-cuda.
+
+    Parameters
+    ----------
+    terms : Lent, optional
+        On which it is lent; without any it is CuPy's current device, with all of its memory.
+
+    Attributes
+    ----------
+    number : int
+        Among the devices that CUDA shows this process.
+    allowed : int or None
+        Bytes of its memory for this process; None for all.
+
+    Raises
+    ------
+    LentError
+        If the device that was given is not there.
+
+    Notes
+    -----
+    The device becomes CuPy's current one. numba-cuda has none of its own: it looks at every call
+    which context of the driver is current, and keeps kernels apart by device.
+    """
 
     simulated = False
 
-    def __init__(self) -> None:
+    def __init__(self, terms: Lent | None = None) -> None:
         import cupy  # noqa: PLC0415 - optional, and slow to import
         from numba import config  # noqa: PLC0415 - the same
 
         config.CUDA_ARRAY_INTERFACE_SYNC = 0  # CuPy and numba share the default stream
         self.xp = cupy
-        number = cupy.cuda.runtime.getDevice()
-        properties = cupy.cuda.runtime.getDeviceProperties(number)
-        self.name = properties["name"].decode()
+        runtime = cupy.cuda.runtime
+        self.number = runtime.getDevice()
+        self.allowed: int | None = None
+        if terms is not None:
+            count = runtime.getDeviceCount()
+            names = [_named(runtime.getDeviceProperties(i)) for i in range(count)]
+            self.number = chosen(terms, os.environ.get(VISIBLE), names)
+            cupy.cuda.Device(self.number).use()
+            self.allowed = allowance(runtime.memGetInfo()[1], terms, count)
+            cupy.get_default_memory_pool().set_limit(size=self.allowed)
+        self.name = runtime.getDeviceProperties(self.number)["name"].decode()
 
     def free_bytes(self) -> int:
         """Return the device memory that can be taken now, CuPy's own pool included."""
-        free, _ = self.xp.cuda.runtime.memGetInfo()
-        return int(free) + int(self.xp.get_default_memory_pool().free_bytes())
+        pool = self.xp.get_default_memory_pool()
+        free = int(self.xp.cuda.runtime.memGetInfo()[0]) + int(pool.free_bytes())
+        if self.allowed is None:
+            return free
+        return max(0, min(free, self.allowed - int(pool.used_bytes())))
 
     def upload(self, array: NDArray[Any]) -> Array:
         """Return a copy of a host array in device memory."""
@@ -127,6 +165,11 @@ class CudaDevice:
     def release(self) -> None:
         """Give the memory of arrays that are gone back to the device."""
         self.xp.get_default_memory_pool().free_all_blocks()
+
+
+def _named(properties: dict[str, Any]) -> str:
+    """Return a device's UUID as nvidia-smi writes it."""
+    return f"GPU-{uuid.UUID(bytes=bytes(properties['uuid']))}"
 
 
 _simulator = threading.Lock()
@@ -248,7 +291,16 @@ def choose_device(wanted: str) -> Choice:
 
 
 def open_device() -> Device:
-    """Return the GPU that `choose_device` chose, or the simulator."""
+    """Return the GPU that `choose_device` chose, or the simulator.
+
+    Of several GPUs it is the one that was lent (`gpu_kernels.lent`).
+
+    Raises
+    ------
+    LentError
+        If that is not there.
+    """
     if _simulated():
         return SimulatedDevice()
-    return CudaDevice()
+    terms = lent()
+    return CudaDevice() if terms is None else CudaDevice(terms)

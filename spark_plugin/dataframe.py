@@ -13,7 +13,7 @@ from engine.errors import SpecError, did_you_mean
 from engine.instants import parse_instant
 from engine.job.budget import EVEN, SPLITS, parse_amounts
 from engine.job.keywords import fact_of
-from engine.job.options import COLUMNS, DEFAULT_POLICY, check_split
+from engine.job.options import COLUMNS, DEFAULT_POLICY, DEVICES, check_split
 from engine.policies import Value, policy_named
 from engine.replay.settings import ReplaySettings, chosen
 from spark_plugin.columns import Side, check_columns
@@ -67,6 +67,7 @@ def replay(
     fact_id: Names = (),
     fact_access: str | None = None,
     fact_row: str | None = None,
+    device: str = "auto",
 ) -> DataFrame:
     """Join two streams over sliding windows within a memory budget.
 
@@ -123,6 +124,9 @@ def replay(
         What tells facts of the same attributes apart.
     fact_access : {"scan", "index", "hash", "binary"}
         How a tuple's facts are found.
+    device : {"auto", "cpu", "gpu"}
+        Where it is decided who stays: ``auto`` takes the GPU of a task that has one, for enough
+        lanes at once; ``gpu`` demands it. The rows are the same.
 
     Returns
     -------
@@ -145,7 +149,8 @@ def replay(
     must be known of a lane ahead of its replay (a percentage, an exact side, DGL's default beta,
     the history estimator) the task finds out itself: it puts the lane aside on Spark's local disk.
 
-    Memory of a worker: the windows, the budget and a batch.
+    Memory of a worker: the windows, the budget and a batch. With a GPU, a task puts lanes aside and
+    reads up to `engine.job.on_gpu.GROUP_ROWS` rows at once.
 
     Examples
     --------
@@ -214,7 +219,8 @@ def replay(
         start_ts=None if start_ts is None else parse_instant(str(start_ts), found.unit, "start_ts"),
         seed=seed,
     )
-    return Query(sides, found, settings, amounts, lanes, join, split).replayed()
+    device = chosen("device", device, DEVICES)
+    return Query(sides, found, settings, amounts, lanes, join, split, device).replayed()
 
 
 def _policy(policy: str, params: Mapping[str, Value] | None) -> tuple[str, dict[str, Value]]:

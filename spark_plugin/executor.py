@@ -14,6 +14,7 @@ from pyspark import InheritableThread, cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 
 from engine.errors import WinnowError
+from spark_plugin.gpu import GpuTerms, bind_task, gpu_terms
 from spark_plugin.session import map_in_arrow, parallelism
 
 T = TypeVar("T")
@@ -58,6 +59,7 @@ class SparkExecutor:
     def __init__(self, session: SparkSession) -> None:
         self._session = session
         self._width = parallelism(session)
+        self._terms = gpu_terms(session)
 
     @property
     def slots(self) -> int:
@@ -92,7 +94,8 @@ class SparkExecutor:
     def _frame(self, function: Callable[[T], R], items: list[T]) -> DataFrame:
         tasks = min(len(items), self._width)
         work = cloudpickle.dumps((function, items))
-        return map_in_arrow(self._session.range(0, tasks, 1, tasks), _worker(work, tasks), _SCHEMA)
+        worker = _worker(work, tasks, self._terms)
+        return map_in_arrow(self._session.range(0, tasks, 1, tasks), worker, _SCHEMA)
 
 
 def blocks(items: Sequence[T]) -> list[list[T]]:
@@ -144,11 +147,12 @@ def _in_order(rows: Sequence[Any], items: int) -> list[_Outcome]:
 
 
 def _worker(
-    work: bytes, tasks: int
+    work: bytes, tasks: int, terms: GpuTerms
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Return what a Spark task runs: the items of its number, one after the other."""
 
     def run(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        bind_task(terms)
         function, items = pickle.loads(work)  # noqa: S301 - written by the driver
         for batch in numbers:
             for task in batch.column(0).to_pylist():

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 
 from engine.archives.roles import JoinColumns
+from engine.device.attempt import LANES_A_CORE, ON_CPU, ON_GPU
 from engine.errors import SpecError
 from engine.job.budget import EVEN, EXPECTED, Amounts
 from engine.job.plan import Curves, curves_cut, curves_given
@@ -23,10 +24,12 @@ from engine.policies import Worth
 from engine.replay.settings import ReplaySettings
 from spark_plugin.columns import Side, layout_of, output_schema, unite
 from spark_plugin.facts import FactJoin
+from spark_plugin.gpu import GpuTerms, bind_task, gpu_terms
 from spark_plugin.lanes import GROUP, LaneName
 from spark_plugin.measure import Measured, measure_partition
+from spark_plugin.on_gpu import replay_on
 from spark_plugin.session import ArrowFunction, map_in_arrow, parallelism
-from spark_plugin.worker import Plan, replay_partition
+from spark_plugin.worker import Plan
 
 _ROUNDS = 4
 
@@ -74,6 +77,8 @@ class Query:
         What joins the sides, which are then its own.
     split : {"even", "expected"}
         Whether `memory` is one that is split over both sides.
+    device : {"auto", "cpu", "gpu"}
+        What decides who stays.
     """
 
     def __init__(
@@ -85,11 +90,13 @@ class Query:
         lanes: int,
         facts: FactJoin | None = None,
         split: str = EVEN,
+        device: str = ON_CPU,
     ) -> None:
-        self._split = split
+        self._split, self._device = split, device
         self._sides, self._columns, self._settings = sides, columns, settings
         self._memory, self._lanes, self._facts = memory, lanes, facts
         self._slots = _slots(sides[0].frame)
+        self._terms = gpu_terms(sides[0].frame.sparkSession)
 
     def replayed(self) -> DataFrame:
         """Return the output tuples, lazily; runs a job only to compare lanes with each other."""
@@ -109,9 +116,14 @@ class Query:
         if self._settings.policy == "age":
             curves = curves_cut(curves, self._settings)
         plan = replace(plan, curves=curves)
-        work = _on_partitions(cloudpickle.dumps((replay_partition, (plan,))))
+        work = _on_partitions(cloudpickle.dumps((replay_on, (plan, self._where()))), self._terms)
         schema = output_schema(self._sides, None if self._facts is None else self._facts.fields)
         return map_in_arrow(self._arranged(self._sides), work, schema)
+
+    def _where(self) -> str:
+        """Return the device, the CPU where it is known ahead that a GPU would not be faster."""
+        few = not self._columns.groups and self._lanes < LANES_A_CORE
+        return ON_CPU if few and self._device != ON_GPU else self._device
 
     def _arranged(self, sides: tuple[Side, Side]) -> DataFrame:
         """Return both streams with each lane in one partition, by (group, lane, ts, side, row)."""
@@ -148,7 +160,8 @@ class Query:
         """Return what every lane is like, in a job of its own."""
         bare = (replace(self._sides[0], payload=()), replace(self._sides[1], payload=()))
         work = _on_partitions(
-            cloudpickle.dumps((measure_partition, (replace(plan, payload=False), buckets, kinds)))
+            cloudpickle.dumps((measure_partition, (replace(plan, payload=False), buckets, kinds))),
+            self._terms,
         )
         rows = map_in_arrow(self._arranged(bare), work, "measured binary").collect()
         return sorted(
@@ -185,10 +198,11 @@ def _measured_curves(given: Curves, lanes: list[Measured]) -> Curves:
     return curves[0], curves[1]
 
 
-def _on_partitions(work: bytes) -> ArrowFunction:
+def _on_partitions(work: bytes, terms: GpuTerms) -> ArrowFunction:
     """Return what a Spark task runs: a function on its partition, unpickled there."""
 
     def run(source: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        bind_task(terms)
         function, arguments = pickle.loads(work)  # noqa: S301 - written by the driver
         yield from function(*arguments, source)
 

@@ -41,6 +41,11 @@ class Spool:
         self._files: list[Path] = []
         self._writers: list[Any] = []
 
+    @property
+    def held(self) -> int:
+        """Bytes in memory."""
+        return sum(side.nbytes for pair in self._held for side in pair)
+
     def __enter__(self) -> Self:
         return self
 

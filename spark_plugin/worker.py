@@ -19,6 +19,7 @@ from engine.job.payload import PayloadWindow
 from engine.lanes.reader import LaneBatch, united_batches
 from engine.replay.lane import LaneReplay
 from engine.replay.layout import Outputs
+from engine.replay.planned import Plan as Decided
 from engine.replay.settings import UNLIMITED, LaneProfile, ReplaySettings, SideProfile
 from engine.streams import SIDES, StreamBatch
 from spark_plugin.facts import SharedFacts
@@ -120,7 +121,7 @@ def replay_partition(plan: Plan, source: Iterator[pa.RecordBatch]) -> Iterator[p
                 profile = _guessed(first)
                 links = None
                 batches = chain([first], batches)  # noqa: PLW2901 - the same batches, again
-            yield from _replay(plan, name, profile, batches, links)
+            yield from replay_lane(plan, name, profile, batches, links)
 
 
 def untils(plan: Plan) -> tuple[Until, Until] | None:
@@ -149,13 +150,15 @@ def _guessed(first: LaneBatch) -> LaneProfile:
     return LaneProfile(side, side)
 
 
-def _replay(
+def replay_lane(
     plan: Plan,
     name: LaneName,
     profile: LaneProfile,
     batches: Iterator[LaneBatch],
     links: Links | None,
+    decided: Decided | None = None,
 ) -> Iterator[pa.RecordBatch]:
+    """Yield the output tuples of a lane, by its policy or as was decided elsewhere."""
     curves = tuple(None if curve is None else np.array(curve) for curve in plan.curves)
     replay = LaneReplay(
         plan.settings,
@@ -163,6 +166,7 @@ def _replay(
         plan.budget(name, profile),
         curves=(curves[0], curves[1]),
         emit=True,
+        plan=decided,
         partners=None if links is None else links.partners,
         facts=None if plan.facts is None else plan.facts.index,
     )

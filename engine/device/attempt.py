@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
 from engine.errors import DeviceError, WinnowError
+from engine.executors import Executor
 from gpu_kernels.devices import Choice, Device, NoGpuError, choose_device, open_device
+from gpu_kernels.lent import Lent, LentError, lent
 
 T = TypeVar("T")
 
 ON_GPU, ON_CPU = "gpu", "cpu"
 LANES_A_CORE = 16
 """Replays at once, for each core of the machine, from which on auto takes a GPU: an estimate."""
+
+
+_LASTING = ("TooLargeError", "FusedError", "NumbaError", "ImportError")
+"""What fails in the same way wherever it is tried again; by name, as `FusedError`'s module needs
+CUDA."""
+
+
+class GpuFaultError(RuntimeError):
+    """A GPU failed under a piece of work that will be tried again, in another process."""
 
 
 class Wanted(NamedTuple):
@@ -33,21 +45,30 @@ class Wanted(NamedTuple):
 ASKED_FOR_CPU = Wanted(Choice(ON_CPU, "asked for"))
 
 
-def wanted_device(option: str) -> Wanted:
+def wanted_device(option: str, executor: Executor | None = None) -> Wanted:
     """Return the device for ``--device``.
+
+    Parameters
+    ----------
+    option : {"auto", "cpu", "gpu"}
+    executor : Executor, optional
+        Whose tasks would use it: where they run elsewhere, one of them looks, since the machine
+        that plans a job on a cluster seldom has a GPU.
 
     Raises
     ------
     DeviceError
         If a GPU is demanded and there is none.
     """
+    if executor is not None and executor.slots and option != ON_CPU:
+        return next(iter(executor.map(wanted_device, [option])))
     try:
         return Wanted(choose_device(option), option == ON_GPU)
     except NoGpuError as error:
         raise DeviceError(str(error)) from None
 
 
-def worth_it(wanted: Wanted, lanes: int) -> Wanted:
+def worth_it(wanted: Wanted, lanes: int, cores: int = 0) -> Wanted:
     """Return the CPU for work that a GPU would do, but slowly: too few lanes at once.
 
     A lane is replayed by one team of threads, an instant after the other, and takes longer than on
@@ -59,8 +80,10 @@ def worth_it(wanted: Wanted, lanes: int) -> Wanted:
         Left alone if the GPU was demanded.
     lanes : int
         That would be replayed at once.
+    cores : int, optional
+        That would replay them otherwise; by default those of this process.
     """
-    cores = len(os.sched_getaffinity(0))
+    cores = cores or len(os.sched_getaffinity(0))
     if wanted.demanded or wanted.choice.device != ON_GPU or lanes >= LANES_A_CORE * cores:
         return wanted
     why = (
@@ -96,23 +119,53 @@ def attempt(
     Raises
     ------
     DeviceError
-        If the GPU was demanded and cannot do it: the work does not fit, or the device failed.
+        If the GPU was demanded and cannot do it: the work does not fit, or the device failed. Also
+        if it was lent on terms that mean nothing.
+    GpuFaultError
+        If the device failed under work that a scheduler will try again: that ends the process, and
+        with it a CUDA context that is good for nothing any more. The last attempt ends as above.
     WinnowError
         What the work itself finds wrong, on either device.
     """
     if wanted.choice.device != ON_GPU:
         return on_cpu(), wanted.choice
+    device: Device | None = None
     try:
         device = opened()
         result = on_gpu(device)
     except WinnowError:
         raise
+    except LentError as error:
+        raise DeviceError(str(error)) from None
     except Exception as error:  # drivers and compilers raise what they like; all of it is told
         why = _told(error)
+        terms = lent()
+        if terms is not None and not _lasts(error):
+            if terms.again:
+                raise GpuFaultError(why) from error
+            why = _often(why, terms)
         if wanted.demanded:
             raise DeviceError(f"--device gpu: {why}; use --device auto or cpu") from error
-        return on_cpu(), Choice(ON_CPU, f"{why}; done on the CPU")
-    return result, Choice(ON_GPU, f"{wanted.choice.reason}: {device.name}")
+    else:
+        return result, Choice(ON_GPU, f"{wanted.choice.reason}: {device.name}")
+    _give_back(device)
+    return on_cpu(), Choice(ON_CPU, f"{why}; done on the CPU")
+
+
+def _lasts(error: Exception) -> bool:
+    """Tell whether trying again is of no use."""
+    return any(kind.__name__ in _LASTING for kind in type(error).__mro__)
+
+
+def _often(why: str, terms: Lent) -> str:
+    return f"{why}, at attempt {terms.attempt + 1}" if terms.attempt else why
+
+
+def _give_back(device: Device | None) -> None:
+    """Let others have the device memory of work that failed; its arrays went with the exception."""
+    if device is not None:
+        with contextlib.suppress(Exception):  # a lost device has nothing to give
+            device.release()
 
 
 def _told(error: Exception) -> str:

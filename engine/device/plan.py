@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.device.columns import LaneColumns, SideColumns, lane_columns
-from engine.device.replay import Outcome, Setting, load_lanes, replay_on_device
+from engine.device.replay import Curves, Outcome, Setting, load_lanes, replay_on_device
 from engine.facts.links import Links
 from engine.host import half_of_memory
 from engine.lanes.reader import LaneBatch
 from engine.replay.planned import Plan
-from engine.replay.settings import LaneProfile
+from engine.replay.settings import LaneProfile, ReplaySettings
 from gpu_kernels.devices import Device, TooLargeError
 from gpu_kernels.replay.layout import FOREVER
 
@@ -21,6 +22,60 @@ HOST_BYTES_A_ROW = 160
 """Of host memory while a lane is read, put together and copied to the device."""
 HOST_BYTES_A_PARTNER = 60
 """Of host memory for two ids that facts join: both sides' partners, in order and placed."""
+
+
+class Undecided(NamedTuple):
+    """A lane whose replay is to be decided.
+
+    Attributes
+    ----------
+    batches : iterable of LaneBatch
+        The whole lane, in arrival order, cut between instants.
+    links : Links or None
+        What joins its tuples through facts.
+    settings : ReplaySettings
+    profile : LaneProfile
+    budget : tuple of int
+        K of left and right.
+    curves : tuple of (n,) float64 or None
+        For AGE.
+    """
+
+    batches: Iterable[LaneBatch]
+    links: Links | None
+    settings: ReplaySettings
+    profile: LaneProfile
+    budget: tuple[int, int]
+    curves: Curves = (None, None)
+
+
+def decided(
+    device: Device, profiles: Sequence[LaneProfile], lanes: Iterable[Undecided]
+) -> list[Plan]:
+    """Return the plans of lanes whose streams are read one after the other.
+
+    Parameters
+    ----------
+    device : Device
+    profiles : sequence of LaneProfile
+        Of every lane, to find out before any is read whether they fit.
+    lanes : iterable of Undecided
+
+    Raises
+    ------
+    TooLargeError
+        If they do not fit in this machine's memory, or a lane not in the device's.
+    """
+    check_host_memory(profiles)
+    replays: list[Setting] = []
+
+    def read() -> Iterable[tuple[Iterable[LaneBatch], Links | None]]:
+        for lane in lanes:
+            replays.append(Setting(lane.settings, lane.profile, lane.budget, lane.curves))
+            yield lane.batches, lane.links
+
+    columns = columns_of(read())
+    return plans_on_device(device, columns, replays)
 
 
 def check_host_memory(profiles: Iterable[LaneProfile]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
-from engine.device.attempt import ON_CPU, combined_choice
+from engine.device.attempt import ON_CPU, combined_choice, wanted_device
 from engine.errors import SpecError
 from engine.executors import Executor
 from engine.job.bound_task import LaneBounds, bound_lanes, bound_tasks
@@ -115,6 +115,7 @@ def run_bound(
     stages = Stages() if progress is None else Stages(progress)
     opened = open_job(base)
     settings = options.settings(opened.windows(base), opened.start_ts(base))
+    wanted = wanted_device(base.device, executor)
     with output_at(base.out) as output:
         prepared = prepare_job(base, opened, executor, stages, lanes=base.lanes or 1, payload=False)
         lanes = lanes_to_replay(prepared)
@@ -138,7 +139,7 @@ def run_bound(
             )
         place = None if output is None else output.draft
         tasks = bound_tasks(
-            files, settings, budgets, profiles, place, told=options.told, device=base.device
+            files, settings, budgets, profiles, place, told=options.told, wanted=wanted
         )
         found = bound_lanes(tasks, executor, stages)
         if output is not None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import pyarrow.parquet as pq
 
-from engine.device.attempt import ASKED_FOR_CPU, ON_CPU, ON_GPU, Wanted, attempt, wanted_device
+from engine.device.attempt import ASKED_FOR_CPU, ON_CPU, ON_GPU, Wanted, attempt
 from engine.executors import Executor
 from engine.facts.relation import Facts
 from engine.job.lane_task import LaneFiles
@@ -107,16 +107,9 @@ def bound_tasks(
     out: Path | None = None,
     *,
     told: bool = False,
-    device: str = "cpu",
+    wanted: Wanted = ASKED_FOR_CPU,
 ) -> list[BoundTask]:
-    """Return the task of each lane; `out` is the folder of the plan's parts.
-
-    Raises
-    ------
-    DeviceError
-        If a GPU is demanded and there is none.
-    """
-    wanted = wanted_device(device)
+    """Return the task of each lane; `out` is the folder of the plan's parts."""
     return [
         BoundTask(
             one,

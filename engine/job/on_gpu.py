@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
+from heapq import heappop, heappush
 
 from engine.device.attempt import Wanted, attempt
 from engine.job.lane_task import LaneResult, ReplayTask, replay_lane
@@ -54,37 +55,73 @@ def replay_group(group: GroupTask) -> list[LaneResult]:
 
 def _plans(device: Device, tasks: tuple[ReplayTask, ...]) -> list[Plan]:
     from engine.device.plan import (  # noqa: PLC0415 - numba's CUDA, only where it is used
-        check_host_memory,
-        columns_of,
-        plans_on_device,
+        Undecided,
+        decided,
     )
-    from engine.device.replay import Setting  # noqa: PLC0415 - the same
     from engine.device.through_facts import windows_to_link  # noqa: PLC0415 - the same
 
-    check_host_memory(task.profile for task in tasks)
-    lanes = columns_of(
-        (
+    lanes = (
+        Undecided(
             lane_batches(task.files.left, task.files.right),
             task.files.links(windows_to_link([task.settings])),
+            task.settings,
+            task.profile,
+            task.budget,
+            age.as_arrays(task.curves),
         )
         for task in tasks
     )
-    replays = [
-        Setting(task.settings, task.profile, task.budget, age.as_arrays(task.curves))
-        for task in tasks
-    ]
-    return plans_on_device(device, lanes, replays)
+    return decided(device, [task.profile for task in tasks], lanes)
 
 
-def grouped(tasks: Iterable[ReplayTask], wanted: Wanted) -> list[GroupTask]:
-    """Cut tasks into groups of `GROUP_ROWS` rows, in order."""
+def grouped(tasks: Sequence[ReplayTask], wanted: Wanted, slots: int = 0) -> list[GroupTask]:
+    """Deal tasks out into groups of at most about `GROUP_ROWS` rows.
+
+    Parameters
+    ----------
+    tasks : sequence of ReplayTask
+        The largest first.
+    wanted : Wanted
+    slots : int
+        Tasks that run at once elsewhere: as many groups at least, so that the lanes of several are
+        followed, and devices used, at the same time.
+
+    Returns
+    -------
+    list of GroupTask
+        Without `slots`, cut in order; with them, each lane goes to the group of fewest rows.
+
+    Examples
+    --------
+    >>> from engine.device.attempt import ASKED_FOR_CPU
+    >>> grouped([], ASKED_FOR_CPU, slots=2)
+    []
+    """
+    if slots:
+        return _dealt(tasks, wanted, slots)
     groups: list[list[ReplayTask]] = [[]]
     rows = 0
     for task in tasks:
-        own = sum(side.rows for side in task.profile)
+        own = _rows(task)
         if groups[-1] and rows + own > GROUP_ROWS:
             groups.append([])
             rows = 0
         groups[-1].append(task)
         rows += own
     return [GroupTask(tuple(group), wanted) for group in groups if group]
+
+
+def _rows(task: ReplayTask) -> int:
+    return sum(side.rows for side in task.profile)
+
+
+def _dealt(tasks: Sequence[ReplayTask], wanted: Wanted, slots: int) -> list[GroupTask]:
+    total = sum(_rows(task) for task in tasks)
+    count = min(len(tasks), max(slots, -(-total // GROUP_ROWS)))
+    groups: list[list[ReplayTask]] = [[] for _ in range(count)]
+    least = [(0, i) for i in range(count)]
+    for task in tasks:
+        rows, i = heappop(least)
+        groups[i].append(task)
+        heappush(least, (rows + _rows(task), i))
+    return [GroupTask(tuple(group), wanted) for group in groups]

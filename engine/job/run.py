@@ -84,14 +84,14 @@ def run_replay(options: JobOptions, executor: Executor, progress: Progress | Non
     """
     policy_named(options.policy)  # or the error of one that samples
     check_asked(options)
-    wanted = wanted_device(options.device)
+    opened = open_job(options)
+    asked = wanted = wanted_device(options.device, executor)
     if options.exact and wanted.choice.device == ON_GPU:
         wanted = Wanted(Choice(ON_CPU, "an exact join drops nothing: there is nothing to decide"))
     if options.plan is not None:
         wanted = Wanted(Choice(ON_CPU, "the plan has decided who stays"))
     stages = Stages() if progress is None else Stages(progress)
     profile = None if options.profile is None else ArrivalProfile.load(options.profile)
-    opened = open_job(options)
     settings = ReplaySettings(
         *opened.windows(options),
         policy=options.policy,
@@ -112,7 +112,7 @@ def run_replay(options: JobOptions, executor: Executor, progress: Progress | Non
             payload=options.columns == "all" and output is not None,
         )
         told = None if profile is None else Told(profile, prepared, settings)
-        job = _Job(options, settings, prepared, executor, stages, output, wanted, told)
+        job = _Job(options, settings, prepared, executor, stages, output, asked, wanted, told)
         results = job.run()
         if output is not None:
             with stages.timed("commit"):
@@ -134,6 +134,7 @@ class _Job:
     executor: Executor
     stages: Stages
     output: OutputFolder | None
+    asked: Wanted
     wanted: Wanted
     told: Told | None = None
     budgets: list[tuple[int, int]] = field(default_factory=list)
@@ -192,18 +193,18 @@ class _Job:
         self, effort: Effort, files: list[LaneFiles], profiles: list[LaneProfile]
     ) -> LaneBounds:
         settings = bound_settings(self.settings, effort)
-        tasks = bound_tasks(files, settings, self.budgets, profiles, device=self.options.device)
+        tasks = bound_tasks(files, settings, self.budgets, profiles, wanted=self.asked)
         return bound_lanes(tasks, self.executor, self.stages)
 
     def _replayed(self, tasks: list[ReplayTask]) -> list[LaneResult]:
-        self.wanted = worth_it(self.wanted, len(tasks))
+        self.wanted = worth_it(self.wanted, len(tasks), self.executor.slots)
         if self.options.plan is not None:
             plan = plan_file(self.options.plan, self.prepared)
             planned = [PlannedTask(task, plan) for task in tasks]
             return self.stages.mapped(self.executor, "replay", replay_planned, planned)
         if self.wanted.choice.device != ON_GPU:
             return self.stages.mapped(self.executor, "replay", replay_lane, tasks)
-        groups = grouped(tasks, self.wanted)
+        groups = grouped(tasks, self.wanted, self.executor.slots)
         found = self.stages.mapped(self.executor, "replay", replay_group, groups)
         return [result for group in found for result in group]
 

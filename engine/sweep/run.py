@@ -95,7 +95,6 @@ def run_sweep(
     """
     base = options.base
     profile = None if base.profile is None else ArrivalProfile.load(base.profile)
-    asked = wanted_device(base.device)
     grid = grid_of(options)
     stages = Stages() if progress is None else Stages(progress)
     opened = open_job(base)
@@ -104,7 +103,7 @@ def run_sweep(
     if profile is not None and all(point.policy != "age" for point in points):
         raise SpecError("--profile tells the curves of policy age: name it in --policies")
     check_size(len(points))
-    wanted = worth_it(asked, len(points))
+    wanted = worth_it(wanted_device(base.device, executor), len(points), executor.slots)
     settings = {point.number: _settings(point, grid, opened) for point in points}
     with output_at(options.out) as output:
         prepared = prepare_job(base, opened, executor, stages, lanes=base.lanes or 1, payload=False)

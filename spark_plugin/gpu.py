@@ -1,0 +1,109 @@
+"""GPUs of Spark tasks: which one a task was given, what it shares it with, and its retries."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any, NamedTuple
+
+from pyspark import TaskContext
+from pyspark.sql import SparkSession
+
+from engine.errors import DeviceError
+from gpu_kernels.lent import SHARE, Lent, LentError, lend, memory_share
+
+_TASK = "spark.task.resource.gpu.amount"
+_EXECUTOR = "spark.executor.resource.gpu.amount"
+_LOCAL = re.compile(r"local(?:\[\s*(\*|\d+)\s*(?:,\s*(\d+)\s*)?\])?")
+_CLUSTER = re.compile(r"local-cluster\[\s*\d+\s*,\s*(\d+)\s*,\s*\d+\s*\]")
+_SLOTS = ("spark.executor.cores", "spark.task.cpus", "spark.task.maxFailures")
+_FAILURES = 4
+"""Spark's own default of ``spark.task.maxFailures``."""
+
+
+class GpuTerms(NamedTuple):
+    """What Spark's configuration says of the GPUs of a task.
+
+    Attributes
+    ----------
+    at_once : int
+        Tasks that run at once in an executor; 0 where the configuration leaves it to the machine.
+    gpus : int
+        GPUs of an executor; 0 where Spark gives none.
+    each : float
+        GPUs of a task; 0 where Spark gives none.
+    failures : int
+        Attempts at a task before the job fails.
+    """
+
+    at_once: int = 0
+    gpus: int = 0
+    each: float = 0.0
+    failures: int = 1
+
+
+def gpu_terms(session: SparkSession) -> GpuTerms:
+    """Return the terms of a session's tasks."""
+    conf: Any = session.sparkContext.getConf()
+    told = {name: conf.get(name) for name in (_TASK, _EXECUTOR, *_SLOTS)}
+    return terms_of(str(session.sparkContext.master), told)
+
+
+def terms_of(master: str, told: dict[str, str | None]) -> GpuTerms:
+    """Return the terms that a master and a configuration come to.
+
+    In local mode Spark tries again only as often as the master says, whatever the configuration.
+
+    Examples
+    --------
+    >>> terms_of("local[4,2]", {})
+    GpuTerms(at_once=4, gpus=0, each=0.0, failures=2)
+    >>> terms_of("spark://host:7077", {"spark.executor.cores": "8",
+    ...     "spark.executor.resource.gpu.amount": "2", "spark.task.resource.gpu.amount": "0.25"})
+    GpuTerms(at_once=8, gpus=2, each=0.25, failures=4)
+    """
+    cores, cpus, failures = (int(told.get(name) or 0) for name in _SLOTS)
+    failures = failures or _FAILURES
+    if local := _LOCAL.fullmatch(master):
+        number = local.group(1) or "1"
+        cores = 0 if number == "*" else int(number)
+        failures = int(local.group(2) or 1)
+    elif cluster := _CLUSTER.fullmatch(master):
+        cores = cores or int(cluster.group(1))
+    at_once = cores // max(1, cpus)
+    gpus, each = (float(told.get(name) or 0) for name in (_EXECUTOR, _TASK))
+    return GpuTerms(at_once, int(gpus), each, failures)
+
+
+def bind_task(terms: GpuTerms) -> None:
+    """Give the task that runs in this process its GPU; call it before anything looks for one.
+
+    Workers are used again by other tasks, with other addresses. Nothing of CUDA is loaded: a task
+    that uses no GPU pays nothing.
+
+    Raises
+    ------
+    DeviceError
+        If ``WINNOW_GPU_SHARE`` is no share.
+    """
+    task = TaskContext.get()
+    if task is None:
+        return
+    try:
+        share = memory_share(os.environ.get(SHARE))
+    except LentError as error:
+        raise DeviceError(str(error)) from None
+    given = task.resources().get("gpu")
+    failed = int(task.attemptNumber())
+    lend(
+        Lent(
+            addresses=() if given is None else tuple(given.addresses),
+            turn=int(task.partitionId()),
+            at_once=terms.at_once or len(os.sched_getaffinity(0)),
+            gpus=terms.gpus,
+            each=terms.each,
+            share=share,
+            attempt=failed,
+            again=failed + 1 < terms.failures,
+        )
+    )
