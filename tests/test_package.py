@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -140,3 +142,12 @@ def test_a_package_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(environment.metadata, "distribution", without)
     with pytest.raises(SpecError, match="package llvmlite, which numba needs, is not installed"):
         packed()
+
+
+def test_every_option_is_documented() -> None:
+    parser = argparse.ArgumentParser(add_help=False)
+    command.add_arguments(parser)
+    documented = set(
+        re.findall(r"^\| `(--\S+)", (ROOT / "docs" / "cluster.md").read_text(), re.MULTILINE)
+    )
+    assert documented == {name for action in parser._actions for name in action.option_strings}  # noqa: SLF001 - it has no other list
