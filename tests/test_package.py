@@ -147,7 +147,7 @@ def test_a_package_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatc
 def test_every_option_is_documented() -> None:
     parser = argparse.ArgumentParser(add_help=False)
     command.add_arguments(parser)
-    documented = set(
-        re.findall(r"^\| `(--\S+)", (ROOT / "docs" / "cluster.md").read_text(), re.MULTILINE)
-    )
-    assert documented == {name for action in parser._actions for name in action.option_strings}  # noqa: SLF001 - it has no other list
+    page = (ROOT / "docs" / "cluster.md").read_text()
+    documented = set(re.findall(r"^\| `(--\S+)", page, re.MULTILINE))
+    options = parser._actions  # noqa: SLF001 - it has no other list
+    assert documented == {name for option in options for name in option.option_strings}
