@@ -42,7 +42,7 @@ def archives(folder: Path) -> Path:
 def dataset(place: Path) -> pa.Table:
     """Return the rows of an output, in order."""
     table = pq.read_table(place, partitioning=None)
-    order = [name for name in table.column_names if name.endswith("row") or name == "ts"]
+    order = [name for name in table.column_names if name.endswith("row") or name in ("ts", "side")]
     return table.sort_by([(name, "ascending") for name in order])
 
 

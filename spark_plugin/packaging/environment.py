@@ -106,7 +106,7 @@ def write_environment(path: Path, packages: Sequence[metadata.Distribution]) -> 
     with (
         archive_at(path) as own,
         own.open("wb") as raw,
-        gzip.GzipFile(path.name, "wb", _COMPRESSION, raw, mtime=0) as packer,
+        gzip.GzipFile("", "wb", _COMPRESSION, raw, mtime=0) as packer,
         tarfile.open(fileobj=packer, mode="w", format=tarfile.PAX_FORMAT) as archive,
     ):
         _add(archive, "bin/python", python_script().encode(), 0o755)

@@ -1,0 +1,158 @@
+"""How a dataset gets its place: the parts that were reported, whole, and nothing else."""
+
+from __future__ import annotations
+
+import errno
+import os
+from contextlib import suppress
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from engine.disk import full_disk_told, remove_folder, whole_file
+from engine.errors import OutputError
+from engine.job.output import OutputFolder, PartWriter, output_at, write_file
+from engine.job.part import reported
+
+TABLE = pa.table({"x": [1, 2, 3]})
+
+
+def tree(folder: Path) -> set[str]:
+    """Return everything in a folder."""
+    return {str(path.relative_to(folder)) for path in folder.rglob("*")}
+
+
+def test_only_reported_parts_are_in_the_dataset(tmp_path: Path) -> None:
+    with output_at(tmp_path / "new" / "out") as output:
+        assert output is not None
+        write_file(output.draft / "part-00000.aaaa.parquet", TABLE)
+        write_file(output.draft / "part-00000.bbbb.parquet", TABLE.slice(1))  # of a lost attempt
+        write_file(output.draft / "part-00001.cccc.parquet", TABLE.slice(2))
+        (output.whole / "_beside.json").write_text("{}")
+        output.commit({"part-00001.cccc.parquet": 1, "part-00000.aaaa.parquet": 3}, TABLE.schema)
+        late = output.draft / "part-00002.dddd.parquet"
+        write_file(late, TABLE)  # a straggler has it open still
+    assert tree(tmp_path) == {
+        "new", "new/out", "new/out/_SUCCESS", "new/out/_beside.json", "new/out/part-00000.parquet",
+        "new/out/part-00001.parquet",
+    }  # fmt: skip
+    assert pq.read_table(tmp_path / "new" / "out").column("x").to_pylist() == [1, 2, 3, 3]
+    with pytest.raises(FileNotFoundError):
+        write_file(late, TABLE)
+
+
+def test_no_part_is_an_empty_dataset(tmp_path: Path) -> None:
+    with output_at(tmp_path / "out") as output:
+        assert output is not None
+        write_file(output.draft / "part-00000.aaaa.parquet", TABLE)
+        output.commit({}, TABLE.schema)
+    assert pq.read_table(tmp_path / "out").equals(TABLE.schema.empty_table())
+
+
+@pytest.mark.parametrize(
+    ("parts", "why"),
+    [
+        ({"part-00000.a.parquet": 4}, "holds 3 rows, and its task has reported 4: run it again"),
+        ({"part-00000.x.parquet": 3}, "is not there: give a folder that the driver and all exec"),
+        ({"part-00000.a.parquet": 3, "part-00000.b.parquet": 3}, "came twice"),
+        ({"part-00001.half.parquet": 3}, "is damaged"),
+    ],
+)
+def test_what_was_reported_must_be_there(tmp_path: Path, parts: dict[str, int], why: str) -> None:
+    def committed() -> None:
+        with output_at(tmp_path / "out") as output:
+            assert output is not None
+            for name in ("a", "b"):
+                write_file(output.draft / f"part-00000.{name}.parquet", TABLE)
+            content = (output.draft / "part-00000.a.parquet").read_bytes()
+            (output.draft / "part-00001.half.parquet").write_bytes(content[:-20])
+            output.commit(parts, TABLE.schema)
+
+    with pytest.raises(OutputError, match=why):
+        committed()
+    assert tree(tmp_path) == set()
+
+
+def test_rows_that_were_reported_without_a_part_are_an_error() -> None:
+    assert reported([("a", 3), (None, 0)]) == {"a": 3}
+    with pytest.raises(OutputError, match="2 rows of the output were not written"):
+        reported([("a", 3), (None, 2)])
+
+
+def test_a_place_that_is_taken_meanwhile_is_kept(tmp_path: Path) -> None:
+    output = OutputFolder(tmp_path / "out")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "other").touch()
+    with pytest.raises(OutputError, match="appeared while"):
+        output.commit({}, TABLE.schema)
+    output.discard()
+    assert tree(tmp_path) == {"out", "out/other"}
+
+
+def full(*_args: object, **_kwargs: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_full_disk_is_told_with_its_space_and_leaves_no_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = PartWriter(tmp_path / "part")
+    writer.write(TABLE)
+    monkeypatch.setattr(pq.ParquetWriter, "write_table", full)
+    with pytest.raises(OutputError, match=r"its disk is full \([\d,]+ of [\d,]+ bytes are free\)"):
+        writer.write(TABLE)
+    assert tree(tmp_path) == set()
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_of_the_errors_of_a_system_only_a_full_disk_is_the_users(number: int) -> None:
+    with (
+        pytest.raises(OutputError, match="free space on it, or name another"),
+        full_disk_told("lanes", Path("/nowhere/at/all"), "name another"),
+    ):
+        raise OSError(number, "full")
+    with pytest.raises(OSError, match="broken") as raised, full_disk_told("x", Path("y"), "z"):
+        raise OSError(errno.EIO, "broken")
+    assert type(raised.value) is OSError
+
+
+def test_the_driver_finds_the_disk_full_as_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = OutputFolder(tmp_path / "out", "--plan")
+    monkeypatch.setattr(pq, "write_table", full)
+    with pytest.raises(OutputError, match="give another --plan"):
+        output.commit({}, TABLE.schema)
+    output.discard()
+    assert tree(tmp_path) == set()
+
+
+def test_attempts_at_one_file_do_not_disturb_each_other(tmp_path: Path) -> None:
+    place = tmp_path / "file"
+    with whole_file(place, tmp_path) as slow:
+        slow.write_text("whole")
+        with whole_file(place, tmp_path) as fast:
+            fast.write_text("whole")
+        assert place.read_text() == "whole"
+        slow.write_text("half")  # and dies
+        slow.unlink()
+        slow.write_text("whole")
+    assert place.read_text() == "whole"
+    with suppress(KeyError), whole_file(place, tmp_path) as failed:
+        failed.write_text("half")
+        raise KeyError
+    assert tree(tmp_path) == {"file"}
+
+
+def test_who_writes_into_a_removed_folder_finds_it_gone(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    (folder / "deep").mkdir(parents=True)
+    with (folder / "deep" / "open").open("w") as file:
+        remove_folder(folder)
+        file.write("late")
+    assert tree(tmp_path) == set()
+    with pytest.raises(FileNotFoundError):
+        (folder / "deep" / "more").touch()
+    remove_folder(folder)
