@@ -1,0 +1,207 @@
+"""Spark, the RAPIDS Accelerator and the kernels on one GPU; every row is held against the CPU's.
+
+Called by gpu_spark.sh, which sets Java, Spark and Python's path up from a folder of parts.
+
+    benchmarks/gpu_spark.sh PARTS [--dry] [--rows N] [--lanes N] [--json FILE]
+
+Two ways in are run, in one session of an application with one executor that owns the GPU: archives
+(tasks read their files themselves) and DataFrames (scanned, arranged and sorted by RAPIDS). Each
+task takes the GPU that Spark gave it. The CPU's rows come from the local engine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from gpu_suite import commit, surroundings
+
+from engine.executors import Executor, ThreadExecutor
+from engine.job.keywords import job_of
+from engine.job.run import run_replay
+
+SPAN, KEYS, WINDOW = 40, 2000, 4000
+"""Ticks a row, distinct keys, and W in ticks."""
+ORDER = [("ts", "ascending"), ("left_row", "ascending"), ("right_row", "ascending")]
+POOL_SHARE, PYTHON_SHARE = 0.4, 0.4
+"""Of the GPU's memory: RAPIDS' pool, and the kernels of all tasks."""
+ROLES = {"on": "k", "time": "t", "importance": "i"}
+
+
+def write_archive(path: Path, rows: int, seed: int) -> None:
+    """Write a stream of `rows` rows in no order: skewed keys, a payload of text."""
+    rng = np.random.default_rng(seed)
+    keys = np.minimum(rng.zipf(1.3, rows), KEYS) - 1
+    table = pa.table(
+        {
+            "t": rng.integers(0, SPAN * rows, rows),
+            "k": keys.astype(np.int64),
+            "i": rng.integers(0, 100, rows) / 4.0,
+            "p": pa.array(keys.astype(str)),
+        }
+    )
+    pq.write_table(table, path, row_group_size=1 << 18)
+
+
+def submit_arguments(args: argparse.Namespace, work: Path) -> str:
+    """Return ``PYSPARK_SUBMIT_ARGS``: an application with the GPU, or in a dry run without."""
+    jars = [str(jar) for jar in sorted((args.parts / "jars").glob("*.jar"))]
+    conf: dict[str, object] = {
+        "spark.local.dir": work / "local",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": 131_072,
+        "spark.sql.shuffle.partitions": args.tasks,
+        "spark.default.parallelism": args.tasks,
+    }
+    if jars:
+        conf |= {
+            "spark.plugins": "com.nvidia.spark.SQLPlugin",
+            "spark.driver.extraClassPath": ":".join(jars),
+            "spark.executor.extraClassPath": ":".join(jars),
+            "spark.rapids.sql.explain": "NONE",
+            "spark.rapids.sql.mode": "explainOnly" if args.dry else "executeOnGPU",
+            "spark.rapids.sql.concurrentGpuTasks": 2,
+            "spark.rapids.memory.gpu.allocFraction": POOL_SHARE,
+            "spark.rapids.memory.gpu.maxAllocFraction": POOL_SHARE,
+            "spark.rapids.memory.pinnedPool.size": "2g",
+        }
+    master = f"local[{args.tasks}]"
+    if not args.dry:
+        script = work / "gpu.sh"
+        script.write_text(
+            "#!/bin/sh\n"
+            "first=$(nvidia-smi --query-gpu=index --format=csv,noheader | head -n 1)\n"
+            'echo "{\\"name\\": \\"gpu\\", \\"addresses\\": [\\"$first\\"]}"\n'
+        )
+        script.chmod(0o755)
+        master = f"local-cluster[1,{args.tasks},{args.memory_mib}]"
+        conf |= {
+            "spark.executor.memory": f"{args.memory_mib}m",
+            "spark.worker.resource.gpu.amount": 1,
+            "spark.worker.resource.gpu.discoveryScript": script,
+            "spark.executor.resource.gpu.amount": 1,
+            "spark.task.resource.gpu.amount": 1 / args.tasks,
+            "spark.executorEnv.WINNOW_GPU_SHARE": PYTHON_SHARE,
+            "spark.executorEnv.PYTHONPATH": os.environ.get("PYTHONPATH", ""),
+        }
+    words = [f"--conf {name}={value}" for name, value in conf.items()]
+    driver = "2g" if args.dry else "8g"
+    return " ".join([f"--master {master} --driver-memory {driver}", *words, "pyspark-shell"])
+
+
+def replayed(folder: Path, out: Path, executor: Executor, **told: Any) -> tuple[pa.Table, Any]:  # noqa: ANN401 - options of a job
+    """Return the rows of a replay of the archives, in order, and its report."""
+    sides = (str(folder / f"{side}.parquet") for side in ("left", "right"))
+    report = run_replay(job_of(*sides, out, folder / "cache", ROLES | told), executor)
+    return pq.read_table(out, partitioning=None).sort_by(ORDER), report.content
+
+
+def operators(frame: Any) -> Counter[str]:  # noqa: ANN401 - a DataFrame
+    """Return how often each operator is in the plan that was run, children of queries included."""
+    text = frame._jdf.queryExecution().executedPlan().toString()  # noqa: SLF001 - the only way
+    names = (line.lstrip(" :+-*()0123456789").split(" ", 1)[0] for line in text.splitlines())
+    return Counter(name for name in names if name)
+
+
+def compared(args: argparse.Namespace, folder: Path, session: Any) -> dict[str, Any]:  # noqa: ANN401
+    """Run both ways in and hold their rows against the CPU's.
+
+    Raises
+    ------
+    SystemExit
+        With 1 if rows differ, or a GPU did not do what it was asked for.
+    """
+    from spark_plugin.dataframe import replay  # noqa: PLC0415 - once the environment is set
+    from spark_plugin.executor import SparkExecutor  # noqa: PLC0415 - the same
+
+    device = "cpu" if args.dry else "gpu"
+    told = {"window": WINDOW, "memory": "10%", "policy": args.policy, "lanes": args.lanes}
+    begun = time.perf_counter()
+    ref, report = replayed(folder, folder / "ref", ThreadExecutor(), device="cpu", **told)
+    found: dict[str, Any] = {
+        "rows": args.rows, "lanes": args.lanes, "policy": args.policy, "outputs": ref.num_rows,
+        "exact_outputs": report["exact"]["outputs"], "seconds": {},
+    }  # fmt: skip
+    found["seconds"]["local engine on the CPU"] = time.perf_counter() - begun
+    for turn in ("first", "second"):
+        begun = time.perf_counter()
+        out = folder / f"spark-{turn}"
+        rows, report = replayed(folder, out, SparkExecutor(session), device=device, **told)
+        found["seconds"][f"archives, {turn}"] = time.perf_counter() - begun
+        found["device"] = report["device"]
+        check(rows.equals(ref), "archives: rows differ from the CPU's")
+        check(args.dry or report["device"]["used"] == "gpu", f"not on a GPU: {report['device']}")
+    left, right = (session.read.parquet(str(folder / f"{s}.parquet")) for s in ("left", "right"))
+    for turn in ("first", "second"):
+        begun = time.perf_counter()
+        kept = replay(left, right, device=device, **(ROLES | told))
+        rows = kept.toArrow().sort_by(ORDER)
+        found["seconds"][f"DataFrames, {turn}"] = time.perf_counter() - begun
+        check(
+            rows.select(ref.column_names).equals(ref.cast(rows.schema)), "DataFrames: rows differ"
+        )
+    found["operators"] = dict(operators(kept))
+    on_gpu = sum(count for name, count in found["operators"].items() if name.startswith("Gpu"))
+    check(args.dry or on_gpu > 0, f"no operator ran on the GPU: {found['operators']}")
+    return found
+
+
+def check(good: object, words: str) -> None:
+    """Stop with `words` and status 1 unless `good`."""
+    if not good:
+        print(f"FAILED: {words}")
+        raise SystemExit(1)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run it, print what was found, and write it."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--parts", type=Path, required=True, help="made by gpu_spark_parts.sh")
+    parser.add_argument("--dry", action="store_true", help="without a GPU; RAPIDS only explains")
+    parser.add_argument("--rows", type=int, help="a stream (4,000,000; 20,000 dry)")
+    parser.add_argument("--lanes", type=int, help="512; 8 dry")
+    parser.add_argument("--tasks", type=int, help="at once: 8; 2 dry")
+    parser.add_argument("--memory-mib", type=int, default=16_384, help="of the executor's JVM")
+    parser.add_argument("--policy", default="dimpprob")
+    parser.add_argument("--commit", help="default: $WINNOW_COMMIT, or what git says")
+    parser.add_argument("--json", type=Path, help="default: $OUT or benchmarks/results; none dry")
+    args = parser.parse_args(argv)
+    args.rows = args.rows or (20_000 if args.dry else 4_000_000)
+    args.lanes = args.lanes or (8 if args.dry else 512)
+    args.tasks = args.tasks or (2 if args.dry else 8)
+    about = {"commit": commit(args.commit)} if args.dry else surroundings(args.commit)
+    with tempfile.TemporaryDirectory(prefix="winnow-gpu-spark-") as name:
+        work = Path(name)
+        os.environ["PYSPARK_SUBMIT_ARGS"] = submit_arguments(args, work)
+        for seed, side in enumerate(("left", "right")):
+            write_archive(work / f"{side}.parquet", args.rows, seed)
+        from spark_plugin.session import get_session  # noqa: PLC0415 - reads the environment
+
+        session = get_session("winnow on a GPU")
+        try:
+            found = compared(args, work, session)
+            found["spark"] = session.version
+            found["jars"] = [jar.name for jar in sorted((args.parts / "jars").glob("*.jar"))]
+        finally:
+            session.stop()
+    content = {"about": about, "dry": args.dry, "found": found}
+    print(json.dumps(content, indent=1))
+    results = Path(os.environ.get("OUT") or Path(__file__).resolve().parent / "results")
+    out = args.json or (None if args.dry else results / "gpu_spark.json")
+    if out is not None:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(json.dumps(content, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
