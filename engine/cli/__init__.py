@@ -17,6 +17,7 @@ from engine.cli import (
     profile,
     replay,
     sample,
+    size,
     sweep,
 )
 from engine.cli.engines import Command, EngineRun, registered_commands
@@ -37,6 +38,7 @@ _COMMANDS = {
     "explain": (explain, "say which order a multi-way join should take, and what each costs"),
     "prepare": (prepare, "write the lane files of two archives ahead of their replays"),
     "profile": (profile, "measure what two archives are like, and say which policy suits them"),
+    "size": (size, "say what a cluster must be given for a replay, from a profile"),
     "generate": (generate, "write the papers' synthetic streams"),
     "policies": (policies, "list the retention policies and their parameters"),
 }
