@@ -10,11 +10,12 @@ from collections.abc import Sequence
 
 from engine.cli import main as command_line
 from spark_plugin import command
+from spark_plugin.rapids import command as spark_conf
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run ``winnow`` with the engine ``spark`` registered; return its exit status."""
-    return command_line(argv, engines={"spark": command.run})
+    return command_line(argv, engines={"spark": command.run}, commands={"spark-conf": spark_conf})
 
 
 if __name__ == "__main__":
