@@ -19,7 +19,7 @@ from engine.archives.ticks import FAULTS
 from engine.errors import InputError, SpecError
 from engine.job.output import IDS
 from engine.streams import SIDES
-from spark_plugin.hashing import as_double, lane_of
+from spark_plugin.hashing import as_double, attribute, lane_of, travelling
 from spark_plugin.lanes import GROUP, KEY, Layout
 
 _FAULT = {(fault.role, fault.words): code for code, fault in enumerate(FAULTS)}
@@ -124,37 +124,21 @@ def unite(sides: tuple[Side, Side], columns: JoinColumns, lanes: int) -> DataFra
 
     A row whose time or importance is none keeps its fault, and is kept whatever its keys are.
     """
-    kinds = [spark_type(kind) for kind in columns.keys]
-    group_kinds = [spark_type(kind) for kind in columns.groups]
-    whole = tuple(_projected(code, sides, kinds, group_kinds, columns, lanes) for code in (0, 1))
+    whole = tuple(_projected(code, sides, columns, lanes) for code in (0, 1))
     united: DataFrame = whole[0].unionAll(whole[1])
     return united
-
-
-def spark_type(kind: pa.DataType) -> DataType:
-    """Return the Spark type of a canonical type."""
-    if pt.is_large_string(kind):
-        kind = pa.string()
-    elif pt.is_large_binary(kind):
-        kind = pa.binary()
-    found: DataType = from_arrow_type(kind)
-    return found
 
 
 def _projected(
     code: int,
     sides: tuple[Side, Side],
-    kinds: list[DataType],
-    group_kinds: list[DataType],
     columns: JoinColumns,
     lanes: int,
 ) -> DataFrame:
     side = sides[code]
     roles, frame = side.roles, side.frame
-    keys = [named(name).cast(kind) for name, kind in zip(roles.on, kinds, strict=True)]
-    groups = [
-        named(name).cast(kind) for name, kind in zip(roles.partition_by, group_kinds, strict=True)
-    ]
+    keys = attributes(frame, roles.on, columns.keys)
+    groups = attributes(frame, roles.partition_by, columns.groups)
     ts, fault = time_of(named(roles.time), frame.schema[roles.time].dataType, columns.unit)
     weight, own = F.lit(1.0), F.lit(0)
     if roles.importance is not None:
@@ -184,7 +168,18 @@ def _projected(
 
 
 def _lane(side: Side, keys: Sequence[Column], columns: JoinColumns, lanes: int) -> Column:
-    return lane_of(keys, columns.keys, lanes) if side.lane is None else side.lane
+    kinds = [travelling(kind) for kind in columns.keys]
+    return lane_of(keys, kinds, lanes) if side.lane is None else side.lane
+
+
+def attributes(
+    frame: DataFrame, names: Sequence[str], kinds: Sequence[pa.DataType]
+) -> list[Column]:
+    """Return the columns of these names, each of a canonical type, as they go through Spark."""
+    return [
+        attribute(named(name), frame.schema[name].dataType, kind)
+        for name, kind in zip(names, kinds, strict=True)
+    ]
 
 
 def time_of(column: Column, kind: DataType, unit: str) -> tuple[Column, Column]:
@@ -230,8 +225,8 @@ def layout_of(sides: tuple[Side, Side], columns: JoinColumns) -> Layout:
     return Layout(
         columns.unit,
         columns.zoned,
-        columns.keys,
-        columns.groups,
+        tuple(map(travelling, columns.keys)),
+        tuple(map(travelling, columns.groups)),
         tuple((side.roles.time, side.roles.importance or "") for side in sides),
     )
 

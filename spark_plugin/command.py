@@ -12,12 +12,20 @@ from spark_plugin.session import get_session
 R = TypeVar("R")
 
 
-def run(work: Callable[[Executor], R]) -> R:
+def run(work: Callable[[Executor], R], *, rapids: bool = False) -> R:
     """Return ``work(executor)`` with an executor on the active Spark session, or a new one.
+
+    Parameters
+    ----------
+    work : callable
+    rapids : bool
+        Whether a new session is to use the RAPIDS Accelerator.
 
     Raises
     ------
     DeviceError
         If Spark does not start.
+    SpecError
+        If the session that runs was started without the RAPIDS Accelerator, and it is wanted.
     """
-    return work(SparkExecutor(get_session(light=True)))
+    return work(SparkExecutor(get_session(light=True, rapids=rapids)))

@@ -18,7 +18,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 from pyspark.sql.types import LongType, StructField, StructType
 
-from engine.archives.canonical import canonical
+from engine.archives import families
+from engine.archives.canonical import canonical, direct_codes
 from engine.archives.roles import JoinColumns, check_streams
 from engine.archives.source import Archive
 from engine.errors import SpecError
@@ -31,12 +32,12 @@ from engine.streams import SIDES
 from spark_plugin.columns import (
     Side,
     arrow_schema,
+    attributes,
     check_collation,
     check_digits,
     named,
-    spark_type,
 )
-from spark_plugin.hashing import lane_of
+from spark_plugin.hashing import lane_of, spark_type, travelling
 from spark_plugin.rows import with_rows
 from spark_plugin.session import broadcast_limit
 
@@ -211,22 +212,21 @@ def _placed(
     lanes: int,
 ) -> Side:
     """Return a side with the places of its attributes among F's values, and their lanes."""
-    fields = [StructField(f"{_VALUE}{i}", spark_type(kind)) for i, kind in enumerate(kinds)]
+    kept = [travelling(kind) for kind in kinds]
+    fields = [StructField(f"{_VALUE}{i}", spark_type(kind)) for i, kind in enumerate(kept)]
     fields += [StructField(_ATTRIBUTE, LongType()), StructField(_LANE, LongType())]
     columns = [*map(_as_spark, values), pa.array(np.arange(lane.size)), pa.array(lane)]
     known = pa.table(columns, names=[field.name for field in fields])
     session = side.frame.sparkSession
-    attributes = session.createDataFrame(known, schema=StructType(fields))
+    places = session.createDataFrame(known, schema=StructType(fields))
     if known.nbytes <= broadcast_limit(session):
-        attributes = F.broadcast(attributes)
-    keys = [
-        named(name).cast(field.dataType) for name, field in zip(side.roles.on, fields, strict=False)
-    ]
+        places = F.broadcast(places)
+    keys = attributes(side.frame, side.roles.on, kinds)
     same = [key == F.col(f"{_VALUE}{i}") for i, key in enumerate(keys)]
     null = reduce(Column.__or__, [key.isNull() for key in keys])
-    joined = side.frame.join(attributes, reduce(Column.__and__, same), "left")
+    joined = side.frame.join(places, reduce(Column.__and__, same), "left")
     place = F.when(~null, F.coalesce(F.col(_ATTRIBUTE), F.lit(_ABSENT)))
-    where = F.coalesce(F.col(_LANE), lane_of(keys, kinds, lanes).cast("bigint"))
+    where = F.coalesce(F.col(_LANE), lane_of(keys, kept, lanes).cast("bigint"))
     frame = joined.withColumn(_ATTRIBUTE, place).withColumn(_LANE, where)
     return replace(
         side, frame=frame, roles=replace(side.roles, on=(_ATTRIBUTE,)), lane=F.col(_LANE)
@@ -234,7 +234,9 @@ def _placed(
 
 
 def _as_spark(values: pa.Array) -> pa.Array:
-    """Return values in a type that Spark takes."""
+    """Return canonical values as they go through Spark."""
+    if families.is_direct(values.type):
+        return pa.array(direct_codes(values))
     if pt.is_large_string(values.type):
         return values.cast(pa.string())
     return values.cast(pa.binary()) if pt.is_large_binary(values.type) else values

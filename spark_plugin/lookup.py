@@ -23,21 +23,20 @@ from engine.job.options import COLUMNS
 from engine.lookup.options import told_apart
 from spark_plugin.columns import (
     arrow_schema,
+    attributes,
     check_collation,
     check_digits,
     named,
-    spark_type,
     time_of,
     weight_fault,
 )
-from spark_plugin.hashing import as_double
+from spark_plugin.hashing import as_double, micros
 from spark_plugin.rows import with_rows
 from spark_plugin.session import broadcast_limit
 
 Names = str | Sequence[str]
 BROADCASTS = ("auto", "always", "never")
 _FARTHEST = 2**62
-_EPOCH = "1970-01-01"
 _BEGIN, _END, _TS, _KEY = "__winnow_begin", "__winnow_end", "ts", "__winnow_key"
 
 
@@ -187,18 +186,16 @@ def _tuples(
     if roles.importance is not None:
         weight = as_double(named(roles.importance), frame.schema[roles.importance].dataType)
         weight = _or_fail(weight, weight_fault(weight), roles.importance, "stream")
-    chosen = [*_keys(roles.on, found, "s"), number.cast("bigint").alias("row")]
+    chosen = [*_keys(frame, roles.on, found, "s"), number.cast("bigint").alias("row")]
     ts = _ticks(frame, roles.time, found.unit, "stream", required=True)
     chosen += [ts.alias(_TS), weight.alias("importance")]
     chosen += [named(name).alias(f"stream_{name}") for name in payload if whole]
     return frame.select(*chosen)
 
 
-def _keys(names: Sequence[str], found: FactColumns, side: str) -> list[Column]:
-    return [
-        named(name).cast(spark_type(kind)).alias(f"{_KEY}_{side}{i}")
-        for i, (name, kind) in enumerate(zip(names, found.left, strict=True))
-    ]
+def _keys(frame: DataFrame, names: Sequence[str], found: FactColumns, side: str) -> list[Column]:
+    keys = attributes(frame, names, found.left)
+    return [key.alias(f"{_KEY}_{side}{i}") for i, key in enumerate(keys)]
 
 
 def _or_fail(value: Column, fault: Column, name: str, side: str) -> Column:
@@ -220,11 +217,8 @@ def _ticks(frame: DataFrame, name: str, unit: str, side: str, *, required: bool)
         ticks = F.unix_date(moment)
     elif unit == "tick":
         ticks = moment
-    elif kind.typeName() == "timestamp_ntz":
-        since = (moment - F.lit(_EPOCH).cast("timestamp_ntz")).cast("interval second")
-        ticks = (since.cast("decimal(24,6)") * 1_000_000).cast("bigint")
     else:
-        ticks = F.unix_micros(moment)
+        ticks = micros(moment, kind)
     ticks = ticks.cast("bigint")
     far = next(i for i, known in enumerate(FAULTS) if known.words.startswith("beyond"))
     away = (ticks >= _FARTHEST) | (ticks < -_FARTHEST)
@@ -249,7 +243,7 @@ def _facts(
     taken = [named(name).alias(f"fact_{name}") for name in payload]
     if roles.is_log:
         read, small = _from_log(numbered, number, frame, roles, found)
-        keys = _keys(roles.left, found, "f")
+        keys = _keys(frame, roles.left, found, "f")
         return read.select(*keys, "fact_row", _BEGIN, _END, *taken), small
     begin, end = F.lit(BEFORE), F.lit(NEVER)
     if roles.begin is not None:
@@ -259,7 +253,7 @@ def _facts(
         end = F.coalesce(_ticks(numbered, roles.end, found.unit, "fact", required=False), end)
     identity = [name for name in roles.identity if name not in roles.left]
     read = numbered.select(
-        *_keys(roles.left, found, "f"),
+        *_keys(frame, roles.left, found, "f"),
         number.cast("bigint").alias("fact_row"),
         begin.alias(_BEGIN),
         end.alias(_END),

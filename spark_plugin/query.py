@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 from pyspark import cloudpickle
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 
 from engine.archives.roles import JoinColumns
 from engine.device.attempt import LANES_A_CORE, ON_CPU, ON_GPU
@@ -29,6 +28,7 @@ from spark_plugin.lanes import GROUP, LaneName
 from spark_plugin.measure import Measured, measure_partition
 from spark_plugin.on_gpu import replay_on
 from spark_plugin.session import ArrowFunction, map_in_arrow, parallelism
+from spark_plugin.spread import by_lane
 from spark_plugin.worker import Plan
 
 _ROUNDS = 4
@@ -134,7 +134,7 @@ class Query:
         elif self._lanes == 1:
             spread = united.repartition(1)
         else:
-            spread = united.repartitionById(min(self._lanes, self._slots), F.col("lane"))
+            spread = by_lane(united, min(self._lanes, self._slots))
         arranged: DataFrame = spread.sortWithinPartitions(*groups, "lane", "ts", "side", "row")
         return arranged
 

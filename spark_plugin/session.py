@@ -19,6 +19,8 @@ from pyspark.sql.types import StructType
 
 from engine.errors import DeviceError
 from spark_plugin.java import REMEDY, provide_java
+from spark_plugin.rapids.options import RapidsOptions
+from spark_plugin.rapids.session import configure, jar_on_classpath, require_plugin
 
 ArrowFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
@@ -45,7 +47,9 @@ def broadcast_limit(session: SparkSession) -> int:
     return int(conf.autoBroadcastJoinThreshold())
 
 
-def get_session(app_name: str = "winnow", *, light: bool = False) -> SparkSession:
+def get_session(
+    app_name: str = "winnow", *, light: bool = False, rapids: RapidsOptions | bool = False
+) -> SparkSession:
     """Return the active Spark session, or start one.
 
     A session that exists (spark-submit's, a notebook's) is used as it is. A new one runs where the
@@ -60,26 +64,37 @@ def get_session(app_name: str = "winnow", *, light: bool = False) -> SparkSessio
     light : bool
         Whether Spark is to schedule tasks alone: a JVM of ours then compiles for a quick start, in
         half the time, not for long queries.
+    rapids : RapidsOptions or bool
+        Whether the RAPIDS Accelerator is to plan its queries (docs/rapids.md), with which options.
+        The jar is fetched once. Spark's own configuration wins over these settings.
 
     Raises
     ------
     DeviceError
-        If there is no Java, or Spark does not start.
+        If there is no Java, Spark does not start, or the jar cannot be had.
+    SpecError
+        If `rapids` is wanted of a Spark that already runs without it.
     """
+    wanted = RapidsOptions() if rapids is True else rapids or None
     with _no_remark_on_pandas():
-        return _session(app_name, light=light)
+        return _session(app_name, light=light, rapids=wanted)
 
 
-def _session(app_name: str, *, light: bool) -> SparkSession:
-    if SparkContext._active_spark_context is not None:  # noqa: SLF001 - there is no other way to ask
+def _session(app_name: str, *, light: bool, rapids: RapidsOptions | None) -> SparkSession:
+    running = SparkContext._active_spark_context  # noqa: SLF001 - there is no other way to ask
+    if running is not None:
+        if rapids is not None:
+            require_plugin(running.getConf())
         session: SparkSession = (
             SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
         )
         return session
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    _start_java(light=light)
+    rapids = _start_java(light=light, rapids=rapids)
     conf = SparkConf()
+    if rapids is not None:
+        configure(conf, rapids)
     for name, value in _DEFAULTS.items():
         conf.setIfMissing(name, value)
     conf.setIfMissing("spark.app.name", app_name)
@@ -93,14 +108,26 @@ def _session(app_name: str, *, light: bool) -> SparkSession:
     return started
 
 
-def _start_java(*, light: bool) -> None:
-    """Start Spark's JVM with its standard error, and its workers', kept off the terminal."""
-    if SparkContext._gateway is not None:  # noqa: SLF001 - as above
-        return
-    if "PYSPARK_GATEWAY_PORT" in os.environ:  # spark-submit's JVM
-        SparkContext._ensure_initialized()  # noqa: SLF001 - as above
-        return
+def _start_java(*, light: bool, rapids: RapidsOptions | None) -> RapidsOptions | None:
+    """Start Spark's JVM with its standard error, and its workers', kept off the terminal.
+
+    Returns `rapids`, with the place of its jar.
+    """
+    if SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ:  # noqa: SLF001 - as above
+        SparkContext._ensure_initialized()  # noqa: SLF001 - spark-submit's JVM, or one of before
+        if rapids is not None:
+            require_plugin(SparkConf())
+        return rapids
     provide_java()
+    if rapids is None:
+        _launch(light=light)
+        return None
+    with jar_on_classpath(rapids) as placed:
+        _launch(light=light)
+    return placed
+
+
+def _launch(*, light: bool) -> None:
     with tempfile.TemporaryFile() as log, _java_options(_LIGHT if light else ""):
         try:
             gateway = launch_gateway(popen_kwargs={"stderr": log, "stdout": log})

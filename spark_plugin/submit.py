@@ -11,11 +11,13 @@ from collections.abc import Sequence
 from engine.cli import main as command_line
 from spark_plugin import command
 from spark_plugin.packaging import command as package
+from spark_plugin.rapids import command as spark_conf
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run ``winnow`` with the engine ``spark`` registered; return its exit status."""
-    return command_line(argv, engines={"spark": command.run}, commands={"package": package})
+    commands = {"package": package, "spark-conf": spark_conf}
+    return command_line(argv, engines={"spark": command.run}, commands=commands)
 
 
 if __name__ == "__main__":

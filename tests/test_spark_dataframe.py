@@ -20,9 +20,9 @@ from engine.archives.families import canonical_type
 from engine.archives.roles import Roles
 from engine.archives.ticks import FAULTS
 from engine.errors import InputError, SpecError, WinnowError
-from spark_plugin.columns import Side, check_columns, spark_type, unite
+from spark_plugin.columns import Side, attributes, check_columns, unite
 from spark_plugin.dataframe import replay
-from spark_plugin.hashing import lane_of
+from spark_plugin.hashing import lane_of, travelling
 
 HOUR = dt.timedelta(hours=1)
 
@@ -98,8 +98,8 @@ def test_any_join_attribute_falls_into_the_lanes_of_the_archives(
     frame = frame.where("k is not null")
     chosen = [
         lane_of(
-            [F.col(name).cast(spark_type(kinds[name])) for name in on],
-            [kinds[name] for name in on],
+            attributes(frame, on, [kinds[name] for name in on]),
+            [travelling(kinds[name]) for name in on],
             lanes,
         )
         for on in KEYS

@@ -10,6 +10,7 @@ from engine.allocation.plots import check_folder, draw
 from engine.allocation.report import build_report
 from engine.allocation.run import run_allocation
 from engine.allocation.table import print_allocation
+from engine.cli.engines import add_engine_arguments
 from engine.cli.options import text
 from engine.cli.running import carried_out
 
@@ -17,7 +18,7 @@ from engine.cli.running import carried_out
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``winnow allocate``."""
     parser.add_argument("jobs", help="TOML file of the memory and the joins that share it")
-    parser.add_argument("--engine", help="spark (default) or local")
+    add_engine_arguments(parser)
     parser.add_argument("--cache", help="folder of prepared lanes (default: the user's cache)")
     parser.add_argument("--report", help="JSON file of the report")
     parser.add_argument("--plots", help="folder of plots of memory and recall, by join")

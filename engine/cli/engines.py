@@ -9,15 +9,27 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping
+from functools import partial
 from importlib import metadata
 from typing import Any, Protocol, TypeAlias
 
 from engine.errors import SpecError, did_you_mean
 from engine.executors import Executor, ThreadExecutor
 
-EngineRun: TypeAlias = Callable[[Callable[[Executor], Any]], Any]
+EngineRun: TypeAlias = Callable[..., Any]
+"""``(work, *, rapids=False)``; `rapids` is given to it only if it was asked for."""
 GROUP = "winnow.engines"
 COMMANDS = "winnow.commands"
+
+
+def add_engine_arguments(group: argparse._ActionsContainer) -> None:
+    """Add the options that say where tasks run."""
+    group.add_argument("--engine", help="spark (default) or local")
+    group.add_argument(
+        "--rapids",
+        action="store_true",
+        help="start Spark with the RAPIDS Accelerator, as winnow spark-conf configures it",
+    )
 
 
 class Command(Protocol):
@@ -43,6 +55,32 @@ def registered_commands(given: Mapping[str, Command]) -> dict[str, Command]:
 
 def _local(work: Callable[[Executor], Any]) -> Any:  # noqa: ANN401 - whatever the work returns
     return work(ThreadExecutor())
+
+
+def engine_of(args: argparse.Namespace, told: str | None) -> EngineRun:
+    """Return the engine that a command is to run on.
+
+    Parameters
+    ----------
+    args : argparse.Namespace
+        With the engines of this process, and the options of `add_engine_arguments`.
+    told : str or None
+        The engine's name, on the command line or in a job file.
+
+    Raises
+    ------
+    SpecError
+        If there is no such engine, or it cannot do what is asked of it.
+    """
+    name = told or "spark"
+    run = engine_named(name, args.engines)
+    if not args.rapids:
+        return run
+    if name != "spark":
+        raise SpecError(
+            f"--rapids is a plugin of Spark, and --engine is {name!r}: leave one of them out"
+        )
+    return partial(run, rapids=True)
 
 
 def engine_named(name: str, given: Mapping[str, EngineRun]) -> EngineRun:

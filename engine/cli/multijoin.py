@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from engine.cli.engines import add_engine_arguments
 from engine.cli.options import Given, collect, names, number, required, text
 from engine.cli.per_stream import pairs, per_stream
 from engine.cli.running import carried_out
@@ -76,7 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     output.add_argument("--report", help="JSON file of the report")
     output.add_argument("--plot", help="PNG or SVG of how load was shed")
     where = parser.add_argument_group("where")
-    where.add_argument("--engine", help="spark (default) or local")
+    add_engine_arguments(where)
     where.add_argument("--device", help="auto (default), cpu or gpu")
     where.add_argument("--seed", type=int, help="of the draws (default 0)")
     where.add_argument("--job", help="TOML file with any of these options; the command line wins")

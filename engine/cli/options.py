@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.archives.roles import Roles
+from engine.cli.engines import add_engine_arguments
 from engine.errors import SpecError, did_you_mean
 from engine.policies import Value
 
@@ -46,7 +47,7 @@ def add_archive_arguments(parser: argparse.ArgumentParser) -> None:
         help="error (default), or quarantine: set rows with a wrong time or importance aside",
     )
     where = parser.add_argument_group("where")
-    where.add_argument("--engine", help="spark (default) or local")
+    add_engine_arguments(where)
     where.add_argument("--cache", help="folder of prepared lanes (default: the user's cache)")
     where.add_argument("--job", help="TOML file with any of these options; the command line wins")
 

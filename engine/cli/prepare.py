@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from engine.archives.source import open_archive
-from engine.cli.engines import engine_named
+from engine.cli.engines import engine_of
 from engine.cli.fact import FACT_OPTIONS, add_fact_arguments, fact_options
 from engine.cli.options import (
     add_archive_arguments,
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
                 fact=fact,
             )
 
-        prepared: Prepared = engine_named(text(given, "engine") or "spark", args.engines)(work)
+        prepared: Prepared = engine_of(args, text(given, "engine"))(work)
     for side, stream in zip(("left", "right"), prepared.streams, strict=True):
         print(  # noqa: T201 - the command's answer
             f"{side}: {stream.rows:,} rows, {stream.joined:,} in lanes, "

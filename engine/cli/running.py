@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from engine.cli.engines import engine_named
+from engine.cli.engines import engine_of
 from engine.cli.options import Given, text
 from engine.cli.progress import progress_bar
 from engine.executors import Executor
@@ -46,7 +46,7 @@ def carried_out(
     report_file = None if where is None else Path(where)
     if report_file is not None:
         check_place(report_file)
-    engine = engine_named(text(given, "engine") or "spark", args.engines)
+    engine = engine_of(args, text(given, "engine"))
     with progress_bar() as progress:
         result: R = engine(lambda executor: work(executor, progress))
     if report_file is not None:
