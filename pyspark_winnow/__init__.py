@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from spark_plugin.streaming.source import Source
 
 
-class DefaultSource(DataSource):
+class DefaultSource(DataSource):  # type: ignore[misc] # Spark has no types
     """Two archives as one stream (docs/streaming.md)."""
 
     def __init__(self, options: MutableMapping[str, str]) -> None:

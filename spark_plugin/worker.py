@@ -118,7 +118,7 @@ def replay_partition(plan: Plan, source: Iterator[pa.RecordBatch]) -> Iterator[p
                 batches = iter(spool)  # noqa: PLW2901 - the same batches, again
             else:
                 first = next(batches)
-                profile = _guessed(first)
+                profile = guessed(first)
                 links = None
                 batches = chain([first], batches)  # noqa: PLW2901 - the same batches, again
             yield from _replay(plan, name, profile, batches, links)
@@ -143,7 +143,7 @@ def linked(plan: Plan, spool: Spool) -> Links | None:
     return Links(plan.facts.index, arrivals, plan.windows if plan.forgets else None)
 
 
-def _guessed(first: LaneBatch) -> LaneProfile:
+def guessed(first: LaneBatch) -> LaneProfile:
     """Return as much of a profile as the first batch tells, enough where `looks_ahead` is False."""
     t0 = min(int(side.ts[0]) for side in (first.left, first.right) if side.ts.size)
     side = SideProfile(1, t0, t0, UNLIMITED, 0.0)

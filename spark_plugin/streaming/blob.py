@@ -36,7 +36,7 @@ def pack(arrays: Mapping[str, NDArray[Any]]) -> bytes:
         np.ascontiguousarray(array).view(np.uint8).reshape(-1).data for array in arrays.values()
     ]
     whole = b"".join([len(header).to_bytes(8, "little"), header, *parts])
-    packed = pa.compress(whole, codec=_CODEC, asbytes=True)
+    packed: bytes = pa.compress(whole, codec=_CODEC, asbytes=True)
     return _MAGIC + len(whole).to_bytes(8, "little") + packed
 
 

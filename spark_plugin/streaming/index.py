@@ -47,8 +47,8 @@ class TimeIndex:
         order = np.argsort(edges[:, 0], kind="stable")
         self._chunks = [self._chunks[i] for i in order]
         self._low, self._high = edges[order, 0], edges[order, 1]
-        self.first = int(self._low.min()) if len(bounds) else 0
-        self.end = int(self._high.max()) + 1 if len(bounds) else 0
+        self.first = int(self._low.min()) if bounds else 0
+        self.end = int(self._high.max()) + 1 if bounds else 0
 
     def _times(self) -> Iterable[tuple[Chunk, GroupTimes]]:
         for side, stream in enumerate(self._feed.streams):
@@ -86,7 +86,8 @@ class TimeIndex:
 
         Notes
         -----
-        Reads the time columns of as few row groups as tell. Memory: `rows` times, and a row group's.
+        Reads the time columns of as few row groups as tell. Memory: `rows` times, and one row
+        group's.
         """
         least = np.empty(0, np.int64)  # the first rows + 1 times
         for i in np.flatnonzero((self._high >= begin) & (self._low < end)):

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import pyarrow as pa
-import pyarrow.types as pt
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
 
 from engine.archives.families import plain_type

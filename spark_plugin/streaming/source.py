@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,7 @@ class Source:
         return ArchiveStream(self._options)
 
 
-class ArchiveStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class ArchiveStream(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc] # Spark has no types
     """Hands out both archives by event time.
 
     An offset is the tick before which all has been read, so that a micro-batch is the rows of a run
@@ -133,10 +134,7 @@ class ArchiveStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         chunks = self._index.overlapping(begin, until) if until > begin else []
         tasks = min(len(chunks), self._options.partitions)
         edges = np.linspace(0, len(chunks), tasks + 1).astype(int).tolist() if tasks else [0]
-        return [
-            InputPartition((tuple(chunks[a:b]), begin, until))
-            for a, b in zip(edges[:-1], edges[1:], strict=True)
-        ]
+        return [InputPartition((tuple(chunks[a:b]), begin, until)) for a, b in pairwise(edges)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a partition."""
