@@ -30,11 +30,11 @@ class DefaultSource(DataSource):  # type: ignore[misc] # Spark has no types
 
     def schema(self) -> StructType:
         """Return the columns of the stream."""
-        return self._opened().schema
+        return self._opened().schema()
 
-    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802 - Spark's
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's
         """Return what hands out micro-batches."""
-        return self._opened().reader()
+        return self._opened().streamReader(schema)
 
     def _opened(self) -> Source:
         from spark_plugin.streaming.source import Source  # noqa: PLC0415 - see above

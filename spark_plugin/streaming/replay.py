@@ -14,7 +14,6 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from engine.archives.source import Archive
 from engine.errors import InputError, SpecError, did_you_mean
-from pyspark_winnow import DefaultSource
 from spark_plugin.asked import Asked
 from spark_plugin.columns import arrow_schema
 from spark_plugin.query import Query
@@ -22,6 +21,7 @@ from spark_plugin.session import get_session, map_in_arrow, parallelism, quietly
 from spark_plugin.streaming.feed import Feed, Stream, parquet_archive
 from spark_plugin.streaming.options import ROWS_PER_BATCH, packed, parse
 from spark_plugin.streaming.reading import packed_schema
+from spark_plugin.streaming.source import Source
 from spark_plugin.streaming.work import PACK, STATE, Task, stateful, unpacked
 from spark_plugin.worker import Plan
 
@@ -124,7 +124,7 @@ def _stream(session: SparkSession, told: dict[str, str]) -> DataFrame:
     except Exception as error:  # Py4J passes on whatever the JVM throws
         if "DATA_SOURCE_NOT_FOUND" not in str(error):
             raise
-        session.dataSource.register(DefaultSource)
+        session.dataSource.register(Source)
         return reader.load()
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, MutableMapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.datasource import (
     ReadAllAvailable,
@@ -29,26 +29,31 @@ Offset = dict[str, Any]
 _AT, _OF = "ts", "archives"
 
 
-class Source:
+class Source(DataSource):  # type: ignore[misc] # Spark has no types
     """What ``readStream.format("winnow")`` reads (`pyspark_winnow.DefaultSource`).
 
     Parameters
     ----------
-    given : mapping of str to str
-        Options (docs/streaming.md).
+    options : mapping of str to str
+        See docs/streaming.md.
     """
 
-    def __init__(self, given: Mapping[str, str]) -> None:
-        self._options = parse(given)
+    def __init__(self, options: MutableMapping[str, str]) -> None:
+        super().__init__(options)
+        self._options = parse(options)
 
-    @property
+    @classmethod
+    def name(cls) -> str:
+        """Return the name of the format."""
+        return "winnow"
+
     def schema(self) -> StructType:
-        """The columns of the stream."""
+        """Return the columns of the stream."""
         feed = self._options.feed
         found: StructType = from_arrow_schema(PACKED if feed.lanes else row_schema(feed))
         return found
 
-    def reader(self) -> ArchiveStream:
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802 - Spark's
         """Return what hands out micro-batches."""
         return ArchiveStream(self._options)
 
