@@ -71,14 +71,14 @@ def test_full_memories_go_on_from_their_state(policy: str) -> None:
 
 def test_a_state_of_other_settings_is_refused() -> None:
     case = busy("dgl", 1)
-    settings_, profile, budget, _ = told(case)
+    settings_, profile, *_ = told(case)
     big = SavedReplay(settings_, profile, (50, 50))
     batch = batch_of(case.left)
     ids = np.zeros(batch.ts.size, np.int32)
     list(big.push(batch, ids, batch, ids, 1))
     state = dict(big.state(1))
     small = SavedReplay(settings_, profile, (2, 2))
-    with pytest.raises(SpecError, match="no left_slots that fits.*new checkpoint"):
+    with pytest.raises(SpecError, match=r"no left_slots that fits.*new checkpoint"):
         small.restore(state)
     del state["sums"]
     with pytest.raises(SpecError, match="no sums that fits"):
