@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -120,7 +121,7 @@ def test_each_micro_batch_has_its_rows(spark: Any, tmp_path: Path) -> None:
     assert sorted(found) == list(range(len(found)))
     assert len(found) > 1
     ends = [own["ts"].to_pylist() for own in found.values()]
-    assert all(max(a) < min(b) for a, b in zip(ends[:-1], ends[1:], strict=True))
+    assert all(max(a) < min(b) for a, b in pairwise(ends))
     same(pa.concat_tables(found.values()).sort_by(ORDER), archived(tmp_path, **options))
 
 
