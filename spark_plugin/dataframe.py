@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from collections.abc import Mapping
 
 from pyspark.sql import DataFrame
 
-from engine.archives.roles import Roles
-from engine.durations import parse_window
-from engine.errors import SpecError, did_you_mean
-from engine.instants import parse_instant
-from engine.job.budget import EVEN, SPLITS, parse_amounts
-from engine.job.keywords import fact_of
-from engine.job.options import COLUMNS, DEFAULT_POLICY, DEVICES, check_split
-from engine.policies import Value, policy_named
-from engine.replay.settings import ReplaySettings, chosen
-from spark_plugin.columns import Side, check_columns
-from spark_plugin.facts import join_through
-from spark_plugin.query import Query, settled_lanes
-from spark_plugin.rows import with_rows
-
-Names = str | Sequence[str]
-Window = int | str | timedelta
-Memory = int | str
+from engine.job.budget import EVEN
+from engine.job.options import DEFAULT_POLICY
+from engine.policies import Value
+from spark_plugin.asked import Asked, Memory, Names, Window
 
 
 def replay(
@@ -157,114 +143,6 @@ def replay(
     >>> kept = replay(bids, clicks, on="item", time="at", window="10min", memory="10%")
     ... # doctest: +SKIP
     """
-    whole, own_left, own_right = (
-        None if m is None else str(m) for m in (memory, memory_left, memory_right)
-    )
-    amounts = parse_amounts(whole, own_left, own_right, chosen("split", split, SPLITS))
-    check_split(split, amounts, policy_named(policy), through=fact is not None)
-    exact = amounts == (None, None)
-    given = _policy(policy, params)
-    sides = (
-        _side(
-            "left",
-            left,
-            row,
-            columns,
-            _roles(
-                "left",
-                left_on or on,
-                left_time or time,
-                left_importance or importance,
-                partition_by,
-            ),
-        ),
-        _side(
-            "right",
-            right,
-            row,
-            columns,
-            _roles(
-                "right",
-                right_on or on,
-                right_time or time,
-                right_importance or importance,
-                partition_by,
-            ),
-        ),
-    )
-    lanes = settled_lanes(left, amounts, lanes)
-    told: dict[str, object] = {
-        "fact": None if fact is None else "", "fact_left": fact_left, "fact_right": fact_right,
-        "fact_begin": fact_begin, "fact_end": fact_end, "fact_op": fact_op,
-        "fact_time": fact_time, "fact_id": fact_id, "fact_access": fact_access,
-    }  # fmt: skip
-    through = fact_of(told)
-    join = None
-    if fact is not None and through is not None:
-        join = join_through(
-            sides, fact, through.roles, access=through.access, lanes=lanes, row=fact_row,
-            whole=columns == "all",
-        )  # fmt: skip
-        sides, found = join.sides, join.columns
-    else:
-        found = check_columns(sides)
-    settings = ReplaySettings(
-        _ticks("left", window if window_left is None else window_left, found.unit),
-        _ticks("right", window if window_right is None else window_right, found.unit),
-        policy=None if exact else given[0],
-        parameters={} if exact else given[1],
-        estimator=estimator,
-        probe=probe,
-        combine=combine,
-        start_ts=None if start_ts is None else parse_instant(str(start_ts), found.unit, "start_ts"),
-        seed=seed,
-    )
-    device = chosen("device", device, DEVICES)
-    return Query(sides, found, settings, amounts, lanes, join, split, device).replayed()
-
-
-def _policy(policy: str, params: Mapping[str, Value] | None) -> tuple[str, dict[str, Value]]:
-    named = policy_named(policy)
-    settled = named.settle(dict(params or {}))
-    if named.name == "custom" and settled["function"] is None:
-        raise SpecError("policy custom needs params={'function': ...}")
-    return named.name, settled
-
-
-def _roles(
-    side: str, on: Names | None, time: str | None, importance: str | None, partition_by: Names
-) -> Roles:
-    if on is None:
-        raise SpecError(f"stream {side} has no join attribute: give on, or {side}_on")
-    if time is None:
-        raise SpecError(f"stream {side} has no time column: give time, or {side}_time")
-    return Roles(_tuple(on), time, importance, _tuple(partition_by))
-
-
-def _tuple(names: Names) -> tuple[str, ...]:
-    return (names,) if isinstance(names, str) else tuple(names)
-
-
-def _ticks(side: str, window: Window | None, unit: str) -> int:
-    if window is None:
-        raise SpecError(f"stream {side} has no window: give window, or window_{side}")
-    if isinstance(window, timedelta):
-        window = f"{window // timedelta(microseconds=1)}us"
-    return parse_window(str(window), unit, side)
-
-
-def _side(name: str, frame: DataFrame, row: str | None, columns: str, roles: Roles) -> Side:
-    if columns not in COLUMNS:
-        raise SpecError(
-            f"columns is {columns!r}; choose one of {', '.join(COLUMNS)}."
-            + did_you_mean(columns, COLUMNS)
-        )
-    payload = tuple(frame.columns) if columns == "all" else ()
-    for column in payload:
-        if column.lower() == "row":
-            raise SpecError(
-                f"column {column} of the {name} DataFrame would be handed on as {name}_{column}, "
-                f"beside {name}_row, the row's number: rename it or ask for columns='ids'"
-            )
-    numbered, number = with_rows(frame, name, row)
-    return Side(numbered, roles, number, payload)
+    told = locals()
+    options = {name: value for name, value in told.items() if name not in {"left", "right"}}
+    return Asked(**options).query(left, right).replayed()

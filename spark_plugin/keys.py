@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,6 @@ from engine.streams import SIDES, StreamBatch
 from spark_plugin.lanes import Layout, key_name
 
 IDLE = 1 << 16
-"""Ids are not dropped below this many."""
 _LONG_AGO = np.iinfo(np.int64).min // 2
 
 
@@ -43,18 +42,23 @@ class LaneKeys:
         W of left and right.
     forgets : bool
         False where the whole history of every key is needed.
+    idle : int
+        Ids are not dropped below this many.
 
     Notes
     -----
     O(1) a row; memory follows the keys of two windows.
     """
 
-    def __init__(self, layout: Layout, windows: tuple[int, int], *, forgets: bool) -> None:
+    def __init__(
+        self, layout: Layout, windows: tuple[int, int], *, forgets: bool, idle: int | None = None
+    ) -> None:
         self._layout, self._windows, self._forgets = layout, windows, forgets
+        self._idle = IDLE if idle is None else idle
         self._table = KeyTable()
         self._known: list[pa.Array] | None = None
         self._last = np.zeros((2, 0), np.int64)
-        self._next_drop = IDLE
+        self._next_drop = self._idle
 
     @property
     def size(self) -> int:
@@ -143,4 +147,17 @@ class LaneKeys:
             self._known = [values.filter(pa.array(alive)) for values in self._known]
         for holder in holders:
             holder.remap(old_to_new)
-        self._next_drop = max(IDLE, 2 * self.size)
+        self._next_drop = max(self._idle, 2 * self.size)
+
+    def state(self) -> tuple[dict[str, NDArray[Any]], list[pa.Array]]:
+        """Return what a table newly made goes on from: arrays, and the values behind hashes."""
+        numbers = np.array([self._next_drop, self._forgets], np.int64)
+        arrays = {"codes": self._table.keys, "last": self._last[:, : self.size], "numbers": numbers}
+        return arrays, self._known or []
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]], known: list[pa.Array]) -> None:
+        """Go on from a state; to be called before the first batch. O(ids)."""
+        self._table.intern(arrays["codes"])  # in the order of their ids, which they get again
+        self._last = np.array(arrays["last"], np.int64)
+        self._next_drop, self._forgets = int(arrays["numbers"][0]), bool(arrays["numbers"][1])
+        self._known = known or None

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark import cloudpickle
 from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
 
 from engine.archives.roles import JoinColumns
 from engine.device.attempt import LANES_A_CORE, ON_CPU, ON_GPU
@@ -20,7 +21,7 @@ from engine.job.split import LaneModels, lane_budgets
 from engine.lanes.split import MAX_LANES, too_many_lanes
 from engine.models.worth import SUMMARISED
 from engine.policies import Worth
-from engine.replay.settings import ReplaySettings
+from engine.replay.settings import LaneProfile, ReplaySettings
 from spark_plugin.columns import Side, layout_of, output_schema, unite
 from spark_plugin.facts import FactJoin
 from spark_plugin.gpu import GpuTerms, bind_task, gpu_terms
@@ -93,48 +94,63 @@ class Query:
         device: str = ON_CPU,
     ) -> None:
         self._split, self._device = split, device
-        self._sides, self._columns, self._settings = sides, columns, settings
-        self._memory, self._lanes, self._facts = memory, lanes, facts
+        self.sides, self.columns, self._settings = sides, columns, settings
+        self._memory, self.lanes, self._facts = memory, lanes, facts
         self._slots = _slots(sides[0].frame)
         self._terms = gpu_terms(sides[0].frame.sparkSession)
 
     def replayed(self) -> DataFrame:
         """Return the output tuples, lazily; runs a job only to compare lanes with each other."""
+        plan, _ = self.planned()
+        work = _on_partitions(cloudpickle.dumps((replay_on, (plan, self._where()))), self._terms)
+        return map_in_arrow(self._arranged(self.sides), work, self.schema)
+
+    @property
+    def schema(self) -> StructType:
+        """The columns of the result."""
+        return output_schema(self.sides, None if self._facts is None else self._facts.fields)
+
+    def planned(self, *, ahead: bool = False) -> tuple[Plan, dict[LaneName, LaneProfile]]:
+        """Return what the workers are told, and what is known of the lanes.
+
+        Parameters
+        ----------
+        ahead : bool
+            Also find out what tasks would find out themselves by looking ahead in a lane.
+        """
         plan = Plan(
-            layout_of(self._sides, self._columns),
+            layout_of(self.sides, self.columns),
             self._settings,
             self._memory,
-            payload=any(side.payload for side in self._sides),
+            payload=any(side.payload for side in self.sides),
             facts=None if self._facts is None else self._facts.shared,
         )
         curves, buckets = self._curves()
-        shared = self._memory != (None, None) and (self._lanes > 1 or self._split == EXPECTED)
-        if shared or buckets:
+        shared = self._memory != (None, None) and (self.lanes > 1 or self._split == EXPECTED)
+        lanes: list[Measured] = []
+        if shared or buckets or (ahead and plan.looks_ahead):
             lanes = self._measure(plan, buckets, self._kinds() if shared else ())
             curves = _measured_curves(curves, lanes) if buckets else curves
             plan = replace(plan, budgets=self._budgets(lanes, curves) if shared else {})
         if self._settings.policy == "age":
             curves = curves_cut(curves, self._settings)
-        plan = replace(plan, curves=curves)
-        work = _on_partitions(cloudpickle.dumps((replay_on, (plan, self._where()))), self._terms)
-        schema = output_schema(self._sides, None if self._facts is None else self._facts.fields)
-        return map_in_arrow(self._arranged(self._sides), work, schema)
+        return replace(plan, curves=curves), {lane.name: lane.profile for lane in lanes}
 
     def _where(self) -> str:
         """Return the device, the CPU where it is known ahead that a GPU would not be faster."""
-        few = not self._columns.groups and self._lanes < LANES_A_CORE
+        few = not self.columns.groups and self.lanes < LANES_A_CORE
         return ON_CPU if few and self._device != ON_GPU else self._device
 
     def _arranged(self, sides: tuple[Side, Side]) -> DataFrame:
         """Return both streams with each lane in one partition, by (group, lane, ts, side, row)."""
-        united = unite(sides, self._columns, self._lanes)
-        groups = [f"{GROUP}{i}" for i in range(len(self._columns.groups))]
+        united = unite(sides, self.columns, self.lanes)
+        groups = [f"{GROUP}{i}" for i in range(len(self.columns.groups))]
         if groups:
             spread = united.repartition(*groups, "lane")
-        elif self._lanes == 1:
+        elif self.lanes == 1:
             spread = united.repartition(1)
         else:
-            spread = by_lane(united, min(self._lanes, self._slots))
+            spread = by_lane(united, min(self.lanes, self._slots))
         arranged: DataFrame = spread.sortWithinPartitions(*groups, "lane", "ts", "side", "row")
         return arranged
 
@@ -142,7 +158,7 @@ class Query:
         """Return the kinds of worth that budgets depend on."""
         if self._facts is not None:
             return ()
-        wanted = {self._settings.the_policy.worth} if self._lanes > 1 else set()
+        wanted = {self._settings.the_policy.worth} if self.lanes > 1 else set()
         if self._split == EXPECTED and self._settings.policy != "age":
             wanted.add(Worth.COUNT)
         return tuple(sorted(wanted & set(SUMMARISED)))
@@ -158,7 +174,7 @@ class Query:
 
     def _measure(self, plan: Plan, buckets: int, kinds: Sequence[Worth]) -> list[Measured]:
         """Return what every lane is like, in a job of its own."""
-        bare = (replace(self._sides[0], payload=()), replace(self._sides[1], payload=()))
+        bare = (replace(self.sides[0], payload=()), replace(self.sides[1], payload=()))
         work = _on_partitions(
             cloudpickle.dumps((measure_partition, (replace(plan, payload=False), buckets, kinds))),
             self._terms,

@@ -76,7 +76,7 @@ def get_session(
         If `rapids` is wanted of a Spark that already runs without it.
     """
     wanted = RapidsOptions() if rapids is True else rapids or None
-    with _no_remark_on_pandas():
+    with quietly():
         return _session(app_name, light=light, rapids=wanted)
 
 
@@ -167,14 +167,14 @@ def _first_line(error: BaseException) -> str:
 
 def map_in_arrow(frame: DataFrame, function: ArrowFunction, schema: StructType | str) -> DataFrame:
     """Return ``frame.mapInArrow(function, schema)``, quietly."""
-    with _no_remark_on_pandas():
+    with quietly():
         mapped: DataFrame = frame.mapInArrow(function, schema)
     return mapped
 
 
 @contextmanager
-def _no_remark_on_pandas() -> Iterator[None]:
-    """Leave out Spark's warning of pandas 3: nothing here goes through pandas."""
+def quietly() -> Iterator[None]:
+    """Leave out Spark's warning of pandas 3: no column here goes through pandas."""
     with warnings.catch_warnings():
         warnings.filterwarnings(
             "ignore", "PySpark does not yet fully support pandas", FutureWarning

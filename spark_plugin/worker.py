@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, groupby
 from operator import itemgetter
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +28,7 @@ from spark_plugin.lanes import LaneName, LaneStream, Layout
 from spark_plugin.spool import Spool, Until
 
 Curve = tuple[float, ...] | None
+L = TypeVar("L", bound=LaneReplay)
 _LARGE = 1 << 22
 """Slots that are reserved without knowing whether the lane has as many tuples."""
 
@@ -118,7 +119,7 @@ def replay_partition(plan: Plan, source: Iterator[pa.RecordBatch]) -> Iterator[p
                 batches = iter(spool)  # noqa: PLW2901 - the same batches, again
             else:
                 first = next(batches)
-                profile = _guessed(first)
+                profile = guessed(first)
                 links = None
                 batches = chain([first], batches)  # noqa: PLW2901 - the same batches, again
             yield from replay_lane(plan, name, profile, batches, links)
@@ -143,7 +144,7 @@ def linked(plan: Plan, spool: Spool) -> Links | None:
     return Links(plan.facts.index, arrivals, plan.windows if plan.forgets else None)
 
 
-def _guessed(first: LaneBatch) -> LaneProfile:
+def guessed(first: LaneBatch) -> LaneProfile:
     """Return as much of a profile as the first batch tells, enough where `looks_ahead` is False."""
     t0 = min(int(side.ts[0]) for side in (first.left, first.right) if side.ts.size)
     side = SideProfile(1, t0, t0, UNLIMITED, 0.0)
@@ -159,31 +160,80 @@ def replay_lane(
     decided: Decided | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the output tuples of a lane, by its policy or as was decided elsewhere."""
+    budget = plan.budget(name, profile)
+    replay = lane_replay(LaneReplay, plan, profile, budget, links, decided)
+    joined = Joined(
+        plan, replay, Keys(plan, links), tuple(PayloadWindow(window) for window in plan.windows)
+    )
+    for batch in batches:
+        yield from joined.push(batch)
+
+
+def lane_replay(
+    kind: type[L],
+    plan: Plan,
+    profile: LaneProfile,
+    budget: tuple[int, int],
+    links: Links | None,
+    decided: Decided | None = None,
+) -> L:
+    """Return a replay of a lane, of a kind of `LaneReplay`, that emits its outputs."""
     curves = tuple(None if curve is None else np.array(curve) for curve in plan.curves)
-    replay = LaneReplay(
+    return kind(
         plan.settings,
         profile,
-        plan.budget(name, profile),
+        budget,
         curves=(curves[0], curves[1]),
         emit=True,
         plan=decided,
         partners=None if links is None else links.partners,
         facts=None if plan.facts is None else plan.facts.index,
     )
-    keys = Keys(plan, links)
-    held = tuple(PayloadWindow(window) for window in plan.windows)
-    for batch in batches:
-        ids = keys.intern(batch, [replay])
+
+
+class Payload(Protocol):
+    """The payload of one side's rows that can still join, by arrival number."""
+
+    def push(self, ts: NDArray[np.int64], table: pa.Table) -> None:
+        """Add a batch's rows."""
+        ...
+
+    def take(self, seq: NDArray[np.int64]) -> pa.Table:
+        """Return rows by their arrival numbers, in that order."""
+        ...
+
+
+class Joined:
+    """A lane's batches as rows of the result.
+
+    Parameters
+    ----------
+    plan : Plan
+    replay : LaneReplay
+    keys : Keys or LaneKeys
+    held : (Payload, Payload)
+        Of left and right.
+    """
+
+    def __init__(
+        self, plan: Plan, replay: LaneReplay, keys: Keys | LaneKeys, held: Sequence[Payload]
+    ) -> None:
+        self._plan, self._replay, self._keys, self._held = plan, replay, keys, held
+
+    def push(self, batch: LaneBatch) -> Iterator[pa.RecordBatch]:
+        """Yield the output tuples of a batch."""
+        plan, keys = self._plan, self._keys
+        ids = keys.intern(batch, [self._replay])
         left, right = keys.coded(batch, ids)
         if plan.payload:
-            for side, window in enumerate(held):
+            for side, window in enumerate(self._held):
                 window.push((batch.left, batch.right)[side].ts, _handed_on(batch, side))
-        for out in replay.push(left, ids[0], right, ids[1], keys.size):
+        for out in self._replay.push(left, ids[0], right, ids[1], keys.size):
             columns = dict(zip(IDS.names, id_columns(out).columns, strict=True))
             if plan.facts is not None:
                 columns = _with_facts(columns, plan.facts, out)
             if plan.payload:
-                for window, seq in zip(held, (out.left_seq, out.right_seq), strict=True):
+                for window, seq in zip(self._held, (out.left_seq, out.right_seq), strict=True):
                     taken = window.take(seq)
                     columns |= dict(zip(taken.column_names, taken.columns, strict=True))
             if plan.facts is not None and plan.facts.payload is not None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from engine.exact.checks import sealed
 from engine.replay.layout import COMBINES
 from engine.streams import StreamBatch
-from engine.worth.layout import LEFT_AT, RIGHT_AT, WAYS, nothing_seen
+from engine.worth.layout import LEFT_AT, RIGHT_AT, WAYS, Worth, nothing_seen
 from engine.worth.observe import Join, Side, observe
 from engine.worth.renew import renew
 
@@ -101,6 +101,11 @@ class Estimate:
         self._join = Join(terms.window_left, terms.window_right, COMBINES.index(terms.combine))
         self._lifetimes = terms.window_left + 1, terms.window_right + 1
         self._worth = nothing_seen(terms.reserved[1], terms.reserved[0] // 2, terms.buckets)
+
+    @property
+    def memory(self) -> Worth:
+        """All that it remembers of the lane; the arrays themselves."""
+        return self._worth
 
     def push(self, left: StreamBatch, right: StreamBatch) -> Valued:
         """Return the values of a batch, cut between instants, and the tables to replay it by.

@@ -1,0 +1,173 @@
+"""A lane's replay put aside between two batches, and gone on from elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import SpecError
+from engine.policies import Structure
+from engine.replay.lane import LaneReplay
+from engine.replay.layout import (
+    CELL,
+    CELL_FLOATS,
+    FREE,
+    HEAP,
+    LOGGED,
+    NONE,
+    PEAK,
+    WINDOW_AT,
+    ZERO,
+    Memory,
+)
+from engine.streams import SIDES
+
+State: TypeAlias = dict[str, NDArray[Any]]
+_ARRAYS = ("slots", "cells", "value", "since", "heap", "zero", "log", "n")
+_RANKED = ("table", "runs")
+
+
+class SavedReplay(LaneReplay):
+    """A replay whose state can be taken between two batches and set into one newly made.
+
+    What goes on from a state emits what the replay that it was taken of would have emitted, tuple
+    for tuple, under every policy and however the streams are cut.
+
+    Examples
+    --------
+    >>> from engine.replay.settings import LaneProfile, ReplaySettings, SideProfile
+    >>> from engine.streams import StreamBatch
+    >>> side = SideProfile(2, 0, 5, 2, 1.0)
+    >>> def fresh():
+    ...     settings = ReplaySettings(9, 9, "recent")
+    ...     return SavedReplay(settings, LaneProfile(side, side), (2, 2))
+    >>> def at(t):
+    ...     return StreamBatch(np.array([t]), np.array([t]), np.array([7]), np.array([1.0]))
+    >>> ids = np.zeros(1, np.int32)
+    >>> first, second = fresh(), fresh()
+    >>> [out.ts.tolist() for out in first.push(at(0), ids, at(0), ids, 1)]
+    [[0]]
+    >>> second.restore(first.state(1))
+    >>> [out.left_row.tolist() for out in second.push(at(5), ids, at(5), ids, 1)]
+    [[0, 5, 5]]
+    """
+
+    def state(self, keys: int) -> State:
+        """Return what the replay goes on from. O(most tuples held + keys + unexpired if counted).
+
+        Parameters
+        ----------
+        keys : int
+            Ids given out so far.
+
+        Returns
+        -------
+        dict of str to array
+            Views, valid until the next batch.
+
+        Raises
+        ------
+        SpecError
+            If the replay follows a plan or facts join its streams: what those remember of the lane
+            is not part of it.
+        """
+        if self._plan is not None or self._facts:
+            raise SpecError(
+                "a replay that follows a plan, or whose streams facts join, has no state to go on "
+                "from: replay the archives as a whole"
+            )
+        state: State = {
+            "keys": self._keys[: 2 * keys],
+            "by_key": self.by_key[:keys],
+            "importance_by_key": self.importance_by_key[:keys],
+            "by_bin": self.by_bin,
+            "importance_by_bin": self.importance_by_bin,
+            "progress": self._progress,
+            "sums": self._sums,
+        }
+        for side, memory, window in zip(SIDES, self._memories, self._windows, strict=True):
+            begin = int(memory.n[WINDOW_AT])
+            own = _held(memory, self._structure) | {
+                "window_ts": window.ts[begin:],
+                "window_key": window.key[begin:],
+            }
+            state |= {f"{side}_{name}": array for name, array in own.items()}
+        if self._estimate is not None:
+            worth = self._estimate.memory
+            state |= {f"worth_{n}": a for n, a in zip(worth._fields, worth, strict=True)}
+        return state
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from a state; to be called before the first batch.
+
+        Parameters
+        ----------
+        state : mapping of str to array
+            Of a replay made with the same arguments.
+
+        Raises
+        ------
+        SpecError
+            If it is not of such a replay.
+        """
+        keys = state["by_key"].size
+        self._grow(keys)
+        _fill(self._keys, state, "keys")
+        for name in ("by_key", "importance_by_key", "by_bin", "importance_by_bin"):
+            _fill(getattr(self, name), state, name)
+        _fill(self._progress, state, "progress")
+        _fill(self._sums, state, "sums")
+        for side, memory, window in zip(SIDES, self._memories, self._windows, strict=True):
+            for name in _kept(self._structure):
+                _fill(getattr(memory, name), state, f"{side}_{name}")
+            unused = memory.slots.size - int(memory.n[PEAK])
+            _fill(memory.free[unused:], state, f"{side}_free")
+            window.ts = np.array(state[f"{side}_window_ts"], np.int64)
+            window.key = np.array(state[f"{side}_window_key"], np.int32)
+        if self._estimate is not None:
+            worth = self._estimate.memory
+            for name, array in zip(worth._fields, worth, strict=True):
+                _fill(array, state, f"worth_{name}")
+
+    def held(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the arrival numbers of the tuples in each join memory now, ascending."""
+        left, right = (
+            np.sort(memory.slots["seq"][memory.slots["seq"] != NONE]) for memory in self._memories
+        )
+        return left, right
+
+
+def _kept(structure: Structure) -> tuple[str, ...]:
+    """Return the arrays of a memory that change; its age tables do only under values."""
+    return (*_ARRAYS, *_RANKED) if structure is Structure.VALUED else _ARRAYS
+
+
+def _held(memory: Memory, structure: Structure) -> State:
+    """Return a memory's arrays as far as they have ever been used.
+
+    Slots and cells are given out from the first on and given out again when freed, so none beyond
+    the most ever held has been touched.
+    """
+    n = memory.n.copy()
+    n[WINDOW_AT] = 0
+    most = int(n[PEAK])
+    used = {
+        "slots": most, "cells": CELL_FLOATS * most, "value": CELL * most, "since": CELL * most,
+        "heap": int(n[HEAP]), "zero": int(n[ZERO]), "log": int(n[LOGGED]),
+    }  # fmt: skip
+    own = {name: getattr(memory, name)[: used.get(name)] for name in _kept(structure)}
+    return own | {"n": n, "free": memory.free[memory.slots.size - most : int(n[FREE])]}
+
+
+def _fill(array: NDArray[Any], state: Mapping[str, NDArray[Any]], name: str) -> None:
+    saved = state.get(name)
+    fits = saved is not None and saved.dtype == array.dtype and saved.shape[1:] == array.shape[1:]
+    if saved is None or not fits or len(saved) > len(array):
+        raise SpecError(
+            f"the state of a lane has no {name} that fits: it was saved by another version of "
+            "winnow or with other settings; begin again, with a new checkpoint"
+        )
+    array[: len(saved)] = saved

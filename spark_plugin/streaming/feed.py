@@ -1,0 +1,170 @@
+"""Two archives as micro-batches are read from them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from engine.archives.normalise import decoded
+from engine.archives.roles import JoinColumns, Roles
+from engine.archives.source import Archive, open_archive, unreadable
+from engine.archives.ticks import FAULTS, ticks
+from engine.errors import InputError
+from engine.streams import SIDES
+
+
+@dataclass(frozen=True)
+class Stream:
+    """One archive.
+
+    Attributes
+    ----------
+    archive : Archive
+        Of Parquet files.
+    roles : Roles
+    kinds : pyarrow.Schema
+        The columns to read, in the types in which Spark has them.
+    payload : tuple of str
+        Those that are handed on.
+    """
+
+    archive: Archive
+    roles: Roles
+    kinds: pa.Schema
+    payload: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Feed:
+    """Both archives.
+
+    Attributes
+    ----------
+    streams : (Stream, Stream)
+    columns : JoinColumns
+        What their columns have in common.
+    lanes : int
+        0: rows as they are. Else rows are handed on packed, by group and lane.
+    """
+
+    streams: tuple[Stream, Stream]
+    columns: JoinColumns
+    lanes: int = 0
+
+    @property
+    def digest(self) -> str:
+        """Digest of path, size and modification time of all files."""
+        whole = "".join(stream.archive.fingerprint for stream in self.streams)
+        return hashlib.sha256(whole.encode()).hexdigest()[:16]
+
+
+def parquet_archive(where: str, side: str) -> Archive:
+    """Open an archive that can be read from anywhere in it.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or is text.
+    """
+    archive = open_archive(where, side)
+    if archive.format != "parquet":
+        raise InputError(
+            f"{side} archive {where} is {archive.format}: a stream is read from Parquet, where "
+            "times are found without reading the rest; write it as Parquet"
+        )
+    return archive
+
+
+class Chunk(NamedTuple):
+    """A row group of one of the archives.
+
+    Attributes
+    ----------
+    side, file, group : int
+        Which: the place of its file in the archive, its own place in the file.
+    first : int
+        Position of its first row in the archive.
+    """
+
+    side: int
+    file: int
+    group: int
+    first: int
+
+
+def times_of(feed: Feed, chunk: Chunk) -> NDArray[np.int64]:
+    """Return the times of a row group in ticks: (n,) int64. Memory: the column.
+
+    Raises
+    ------
+    InputError
+        If one of them is none.
+    """
+    time = feed.streams[chunk.side].roles.time
+    column = read(feed, chunk, (time,)).column(0)
+    ts, faults = ticks(column, feed.columns.unit, zoned=feed.columns.zoned)
+    if faults.any():
+        at = int(np.flatnonzero(faults)[0])
+        raise bad_row(feed, chunk, at, int(faults[at]))
+    return ts
+
+
+def read(feed: Feed, chunk: Chunk, names: tuple[str, ...]) -> pa.Table:
+    """Return columns of a row group, in Spark's types.
+
+    Raises
+    ------
+    InputError
+        If the file has changed, is damaged, or holds what Spark's type cannot.
+    """
+    stream = feed.streams[chunk.side]
+    file = stream.archive.files[chunk.file]
+    try:
+        found = os.stat(file.path)  # noqa: PTH116 - both numbers at once
+        if (found.st_size, found.st_mtime_ns) != (file.size, file.mtime_ns):
+            raise InputError(
+                f"{stream.archive.side} archive: file {file.path} is not the file that the stream "
+                "began with: put that back, or begin again with a new checkpoint"
+            )
+        with pq.ParquetFile(file.path, memory_map=True) as source:
+            table = source.read_row_group(chunk.group, columns=list(names)).select(names)
+        kinds = pa.schema([stream.kinds.field(name) for name in names])
+        return decoded(table).cast(kinds, safe=False)
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(unreadable(file.path, stream.archive.side, error)) from error
+
+
+def bad_row(feed: Feed, chunk: Chunk, at: int, fault: int) -> InputError:
+    """Return the error of a row of a row group."""
+    stream = feed.streams[chunk.side]
+    words = FAULTS[fault]
+    column = stream.roles.time if words.role == "time" else stream.roles.importance
+    return InputError(
+        f"column {column} of the {SIDES[chunk.side]} archive is {words.words} in row "
+        f"{chunk.first + at} (file {stream.archive.files[chunk.file].path}): correct such rows or "
+        "leave them out"
+    )
+
+
+def chunks(stream: Stream, side: int) -> Iterator[tuple[Chunk, pq.FileMetaData]]:
+    """Yield the row groups that have rows, each with its file's footer."""
+    first = 0
+    for number, file in enumerate(stream.archive.files):
+        try:
+            with pq.ParquetFile(file.path) as source:
+                footer = source.metadata
+        except (pa.ArrowException, OSError) as error:
+            raise InputError(unreadable(file.path, stream.archive.side, error)) from error
+        for group in range(footer.num_row_groups):
+            rows = footer.row_group(group).num_rows
+            if rows:
+                yield Chunk(side, number, group, first), footer
+            first += rows

@@ -1,0 +1,178 @@
+"""A lane from micro-batch to micro-batch: what it remembers, as bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from engine.errors import SpecError
+from engine.lanes.reader import LaneBatch
+from engine.replay.saved import SavedReplay
+from engine.replay.settings import LaneProfile, SideProfile
+from engine.streams import SIDES
+from spark_plugin.keys import LaneKeys
+from spark_plugin.streaming.blob import pack, unpack
+from spark_plugin.worker import Joined, Plan, lane_replay
+
+IDLE = 1 << 10
+"""Keys without an unexpired tuple are kept below this many; all are written with every state."""
+_DIGEST, _PROFILE, _MEANS, _BUDGET = "digest", "profile", "means", "budget"
+_REPLAY, _KEYS, _VALUES = "replay.", "keys.", "values"
+Bytes = NDArray[np.uint8]
+
+
+class HeldRows:
+    """Payload of one side's rows that a join memory holds, and of the last batch.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+
+    Notes
+    -----
+    Memory: the payload of the join memory and of a batch; evicted rows are forgotten with `keep`.
+    """
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._table = schema.empty_table()
+        self._seq = np.empty(0, np.int64)
+        self._next = 0
+
+    def push(self, ts: NDArray[np.int64], table: pa.Table) -> None:
+        """Add a batch's rows."""
+        fresh = np.arange(self._next, self._next + ts.size)
+        self._next += ts.size
+        self._seq = np.concatenate([self._seq, fresh])
+        self._table = pa.concat_tables([self._table, table]).combine_chunks()
+
+    def take(self, seq: NDArray[np.int64]) -> pa.Table:
+        """Return rows by their arrival numbers, in that order."""
+        return self._table.take(pa.array(np.searchsorted(self._seq, seq)))
+
+    def keep(self, seq: NDArray[np.int64]) -> None:
+        """Forget all rows but these, whose arrival numbers ascend."""
+        self._table = self.take(seq).combine_chunks()
+        self._seq = seq
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return what to go on from."""
+        numbers = np.array([self._next], np.int64)
+        return {"seq": self._seq, "next": numbers, "rows": as_bytes(self._table)}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from a state."""
+        self._seq, self._next = state["seq"], int(state["next"][0])
+        self._table = pa.Table.from_batches(
+            [as_batch(state["rows"], self._table.schema)], self._table.schema
+        )
+
+
+def as_bytes(table: pa.Table) -> Bytes:
+    """Return a table's rows without its schema: (n,) uint8."""
+    batches = table.combine_chunks().to_batches()
+    batch = batches[0] if batches else pa.RecordBatch.from_pylist([], table.schema)
+    return np.frombuffer(batch.serialize(), np.uint8)
+
+
+def as_batch(stored: Bytes, schema: pa.Schema) -> pa.RecordBatch:
+    """Return the rows of `as_bytes`."""
+    return pa.ipc.read_record_batch(pa.py_buffer(stored), schema)
+
+
+class StreamLane:
+    """A lane's replay from one micro-batch to the next.
+
+    Parameters
+    ----------
+    plan : Plan
+    payload : (pyarrow.Schema, pyarrow.Schema)
+        Columns of left and right that are handed on.
+    digest : str
+        Of all that the lane's rows depend on.
+    profile : LaneProfile
+    budget : tuple of int
+        K of left and right.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        payload: tuple[pa.Schema, pa.Schema],
+        digest: str,
+        profile: LaneProfile,
+        budget: tuple[int, int],
+    ) -> None:
+        self._plan, self._digest = plan, digest
+        self._profile, self._budget = profile, budget
+        self._replay = lane_replay(SavedReplay, plan, profile, budget, None)
+        self._keys = LaneKeys(plan.layout, plan.windows, forgets=plan.forgets, idle=IDLE)
+        self._held = tuple(HeldRows(schema) for schema in payload)
+        self._joined = Joined(plan, self._replay, self._keys, self._held)
+
+    @classmethod
+    def resumed(
+        cls, plan: Plan, payload: tuple[pa.Schema, pa.Schema], digest: str, blob: bytes
+    ) -> Self:
+        """Return the lane that a state is of.
+
+        Raises
+        ------
+        SpecError
+            If it was saved under other options, or by another version.
+        """
+        arrays = unpack(blob)
+        if arrays[_DIGEST].tobytes().decode() != digest:
+            raise SpecError(
+                "the checkpoint is of a replay with other options or other columns: give the same "
+                "options, or begin again with a new checkpoint"
+            )
+        sides = [
+            SideProfile(rows, first, last, peak, mean)
+            for (rows, first, last, peak), mean in zip(
+                arrays[_PROFILE].tolist(), arrays[_MEANS].tolist(), strict=True
+            )
+        ]
+        left, right = arrays[_BUDGET].tolist()
+        lane = cls(plan, payload, digest, LaneProfile(sides[0], sides[1]), (left, right))
+        lane._restore(arrays)
+        return lane
+
+    def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        self._replay.restore(_within(arrays, _REPLAY))
+        kinds = pa.schema([(str(i), kind) for i, kind in enumerate(self._plan.layout.keys)])
+        known = as_batch(arrays[_VALUES], kinds).columns if _VALUES in arrays else []
+        self._keys.restore(_within(arrays, _KEYS), known)
+        for side, held in zip(SIDES, self._held, strict=True):
+            held.restore(_within(arrays, f"{side}."))
+
+    def push(self, batch: LaneBatch) -> Iterator[pa.RecordBatch]:
+        """Yield the output tuples of a batch."""
+        yield from self._joined.push(batch)
+        for held, seq in zip(self._held, self._replay.held(), strict=True):
+            held.keep(seq) if self._plan.payload else None
+
+    def state(self) -> bytes:
+        """Return what `resumed` goes on from. O(K + keys + payload of what is held)."""
+        keys, known = self._keys.state()
+        arrays: dict[str, NDArray[Any]] = {
+            _DIGEST: np.frombuffer(self._digest.encode(), np.uint8),
+            _PROFILE: np.array([side[:4] for side in self._profile], np.int64),
+            _MEANS: np.array([side.mean_importance for side in self._profile]),
+            _BUDGET: np.array(self._budget, np.int64),
+        }
+        own = self._replay.state(self._keys.size)
+        arrays |= {_REPLAY + name: array for name, array in own.items()}
+        arrays |= {_KEYS + name: array for name, array in keys.items()}
+        if known:
+            arrays[_VALUES] = as_bytes(pa.table(known, [str(i) for i in range(len(known))]))
+        for side, held in zip(SIDES, self._held, strict=True):
+            arrays |= {f"{side}.{name}": array for name, array in held.state().items()}
+        return pack(arrays)
+
+
+def _within(arrays: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
+    return {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}

@@ -1,0 +1,168 @@
+"""The options of the source ``winnow``, which are all text."""
+
+from __future__ import annotations
+
+import base64
+import json
+import pickle
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
+
+from engine.archives.families import plain_type
+from engine.archives.roles import JoinColumns, Roles, check_present, common_time
+from engine.archives.source import Archive
+from engine.durations import parse_ticks
+from engine.errors import SpecError, did_you_mean
+from engine.instants import parse_instant
+from engine.streams import SIDES
+from spark_plugin.streaming.feed import Feed, Stream, parquet_archive
+from spark_plugin.streaming.pace import parse_speed
+
+ROWS_PER_BATCH = 1_000_000
+PARTITIONS = 8
+KNOWN = (
+    "left", "right", "time", "left_time", "right_time", "columns", "speed", "ticks_per_batch",
+    "rows_per_batch", "start", "partitions", "feed",
+)  # fmt: skip
+_WIDER = {
+    pa.uint8(): pa.int16(),
+    pa.uint16(): pa.int32(),
+    pa.uint32(): pa.int64(),
+    pa.uint64(): pa.decimal128(20, 0),
+}
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a stream is asked for.
+
+    Attributes
+    ----------
+    feed : Feed
+    speed : Fraction or None
+        Ticks of event time a second; None for as fast as can be.
+    ticks : int or None
+        Of event time in a micro-batch.
+    rows : int
+        Most rows of both streams in a micro-batch.
+    start : int or None
+        Tick before which nothing is read.
+    partitions : int
+        Most tasks that read a micro-batch.
+    """
+
+    feed: Feed
+    speed: Fraction | None
+    ticks: int | None
+    rows: int
+    start: int | None
+    partitions: int
+
+
+def parse(given: Mapping[str, str]) -> Options:
+    """Return what options mean.
+
+    Raises
+    ------
+    WinnowError
+        If they mean nothing, or an archive cannot be read.
+    """
+    told = {name.lower(): text for name, text in given.items()}
+    for name in told:
+        if name not in KNOWN:
+            raise SpecError(
+                f"the source winnow has no option {name!r}; it has {', '.join(KNOWN[:-1])}."
+                + did_you_mean(name, KNOWN)
+            )
+    feed = unpacked(told["feed"]) if "feed" in told else _rows_feed(told)
+    unit = feed.columns.unit
+    ticks = told.get("ticks_per_batch")
+    start = told.get("start")
+    return Options(
+        feed,
+        parse_speed(told.get("speed", "max"), unit),
+        None if ticks is None else _at_least_one(parse_ticks(ticks, unit, "ticks_per_batch {}")),
+        _whole("rows_per_batch", told.get("rows_per_batch", str(ROWS_PER_BATCH))),
+        None if start is None else parse_instant(start, unit, "start"),
+        _whole("partitions", told.get("partitions", str(PARTITIONS))),
+    )
+
+
+def packed(feed: Feed) -> str:
+    """Return a feed as text."""
+    return base64.b64encode(pickle.dumps(feed)).decode()
+
+
+def unpacked(text: str) -> Feed:
+    """Return the feed of `packed`."""
+    found: Feed = pickle.loads(base64.b64decode(text))  # noqa: S301 - the driver's own
+    return found
+
+
+def _at_least_one(ticks: int) -> int:
+    if ticks < 1:
+        raise SpecError("ticks_per_batch is 0; it must be 1 or more")
+    return ticks
+
+
+def _whole(option: str, text: str) -> int:
+    if not text.strip().isdecimal() or int(text) < 1:
+        raise SpecError(f"{option} is {text!r}; it must be a whole number, 1 or more")
+    return int(text)
+
+
+def _rows_feed(told: Mapping[str, str]) -> Feed:
+    """Return the feed of rows as they are, which join nothing."""
+    archives, roles = [], []
+    for side in SIDES:
+        where, time = told.get(side), told.get(f"{side}_time", told.get("time"))
+        if where is None:
+            raise SpecError(f"the source winnow has no archive {side}: give option {side}, a path")
+        if time is None:
+            raise SpecError(f"stream {side} has no time column: give option time, or {side}_time")
+        archives.append(parquet_archive(where, side))
+        roles.append(Roles((), time))
+        check_present(archives[-1], time)
+    unit, zoned = common_time(zip(archives, (own.time for own in roles), strict=True))
+    streams = []
+    for archive, own in zip(archives, roles, strict=True):
+        payload = _payload(archive, told.get("columns", "all"))
+        names = dict.fromkeys((*payload, own.time))
+        kinds = pa.schema([(name, _spark_kind(archive, name)) for name in names])
+        streams.append(Stream(archive, own, kinds, payload))
+    if unit not in ("tick", "day"):
+        unit = "us"  # as in Spark
+    return Feed((streams[0], streams[1]), JoinColumns(unit, zoned, (), ()))
+
+
+def _payload(archive: Archive, columns: str) -> tuple[str, ...]:
+    """Return the columns handed on: all, none, or those of a JSON list."""
+    if columns in ("all", "none"):
+        return tuple(archive.schema.names) if columns == "all" else ()
+    try:
+        named = json.loads(columns)
+    except ValueError:
+        named = None
+    if not isinstance(named, list) or not all(isinstance(name, str) for name in named):
+        raise SpecError(
+            f"columns is {columns!r}; give all, none, or names as a JSON list, as in "
+            '["item", "price"]'
+        )
+    return tuple(name for name in archive.schema.names if name in named)
+
+
+def _spark_kind(archive: Archive, name: str) -> pa.DataType:
+    """Return the type that Spark has for a column, as Arrow hands it over."""
+    kind = plain_type(archive.schema.field(name).type)
+    try:
+        found = from_arrow_type(_WIDER.get(kind, kind))
+        return to_arrow_type(found, timezone="UTC")
+    except Exception as error:  # pyspark raises several for a type that it lacks
+        raise SpecError(
+            f"column {name} of the {archive.side} archive has type {kind}, which Spark lacks: name "
+            "the columns that you need, by option columns"
+        ) from error

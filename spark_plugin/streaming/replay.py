@@ -1,0 +1,202 @@
+"""Replays of two archives as a stream: the window join's state in Spark's checkpoint."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import fields
+from typing import Any
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from engine.archives.source import Archive
+from engine.errors import InputError, SpecError, did_you_mean
+from spark_plugin.asked import Asked
+from spark_plugin.columns import arrow_schema
+from spark_plugin.query import Query
+from spark_plugin.session import get_session, map_in_arrow, parallelism, quietly
+from spark_plugin.streaming.feed import Feed, Stream, parquet_archive
+from spark_plugin.streaming.options import ROWS_PER_BATCH, packed, parse
+from spark_plugin.streaming.reading import packed_schema
+from spark_plugin.streaming.source import Source
+from spark_plugin.streaming.work import PACK, STATE, Task, stateful, unpacked
+from spark_plugin.worker import Plan
+
+_UNKEPT = ("row", "fact")
+_RETAINED = "spark.sql.streaming.minBatchesToRetain"
+_STATES = 4
+"""Micro-batches whose states are kept; Spark keeps those of 100, and each is a lane's whole."""
+
+
+def replay(
+    left: str | os.PathLike[str],
+    right: str | os.PathLike[str],
+    *,
+    session: SparkSession | None = None,
+    speed: str = "max",
+    ticks_per_batch: int | str | None = None,
+    rows_per_batch: int = ROWS_PER_BATCH,
+    **options: Any,  # noqa: ANN401 - those of spark_plugin.dataframe.replay, which are checked
+) -> DataFrame:
+    """Join two archives as they would have come, micro-batch by micro-batch.
+
+    The rows are those of ``winnow replay`` and of `spark_plugin.dataframe.replay`, however the
+    stream is cut into micro-batches, and however often it is stopped, killed and begun again from
+    its checkpoint.
+
+    Parameters
+    ----------
+    left, right : path
+        Parquet: a file, a folder or a glob, under the same path on every executor.
+    session : SparkSession, optional
+        By default the active one, or a new one.
+    speed : str
+        Event time by wall time ("60x": an hour in a minute), ticks a second ("1000/s"), or "max".
+    ticks_per_batch : int or str, optional
+        Event time in a micro-batch, in ticks or as a duration ("10min").
+    rows_per_batch : int
+        Most rows of both streams in a micro-batch, unless one instant has more.
+    **options
+        As for `spark_plugin.dataframe.replay`, but for `row` and those of facts.
+
+    Returns
+    -------
+    DataFrame
+        A stream, of the columns of `spark_plugin.dataframe.replay`; of a session of its own, whose
+        settings fit it: `frame.sparkSession.streams` knows its queries.
+
+    Raises
+    ------
+    WinnowError
+        If the options mean nothing, or the archives cannot be read or joined.
+
+    Notes
+    -----
+    Before the first micro-batch one Spark job looks through the archives where the replay depends
+    on what is still to come: a percentage as memory, an exact side, a `memory` shared by several
+    `lanes` or split as expected, AGE without its curves, DGL without beta, the history estimator.
+
+    State: what the join memories hold, with its payload, and the keys that are unexpired; all of a
+    lane's is written at every micro-batch in which the lane has rows.
+
+    Examples
+    --------
+    >>> kept = replay("bids", "clicks", on="item", time="at", window="10min", memory=50_000)
+    ... # doctest: +SKIP
+    >>> query = kept.writeStream.format("parquet").option("path", "kept").option(
+    ...     "checkpointLocation", "kept.checkpoint"
+    ... ).trigger(availableNow=True).start()  # doctest: +SKIP
+    """
+    asked = _asked(options)
+    archives = tuple(
+        parquet_archive(os.fspath(where), side)
+        for where, side in ((left, "left"), (right, "right"))
+    )
+    started = session or get_session()
+    own = _session_of(started)
+    query = asked.query(_frame(own, archives[0]), _frame(own, archives[1]))
+    feed = _feed(query, archives)
+    told = {"feed": packed(feed), "speed": speed, "rows_per_batch": str(rows_per_batch)}
+    told["partitions"] = str(parallelism(started))
+    if ticks_per_batch is not None:
+        told["ticks_per_batch"] = str(ticks_per_batch)
+    parse(told)
+    parted = bool(query.columns.groups)
+    tasks = parallelism(started) if parted else min(query.lanes, parallelism(started))
+    own.conf.set("spark.sql.shuffle.partitions", str(tasks))
+    task = _task(query, feed)
+    stream = _stream(own, told)
+    with quietly():
+        joined = stream.groupBy("place", "lane").applyInPandasWithState(
+            stateful(task), PACK, STATE, "append", "NoTimeout"
+        )
+    return map_in_arrow(joined, unpacked(task.result), query.schema)
+
+
+def _stream(session: SparkSession, told: dict[str, str]) -> DataFrame:
+    """Return the packed rows of both archives; where Spark does not list packages, tell it."""
+    reader = session.readStream.format("winnow").options(**told)
+    try:
+        return reader.load()
+    except Exception as error:  # Py4J passes on whatever the JVM throws
+        if "DATA_SOURCE_NOT_FOUND" not in str(error):
+            raise
+        session.dataSource.register(Source)
+        return reader.load()
+
+
+def _asked(options: dict[str, Any]) -> Asked:
+    known = [field.name for field in fields(Asked)]
+    for name, value in options.items():
+        if name not in known:
+            raise SpecError(f"a replay has no option {name!r}.{did_you_mean(name, known)}")
+        if name.startswith(_UNKEPT) and value not in (None, ()):
+            raise SpecError(
+                f"a stream is not replayed with {name}: rows are numbered by their position in the "
+                "archives, and facts need a lane whole; use spark_plugin.dataframe.replay"
+            )
+    return Asked(**options)
+
+
+def _session_of(session: SparkSession) -> SparkSession:
+    """Return a session of the same application, whose settings are the stream's own."""
+    own: SparkSession = session.newSession()
+    for name, value in session.conf.getAll.items():
+        if own.conf.isModifiable(name):
+            own.conf.set(name, value)
+    if own.conf.get(_RETAINED) == "100":
+        own.conf.set(_RETAINED, str(_STATES))
+    own.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "16")  # each is a lane's rows
+    return own
+
+
+def _frame(session: SparkSession, archive: Archive) -> DataFrame:
+    paths = [file.path for file in archive.files]
+    try:
+        return session.read.option("recursiveFileLookup", "true").parquet(*paths)
+    except PySparkException as error:
+        reason = str(error).strip().splitlines()[0]
+        raise InputError(
+            f"{archive.side} archive {archive.where} cannot be read by Spark ({reason}): write "
+            "columns of types that Spark has"
+        ) from error
+
+
+def _feed(query: Query, archives: tuple[Archive, ...]) -> Feed:
+    streams = []
+    for archive, side in zip(archives, query.sides, strict=True):
+        names = tuple(dict.fromkeys((*side.roles.columns, *side.payload)))
+        types = arrow_schema(side.frame, archive.side, names)
+        kinds = pa.schema([types.field(name) for name in names])
+        streams.append(Stream(archive, side.roles, kinds, side.payload))
+    return Feed((streams[0], streams[1]), query.columns, query.lanes)
+
+
+def _task(query: Query, feed: Feed) -> Task:
+    plan, profiles = query.planned(ahead=True)
+    packs = packed_schema(feed, 0), packed_schema(feed, 1)
+    result = to_arrow_schema(query.schema, timezone="UTC")
+    return Task(plan, profiles, packs, result, _digest(plan, feed, result))
+
+
+def _digest(plan: Plan, feed: Feed, result: pa.Schema) -> str:
+    """Return a digest of all that a lane's rows depend on, but for the archives themselves."""
+    settings = plan.settings
+    parameters = [
+        (name, getattr(value, "__qualname__", value))
+        for name, value in sorted(settings.parameters.items())
+    ]
+    scalars = [
+        (field.name, getattr(settings, field.name))
+        for field in fields(settings)
+        if field.name != "parameters"
+    ]
+    roles = [stream.roles for stream in feed.streams]
+    whole = repr(
+        (scalars, parameters, plan.memory, sorted(plan.budgets.items(), key=repr), plan.curves,
+         plan.layout, roles, feed.columns, feed.lanes, str(result))
+    )  # fmt: skip
+    return hashlib.sha256(whole.encode()).hexdigest()[:32]

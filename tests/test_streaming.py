@@ -1,0 +1,316 @@
+"""Streaming replays without a stream: what is read when, and lanes that go on from bytes."""
+
+from __future__ import annotations
+
+import datetime as dt
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
+from spark_cases import archived, drawn
+from stream_cases import by_hand, micro_batch, parts, same, told
+
+from engine.errors import InputError, SpecError, WinnowError
+from engine.policies import POLICIES
+from spark_plugin.streaming import lane as lane_module
+from spark_plugin.streaming import replay
+from spark_plugin.streaming import source as source_module
+from spark_plugin.streaming.index import TimeIndex
+from spark_plugin.streaming.options import parse
+from spark_plugin.streaming.pace import parse_speed
+from spark_plugin.streaming.reading import rows_between
+from spark_plugin.streaming.source import Source
+
+SETTINGS: dict[str, dict[str, Any]] = {
+    "dgl": {},
+    "dgl beta": {"params": {"beta": 0.01, "alpha": 3.0}, "probe": "after_admission"},
+    "dgl lanes": {"lanes": 3, "seed": 3},
+    "dimpprob": {"policy": "dimpprob", "combine": "sum", "start_ts": 30},
+    "dimpprob history": {"policy": "dimpprob", "estimator": "history", "lanes": 3},
+    "rand": {"policy": "rand", "seed": 11, "columns": "ids"},
+    "age lanes": {"policy": "age", "lanes": 3, "probe": "after_admission"},
+    "prob window": {"policy": "prob", "estimator": "window", "probe": "after_admission"},
+    "additive share": {"policy": "additive", "memory": "15%", "lanes": 3},
+    "multiplicative": {"policy": "multiplicative", "combine": "product"},
+    "simp lanes": {"policy": "simp", "memory": "30%", "lanes": 3, "split": "expected"},
+    "simpprob one side": {
+        "policy": "simpprob", "memory": None, "memory_right": 4, "lanes": 3,
+    },
+    "uneven": {"policy": "simp", "memory": None, "memory_left": 0, "memory_right": "50%"},
+    "yield": {"policy": "yield", "lanes": 2, "estimator": "history", "params": {"sample": 8}},
+    "recent": {"policy": "recent", "combine": "max"},
+    "until_expiry": {"policy": "until_expiry"},
+    "custom": {"policy": "custom"},
+    "exact": {"memory": None, "window": None, "window_left": 0, "window_right": 7},
+}  # fmt: skip
+
+
+def cheapest(
+    imp: float,
+    m: float,
+    age: float,
+    lifetime: float,
+    previous: float,  # noqa: ARG001
+    produced: float,  # noqa: ARG001
+) -> float:
+    return imp * m * (lifetime - age)
+
+
+SETTINGS["custom"]["params"] = {"function": cheapest}
+
+
+@pytest.fixture(scope="module")
+def archives(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return parts(tmp_path_factory.mktemp("parts"), [drawn(1), drawn(2)])
+
+
+def test_every_policy_is_tried() -> None:
+    assert {own.get("policy", "dgl") for own in SETTINGS.values()} == set(POLICIES)
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_rows_are_those_of_the_archives_wherever_it_is_cut(
+    spark: Any, archives: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lane_module, "IDLE", 2)
+    expected = archived(archives, **SETTINGS[name])
+    ready = told(spark, archives, **SETTINGS[name])
+    for seed in range(3):
+        same(by_hand(ready, seed), expected)
+    same(by_hand(ready, 9, batches=60), expected)
+
+
+@pytest.mark.parametrize("on", ["word", "money", ["wide", "at"]])
+def test_any_join_attribute(
+    spark: Any, archives: Path, on: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lane_module, "IDLE", 2)
+    options = {"on": on, "lanes": 3, "policy": "prob", "memory": "20%"}
+    same(by_hand(told(spark, archives, **options), 1), archived(archives, **options))
+
+
+@pytest.mark.parametrize(
+    ("time", "window", "importance"),
+    [
+        ("moment", dt.timedelta(minutes=9), "weight"),
+        ("local", "0.15h", None),
+        ("date", "9days", "i"),
+        ("floating", 9, "weight"),
+    ],
+)
+def test_any_time_and_importance(
+    spark: Any, archives: Path, time: str, window: Any, importance: str | None
+) -> None:
+    options = {
+        "time": time, "window": window, "importance": importance, "columns": "ids",
+        "policy": "prob",
+    }  # fmt: skip
+    same(by_hand(told(spark, archives, **options), 2), archived(archives, **options))
+
+
+def test_groups_have_states_of_their_own(spark: Any, archives: Path) -> None:
+    options = {"partition_by": ["group", "day"], "lanes": 2, "memory": 8}
+    same(by_hand(told(spark, archives, **options), 3), archived(archives, **options))
+
+
+def test_a_state_holds_what_the_memories_hold_and_no_more(spark: Any, tmp_path: Path) -> None:
+    """State after 4,000 rows a side is no larger than after 400: K and the window bound it."""
+    rng = np.random.default_rng(5)
+    rows = 4000
+    sides = [
+        pa.table(
+            {
+                "t": np.arange(rows),
+                "k": rng.integers(0, 8, rows),
+                "i": rng.random(rows),
+                "text": [f"{x:.17f}" * 8 for x in rng.random(rows)],
+            }
+        )
+        for _ in range(2)
+    ]
+    ready = told(spark, parts(tmp_path, sides, 500), policy="prob", window=300, memory=20)
+    states: dict[Any, bytes] = {}
+    micro_batch(ready, states, 0, 400)
+    early = sum(map(len, states.values()))
+    micro_batch(ready, states, 400, rows)
+    assert sum(map(len, states.values())) < 1.2 * early < 40_000
+
+
+def test_other_options_do_not_go_on_from_a_state(spark: Any, archives: Path) -> None:
+    states: dict[Any, bytes] = {}
+    micro_batch(told(spark, archives, policy="prob", memory=12), states, 0, 30)
+    with pytest.raises(SpecError, match="replay with other options"):
+        micro_batch(told(spark, archives, policy="prob", memory=14), states, 30, 60)
+
+
+def stream(folder: Path, **options: Any) -> Any:
+    """Return what hands out micro-batches of rows as they are."""
+    given = {"left": str(folder / "left"), "right": str(folder / "right"), "time": "t"}
+    return Source(given | {k: str(v) for k, v in options.items()}).streamReader(None)
+
+
+def batches(reader: Any, limit: Any = None) -> list[tuple[int, int]]:
+    """Return the ticks at which the micro-batches of a stream begin and end."""
+    at = reader.initialOffset()
+    found = []
+    while True:
+        following = reader.latestOffset(at, limit or reader.getDefaultReadLimit())
+        if following == at:
+            return found
+        found.append((at["ts"], following["ts"]))
+        at = following
+
+
+def rows_in(reader: Any, begin: int, end: int) -> list[tuple[str, int]]:
+    """Return the rows of a micro-batch."""
+    offsets = ({**reader.initialOffset(), "ts": at} for at in (begin, end))
+    read = (b for part in reader.partitions(*offsets) for b in reader.read(part))
+    return [(row["side"], row["row"]) for batch in read for row in batch.to_pylist()]
+
+
+@pytest.mark.parametrize(
+    "options", [{"rows_per_batch": 37}, {"ticks_per_batch": 7}, {"rows_per_batch": 1}, {}]
+)
+def test_every_row_is_in_one_micro_batch(archives: Path, options: dict[str, int]) -> None:
+    reader = stream(archives, partitions=3, **options)
+    cuts = batches(reader)
+    assert all(one[1] == other[0] for one, other in pairwise(cuts))
+    ts = {side: pq.read_table(archives / side)["t"].to_pylist() for side in ("left", "right")}
+    seen: list[tuple[str, int]] = []
+    most = options.get("rows_per_batch", 10**6)
+    for begin, end in cuts:
+        found = rows_in(reader, begin, end)
+        assert all(begin <= ts[side][row] < end for side, row in found)
+        assert len(found) <= most or end == begin + 1
+        assert end - begin <= options.get("ticks_per_batch", 10**6)
+        seen += found
+    assert sorted(seen) == sorted((s, r) for s, own in ts.items() for r in range(len(own)))
+
+
+def test_all_that_is_available_is_one_micro_batch(archives: Path) -> None:
+    reader = stream(archives, rows_per_batch=5, ticks_per_batch=2)
+    index = TimeIndex(parse_of(archives))
+    assert batches(reader, ReadAllAvailable()) == [(index.first, index.end)]
+    assert reader.reportLatestOffset()["ts"] == index.end
+
+
+def parse_of(folder: Path) -> Any:
+    """Return the feed of rows as they are."""
+    given = {"left": str(folder / "left"), "right": str(folder / "right"), "time": "t"}
+    return parse(given).feed
+
+
+def test_a_gap_in_time_makes_no_micro_batch_of_its_own(tmp_path: Path) -> None:
+    sides = [pa.table({"t": [0, 1, 2, 1000 + side, 1001]}) for side in (0, 1)]
+    reader = stream(parts(tmp_path, sides, 1), ticks_per_batch=10)
+    assert batches(reader) == [(0, 10), (10, 1002)] or batches(reader) == [(0, 10), (10, 1010)]
+
+
+def test_event_time_goes_by_at_its_speed(archives: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [100.0]
+    monkeypatch.setattr(source_module.time, "monotonic", lambda: clock[0])
+    reader = stream(archives, speed="10/s", start=20)
+    at = reader.initialOffset()
+    assert at["ts"] == 20
+    assert reader.latestOffset(at, ReadMaxRows(10**6)) == at
+    clock[0] += 1.5
+    following = reader.latestOffset(at, ReadMaxRows(10**6))
+    assert following["ts"] == 35
+    assert reader.latestOffset(following, ReadMaxRows(10**6)) == following
+    clock[0] += 1e6
+    end = reader.latestOffset(following, ReadMaxRows(10**6))
+    assert end == reader.reportLatestOffset()
+    reader = stream(archives, speed="0.001/s")
+    reader.prepareForTriggerAvailableNow()
+    assert batches(reader)[-1][1] == end["ts"]
+
+
+def test_the_index_reads_no_more_than_tells(archives: Path) -> None:
+    """Times without statistics are read once; rows of a range lie in its row groups."""
+    feed = parse_of(archives)
+    index = TimeIndex(feed)
+    for begin, end in [(0, 5), (40, 41), (index.first, index.end)]:
+        chunks = tuple(index.overlapping(begin, end))
+        read = sum(batch.num_rows for batch in rows_between(feed, chunks, begin, end))
+        ts = [pq.read_table(archives / side)["t"].to_numpy() for side in ("left", "right")]
+        assert read == sum(int(((own >= begin) & (own < end)).sum()) for own in ts)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"left": None}, "no archive left: give option left"),
+        ({"time": None}, "stream left has no time column"),
+        ({"time": "nope"}, "no column 'nope'"),
+        ({"speed": "fast"}, "speed is 'fast'; give max, 60x"),
+        ({"speed": "60x"}, "time is a plain number, which no clock measures"),
+        ({"speed": "0x", "time": "moment"}, "speed is '0x'"),
+        ({"rows_per_batch": "0"}, "rows_per_batch is '0'; it must be a whole number, 1 or more"),
+        ({"ticks_per_batch": "0"}, "ticks_per_batch is 0; it must be 1 or more"),
+        ({"ticks_per_batch": "5min"}, "is a duration, but its time column holds plain numbers"),
+        ({"columns": "x"}, "columns is 'x'; give all, none"),
+        ({"colums": "all"}, "no option 'colums'.*Did you mean 'columns'"),
+        ({"time": "word"}, "it must be an integer, a timestamp"),
+    ],
+)
+def test_options_that_mean_nothing(
+    archives: Path, options: dict[str, str | None], message: str
+) -> None:
+    given = {"left": str(archives / "left"), "right": str(archives / "right"), "time": "t"}
+    told_ = {name: text for name, text in (given | options).items() if text is not None}
+    with pytest.raises(WinnowError, match=message):
+        parse(told_)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"row": "t"}, "not replayed with row"),
+        ({"fact": 1, "on": "k"}, "not replayed with fact"),
+        ({"windw": 3}, "no option 'windw'.*Did you mean 'window'"),
+    ],
+)
+def test_what_a_stream_cannot_do(archives: Path, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        replay(archives / "left", archives / "right", **options)
+
+
+def test_text_is_no_stream(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("t,k\n1,2\n")
+    with pytest.raises(InputError, match="is csv: a stream is read from Parquet"):
+        replay(tmp_path / "a.csv", tmp_path / "a.csv", on="k", time="t", window=1)
+
+
+def test_bad_rows_are_named(spark: Any, tmp_path: Path) -> None:
+    sides = [pa.table({"t": [1, 2, 3], "k": [1, 1, 1], "i": [1.0, -1.0, 1.0]})] * 2
+    ready = told(spark, parts(tmp_path, sides), policy="prob", memory=4)
+    with pytest.raises(InputError, match="column i of the left archive is negative in row 1 "):
+        by_hand(ready, 1)
+    broken = pa.table({"t": [1.0, None, 3.0]})
+    (tmp_path / "b").mkdir()
+    reader = stream(parts(tmp_path / "b", [broken, broken]))
+    with pytest.raises(InputError, match="column t of the left archive is null in row 1 "):
+        reader.initialOffset()
+
+
+def test_an_archive_that_changes_is_refused(tmp_path: Path) -> None:
+    sides = [pa.table({"t": [1, 2, 3]})] * 2
+    reader = stream(parts(tmp_path, sides))
+    first, last = reader.initialOffset(), reader.reportLatestOffset()
+    parts_ = reader.partitions(first, last)
+    pq.write_table(pa.table({"t": [1, 2, 3, 4]}), tmp_path / "left" / "part-0.parquet")
+    with pytest.raises(InputError, match="is not the file that the stream began with"):
+        [list(reader.read(part)) for part in parts_]
+    with pytest.raises(InputError, match="not those that the checkpoint is of"):
+        stream(tmp_path).latestOffset(first, ReadMaxRows(5))
+
+
+def test_speeds() -> None:
+    assert parse_speed("1.5x", "s") == Fraction(3, 2)
+    assert parse_speed("86400x", "day") == 1
