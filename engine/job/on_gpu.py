@@ -81,10 +81,9 @@ def grouped(tasks: Iterable[ReplayTask], wanted: Wanted) -> list[GroupTask]:
     groups: list[list[ReplayTask]] = [[]]
     rows = 0
     for task in tasks:
-        own = sum(side.rows for side in task.profile)
-        if groups[-1] and rows + own > GROUP_ROWS:
+        if groups[-1] and rows + task.rows > GROUP_ROWS:
             groups.append([])
             rows = 0
         groups[-1].append(task)
-        rows += own
+        rows += task.rows
     return [GroupTask(tuple(group), wanted) for group in groups if group]
