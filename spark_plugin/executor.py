@@ -9,19 +9,17 @@ from concurrent.futures import Future
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
 
-import pyarrow as pa
 from pyspark import InheritableThread, cloudpickle
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from engine.errors import WinnowError
 from spark_plugin.gpu import GpuTerms, bind_task, gpu_terms
-from spark_plugin.session import map_in_arrow, parallelism
+from spark_plugin.session import parallelism
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 _JOBS = 4
-_SCHEMA = "item bigint, outcome binary"
 
 
 class _Outcome(NamedTuple):
@@ -78,7 +76,7 @@ class SparkExecutor:
         """
         chosen = list(items)
         tag = f"winnow-{uuid.uuid4().hex}"
-        jobs = [_start(self._frame(function, part), len(part), tag) for part in blocks(chosen)]
+        jobs = [self._start(function, part, tag) for part in blocks(chosen, self._width)]
         done = 0
         try:
             for job in jobs:
@@ -91,51 +89,54 @@ class SparkExecutor:
             if done < len(jobs):
                 self._session.sparkContext.cancelJobsWithTag(tag)
 
-    def _frame(self, function: Callable[[T], R], items: list[T]) -> DataFrame:
+    def _start(
+        self, function: Callable[[T], R], items: list[T], tag: str
+    ) -> Future[list[_Outcome]]:
+        """Run a job on a thread of its own: as an RDD, for which Spark has no query to plan."""
+        found: Future[list[_Outcome]] = Future()
+        context = self._session.sparkContext
         tasks = min(len(items), self._width)
-        work = cloudpickle.dumps((function, items))
-        worker = _worker(work, tasks, self._terms)
-        return map_in_arrow(self._session.range(0, tasks, 1, tasks), worker, _SCHEMA)
+        work = _worker(cloudpickle.dumps((function, items)), tasks, self._terms)
+
+        def collect() -> None:
+            try:
+                context.addJobTag(tag)
+                rows = context.parallelize(range(tasks), tasks).mapPartitions(work).collect()
+                found.set_result(_in_order(rows, len(items)))
+            except Exception as error:  # noqa: BLE001 - handed to whoever waits
+                told = RuntimeError(f"a task failed on Spark: {str(error).strip()}")
+                told.__cause__ = error
+                found.set_exception(told)
+
+        InheritableThread(target=collect, daemon=True, session=self._session).start()
+        return found
 
 
-def blocks(items: Sequence[T]) -> list[list[T]]:
-    """Cut items into runs, one a job.
+def blocks(items: Sequence[T], width: int) -> list[list[T]]:
+    """Cut items into runs, one a job: first `width` items, one a task, then the others evenly.
+
+    Callers that know put large items first; those then hold up no other, whose tasks go to the
+    slots that fall free.
 
     Examples
     --------
-    >>> blocks("abc"), [len(run) for run in blocks(range(100))]
-    ([['a'], ['b'], ['c']], [25, 25, 25, 25])
+    >>> blocks("abc", 2), [len(run) for run in blocks(range(100), 4)]
+    ([['a', 'b'], ['c']], [4, 32, 32, 32])
     """
-    count = min(len(items), _JOBS)
-    edges = [len(items) * i // count for i in range(count + 1)] if count else [0]
-    return [list(items[a:b]) for a, b in pairwise(edges)]
+    rest = max(0, len(items) - width)
+    count = min(rest, _JOBS - 1)
+    edges = [0, min(width, len(items)), *(width + rest * i // count for i in range(1, count + 1))]
+    return [list(items[a:b]) for a, b in pairwise(edges) if b > a]
 
 
-def _start(frame: DataFrame, items: int, tag: str) -> Future[list[_Outcome]]:
-    """Run a job on a thread of its own."""
-    found: Future[list[_Outcome]] = Future()
-
-    def collect() -> None:
-        try:
-            frame.sparkSession.sparkContext.addJobTag(tag)
-            found.set_result(_in_order(frame.collect(), items))
-        except Exception as error:  # noqa: BLE001 - handed to whoever waits
-            told = RuntimeError(f"a task failed on Spark: {str(error).strip()}")
-            told.__cause__ = error
-            found.set_exception(told)
-
-    InheritableThread(target=collect, daemon=True, session=frame.sparkSession).start()
-    return found
-
-
-def _in_order(rows: Sequence[Any], items: int) -> list[_Outcome]:
+def _in_order(rows: Sequence[tuple[int, bytes]], items: int) -> list[_Outcome]:
     """Return the outcomes by item, up to the first failure.
 
     A task stops at a failure, so every item before the first one has its outcome.
     """
     outcomes: list[_Outcome | None] = [None] * items
-    for item, outcome in rows:
-        outcomes[item] = pickle.loads(outcome)  # noqa: S301 - written by our own worker
+    for item, pickled in rows:
+        outcomes[item] = pickle.loads(pickled)  # noqa: S301 - written by our own worker
     ordered: list[_Outcome] = []
     for item, outcome in enumerate(outcomes):
         if outcome is None:
@@ -148,19 +149,18 @@ def _in_order(rows: Sequence[Any], items: int) -> list[_Outcome]:
 
 def _worker(
     work: bytes, tasks: int, terms: GpuTerms
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+) -> Callable[[Iterable[int]], Iterator[tuple[int, bytes]]]:
     """Return what a Spark task runs: the items of its number, one after the other."""
 
-    def run(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def run(numbers: Iterable[int]) -> Iterator[tuple[int, bytes]]:
         bind_task(terms)
         function, items = pickle.loads(work)  # noqa: S301 - written by the driver
-        for batch in numbers:
-            for task in batch.column(0).to_pylist():
-                for item in range(task, len(items), tasks):
-                    outcome = _attempt(function, items[item])
-                    yield _row(item, outcome)
-                    if outcome.error is not None:
-                        return
+        for task in numbers:
+            for item in range(task, len(items), tasks):
+                outcome = _attempt(function, items[item])
+                yield item, cloudpickle.dumps(outcome)
+                if outcome.error is not None:
+                    return
 
     return run
 
@@ -170,8 +170,3 @@ def _attempt(function: Callable[[Any], Any], item: object) -> _Outcome:
         return _Outcome(result=function(item))
     except WinnowError as error:
         return _Outcome(error=error)
-
-
-def _row(item: int, outcome: _Outcome) -> pa.RecordBatch:
-    columns = [pa.array([item], pa.int64()), pa.array([cloudpickle.dumps(outcome)], pa.binary())]
-    return pa.RecordBatch.from_arrays(columns, ["item", "outcome"])

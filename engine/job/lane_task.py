@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,7 +23,7 @@ from engine.job.output import id_columns
 from engine.job.part import FactColumns, LanePart, MemberPayload, beside
 from engine.lanes.facts import FactFile
 from engine.lanes.profile import profile_side
-from engine.lanes.reader import lane_batches
+from engine.lanes.reader import LANE_COLUMNS, lane_batches
 from engine.models.worth import LaneWorth, lane_worths
 from engine.policies import Worth, age
 from engine.replay.lane import LaneReplay
@@ -34,6 +34,7 @@ from engine.streams import StreamBatch
 from gpu_kernels.devices import Choice
 
 _EMPTY = SideProfile(0, 0, 0, 0, 0.0)
+_STREAMED = ("_ts", "_key", "_importance")
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,10 @@ def profile_lane(task: ProfileTask) -> LaneProfile:
         zip((files.left, files.right), task.windows, strict=True)
     ):
         until = None if index is None else _until(index.sides[side])
-        sides.append(_EMPTY if path is None else profile_side(streamed(path), window, until))
+        columns = ("_ts", "_importance") if index is None else _STREAMED
+        sides.append(
+            _EMPTY if path is None else profile_side(streamed(path, columns), window, until)
+        )
     return LaneProfile(*sides)
 
 
@@ -83,13 +87,16 @@ def _until(side: FactSide) -> Callable[[StreamBatch], NDArray[np.int64]]:
     return lambda batch: side.until(batch.ts, batch.key)
 
 
-def streamed(path: Path) -> Iterator[StreamBatch]:
-    """Yield a lane file's tuples batch by batch, without the numbers of their rows."""
+def streamed(path: Path, columns: Sequence[str] = _STREAMED) -> Iterator[StreamBatch]:
+    """Yield a lane file's tuples batch by batch: of its columns those named, the others empty.
+
+    The file is read, not mapped: pages of a mapped file stay with the process, and grow with it.
+    """
     none = np.empty(0, np.int64)
-    with pq.ParquetFile(path, memory_map=True) as file:
-        for batch in file.iter_batches(columns=["_ts", "_key", "_importance"]):
-            ts, key, importance = (column.to_numpy() for column in batch.columns)
-            yield StreamBatch(ts, none, key, importance)
+    with pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(columns=list(columns)):
+            found = {name: batch.column(name).to_numpy() for name in columns}
+            yield StreamBatch(*(found.get(name, none) for name in LANE_COLUMNS))
 
 
 @dataclass(frozen=True)
@@ -107,7 +114,8 @@ def file_worths(task: WorthTask) -> dict[Worth, LaneWorth]:
     def arriving(side: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
         path = paths[side]
         if path is not None:
-            yield from ((batch.key, batch.importance) for batch in streamed(path))
+            batches = streamed(path, ("_key", "_importance"))
+            yield from ((batch.key, batch.importance) for batch in batches)
 
     return lane_worths(arriving, task.kinds)
 
@@ -115,7 +123,23 @@ def file_worths(task: WorthTask) -> dict[Worth, LaneWorth]:
 def arrivals(path: Path | None) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Yield the arrival times and join attributes of a lane file, batch by batch."""
     if path is not None:
-        yield from ((batch.ts, batch.key) for batch in streamed(path))
+        yield from ((batch.ts, batch.key) for batch in streamed(path, ("_ts", "_key")))
+
+
+class TimeSlice(NamedTuple):
+    """A stretch of time of which an exact join counts the outputs.
+
+    Attributes
+    ----------
+    number : int
+        Of the slices of a lane, in the order of time.
+    first, last : int
+        In ticks, both included.
+    """
+
+    number: int
+    first: int
+    last: int
 
 
 @dataclass(frozen=True)
@@ -140,6 +164,8 @@ class ReplayTask:
         Folder for the part of the dataset; None to count only.
     payload : bool
         Write the payload columns as well.
+    slice : TimeSlice or None
+        Do this part of an exact join alone (`engine.job.slices`).
     """
 
     files: LaneFiles
@@ -152,6 +178,28 @@ class ReplayTask:
     approximate: bool = True
     out: Path | None = None
     payload: bool = False
+    slice: TimeSlice | None = None
+
+    @property
+    def rows(self) -> int:
+        """Tuples of both sides of the lane."""
+        return sum(side.rows for side in self.profile)
+
+    @property
+    def start_ts(self) -> int | None:
+        """First tick whose outputs count."""
+        asked = self.settings.start_ts
+        if self.slice is None:
+            return asked
+        return self.slice.first if asked is None else max(asked, self.slice.first)
+
+    @property
+    def between(self) -> tuple[int, int] | None:
+        """First and last tick of the tuples to read: a slice's, and of a window before it."""
+        if self.slice is None:
+            return None
+        longest = max(self.settings.window_left, self.settings.window_right)
+        return self.slice.first - longest, self.slice.last
 
 
 class Tally(NamedTuple):
@@ -192,7 +240,7 @@ def replay_lane(task: ReplayTask, plan: Plan | None = None) -> LaneResult:
     Memory is bounded by the windows, the budget and a batch, never by the lane.
     """
     begun = time.perf_counter()
-    settings = task.settings
+    settings = replace(task.settings, start_ts=task.start_ts)
     edges = np.array(task.bin_edges, np.int64)
     history = settings.estimator == "history"
     windows = settings.window_left, settings.window_right
@@ -224,17 +272,19 @@ def replay_lane(task: ReplayTask, plan: Plan | None = None) -> LaneResult:
     keys = (
         LaneKeys(exact, replay, forgets=not history) if links is None else FactKeys(links, replay)
     )
-    part = None if task.out is None else LanePart(task.out, task.files.lane)
+    number = None if task.slice is None else task.slice.number
+    part = None if task.out is None else LanePart(task.out, task.files.lane, number)
     members = MemberPayload(windows) if emit and task.payload else None
     facts = None
     if emit and task.files.facts is not None:
         facts = FactColumns(task.files.facts, task.payload)
-    for batch in lane_batches(task.files.left, task.files.right, payload=task.payload):
+    files = task.files.left, task.files.right
+    for batch in lane_batches(*files, payload=task.payload, between=task.between):
         ids = keys.intern(batch.left, batch.right)
         exact.push(batch.left, ids[0], batch.right, ids[1], keys.outputs, keys.importance)
         if members is not None:
             members.arrive(batch)
-        rows_done(batch.left.ts.size + batch.right.ts.size)
+        rows_done(sum(_counted(side.ts, task.slice) for side in (batch.left, batch.right)))
         if replay is not None:
             for out in replay.push(batch.left, ids[0], batch.right, ids[1], keys.size):
                 if part is not None:
@@ -258,6 +308,11 @@ def replay_lane(task: ReplayTask, plan: Plan | None = None) -> LaneResult:
         None if part is None else part.schema,
         keys.size if settings.estimator == "history" else 0,
     )
+
+
+def _counted(ts: NDArray[np.int64], own: TimeSlice | None) -> int:
+    """Return how many of a batch's tuples are the task's own, not a window before its slice."""
+    return ts.size if own is None else ts.size - int(np.searchsorted(ts, own.first))
 
 
 def _rows_of(out: Outputs, members: MemberPayload | None, facts: FactColumns | None) -> pa.Table:

@@ -102,26 +102,21 @@ def grouped(tasks: Sequence[ReplayTask], wanted: Wanted, slots: int = 0) -> list
     groups: list[list[ReplayTask]] = [[]]
     rows = 0
     for task in tasks:
-        own = _rows(task)
-        if groups[-1] and rows + own > GROUP_ROWS:
+        if groups[-1] and rows + task.rows > GROUP_ROWS:
             groups.append([])
             rows = 0
         groups[-1].append(task)
-        rows += own
+        rows += task.rows
     return [GroupTask(tuple(group), wanted) for group in groups if group]
 
 
-def _rows(task: ReplayTask) -> int:
-    return sum(side.rows for side in task.profile)
-
-
 def _dealt(tasks: Sequence[ReplayTask], wanted: Wanted, slots: int) -> list[GroupTask]:
-    total = sum(_rows(task) for task in tasks)
+    total = sum(task.rows for task in tasks)
     count = min(len(tasks), max(slots, -(-total // GROUP_ROWS)))
     groups: list[list[ReplayTask]] = [[] for _ in range(count)]
     least = [(0, i) for i in range(count)]
     for task in tasks:
         rows, i = heappop(least)
         groups[i].append(task)
-        heappush(least, (rows + _rows(task), i))
+        heappush(least, (rows + task.rows, i))
     return [GroupTask(tuple(group), wanted) for group in groups]

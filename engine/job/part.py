@@ -28,10 +28,13 @@ class LanePart:
     ----------
     folder : Path
     lane : int
+    number : int, optional
+        Of a slice of the lane.
     """
 
-    def __init__(self, folder: Path, lane: int) -> None:
-        self._name = f"part-{lane:05d}.{uuid.uuid4().hex[:8]}.parquet"
+    def __init__(self, folder: Path, lane: int, number: int | None = None) -> None:
+        own = f"part-{lane:05d}" + ("" if number is None else f"-{number:05d}")
+        self._name = f"{own}.{uuid.uuid4().hex[:8]}.parquet"
         self._writer = PartWriter(folder / self._name)
         self.schema: pa.Schema | None = None
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import itemgetter
 from typing import Any
 
 from engine.device.attempt import (
@@ -50,6 +51,7 @@ from engine.job.planned_task import PlannedTask, replay_planned
 from engine.job.predicted import predicted_by_age, predicted_by_frequency
 from engine.job.report import Report, build_report, time_bins
 from engine.job.retention import plan_file
+from engine.job.slices import in_lanes, sliced
 from engine.job.split import LaneModels, lane_budgets
 from engine.job.stages import Progress, Stages
 from engine.job.told import Told, check_asked
@@ -116,7 +118,7 @@ def run_replay(options: JobOptions, executor: Executor, progress: Progress | Non
         results = job.run()
         if output is not None:
             with stages.timed("commit"):
-                commit_parts(output, prepared, (opened.left, opened.right), results)
+                commit_parts(output, prepared, (opened.left, opened.right), job.written)
     device = combined_choice(
         [result.device for result in results if result.device is not None], job.wanted.choice
     )
@@ -140,6 +142,7 @@ class _Job:
     budgets: list[tuple[int, int]] = field(default_factory=list)
     bounds: LaneBounds | None = None
     predicted: dict[str, Any] | None = None
+    written: list[LaneResult] = field(default_factory=list)
 
     def run(self) -> list[LaneResult]:
         """Profile the lanes, settle their budgets, replay them, and bound what was possible."""
@@ -180,14 +183,14 @@ class _Job:
             )
             for one, profile, budget in zip(files, profiles, self.budgets, strict=True)
         ]
-        order = sorted(range(len(tasks)), key=lambda i: -sum(p.rows for p in profiles[i]))
         rows = sum(side.rows for profile in profiles for side in profile)
         with listening(lambda done: self.stages.progress("rows", done, rows)):
-            results = self._replayed([tasks[i] for i in order])
+            self.written = self._replayed(tasks)
+        results = in_lanes(self.written)
         if self.options.bound is not None:
             self.bounds = self._bounded(self.options.bound, files, profiles)
         self.predicted = self._predicted(models, results)
-        return sorted(results, key=lambda result: result.lane)
+        return results
 
     def _bounded(
         self, effort: Effort, files: list[LaneFiles], profiles: list[LaneProfile]
@@ -196,7 +199,15 @@ class _Job:
         tasks = bound_tasks(files, settings, self.budgets, profiles, wanted=self.asked)
         return bound_lanes(tasks, self.executor, self.stages)
 
-    def _replayed(self, tasks: list[ReplayTask]) -> list[LaneResult]:
+    def _replayed(self, lanes: list[ReplayTask]) -> list[LaneResult]:
+        """Replay the lanes, the largest tasks first; return their results, or their slices'."""
+        cut = [(own, lane.rows / len(parts)) for lane in lanes for parts in [sliced(lane)]
+               for own in parts]  # fmt: skip
+        order = sorted(range(len(cut)), key=lambda i: -cut[i][1])
+        found = self._mapped([cut[i][0] for i in order])
+        return [result for _, result in sorted(zip(order, found, strict=True), key=itemgetter(0))]
+
+    def _mapped(self, tasks: list[ReplayTask]) -> list[LaneResult]:
         self.wanted = worth_it(self.wanted, len(tasks), self.executor.slots)
         if self.options.plan is not None:
             plan = plan_file(self.options.plan, self.prepared)

@@ -50,6 +50,7 @@ def lane_batches(
     *,
     batch_rows: int = BATCH_ROWS,
     payload: bool | Collection[str] = False,
+    between: tuple[int, int] | None = None,
 ) -> Iterator[LaneBatch]:
     """Yield both streams of a prepared lane in aligned batches.
 
@@ -61,18 +62,22 @@ def lane_batches(
         Rows of both sides in a batch, except for an instant that is larger.
     payload : bool or collection of str
         Whether to read the payload columns too, or those of them to read.
+    between : (int, int), optional
+        Only the tuples from one tick to another, both included; row groups before and after are
+        not read.
 
     Yields
     ------
     LaneBatch
-        In time order; every instant is in exactly one. Memory: one batch and one row group a side.
+        In time order; every instant is in exactly one. Memory: one batch and one row group a side:
+        files are read, not mapped, for pages of a mapped file stay with the process.
     """
     with ExitStack() as stack:
         sources = [
-            None if file is None else stack.enter_context(pq.ParquetFile(file, memory_map=True))
+            None if file is None else stack.enter_context(pq.ParquetFile(file))
             for file in (left_file, right_file)
         ]
-        yield from _lane_batches(sources, batch_rows, payload=payload)
+        yield from _lane_batches(sources, batch_rows, payload=payload, between=between)
 
 
 def whole_lane(left_file: Path | None, right_file: Path | None) -> LaneBatch:
@@ -95,14 +100,18 @@ def whole_lane(left_file: Path | None, right_file: Path | None) -> LaneBatch:
 
 
 def _lane_batches(
-    sources: Sequence[pq.ParquetFile | None], batch_rows: int, *, payload: bool | Collection[str]
+    sources: Sequence[pq.ParquetFile | None],
+    batch_rows: int,
+    *,
+    payload: bool | Collection[str],
+    between: tuple[int, int] | None,
 ) -> Iterator[LaneBatch]:
     schemas = [
         pa.schema([]) if source is None else _payload_part(source.schema_arrow, side, payload)
         for source, side in zip(sources, SIDES, strict=True)
     ]
     left, right = (
-        TimeBuffer(_file_batches(source, schema.names if payload else []), "_ts")
+        TimeBuffer(_file_batches(source, schema.names if payload else [], between), "_ts")
         for source, schema in zip(sources, schemas, strict=True)
     )
     for taken in _aligned(left, right, batch_rows):
@@ -114,12 +123,38 @@ def _lane_batches(
         yield LaneBatch(sides[LEFT], sides[RIGHT], tables[LEFT], tables[RIGHT])
 
 
-def _file_batches(source: pq.ParquetFile | None, payload: list[str]) -> Iterator[pa.RecordBatch]:
+def _file_batches(
+    source: pq.ParquetFile | None, payload: list[str], between: tuple[int, int] | None
+) -> Iterator[pa.RecordBatch]:
     if source is None:
         return
+    spans = None if between is None else group_spans(source.metadata)
     for group in range(source.num_row_groups):
-        table = source.read_row_group(group, columns=[*LANE_COLUMNS, *payload])
-        yield from table.combine_chunks().to_batches()
+        if between is None or spans is None:
+            table = source.read_row_group(group, columns=[*LANE_COLUMNS, *payload])
+            yield from table.combine_chunks().to_batches()
+        elif spans[group].first <= between[1] and spans[group].last >= between[0]:
+            table = source.read_row_group(group, columns=[*LANE_COLUMNS, *payload])
+            low, high = np.searchsorted(
+                table.column("_ts").to_numpy(), [between[0], between[1] + 1]
+            )
+            yield from table.slice(low, high - low).combine_chunks().to_batches()
+
+
+class GroupSpan(NamedTuple):
+    """Rows of a row group of a lane file, and the times of its first and last tuple."""
+
+    rows: int
+    first: int
+    last: int
+
+
+def group_spans(metadata: pq.FileMetaData) -> list[GroupSpan]:
+    """Return the span of every row group of a lane file, as its footer tells them."""
+    ts = metadata.schema.names.index("_ts")
+    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+    told = [(group.num_rows, group.column(ts).statistics) for group in groups]
+    return [GroupSpan(rows, times.min, times.max) for rows, times in told]
 
 
 def _payload_part(schema: pa.Schema, side: str, wanted: bool | Collection[str] = True) -> pa.Schema:

@@ -8,7 +8,7 @@ it has of each worth.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,14 +92,13 @@ def lane_worths(arriving: Arriving, kinds: Sequence[Worth]) -> dict[Worth, LaneW
         classes = {kind: _Classes() for kind in kinds}
         for codes, importance in arriving(side):
             others = counts[1 - side][table.intern(codes)]
-            value = importance * others
-            worths = {
-                Worth.COUNT: others.astype(np.float64),
-                Worth.IMPORTANCE: importance,
-                Worth.VALUE: value,
-            }
+            valued = _classes_of(importance * others)
             for kind, own in classes.items():
-                own.add(worths[kind], others, value)
+                if kind is Worth.VALUE:
+                    mine = valued
+                else:
+                    mine = _classes_of(importance if kind is Worth.IMPORTANCE else others)
+                own.add(mine, valued, others)
         for kind, own in classes.items():
             found[kind].append(own.summary())
     return {kind: (left, right) for kind, (left, right) in found.items()}
@@ -118,45 +117,48 @@ def _counted(
 
 _NOTHING = -(10**6)
 """The class of what is 0."""
+_SPAN = 2**32
+"""A class of worth and one of value are one number: worth times this plus value."""
 
 
-def _classes_of(worth: NDArray[np.float64]) -> NDArray[np.int64]:
-    found = np.full(worth.size, _NOTHING)
-    some = worth > 0
-    found[some] = np.floor(np.log2(worth[some]) * PER_OCTAVE)
-    return found
+def _classes_of(worth: NDArray[Any]) -> NDArray[np.int64]:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = np.floor(np.log2(worth) * PER_OCTAVE)
+    return np.where(worth > 0, found, _NOTHING).astype(np.int64)
 
 
 class _Classes:
     """Tuples by class of worth and class of value, and their matches: whole numbers."""
 
     def __init__(self) -> None:
-        self._sums: dict[tuple[int, int], tuple[int, int]] = {}
+        self._names = KeyTable()
+        self._tuples = np.zeros(0, np.int64)
+        self._matches = np.zeros(0, np.int64)
 
     def add(
         self,
-        worth: NDArray[np.float64],
+        own: NDArray[np.int64],
+        valued: NDArray[np.int64],
         matches: NDArray[np.int64],
-        value: NDArray[np.float64],
     ) -> None:
-        names, at = np.unique(
-            np.column_stack([_classes_of(worth), _classes_of(value)]), axis=0, return_inverse=True
-        )
-        tuples = np.bincount(at.ravel(), minlength=len(names))
-        pairs = np.zeros(len(names), np.int64)
-        np.add.at(pairs, at.ravel(), matches)
-        rows = zip(names.tolist(), tuples.tolist(), pairs.tolist(), strict=True)
-        for (own, valued), count, matched in rows:
-            before = self._sums.get((own, valued), (0, 0))
-            self._sums[own, valued] = before[0] + count, before[1] + matched
+        at = self._names.intern(own * _SPAN + valued)
+        fresh = np.zeros(self._names.size - self._tuples.size, np.int64)
+        self._tuples = np.concatenate([self._tuples, fresh])
+        self._matches = np.concatenate([self._matches, fresh])
+        self._tuples += np.bincount(at, minlength=self._tuples.size)
+        np.add.at(self._matches, at, matches)
 
     def summary(self) -> SideWorth:
-        names = sorted({own for own, _ in self._sums if own != _NOTHING}, reverse=True)
+        pairs = [((code + _SPAN // 2) // _SPAN, code) for code in self._names.keys.tolist()]
+        classes = sorted(
+            (own, code - own * _SPAN, at) for at, (own, code) in enumerate(pairs) if own != _NOTHING
+        )
+        names = sorted({own for own, _, _ in classes}, reverse=True)
         sums = np.zeros((3, len(names)))
-        for (own, valued), (tuples, pairs) in sorted(self._sums.items()):
-            if own != _NOTHING:
-                each = 0.0 if valued == _NOTHING else 2.0 ** ((valued + 0.5) / PER_OCTAVE)
-                sums[:, names.index(own)] += tuples, pairs, tuples * each
+        for own, valued, at in classes:
+            each = 0.0 if valued == _NOTHING else 2.0 ** ((valued + 0.5) / PER_OCTAVE)
+            tuples = int(self._tuples[at])
+            sums[:, names.index(own)] += tuples, int(self._matches[at]), tuples * each
         return SideWorth(sums[0], sums[1] / sums[0], sums[2] / sums[0])
 
 
