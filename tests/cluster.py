@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 TESTS = Path(__file__).resolve().parent
 APPLICATION = TESTS / "cluster_app.py"
-POLL, PATIENCE = 0.1, 240.0
+POLL, PATIENCE = 0.1, 600.0
 WORKERS, CORES = 2, 2
 """Each worker has room for an executor of that many cores, and for one of another application."""
 _STARTED = re.compile(r"Starting Spark master at (spark://\S+)")
