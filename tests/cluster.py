@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 TESTS = Path(__file__).resolve().parent
 APPLICATION = TESTS / "cluster_app.py"
-POLL, PATIENCE = 0.1, 240.0
+POLL, PATIENCE = 0.1, 600.0
 WORKERS, CORES = 2, 2
 """Each worker has room for an executor of that many cores, and for one of another application."""
 _STARTED = re.compile(r"Starting Spark master at (spark://\S+)")
@@ -105,7 +105,7 @@ def spark_home() -> Path:
     return Path(pyspark.__file__).parent
 
 
-def environment(python: Path) -> dict[str, str]:
+def environment(python: Path, host: str = "127.0.0.1") -> dict[str, str]:
     """Return that of a machine of a cluster: nothing of winnow but where it keeps compiled code."""
     from engine.jit import cache_home  # noqa: PLC0415 - as above
     from spark_plugin.java import provide_java  # noqa: PLC0415 - as above
@@ -114,7 +114,7 @@ def environment(python: Path) -> dict[str, str]:
     kept = ("PATH", "HOME", "JAVA_HOME", "LANG", "TMPDIR")
     return {name: os.environ[name] for name in kept if name in os.environ} | {
         "SPARK_HOME": str(spark_home()),
-        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_LOCAL_IP": host,
         "SPARK_DAEMON_MEMORY": "256m",
         "SPARK_NO_DAEMONIZE": "1",
         "PYSPARK_PYTHON": str(python),
@@ -213,11 +213,12 @@ class _Supervisor:
         lay_out(folder / "clean")
         write_code(cluster.archive)
         try:
-            self._daemon("master", "master.Master", "--port", "0")
+            self._daemon("master", "127.0.0.1", "master.Master")
             master = self._said("master", _STARTED)
             for number in range(WORKERS):
+                host = f"127.0.0.{2 + number}"  # a copy of a slow task runs on another host
                 self._daemon(
-                    f"worker-{number}", "worker.Worker", "--port", "0", "--cores", str(2 * CORES),
+                    f"worker-{number}", host, "worker.Worker", "--cores", str(2 * CORES),
                     "--memory", "1g", "--work-dir", str(folder / f"work-{number}"), master,
                 )  # fmt: skip
             for number in range(WORKERS):
@@ -241,12 +242,12 @@ class _Supervisor:
                 raise RuntimeError(f"the application ended with {application.returncode}")
             time.sleep(POLL)
 
-    def _daemon(self, name: str, main: str, *words: str) -> None:
+    def _daemon(self, name: str, host: str, main: str, *words: str) -> None:
         command = [spark_home() / "bin" / "spark-class", f"org.apache.spark.deploy.{main}"]
         with (self._folder / f"{name}.log").open("wb") as log:
             child = subprocess.Popen(  # noqa: S603 - Spark's own
-                [*command, "--host", "127.0.0.1", "--webui-port", "0", *words],
-                env=environment(self._cluster.python)
+                [*command, "--host", host, "--port", "0", "--webui-port", "0", *words],
+                env=environment(self._cluster.python, host)
                 | {"SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSerialGC -Dspark.master.rest.enabled=false"},
                 cwd=self._folder, stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip

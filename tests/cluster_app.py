@@ -36,7 +36,7 @@ from spark_plugin.executor import SparkExecutor
 from spark_plugin.lookup import lookup
 from spark_plugin.session import get_session, map_in_arrow
 
-POLL, PATIENCE = 0.05, 60.0
+POLL, PATIENCE = 0.05, 120.0
 _MAP = SparkExecutor.map
 
 

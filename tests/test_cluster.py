@@ -182,7 +182,7 @@ def test_spark_submit_of_the_package_replays(cluster: Cluster, tmp_path: Path) -
     shared = JOIN | {"lanes": 3, "memory": 12, "policy": "dgl"}
     told = words("replay", folder, **shared, out=folder / "spark", cache=folder / "cache")
     application = cluster.submit(*told, conf={"spark.cores.max": "2", "spark.executor.cores": "1"})
-    out, err = application.communicate(timeout=240)
+    out, err = application.communicate(timeout=600)
     assert application.returncode == 0, err
     assert "recall" in out
     assert main(words("replay", folder, **shared, out=folder / "local", engine="local")) == 0
