@@ -118,7 +118,9 @@ def run_bound(
     wanted = wanted_device(base.device, executor)
     output = None if base.out is None else OutputFolder(base.out)
     try:
-        prepared = prepare_job(base, opened, executor, stages, lanes=base.lanes or 1, payload=False)
+        prepared = prepare_job(
+            base, opened, executor, stages, lanes=base.lanes or 1, payload=False, sorts=wanted
+        )
         lanes = lanes_to_replay(prepared)
         files = [lane_files(prepared, lane, base.fact_access) for lane in lanes]
         profiles: list[LaneProfile] = stages.mapped(

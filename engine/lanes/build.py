@@ -18,6 +18,7 @@ from engine.archives.canonical import LANE_SEED
 from engine.archives.roles import JoinColumns, Roles
 from engine.archives.source import Archive
 from engine.archives.texts import SpoolTask, spool
+from engine.device.attempt import ASKED_FOR_CPU, Wanted
 from engine.errors import SpecError
 from engine.executors import Executor
 from engine.facts.read import FactTable
@@ -73,6 +74,7 @@ class Build:
         payload: bool,
         split_rows: int,
         facts: FactTable | None = None,
+        sorts: Wanted = ASKED_FOR_CPU,
     ) -> None:
         self.archives = archives
         self.roles = roles
@@ -83,6 +85,7 @@ class Build:
         self.payload = payload
         self.split_rows = split_rows
         self.facts = facts
+        self.sorts = sorts
         self.work = folder / "_work"
         self.read: FactSummary | None = None
 
@@ -150,6 +153,7 @@ class Build:
             seed=seed,
             split_rows=self.split_rows,
             facts=None if self.facts is None else FactCodes(self.work, side),
+            sorts=self.sorts,
         )
 
     def _split_tasks(self, plan: Plan, sources: Sequence[_Source]) -> Iterator[SplitTask]:
