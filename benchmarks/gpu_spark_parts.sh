@@ -87,7 +87,7 @@ else
     mvn --batch-mode --quiet dependency:copy -Dartifact="$coordinates" -DoutputDirectory="$draft/jars"
 fi
 
-(cd "$draft" && find . -type f ! -name SHA256 -print0 | sort -z | xargs -0 sha256sum) >"$draft/SHA256.new"
+(cd "$draft" && find . -type f ! -name 'SHA256*' -print0 | sort -z | xargs -0 sha256sum) >"$draft/SHA256.new"
 mv "$draft/SHA256.new" "$draft/SHA256"
 mv "$draft" "$folder"
 du -sh "$folder"/* | sed 's/^/  /'

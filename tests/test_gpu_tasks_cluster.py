@@ -28,7 +28,7 @@ def trials(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     path = os.pathsep.join([str(ROOT.parent), str(ROOT)])
     unlike = ("SPARK_HOME", "PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT", "NUMBA_ENABLE_CUDASIM")
     own = {name: value for name, value in os.environ.items() if name not in unlike}
-    done = subprocess.run(
+    done = subprocess.run(  # noqa: S603 - ours
         told, capture_output=True, text=True, check=False, env=own | {"PYTHONPATH": path}
     )
     assert done.returncode == 0, done.stderr[-3000:]

@@ -117,7 +117,9 @@ def run_bound(
     settings = options.settings(opened.windows(base), opened.start_ts(base))
     wanted = wanted_device(base.device, executor)
     with output_at(base.out) as output:
-        prepared = prepare_job(base, opened, executor, stages, lanes=base.lanes or 1, payload=False)
+        prepared = prepare_job(
+            base, opened, executor, stages, lanes=base.lanes or 1, payload=False, sorts=wanted
+        )
         lanes = lanes_to_replay(prepared)
         files = [lane_files(prepared, lane, base.fact_access) for lane in lanes]
         profiles: list[LaneProfile] = stages.mapped(

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from engine.archives.roles import Roles, check_roles, check_streams
 from engine.archives.source import Archive, open_archive
+from engine.device.attempt import ASKED_FOR_CPU, Wanted
 from engine.durations import parse_window
 from engine.executors import Executor
 from engine.facts.roles import check_fact_roles
@@ -86,8 +87,9 @@ def prepare_job(
     *,
     lanes: int,
     payload: bool,
+    sorts: Wanted = ASKED_FOR_CPU,
 ) -> Prepared:
-    """Return the archives as lanes, written now or found in the cache."""
+    """Return the archives as lanes, written now or found in the cache; `sorts` says where."""
     with stages.timed("prepare"):
         return prepare_cached(
             opened.left,
@@ -101,6 +103,7 @@ def prepare_job(
             executor=executor,
             progress=stages.progress,
             fact=opened.fact,
+            sorts=sorts,
         )
 
 

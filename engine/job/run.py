@@ -112,6 +112,7 @@ def run_replay(options: JobOptions, executor: Executor, progress: Progress | Non
             stages,
             lanes=choose_lanes(options, opened),
             payload=options.columns == "all" and output is not None,
+            sorts=asked,
         )
         told = None if profile is None else Told(profile, prepared, settings)
         job = _Job(options, settings, prepared, executor, stages, output, asked, wanted, told)

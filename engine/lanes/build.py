@@ -17,6 +17,7 @@ from engine.archives.canonical import LANE_SEED
 from engine.archives.roles import JoinColumns, Roles
 from engine.archives.source import Archive
 from engine.archives.texts import SpoolTask, spool
+from engine.device.attempt import ASKED_FOR_CPU, Wanted
 from engine.disk import remove_folder
 from engine.errors import SpecError
 from engine.executors import Executor
@@ -74,6 +75,7 @@ class Build:
         payload: bool,
         split_rows: int,
         facts: FactTable | None = None,
+        sorts: Wanted = ASKED_FOR_CPU,
     ) -> None:
         self.archives = archives
         self.roles = roles
@@ -84,6 +86,7 @@ class Build:
         self.payload = payload
         self.split_rows = split_rows
         self.facts = facts
+        self.sorts = sorts
         self.work = folder / WORK
         self.read: FactSummary | None = None
 
@@ -151,6 +154,7 @@ class Build:
             seed=seed,
             split_rows=self.split_rows,
             facts=None if self.facts is None else FactCodes(self.work, side),
+            sorts=self.sorts,
         )
 
     def _split_tasks(self, plan: Plan, sources: Sequence[_Source]) -> Iterator[SplitTask]:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from engine.archives.roles import JoinColumns, Roles, check_roles, check_streams
 from engine.archives.source import Archive, check_unchanged
+from engine.device.attempt import ASKED_FOR_CPU, Wanted
 from engine.disk import remove_folder
 from engine.errors import InputError, OutputError, SpecError
 from engine.executors import Executor
@@ -19,6 +20,7 @@ from engine.lanes.build import Build
 from engine.lanes.facts import FactInput
 from engine.lanes.manifest import VERSION, Prepared
 from engine.lanes.runs import lanes_written
+from engine.lanes.sorting import sorting_device
 from engine.lanes.split import MAX_LANES, too_many_lanes
 from engine.lanes.stages import SPLIT_ROWS, Progress
 
@@ -65,6 +67,7 @@ def prepare(
     progress: Progress | None = None,
     split_rows: int = SPLIT_ROWS,
     fact: FactInput | None = None,
+    sorts: Wanted = ASKED_FOR_CPU,
 ) -> Prepared:
     """Write the lane files of two archives.
 
@@ -92,6 +95,9 @@ def prepare(
     fact : FactInput, optional
         What joins the streams, where their join attributes do not; read whole, here. Lanes are then
         unions of its parts that have nothing to do with each other.
+    sorts : Wanted
+        The device that sorts, for tasks that run here: a GPU only if cuDF is installed. The files
+        are the same.
 
     Raises
     ------
@@ -118,7 +124,7 @@ def prepare(
                 facts = read_facts(*fact, bad_rows=bad_rows, payload=payload)
             build = Build(
                 archives, roles, columns, draft, lanes, bad_rows == "quarantine", payload,
-                split_rows, facts,
+                split_rows, facts, ASKED_FOR_CPU if executor.slots else sorting_device(sorts),
             )  # fmt: skip
             build.run(executor, progress or _silent).save_as(mark)
             check_unchanged(sources)
@@ -144,6 +150,7 @@ def prepare_cached(
     executor: Executor,
     progress: Progress | None = None,
     fact: FactInput | None = None,
+    sorts: Wanted = ASKED_FOR_CPU,
 ) -> Prepared:
     """Return the lanes under ``cache/<fingerprint>``, prepared now unless they are there whole.
 
@@ -172,6 +179,7 @@ def prepare_cached(
         executor=executor,
         progress=progress,
         fact=fact,
+        sorts=sorts,
     )
 
 

@@ -17,10 +17,12 @@ from engine.archives.normalise import FaultCount, Normalised, normalise
 from engine.archives.roles import JoinColumns, Roles
 from engine.archives.source import unreadable
 from engine.archives.texts import as_text
+from engine.device.attempt import ASKED_FOR_CPU, Wanted
 from engine.errors import InputError, SpecError
 from engine.lanes.facts import FactCodes
 from engine.lanes.groups import distinct_groups
 from engine.lanes.runs import Run, lanes_written, write_index, write_table
+from engine.lanes.sorting import lane_order
 from engine.streams import SIDES
 
 MAX_LANES = 65_536
@@ -50,6 +52,8 @@ class Plan:
     split_rows : int
     facts : FactCodes or None
         Where a fact relation joins the streams.
+    sorts : Wanted
+        The device that sorts.
     """
 
     side: int
@@ -63,6 +67,7 @@ class Plan:
     seed: int
     split_rows: int
     facts: FactCodes | None = None
+    sorts: Wanted = ASKED_FOR_CPU
 
 
 @dataclass(frozen=True)
@@ -194,14 +199,15 @@ def _write_run(found: Normalised, plan: Plan, out: str) -> tuple[Run, bool]:
     elif plan.lanes > 1:
         lane += (found.lane_hash % np.uint64(plan.lanes)).astype(np.int64)
     rises = bool((found.ts[1:] >= found.ts[:-1]).all())
-    order = _order(lane, found.ts, rises=rises, one=len(groups) * plan.lanes == 1)
+    one = len(groups) * plan.lanes == 1
+    order = _order(lane, found.ts, plan.sorts, rises=rises, one=one)
     table = _columns(found, plan)
     if order is not None:
         table, lane = table.take(pa.array(order)), lane[order]
     write_table(table, f"{out}.arrow")
     key_lanes, clear = np.empty(0, np.int64), True
     if not plan.columns.direct and plan.facts is None:
-        key_lanes, clear = _write_keys(found, lane, order, f"{out}.keys.arrow")
+        key_lanes, clear = _write_keys(found, lane, order, f"{out}.keys.arrow", plan.sorts)
     write_index(out, lane, key_lanes)
     counts = np.bincount(lane, minlength=len(groups) * plan.lanes).astype(np.int64)
     ts = found.ts
@@ -210,16 +216,13 @@ def _write_run(found: Normalised, plan: Plan, out: str) -> tuple[Run, bool]:
 
 
 def _order(
-    lane: NDArray[np.int64], ts: NDArray[np.int64], *, rises: bool, one: bool
+    lane: NDArray[np.int64], ts: NDArray[np.int64], sorts: Wanted, *, rises: bool, one: bool
 ) -> NDArray[np.int64] | None:
     """Return the stable order by (lane, ts), None if the rows have it. O(n log n)."""
-    if one:
-        return None if rises else np.argsort(ts, kind="stable")
-    small = lane.astype(np.uint16)  # sorted by radix
     if rises:
-        return np.argsort(small, kind="stable")
-    by_time = np.argsort(ts, kind="stable")
-    return np.asarray(by_time[np.argsort(small[by_time], kind="stable")])
+        # sorted by radix
+        return None if one else np.argsort(lane.astype(np.uint16), kind="stable")
+    return lane_order(lane, ts, sorts)
 
 
 def _columns(found: Normalised, plan: Plan) -> pa.Table:
@@ -236,12 +239,15 @@ def _columns(found: Normalised, plan: Plan) -> pa.Table:
 
 
 def _write_keys(
-    found: Normalised, lane: NDArray[np.int64], order: NDArray[np.int64] | None, path: str
+    found: Normalised,
+    lane: NDArray[np.int64],
+    order: NDArray[np.int64] | None,
+    path: str,
+    sorts: Wanted,
 ) -> tuple[NDArray[np.int64], bool]:
     """Write the distinct keys by (lane, code); return their lanes and whether codes are unique."""
     code = found.key if order is None else found.key[order]
-    by_code = np.argsort(code)
-    by_code = by_code[np.argsort(lane[by_code].astype(np.uint16), kind="stable")]
+    by_code = lane_order(lane, code, sorts, stable=False)
     lane, code = lane[by_code], code[by_code]
     repeats = np.flatnonzero((lane[1:] == lane[:-1]) & (code[1:] == code[:-1])) + 1
     rows = by_code if order is None else order[by_code]

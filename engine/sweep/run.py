@@ -103,10 +103,13 @@ def run_sweep(
     if profile is not None and all(point.policy != "age" for point in points):
         raise SpecError("--profile tells the curves of policy age: name it in --policies")
     check_size(len(points))
-    wanted = worth_it(wanted_device(base.device, executor), len(points), executor.slots)
+    asked = wanted_device(base.device, executor)
+    wanted = worth_it(asked, len(points), executor.slots)
     settings = {point.number: _settings(point, grid, opened) for point in points}
     with output_at(options.out) as output:
-        prepared = prepare_job(base, opened, executor, stages, lanes=base.lanes or 1, payload=False)
+        prepared = prepare_job(
+            base, opened, executor, stages, lanes=base.lanes or 1, payload=False, sorts=asked
+        )
         sweep = _Sweep(
             points, settings, prepared, executor, stages, wanted, base.bound,
             base.fact_access, profile,
