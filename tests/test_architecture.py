@@ -172,5 +172,7 @@ def test_folders_that_the_compiled_caches_name_leaves_out_hold_nothing_compiled(
         if place.startswith(UNCOMPILED):
             assert not compiling, place
         elif compiling:
-            taken = re.findall(rf"^from (?:{'|'.join(left_out)})\S* import (.*)$", text, re.MULTILINE)
+            taken = re.findall(
+                rf"^from (?:{'|'.join(left_out)})\S* import (.*)$", text, re.MULTILINE
+            )
             assert all(re.match(r"[A-Z][a-z]", name) for name in taken), f"{place}: more than types"

@@ -185,3 +185,22 @@ def test_master_worker_and_jobs_work_together(tmp_path: Path, variables: dict[st
         assert well(tmp_path, "master").returncode == 0
     assert master.returncode == 128 + signal.SIGTERM
     assert "is gone" in well(tmp_path, "master").stderr
+
+
+@pytest.mark.parametrize("fails", ["", "run"])
+def test_the_smoke_of_compose_takes_down_what_it_started(tmp_path: Path, fails: str) -> None:
+    """With a docker that only notes what it is told."""
+    stub = tmp_path / "docker"
+    fail = f'case "$*" in *" {fails} "*) exit 3;; esac\n' if fails else ""
+    stub.write_text(f'#!/bin/sh\necho "$*" >>{tmp_path}/told\n{fail}')
+    stub.chmod(0o755)
+    done = run(DOCKER / "smoke_compose.sh", "gpu", DOCKER=stub)
+    assert done.returncode == (3 if fails else 0)
+    told = (tmp_path / "told").read_text().splitlines()
+    every = "compose --project-name winnow-smoke --file compose.yaml --file compose.gpu.yaml "
+    assert all(line.startswith(every) for line in told)
+    steps = [line.removeprefix(every).split()[0] for line in told]
+    assert steps == ["build", "up", "run", "down"]
+    assert "--volumes" in told[-1]
+    done = run(DOCKER / "smoke_compose.sh", "tpu", DOCKER=stub)
+    assert (done.returncode, "say cpu or gpu" in done.stderr) == (2, True)
