@@ -3,7 +3,9 @@
 #   master [OPTIONS]           a master of Spark's standalone cluster
 #   worker [MASTER] [OPTIONS]  a worker of it; MASTER is SPARK_MASTER unless given
 #   submit COMMAND ...         winnow COMMAND ... as an application of the cluster SPARK_MASTER
+#   conf [OPTIONS]             what winnow spark-conf OPTIONS prints becomes Spark's configuration
 #   anything else              winnow ...
+# A worker offers WINNOW_GPUS GPUs, which Spark finds by the script that winnow brings.
 # Spark's own variables set the rest: SPARK_MASTER_PORT, SPARK_WORKER_CORES, SPARK_WORKER_MEMORY,
 # SPARK_WORKER_OPTS, ...; SPARK_CONF_DIR is the folder of spark-defaults.conf.
 set -euo pipefail
@@ -30,6 +32,11 @@ print(os.environ["JAVA_HOME"])')
 # The address of this machine as others see it.
 address() {
     echo "${SPARK_LOCAL_IP:-$(hostname --ip-address | awk '{ print $1 }')}"
+}
+
+# The script by which Spark finds the GPUs of a machine.
+discovery() {
+    echo "$(place_of spark_plugin)/rapids/discover_gpus.sh"
 }
 
 # Tell health.py what this process becomes: role, process, address of its page.
@@ -59,6 +66,11 @@ case $role in
                 ;;
         esac
         host=$(address)
+        if [ -n "${WINNOW_GPUS:-}" ]; then
+            SPARK_WORKER_OPTS="${SPARK_WORKER_OPTS:-} -Dspark.worker.resource.gpu.amount=$WINNOW_GPUS"
+            SPARK_WORKER_OPTS+=" -Dspark.worker.resource.gpu.discoveryScript=$(discovery)"
+            export SPARK_WORKER_OPTS
+        fi
         become worker $$ "http://$host:$SPARK_WORKER_WEBUI_PORT"
         exec "$SPARK_HOME/bin/spark-class" org.apache.spark.deploy.worker.Worker \
             --host "$host" --webui-port "$SPARK_WORKER_WEBUI_PORT" "$@" \
@@ -75,6 +87,13 @@ case $role in
             --master "${SPARK_MASTER:?the address of the master, as spark://master:7077}" \
             --conf "spark.driver.host=$(address)" --conf spark.driver.bindAddress=0.0.0.0 \
             "$(place_of spark_plugin)/submit.py" "$@"
+        ;;
+    conf)
+        shift
+        become conf $$ ""
+        file=${SPARK_CONF_DIR:?the folder of spark-defaults.conf}/spark-defaults.conf
+        winnow spark-conf --discovery "$(discovery)" --format properties "$@" >"$file.tmp"
+        mv "$file.tmp" "$file"
         ;;
     *)
         become winnow $$ ""

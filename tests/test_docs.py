@@ -147,6 +147,7 @@ def test_every_option_is_documented_and_none_besides() -> None:
     assert set(documented_options("profile")) == own
     own = options_of(parser_of("sample")) - options_of(shared) - options_of(join)
     assert set(documented_options("sample")) == own
+    assert set(documented_options("deploy")) == options_of(parser_of("size"))
 
 
 @pytest.mark.parametrize(
@@ -236,6 +237,25 @@ def test_every_field_of_a_profile_is_documented_and_none_besides(tmp_path: Path)
         found.add(re.sub(r"(within|top_share|window\.SIDE)\.[\d%]+$", r"\1", own))
     text = (ROOT / "docs" / "profile.md").read_text()
     assert named_in(text.split("## The file\n")[-1]) == found
+
+
+def test_every_field_of_a_size_is_documented_and_none_besides(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "s.csv").write_text("k,t\n1,1\n1,2\n1,4\n2,9\n")
+    told = f"profile --engine local --on k --time t --window 5 --out {tmp_path}/p.json"
+    words = [f"--{side}={tmp_path}/s.csv" for side in ("left", "right")]
+    assert cli.main([*told.split(), *words, f"--cache={tmp_path}/lanes"]) == 0
+    capsys.readouterr()
+    told = f"size --profile {tmp_path}/p.json --gpu-memory 80 --format json"
+    assert cli.main(told.split()) == 0
+    found = {
+        "settings" if name.startswith("settings.") else name
+        for name in fields(json.loads(capsys.readouterr().out))
+    }
+    text = (ROOT / "docs" / "deploy.md").read_text()
+    section = text.split("### What is held\n")[1].split("\n## ")[0]
+    assert named_in(section) == found
 
 
 def test_every_field_of_a_look_up_is_documented_and_none_besides(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ from engine.lanes.split import MAX_LANES, Plan, SplitResult, SplitTask, split, t
 from engine.lanes.stages import Progress, Stages, lane_ranges, row_group_runs
 from engine.streams import SIDES
 
-_SPLIT_BYTES = 1 << 28
+SPLIT_BYTES = 1 << 28
 
 
 class _Source(NamedTuple):
@@ -173,7 +173,7 @@ class Build:
                 ]
             rows = sum(size for size, _ in sizes)
             width = sum(size for _, size in sizes) // max(rows, 1)
-            fitting = max(1, min(plan.split_rows, _SPLIT_BYTES // max(width, 1)))
+            fitting = max(1, min(plan.split_rows, SPLIT_BYTES // max(width, 1)))
             own = replace(plan, split_rows=fitting)
             for chosen in row_group_runs([size for size, _ in sizes], fitting):
                 out = str(folder / f"{SIDES[plan.side]}-{next(number):06d}")

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import heapq
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.device.plan import HOST_BYTES_A_ROW
 from engine.errors import SpecError
 from engine.job.budget import Amount, Amounts
 from engine.job.keys import COUNTS, IDLE, REMEMBERED
 from engine.job.on_gpu import GROUP_ROWS
+from engine.lanes.build import SPLIT_BYTES
 from engine.lanes.reader import BATCH_ROWS
 from engine.lanes.stages import SPLIT_ROWS
 from engine.policies import POLICIES, Policy, Structure, policy_named
+from engine.profile.dealing import Lanes, lanes_chosen, lanes_expected, speed_up
 from engine.profile.model import ArrivalProfile
 from engine.replay.allocate import join_memory
 from engine.replay.layout import KEY
@@ -29,19 +29,22 @@ GIB = 1 << 30
 
 START = 290 * MIB
 """Resident memory of a Python worker with the kernels in it; measured, see docs/deploy.md."""
-COMPILE = 340 * MIB
+COMPILE = 400 * MIB
 """More while kernels are compiled, once for a kind of processor; measured likewise."""
+WRITE = 130 * MIB
+"""More where columns of the archives are read along and written; measured likewise."""
 READ_BYTES = 400
 """Of memory for each row of a batch, from the file to the last kernel; measured likewise."""
+SPLIT_ROW = 160
+"""Of memory for each row that a preparation sorts, beside three copies of what is written."""
 RING_BYTES, HEAD_BYTES, NAME_BYTES = 24, 16, 128
 """Of a tuple's slot in the exact count; of a key there; of a key in the table of ids, at most."""
 HEAP = 768 * MIB
 """Of an executor's or driver's JVM: tasks go through Python, and the JVM holds next to nothing."""
 _GROWS = 1.5  # an array that grows is there twice for a moment, half as long at first
-_PAYLOAD = 2  # copies of the payload of a window, while a batch is added
+_PAYLOAD, _BATCHES = 2, 5.5  # copies of the payload of a window and of a batch at most
 _ON_DEVICE = 36 + 8  # columns of a tuple, and until when it stays
 _HEADROOM = 0.9  # of device memory
-_FILLED = 0.8  # of what the heaviest key allows: from there on more lanes are not worth it
 
 
 @dataclass(frozen=True)
@@ -91,66 +94,6 @@ class Wanted:
             raise SpecError(f"--gpu-memory is {self.gpu_memory}; give the GiB of a GPU, above 0")
 
 
-class Lanes(NamedTuple):
-    """What hash lanes get of the streams, as expected.
-
-    Attributes
-    ----------
-    shares : (2, lanes) float64
-        Part of the tuples of left and right.
-    keys : (lanes,) float64
-        Distinct keys.
-    """
-
-    shares: NDArray[np.float64]
-    keys: NDArray[np.float64]
-
-
-def lanes_expected(profile: ArrivalProfile, lanes: int) -> Lanes:
-    """Deal the keys of a profile over lanes, by a hash that is as good as that of the lanes.
-
-    Which key lies in which lane is only known once lanes are prepared. Keys that are not listed
-    are dealt evenly. O(keys + lanes).
-    """
-    frequencies = profile.frequencies
-    word = frequencies.counts.codes.astype(np.uint64)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
-        word = (word ^ (word >> np.uint64(shift))) * np.uint64(factor)  # splitmix64's
-    lane = (word % np.uint64(lanes)).astype(np.int64)
-    shares = np.empty((2, lanes))
-    for side, name in enumerate(("left", "right")):
-        counts = frequencies.counts[1 + side]
-        rest = frequencies.rest[name]
-        own = np.bincount(lane, counts, lanes) + rest / lanes
-        shares[side] = own / max(1.0, own.sum())
-    keys = np.bincount(lane, minlength=lanes) + frequencies.rest["keys"] / lanes
-    return Lanes(shares, np.asarray(keys, np.float64))
-
-
-def speed_up(profile: ArrivalProfile, lanes: Lanes, cores: int) -> float:
-    """Return how much faster `cores` are than one, if a tuple takes the same time everywhere.
-
-    Lanes are taken by the cores that fall free, the largest first, as the engine does.
-    """
-    rows = np.array([stream.rows for stream in profile.streams], np.float64)
-    work = np.sort(rows @ lanes.shares)[::-1]
-    if not work.sum():
-        return 1.0
-    busy = [0.0] * min(cores, work.size)
-    for own in work.tolist():
-        heapq.heappushpop(busy, busy[0] + own)
-    return float(work.sum() / max(busy))
-
-
-def lanes_chosen(profile: ArrivalProfile, cores: int) -> int:
-    """Return the fewest lanes, in doublings, that keep cores about as busy as lanes can."""
-    if cores == 1:
-        return 1
-    most = [cores * 2**k for k in range(5)]
-    found = [speed_up(profile, lanes_expected(profile, lanes), cores) for lanes in most]
-    return next(n for n, own in zip(most, found, strict=True) if own >= _FILLED * max(found))
-
-
 def slot_bytes(policy: Policy) -> float:
     """Return the bytes that a policy's join memory takes a tuple of its budget."""
     if policy.structure is Structure.VALUED:
@@ -173,9 +116,8 @@ def worker_memory(profile: ArrivalProfile, wanted: Wanted, lanes: Lanes) -> dict
     """
     found = [_lane_memory(profile, wanted, lanes, at) for at in range(lanes.keys.size)]
     most = max(found, key=lambda parts: sum(parts.values()))
-    wide = max(wanted.row_bytes)
     rows = min(SPLIT_ROWS, max(stream.rows for stream in profile.streams))
-    prepare = START + rows * (READ_BYTES / 4 + 4 * wide)
+    prepare = START + rows * SPLIT_ROW + 3 * min(rows * max(wanted.row_bytes), SPLIT_BYTES)
     return {
         "start": float(START),
         **most,
@@ -207,14 +149,15 @@ def _lane_memory(
     ids = min(keys, max(IDLE, 2 * min(keys, sum(peaks))) + sum(batch))
     a_key = HEAD_BYTES + NAME_BYTES + 2 * 32 + (0 if exact else 2 * KEY.itemsize + 2 * 16)
     idle = min(keys, REMEMBERED) if keys > IDLE else 0.0
-    held = sum(
-        own * (_PAYLOAD * p + b) for own, p, b in zip(wanted.row_bytes, peaks, batch, strict=True)
+    payload = sum(
+        width * (_PAYLOAD * peak + _BATCHES * arriving)
+        for width, peak, arriving in zip(wanted.row_bytes, peaks, batch, strict=True)
     )
     return {
         "exact_count": _GROWS * RING_BYTES * slots,
         "join_memory": 0.0 if exact else budget * slot_bytes(policy_named(wanted.policy)),
-        "keys": a_key * ids + 3 * COUNTS.itemsize * idle,
-        "payload": held,
+        "keys": a_key * ids + 2 * COUNTS.itemsize * idle,
+        "payload": payload + (WRITE if payload else 0),
         "batch": READ_BYTES * sum(batch),
     }
 
