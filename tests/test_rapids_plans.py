@@ -1,0 +1,220 @@
+"""What would run on a GPU, by the real jar in its mode explainOnly: docs/rapids.md has the rest."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from rapids_plans import SHARED, archives
+from spark_cases import archived
+
+from engine.errors import DeviceError
+from spark_plugin.rapids.files import fetched_jar, jar_place
+from spark_plugin.rapids.options import SPARKS, RapidsOptions
+from spark_plugin.rapids.settings import settings_of
+from spark_plugin.spread import hashed_to
+
+ROOT = Path(__file__).resolve().parent.parent
+_LOG = """rootLogger.level = warn
+rootLogger.appenderRef.file.ref = file
+appender.file.type = File
+appender.file.name = file
+appender.file.fileName = {}
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %m%n
+"""
+NODE = re.compile(r"^ *([*!@#?]+)(Exec|Partitioning|Output) <([^>]*)>(.*)$", re.MULTILINE)
+# Not reasons of their own: they follow from those of an expression, a parent or a child.
+FOLLOWS = (
+    "not all expressions can be replaced",
+    "Columnar exchange without columnar children is inefficient",
+    "BroadcastHashJoin this feeds is not on the GPU",
+)
+PYTHON = "MapInArrowExec"
+CAUSES: dict[str, set[str]] = {
+    "rows by position": {"rows numbered by their position in Parquet files"},
+    "times: without a zone": {"timestamps without a time zone"},
+    "importance: wide decimals": {"importances with more than 15 digits"},
+    "handed on: binary": {"binary columns"},
+    "handed on: decimals": {"decimal columns that are handed on"},
+    "handed on: arrays": set(),
+    "handed on: structs": set(),
+    "keys: bits": {"binary columns"},
+    "keys: wide": {"join attributes with more than 18 digits"},
+    "archives": {"results of tasks on archives"},
+}
+"""Rows of the table in docs/rapids.md, by case; every other case runs on the GPU whole."""
+
+
+class Row(NamedTuple):
+    """A row of the table in docs/rapids.md."""
+
+    cause: str
+    operators: frozenset[str]
+    reasons: frozenset[str]
+
+
+def documented() -> dict[str, Row]:
+    section = (ROOT / "docs" / "rapids.md").read_text().split("## What runs on the GPU")[1]
+    rows = re.findall(r"^\| ([^|]+) \| (`[^|]+`) \| (`[^|]+`) \|", section, re.MULTILINE)
+    return {
+        cause: Row(
+            cause,
+            *(frozenset(re.findall(r"`([^`]+)`", cell)) for cell in (operators, reasons)),
+        )
+        for cause, operators, reasons in rows
+    }
+
+
+@pytest.fixture(scope="module")
+def jar() -> Path:
+    try:
+        return fetched_jar("cuda13")
+    except DeviceError as error:
+        if "cannot be fetched" in str(error):
+            pytest.skip(f"the Maven repository cannot be reached: {error}")
+        raise
+
+
+@pytest.fixture(scope="module")
+def folder(jar: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:  # noqa: ARG001 - first
+    """Run every case in a session of its own, with the plugin."""
+    place = tmp_path_factory.mktemp("plans")
+    archives(place)
+    (place / "log4j2.properties").write_text(_LOG.format(place / "spark.log"))
+    options = f"-Dlog4j2.configurationFile={place}/log4j2.properties -Djava.io.tmpdir={place}"
+    submit = "--master local[2] --driver-memory 1g --conf spark.log.level=WARN"
+    submit += f" --driver-java-options '{options}'"
+    submit += " --conf spark.sql.shuffle.partitions=3 pyspark-shell"
+    paths = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
+    done = subprocess.run(  # noqa: S603 - our own program
+        [sys.executable, str(ROOT / "tests" / "rapids_plans.py"), str(place)],
+        env=os.environ | {"PYSPARK_SUBMIT_ARGS": submit, "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return place
+
+
+@pytest.fixture(scope="module")
+def told(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / "plans.json").read_text())
+    return found
+
+
+def left_on_cpu(report: str) -> set[tuple[str, str]]:
+    """Return which operators would stay on the CPU, and why: the types, or RAPIDS' words."""
+    found = set()
+    nodes = NODE.findall(report)
+    assert nodes, report
+    for marks, _, operator, words in nodes:
+        if "!" not in marks and "will" in words and "run on GPU" in words:
+            continue
+        assert "because" in words, words
+        for reason in words.split("because", 1)[1].split(";"):
+            types = re.findall(r"(\w+Type)\b(?:\(\d+,\d+\))?(?=[, ]*\[)", reason)
+            follows = any(known in reason for known in FOLLOWS)
+            found |= {(operator, kind) for kind in types}
+            if not types and not follows:
+                found.add((operator, reason.strip()))
+        known = {name for name, _ in found}
+        assert operator in known or operator == "BroadcastExchangeExec", words
+    return found
+
+
+def allowed(rows: set[str]) -> set[tuple[str, str]]:
+    table = documented()
+    return {
+        (operator, reason)
+        for row in rows
+        for operator in table[row].operators
+        for reason in table[row].reasons
+    }
+
+
+def test_all_operators_run_on_the_gpu_but_those_that_the_docs_list(told: dict[str, Any]) -> None:
+    seen: set[tuple[str, str]] = set()
+    assert set(CAUSES) <= set(told["reports"])
+    for case, report in told["reports"].items():
+        rows = CAUSES.get(case, set())
+        found = left_on_cpu(report)
+        assert found <= allowed(rows), (case, found - allowed(rows))
+        for row in rows:
+            assert found & allowed({row}), f"{case}: {row} is no obstacle any more"
+        seen |= found
+    assert seen == allowed(set(documented()))
+
+
+def test_every_row_of_the_table_is_tried() -> None:
+    assert set().union(*CAUSES.values()) == set(documented())
+
+
+def test_python_stages_are_there_and_take_their_data_from_the_gpu(told: dict[str, Any]) -> None:
+    for case, report in told["reports"].items():
+        if case.startswith("look-up"):  # in Spark's SQL alone
+            continue
+        marks = {operator: marks for marks, _, operator, _ in NODE.findall(report)}
+        table = documented()
+        stays = any(PYTHON in table[row].operators for row in CAUSES.get(case, ()))
+        assert ("!" in marks[PYTHON]) == stays, case
+        if case != "archives":
+            assert {"UnionExec", "SortExec", "ShuffleExchangeExec"} <= set(marks), case
+
+
+def test_a_written_replay_runs_on_the_gpu_to_its_end(folder: Path, told: dict[str, Any]) -> None:
+    assert told["conf"]["spark.rapids.sql.mode"] == "explainOnly"
+    log = (folder / "spark.log").read_text()
+    reports = re.findall(r"^\*Exec <DataWritingCommandExec>.*\n(?: +\S.*\n)+", log, re.MULTILINE)
+    assert reports
+    assert "*Exec <FileSourceScanExec>" in reports[0]
+    for report in reports:
+        assert f"*Exec <{PYTHON}>" in report
+        assert left_on_cpu(report) == set()
+
+
+def test_rows_are_those_of_the_archives(folder: Path) -> None:
+    import pyarrow.parquet as pq  # noqa: PLC0415 - for this test alone
+    from spark_cases import ORDER  # noqa: PLC0415 - the same
+
+    expected = archived(folder, **SHARED)
+    found = pq.read_table(folder / "rows").sort_by(ORDER)
+    assert expected.num_rows
+    assert found.column_names == expected.column_names
+    for name in found.column_names:
+        assert found[name].to_pylist() == expected[name].to_pylist(), name
+
+
+def test_lanes_are_spread_evenly(told: dict[str, Any]) -> None:
+    assert sorted(told["placed"]) == [[lane, lane % 8] for lane in range(37)]
+
+
+def test_hashes_are_undone(spark: Any) -> None:
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - for this test alone
+
+    values = [0, 1, 2, 7, 8, 1000, 65535, 65536, 2**31 - 1]
+    rows = [(value, hashed_to(value)) for value in values]
+    frame = spark.createDataFrame(rows, "value int, origin int")
+    assert frame.where(F.hash("origin") != F.col("value")).count() == 0
+
+
+def test_the_jar_knows_the_settings_and_the_versions(jar: Path) -> None:
+    with zipfile.ZipFile(jar) as content:
+        inside = "spark420/com/nvidia/spark/rapids/RapidsConf$.class"
+        known = content.read(inside).decode("latin-1")
+        shims = {name.split("/")[0] for name in content.namelist() if name.startswith("spark")}
+    for options in (RapidsOptions(), RapidsOptions(shuffle="spark")):
+        for name, _, _ in settings_of(options):
+            if name.startswith("spark.rapids."):
+                assert name in known, name
+    versions = {m[1] for shim in shims if (m := re.fullmatch(r"spark(\d{3})", shim))}
+    assert versions == {version.replace(".", "") for version in SPARKS}
+    assert jar == jar_place("cuda13")
