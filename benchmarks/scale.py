@@ -3,8 +3,8 @@
 Streams are those of `benchmarks/exact_peers.py`'s W1 made as long as asked for: one tuple an
 instant on each side, keys Zipf(1.0) on the left and uniform on the right over 100,000, windows of
 100,000 ticks; or, `dense`, P1's online set-up: 1,000 keys and windows of 10,000 ticks, ten times as
-many outputs a tuple. As rates and windows do not depend on the length, neither does what a tuple costs,
-nor what a worker must hold.
+many outputs a tuple. Rates and windows do not depend on the length, so neither does what a tuple
+costs, nor what a worker must hold.
 
     python benchmarks/scale.py [--rows N] [--out FOLDER]
 

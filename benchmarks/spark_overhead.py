@@ -2,7 +2,8 @@
 
 Every run prepares its lanes anew. Reports are compared first, but for what they say of time.
 Start-up is left out: both have replayed a small archive before. Wall and CPU seconds are medians;
-CPU is of the driver, the JVM and the workers together, and depends less on what else the machine does.
+CPU is of the driver, the JVM and the workers together, and depends less on what else the machine
+does.
 
     python benchmarks/spark_overhead.py [--rows 10000000] [--repeats 3] [--json FILE]
 """

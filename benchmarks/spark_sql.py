@@ -4,8 +4,8 @@ What is asked of both is the number of outputs and the sum of their importance, 
 members'. SQL has four formulations: equal keys and times at most W apart, as a sort-merge join and
 as a shuffled hash join; and the same with time cut into bins, each tuple of one side copied into
 the bins that its window meets, so that key and bin are joined on. All run once, and their answers
-must be those of winnow's exact count; the two fastest then run in turn with winnow, which prepares its
-lanes (`cold`) or finds them prepared (`warm`). Ratios are against the faster of the two.
+must be those of winnow's exact count; the two fastest then run in turn with winnow, which prepares
+its lanes (`cold`) or finds them prepared (`warm`). Ratios are against the faster of the two.
 
     python benchmarks/spark_sql.py [--rows 4000000] [--workload sparse] [--repeats 3] [--json FILE]
 """
