@@ -23,7 +23,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,7 +37,7 @@ from engine.job.report import Report
 RESULTS = Path(__file__).resolve().parent / "results"
 SEED = 1
 _TICK = os.sysconf("SC_CLK_TCK")
-_EVERY = 0.1
+_EVERY = 0.2
 """Seconds between two looks at the processes."""
 
 
@@ -99,7 +99,7 @@ def figures(report: Report) -> dict[str, Any]:
 
 
 class Process(NamedTuple):
-    """What /proc says of a process: memory in MiB, CPU seconds with those of children it buried."""
+    """What /proc says of a process: memory in MiB and CPU seconds, all since it began."""
 
     parent: int
     name: str
@@ -111,28 +111,27 @@ class Process(NamedTuple):
 
 def processes() -> dict[int, Process]:
     """Return this process and those that it or its children started, by number."""
-    every = {}
+    stats = {}
     for folder in Path("/proc").iterdir():
-        if folder.name.isdigit() and (found := _process(folder)) is not None:
-            every[int(folder.name)] = found
+        with suppress(OSError):  # it has ended
+            if folder.name.isdigit():
+                stats[int(folder.name)] = (folder / "stat").read_text().rpartition(")")[2].split()
     mine = {os.getpid()}
-    while more := {pid for pid, one in every.items() if one.parent in mine} - mine:
+    while more := {pid for pid, stat in stats.items() if int(stat[1]) in mine} - mine:
         mine |= more
-    return {pid: every[pid] for pid in mine if pid in every}
+    found = {}
+    for pid in mine & stats.keys():
+        with suppress(OSError, KeyError):  # it has ended
+            found[pid] = _process(pid, stats[pid])
+    return found
 
 
-def _process(folder: Path) -> Process | None:
-    try:
-        lines = (folder / "status").read_text().splitlines()
-        clock = (folder / "stat").read_text().rpartition(")")[2].split()
-    except OSError:  # it has ended
-        return None
+def _process(pid: int, stat: list[str]) -> Process:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     told = {name: rest.split() for name, _, rest in (line.partition(":") for line in lines)}
-    if "VmRSS" not in told:
-        return None
     memory = [int(told[name][0]) / 1024 for name in ("VmRSS", "RssAnon", "RssFile")]
-    spent = sum(int(clock[i]) for i in (11, 12, 13, 14)) / _TICK
-    return Process(int(told["PPid"][0]), told["Name"][0], *memory, spent)
+    cpu = (int(stat[11]) + int(stat[12])) / _TICK
+    return Process(int(stat[1]), told["Name"][0], *memory, cpu)
 
 
 def role(pid: int, found: dict[int, Process]) -> str:
@@ -157,6 +156,7 @@ class Watched:
 
     def __init__(self) -> None:
         self._peaks: dict[str, dict[int, tuple[float, float, float]]] = {}
+        self._before = {pid: one.cpu for pid, one in processes().items()}
         self._last: dict[int, float] = {}
 
     def look(self) -> None:
@@ -171,8 +171,8 @@ class Watched:
 
     @property
     def cpu(self) -> float:
-        """CPU seconds of all processes since they started."""
-        return sum(self._last.values())
+        """CPU seconds of all processes up to the last look, also of those that have ended."""
+        return sum(spent - self._before.get(pid, 0.0) for pid, spent in self._last.items())
 
     @property
     def peaks(self) -> dict[str, Any]:
@@ -190,7 +190,7 @@ class Watched:
 
 @contextmanager
 def watched() -> Iterator[Watched]:
-    """Look at this process and its children ten times a second while the block runs."""
+    """Look at this process and its children again and again while the block runs."""
     found, ended = Watched(), threading.Event()
 
     def watch() -> None:
@@ -217,10 +217,11 @@ class Spent(NamedTuple):
 
 def timed(run: Callable[[], Any]) -> tuple[Any, Spent]:
     """Return what `run` returns, and what it took here and in the processes of Spark."""
-    before, begun = sum(one.cpu for one in processes().values()), time.perf_counter()
-    result = run()
-    wall = time.perf_counter() - begun
-    return result, Spent(wall, sum(one.cpu for one in processes().values()) - before)
+    with watched() as seen:
+        begun = time.perf_counter()
+        result = run()
+        wall = time.perf_counter() - begun
+    return result, Spent(wall, seen.cpu)
 
 
 def median(spent: Sequence[Spent]) -> Spent:

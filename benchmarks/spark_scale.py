@@ -3,8 +3,8 @@
 Every size is an archive of its own, made on the fly and deleted afterwards, replayed through Spark
 by a process of its own, on as many cores as asked for: within 10 % of the exact join's memory, the
 exact count beside it. Lanes are prepared anew. A first, small replay in the same session takes the
-start-up away. Every tenth of a second the memory of the driver, the JVM and the workers is read
-from /proc. CPU seconds are of all of these together; they depend less than wall time on what else
+start-up away. Five times a second the memory of the driver, the JVM and the workers is read from
+/proc. CPU seconds are of all of these together; they depend less than wall time on what else
 the machine does.
 
     python benchmarks/spark_scale.py [--sizes 1,10,100] [--workload sparse] [--json FILE]
@@ -17,6 +17,7 @@ import json
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -24,13 +25,13 @@ from typing import Any
 from scale import (
     RESULTS,
     WORKLOADS,
+    Spent,
+    Watched,
     Workload,
     about,
     job,
     local_session,
-    processes,
     save,
-    timed,
     watched,
     write_archive,
 )
@@ -42,16 +43,12 @@ _SMALL = 200_000
 """Tuples a side of the replay that warms up."""
 
 
-class Cpu:
-    """CPU seconds of all processes by stage; `note` is told of progress by `run_replay`."""
+class Stages:
+    """CPU seconds by stage of preparation and job; `note` is told of progress by `run_replay`."""
 
-    def __init__(self) -> None:
-        self._stage, self._since = "open", self._now()
+    def __init__(self, seen: Watched) -> None:
+        self._seen, self._stage, self._since = seen, "open", 0.0
         self.seconds: dict[str, float] = {}
-
-    @staticmethod
-    def _now() -> float:
-        return sum(one.cpu for one in processes().values())
 
     def note(self, stage: str, done: int, total: int) -> None:
         """Book what was spent since the last stage began."""
@@ -62,7 +59,8 @@ class Cpu:
 
     def close(self) -> None:
         """Book what was spent in the last stage."""
-        now = self._now()
+        self._seen.look()
+        now = self._seen.cpu
         self.seconds[self._stage] = self.seconds.get(self._stage, 0.0) + now - self._since
         self._since = now
 
@@ -71,18 +69,19 @@ def measured(
     folder: Path, rows: int, work: Workload, lanes: int, memory: str | None, cores: int
 ) -> dict[str, Any]:
     """Generate, replay and return what it took and held."""
+    size = write_archive(folder / "archive", rows, work)
     executor = SparkExecutor(local_session(cores, light=True))
     small = folder / "small"
     write_archive(small, _SMALL, work)
     for memory_of_small in (None, memory):
         warm = job(small, work, folder / "cache", memory=memory_of_small, lanes=lanes)
         run_replay(warm, executor)
-    size = write_archive(folder / "archive", rows, work)
-    cpu = Cpu()
     with watched() as seen:
+        cpu, begun = Stages(seen), time.perf_counter()
         options = job(folder / "archive", work, folder / "cache", memory=memory, lanes=lanes)
-        report, spent = timed(lambda: run_replay(options, executor, cpu.note))
+        report = run_replay(options, executor, cpu.note)
         cpu.close()
+        spent = Spent(time.perf_counter() - begun, seen.cpu)
     stages = report.content["seconds"]
     tuples = 2 * rows
     return {
