@@ -135,8 +135,8 @@ def _in_order(rows: Sequence[tuple[int, bytes]], items: int) -> list[_Outcome]:
     A task stops at a failure, so every item before the first one has its outcome.
     """
     outcomes: list[_Outcome | None] = [None] * items
-    for item, pickled in rows:
-        outcomes[item] = pickle.loads(pickled)  # noqa: S301 - written by our own worker
+    for item, written in rows:
+        outcomes[item] = pickle.loads(written)  # noqa: S301 - written by our own worker
     ordered: list[_Outcome] = []
     for item, outcome in enumerate(outcomes):
         if outcome is None:

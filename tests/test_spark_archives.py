@@ -90,12 +90,14 @@ def test_results_come_in_the_order_of_the_items(spark: Any) -> None:
         assert list(SparkExecutor(spark).map(lambda i: -i, numbers)) == [-i for i in numbers]
 
 
-@pytest.mark.parametrize("items", [1, 5, 17, 64, 1000])
-def test_items_are_cut_into_few_jobs(items: int) -> None:
-    cut = blocks(range(items))
+@pytest.mark.parametrize("width", [1, 2, 16])
+@pytest.mark.parametrize("items", [0, 1, 5, 17, 64, 1000])
+def test_items_are_cut_into_few_jobs_the_first_of_an_item_a_task(items: int, width: int) -> None:
+    cut = blocks(range(items), width)
     assert [item for run in cut for item in run] == list(range(items))
     assert all(cut)
-    assert len(cut) == min(items, 4)
+    assert len(cut) <= 4
+    assert not items or len(cut[0]) == min(items, width)
 
 
 def _fails(kind: type[Exception]) -> Callable[[int], int]:

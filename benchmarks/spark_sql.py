@@ -1,0 +1,195 @@
+"""Against Spark SQL's exact interval join: the same session, cores and Parquet files, in turn.
+
+What is asked of both is the number of outputs and the sum of their importance, the lesser of both
+members'. SQL has four formulations: equal keys and times at most W apart, as a sort-merge join and
+as a shuffled hash join; and the same with time cut into bins, each tuple of one side copied into
+the bins that its window meets, so that key and bin are joined on. All run once, and their answers
+must be those of winnow's exact count; the two fastest then run in turn with winnow, which prepares
+its lanes (`cold`) or finds them prepared (`warm`). Ratios are against the faster of the two.
+
+    python benchmarks/spark_sql.py [--rows 4000000] [--workload sparse] [--repeats 3] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from scale import (
+    RESULTS,
+    WORKLOADS,
+    Spent,
+    Workload,
+    about,
+    job,
+    local_session,
+    median,
+    save,
+    timed,
+    write_archive,
+)
+
+from engine.job.run import run_replay
+from spark_plugin.executor import SparkExecutor
+
+_TIMED = 2
+_LANES = 8
+Answer = tuple[int, float]
+
+
+def plain(work: Workload, hint: str) -> str:
+    """Return the join as anybody would write it."""
+    return (
+        f"SELECT {hint} count(*), sum(least(l.importance, r.importance)) FROM l JOIN r "  # noqa: S608
+        f"ON l.key = r.key AND r.ts BETWEEN l.ts - {work.window} AND l.ts + {work.window}"
+    )
+
+
+def binned(work: Workload, hint: str, copied: str) -> str:
+    """Return the join by key and bin of time; bins of 2 W + 1 ticks make two copies a tuple."""
+    w, width = work.window, 2 * work.window + 1
+    other = "r" if copied == "l" else "l"
+    return (
+        f"SELECT {hint} count(*), sum(least(a.importance, b.importance)) FROM "  # noqa: S608
+        f"(SELECT key, ts, importance, explode(sequence((ts - {w}) DIV {width}, "
+        f"(ts + {w}) DIV {width})) bin FROM {copied}) a JOIN "
+        f"(SELECT key, ts, importance, ts DIV {width} bin FROM {other}) b "
+        f"ON a.key = b.key AND a.bin = b.bin AND b.ts BETWEEN a.ts - {w} AND a.ts + {w}"
+    )
+
+
+def formulations(work: Workload) -> dict[str, str]:
+    """Return SQL by name."""
+    return {
+        "plain, sort-merge": plain(work, "/*+ MERGE(r) */"),
+        "plain, hash": plain(work, "/*+ SHUFFLE_HASH(r) */"),
+        "bins, left copied, hash": binned(work, "/*+ SHUFFLE_HASH(b) */", "l"),
+        "bins, left copied, sort-merge": binned(work, "/*+ MERGE(b) */", "l"),
+    }
+
+
+def contenders(
+    session: Any,  # noqa: ANN401 - pyspark has no types here
+    folder: Path,
+    work: Workload,
+) -> dict[str, Callable[[], Answer]]:
+    """Return what each of SQL's formulations answers."""
+    for side in ("left", "right"):
+        session.read.parquet(str(folder / f"{side}.parquet")).createOrReplaceTempView(side[0])
+
+    def ask(query: str) -> Answer:
+        outputs, importance = session.sql(query).collect()[0]
+        return int(outputs), float(importance or 0.0)
+
+    return {f"SQL {name}": lambda q=q: ask(q) for name, q in formulations(work).items()}  # type: ignore[misc]
+
+
+def ours(folder: Path, work: Workload, executor: SparkExecutor) -> dict[str, Callable[[], Answer]]:
+    """Return winnow's contenders; each answers with the exact count."""
+    cache = folder / "cache"
+
+    def replay(memory: str | None, *, cold: bool) -> Answer:
+        if cold:
+            shutil.rmtree(cache, ignore_errors=True)
+        lanes = _LANES if memory else None
+        report = run_replay(job(folder, work, cache, memory=memory, lanes=lanes), executor)
+        exact = report.content["exact"]
+        return exact["outputs"], exact["importance"]
+
+    return {
+        f"{name}, {state}": lambda m=memory, c=state == "cold": replay(m, cold=c)  # type: ignore[misc]
+        for name, memory in (("exact", None), ("10 %", "10%"))
+        for state in ("cold", "warm")
+    }
+
+
+def check(name: str, answer: Answer, expected: Answer) -> None:
+    """Leave with an error if an answer is not the one expected."""
+    if answer[0] != expected[0] or not math.isclose(answer[1], expected[1], rel_tol=1e-9):
+        sys.exit(f"{name}: {answer}, but {expected} was expected")
+
+
+def rounds(
+    runs: dict[str, Callable[[], Answer]], expected: Answer, repeats: int
+) -> dict[str, list[Spent]]:
+    """Run all in turn, so many times, and compare their answers."""
+    spent: dict[str, list[Spent]] = {name: [] for name in runs}
+    for _ in range(repeats):
+        for name, run in runs.items():
+            answer, took = timed(run)
+            check(name, answer, expected)
+            spent[name].append(took)
+            print(f"{name}: {took.wall:.1f} s, CPU {took.cpu:.1f} s", flush=True)
+    return spent
+
+
+def compared(folder: Path, args: argparse.Namespace) -> dict[str, Any]:
+    """Generate, let all answer once, then time the fastest; return the results."""
+    work = WORKLOADS[args.workload]
+    session = local_session(args.cores)
+    write_archive(folder, args.rows, work)
+    mine = ours(folder, work, SparkExecutor(session))
+    theirs = contenders(session, folder, work)
+    expected = mine["exact, cold"]()
+    mine["10 %, warm"]()
+    firsts = {name: own[0] for name, own in rounds(theirs, expected, 1).items()}
+    fastest = sorted(firsts, key=lambda name: firsts[name].cpu)[:_TIMED]
+    spent = rounds({name: theirs[name] for name in fastest} | mine, expected, args.repeats)
+    middle = {name: median(own) for name, own in spent.items()}
+    best = min(fastest, key=lambda name: middle[name].cpu)
+    rows = [
+        {
+            "who": name,
+            **own._asdict(),
+            "wall_ratio": middle[best].wall / own.wall,
+            "cpu_ratio": middle[best].cpu / own.cpu,
+            "runs": [one._asdict() for one in spent[name]],
+        }
+        for name, own in middle.items()
+    ]
+    return {
+        "exact": expected,
+        "first_runs": {name: one._asdict() for name, one in firsts.items()},
+        "best": best,
+        "rows": rows,
+    }
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Compare, print and write."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--workload", choices=WORKLOADS, default="sparse")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--cores", type=int, default=2)
+    parser.add_argument("--place", type=Path, default=Path(tempfile.gettempdir()))
+    parser.add_argument("--json", type=Path, default=RESULTS / "spark_sql.json")
+    args = parser.parse_args(argv)
+    os.environ.setdefault(
+        "PYSPARK_SUBMIT_ARGS",
+        f"--master local[{args.cores}] --driver-memory 2g "
+        f"--conf spark.sql.shuffle.partitions={4 * args.cores} pyspark-shell",
+    )
+    with tempfile.TemporaryDirectory(prefix="sql-", dir=args.place) as name:
+        found = compared(Path(name), args)
+    print(f"\nagainst {found['best']}:")
+    for row in found["rows"]:
+        print(
+            f"{row['who']:36} {row['wall']:8.1f} s  CPU {row['cpu']:8.1f} s  "
+            f"{row['wall_ratio']:6.2f} x wall {row['cpu_ratio']:6.2f} x CPU"
+        )
+    work = WORKLOADS[args.workload]._asdict()
+    told = about(rows=args.rows, workload=work, cores_used=args.cores, lanes=_LANES)
+    save(args.json, {"about": told, **found})
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
