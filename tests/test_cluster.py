@@ -111,7 +111,12 @@ def test_a_sweep_is_the_local_engines(cluster: Cluster, tmp_path: Path) -> None:
             assert main(told) == 0
         else:
             right(cluster.run(kind="command", argv=told))
-    tables = [pq.read_table(folder / name / "sweep.parquet") for name in ("spark", "local")]
+    tables = [
+        pq.read_table(folder / name / "sweep.parquet").drop_columns(
+            ["seconds", "tuples_per_second"]
+        )
+        for name in ("spark", "local")
+    ]
     assert tables[0].num_rows == 6
     assert tables[0].equals(tables[1])
 
@@ -126,7 +131,8 @@ def test_a_join_of_three_streams_is_the_local_engines(cluster: Cluster, tmp_path
         else:
             right(cluster.run(kind="command", argv=told))
     assert dataset(tmp_path / "local").num_rows
-    assert dataset(tmp_path / "spark").equals(dataset(tmp_path / "local"))
+    rows = [repr(dataset(tmp_path / name).to_pylist()) for name in ("spark", "local")]
+    assert rows[0] == rows[1]  # as text, in which a NaN is what another is
     assert figures(tmp_path / "spark.json") == figures(tmp_path / "local.json")
 
 
