@@ -19,7 +19,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCKER = ROOT / "docker"
-SECONDS = 120
+SECONDS = 300
 LENT = sysconfig.get_path("purelib")
 
 

@@ -152,11 +152,15 @@ def test_every_option_is_documented_and_none_besides() -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["replay", "sample", "sweep", "bound", "lookup", "multijoin", "explain", "profile", "allocate"],
-)
+    [
+        "replay", "sample", "sweep", "bound", "lookup", "multijoin", "explain", "profile",
+        "allocate", "size",
+    ],
+)  # fmt: skip
 def test_every_documented_example_is_taken(command: str) -> None:
-    named = ["jobs.toml"] if command == "allocate" else []
-    for option, example in documented_options(command).items():
+    named = {"allocate": ["jobs.toml"], "size": ["--profile=p.json"]}.get(command, [])
+    page = "deploy" if command == "size" else command
+    for option, example in documented_options(page).items():
         words = shlex.split(example)
         assert words[0] == option
         parser_of(command).parse_args([*words, *named])
