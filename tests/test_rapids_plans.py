@@ -15,9 +15,9 @@ import pytest
 from rapids_plans import SHARED, archives
 from spark_cases import archived
 
-from engine.errors import DeviceError
+from engine.errors import DeviceError, SpecError
 from spark_plugin.rapids.files import fetched_jar, jar_place
-from spark_plugin.rapids.options import SPARKS, RapidsOptions
+from spark_plugin.rapids.options import PLUGIN, SPARKS, RapidsOptions
 from spark_plugin.rapids.settings import settings_of
 from spark_plugin.spread import hashed_to
 
@@ -228,3 +228,47 @@ def test_the_jar_knows_the_settings_and_the_versions(jar: Path) -> None:
     versions = {m[1] for shim in shims if (m := re.fullmatch(r"spark(\d{3})", shim))}
     assert versions == {version.replace(".", "") for version in SPARKS}
     assert jar == jar_place("cuda13")
+
+
+def test_a_spark_that_runs_without_it_cannot_get_it(spark: Any) -> None:
+    from spark_plugin.session import get_session  # noqa: PLC0415 - the parent has no use for Spark
+
+    with pytest.raises(SpecError, match="started without the RAPIDS Accelerator"):
+        get_session(rapids=True)
+    assert get_session() is spark
+
+
+@pytest.mark.parametrize(
+    ("configured", "added"),
+    [("--master local[2]", True), (f"--conf spark.plugins={PLUGIN}", False)],
+)
+def test_the_jar_comes_along_unless_the_user_brings_it(
+    monkeypatch: pytest.MonkeyPatch, configured: str, added: bool
+) -> None:
+    from spark_plugin.rapids.session import jar_on_classpath  # noqa: PLC0415 - as above
+
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", f"{configured} pyspark-shell")
+    monkeypatch.setenv("SPARK_DIST_CLASSPATH", "/other.jar")
+    with jar_on_classpath(RapidsOptions(jar="/rapids.jar")) as placed:
+        assert placed.jar == "/rapids.jar"
+        expected = "/other.jar:/rapids.jar" if added else "/other.jar"
+        assert os.environ["SPARK_DIST_CLASSPATH"] == expected
+    assert os.environ["SPARK_DIST_CLASSPATH"] == "/other.jar"
+
+
+def test_the_users_configuration_wins(spark: Any) -> None:
+    from pyspark import SparkConf  # noqa: PLC0415 - as above
+
+    from spark_plugin.rapids.session import configure  # noqa: PLC0415 - as above
+
+    assert spark  # SparkConf needs a JVM
+    own = {"spark.master": "spark://host:7077", "spark.jars": "/own.jar"}
+    own |= {"spark.rapids.sql.concurrentGpuTasks": "3"}
+    conf = SparkConf(loadDefaults=False).setAll(list(own.items()))
+    configure(conf, RapidsOptions(jar="/rapids.jar"))
+    assert conf.get("spark.jars") == "/own.jar,/rapids.jar"
+    assert conf.get("spark.rapids.sql.concurrentGpuTasks") == "3"
+    assert conf.get("spark.executor.resource.gpu.amount") == "1"
+    local = SparkConf(loadDefaults=False).set("spark.master", "local[2]")
+    configure(local, RapidsOptions(jar="/rapids.jar"))
+    assert local.get("spark.task.resource.gpu.amount") is None
