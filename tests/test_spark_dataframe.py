@@ -117,6 +117,22 @@ def test_keys_are_joined_as_in_the_archives(spark: Any, archives: Path, on: Any)
     check(spark, archives, on=on, lanes=3, memory="20%", policy="prob", columns="ids")
 
 
+def test_instants_of_one_local_time_are_different_keys(spark: Any, tmp_path: Path) -> None:
+    """When clocks are set back, 01:30 comes twice."""
+    twice = [dt.datetime(2024, 11, 3, hour, 30, tzinfo=dt.UTC) for hour in (5, 6)]
+    at = pa.array(twice, pa.timestamp("us", "UTC"))
+    sides = [pa.table({"at": at, "t": [t, t], "t2": [0, 0], "i": [1.0, 2.0]}) for t in (1, 2)]
+    write(tmp_path, *sides)
+    name = "spark.sql.session.timeZone"
+    before = spark.conf.get(name)
+    spark.conf.set(name, "America/New_York")
+    try:
+        check(spark, tmp_path, on="at", memory=None, columns="ids")
+        check(spark, tmp_path, on="t2", partition_by="at", memory=None, columns="ids")
+    finally:
+        spark.conf.set(name, before)
+
+
 def test_keys_are_counted_as_in_the_archives(spark: Any, archives: Path) -> None:
     """With fewer counters than keys it matters by which code a key is counted."""
     check(spark, archives, on="word", policy="yield", params={"counters": 4}, columns="ids")
