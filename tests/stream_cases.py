@@ -15,7 +15,7 @@ from spark_cases import ORDER, ROLES, TUPLES, found
 from spark_plugin.asked import Asked
 from spark_plugin.streaming.feed import Feed, parquet_archive
 from spark_plugin.streaming.index import TimeIndex
-from spark_plugin.streaming.reading import rows_between
+from spark_plugin.streaming.reading import PACKED, rows_between
 from spark_plugin.streaming.replay import _feed, _frame, _task
 from spark_plugin.streaming.work import Task, stateful, unpacked
 
@@ -41,6 +41,7 @@ class Told(NamedTuple):
 
     task: Task
     feed: Feed
+    index: TimeIndex
 
 
 def parts(folder: Path, tables: Sequence[pa.Table], rows_per_group: int = 40) -> Path:
@@ -60,24 +61,15 @@ def told(spark: Any, folder: Path, **options: Any) -> Told:
     asked = Asked(**(ROLES | TUPLES | options))
     query = asked.query(*(_frame(spark, archive) for archive in archives))
     feed = _feed(query, archives)
-    return Told(_task(query, feed), feed)
+    return Told(_task(query, feed), feed, TimeIndex(feed))
 
 
 def micro_batch(told: Told, states: dict[Any, bytes], begin: int, end: int) -> list[pa.Table]:
     """Return the output of a micro-batch; `states` becomes what it leaves."""
-    index = TimeIndex(told.feed)
-    chunks = tuple(index.overlapping(begin, end))
+    chunks = tuple(told.index.overlapping(begin, end))
     packs = pa.Table.from_batches(
         rows_between(told.feed, chunks, begin, end),
-        schema=pa.schema(
-            [
-                ("place", pa.binary()),
-                ("lane", pa.int32()),
-                ("name", pa.binary()),
-                ("side", pa.int8()),
-                ("rows", pa.binary()),
-            ]
-        ),
+        schema=PACKED,
     )
     frame = packs.to_pandas()
     run, unpack = stateful(told.task), unpacked(told.task.result)
@@ -94,7 +86,7 @@ def micro_batch(told: Told, states: dict[Any, bytes], begin: int, end: int) -> l
 
 def by_hand(told: Told, seed: int, batches: int = 6) -> pa.Table:
     """Return the rows of a stream cut at random ticks, in order."""
-    index = TimeIndex(told.feed)
+    index = told.index
     inner = np.random.default_rng(seed).integers(index.first, index.end, batches - 1)
     edges = sorted({index.first, *inner.tolist(), index.end})
     states: dict[Any, bytes] = {}

@@ -81,9 +81,8 @@ def test_rows_are_those_of_the_archives_wherever_it_is_cut(
     monkeypatch.setattr(lane_module, "IDLE", 2)
     expected = archived(archives, **SETTINGS[name])
     ready = told(spark, archives, **SETTINGS[name])
-    for seed in range(3):
-        same(by_hand(ready, seed), expected)
-    same(by_hand(ready, 9, batches=60), expected)
+    for seed, batches_ in ((0, 2), (1, 6), (2, 40)):
+        same(by_hand(ready, seed, batches_), expected)
 
 
 @pytest.mark.parametrize("on", ["word", "money", ["wide", "at"]])
@@ -187,7 +186,7 @@ def test_every_row_is_in_one_micro_batch(archives: Path, options: dict[str, int]
     for begin, end in cuts:
         found = rows_in(reader, begin, end)
         assert all(begin <= ts[side][row] < end for side, row in found)
-        assert len(found) <= most or end == begin + 1
+        assert len(found) <= most or len({ts[side][row] for side, row in found}) == 1
         assert end - begin <= options.get("ticks_per_batch", 10**6)
         seen += found
     assert sorted(seen) == sorted((s, r) for s, own in ts.items() for r in range(len(own)))
@@ -209,7 +208,7 @@ def parse_of(folder: Path) -> Any:
 def test_a_gap_in_time_makes_no_micro_batch_of_its_own(tmp_path: Path) -> None:
     sides = [pa.table({"t": [0, 1, 2, 1000 + side, 1001]}) for side in (0, 1)]
     reader = stream(parts(tmp_path, sides, 1), ticks_per_batch=10)
-    assert batches(reader) == [(0, 10), (10, 1002)] or batches(reader) == [(0, 10), (10, 1010)]
+    assert batches(reader) == [(0, 10), (10, 1002)]
 
 
 def test_event_time_goes_by_at_its_speed(archives: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -152,8 +152,9 @@ class StreamLane:
     def push(self, batch: LaneBatch) -> Iterator[pa.RecordBatch]:
         """Yield the output tuples of a batch."""
         yield from self._joined.push(batch)
-        for held, seq in zip(self._held, self._replay.held(), strict=True):
-            held.keep(seq) if self._plan.payload else None
+        if self._plan.payload:
+            for held, seq in zip(self._held, self._replay.held(), strict=True):
+                held.keep(seq)
 
     def state(self) -> bytes:
         """Return what `resumed` goes on from. O(K + keys + payload of what is held)."""

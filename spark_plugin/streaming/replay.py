@@ -27,6 +27,8 @@ from spark_plugin.worker import Plan
 
 _UNKEPT = ("row", "fact")
 _RETAINED = "spark.sql.streaming.minBatchesToRetain"
+_PACKS = 16
+"""Packs in an Arrow batch between the JVM and Python: each has up to 131,072 rows of a lane."""
 _STATES = 4
 """Micro-batches whose states are kept; Spark keeps those of 100, and each is a lane's whole."""
 
@@ -104,10 +106,8 @@ def replay(
     if ticks_per_batch is not None:
         told["ticks_per_batch"] = str(ticks_per_batch)
     parse(told)
-    parted = bool(query.columns.groups)
-    tasks = parallelism(started) if parted else min(query.lanes, parallelism(started))
-    own.conf.set("spark.sql.shuffle.partitions", str(tasks))
     task = _task(query, feed)
+    _fit(own, parallelism(started) if query.columns.groups else query.lanes)
     stream = _stream(own, told)
     with quietly():
         joined = stream.groupBy("place", "lane").applyInPandasWithState(
@@ -147,10 +147,16 @@ def _session_of(session: SparkSession) -> SparkSession:
     for name, value in session.conf.getAll.items():
         if own.conf.isModifiable(name):
             own.conf.set(name, value)
-    if own.conf.get(_RETAINED) == "100":
-        own.conf.set(_RETAINED, str(_STATES))
-    own.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "16")  # each is a lane's rows
     return own
+
+
+def _fit(session: SparkSession, lanes: int) -> None:
+    """Set a session for a stream of packed rows, once all else has run on it."""
+    tasks = min(lanes, parallelism(session))
+    session.conf.set("spark.sql.shuffle.partitions", str(tasks))
+    session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(_PACKS))
+    if session.conf.get(_RETAINED) == "100":
+        session.conf.set(_RETAINED, str(_STATES))
 
 
 def _frame(session: SparkSession, archive: Archive) -> DataFrame:

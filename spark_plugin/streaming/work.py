@@ -60,7 +60,7 @@ class Task:
         """Return a lane as its state has it, or from its first batch on."""
         if blob is not None:
             return StreamLane.resumed(self.plan, self.payload, self.digest, blob)
-        profile = self.profiles.get(name) or guessed(batch)
+        profile = self.profiles[name] if self.profiles else guessed(batch)
         budget = self.plan.budget(name, profile)
         return StreamLane(self.plan, self.payload, self.digest, profile, budget)
 
