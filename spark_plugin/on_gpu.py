@@ -63,7 +63,8 @@ def replay_on(
     while not ended:
         with ExitStack() as stack:
             group, ended = _gathered(plan, lanes, stack)
-            yield from _replayed(plan, wanted, group)
+            if group:  # none in an empty partition
+                yield from _replayed(plan, wanted, group)
 
 
 def _gathered(
