@@ -20,7 +20,7 @@ from engine.job.lane_task import LaneResult, ReplayTask, Tally, TimeSlice
 from engine.lanes.reader import group_spans
 from engine.replay.settings import LaneProfile
 
-SLICE_ROWS = 4_000_000
+SLICE_ROWS = 2_000_000
 """Rows of a lane from which on it is cut, and of a slice at least."""
 _WINDOWS = 4
 """Windows that a slice is long at least, for it reads one more."""
