@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from engine.jit import cache_home
+
 ROOT = Path(__file__).resolve().parent.parent
 DOCKER = ROOT / "docker"
 SECONDS = 300
@@ -165,6 +167,7 @@ def variables(tmp_path: Path) -> dict[str, object]:
         "SPARK_DAEMON_MEMORY": "256m",
         "SPARK_CONF_DIR": conf,
         "WINNOW_SHARED": tmp_path,
+        "WINNOW_CACHE": cache_home(),
     }
 
 

@@ -74,7 +74,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> ArrivalProfile:
 
 
 def test_a_worker_takes_what_was_foretold(tmp_path: Path) -> None:
-    """At most that, and at least 5/7 of it: docs/deploy.md says so."""
+    """At most that, and at least 5/7 of it: docs/deploy.md has more."""
     warm = streams(tmp_path / "warm", 2000, 100)
     measured(warm, tmp_path / "warm_out", window=50, memory="50%")  # compiles
     wide = {f"c{i}": np.arange(400_000) for i in range(16)}
@@ -115,8 +115,8 @@ def test_every_policy_is_sized(small: ArrivalProfile) -> None:
     for name, policy in POLICIES.items():
         assert slot_bytes(policy) >= SLOT.itemsize
         assert sized(small, Wanted(TENTH, name))["worker"]["peak"] > 200
-    with pytest.raises(SpecError, match="uniform samples"):
-        sized(small, Wanted(TENTH, "uniform"))
+    with pytest.raises(SpecError, match="policy bottom_k samples the join"):
+        Wanted(TENTH, "bottom-k")
 
 
 def test_lanes_share_all_tuples_and_the_heaviest_key_stays_whole(small: ArrivalProfile) -> None:
