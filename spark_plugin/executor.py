@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from engine.errors import WinnowError
 from spark_plugin.session import parallelism
+from spark_plugin.settle import settle
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -155,6 +156,7 @@ def _worker(work: bytes, tasks: int) -> Callable[[Iterable[int]], Iterator[tuple
                 yield item, cloudpickle.dumps(outcome)
                 if outcome.error is not None:
                     return
+        settle(function)
 
     return run
 

@@ -26,6 +26,7 @@ from spark_plugin.facts import FactJoin
 from spark_plugin.lanes import GROUP, LaneName
 from spark_plugin.measure import Measured, measure_partition
 from spark_plugin.session import ArrowFunction, map_in_arrow, parallelism
+from spark_plugin.settle import settle
 from spark_plugin.worker import Plan, replay_partition
 
 _ROUNDS = 4
@@ -191,5 +192,6 @@ def _on_partitions(work: bytes) -> ArrowFunction:
     def run(source: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         function, arguments = pickle.loads(work)  # noqa: S301 - written by the driver
         yield from function(*arguments, source)
+        settle(function)
 
     return run
