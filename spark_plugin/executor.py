@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from engine.errors import WinnowError
 from spark_plugin.gpu import GpuTerms, bind_task, gpu_terms
 from spark_plugin.session import parallelism
+from spark_plugin.settle import settle
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -161,6 +162,7 @@ def _worker(
                 yield item, cloudpickle.dumps(outcome)
                 if outcome.error is not None:
                     return
+        settle(function)
 
     return run
 

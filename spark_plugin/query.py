@@ -29,6 +29,7 @@ from spark_plugin.lanes import GROUP, LaneName
 from spark_plugin.measure import Measured, measure_partition
 from spark_plugin.on_gpu import replay_on
 from spark_plugin.session import ArrowFunction, map_in_arrow, parallelism
+from spark_plugin.settle import settle
 from spark_plugin.spread import by_lane
 from spark_plugin.worker import Plan
 
@@ -221,5 +222,6 @@ def _on_partitions(work: bytes, terms: GpuTerms) -> ArrowFunction:
         bind_task(terms)
         function, arguments = pickle.loads(work)  # noqa: S301 - written by the driver
         yield from function(*arguments, source)
+        settle(function)
 
     return run

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -98,6 +99,13 @@ def test_items_are_cut_into_few_jobs_the_first_of_an_item_a_task(items: int, wid
     assert all(cut)
     assert len(cut) <= 4
     assert not items or len(cut[0]) == min(items, width)
+
+
+def test_what_workers_loaded_is_not_searched_for_garbage_after_every_task(spark: Any) -> None:
+    executor = SparkExecutor(spark)
+    for _ in range(2):
+        frozen = list(executor.map(lambda _: gc.get_freeze_count(), range(4)))
+    assert max(frozen) > 10_000
 
 
 def _fails(kind: type[Exception]) -> Callable[[int], int]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from engine.disk import full_disk_told, whole_file
 from engine.errors import OutputError, SpecError
 
-PACKAGES = ("engine", "gpu_kernels", "spark_plugin")
+PACKAGES = ("engine", "gpu_kernels", "spark_plugin", "pyspark_winnow")
 """What an application imports."""
 _SUBMIT = "submit.py"
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # of every file: the same code gives the same archive
