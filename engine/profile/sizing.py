@@ -16,7 +16,7 @@ from engine.job.on_gpu import GROUP_ROWS
 from engine.lanes.build import SPLIT_BYTES
 from engine.lanes.reader import BATCH_ROWS
 from engine.lanes.stages import SPLIT_ROWS
-from engine.policies import POLICIES, Policy, Structure, policy_named
+from engine.policies import Policy, Structure, policy_named
 from engine.profile.dealing import Lanes, lanes_chosen, lanes_expected, speed_up
 from engine.profile.model import ArrivalProfile
 from engine.replay.allocate import join_memory
@@ -70,7 +70,7 @@ class Wanted:
     Raises
     ------
     SpecError
-        If a number means nothing.
+        If a number means nothing, or the policy is none or samples.
     """
 
     memory: Amounts = (None, None)
@@ -191,17 +191,7 @@ def sized(profile: ArrivalProfile, wanted: Wanted) -> dict[str, Any]:
     -------
     dict
         As JSON holds it. Memory is in MiB, rounded up.
-
-    Raises
-    ------
-    SpecError
-        If the policy samples: its join memory is not of this kind.
     """
-    if wanted.policy not in POLICIES:
-        raise SpecError(
-            f"--policy {wanted.policy} samples: its memory is a sample's; size another policy of "
-            "the same memory in its place"
-        )
     number = wanted.lanes or lanes_chosen(profile, wanted.cores)
     lanes = lanes_expected(profile, number)
     rows = np.array([stream.rows for stream in profile.streams], np.float64)
