@@ -106,10 +106,11 @@ def replayed(folder: Path, out: Path, executor: Executor, **told: Any) -> tuple[
 
 
 def operators(frame: Any) -> Counter[str]:  # noqa: ANN401 - a DataFrame
-    """Return how often each operator is in the plan that was run, children of queries included."""
+    """Return how often each operator is in the plan that was run, as adaptive execution left it."""
     text = frame._jdf.queryExecution().executedPlan().toString()  # noqa: SLF001 - the only way
-    names = (line.lstrip(" :+-*()0123456789").split(" ", 1)[0] for line in text.splitlines())
-    return Counter(name for name in names if name)
+    final = text.partition("== Initial Plan ==")[0]
+    names = (line.lstrip(" :+-*()0123456789").split(" ", 1)[0] for line in final.splitlines())
+    return Counter(name for name in names if name and name != "==")
 
 
 def compared(args: argparse.Namespace, folder: Path, session: Any) -> dict[str, Any]:  # noqa: ANN401

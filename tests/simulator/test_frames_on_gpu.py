@@ -32,7 +32,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 @pytest.fixture(scope="module")
 def archives(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = write(tmp_path_factory.mktemp("archives"), drawn(1, ROWS), drawn(2, ROWS))
-    facts = {"k": [0, 1, 1, 2], "a": [None, 5, 40, 0], "b": [None, 60, None, 90]}
+    facts = {"k": [0, 1, 1, 2], "a": [None, 5, 70, 0], "b": [None, 60, None, 90]}
     pq.write_table(pa.table(facts), folder / "facts.parquet")
     return folder
 
