@@ -68,7 +68,7 @@ def finish(spark: Any, folder: Path, **options: Any) -> Any:
     writer = kept.writeStream.format("parquet").option("path", str(folder / "kept"))
     writer = writer.option("checkpointLocation", str(folder / "checkpoint"))
     query = writer.trigger(availableNow=True).start()
-    query.awaitTermination()
+    assert query.awaitTermination(LIMIT)
     return query
 
 
@@ -116,7 +116,8 @@ def test_each_micro_batch_has_its_rows(spark: Any, tmp_path: Path) -> None:
     def hold(frame: Any, number: int) -> None:
         found[number] = frame.toArrow()
 
-    writer.foreachBatch(hold).trigger(availableNow=True).start().awaitTermination()
+    query = writer.foreachBatch(hold).trigger(availableNow=True).start()
+    assert query.awaitTermination(LIMIT)
     assert sorted(found) == list(range(len(found)))
     assert len(found) > 1
     ends = [own["ts"].to_pylist() for own in found.values()]
@@ -138,7 +139,8 @@ def test_rows_as_they_are(spark: Any, tmp_path: Path) -> None:
         stream = reader.load()
     out = str(tmp_path / "rows")
     writer = stream.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
-    writer.option("path", out).trigger(availableNow=True).start().awaitTermination()
+    query = writer.option("path", out).trigger(availableNow=True).start()
+    assert query.awaitTermination(LIMIT)
     rows = spark.read.parquet(out).toArrow().sort_by([("side", "ascending"), ("row", "ascending")])
     for side in ("left", "right"):
         archive = pq.read_table(tmp_path / side)

@@ -52,7 +52,7 @@ class SavedReplay(LaneReplay):
     [[0]]
     >>> second.restore(first.state(1))
     >>> [out.left_row.tolist() for out in second.push(at(5), ids, at(5), ids, 1)]
-    [[0, 5, 5]]
+    [[5, 5, 0]]
     """
 
     def state(self, keys: int) -> State:
