@@ -36,7 +36,8 @@ from engine.facts.access import DEFAULT_METHOD
 from engine.job import keys as keys_module
 from engine.job import lane_task, opening
 from engine.job.budget import Amount, Amounts, parse_amounts, split_budget
-from engine.job.lane_task import ProfileTask, WorthTask, file_worths, profile_lane
+from engine.job.lane_task import ProfileTask, profile_lane
+from engine.job.worth_task import WorthTask, file_worths
 from engine.job.options import JobOptions
 from engine.job.plan import groups_of, lane_files, lanes_to_replay
 from engine.job.run import run_replay

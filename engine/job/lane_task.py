@@ -24,8 +24,7 @@ from engine.job.part import FactColumns, LanePart, MemberPayload, beside
 from engine.lanes.facts import FactFile
 from engine.lanes.profile import profile_side
 from engine.lanes.reader import LANE_COLUMNS, lane_batches
-from engine.models.worth import LaneWorth, lane_worths
-from engine.policies import Worth, age
+from engine.policies import age
 from engine.replay.lane import LaneReplay
 from engine.replay.layout import Outputs
 from engine.replay.planned import Plan
@@ -97,27 +96,6 @@ def streamed(path: Path, columns: Sequence[str] = _STREAMED) -> Iterator[StreamB
         for batch in file.iter_batches(columns=list(columns)):
             found = {name: batch.column(name).to_numpy() for name in columns}
             yield StreamBatch(*(found.get(name, none) for name in LANE_COLUMNS))
-
-
-@dataclass(frozen=True)
-class WorthTask:
-    """A lane whose tuples are to be summarised by what they are worth."""
-
-    files: LaneFiles
-    kinds: tuple[Worth, ...]
-
-
-def file_worths(task: WorthTask) -> dict[Worth, LaneWorth]:
-    """Return what a lane's tuples are worth."""
-    paths = task.files.left, task.files.right
-
-    def arriving(side: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
-        path = paths[side]
-        if path is not None:
-            batches = streamed(path, ("_key", "_importance"))
-            yield from ((batch.key, batch.importance) for batch in batches)
-
-    return lane_worths(arriving, task.kinds)
 
 
 def arrivals(path: Path | None) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:

@@ -8,8 +8,9 @@ import numpy as np
 
 from engine.executors import Executor
 from engine.job.budget import Amounts
-from engine.job.lane_task import LaneFiles, LaneResult, WorthTask, file_worths
+from engine.job.lane_task import LaneFiles, LaneResult
 from engine.job.stages import Stages
+from engine.job.worth_task import WorthTask, file_worths
 from engine.lanes.manifest import Lane, Prepared
 from engine.models.worth import SUMMARISED, LaneWorth
 from engine.policies import Policy, Worth, age
