@@ -42,7 +42,13 @@ def test_all_that_is_copied_is_there_and_not_ignored() -> None:
         if name == "COPY" and not told.startswith("--from")
         for source in told.split()[:-1]
     ]
-    assert {"engine", "gpu_kernels", "spark_plugin", "pyspark_winnow", "docker/requirements"} <= set(copied)
+    assert {
+        "engine",
+        "gpu_kernels",
+        "spark_plugin",
+        "pyspark_winnow",
+        "docker/requirements",
+    } <= set(copied)
     for source in copied:
         assert (ROOT / source).exists(), source
         assert source.split("/")[0] in let_in, source

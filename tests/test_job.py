@@ -37,11 +37,11 @@ from engine.job import keys as keys_module
 from engine.job import lane_task, opening
 from engine.job.budget import Amount, Amounts, parse_amounts, split_budget
 from engine.job.lane_task import ProfileTask, profile_lane
-from engine.job.worth_task import WorthTask, file_worths
 from engine.job.options import JobOptions
 from engine.job.plan import groups_of, lane_files, lanes_to_replay
 from engine.job.run import run_replay
 from engine.job.split import LaneModels, lane_budgets
+from engine.job.worth_task import WorthTask, file_worths
 from engine.lanes.manifest import Prepared
 from engine.lanes.prepare import prepare
 from engine.lanes.reader import lane_batches
