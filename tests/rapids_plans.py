@@ -93,7 +93,6 @@ def cases(session: Any, folder: Path) -> dict[str, Callable[[], Any]]:
         "handed on: decimals": lambda: kept("-all", ("money",)),
         "handed on: arrays": lambda: kept("-all", ("list",)),
         "handed on: structs": lambda: kept("-all", ("struct",)),
-        "archives": lambda: archive_task(session),
     }
     for name in ("word", "small", "yes", "day", "at"):
         found[f"keys: {name}"] = lambda name=name: kept(on=[name, "k"], **EXACT)
@@ -101,13 +100,6 @@ def cases(session: Any, folder: Path) -> dict[str, Callable[[], Any]]:
     for name in ("money", "bits", "wide"):
         found[f"keys: {name}"] = lambda name=name: ids("-all", on=name, **EXACT)
     return found
-
-
-def archive_task(session: Any) -> Any:
-    """Return what a task on archives is to Spark."""
-    from spark_plugin.executor import SparkExecutor  # noqa: PLC0415 - as above
-
-    return SparkExecutor(session)._frame(abs, [1, 2])  # noqa: SLF001 - its plan is nowhere else
 
 
 def main(folder: Path) -> None:

@@ -46,7 +46,6 @@ CAUSES: dict[str, set[str]] = {
     "handed on: structs": {"structs that are handed on"},
     "keys: bits": {"binary columns"},
     "keys: wide": {"join attributes with more than 18 digits"},
-    "archives": {"results of tasks on archives"},
 }
 """Rows of the table in docs/rapids.md, by case; every other case runs on the GPU whole."""
 TABLES = {"tables that winnow makes, of facts and of lanes"}
@@ -174,8 +173,7 @@ def test_python_stages_are_there_and_take_their_data_from_the_gpu(told: dict[str
         table = documented()
         stays = any(PYTHON in table[row].operators for row in CAUSES.get(case, ()))
         assert ("!" in marks[PYTHON]) == stays, case
-        if case != "archives":
-            assert {"UnionExec", "SortExec", "ShuffleExchangeExec"} <= set(marks), case
+        assert {"UnionExec", "SortExec", "ShuffleExchangeExec"} <= set(marks), case
 
 
 def test_a_written_replay_runs_on_the_gpu_to_its_end(folder: Path, told: dict[str, Any]) -> None:
