@@ -21,6 +21,7 @@ from engine.job.heartbeat import rows_done
 from engine.job.keys import KeyLoss, LaneKeys
 from engine.job.output import id_columns
 from engine.job.part import FactColumns, LanePart, MemberPayload, beside
+from engine.job.time_slice import TimeSlice
 from engine.lanes.facts import FactFile
 from engine.lanes.profile import profile_side
 from engine.lanes.reader import LANE_COLUMNS, lane_batches
@@ -104,22 +105,6 @@ def arrivals(path: Path | None) -> Iterator[tuple[NDArray[np.int64], NDArray[np.
         yield from ((batch.ts, batch.key) for batch in streamed(path, ("_ts", "_key")))
 
 
-class TimeSlice(NamedTuple):
-    """A stretch of time of which an exact join counts the outputs.
-
-    Attributes
-    ----------
-    number : int
-        Of the slices of a lane, in the order of time.
-    first, last : int
-        In ticks, both included.
-    """
-
-    number: int
-    first: int
-    last: int
-
-
 @dataclass(frozen=True)
 class ReplayTask:
     """A lane's replay.
@@ -170,14 +155,6 @@ class ReplayTask:
         if self.slice is None:
             return asked
         return self.slice.first if asked is None else max(asked, self.slice.first)
-
-    @property
-    def between(self) -> tuple[int, int] | None:
-        """First and last tick of the tuples to read: a slice's, and of a window before it."""
-        if self.slice is None:
-            return None
-        longest = max(self.settings.window_left, self.settings.window_right)
-        return self.slice.first - longest, self.slice.last
 
 
 class Tally(NamedTuple):
@@ -257,12 +234,14 @@ def replay_lane(task: ReplayTask, plan: Plan | None = None) -> LaneResult:
     if emit and task.files.facts is not None:
         facts = FactColumns(task.files.facts, task.payload)
     files = task.files.left, task.files.right
-    for batch in lane_batches(*files, payload=task.payload, between=task.between):
+    between = None if task.slice is None else task.slice.read(windows)
+    for batch in lane_batches(*files, payload=task.payload, between=between):
         ids = keys.intern(batch.left, batch.right)
         exact.push(batch.left, ids[0], batch.right, ids[1], keys.outputs, keys.importance)
         if members is not None:
             members.arrive(batch)
-        rows_done(sum(_counted(side.ts, task.slice) for side in (batch.left, batch.right)))
+        arrived = batch.left.ts, batch.right.ts
+        rows_done(sum(ts.size if task.slice is None else task.slice.own(ts) for ts in arrived))
         if replay is not None:
             for out in replay.push(batch.left, ids[0], batch.right, ids[1], keys.size):
                 if part is not None:
@@ -286,11 +265,6 @@ def replay_lane(task: ReplayTask, plan: Plan | None = None) -> LaneResult:
         None if part is None else part.schema,
         keys.size if settings.estimator == "history" else 0,
     )
-
-
-def _counted(ts: NDArray[np.int64], own: TimeSlice | None) -> int:
-    """Return how many of a batch's tuples are the task's own, not a window before its slice."""
-    return ts.size if own is None else ts.size - int(np.searchsorted(ts, own.first))
 
 
 def _rows_of(out: Outputs, members: MemberPayload | None, facts: FactColumns | None) -> pa.Table:
