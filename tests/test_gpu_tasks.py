@@ -281,7 +281,8 @@ def test_the_machines_of_the_tasks_are_asked_for_their_gpus(
 
 
 def lane(rows: int) -> Any:
-    return SimpleNamespace(profile=(SimpleNamespace(rows=rows), SimpleNamespace(rows=0)))
+    sides = SimpleNamespace(rows=rows), SimpleNamespace(rows=0)
+    return SimpleNamespace(profile=sides, rows=rows)
 
 
 def test_lanes_are_dealt_out_over_the_devices(monkeypatch: pytest.MonkeyPatch) -> None:
