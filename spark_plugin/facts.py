@@ -18,8 +18,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 from pyspark.sql.types import LongType, StructField, StructType
 
-from engine.archives import families
-from engine.archives.canonical import canonical, direct_codes
+from engine.archives.canonical import canonical
 from engine.archives.roles import JoinColumns, check_streams
 from engine.archives.source import Archive
 from engine.errors import SpecError
@@ -37,7 +36,7 @@ from spark_plugin.columns import (
     check_digits,
     named,
 )
-from spark_plugin.hashing import lane_of, spark_type, travelling
+from spark_plugin.hashing import lane_of, spark_type, travelled, travelling
 from spark_plugin.rows import with_rows
 from spark_plugin.session import broadcast_limit
 
@@ -235,8 +234,7 @@ def _placed(
 
 def _as_spark(values: pa.Array) -> pa.Array:
     """Return canonical values as they go through Spark."""
-    if families.is_direct(values.type):
-        return pa.array(direct_codes(values))
+    values = travelled(values)
     if pt.is_large_string(values.type):
         return values.cast(pa.string())
     return values.cast(pa.binary()) if pt.is_large_binary(values.type) else values

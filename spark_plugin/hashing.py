@@ -18,7 +18,7 @@ from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import DataType, DecimalType
 
 from engine.archives import families
-from engine.archives.canonical import LANE_SEED, canonical, hashed
+from engine.archives.canonical import LANE_SEED, canonical, direct_codes, hashed
 
 _EPOCH = "1970-01-01"
 _EXACT_DIGITS = 15
@@ -46,6 +46,11 @@ def travelling(kind: pa.DataType) -> pa.DataType:
     (DataType(int64), DataType(int64), Decimal128Type(decimal128(19, 2)))
     """
     return pa.int64() if families.is_direct(kind) else kind
+
+
+def travelled(values: pa.Array) -> pa.Array:
+    """Return canonical values in the type in which they go through Spark."""
+    return pa.array(direct_codes(values)) if families.is_direct(values.type) else values
 
 
 def attribute(column: Column, given: DataType, kind: pa.DataType) -> Column:

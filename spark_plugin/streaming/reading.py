@@ -14,6 +14,7 @@ from engine.archives.normalise import Normalised, normalise
 from engine.archives.rows import PART_ROWS
 from engine.lanes.groups import distinct_groups
 from engine.streams import SIDES
+from spark_plugin.hashing import travelled, travelling
 from spark_plugin.lanes import KEY
 from spark_plugin.streaming.feed import Chunk, Feed, bad_row, read, times_of
 
@@ -46,7 +47,7 @@ def packed_schema(feed: Feed, side: int) -> pa.Schema:
     """Return the columns of one side's rows within a pack."""
     stream = feed.streams[side]
     numbers = [("ts", pa.int64()), ("row", pa.int64()), ("importance", pa.float64())]
-    keys = [(f"{KEY}{i}", kind) for i, kind in enumerate(feed.columns.keys)]
+    keys = [(f"{KEY}{i}", travelling(kind)) for i, kind in enumerate(feed.columns.keys)]
     payload = [(f"{SIDES[side]}_{name}", stream.kinds.field(name).type) for name in stream.payload]
     return pa.schema([*numbers, *keys, *payload])
 
@@ -99,7 +100,7 @@ def _packs(
         raise bad_row(feed, chunk, int(at[worst.rows[0]]), worst.fault)
     if not found.ts.size:
         return
-    ids, groups = distinct_groups(found.groups, found.ts.size)
+    ids, groups = distinct_groups([*map(travelled, found.groups)], found.ts.size)
     place = ids * feed.lanes + (found.lane_hash % np.uint64(feed.lanes)).astype(np.int64)
     order = np.lexsort((found.ts, place))
     rows = _in_lanes(feed, chunk, found, at).take(pa.array(order)).combine_chunks()
@@ -121,7 +122,7 @@ def _packs(
 def _in_lanes(feed: Feed, chunk: Chunk, found: Normalised, at: NDArray[np.int64]) -> pa.Table:
     """Return tuples in the columns of a pack."""
     columns = [pa.array(found.ts), pa.array(chunk.first + at[found.row])]
-    columns += [pa.array(found.importance), *found.keys]
+    columns += [pa.array(found.importance), *map(travelled, found.keys)]
     columns += found.payload.select(feed.streams[chunk.side].payload).columns
     return pa.table(columns, schema=packed_schema(feed, chunk.side))
 
