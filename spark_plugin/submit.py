@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from engine.cli import main as command_line
 from spark_plugin import command
-from spark_plugin.packaging import command as package
 from spark_plugin.rapids import command as spark_conf
+from spark_plugin.shipping import command as package
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -180,7 +180,7 @@ def _alive(place: Path, pid: str | None = None) -> bool:
 
 def lay_out(folder: Path) -> None:
     """Make the packaged environment, of links to the packages that are installed here."""
-    from spark_plugin.packaging.environment import (  # noqa: PLC0415 - the supervisor's alone
+    from spark_plugin.shipping.environment import (  # noqa: PLC0415 - the supervisor's alone
         files_of,
         packed,
         python_script,
@@ -206,7 +206,7 @@ class _Supervisor:
 
     def run(self) -> None:
         """Start everything, wait until nobody uses it, and stop it."""
-        from spark_plugin.packaging.code import write_code  # noqa: PLC0415 - the supervisor's alone
+        from spark_plugin.shipping.code import write_code  # noqa: PLC0415 - the supervisor's alone
 
         folder, cluster = self._folder, self._cluster
         cluster.jobs.mkdir()

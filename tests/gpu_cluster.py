@@ -18,14 +18,15 @@ from job_cases import streams
 
 from engine.device import attempt
 
-attempt.__dict__["LANES_A_CORE"] = 0  # before others take it
+if __name__ == "__main__":
+    attempt.__dict__["LANES_A_CORE"] = 0  # before others take it
 
-from spark_cases import ORDER, archived, replayed  # noqa: E402 - as above
+from spark_cases import ORDER, archived, replayed
 
-from engine.errors import WinnowError  # noqa: E402 - as above
-from spark_plugin.dataframe import replay  # noqa: E402 - as above
-from spark_plugin.executor import SparkExecutor  # noqa: E402 - as above
-from spark_plugin.session import get_session  # noqa: E402 - as above
+from engine.errors import WinnowError
+from spark_plugin.dataframe import replay
+from spark_plugin.executor import SparkExecutor
+from spark_plugin.session import get_session
 
 ROOT = Path(__file__).resolve().parent
 TOLD = {"policy": "dimpprob", "lanes": 4, "columns": "ids"}

@@ -43,11 +43,11 @@ def test_each_task_opens_the_gpu_that_spark_gave_it(trials: Any, name: str) -> N
     assert log
 
 
-def test_tasks_use_every_gpu(trials: Any) -> None:
+def test_tasks_share_the_work_on_gpus(trials: Any) -> None:
     found = trials["archives gpu none 0"]
     assert found["equal"]
     assert found["device"]["used"] == "gpu"
-    assert {note["number"] for note in found["log"]} == {0, 1}
+    assert len({note["pid"] for note in found["log"]}) > 1
     assert {note["attempt"] for note in found["log"]} == {0}
 
 

@@ -19,8 +19,8 @@ import pytest
 import engine.jit
 from engine.cli import main
 from engine.errors import SpecError
-from spark_plugin.packaging import command, environment
-from spark_plugin.packaging.environment import packed, write_environment
+from spark_plugin.shipping import command, environment
+from spark_plugin.shipping.environment import packed, write_environment
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.device.columns import LaneColumns, SideColumns, lane_columns
+from engine.device.host_bytes import HOST_BYTES_A_PARTNER, HOST_BYTES_A_ROW
 from engine.device.replay import Curves, Outcome, Setting, load_lanes, replay_on_device
 from engine.facts.links import Links
 from engine.host import half_of_memory
@@ -17,11 +18,6 @@ from engine.replay.planned import Plan
 from engine.replay.settings import LaneProfile, ReplaySettings
 from gpu_kernels.devices import Device, TooLargeError
 from gpu_kernels.replay.layout import FOREVER
-
-HOST_BYTES_A_ROW = 160
-"""Of host memory while a lane is read, put together and copied to the device."""
-HOST_BYTES_A_PARTNER = 60
-"""Of host memory for two ids that facts join: both sides' partners, in order and placed."""
 
 
 class Undecided(NamedTuple):

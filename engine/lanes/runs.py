@@ -1,8 +1,8 @@
 """Run files: what one split of an archive leaves for the lanes, sorted by lane and time.
 
 A run is three files: ``.arrow``, the rows, in blocks that are read one by one; ``.keys.arrow``, the
-distinct (code, join attributes) of hashed keys, by lane and code; ``.npy``, where each lane lies in
-both. Files are read and not mapped, so that memory is what is held and no more.
+distinct (code, join attributes) of hashed keys, by lane and code; ``.index``, where each lane lies
+in both. Files are read and not mapped, so that memory is what is held and no more.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def write_index(path: str, lanes: NDArray[np.int64], key_lanes: NDArray[np.int64
     for names, values in ((("start", "stop"), lanes), (("key_start", "key_stop"), key_lanes)):
         index[names[0]] = np.searchsorted(values, present, "left")
         index[names[1]] = np.searchsorted(values, present, "right")
-    np.save(f"{path}.npy", index)
+    index.tofile(f"{path}.index")
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,11 @@ class Pieces:
     def __init__(self, runs: Sequence[PlacedRun], lanes: int) -> None:
         self._lanes = lanes
         self._runs = [
-            (run, np.load(f"{run.path}.npy"), {group: i for i, group in enumerate(run.groups)})
+            (
+                run,
+                np.fromfile(f"{run.path}.index", _INDEX),
+                {group: i for i, group in enumerate(run.groups)},
+            )
             for run in runs
         ]
 

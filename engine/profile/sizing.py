@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.device.plan import HOST_BYTES_A_ROW
+from engine.device.host_bytes import HOST_BYTES_A_ROW
 from engine.errors import SpecError
 from engine.job.budget import Amount, Amounts
 from engine.job.keys import COUNTS, IDLE, REMEMBERED

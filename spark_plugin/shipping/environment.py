@@ -14,7 +14,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from engine.errors import SpecError
-from spark_plugin.packaging.code import archive_at
+from spark_plugin.shipping.code import archive_at
 
 WINNOW = "winnowjoin"
 LEFT_OUT = ("pyspark", "py4j")

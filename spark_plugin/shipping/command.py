@@ -35,8 +35,8 @@ def run(args: argparse.Namespace) -> int:
     WinnowError
         If there is nothing to write, it cannot be written, or a package is not installed.
     """
-    from spark_plugin.packaging.code import check_place, write_code  # noqa: PLC0415 - winnow is light
-    from spark_plugin.packaging.environment import packed, write_environment  # noqa: PLC0415 - so too
+    from spark_plugin.shipping.code import check_place, write_code  # noqa: PLC0415 - winnow is light
+    from spark_plugin.shipping.environment import packed, write_environment  # noqa: PLC0415 - so too
 
     if args.out is None and args.environment is None:
         raise SpecError("there is nothing to pack: give --out FILE.zip, --environment FILE.tar.gz")
