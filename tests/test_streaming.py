@@ -272,6 +272,7 @@ def test_options_that_mean_nothing(
     [
         ({"row": "t"}, "not replayed with row"),
         ({"fact": 1, "on": "k"}, "not replayed with fact"),
+        ({"device": "gpu", "on": "k"}, "streams are decided on the CPU"),
         ({"windw": 3}, "no option 'windw'.*Did you mean 'window'"),
     ],
 )

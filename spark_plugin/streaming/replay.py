@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from engine.archives.source import Archive
+from engine.device.attempt import ON_GPU
 from engine.errors import InputError, SpecError, did_you_mean
 from spark_plugin.asked import Asked
 from spark_plugin.columns import arrow_schema
@@ -138,6 +139,11 @@ def _asked(options: dict[str, Any]) -> Asked:
                 f"a stream is not replayed with {name}: rows are numbered by their position in the "
                 "archives, and facts need a lane whole; use spark_plugin.dataframe.replay"
             )
+    if options.get("device") == ON_GPU:
+        raise SpecError(
+            "device is 'gpu', and streams are decided on the CPU, batch by batch: leave it out, or "
+            "use spark_plugin.dataframe.replay"
+        )
     return Asked(**options)
 
 
