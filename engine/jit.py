@@ -13,6 +13,7 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -28,7 +29,9 @@ UNCOMPILED = ("engine/cli", "engine/job")
 """Folders whose files nothing compiled depends on: they compile nothing and hold no constants."""
 
 
-def _source_digest() -> str:
+@cache
+def source_digest() -> str:
+    """Return a digest of the source that can end up in compiled code, and of numba's version."""
     digest = hashlib.sha256(numba.__version__.encode())
     for package in PACKAGES:
         found = dict(_sources(resources.files(package), package))
@@ -69,7 +72,7 @@ def _compiled_cache() -> str | None:
     own = Path(tempfile.gettempdir()) / f"winnow-{os.getuid()}"
     for home in (cache_home, lambda: own):
         try:
-            folder = home() / "numba" / _source_digest()
+            folder = home() / "numba" / source_digest()
             if home is not cache_home:
                 own.mkdir(mode=0o700, exist_ok=True)
                 if own.is_symlink() or own.stat().st_uid != os.getuid():

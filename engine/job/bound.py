@@ -9,11 +9,12 @@ from engine.device.attempt import ON_CPU, combined_choice, wanted_device
 from engine.errors import SpecError
 from engine.executors import Executor
 from engine.job.bound_task import LaneBounds, bound_lanes, bound_tasks
-from engine.job.lane_task import ProfileTask, profile_lane
+from engine.job.kept import profiled, summarised
+from engine.job.lane_task import ProfileTask
 from engine.job.opening import Opened, open_job, prepare_job
 from engine.job.options import JobOptions
 from engine.job.output import output_at
-from engine.job.plan import groups_of, lane_files, lanes_to_replay, summarised, worths_needed
+from engine.job.plan import groups_of, lane_files, lanes_to_replay, worths_needed
 from engine.job.report import (
     Report,
     bounds_report,
@@ -30,7 +31,6 @@ from engine.optimum.bound import BoundSettings
 from engine.optimum.effort import Effort
 from engine.optimum.objective import Objective
 from engine.policies import policy_named
-from engine.replay.settings import LaneProfile
 from gpu_kernels.devices import Choice
 
 MOST_TOLD = 1000
@@ -122,9 +122,7 @@ def run_bound(
         )
         lanes = lanes_to_replay(prepared)
         files = [lane_files(prepared, lane, base.fact_access) for lane in lanes]
-        profiles: list[LaneProfile] = stages.mapped(
-            executor, "profile", profile_lane, [ProfileTask(one, settings.windows) for one in files]
-        )
+        profiles = profiled([ProfileTask(one, settings.windows) for one in files], executor, stages)
         groups, policy = groups_of(prepared, lanes), policy_named(base.policy)
         kinds = worths_needed(base.memory, groups, [policy])
         worths = summarised(files, kinds, executor, stages)

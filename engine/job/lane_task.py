@@ -46,6 +46,14 @@ class LaneFiles:
     right: Path | None
     facts: FactFile | None = None
 
+    @property
+    def folder(self) -> Path:
+        """The lane's own folder."""
+        path = self.left or self.right
+        if path is None:
+            raise ValueError(f"lane {self.lane} has no file on either side")
+        return path.parent
+
     def links(self, windows: tuple[int, int] | None) -> Links | None:
         """Return what the lane's tuples join through the facts, None where there are none.
 

@@ -6,13 +6,10 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from engine.executors import Executor
 from engine.job.budget import Amounts
 from engine.job.lane_task import LaneFiles, LaneResult
-from engine.job.stages import Stages
-from engine.job.worth_task import WorthTask, file_worths
 from engine.lanes.manifest import Lane, Prepared
-from engine.models.worth import SUMMARISED, LaneWorth
+from engine.models.worth import SUMMARISED
 from engine.policies import Policy, Worth, age
 from engine.replay.settings import ReplaySettings, number_of
 
@@ -61,19 +58,6 @@ def worths_needed(
     if memory != (None, None) and any(len(group) > 1 for group in groups):
         needed |= {policy.worth for policy in policies}
     return sorted(needed & set(SUMMARISED))
-
-
-def summarised(
-    files: Sequence[LaneFiles], kinds: Sequence[Worth], executor: Executor, stages: Stages
-) -> list[dict[Worth, LaneWorth]]:
-    """Return what the tuples of each lane are worth, one pass a lane.
-
-    There is none where no kind is asked for, nor where facts join: equal keys then say nothing.
-    """
-    if not kinds or any(one.facts is not None for one in files):
-        return [{} for _ in files]
-    tasks = [WorthTask(one, tuple(kinds)) for one in files]
-    return stages.mapped(executor, "worth", file_worths, tasks)
 
 
 def curves_given(settings: ReplaySettings) -> Curves:

@@ -23,12 +23,12 @@ from engine.executors import Executor
 from engine.job.bound_task import LaneBounds, bound_lanes, bound_settings, bound_tasks
 from engine.job.budget import EXPECTED
 from engine.job.heartbeat import listening
+from engine.job.kept import profiled, summarised
 from engine.job.lane_task import (
     LaneFiles,
     LaneResult,
     ProfileTask,
     ReplayTask,
-    profile_lane,
     replay_lane,
 )
 from engine.job.on_gpu import grouped, replay_group
@@ -44,7 +44,6 @@ from engine.job.plan import (
     groups_of,
     lane_files,
     lanes_to_replay,
-    summarised,
     worths_needed,
 )
 from engine.job.planned_task import PlannedTask, replay_planned
@@ -151,11 +150,8 @@ class _Job:
         access = self.options.fact_access
         files = [lane_files(self.prepared, lane, access) for lane in lanes]
         windows = self.settings.window_left, self.settings.window_right
-        profiles: list[LaneProfile] = self.stages.mapped(
-            self.executor,
-            "profile",
-            profile_lane,
-            [ProfileTask(one, windows) for one in files],
+        profiles = profiled(
+            [ProfileTask(one, windows) for one in files], self.executor, self.stages
         )
         models = self._models(files, profiles)
         groups = groups_of(self.prepared, lanes)

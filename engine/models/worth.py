@@ -7,13 +7,16 @@ it has of each worth.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincc
 
+from engine.exact.checks import sealed
+from engine.jit import kernel
 from engine.keys import KeyTable
 from engine.models.rate_curve import RateCurve, from_pieces, from_points
 from engine.policies import Worth
@@ -89,16 +92,11 @@ def lane_worths(arriving: Arriving, kinds: Sequence[Worth]) -> dict[Worth, LaneW
     counts = [np.pad(one, (0, table.size - one.size)) for one in counts]
     found: dict[Worth, list[SideWorth]] = {kind: [] for kind in kinds}
     for side in (0, 1):
-        classes = {kind: _Classes() for kind in kinds}
+        classes = {kind: _Classes(kind) for kind in kinds}
         for codes, importance in arriving(side):
-            others = counts[1 - side][table.intern(codes)]
-            valued = _classes_of(importance * others)
-            for kind, own in classes.items():
-                if kind is Worth.VALUE:
-                    mine = valued
-                else:
-                    mine = _classes_of(importance if kind is Worth.IMPORTANCE else others)
-                own.add(mine, valued, others)
+            ids = table.intern(codes)
+            for own in classes.values():
+                own.add(sealed(importance, np.float64), ids, counts[1 - side])
         for kind, own in classes.items():
             found[kind].append(own.summary())
     return {kind: (left, right) for kind, (left, right) in found.items()}
@@ -117,36 +115,83 @@ def _counted(
 
 _NOTHING = -(10**6)
 """The class of what is 0."""
+_BY_VALUE, _BY_IMPORTANCE, _BY_COUNT = range(3)
 _SPAN = 2**32
 """A class of worth and one of value are one number: worth times this plus value."""
 
 
-def _classes_of(worth: NDArray[Any]) -> NDArray[np.int64]:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found = np.floor(np.log2(worth) * PER_OCTAVE)
-    return np.where(worth > 0, found, _NOTHING).astype(np.int64)
+_QUARTERS = tuple(2.0 ** (i / PER_OCTAVE) / 2.0 for i in range(1, PER_OCTAVE))
+"""Where the classes of an octave begin, as `frexp` gives mantissas."""
+
+
+@kernel
+def _class_of(worth: float) -> int:
+    """Return the class of a worth: the floor of its logarithm times `PER_OCTAVE`."""
+    if not worth > 0.0:
+        return _NOTHING
+    mantissa, exponent = math.frexp(worth)
+    place = np.int64(PER_OCTAVE * (exponent - 1))
+    for begin in _QUARTERS:
+        place += np.int64(mantissa >= begin)
+    return int(place)
+
+
+@kernel
+def _classify(
+    importance: NDArray[np.float64],
+    ids: NDArray[np.int32],
+    counts: NDArray[np.int64],
+    by: int,
+    codes: NDArray[np.int64],
+    matches: NDArray[np.int64],
+) -> None:
+    """Write each tuple's class of worth and of value, as one number, and its matches."""
+    for i in range(len(ids)):
+        others = counts[ids[i]]
+        value = _class_of(importance[i] * others)
+        worth = value
+        if by == _BY_IMPORTANCE:
+            worth = _class_of(importance[i])
+        elif by == _BY_COUNT:
+            worth = _class_of(np.float64(others))
+        codes[i] = worth * _SPAN + value
+        matches[i] = others
+
+
+@kernel
+def _add(
+    at: NDArray[np.int32],
+    matches: NDArray[np.int64],
+    tuples: NDArray[np.int64],
+    total: NDArray[np.int64],
+) -> None:
+    for i in range(len(at)):
+        tuples[at[i]] += 1
+        total[at[i]] += matches[i]
 
 
 class _Classes:
     """Tuples by class of worth and class of value, and their matches: whole numbers."""
 
-    def __init__(self) -> None:
+    def __init__(self, kind: Worth) -> None:
+        self._by = {Worth.COUNT: _BY_COUNT, Worth.IMPORTANCE: _BY_IMPORTANCE}.get(kind, _BY_VALUE)
         self._names = KeyTable()
         self._tuples = np.zeros(0, np.int64)
         self._matches = np.zeros(0, np.int64)
 
     def add(
         self,
-        own: NDArray[np.int64],
-        valued: NDArray[np.int64],
-        matches: NDArray[np.int64],
+        importance: NDArray[np.float64],
+        ids: NDArray[np.int32],
+        counts: NDArray[np.int64],
     ) -> None:
-        at = self._names.intern(own * _SPAN + valued)
+        codes, matches = np.empty(ids.size, np.int64), np.empty(ids.size, np.int64)
+        _classify(importance, ids, counts, self._by, codes, matches)
+        at = self._names.intern(codes)
         fresh = np.zeros(self._names.size - self._tuples.size, np.int64)
         self._tuples = np.concatenate([self._tuples, fresh])
         self._matches = np.concatenate([self._matches, fresh])
-        self._tuples += np.bincount(at, minlength=self._tuples.size)
-        np.add.at(self._matches, at, matches)
+        _add(at, matches, self._tuples, self._matches)
 
     def summary(self) -> SideWorth:
         pairs = [((code + _SPAN // 2) // _SPAN, code) for code in self._names.keys.tolist()]

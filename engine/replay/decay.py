@@ -88,6 +88,46 @@ def _rebuild(memory: Memory, keys: Records) -> None:
 
 
 @compiled
+def _push_zero(
+    memory: Memory, keys: Records, importance: float, m: float, seq: Integer, what: Integer
+) -> None:
+    """Note a resident whose priority is 0, as all there: what comes next in rank comes first."""
+    zero = memory.zero
+    if memory.n[ZERO] == zero.size:
+        live = np.int64(0)
+        for i in range(memory.n[ZERO]):
+            if memory.slots[zero[i].what].seq == zero[i].seq:
+                zero[live] = zero[i]
+                live += 1
+        memory.n[ZERO] = live
+        heapify(zero, live, keys)
+    rise(zero, memory.n[ZERO], _TOP, importance, m, 0.0, seq, what, keys, _SLOTS)
+    memory.n[ZERO] += 1
+
+
+@compiled
+def _push(
+    memory: Memory,
+    keys: Records,
+    value: float,
+    importance: float,
+    m: float,
+    seq: Integer,
+    what: Integer,
+) -> None:
+    if memory.n[HEAP] == memory.heap.size:
+        live = np.int64(0)
+        for i in range(memory.n[HEAP]):
+            if memory.slots[memory.heap[i].what].seq == memory.heap[i].seq:
+                memory.heap[live] = memory.heap[i]
+                live += 1
+        memory.n[HEAP] = live
+        heapify(memory.heap, live, keys)
+    rise(memory.heap, memory.n[HEAP], _TOP, value, importance, m, seq, what, keys, _SLOTS)
+    memory.n[HEAP] += 1
+
+
+@compiled
 def _settle(memory: Memory, keys: Records, lost: float) -> bool:
     """Bring the tops of both heaps up to date; tell whether the least rank is in the zero heap."""
     n = memory.n
@@ -111,12 +151,7 @@ def _settle(memory: Memory, keys: Records, lost: float) -> bool:
             else:
                 drop_at(heap, n[HEAP], _TOP, keys, _SLOTS)
                 n[HEAP] -= 1
-                if n[ZERO] == zero.size:
-                    _compact_zero(memory, keys)
-                rise(
-                    zero, n[ZERO], _TOP, 0.0, slot.importance, slot.m, slot.seq, what, keys, _SLOTS
-                )
-                n[ZERO] += 1
+                _push_zero(memory, keys, slot.importance, slot.m, slot.seq, what)
         if n[ZERO] == 0:
             return False
         what = zero[0].what
@@ -128,40 +163,6 @@ def _settle(memory: Memory, keys: Records, lost: float) -> bool:
         n[ZERO] -= 1
         if not gone:
             _push(memory, keys, memory.value[slot.place], slot.importance, slot.m, slot.seq, what)
-
-
-@compiled
-def _compact_zero(memory: Memory, keys: Records) -> None:
-    zero = memory.zero
-    live = np.int64(0)
-    for i in range(memory.n[ZERO]):
-        if memory.slots[zero[i].what].seq == zero[i].seq:
-            zero[live] = zero[i]
-            live += 1
-    memory.n[ZERO] = live
-    heapify(zero, live, keys)
-
-
-@compiled
-def _push(
-    memory: Memory,
-    keys: Records,
-    value: float,
-    importance: float,
-    m: float,
-    seq: Integer,
-    what: Integer,
-) -> None:
-    if memory.n[HEAP] == memory.heap.size:
-        live = np.int64(0)
-        for i in range(memory.n[HEAP]):
-            if memory.slots[memory.heap[i].what].seq == memory.heap[i].seq:
-                memory.heap[live] = memory.heap[i]
-                live += 1
-        memory.n[HEAP] = live
-        heapify(memory.heap, live, keys)
-    rise(memory.heap, memory.n[HEAP], _TOP, value, importance, m, seq, what, keys, _SLOTS)
-    memory.n[HEAP] += 1
 
 
 @compiled
@@ -209,15 +210,21 @@ def admit(
 ) -> None:
     """Admit an arrival of V = `value` if there is room or its rank is above the least."""
     n = memory.n
+    heap, zero = memory.heap, memory.zero
+    priority = dgl.priority(value, lost)
     if n[COUNT] >= budget:
         if budget == 0:
             return
-        priority = dgl.priority(value, lost)
         if _settle(memory, keys, lost):
-            if precedes(priority, importance, m, seq, memory.zero[0]):
+            if priority == 0.0:
+                if precedes(importance, m, 0.0, seq, zero[0]):
+                    return
+                remove(memory, keys, side, zero[0].what)
+                at = insert(memory, keys, side, key, ts, row, seq, importance, value, m)
+                sink(zero, n[ZERO], _TOP, importance, m, 0.0, seq, at, keys, _SLOTS)
                 return
-            at = memory.zero[0].what
-            drop_at(memory.zero, n[ZERO], _TOP, keys, _SLOTS)
+            remove(memory, keys, side, zero[0].what)
+            drop_at(zero, n[ZERO], _TOP, keys, _SLOTS)
             n[ZERO] -= 1
         else:
             at = _least_positive(memory, lost)
@@ -231,6 +238,13 @@ def admit(
                 lower = m < slot.m  # the arrival is the newest: a full tie keeps it
             if lower:
                 return
-        remove(memory, keys, side, at)
+            remove(memory, keys, side, at)
+            if at == heap[0].what:
+                at = insert(memory, keys, side, key, ts, row, seq, importance, value, m)
+                sink(heap, n[HEAP], _TOP, value, importance, m, seq, at, keys, _SLOTS)
+                return
     at = insert(memory, keys, side, key, ts, row, seq, importance, value, m)
-    _push(memory, keys, value, importance, m, seq, at)
+    if priority == 0.0:
+        _push_zero(memory, keys, importance, m, seq, at)
+    else:
+        _push(memory, keys, value, importance, m, seq, at)

@@ -30,16 +30,13 @@ def precedes(priority: float, importance: float, m: float, seq: Integer, other: 
 
 
 @compiled
-def _second_precedes(heap: Records, i: Integer) -> bool:
-    """Tell whether entry i + 1 ranks below entry i."""
+def _lesser(heap: Records, i: Integer) -> Integer:
+    """Return which of entries i and i + 1 ranks below the other, without a jump to mispredict."""
     a, b = heap[i + 1], heap[i]
-    if a.priority != b.priority:
-        return a.priority < b.priority
-    if a.importance != b.importance:
-        return a.importance < b.importance
-    if a.m != b.m:
-        return a.m < b.m
-    return a.seq < b.seq
+    second = (a.m < b.m) | ((a.m == b.m) & (a.seq < b.seq))
+    second = (a.importance < b.importance) | ((a.importance == b.importance) & second)
+    second = (a.priority < b.priority) | ((a.priority == b.priority) & second)
+    return i + np.int64(second)
 
 
 @compiled
@@ -110,8 +107,7 @@ def sink(
         if 2 * child + 4 < n and n > _CACHED:
             prefetch(heap, 2 * child + 1)
             prefetch(heap, 2 * child + 4)
-        if _second_precedes(heap, child):
-            child += 1
+        child = _lesser(heap, child)
         heap[i] = heap[child]
         if side >= 0:
             keys[2 * heap[i].what + side].at = i

@@ -16,7 +16,8 @@ from engine.aggregates import AggregateSpec, LaneAggregates, parse_aggregate
 from engine.aggregates.estimate import combine
 from engine.executors import Executor
 from engine.job.heartbeat import listening
-from engine.job.lane_task import ProfileTask, profile_lane
+from engine.job.kept import profiled
+from engine.job.lane_task import ProfileTask
 from engine.job.opening import Opened, choose_lanes, open_job, prepare_job
 from engine.job.output import OutputFolder, output_at
 from engine.job.part import commit_parts
@@ -24,7 +25,7 @@ from engine.job.plan import lane_files, lanes_to_replay
 from engine.job.report import Report
 from engine.job.stages import Progress, Stages
 from engine.lanes.manifest import Prepared
-from engine.replay.settings import LaneProfile, ReplaySettings
+from engine.replay.settings import ReplaySettings
 from engine.sampling.options import SampleOptions
 from engine.sampling.plan import Planner, SamplePlan
 from engine.sampling.report import Context, build_report
@@ -163,8 +164,8 @@ class _Job:
         lanes = lanes_to_replay(self.prepared)
         files = [lane_files(self.prepared, lane, "") for lane in lanes]
         windows = self.settings.window_left, self.settings.window_right
-        profiles: list[LaneProfile] = self.stages.mapped(
-            self.executor, "profile", profile_lane, [ProfileTask(one, windows) for one in files]
+        profiles = profiled(
+            [ProfileTask(one, windows) for one in files], self.executor, self.stages
         )
         planner = Planner(
             self.options, windows, self.prepared, lanes, files, profiles, self.executor, self.stages

@@ -12,7 +12,8 @@ from engine.device.attempt import Wanted, combined_choice, wanted_device, worth_
 from engine.errors import SpecError
 from engine.executors import Executor, ThreadExecutor
 from engine.job.heartbeat import listening
-from engine.job.lane_task import LaneResult, ProfileTask, ReplayTask, profile_lane, replay_lane
+from engine.job.kept import profiled, summarised
+from engine.job.lane_task import LaneResult, ProfileTask, ReplayTask, replay_lane
 from engine.job.opening import Opened, open_job, prepare_job
 from engine.job.output import output_at
 from engine.job.plan import (
@@ -23,7 +24,6 @@ from engine.job.plan import (
     groups_of,
     lane_files,
     lanes_to_replay,
-    summarised,
     worths_needed,
 )
 from engine.job.split import LaneModels, lane_budgets
@@ -181,7 +181,7 @@ class _Sweep:
 
     def _profiled(self, windows: list[int]) -> dict[int, list[LaneProfile]]:
         tasks = [ProfileTask(file, (window, window)) for window in windows for file in self.files]
-        found = self.stages.mapped(self.executor, "profile", profile_lane, tasks)
+        found = profiled(tasks, self.executor, self.stages)
         count = len(self.files)
         return {window: found[i * count : (i + 1) * count] for i, window in enumerate(windows)}
 
