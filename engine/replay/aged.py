@@ -21,6 +21,7 @@ from engine.replay.layout import (
     Integer,
     Memory,
     Records,
+    nth,
 )
 from engine.replay.memory import insert, remove
 
@@ -28,9 +29,9 @@ from engine.replay.memory import insert, remove
 @compiled
 def forget(memory: Memory, at: Integer) -> None:
     """Leave a gap in the log where the tuple of a slot was. O(1)."""
-    place = memory.slots[at].at
-    memory.log[place].slot = NONE
-    memory.log[place].jump = place + 1
+    place = memory.slots[nth(at)].at
+    memory.log[nth(place)].slot = NONE
+    memory.log[nth(place)].jump = place + 1
 
 
 @compiled
@@ -39,9 +40,9 @@ def _compact(memory: Memory) -> None:
     live = np.int64(0)
     at = memory.n[OLDEST]
     while at != NONE:
-        slot = memory.slots[at]
-        log[live].ts = slot.ts
-        log[live].slot = at
+        slot = memory.slots[nth(at)]
+        log[nth(live)].ts = slot.ts
+        log[nth(live)].slot = at
         slot.at = live
         live += 1
         at = slot.newer
@@ -53,11 +54,11 @@ def _first_live(memory: Memory, place: Integer) -> Integer:
     """Return the first place from `place` on that is no gap, or the log's end."""
     log, end = memory.log, memory.n[LOGGED]
     found = place
-    while found < end and log[found].slot == NONE:
-        found = log[found].jump
-    while place < found and place < end and log[place].slot == NONE:
-        following = log[place].jump
-        log[place].jump = found
+    while found < end and log[nth(found)].slot == NONE:
+        found = log[nth(found)].jump
+    while place < found and place < end and log[nth(place)].slot == NONE:
+        following = log[nth(place)].jump
+        log[nth(place)].jump = found
         place = following
     return found
 
@@ -84,7 +85,7 @@ def _first_from(memory: Memory, ts: Integer) -> Integer:
     low, high = np.int64(0), np.int64(memory.n[LOGGED])
     while low < high:
         middle = (low + high) >> 1
-        if log[middle].ts < ts:
+        if log[nth(middle)].ts < ts:
             low = middle + 1
         else:
             high = middle
@@ -95,10 +96,10 @@ def _first_from(memory: Memory, ts: Integer) -> Integer:
 def _last_until(memory: Memory, ts: Integer) -> Integer:
     """Return the slot of the youngest resident not younger than `ts`, or NONE."""
     newest = np.int64(memory.n[NEWEST])
-    if newest == NONE or memory.slots[newest].ts <= ts:
+    if newest == NONE or memory.slots[nth(newest)].ts <= ts:
         return newest
     following = _first_from(memory, ts + 1)  # there is one: the newest is younger
-    return np.int64(memory.slots[memory.log[following].slot].older)
+    return np.int64(memory.slots[nth(memory.log[nth(following)].slot)].older)
 
 
 @compiled
@@ -110,25 +111,25 @@ def _least(memory: Memory, now: Integer, window: Integer, most: float) -> Intege
     least = np.int64(NONE)
     for r in range(memory.runs.shape[0]):
         first, last = memory.runs[r, 0], memory.runs[r, 1]
-        if min(table[first], table[last]) > most:
+        if min(table[nth(first)], table[nth(last)]) > most:
             break  # as in all runs that follow
         latest = now - _youngest_age(first, window, buckets)
         oldest = now - _eldest_age(last, window, buckets)
-        if table[first] < table[last]:
+        if table[nth(first)] < table[nth(last)]:
             youngest = _last_until(memory, latest)
-            if youngest == NONE or memory.slots[youngest].ts < oldest:
+            if youngest == NONE or memory.slots[nth(youngest)].ts < oldest:
                 continue
-            bucket = _bucket_of(now - memory.slots[youngest].ts, window, buckets)
-            if table[bucket] > most:
+            bucket = _bucket_of(now - memory.slots[nth(youngest)].ts, window, buckets)
+            if table[nth(bucket)] > most:
                 continue
             oldest = now - _eldest_age(bucket, window, buckets)
         found = _first_from(memory, oldest)
-        if found == memory.n[LOGGED] or log[found].ts > latest:
+        if found == memory.n[LOGGED] or log[nth(found)].ts > latest:
             continue
-        at, ts = np.int64(log[found].slot), log[found].ts
-        priority = table[_bucket_of(now - ts, window, buckets)]
+        at, ts = np.int64(log[nth(found)].slot), log[nth(found)].ts
+        priority = table[nth(_bucket_of(now - ts, window, buckets))]
         tied = least != NONE and priority == most
-        if priority <= most and not (tied and ts > memory.slots[least].ts):
+        if priority <= most and not (tied and ts > memory.slots[nth(least)].ts):
             least, most = at, priority
     return least
 
@@ -152,7 +153,7 @@ def admit(
     if n[COUNT] >= budget:
         if budget == 0:
             return
-        own = np.float64(memory.table[_bucket_of(np.int64(0), window, memory.table.size - 1)])
+        own = np.float64(memory.table[nth(_bucket_of(np.int64(0), window, memory.table.size - 1))])
         at = _least(memory, ts, window, own)
         if at == NONE:
             return
@@ -161,7 +162,7 @@ def admit(
     if n[LOGGED] == memory.log.size:
         _compact(memory)
     at = insert(memory, keys, side, key, ts, row, seq, importance, 0.0, m)
-    memory.log[n[LOGGED]].ts = ts
-    memory.log[n[LOGGED]].slot = at
-    memory.slots[at].at = n[LOGGED]
+    memory.log[nth(n[LOGGED])].ts = ts
+    memory.log[nth(n[LOGGED])].slot = at
+    memory.slots[nth(at)].at = n[LOGGED]
     n[LOGGED] += 1

@@ -28,6 +28,7 @@ from engine.replay.layout import (
     Integer,
     Memory,
     Records,
+    nth,
 )
 from engine.replay.memory import insert, remove
 
@@ -54,14 +55,14 @@ def match(
     while cell != NONE:
         for i in range(held):
             at = CELL * cell + i
-            before = memory.value[at]
-            remaining = np.float64(memory.since[at] + lifetime - now)
-            importance = memory.cells[CELL_FLOATS * cell + i]
+            before = memory.value[nth(at)]
+            remaining = np.float64(memory.since[nth(at)] + lifetime - now)
+            importance = memory.cells[nth(CELL_FLOATS * cell + i)]
             value = dgl.gained(before, lost, lost_before, importance, m, remaining, alpha)
             shaken |= value < before  # only by rounding: then the heap's lower bounds do not hold
-            memory.value[at] = value
+            memory.value[nth(at)] = value
         held = CELL
-        cell = np.int64(memory.links[CELL_INTS * cell + CELL_NEXT])
+        cell = np.int64(memory.links[nth(CELL_INTS * cell + CELL_NEXT)])
     if shaken:
         memory.n[SHAKEN] = 1
 
@@ -73,12 +74,12 @@ def _rebuild(memory: Memory, keys: Records) -> None:
     live = np.int64(0)
     at = n[OLDEST]
     while at != NONE:
-        slot = memory.slots[at]
-        heap[live].priority = memory.value[slot.place]
-        heap[live].importance = slot.importance
-        heap[live].m = slot.m
-        heap[live].seq = slot.seq
-        heap[live].what = at
+        slot = memory.slots[nth(at)]
+        heap[nth(live)].priority = memory.value[nth(slot.place)]
+        heap[nth(live)].importance = slot.importance
+        heap[nth(live)].m = slot.m
+        heap[nth(live)].seq = slot.seq
+        heap[nth(live)].what = at
         live += 1
         at = slot.newer
     n[HEAP] = live
@@ -96,8 +97,8 @@ def _push_zero(
     if memory.n[ZERO] == zero.size:
         live = np.int64(0)
         for i in range(memory.n[ZERO]):
-            if memory.slots[zero[i].what].seq == zero[i].seq:
-                zero[live] = zero[i]
+            if memory.slots[nth(zero[nth(i)].what)].seq == zero[nth(i)].seq:
+                zero[nth(live)] = zero[nth(i)]
                 live += 1
         memory.n[ZERO] = live
         heapify(zero, live, keys)
@@ -118,8 +119,8 @@ def _push(
     if memory.n[HEAP] == memory.heap.size:
         live = np.int64(0)
         for i in range(memory.n[HEAP]):
-            if memory.slots[memory.heap[i].what].seq == memory.heap[i].seq:
-                memory.heap[live] = memory.heap[i]
+            if memory.slots[nth(memory.heap[nth(i)].what)].seq == memory.heap[nth(i)].seq:
+                memory.heap[nth(live)] = memory.heap[nth(i)]
                 live += 1
         memory.n[HEAP] = live
         heapify(memory.heap, live, keys)
@@ -137,16 +138,16 @@ def _settle(memory: Memory, keys: Records, lost: float) -> bool:
     while True:
         while n[HEAP] > 0:
             what = heap[0].what
-            slot = memory.slots[what]
+            slot = memory.slots[nth(what)]
             if slot.seq != heap[0].seq:
                 drop_at(heap, n[HEAP], _TOP, keys, _SLOTS)
                 n[HEAP] -= 1
-            elif memory.value[slot.place] != heap[0].priority:
+            elif memory.value[nth(slot.place)] != heap[0].priority:
                 sink(
-                    heap, n[HEAP], _TOP, memory.value[slot.place], slot.importance, slot.m,
+                    heap, n[HEAP], _TOP, memory.value[nth(slot.place)], slot.importance, slot.m,
                     slot.seq, what, keys, _SLOTS,
                 )  # fmt: skip
-            elif dgl.priority(memory.value[slot.place], lost) > 0.0:
+            elif dgl.priority(memory.value[nth(slot.place)], lost) > 0.0:
                 break
             else:
                 drop_at(heap, n[HEAP], _TOP, keys, _SLOTS)
@@ -155,14 +156,16 @@ def _settle(memory: Memory, keys: Records, lost: float) -> bool:
         if n[ZERO] == 0:
             return False
         what = zero[0].what
-        slot = memory.slots[what]
+        slot = memory.slots[nth(what)]
         gone = slot.seq != zero[0].seq
-        if not gone and dgl.priority(memory.value[slot.place], lost) == 0.0:
+        if not gone and dgl.priority(memory.value[nth(slot.place)], lost) == 0.0:
             return True
         drop_at(zero, n[ZERO], _TOP, keys, _SLOTS)
         n[ZERO] -= 1
         if not gone:
-            _push(memory, keys, memory.value[slot.place], slot.importance, slot.m, slot.seq, what)
+            _push(
+                memory, keys, memory.value[nth(slot.place)], slot.importance, slot.m, slot.seq, what
+            )
 
 
 @compiled
@@ -179,9 +182,12 @@ def _least_positive(memory: Memory, lost: float) -> Integer:
         return np.int64(top.what)
     best = top.what
     for i in range(1, memory.n[HEAP]):
-        slot = memory.slots[heap[i].what]
-        if slot.seq == heap[i].seq and dgl.priority(memory.value[slot.place], lost) == least:
-            chosen = memory.slots[best]
+        slot = memory.slots[nth(heap[nth(i)].what)]
+        if (
+            slot.seq == heap[nth(i)].seq
+            and dgl.priority(memory.value[nth(slot.place)], lost) == least
+        ):
+            chosen = memory.slots[nth(best)]
             if slot.importance != chosen.importance:
                 better = slot.importance < chosen.importance
             elif slot.m != chosen.m:
@@ -189,7 +195,7 @@ def _least_positive(memory: Memory, lost: float) -> Integer:
             else:
                 better = slot.seq < chosen.seq
             if better:
-                best = heap[i].what
+                best = heap[nth(i)].what
     return np.int64(best)
 
 
@@ -228,8 +234,8 @@ def admit(
             n[ZERO] -= 1
         else:
             at = _least_positive(memory, lost)
-            slot = memory.slots[at]
-            least = dgl.priority(memory.value[slot.place], lost)
+            slot = memory.slots[nth(at)]
+            least = dgl.priority(memory.value[nth(slot.place)], lost)
             if priority != least:
                 lower = priority < least
             elif importance != slot.importance:

@@ -28,6 +28,7 @@ from engine.replay.layout import (
     Memory,
     Records,
     Rules,
+    nth,
 )
 
 _STATIC, _KEYED, _DECAY, _AGED, _RERANK, _PLANNED, _VALUED, _SAMPLED = (
@@ -48,7 +49,7 @@ def _flush(
     """Bring the heap of keys up to date with this instant's match counts (step 4, keyed)."""
     key = memory.n[DIRTY]
     while key != NONE:
-        mine = keys[2 * key + side]
+        mine = keys[nth(2 * key + side)]
         following = np.int64(mine.dirty)
         mine.dirty = CLEAN
         m = match_count(rules, keys, partners, key, side, now)
@@ -69,12 +70,12 @@ def _touch_matched(
 ) -> None:
     """Chain the keys of residents that an arrival of this instant joins, each once."""
     for j in range(begin, end):
-        key = np.int64(opposite.key[j])
-        if keys[2 * key + 1 - side].arrival == j:
+        key = np.int64(opposite.key[nth(j)])
+        if keys[nth(2 * key + 1 - side)].arrival == j:
             place, stop = span(theirs, key)
             while place < stop:
                 mine = partner(theirs, place)
-                if keys[2 * mine + side].head != NONE:
+                if keys[nth(2 * mine + side)].head != NONE:
                     keyed.touch(memory, keys, side, mine)
                 place += 1
 
@@ -98,7 +99,7 @@ def _reward(
     lost_before = beta * (tau - 1.0)
     key = memory.n[DIRTY]
     while key != NONE:
-        mine = keys[2 * key + side]
+        mine = keys[nth(2 * key + side)]
         following = np.int64(mine.dirty)
         mine.dirty = CLEAN
         decay.match(
@@ -127,7 +128,7 @@ def note_matches(
         _touch_matched(memory, opposite, begin, end, keys, theirs, side)
         key = memory.n[DIRTY]
         while key != NONE:
-            mine = keys[2 * key + side]
+            mine = keys[nth(2 * key + side)]
             following = np.int64(mine.dirty)
             mine.dirty = CLEAN
             valued.match(memory, np.int64(mine.head), np.int64(mine.residents), now)
@@ -143,7 +144,7 @@ def _produced(
     count = np.int64(0)
     place, stop = span(partners, key)
     while place < stop:
-        opposite = keys[2 * partner(partners, place) + 1 - side]
+        opposite = keys[nth(2 * partner(partners, place) + 1 - side)]
         count += opposite.arrivals
         if early:
             count += opposite.residents
@@ -168,7 +169,7 @@ def _rerank(
     lifetime = np.float64((rules.window_left if side == 0 else rules.window_right) + 1)
     at = memory.n[OLDEST]
     while at != NONE:
-        slot = memory.slots[at]
+        slot = memory.slots[nth(at)]
         m = match_count(rules, keys, partners, np.int64(slot.key), side, now)
         produced = _produced(keys, partners, np.int64(slot.key), side, False)
         value = priority_now(
@@ -178,10 +179,12 @@ def _rerank(
         slot.m = m
         at = slot.newer
     for i in range(begin, end):
-        key = np.int64(arrivals.key[i])
+        key = np.int64(arrivals.key[nth(i)])
         produced = _produced(keys, partners, key, side, not rules.after_admission)
-        value = priority_now(arrivals.importance[i], arrivals.m[i], 0.0, lifetime, 0.0, produced)
-        arrivals.draw[i] = value if value == value else -np.inf  # noqa: PLR0124
+        value = priority_now(
+            arrivals.importance[nth(i)], arrivals.m[nth(i)], 0.0, lifetime, 0.0, produced
+        )
+        arrivals.draw[nth(i)] = value if value == value else -np.inf  # noqa: PLR0124
 
 
 @woven
@@ -210,17 +213,17 @@ def _admit(
         static.rank_residents(memory, keys, rules.ties_by_importance)
     for i in range(begin, end):
         key, row, importance, m = (
-            np.int64(arrivals.key[i]),
-            arrivals.row[i],
-            arrivals.importance[i],
-            arrivals.m[i],
+            np.int64(arrivals.key[nth(i)]),
+            arrivals.row[nth(i)],
+            arrivals.importance[nth(i)],
+            arrivals.m[nth(i)],
         )
         seq = base + i
         if joins_nobody(partners, key):
             continue
         if rules.structure == _STATIC:
             priority = priority_at_arrival(
-                importance, m, rel, arrivals.draw[i], rules.a, rules.b, rules.d
+                importance, m, rel, arrivals.draw[nth(i)], rules.a, rules.b, rules.d
             )
             static.admit(
                 memory, keys, side, budget, rules.ties_by_importance,
@@ -239,15 +242,15 @@ def _admit(
         elif rules.structure == _VALUED:
             valued.admit(
                 memory, keys, side, budget, window, key, now, row, seq, importance,
-                arrivals.draw[i],
+                arrivals.draw[nth(i)],
             )  # fmt: skip
         elif rules.structure == _PLANNED:
-            leaves = arrivals.draw[i]
+            leaves = arrivals.draw[nth(i)]
             planned.admit(memory, keys, side, instant, key, now, row, seq, importance, leaves)
-        elif rules.structure != _SAMPLED or arrivals.draw[i] >= 0.0:
+        elif rules.structure != _SAMPLED or arrivals.draw[nth(i)] >= 0.0:
             static.admit(
                 memory, keys, side, budget, rules.ties_by_importance,
-                key, now, row, seq, importance, arrivals.draw[i], m,
+                key, now, row, seq, importance, arrivals.draw[nth(i)], m,
             )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from engine.jit import kernel as compiled
 from engine.prefetch import prefetch
-from engine.replay.layout import NONE, Integer, Records
+from engine.replay.layout import NONE, Integer, Records, nth
 
 _CACHED = 2048
 """Entries of a heap that the nearest cache holds anyway."""
@@ -32,7 +32,7 @@ def precedes(priority: float, importance: float, m: float, seq: Integer, other: 
 @compiled
 def _lesser(heap: Records, i: Integer) -> Integer:
     """Return which of entries i and i + 1 ranks below the other, without a jump to mispredict."""
-    a, b = heap[i + 1], heap[i]
+    a, b = heap[nth(i + 1)], heap[nth(i)]
     second = (a.m < b.m) | ((a.m == b.m) & (a.seq < b.seq))
     second = (a.importance < b.importance) | ((a.importance == b.importance) & second)
     second = (a.priority < b.priority) | ((a.priority == b.priority) & second)
@@ -49,11 +49,11 @@ def _put(
     seq: Integer,
     what: Integer,
 ) -> None:
-    heap[i].priority = priority
-    heap[i].importance = importance
-    heap[i].m = m
-    heap[i].seq = seq
-    heap[i].what = what
+    heap[nth(i)].priority = priority
+    heap[nth(i)].importance = importance
+    heap[nth(i)].m = m
+    heap[nth(i)].seq = seq
+    heap[nth(i)].what = what
 
 
 @compiled
@@ -72,15 +72,15 @@ def rise(
     """Put a rank at position `i` or above it, no higher than `top`. O(log n)."""
     while i > top:
         parent = (i - 1) >> 1
-        if not precedes(priority, importance, m, seq, heap[parent]):
+        if not precedes(priority, importance, m, seq, heap[nth(parent)]):
             break
-        heap[i] = heap[parent]
+        heap[nth(i)] = heap[nth(parent)]
         if side >= 0:
-            keys[2 * heap[i].what + side].at = i
+            keys[nth(2 * heap[nth(i)].what + side)].at = i
         i = parent
     _put(heap, i, priority, importance, m, seq, what)
     if side >= 0:
-        keys[2 * what + side].at = i
+        keys[nth(2 * what + side)].at = i
 
 
 @compiled
@@ -108,15 +108,15 @@ def sink(
             prefetch(heap, 2 * child + 1)
             prefetch(heap, 2 * child + 4)
         child = _lesser(heap, child)
-        heap[i] = heap[child]
+        heap[nth(i)] = heap[nth(child)]
         if side >= 0:
-            keys[2 * heap[i].what + side].at = i
+            keys[nth(2 * heap[nth(i)].what + side)].at = i
         i = child
         child = 2 * i + 1
     if child < n:
-        heap[i] = heap[child]
+        heap[nth(i)] = heap[nth(child)]
         if side >= 0:
-            keys[2 * heap[i].what + side].at = i
+            keys[nth(2 * heap[nth(i)].what + side)].at = i
         i = child
     rise(heap, i, top, priority, importance, m, seq, what, keys, side)
 
@@ -126,15 +126,15 @@ def drop_at(heap: Records, n: Integer, i: Integer, keys: Records, side: Integer)
     """Take the entry at position `i` out of a heap of `n`; the heap then has n - 1. O(log n)."""
     last = n - 1
     if side >= 0:
-        keys[2 * heap[i].what + side].at = NONE
+        keys[nth(2 * heap[nth(i)].what + side)].at = NONE
     if i == last:
         return
-    priority = heap[last].priority
-    importance = heap[last].importance
-    m = heap[last].m
-    seq = heap[last].seq
-    what = heap[last].what
-    if i > 0 and precedes(priority, importance, m, seq, heap[(i - 1) >> 1]):
+    priority = heap[nth(last)].priority
+    importance = heap[nth(last)].importance
+    m = heap[nth(last)].m
+    seq = heap[nth(last)].seq
+    what = heap[nth(last)].what
+    if i > 0 and precedes(priority, importance, m, seq, heap[nth((i - 1) >> 1)]):
         rise(heap, i, np.int64(0), priority, importance, m, seq, what, keys, side)
     else:
         sink(heap, last, i, priority, importance, m, seq, what, keys, side)
@@ -148,11 +148,11 @@ def heapify(heap: Records, n: Integer, keys: Records) -> None:
             heap,
             n,
             i,
-            heap[i].priority,
-            heap[i].importance,
-            heap[i].m,
-            heap[i].seq,
-            heap[i].what,
+            heap[nth(i)].priority,
+            heap[nth(i)].importance,
+            heap[nth(i)].m,
+            heap[nth(i)].seq,
+            heap[nth(i)].what,
             keys,
             np.int64(NONE),
         )

@@ -35,6 +35,7 @@ from engine.replay.layout import (
     Rules,
     Tallies,
     Window,
+    nth,
 )
 from engine.replay.memory import remove
 
@@ -57,7 +58,7 @@ def match_count(
     seen, held = np.int64(0), np.int64(0)
     begin, end = span(partners, key)
     for place in range(begin, end):
-        opposite = keys[2 * partner(partners, place) + 1 - side]
+        opposite = keys[nth(2 * partner(partners, place) + 1 - side)]
         seen += opposite.window
         held += opposite.residents + opposite.arrivals
     if rules.estimator == WINDOW_ESTIMATOR:
@@ -85,7 +86,7 @@ def _leave(
 ) -> None:
     """Drop a resident whose time is over."""
     if rules.structure == _KEYED:
-        key = np.int64(memory.slots[at].key)
+        key = np.int64(memory.slots[nth(at)].key)
         keyed.detach(memory, keys, side, at)
         remove(memory, keys, side, at)
         keyed.touch(memory, keys, side, key)
@@ -112,16 +113,16 @@ def _expire(
     """Drop the residents that arrived before `since` or that no fact joins from now on (step 1)."""
     while True:
         at = np.int64(NONE)
-        if memory.n[OLDEST] != NONE and memory.slots[memory.n[OLDEST]].ts < since:
+        if memory.n[OLDEST] != NONE and memory.slots[nth(memory.n[OLDEST])].ts < since:
             at = memory.n[OLDEST]
         while at == NONE:
             key = next_ended(partners, memory.n[ENDED], now)
             if key == NONE:
                 break
-            mine = keys[2 * key + side]
+            mine = keys[nth(2 * key + side)]
             if mine.head != NONE:
                 last = CELL_SLOTS + ((mine.residents - 1) & (CELL - 1))
-                at = np.int64(memory.links[CELL_INTS * np.int64(mine.head) + last])
+                at = np.int64(memory.links[nth(CELL_INTS * np.int64(mine.head) + last)])
             else:
                 memory.n[ENDED] += 1
         if at == NONE:
@@ -142,9 +143,9 @@ def _slide_window(
 ) -> None:
     """Take what arrived before `since` out of the exact counts of the window estimator."""
     at = memory.n[WINDOW_AT]
-    while at < window.ts.size and window.ts[at] < since:
-        key = np.int64(window.key[at])
-        keys[2 * key + side].window -= 1
+    while at < window.ts.size and window.ts[nth(at)] < since:
+        key = np.int64(window.key[nth(at)])
+        keys[nth(2 * key + side)].window -= 1
         if track:
             keyed.touch_partners(opposite, keys, partners, side, key)
         at += 1
@@ -165,13 +166,13 @@ def _look_ahead(
     last = arrivals.ts.size - 1
     for i in range(begin, end):
         far, near = (
-            np.int64(arrivals.key[min(i + _FAR, last)]),
-            np.int64(arrivals.key[min(i + _NEAR, last)]),
+            np.int64(arrivals.key[nth(min(i + _FAR, last))]),
+            np.int64(arrivals.key[nth(min(i + _NEAR, last))]),
         )
         prefetch(keys, 2 * far)
         if look_ahead(partners, keys, far, near):
             continue
-        head = keys[2 * near + 1 - side].head
+        head = keys[nth(2 * near + 1 - side)].head
         if head != NONE:
             prefetch(opposite.cells, CELL_FLOATS * np.int64(head))
 
@@ -189,13 +190,13 @@ def _register(
 ) -> None:
     """Count the arrivals of an instant by key and chain those of one key, in order."""
     for i in range(end - 1, begin - 1, -1):
-        mine = keys[2 * arrivals.key[i] + side]
+        mine = keys[nth(2 * arrivals.key[nth(i)] + side)]
         mine.arrivals += 1
         mine.window += 1
-        arrivals.chain[i] = mine.arrival
+        arrivals.chain[nth(i)] = mine.arrival
         mine.arrival = i
         if track:
-            keyed.touch_partners(opposite, keys, partners, side, np.int64(arrivals.key[i]))
+            keyed.touch_partners(opposite, keys, partners, side, np.int64(arrivals.key[nth(i)]))
 
 
 @woven
@@ -210,14 +211,16 @@ def _estimate(
     now: Integer,
 ) -> None:
     for i in range(begin, end):
-        arrivals.m[i] = match_count(rules, keys, partners, np.int64(arrivals.key[i]), side, now)
+        arrivals.m[nth(i)] = match_count(
+            rules, keys, partners, np.int64(arrivals.key[nth(i)]), side, now
+        )
 
 
 @woven
 def clear(arrivals: Arrivals, begin: Integer, end: Integer, keys: Records, side: Integer) -> None:
     """Forget the arrivals of an instant that ends."""
     for i in range(begin, end):
-        mine = keys[2 * arrivals.key[i] + side]
+        mine = keys[nth(2 * arrivals.key[nth(i)] + side)]
         mine.arrivals = 0
         mine.arrival = NONE
 
@@ -239,22 +242,22 @@ def begin(
 ) -> None:
     """Find the next instant and do steps 1 and 2."""
     i, j = progress[LEFT_AT], progress[RIGHT_AT]
-    if i < left.ts.size and (j >= right.ts.size or left.ts[i] <= right.ts[j]):
-        now = left.ts[i]
+    if i < left.ts.size and (j >= right.ts.size or left.ts[nth(i)] <= right.ts[nth(j)]):
+        now = left.ts[nth(i)]
     else:
-        now = right.ts[j]
+        now = right.ts[nth(j)]
     progress[NOW] = now
     progress[INSTANT] += 1
     end = i
-    while end < left.ts.size and left.ts[end] == now:
+    while end < left.ts.size and left.ts[nth(end)] == now:
         end += 1
     progress[LEFT_END] = end
     stop = j
-    while stop < right.ts.size and right.ts[stop] == now:
+    while stop < right.ts.size and right.ts[nth(stop)] == now:
         stop += 1
     progress[RIGHT_END] = stop
     edges = tallies.bin_edges
-    while progress[BIN] + 1 < edges.size and edges[progress[BIN] + 1] <= now:
+    while progress[BIN] + 1 < edges.size and edges[nth(progress[BIN] + 1)] <= now:
         progress[BIN] += 1
     since_left, since_right = now - rules.window_left, now - rules.window_right
     _expire(rules, left_memory, right_memory, keys, left_partners, _LEFT, since_left, now)

@@ -32,6 +32,7 @@ from engine.replay.layout import (
     Rules,
     Tallies,
     Window,
+    nth,
 )
 from engine.replay.probe import probe_arrivals, probe_residents
 
@@ -52,7 +53,7 @@ def _has_room(
     room = np.int64(progress[WRITTEN])
     begin, end = span(partners, key)
     for place in range(begin, end):
-        theirs = keys[2 * partner(partners, place) + 1 - side]
+        theirs = keys[nth(2 * partner(partners, place) + 1 - side)]
         room += theirs.residents
         if side == 0:
             room += theirs.arrivals
@@ -77,14 +78,14 @@ def _probe_left(
     """Probe with the left arrivals; False if the output arrays must be emptied first."""
     early = not late
     for i in range(progress[CURSOR], progress[LEFT_END]):
-        key = np.int64(left.key[i])
+        key = np.int64(left.key[nth(i)])
         if rules.emit and not _has_room(keys, partners, key, _LEFT, out, progress):
             progress[CURSOR] = i
             return False
         seq = left_memory.n[SEQ] + i
         place, stop = span(partners, key)
         while place < stop:
-            theirs = keys[2 * partner(partners, place) + 1]
+            theirs = keys[nth(2 * partner(partners, place) + 1)]
             if early and theirs.arrival != NONE:
                 probe_arrivals(
                     rules, left, i, seq, right, np.int64(theirs.arrival), right_memory.n[SEQ],
@@ -118,14 +119,14 @@ def _probe_right(
     """Probe with the right arrivals; False if the output arrays must be emptied first."""
     if late == rules.after_admission:
         for j in range(progress[CURSOR], progress[RIGHT_END]):
-            key = np.int64(right.key[j])
+            key = np.int64(right.key[nth(j)])
             if rules.emit and not _has_room(keys, partners, key, _RIGHT, out, progress):
                 progress[CURSOR] = j
                 return False
             place, stop = span(partners, key)
             while place < stop:
                 other = partner(partners, place)
-                theirs = keys[2 * other]
+                theirs = keys[nth(2 * other)]
                 if theirs.head != NONE:
                     probe_residents(
                         rules, right, j, right_memory.n[SEQ] + j, _RIGHT, late, left_memory,
@@ -211,4 +212,4 @@ def replay(
             clear(right, progress[RIGHT_AT], progress[RIGHT_END], keys, _RIGHT)
             progress[LEFT_AT] = progress[LEFT_END]
             progress[RIGHT_AT] = progress[RIGHT_END]
-        progress[PHASE] = (phase + 1) % (_END + 1)
+        progress[PHASE] = phase + 1 if phase < _END else _BEGIN

@@ -13,7 +13,7 @@ import numpy as np
 from engine.jit import kernel as compiled
 from engine.partners import Partners, partner, span
 from engine.replay.heap import drop_at, precedes, rise, sink
-from engine.replay.layout import CLEAN, COUNT, DIRTY, HEAP, NONE, Integer, Memory, Records
+from engine.replay.layout import CLEAN, COUNT, DIRTY, HEAP, NONE, Integer, Memory, Records, nth
 from engine.replay.memory import insert, remove
 from engine.replay.pairing import BY_IMPORTANCE, grown, without
 
@@ -23,7 +23,7 @@ _TOP = np.int64(0)
 @compiled
 def detach(memory: Memory, keys: Records, side: Integer, at: Integer) -> None:
     """Take a resident out of its key's pairing heap. O(log K) amortised."""
-    mine = keys[2 * memory.slots[at].key + side]
+    mine = keys[nth(2 * memory.slots[nth(at)].key + side)]
     mine.root = without(memory.slots, np.int64(mine.root), at, BY_IMPORTANCE)
 
 
@@ -31,19 +31,19 @@ def detach(memory: Memory, keys: Records, side: Integer, at: Integer) -> None:
 def refresh(memory: Memory, keys: Records, side: Integer, key: Integer, m: float) -> None:
     """Put a key where its least resident and its match count belong. O(log K)."""
     heap, n = memory.heap, memory.n
-    mine = keys[2 * key + side]
+    mine = keys[nth(2 * key + side)]
     at = np.int64(mine.at)
     if mine.root == NONE:
         if at != NONE:
             drop_at(heap, n[HEAP], at, keys, side)
             n[HEAP] -= 1
         return
-    least = memory.slots[mine.root]
+    least = memory.slots[nth(mine.root)]
     priority = least.importance * m
     if at == NONE:
         rise(heap, n[HEAP], _TOP, priority, least.importance, m, least.seq, key, keys, side)
         n[HEAP] += 1
-    elif precedes(priority, least.importance, m, least.seq, heap[at]):
+    elif precedes(priority, least.importance, m, least.seq, heap[nth(at)]):
         rise(heap, at, _TOP, priority, least.importance, m, least.seq, key, keys, side)
     else:
         sink(heap, n[HEAP], at, priority, least.importance, m, least.seq, key, keys, side)
@@ -52,7 +52,7 @@ def refresh(memory: Memory, keys: Records, side: Integer, key: Integer, m: float
 @compiled
 def touch(memory: Memory, keys: Records, side: Integer, key: Integer) -> None:
     """Note that this side's residents of a key are to be looked at in this instant. O(1)."""
-    mine = keys[2 * key + side]
+    mine = keys[nth(2 * key + side)]
     if mine.dirty == CLEAN:
         mine.dirty = memory.n[DIRTY]
         memory.n[DIRTY] = key
@@ -96,12 +96,12 @@ def admit(
             return key
         dropped = heap[0].what
         dropped_m = heap[0].m
-        at = np.int64(keys[2 * dropped + side].root)
+        at = np.int64(keys[nth(2 * dropped + side)].root)
         detach(memory, keys, side, at)
         remove(memory, keys, side, at)
         refresh(memory, keys, side, dropped, dropped_m)
     at = insert(memory, keys, side, key, ts, row, seq, importance, importance * m, m)
-    mine = keys[2 * key + side]
+    mine = keys[nth(2 * key + side)]
     mine.root = grown(memory.slots, np.int64(mine.root), at, BY_IMPORTANCE)
     if mine.root == at or mine.at == NONE:
         refresh(memory, keys, side, key, m)

@@ -21,6 +21,7 @@ from engine.replay.layout import (
     Integer,
     Memory,
     Records,
+    nth,
 )
 
 
@@ -40,8 +41,8 @@ def insert(
     """Admit a tuple into a free slot and into its key's cells; return the slot. O(1)."""
     n = memory.n
     n[FREE] -= 1
-    at = np.int64(memory.free[n[FREE]])
-    slot = memory.slots[at]
+    at = np.int64(memory.free[nth(n[FREE])])
+    slot = memory.slots[nth(at)]
     slot.priority = priority
     slot.importance = importance
     slot.m = m
@@ -49,25 +50,25 @@ def insert(
     slot.row = row
     slot.seq = seq
     slot.key = key
-    mine = keys[2 * key + side]
+    mine = keys[nth(2 * key + side)]
     within = mine.residents & (CELL - 1)
     if within == 0:
         cell = n[CELLS]
-        n[CELLS] = memory.links[CELL_INTS * cell + CELL_NEXT]
-        memory.links[CELL_INTS * cell + CELL_NEXT] = mine.head
+        n[CELLS] = memory.links[nth(CELL_INTS * cell + CELL_NEXT)]
+        memory.links[nth(CELL_INTS * cell + CELL_NEXT)] = mine.head
         mine.head = cell
     cell = np.int64(mine.head)
-    memory.cells[CELL_FLOATS * cell + within] = importance
-    memory.links[CELL_INTS * cell + CELL_SLOTS + within] = at
+    memory.cells[nth(CELL_FLOATS * cell + within)] = importance
+    memory.links[nth(CELL_INTS * cell + CELL_SLOTS + within)] = at
     slot.place = CELL * cell + within
     if memory.value.size > 0:
-        memory.value[slot.place] = priority
-        memory.since[slot.place] = ts
+        memory.value[nth(slot.place)] = priority
+        memory.since[nth(slot.place)] = ts
     mine.residents += 1
     slot.newer = NONE
     slot.older = n[NEWEST]
     if n[NEWEST] != NONE:
-        memory.slots[n[NEWEST]].newer = at
+        memory.slots[nth(n[NEWEST])].newer = at
     else:
         n[OLDEST] = at
     n[NEWEST] = at
@@ -80,34 +81,36 @@ def insert(
 def remove(memory: Memory, keys: Records, side: Integer, at: Integer) -> None:
     """Take the tuple in slot `at` out of its key's cells and free the slot. O(1)."""
     n = memory.n
-    slot = memory.slots[at]
-    mine = keys[2 * slot.key + side]
+    slot = memory.slots[nth(at)]
+    mine = keys[nth(2 * slot.key + side)]
     mine.residents -= 1
     cell = np.int64(mine.head)
     within = mine.residents & (CELL - 1)
     gap, last = np.int64(slot.place), CELL * cell + within
     if gap != last:
-        moved = memory.links[CELL_INTS * cell + CELL_SLOTS + within]
+        moved = memory.links[nth(CELL_INTS * cell + CELL_SLOTS + within)]
         other, position = gap // CELL, gap & (CELL - 1)
-        memory.cells[CELL_FLOATS * other + position] = memory.cells[CELL_FLOATS * cell + within]
-        memory.links[CELL_INTS * other + CELL_SLOTS + position] = moved
-        memory.slots[moved].place = gap
+        memory.cells[nth(CELL_FLOATS * other + position)] = memory.cells[
+            nth(CELL_FLOATS * cell + within)
+        ]
+        memory.links[nth(CELL_INTS * other + CELL_SLOTS + position)] = moved
+        memory.slots[nth(moved)].place = gap
         if memory.value.size > 0:
-            memory.value[gap] = memory.value[last]
-            memory.since[gap] = memory.since[last]
+            memory.value[nth(gap)] = memory.value[nth(last)]
+            memory.since[nth(gap)] = memory.since[nth(last)]
     if within == 0:
-        mine.head = memory.links[CELL_INTS * cell + CELL_NEXT]
-        memory.links[CELL_INTS * cell + CELL_NEXT] = n[CELLS]
+        mine.head = memory.links[nth(CELL_INTS * cell + CELL_NEXT)]
+        memory.links[nth(CELL_INTS * cell + CELL_NEXT)] = n[CELLS]
         n[CELLS] = cell
     if slot.older != NONE:
-        memory.slots[slot.older].newer = slot.newer
+        memory.slots[nth(slot.older)].newer = slot.newer
     else:
         n[OLDEST] = slot.newer
     if slot.newer != NONE:
-        memory.slots[slot.newer].older = slot.older
+        memory.slots[nth(slot.newer)].older = slot.older
     else:
         n[NEWEST] = slot.older
     slot.seq = NONE
-    memory.free[n[FREE]] = at
+    memory.free[nth(n[FREE])] = at
     n[FREE] += 1
     n[COUNT] -= 1

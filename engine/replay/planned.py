@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from engine.jit import kernel as compiled
 from engine.replay.heap import drop_at, rise
-from engine.replay.layout import HEAP, Integer, Memory, Records
+from engine.replay.layout import HEAP, Integer, Memory, Records, nth
 from engine.replay.memory import insert, remove
 from engine.replay.static import rebuild
 
@@ -44,7 +44,7 @@ def release(memory: Memory, keys: Records, side: Integer, instant: Integer) -> N
         at, seq = heap[0].what, heap[0].seq
         drop_at(heap, n[HEAP], _TOP, keys, _SLOTS)
         n[HEAP] -= 1
-        if memory.slots[at].seq == seq:
+        if memory.slots[nth(at)].seq == seq:
             remove(memory, keys, side, at)
 
 

@@ -23,6 +23,7 @@ from engine.replay.layout import (
     Records,
     Rules,
     Tallies,
+    nth,
 )
 from gpu_kernels.portable import portable
 
@@ -58,19 +59,19 @@ def _write(
 ) -> None:
     at = progress[WRITTEN]
     if side == 0:
-        out.left_row[at] = row
-        out.left_seq[at] = seq
-        out.right_row[at] = other_row
-        out.right_seq[at] = other_seq
+        out.left_row[nth(at)] = row
+        out.left_seq[nth(at)] = seq
+        out.right_row[nth(at)] = other_row
+        out.right_seq[nth(at)] = other_seq
     else:
-        out.left_row[at] = other_row
-        out.left_seq[at] = other_seq
-        out.right_row[at] = row
-        out.right_seq[at] = seq
-    out.ts[at] = ts
-    out.importance[at] = importance
+        out.left_row[nth(at)] = other_row
+        out.left_seq[nth(at)] = other_seq
+        out.right_row[nth(at)] = row
+        out.right_seq[nth(at)] = seq
+    out.ts[nth(at)] = ts
+    out.importance[nth(at)] = importance
     if out.fact.size > 0:
-        out.fact[at] = fact
+        out.fact[nth(at)] = fact
     progress[WRITTEN] = at + 1
 
 
@@ -84,11 +85,11 @@ def _tally(
     importance: float,
 ) -> None:
     progress[FOUND] += found
-    tallies.by_key[key] += found
-    tallies.importance_by_key[key] += importance
+    tallies.by_key[nth(key)] += found
+    tallies.importance_by_key[nth(key)] += importance
     place = progress[BIN]
-    tallies.by_bin[place] += found
-    tallies.importance_by_bin[place] += importance
+    tallies.by_bin[nth(place)] += found
+    tallies.importance_by_bin[nth(place)] += importance
     total = sums[0] + importance  # Neumaier's compensated sum
     if abs(sums[0]) >= abs(importance):
         sums[1] += (sums[0] - total) + importance
@@ -100,7 +101,7 @@ def _tally(
 @compiled
 def _full_cell(combine: Integer, importance: float, cells: Records, at: Integer) -> float:
     """Return the importance of an arrival's outputs with the four residents of a cell."""
-    a, b, c, d = cells[at], cells[at + 1], cells[at + 2], cells[at + 3]
+    a, b, c, d = cells[nth(at)], cells[nth(at + 1)], cells[nth(at + 2)], cells[nth(at + 3)]
     if combine == 0:
         a = min(importance, a)
         b = min(importance, b)
@@ -134,7 +135,7 @@ def probe_residents(
 
     They are counted for the left `key`. O(residents of the key).
     """
-    importance: Records = arrivals.importance[i]
+    importance: Records = arrivals.importance[nth(i)]
     now = progress[NOW]
     cell = head
     held = ((residents - 1) & (CELL - 1)) + 1
@@ -145,21 +146,23 @@ def probe_residents(
             subtotal += _full_cell(rules.combine, importance, opposite.cells, CELL_FLOATS * cell)
         else:
             for position in range(held):
-                theirs = opposite.cells[CELL_FLOATS * cell + position]
+                theirs = opposite.cells[nth(CELL_FLOATS * cell + position)]
                 value = combined(rules.combine, importance, theirs)
                 if late or rules.emit:
-                    slot = opposite.slots[opposite.links[CELL_INTS * cell + CELL_SLOTS + position]]
+                    slot = opposite.slots[
+                        nth(opposite.links[nth(CELL_INTS * cell + CELL_SLOTS + position)])
+                    ]
                     if slot.ts == now:
                         found -= 1
                         continue
                     if rules.emit:
                         _write(
-                            out, progress, side, now, arrivals.row[i], seq, slot.row, slot.seq,
+                            out, progress, side, now, arrivals.row[nth(i)], seq, slot.row, slot.seq,
                             value, fact,
                         )  # fmt: skip
                 subtotal += value
         held = CELL
-        cell = np.int64(opposite.links[CELL_INTS * cell + CELL_NEXT])
+        cell = np.int64(opposite.links[nth(CELL_INTS * cell + CELL_NEXT)])
     if found > 0:
         _tally(tallies, progress, sums, key, found, subtotal)
 
@@ -180,19 +183,19 @@ def probe_arrivals(
     sums: Records,
 ) -> None:
     """Join left arrival `i` with the right arrivals of one key and its instant, from `first` on."""
-    importance: Records = left.importance[i]
+    importance: Records = left.importance[nth(i)]
     j = first
     found = 0
     subtotal = 0.0
     while j != NONE:
-        value = combined(rules.combine, importance, right.importance[j])
+        value = combined(rules.combine, importance, right.importance[nth(j)])
         subtotal += value
         found += 1
         if rules.emit:
             _write(
-                out, progress, _LEFT, progress[NOW], left.row[i], left_seq, right.row[j],
+                out, progress, _LEFT, progress[NOW], left.row[nth(i)], left_seq, right.row[nth(j)],
                 right_base + j, value, fact,
             )  # fmt: skip
-        j = right.chain[j]
+        j = right.chain[nth(j)]
     if found > 0:
-        _tally(tallies, progress, sums, left.key[i], found, subtotal)
+        _tally(tallies, progress, sums, left.key[nth(i)], found, subtotal)

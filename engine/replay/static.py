@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.jit import kernel as compiled
 from engine.replay.heap import drop_at, heapify, precedes, rise, sink
-from engine.replay.layout import COUNT, HEAP, NONE, OLDEST, Integer, Memory, Records
+from engine.replay.layout import COUNT, HEAP, NONE, OLDEST, Integer, Memory, Records, nth
 from engine.replay.memory import insert, remove
 
 _SLOTS = np.int64(NONE)
@@ -22,8 +22,8 @@ def rebuild(memory: Memory, keys: Records) -> None:
     heap = memory.heap
     live = np.int64(0)
     for i in range(memory.n[HEAP]):
-        if memory.slots[heap[i].what].seq == heap[i].seq:
-            heap[live] = heap[i]
+        if memory.slots[nth(heap[nth(i)].what)].seq == heap[nth(i)].seq:
+            heap[nth(live)] = heap[nth(i)]
             live += 1
     memory.n[HEAP] = live
     heapify(heap, live, keys)
@@ -36,12 +36,12 @@ def rank_residents(memory: Memory, keys: Records, by_importance: bool) -> None:
     n = 0
     at = memory.n[OLDEST]
     while at != NONE:
-        slot = memory.slots[at]
-        heap[n].priority = slot.priority
-        heap[n].importance = slot.importance if by_importance else 0.0
-        heap[n].m = slot.m if by_importance else 0.0
-        heap[n].seq = slot.seq
-        heap[n].what = at
+        slot = memory.slots[nth(at)]
+        heap[nth(n)].priority = slot.priority
+        heap[nth(n)].importance = slot.importance if by_importance else 0.0
+        heap[nth(n)].m = slot.m if by_importance else 0.0
+        heap[nth(n)].seq = slot.seq
+        heap[nth(n)].what = at
         n += 1
         at = slot.newer
     memory.n[HEAP] = n
@@ -77,7 +77,7 @@ def admit(
         return
     if budget == 0:
         return
-    while memory.slots[heap[0].what].seq != heap[0].seq:
+    while memory.slots[nth(heap[0].what)].seq != heap[0].seq:
         drop_at(heap, n[HEAP], _TOP, keys, _SLOTS)
         n[HEAP] -= 1
     if precedes(priority, tie_importance, tie_m, seq, heap[0]):

@@ -24,6 +24,7 @@ from engine.replay.layout import (
     Integer,
     Memory,
     Records,
+    nth,
 )
 from engine.replay.memory import insert, remove
 from engine.replay.pairing import BY_VALUE, grown, without
@@ -35,7 +36,7 @@ _ROOT, _OLDEST = 0, 1
 @compiled
 def _group(memory: Memory, at: Integer) -> Integer:
     """Return the place of a resident's group: its bucket, among those of its state."""
-    slot = memory.slots[at]
+    slot = memory.slots[nth(at)]
     return np.int64(slot.at) + np.int64(slot.m) * (memory.table.size // 2)
 
 
@@ -56,11 +57,11 @@ def _part(memory: Memory, at: Integer) -> None:
 @compiled
 def _yield_place(memory: Memory, at: Integer) -> None:
     """Let the next in arrival order be the oldest of its bucket, if this resident was."""
-    slot = memory.slots[at]
+    slot = memory.slots[nth(at)]
     bucket = np.int64(slot.at)
     if memory.runs[bucket, _OLDEST] == at:
         newer = np.int64(slot.newer)
-        if newer != NONE and memory.slots[newer].at != bucket:
+        if newer != NONE and memory.slots[nth(newer)].at != bucket:
             newer = np.int64(NONE)
         memory.runs[bucket, _OLDEST] = newer
 
@@ -80,11 +81,11 @@ def _grow_older(memory: Memory, now: Integer, lifetime: Integer) -> None:
         bucket = buckets - 1 - i
         at = memory.runs[bucket, _OLDEST]
         while at != NONE:
-            older = ((now - memory.slots[at].ts) * buckets) // lifetime
+            older = ((now - memory.slots[nth(at)].ts) * buckets) // lifetime
             if older == bucket:
                 break
             leave(memory, at)
-            memory.slots[at].at = older
+            memory.slots[nth(at)].at = older
             if memory.runs[older, _OLDEST] == NONE:
                 memory.runs[older, _OLDEST] = at
             _join(memory, at)
@@ -98,12 +99,12 @@ def _least(memory: Memory) -> tuple[Integer, float]:
     for group in range(memory.table.size):
         at = memory.runs[group, _ROOT]
         if at != NONE:
-            slot = memory.slots[at]
-            priority = yield_.priority(slot.priority, memory.table[group])
+            slot = memory.slots[nth(at)]
+            priority = yield_.priority(slot.priority, memory.table[nth(group)])
             if least == NONE or priority < lowest:
                 least, lowest = at, priority
             elif priority == lowest:
-                other = memory.slots[least]
+                other = memory.slots[nth(least)]
                 if slot.priority < other.priority or (
                     slot.priority == other.priority and slot.seq > other.seq
                 ):
@@ -132,12 +133,12 @@ def admit(
         _grow_older(memory, ts, window + 1)
         at, lowest = _least(memory)
         priority = yield_.priority(value, memory.table[0])
-        if priority < lowest or (priority == lowest and value <= memory.slots[at].priority):
+        if priority < lowest or (priority == lowest and value <= memory.slots[nth(at)].priority):
             return
         leave(memory, at)
         remove(memory, keys, side, at)
     at = insert(memory, keys, side, key, ts, row, seq, importance, value, 0.0)
-    memory.slots[at].at = 0
+    memory.slots[nth(at)].at = 0
     if memory.runs[0, _OLDEST] == NONE:
         memory.runs[0, _OLDEST] = at
     _join(memory, at)
@@ -150,11 +151,11 @@ def match(memory: Memory, head: Integer, residents: Integer, now: Integer) -> No
     held = ((residents - 1) & (CELL - 1)) + 1
     while cell != NONE:
         for i in range(held):
-            at = np.int64(memory.links[CELL_INTS * cell + CELL_SLOTS + i])
-            slot = memory.slots[at]
+            at = np.int64(memory.links[nth(CELL_INTS * cell + CELL_SLOTS + i)])
+            slot = memory.slots[nth(at)]
             if slot.m == 0.0 and slot.ts < now:
                 _part(memory, at)
                 slot.m = 1.0
                 _join(memory, at)
         held = CELL
-        cell = np.int64(memory.links[CELL_INTS * cell + CELL_NEXT])
+        cell = np.int64(memory.links[nth(CELL_INTS * cell + CELL_NEXT)])
