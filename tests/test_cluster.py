@@ -47,9 +47,10 @@ def dataset(place: Path) -> pa.Table:
 
 
 def figures(report: Path) -> dict[str, Any]:
-    """Return what a report says but for what differs from run to run."""
+    """Return what a report says but for what differs from run to run or place to place."""
     content = json.loads(report.read_text())
-    return {name: value for name, value in content.items() if name not in RUN_SPECIFIC}
+    found = {name: value for name, value in content.items() if name not in RUN_SPECIFIC}
+    return found | {"version": content["versions"]["winnowjoin"]}
 
 
 def right(done: Done) -> Done:
