@@ -152,6 +152,21 @@ def test_data_frames_give_the_rows_of_the_archives(cluster: Cluster, tmp_path: P
     assert dataset(folder / "frames").select(columns).to_pylist() == local.to_pylist()
 
 
+def test_a_stream_gives_the_rows_of_the_archives(cluster: Cluster, tmp_path: Path) -> None:
+    folder = archives(tmp_path)
+    options = JOIN | {"policy": "dgl", "lanes": 3, "memory": 12}
+    places = {side: str(folder / f"{side}.parquet") for side in ("left", "right")}
+    places |= {name: str(folder / name) for name in ("out", "checkpoint")}
+    done = right(cluster.run(kind="stream", **places, options=options | {"rows_per_batch": 400}))
+    assert int(done.out) > 0
+    told = words("replay", folder, **options, out=folder / "b", cache=folder / "c", engine="local")
+    assert main(told) == 0
+    columns = ["left_row", "right_row", "ts", "importance", "left_word", "right_k"]
+    local = dataset(folder / "b").select(columns)
+    assert local.num_rows
+    assert dataset(folder / "out").select(columns).to_pylist() == local.to_pylist()
+
+
 def test_a_look_up_of_data_frames_is_the_local_one(cluster: Cluster, tmp_path: Path) -> None:
     stream_table, fact = lookup_streams(1)
     for name, table in (("stream", stream_table), ("fact", fact)):

@@ -19,8 +19,7 @@ from pyspark.errors import StreamingQueryException
 from spark_cases import ORDER, ROLES, TUPLES, archived, drawn
 from stream_cases import parts, same
 
-from spark_plugin.streaming import replay
-from spark_plugin.streaming.source import Source
+from spark_plugin.streaming import register, replay
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = """
@@ -135,7 +134,7 @@ def test_rows_as_they_are(spark: Any, tmp_path: Path) -> None:
     try:
         stream = reader.load()
     except Exception:  # noqa: BLE001 - an editable installation does not list its packages
-        spark.dataSource.register(Source)
+        register(spark)
         stream = reader.load()
     out = str(tmp_path / "rows")
     writer = stream.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))

@@ -22,7 +22,7 @@ from spark_plugin.session import get_session, map_in_arrow, parallelism, quietly
 from spark_plugin.streaming.feed import Feed, Stream, parquet_archive
 from spark_plugin.streaming.options import ROWS_PER_BATCH, packed, parse
 from spark_plugin.streaming.reading import packed_schema
-from spark_plugin.streaming.source import Source
+from spark_plugin.streaming.registered import register
 from spark_plugin.streaming.work import PACK, STATE, Task, stateful, unpacked
 from spark_plugin.worker import Plan
 
@@ -125,7 +125,7 @@ def _stream(session: SparkSession, told: dict[str, str]) -> DataFrame:
     except Exception as error:  # Py4J passes on whatever the JVM throws
         if "DATA_SOURCE_NOT_FOUND" not in str(error):
             raise
-        session.dataSource.register(Source)
+        register(session)
         return reader.load()
 
 
