@@ -8,9 +8,27 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 import spark_plugin
+from engine.errors import SpecError
 from spark_plugin.streaming.source import Source
 
 _PATH = "PYTHONPATH"
+
+
+def check_python(session: SparkSession) -> None:
+    """Find out whether Spark can plan a stream here: it does so beside the driver.
+
+    Raises
+    ------
+    SpecError
+        If the workers' Python lies in an archive that Spark unpacks for executors alone.
+    """
+    python = str(session.sparkContext.pythonExec)
+    if os.path.dirname(python) and not Path(python).exists():  # noqa: PTH120 - "./python" has one
+        raise SpecError(
+            f"spark.pyspark.python is {python}, and {Path(python).absolute()} is not there: a "
+            "stream is planned beside the driver by the same Python as on the workers; unpack the "
+            "archive of packages there too, or give a path that is on all machines"
+        )
 
 
 def register(session: SparkSession) -> None:

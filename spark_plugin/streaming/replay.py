@@ -22,7 +22,7 @@ from spark_plugin.session import get_session, map_in_arrow, parallelism, quietly
 from spark_plugin.streaming.feed import Feed, Stream, parquet_archive
 from spark_plugin.streaming.options import ROWS_PER_BATCH, packed, parse
 from spark_plugin.streaming.reading import packed_schema
-from spark_plugin.streaming.registered import register
+from spark_plugin.streaming.registered import check_python, register
 from spark_plugin.streaming.work import PACK, STATE, Task, stateful, unpacked
 from spark_plugin.worker import Plan
 
@@ -99,6 +99,7 @@ def replay(
         for where, side in ((left, "left"), (right, "right"))
     )
     started = session or get_session()
+    check_python(started)
     own = _session_of(started)
     query = asked.query(_frame(own, archives[0]), _frame(own, archives[1]))
     feed = _feed(query, archives)
