@@ -20,6 +20,7 @@ from spark_plugin.columns import arrow_schema
 from spark_plugin.query import Query
 from spark_plugin.session import get_session, map_in_arrow, parallelism, quietly
 from spark_plugin.streaming.feed import Feed, Stream, parquet_archive
+from spark_plugin.streaming.fingerprint import fingerprint
 from spark_plugin.streaming.options import ROWS_PER_BATCH, packed, parse
 from spark_plugin.streaming.reading import packed_schema
 from spark_plugin.streaming.registered import check_python, register
@@ -199,7 +200,7 @@ def _digest(plan: Plan, feed: Feed, result: pa.Schema) -> str:
     """Return a digest of all that a lane's rows depend on, but for the archives themselves."""
     settings = plan.settings
     parameters = [
-        (name, getattr(value, "__qualname__", value))
+        (name, fingerprint(value) if callable(value) else value)
         for name, value in sorted(settings.parameters.items())
     ]
     scalars = [
