@@ -31,7 +31,7 @@ from pyspark.sql import SparkSession
 
 import engine
 import spark_plugin
-from spark_plugin import dataframe, submit
+from spark_plugin import dataframe, streaming, submit
 from spark_plugin.executor import SparkExecutor
 from spark_plugin.lookup import lookup
 from spark_plugin.session import get_session, map_in_arrow
@@ -215,6 +215,16 @@ def looked_up(job: dict[str, Any]) -> int:
     return 0
 
 
+def streamed(job: dict[str, Any]) -> int:
+    """Replay two archives as a stream to their end, and write the outputs as Spark does."""
+    kept = streaming.replay(job["left"], job["right"], session=get_session(), **job["options"])
+    writer = kept.writeStream.option("checkpointLocation", job["checkpoint"])
+    query = writer.trigger(availableNow=True).start(job["out"], "parquet")
+    query.awaitTermination()
+    print(query.lastProgress.batchId)  # noqa: T201 - taken by the test
+    return 0
+
+
 def places(_job: dict[str, Any]) -> int:
     """Print where the driver and the workers have their code from, and what they cannot import."""
 
@@ -236,7 +246,13 @@ def places(_job: dict[str, Any]) -> int:
     return 0
 
 
-KINDS = {"command": command, "frames": frames, "lookup": looked_up, "places": places}
+KINDS = {
+    "command": command,
+    "frames": frames,
+    "lookup": looked_up,
+    "places": places,
+    "stream": streamed,
+}
 
 
 def done(job: dict[str, Any]) -> dict[str, Any]:

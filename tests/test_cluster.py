@@ -39,17 +39,25 @@ def archives(folder: Path) -> Path:
     return write(folder, drawn(2), drawn(3))
 
 
-def dataset(place: Path) -> pa.Table:
+def dataset(place: Path | list[str]) -> pa.Table:
     """Return the rows of an output, in order."""
     table = pq.read_table(place, partitioning=None)
     order = [name for name in table.column_names if name.endswith("row") or name in ("ts", "side")]
     return table.sort_by([(name, "ascending") for name in order])
 
 
+def committed(place: Path) -> list[str]:
+    """Return the files that Spark committed; attempts that it lost may have left others."""
+    logs = [log for log in (place / "_spark_metadata").iterdir() if log.name[0] != "."]
+    lines = [line for log in logs for line in log.read_text().splitlines()[1:]]
+    return sorted({json.loads(line)["path"].removeprefix("file://") for line in lines})
+
+
 def figures(report: Path) -> dict[str, Any]:
-    """Return what a report says but for what differs from run to run."""
+    """Return what a report says but for what differs from run to run or place to place."""
     content = json.loads(report.read_text())
-    return {name: value for name, value in content.items() if name not in RUN_SPECIFIC}
+    found = {name: value for name, value in content.items() if name not in RUN_SPECIFIC}
+    return found | {"version": content["versions"]["winnowjoin"]}
 
 
 def right(done: Done) -> Done:
@@ -149,6 +157,21 @@ def test_data_frames_give_the_rows_of_the_archives(cluster: Cluster, tmp_path: P
     local = dataset(folder / "out").select(columns)
     assert local.num_rows
     assert dataset(folder / "frames").select(columns).to_pylist() == local.to_pylist()
+
+
+def test_a_stream_gives_the_rows_of_the_archives(cluster: Cluster, tmp_path: Path) -> None:
+    folder = archives(tmp_path)
+    options = JOIN | {"policy": "dgl", "lanes": 3, "memory": 12}
+    places = {side: str(folder / f"{side}.parquet") for side in ("left", "right")}
+    places |= {name: str(folder / name) for name in ("out", "checkpoint")}
+    done = right(cluster.run(kind="stream", **places, options=options | {"rows_per_batch": 400}))
+    assert int(done.out) > 0
+    told = words("replay", folder, **options, out=folder / "b", cache=folder / "c", engine="local")
+    assert main(told) == 0
+    columns = ["left_row", "right_row", "ts", "importance", "left_word", "right_k"]
+    local = dataset(folder / "b").select(columns)
+    assert local.num_rows
+    assert dataset(committed(folder / "out")).select(columns).to_pylist() == local.to_pylist()
 
 
 def test_a_look_up_of_data_frames_is_the_local_one(cluster: Cluster, tmp_path: Path) -> None:

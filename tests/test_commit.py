@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
-from contextlib import suppress
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,6 +18,7 @@ import pytest
 from engine.disk import full_disk_told, remove_folder, whole_file
 from engine.errors import OutputError
 from engine.job.output import OutputFolder, PartWriter, output_at, write_file
+from engine.job.owner import is_gone, own_mark
 from engine.job.part import reported
 
 TABLE = pa.table({"x": [1, 2, 3]})
@@ -156,3 +161,71 @@ def test_who_writes_into_a_removed_folder_finds_it_gone(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         (folder / "deep" / "more").touch()
     remove_folder(folder)
+
+
+@contextmanager
+def another(place: Path) -> Iterator[subprocess.Popen[str]]:
+    """Run a process that has begun an output, until it is killed."""
+    program = (
+        "import sys, time; from pathlib import Path; from engine.job.output import OutputFolder\n"
+        "own = OutputFolder(Path(sys.argv[1]))\n"
+        "print(own.draft.parent, flush=True); time.sleep(600)"
+    )
+    with subprocess.Popen(  # noqa: S603 - ours
+        [sys.executable, "-c", program, str(place)], stdout=subprocess.PIPE, text=True,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parent.parent)},
+    ) as process:  # fmt: skip
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_what_a_killed_job_left_is_removed_and_what_a_live_one_writes_is_not(
+    tmp_path: Path,
+) -> None:
+    out = tmp_path / "out"
+    with another(out) as dead, another(out) as live, another(tmp_path / "out.b") as beside:
+        assert dead.stdout
+        assert live.stdout
+        assert beside.stdout
+        left, kept, others = (Path(p.stdout.readline().strip()) for p in (dead, live, beside))
+        (left / "parts" / "part-00000.aaaa.parquet").touch()
+        (kept / "parts" / "part-00000.bbbb.parquet").touch()
+        for process in (dead, beside):
+            process.kill()
+            process.wait()
+        elsewhere = tmp_path / f".out.{'0' * 32}.tmp"
+        unmarked = tmp_path / f".out.{'1' * 32}.tmp"
+        for folder in (elsewhere, unmarked):
+            folder.mkdir()
+        mark = (left / "owner").read_text()
+        (elsewhere / "owner").write_text(f"another{mark}")
+        with output_at(out) as output:
+            assert output is not None
+            assert not left.exists()
+            assert (kept / "parts" / "part-00000.bbbb.parquet").exists()
+            assert others.exists()  # of another output
+            assert elsewhere.exists()
+            assert unmarked.exists()
+            write_file(output.draft / "part-00000.cccc.parquet", TABLE)
+            output.commit({"part-00000.cccc.parquet": 3}, TABLE.schema)
+    assert pq.read_table(out).equals(TABLE)
+    assert tree(tmp_path) >= {kept.name, others.name}
+
+
+def test_who_is_gone() -> None:
+    own = own_mark()
+    *here, pid, started = own.split()
+    assert not is_gone(own)
+    assert is_gone(" ".join([*here, pid, f"{started}1"]))  # its number is another's now
+    assert not is_gone(" ".join(["elsewhere", *here[1:], pid, f"{started}1"]))
+    assert not is_gone("")
+    assert not is_gone("torn")
+    with subprocess.Popen([sys.executable, "-c", ""]) as child:
+        mark = " ".join([*here, str(child.pid), started])
+        until = time.monotonic() + 60
+        while not (found := is_gone(mark)) and time.monotonic() < until:
+            time.sleep(0.05)
+        assert found
+    assert is_gone(mark)

@@ -172,9 +172,11 @@ def test_a_killed_driver_leaves_nothing_that_looks_whole(
     assert not (tmp_path / "out").exists()
     assert not (tmp_path / "report.json").exists()
     told = command(whole.folder, tmp_path)
+    assert list(tmp_path.glob(".out.*.tmp"))
     right(cluster.run(kind="command", argv=told))
     assert dataset(tmp_path / "out").equals(whole.rows)
     assert figures(tmp_path / "report.json") == whole.figures
+    assert not list(tmp_path.glob(".out.*.tmp"))
 
 
 @pytest.mark.parametrize("_again", TIMES)

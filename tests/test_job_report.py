@@ -5,8 +5,11 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import sys
 from collections import Counter
+from importlib import metadata
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import naive
@@ -29,6 +32,7 @@ from job_cases import (
 
 from engine.cli import main
 from engine.job import keys as keys_module
+from engine.job.report import versions
 from engine.policies import POLICIES
 
 SETTINGS: list[dict[str, Any]] = [
@@ -228,3 +232,16 @@ def test_settings_are_told(case: Streams, tmp_path: Path) -> None:
     assert {"winnowjoin", "numba", "numpy", "pyarrow", "python"} <= report["versions"].keys()
     assert {"prepare", "profile", "replay"} <= report["seconds"].keys()
     assert report["tuples_per_second"] > 0
+
+
+def test_a_loaded_package_without_metadata_is_named_by_its_own_version(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def nothing(name: str) -> str:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "version", nothing)
+    monkeypatch.setitem(sys.modules, "pyspark", SimpleNamespace(__version__="4.2.0"))
+    found = versions()
+    assert found["pyspark"] == "4.2.0"
+    assert found["winnowjoin"] == "not installed"

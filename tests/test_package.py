@@ -48,6 +48,12 @@ def test_the_zip_is_the_code_the_same_each_time(
         assert own <= names
         assert f"{top}/py.typed" in names
     assert not [name for name in names if "__pycache__" in name or name.startswith("tests")]
+    version = "import importlib.metadata as m; print(m.version('winnowjoin'))"
+    told = subprocess.run(  # noqa: S603 - ours, and no package that is installed here
+        [sys.executable, "-S", "-c", version], env={"PYTHONPATH": str(first)}, cwd=tmp_path,
+        check=False, capture_output=True, text=True,
+    )  # fmt: skip
+    assert told.stdout.strip() == metadata.version("winnowjoin"), told.stderr
     submit = (tmp_path / "a-submit.py").read_text()
     assert submit == (ROOT / "spark_plugin" / "submit.py").read_text()
 

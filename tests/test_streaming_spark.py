@@ -10,6 +10,7 @@ import sys
 import time
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -19,8 +20,9 @@ from pyspark.errors import StreamingQueryException
 from spark_cases import ORDER, ROLES, TUPLES, archived, drawn
 from stream_cases import parts, same
 
-from spark_plugin.streaming import replay
-from spark_plugin.streaming.source import Source
+from engine.errors import SpecError
+from spark_plugin.streaming import register, replay
+from spark_plugin.streaming.registered import check_python
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = """
@@ -125,6 +127,21 @@ def test_each_micro_batch_has_its_rows(spark: Any, tmp_path: Path) -> None:
     same(pa.concat_tables(found.values()).sort_by(ORDER), archived(tmp_path, **options))
 
 
+def test_a_python_that_only_executors_have_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    session: Any = SimpleNamespace(sparkContext=SimpleNamespace(pythonExec="./env/bin/python"))
+    told = rf"is ./env/bin/python, and {tmp_path}/env/bin/python is not there.*unpack the archive"
+    with pytest.raises(SpecError, match=told):
+        check_python(session)
+    (tmp_path / "env" / "bin").mkdir(parents=True)
+    (tmp_path / "env" / "bin" / "python").touch()
+    check_python(session)
+    session.sparkContext.pythonExec = "python3"  # found on the PATH
+    check_python(session)
+
+
 def test_rows_as_they_are(spark: Any, tmp_path: Path) -> None:
     parts(tmp_path, [drawn(1), drawn(2)])
     given = {
@@ -135,7 +152,7 @@ def test_rows_as_they_are(spark: Any, tmp_path: Path) -> None:
     try:
         stream = reader.load()
     except Exception:  # noqa: BLE001 - an editable installation does not list its packages
-        spark.dataSource.register(Source)
+        register(spark)
         stream = reader.load()
     out = str(tmp_path / "rows")
     writer = stream.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))

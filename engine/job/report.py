@@ -6,6 +6,7 @@ import json
 import math
 import os
 import platform
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from importlib import metadata
@@ -93,8 +94,8 @@ def versions() -> dict[str, str]:
     for package in PACKAGES:
         try:
             found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            found[package] = "not installed"
+        except metadata.PackageNotFoundError:  # Spark brings a pyspark without metadata
+            found[package] = getattr(sys.modules.get(package), "__version__", "not installed")
     return found
 
 

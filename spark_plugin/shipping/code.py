@@ -5,7 +5,7 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import resources
+from importlib import metadata, resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
@@ -14,6 +14,8 @@ from engine.errors import OutputError, SpecError
 
 PACKAGES = ("engine", "gpu_kernels", "spark_plugin", "pyspark_winnow")
 """What an application imports."""
+WINNOW = "winnowjoin"
+"""The distribution, by whose metadata reports know winnow's version."""
 _SUBMIT = "submit.py"
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # of every file: the same code gives the same archive
 _LEFT_OUT = ("__pycache__",)
@@ -79,13 +81,30 @@ def write_code(path: Path) -> tuple[Path, Path]:
     with archive_at(path) as own, zipfile.ZipFile(own, "w", zipfile.ZIP_DEFLATED) as archive:
         for package in PACKAGES:
             for name, file in sorted(_files(resources.files(package), package)):
-                info = zipfile.ZipInfo(name, _EPOCH)
-                info.compress_type = zipfile.ZIP_DEFLATED
-                info.external_attr = 0o644 << 16
-                archive.writestr(info, file.read_bytes())
+                _add(archive, name, file.read_bytes())
+        for name, text in _metadata():
+            _add(archive, name, text.encode())
     with archive_at(launcher) as own:
         own.write_bytes(resources.files("spark_plugin").joinpath(_SUBMIT).read_bytes())
     return path, launcher
+
+
+def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
+    info = zipfile.ZipInfo(name, _EPOCH)
+    info.compress_type = zipfile.ZIP_DEFLATED
+    info.external_attr = 0o644 << 16
+    archive.writestr(info, content)
+
+
+def _metadata() -> Iterator[tuple[str, str]]:
+    """Yield the distribution's metadata, where `importlib.metadata` looks for it in a zip."""
+    try:
+        own = metadata.distribution(WINNOW)
+    except metadata.PackageNotFoundError:  # run from its source: there is none
+        return
+    text = own.read_text("METADATA") or own.read_text("PKG-INFO")
+    if text:
+        yield f"{WINNOW}-{own.version}.dist-info/METADATA", text
 
 
 def _files(folder: Traversable, name: str) -> Iterator[tuple[str, Traversable]]:

@@ -14,9 +14,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from engine.errors import SpecError
-from spark_plugin.shipping.code import archive_at
+from spark_plugin.shipping.code import WINNOW, archive_at
 
-WINNOW = "winnowjoin"
 LEFT_OUT = ("pyspark", "py4j")
 """Spark brings these to its workers itself."""
 _FOLDERS_LEFT_OUT = {"tests", "__pycache__"}

@@ -127,8 +127,8 @@ class StreamLane:
         arrays = unpack(blob)
         if arrays[_DIGEST].tobytes().decode() != digest:
             raise SpecError(
-                "the checkpoint is of a replay with other options or other columns: give the same "
-                "options, or begin again with a new checkpoint"
+                "the checkpoint is of a replay with other options or columns, or another function "
+                "as policy: give the same, or begin again with a new checkpoint"
             )
         sides = [
             SideProfile(rows, first, last, peak, mean)

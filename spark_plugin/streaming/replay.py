@@ -20,9 +20,10 @@ from spark_plugin.columns import arrow_schema
 from spark_plugin.query import Query
 from spark_plugin.session import get_session, map_in_arrow, parallelism, quietly
 from spark_plugin.streaming.feed import Feed, Stream, parquet_archive
+from spark_plugin.streaming.fingerprint import fingerprint
 from spark_plugin.streaming.options import ROWS_PER_BATCH, packed, parse
 from spark_plugin.streaming.reading import packed_schema
-from spark_plugin.streaming.source import Source
+from spark_plugin.streaming.registered import check_python, register
 from spark_plugin.streaming.work import PACK, STATE, Task, stateful, unpacked
 from spark_plugin.worker import Plan
 
@@ -99,6 +100,7 @@ def replay(
         for where, side in ((left, "left"), (right, "right"))
     )
     started = session or get_session()
+    check_python(started)
     own = _session_of(started)
     query = asked.query(_frame(own, archives[0]), _frame(own, archives[1]))
     feed = _feed(query, archives)
@@ -125,7 +127,7 @@ def _stream(session: SparkSession, told: dict[str, str]) -> DataFrame:
     except Exception as error:  # Py4J passes on whatever the JVM throws
         if "DATA_SOURCE_NOT_FOUND" not in str(error):
             raise
-        session.dataSource.register(Source)
+        register(session)
         return reader.load()
 
 
@@ -198,7 +200,7 @@ def _digest(plan: Plan, feed: Feed, result: pa.Schema) -> str:
     """Return a digest of all that a lane's rows depend on, but for the archives themselves."""
     settings = plan.settings
     parameters = [
-        (name, getattr(value, "__qualname__", value))
+        (name, fingerprint(value) if callable(value) else value)
         for name, value in sorted(settings.parameters.items())
     ]
     scalars = [
