@@ -17,9 +17,13 @@ import pytest
 
 from engine.disk import full_disk_told, remove_folder, whole_file
 from engine.errors import OutputError
+from engine.executors import SerialExecutor
 from engine.job.output import OutputFolder, PartWriter, output_at, write_file
-from engine.job.owner import is_gone, own_mark
 from engine.job.part import reported
+from engine.job.run import run_replay
+from engine.owner import claim, is_gone, own_mark
+from tests.job_cases import streams
+from tests.test_job import job
 
 TABLE = pa.table({"x": [1, 2, 3]})
 
@@ -212,6 +216,21 @@ def test_what_a_killed_job_left_is_removed_and_what_a_live_one_writes_is_not(
             output.commit({"part-00000.cccc.parquet": 3}, TABLE.schema)
     assert pq.read_table(out).equals(TABLE)
     assert tree(tmp_path) >= {kept.name, others.name}
+
+
+def test_lanes_that_a_killed_job_left_are_removed_whichever_they_are(tmp_path: Path) -> None:
+    streams(tmp_path, seed=1, rows=20)
+    cache = tmp_path / "cache"
+    dead, live = (cache / f".{lane * 40}.{lane * 32}.tmp" for lane in "ab")
+    for folder in (dead, live):
+        (folder / "lane-00000").mkdir(parents=True)
+        claim(folder)
+    *here, pid, started = own_mark().split()
+    (dead / "owner").write_text(" ".join([*here, pid, f"{started}1"]))
+    run_replay(job(tmp_path), SerialExecutor())
+    assert not dead.exists()
+    assert (live / "lane-00000").exists()
+    assert {path.name for path in cache.iterdir() if path.name.startswith(".")} == {live.name}
 
 
 def test_who_is_gone() -> None:

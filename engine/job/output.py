@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -13,7 +12,7 @@ import pyarrow.parquet as pq
 
 from engine.disk import full_disk_told, remove_folder
 from engine.errors import OutputError
-from engine.job.owner import is_gone, own_mark
+from engine.owner import claim, remove_leftovers
 from engine.replay.layout import Outputs
 from engine.sampling.outputs import SampledOutputs
 
@@ -26,8 +25,6 @@ IDS = pa.schema(
         ("weight", pa.float64()),
     ]
 )
-
-_OWNER = "owner"
 
 
 def id_columns(out: Outputs | SampledOutputs) -> pa.Table:
@@ -136,11 +133,11 @@ class OutputFolder:
         try:
             self.draft.mkdir(parents=True)
             self.whole.mkdir()
-            (self._aside / _OWNER).write_text(own_mark())
+            claim(self._aside)
         except OSError as error:
             self.discard()
             raise OutputError(f"output folder {place} cannot be made: {error}") from error
-        _remove_leftovers(place)
+        remove_leftovers(place.parent, place.name)
 
     def commit(self, parts: Mapping[str, int], schema: pa.Schema) -> None:
         """Put the dataset in its place: the named parts and whatever is in `whole`.
@@ -225,16 +222,6 @@ class OutputFolder:
                 folder.rmdir()
             except OSError:  # not made after all, or something stands in it
                 return
-
-
-def _remove_leftovers(place: Path) -> None:
-    """Remove what processes that are certainly gone have left beside a place."""
-    name = re.compile(rf"\.{re.escape(place.name)}\.[0-9a-f]{{32}}\.tmp")
-    with suppress(OSError, UnicodeError):  # nobody's job depends on it
-        for folder in [entry for entry in place.parent.iterdir() if name.fullmatch(entry.name)]:
-            with suppress(OSError):
-                if is_gone((folder / _OWNER).read_text()):
-                    remove_folder(folder)
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from engine.lanes.runs import lanes_written
 from engine.lanes.sorting import sorting_device
 from engine.lanes.split import MAX_LANES, too_many_lanes
 from engine.lanes.stages import SPLIT_ROWS, Progress
+from engine.owner import claim, remove_leftovers
 
 __all__ = ["fingerprint", "prepare", "prepare_cached"]
 
@@ -119,6 +120,8 @@ def prepare(
     try:
         with lanes_written(str(folder)):
             draft.mkdir(parents=True)
+            claim(draft)
+            remove_leftovers(folder.parent, folder.name)
             facts = None
             if fact is not None:
                 facts = read_facts(*fact, bad_rows=bad_rows, payload=payload)
@@ -167,6 +170,7 @@ def prepare_cached(
         if found is not None:
             return found
         remove_folder(folder)
+    remove_leftovers(cache)
     return prepare(
         left,
         right,

@@ -3,12 +3,39 @@
 from __future__ import annotations
 
 import os
+import re
 from contextlib import suppress
 from pathlib import Path
 
+from engine.disk import remove_folder
+
+_OWNER = "owner"
 _PROC = Path("/proc")
 _STARTED = 19
 """Place of the time of start in /proc/PID/stat, counted behind the name of the program."""
+
+
+def claim(folder: Path) -> None:
+    """Write into a folder that this process is at work in it."""
+    (folder / _OWNER).write_text(own_mark())
+
+
+def remove_leftovers(parent: Path, name: str | None = None) -> None:
+    """Remove what processes that are certainly gone have left in a folder.
+
+    Parameters
+    ----------
+    parent : Path
+    name : str, optional
+        Only what was to become this; its own name is ``.<name>.<32 digits>.tmp``.
+    """
+    own = "[^/]+" if name is None else re.escape(name)
+    left = re.compile(rf"\.{own}\.[0-9a-f]{{32}}\.tmp")
+    with suppress(OSError, UnicodeError):  # nobody's job depends on it
+        for folder in [entry for entry in parent.iterdir() if left.fullmatch(entry.name)]:
+            with suppress(OSError):
+                if is_gone((folder / _OWNER).read_text()):
+                    remove_folder(folder)
 
 
 def own_mark() -> str:
