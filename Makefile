@@ -12,10 +12,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: help demo test cover check bench docs clean
+.PHONY: help demo test thorough cover check bench docs clean
 
 help: ## List what there is to make
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 8
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
 
 demo: $(VENV)/.run ## Generate 1M + 1M tuples and replay them under every policy
 	$(BIN)/python benchmarks/demo.py
@@ -24,6 +24,10 @@ test: $(VENV)/.dev check ## Lint, type-check and run all tests, kernels in the C
 	$(BIN)/python tests/compile_first.py
 	$(BIN)/python -m pytest -n auto --dist worksteal $(TEST_ARGS)
 	NUMBA_ENABLE_CUDASIM=1 $(BIN)/python -m pytest tests/simulator -n auto --dist worksteal $(TEST_ARGS)
+
+thorough: $(VENV)/.dev ## Run all tests with the repeats that `make test` leaves out
+	$(BIN)/python tests/compile_first.py
+	WINNOW_THOROUGH=1 $(BIN)/python -m pytest -n auto --dist worksteal $(TEST_ARGS)
 
 cover: $(VENV)/.dev ## Run all tests and tell which lines they reach
 	$(BIN)/python -m pytest -n auto --dist worksteal --cov --cov-report=

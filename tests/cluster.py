@@ -22,6 +22,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from quick_java import EXECUTORS, OPTIONS, VARIABLES
+
 TESTS = Path(__file__).resolve().parent
 APPLICATION = TESTS / "cluster_app.py"
 POLL, PATIENCE = 0.1, 600.0
@@ -42,7 +44,7 @@ _CONF = {
     "spark.speculation.quantile": "0.3",
     "spark.speculation.task.duration.threshold": "3s",
     "spark.executorEnv.NUMBA_NUM_THREADS": "1",
-}
+} | EXECUTORS
 
 
 class Done(NamedTuple):
@@ -112,17 +114,21 @@ def environment(python: Path, host: str = "127.0.0.1") -> dict[str, str]:
 
     provide_java()
     kept = ("PATH", "HOME", "JAVA_HOME", "LANG", "TMPDIR")
-    return {name: os.environ[name] for name in kept if name in os.environ} | {
-        "SPARK_HOME": str(spark_home()),
-        "SPARK_LOCAL_IP": host,
-        "SPARK_DAEMON_MEMORY": "256m",
-        "SPARK_NO_DAEMONIZE": "1",
-        "PYSPARK_PYTHON": str(python),
-        "PYSPARK_DRIVER_PYTHON": str(python),
-        "WINNOW_PYTHON": str(getattr(sys, "_base_executable", sys.executable)),
-        "WINNOW_CACHE": str(cache_home()),
-        "PYTHONDONTWRITEBYTECODE": "1",
-    }
+    return (
+        {name: os.environ[name] for name in kept if name in os.environ}
+        | VARIABLES
+        | {
+            "SPARK_HOME": str(spark_home()),
+            "SPARK_LOCAL_IP": host,
+            "SPARK_DAEMON_MEMORY": "256m",
+            "SPARK_NO_DAEMONIZE": "1",
+            "PYSPARK_PYTHON": str(python),
+            "PYSPARK_DRIVER_PYTHON": str(python),
+            "WINNOW_PYTHON": str(getattr(sys, "_base_executable", sys.executable)),
+            "WINNOW_CACHE": str(cache_home()),
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+    )
 
 
 def waited(ready: Any, what: str, folder: Path) -> None:
@@ -248,7 +254,7 @@ class _Supervisor:
             child = subprocess.Popen(  # noqa: S603 - Spark's own
                 [*command, "--host", host, "--port", "0", "--webui-port", "0", *words],
                 env=environment(self._cluster.python, host)
-                | {"SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSerialGC -Dspark.master.rest.enabled=false"},
+                | {"SPARK_DAEMON_JAVA_OPTS": f"{OPTIONS} -Dspark.master.rest.enabled=false"},
                 cwd=self._folder, stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
         self._children.append(child)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import warnings
 from collections.abc import Iterator
@@ -9,8 +10,54 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import quick_java
 
 _SUBMIT = "--master local[2] --driver-memory 1g --conf spark.sql.shuffle.partitions=3 pyspark-shell"
+for _name, _options in quick_java.VARIABLES.items():
+    os.environ.setdefault(_name, _options)
+
+
+SLOW = [
+    f"test_{name}.py"
+    for name in (
+        "gpu_tasks_cluster", "faults", "cluster", "replay_ptx", "docs", "gpu_drivers",
+        "docker_roles", "rapids_plans",
+    )
+]  # fmt: skip
+"""Files of tests that take longest and do not share the session, the longest first."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let processes that test side by side begin with what takes longest.
+
+    Of pytest-xdist's, each is given an equal part of the tests, in order; one that is through takes
+    tests from the end of another's. The first begins with the tests that share a Spark session, so
+    that the others seldom need one of their own; the second with the slow files.
+    """
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    if workers < 2:
+        return
+    shared, slow, others = [], [], []
+    for item in items:
+        if item.path.name in SLOW:
+            slow.append(item)
+        else:
+            (shared if "spark" in getattr(item, "fixturenames", ()) else others).append(item)
+    slow.sort(key=lambda item: SLOW.index(item.path.name))
+    piles = [shared, slow, *([] for _ in range(workers - 2))]
+    end = 0
+    for number, pile in enumerate(piles, 1):
+        begin, end = end, len(items) * number // workers
+        missing = max(end - begin - len(pile), 0)
+        pile.extend(others[:missing])
+        del others[:missing]
+    items[:] = [item for pile in piles for item in pile] + others
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector pass over what is there for good: modules and tests."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

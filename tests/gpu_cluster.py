@@ -15,6 +15,7 @@ from typing import Any
 
 import pyspark
 from job_cases import streams
+from quick_java import EXECUTORS
 
 from engine.device import attempt
 
@@ -73,7 +74,7 @@ def configure(folder: Path) -> None:
         "spark.executorEnv.WINNOW_GPU_SHARE": 0.5,
         "spark.executorEnv.WINNOW_FAKE": folder,
     }
-    words = [f"--conf {name}={value}" for name, value in conf.items()]
+    words = [f"--conf '{name}={value}'" for name, value in (conf | EXECUTORS).items()]
     os.environ["SPARK_HOME"] = str(spark_home(folder))
     os.environ["PYSPARK_SUBMIT_ARGS"] = " ".join(
         ["--master local-cluster[2,2,640] --driver-memory 640m", *words, "pyspark-shell"]
@@ -92,10 +93,13 @@ class Trial:
     def __init__(self, folder: Path, session: Any) -> None:
         self.folder, self.session = folder, session
         self.expected = archived(folder, **TOLD)
+        self.trials = 0
 
     def fault(self, name: str, attempts: int) -> None:
         """Let launches fail in the first attempts at a task, and forget what was noted."""
-        (self.folder / "fault").write_text(json.dumps({"name": name, "attempts": attempts}))
+        self.trials += 1
+        told = {"name": name, "attempts": attempts, "trial": self.trials}
+        (self.folder / "fault").write_text(json.dumps(told))
         (self.folder / "log").write_text("")
 
     def outcome(self, work: Any) -> dict[str, Any]:

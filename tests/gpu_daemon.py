@@ -33,8 +33,11 @@ FAULTS = {
     "lost": (CudaAPIError, "[719] unspecified launch failure"),
     "memory": (MemoryError, "out of memory allocating 512 bytes"),
 }
-_broken: list[str] = []
-"""What has broken this process's context: CUDA says it again at every later call."""
+_broken: list[int] = []
+"""The trial that has broken this process's context: CUDA says so again at every later call of it.
+
+A process lives on in later trials, as if it were another.
+"""
 
 
 class FakeDevice(devices.CudaDevice):
@@ -59,10 +62,10 @@ class FakeDevice(devices.CudaDevice):
     def launch(self, *told: Any, **named: Any) -> None:
         """Run a kernel, or fail."""
         fault = json.loads((FOLDER / "fault").read_text())
-        if TaskContext.get().attemptNumber() < fault["attempts"] or _broken:
-            name = _broken[0] if _broken else fault["name"]
+        if TaskContext.get().attemptNumber() < fault["attempts"] or fault["trial"] in _broken:
+            name = fault["name"]
             if name != "memory":
-                _broken[:] = [name]
+                _broken[:] = [fault["trial"]]
             kind, words = FAULTS[name]
             raise kind(words)
         super().launch(*told, **named)

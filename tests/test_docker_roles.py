@@ -16,6 +16,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
+from quick_java import EXECUTORS
 
 from engine.jit import cache_home
 
@@ -152,6 +153,7 @@ def variables(tmp_path: Path) -> dict[str, object]:
     conf.mkdir()
     (conf / "spark-defaults.conf").write_text(
         "spark.ui.enabled false\nspark.executor.memory 512m\nspark.driver.memory 512m\n"
+        + "".join(f"{name} {options}\n" for name, options in EXECUTORS.items())
     )
     port, master_page, worker_page = free_ports(3)
     return {

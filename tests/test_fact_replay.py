@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from replay_cases import Case, batch_of, busy_facts, cut, expected, fact_cases, keys_of
-from test_replay import THOROUGH, check
+from test_replay import DRAWN, check
 
 from engine.exact.stream import ExactStream
 from engine.policies import POLICIES
@@ -21,7 +21,7 @@ KNOWN = sorted(POLICIES)
 
 @pytest.mark.parametrize("policy", KNOWN)
 def test_equals_the_oracle(policy: str) -> None:
-    @THOROUGH
+    @DRAWN
     @given(case=fact_cases(policy))
     def every(case: Case) -> None:
         check(case)
@@ -56,7 +56,7 @@ def counted(case: Case, step: int) -> tuple[ExactStream, list[tuple[Any, ...]]]:
     return join, found
 
 
-@THOROUGH
+@DRAWN
 @given(case=fact_cases("recent"), step=st.sampled_from([1, 7, 200]))
 def test_the_exact_count_equals_the_oracle(case: Case, step: int) -> None:
     check_counted(case, *counted(case, step))

@@ -21,6 +21,7 @@ import pytest
 from cluster import Cluster, waited
 from spark_cases import drawn, write
 from test_cluster import JOIN, dataset, figures, right, words
+from thorough import repeats
 
 from engine.cli import main
 
@@ -70,15 +71,19 @@ def nothing_aside(folder: Path) -> bool:
 @pytest.mark.parametrize(
     ("kind", "at", "when"),
     [
-        ("fails", "replay_lane", "after"),
         ("fails", "split", "after"),
-        ("worker_killed", "replay_lane", "after"),
         ("worker_killed", "write_lanes", "before"),
         ("executor_killed", "replay_lane", "after"),
-        ("executor_killed", "split", "after"),
         ("straggles", "replay_lane", "before"),
-        ("straggles", "write_lanes", "before"),
         ("lingers", "replay_lane", "after"),
+        *repeats(
+            [
+                ("fails", "replay_lane", "after"),
+                ("worker_killed", "replay_lane", "after"),
+                ("executor_killed", "split", "after"),
+                ("straggles", "write_lanes", "before"),
+            ]
+        ),
     ],
 )
 def test_the_result_is_complete_and_equal(
@@ -180,7 +185,7 @@ def test_a_killed_driver_leaves_nothing_that_looks_whole(
 
 
 @pytest.mark.parametrize("_again", TIMES)
-@pytest.mark.parametrize("kind", ["worker_killed", "executor_killed", "straggles"])
+@pytest.mark.parametrize("kind", ["executor_killed", "straggles", *repeats(["worker_killed"])])
 def test_data_frames_are_written_whole_by_sparks_own_committer(
     cluster: Cluster, whole: Whole, tmp_path: Path, kind: str, _again: int
 ) -> None:

@@ -7,11 +7,12 @@ import math
 import pytest
 from hypothesis import HealthCheck, given, settings
 from replay_cases import Case, cases, expected, run
+from thorough import THOROUGH
 
 from engine.policies import POLICIES
 
-THOROUGH = settings(
-    max_examples=150,
+DRAWN = settings(
+    max_examples=150 if THOROUGH else 60,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     derandomize=True,
@@ -20,7 +21,7 @@ THOROUGH = settings(
 
 @pytest.mark.parametrize("policy", sorted(POLICIES))
 def test_equals_the_oracle(policy: str) -> None:
-    @THOROUGH
+    @DRAWN
     @given(case=cases(policy))
     def every(case: Case) -> None:
         check(case)

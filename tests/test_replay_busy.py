@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from replay_cases import busy, long_stream, run
 from test_replay import check
+from thorough import THOROUGH
 
 from engine.policies import POLICIES
 
 
 @pytest.mark.parametrize("policy", sorted(POLICIES))
 def test_equals_the_oracle_under_contest(policy: str) -> None:
-    for seed in range(36):
+    for seed in range(36 if THOROUGH else 16):
         check(busy(policy, seed))
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cache
+from typing import NamedTuple
+
 import pytest
 from numba import types
 from replay_cases import CUSTOM
+from thorough import repeats
 
 from engine.device.policies import policy_functions
 from engine.policies import POLICIES, SAMPLING
@@ -36,50 +40,69 @@ def functions_of(policy: str) -> PolicyFunctions:
     return policy_functions(ReplaySettings(5, 5, policy=policy, parameters=parameters))
 
 
-def check(
-    functions: PolicyFunctions, slots: int, generation: tuple[int, int], *, facts: bool = False
-) -> None:
-    kernel = replay_kernel(functions, *choose_variant(slots), facts=facts)
-    ptx = kernel.ptx(SIGNATURE, generation)
-    assert f".target sm_{generation[0]}{generation[1]}" in ptx
+class Setting(NamedTuple):
+    """What a kernel is compiled for beside a policy."""
+
+    team: str = "warp"
+    facts: bool = False
+    generation: tuple[int, int] = (9, 0)
+
+
+OF_POLICY = {
+    "simpprob": Setting("block", generation=(8, 0)),
+    "recent": Setting("block in device memory", generation=(8, 0)),
+    "dimpprob": Setting("block", facts=True, generation=(8, 0)),
+    "custom": Setting(facts=True),
+    "simp": Setting("block in device memory", facts=True, generation=(7, 5)),
+    "eq_cluster": Setting("block", generation=(8, 0)),
+    "pps_cluster": Setting("block", generation=(8, 0)),
+    "bottom_k": Setting("block in device memory", generation=(8, 0)),
+}
+"""Other settings than the first, so that each team and memory is met, through facts too."""
+ONCE = [(policy, OF_POLICY.get(policy, Setting())) for policy in sorted(POLICIES | SAMPLING)]
+ALL = [
+    (policy, Setting(team, facts))
+    for policy in sorted(POLICIES | SAMPLING)
+    for team in SLOTS
+    for facts in ((False, True) if policy in POLICIES else (False,))
+]
+
+
+@cache
+def compiled(functions: PolicyFunctions, setting: Setting) -> str:
+    variant = choose_variant(SLOTS[setting.team])
+    return replay_kernel(functions, *variant, facts=setting.facts).ptx(
+        SIGNATURE, setting.generation
+    )
+
+
+def check(functions: PolicyFunctions, setting: Setting) -> None:
+    ptx = compiled(functions, setting)
+    assert ".target sm_{}{}".format(*setting.generation) in ptx
     assert "f64" in ptx
     assert fused_operations(ptx) == []
     assert ".local" not in ptx, "an array went to local memory"
 
 
-@pytest.mark.parametrize("policy", sorted(POLICIES | SAMPLING))
-def test_every_policy_compiles_without_fusing(policy: str) -> None:
-    check(functions_of(policy), SLOTS["warp"], (9, 0))
+@pytest.mark.parametrize(("policy", "setting"), [*ONCE, *repeats(ALL)])
+def test_every_policy_compiles_without_fusing(policy: str, setting: Setting) -> None:
+    check(functions_of(policy), setting)
+
+
+def test_every_team_and_memory_is_met() -> None:
+    """With facts and without; each sampling method in a block, where it has most steps."""
+    met = {OF_POLICY.get(policy, Setting())[:2] for policy in POLICIES}
+    assert met == {(team, facts) for team in SLOTS for facts in (False, True)}
+    assert {OF_POLICY[policy].team for policy in SAMPLING} == set(SLOTS) - {"warp"}
 
 
 @pytest.mark.parametrize("generation", GENERATIONS)
 def test_every_generation(generation: tuple[int, int]) -> None:
-    check(functions_of("dgl"), SLOTS["warp"], generation)
+    check(functions_of("dgl"), Setting(generation=generation))
 
 
-@pytest.mark.parametrize("slots", list(SLOTS.values()), ids=list(SLOTS))
-def test_every_team_and_memory(slots: int) -> None:
-    check(functions_of("simpprob"), slots, (8, 0))
-
-
-@pytest.mark.parametrize(
-    ("policy", "team", "generation"),
-    [
-        ("dgl", "warp", (9, 0)),
-        ("dimpprob", "block", (8, 0)),
-        ("custom", "warp", (9, 0)),
-        ("simp", "block in device memory", (7, 5)),
-    ],
-)
-def test_through_facts(policy: str, team: str, generation: tuple[int, int]) -> None:
-    """Each step that is another through facts, in each kind of team."""
-    check(functions_of(policy), SLOTS[team], generation, facts=True)
-
-
-@pytest.mark.parametrize("team", [name for name in SLOTS if name != "warp"])
-@pytest.mark.parametrize("policy", ["pps_cluster", "bottom_k"])
-def test_samples_in_every_team_and_memory(policy: str, team: str) -> None:
-    check(functions_of(policy), SLOTS[team], (8, 0))
+def test_losses_through_facts() -> None:
+    check(functions_of("dgl"), Setting(facts=True))
 
 
 def test_sampling_by_one_probability_is_the_kernel_of_sampling_by_size() -> None:
@@ -93,5 +116,5 @@ def test_a_user_function_that_asks_for_fusing_is_not_fused() -> None:
         return imp * m + age * lifetime + previous * produced
 
     settings = ReplaySettings(5, 5, policy="custom", parameters={"function": greedy})
-    check(policy_functions(settings), SLOTS["warp"], (9, 0))
+    check(policy_functions(settings), Setting())
     assert fused_operations("fma.rn.f64 %fd1, %fd2, %fd3, %fd4;") == ["fma.rn.f64"]

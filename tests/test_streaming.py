@@ -15,6 +15,7 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 from spark_cases import archived, drawn
 from stream_cases import by_hand, micro_batch, parts, same, told
+from thorough import THOROUGH
 
 from engine.errors import InputError, SpecError, WinnowError
 from engine.policies import POLICIES
@@ -63,6 +64,7 @@ def cheapest(
 
 
 SETTINGS["custom"]["params"] = {"function": cheapest}
+OFTEN = ("dgl lanes", "dimpprob history", "age lanes", "exact")
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +83,8 @@ def test_rows_are_those_of_the_archives_wherever_it_is_cut(
     monkeypatch.setattr(lane_module, "IDLE", 2)
     expected = archived(archives, **SETTINGS[name])
     ready = told(spark, archives, **SETTINGS[name])
-    for seed, batches_ in ((0, 2), (1, 6), (2, 40)):
+    often = (2, 40) if THOROUGH or name in OFTEN else (1, 8)
+    for seed, batches_ in ((0, 2), often):
         same(by_hand(ready, seed, batches_), expected)
 
 

@@ -45,7 +45,9 @@ LIMIT = 600.0
 
 def killed(folder: Path, options: dict[str, Any]) -> None:
     """Run a streaming replay in a process of its own, and kill it after two micro-batches."""
-    submit = "--master local[2] --driver-memory 1g pyspark-shell"
+    submit = (
+        "--master local[2] --driver-memory 1g --conf spark.sql.shuffle.partitions=2 pyspark-shell"
+    )
     environment = os.environ | {"PYTHONPATH": str(ROOT), "PYSPARK_SUBMIT_ARGS": submit}
     with subprocess.Popen(  # noqa: S603 - our own program
         [sys.executable, "-W", "ignore", "-c", PROGRAM, str(folder), json.dumps(options)],
