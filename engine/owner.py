@@ -20,6 +20,11 @@ def claim(folder: Path) -> None:
     (folder / _OWNER).write_text(own_mark())
 
 
+def release(folder: Path) -> None:
+    """Take that back: the folder is whole and about to get its place."""
+    (folder / _OWNER).unlink(missing_ok=True)
+
+
 def remove_leftovers(parent: Path, name: str | None = None) -> None:
     """Remove what processes that are certainly gone have left in a folder.
 

@@ -228,6 +228,7 @@ def test_lanes_that_a_killed_job_left_are_removed_whichever_they_are(tmp_path: P
     *here, pid, started = own_mark().split()
     (dead / "owner").write_text(" ".join([*here, pid, f"{started}1"]))
     run_replay(job(tmp_path), SerialExecutor())
+    assert list(cache.rglob("owner")) == [live / "owner"]
     assert not dead.exists()
     assert (live / "lane-00000").exists()
     assert {path.name for path in cache.iterdir() if path.name.startswith(".")} == {live.name}

@@ -71,12 +71,12 @@ def test_steps_make_an_environment_of_their_own_and_slim_it(tmp_path: Path) -> N
     assert installed.read_text() == (ROOT / "engine" / "cli" / "__init__.py").read_text()
     for name in ("pandas/tests/io", "pyspark/examples/src", "numba/tests", "pandas/core"):
         (packages / name).mkdir(parents=True)  # no package: Python takes the lent one
-        (packages / name / "kept.py").touch()
+        (packages / name / "left_over.py").touch()
     for name in ("matplotlib", "numpy", "pyarrow", "scipy"):
         (packages / name).mkdir()
     succeeded(run(tmp_path / "docker" / "slim.sh", place, PYTHONPATH=""))
-    left = {str(path.relative_to(packages)) for path in packages.rglob("kept.py")}
-    assert left == {"numba/tests/kept.py", "pandas/core/kept.py"}
+    left = {str(path.relative_to(packages)) for path in packages.rglob("left_over.py")}
+    assert left == {"numba/tests/left_over.py", "pandas/core/left_over.py"}
     assert not (packages / "pip").exists()
     assert not (packages / "setuptools").exists()
 

@@ -81,7 +81,7 @@ def test_what_was_compiled_is_found_again_from_another_archive(tmp_path: Path) -
     assert [hits for hits, _ in seen] == ["0", "1"]
     assert seen[0][1] == seen[1][1]
     digest = seen[0][1].split("/")[-2]
-    assert digest == engine.jit._source_digest()  # noqa: SLF001 - of the code that is not in a zip
+    assert digest == engine.jit.source_digest()  # of the code that is not in a zip
 
 
 def test_packages_are_what_is_needed_and_no_more() -> None:

@@ -23,7 +23,7 @@ from engine.lanes.runs import lanes_written
 from engine.lanes.sorting import sorting_device
 from engine.lanes.split import MAX_LANES, too_many_lanes
 from engine.lanes.stages import SPLIT_ROWS, Progress
-from engine.owner import claim, remove_leftovers
+from engine.owner import claim, release, remove_leftovers
 
 __all__ = ["fingerprint", "prepare", "prepare_cached"]
 
@@ -232,6 +232,7 @@ def _whole(folder: Path, mark: str) -> Prepared | None:
 
 def _publish(draft: Path, folder: Path, mark: str) -> Prepared:
     """Give the folder its name; if another process was first with the same lanes, use those."""
+    release(draft)
     try:
         draft.rename(folder)
     except OSError as error:
