@@ -166,8 +166,10 @@ class LaneKeys:
 
     def top(self) -> list[KeyLoss]:
         """Return the keys that lost most."""
-        counts = self._counts(np.arange(self.size))
-        return greatest(np.concatenate([self._idle, counts[counts["exact"] > 0]]))
+        counts = self._counts(np.flatnonzero(self.outputs[: self.size] > 0))
+        if self._idle.size:  # otherwise no code stands twice
+            counts = merged(np.concatenate([self._idle, counts]))
+        return _first(counts)
 
 
 def merged(counts: NDArray[np.void]) -> NDArray[np.void]:
@@ -185,7 +187,14 @@ def merged(counts: NDArray[np.void]) -> NDArray[np.void]:
 
 def greatest(counts: NDArray[np.void]) -> list[KeyLoss]:
     """Return the codes that lost most, of counts in which a code may stand several times."""
-    counts = merged(counts)
+    return _first(merged(counts))
+
+
+def _first(counts: NDArray[np.void]) -> list[KeyLoss]:
     loss = counts["exact_importance"] - counts["importance"]
-    counts = counts[np.lexsort((counts["code"], counts["outputs"] - counts["exact"], -loss))]
-    return [KeyLoss(*row) for row in counts[:TOP].tolist()]
+    if loss.size > TOP:
+        least = np.partition(loss, loss.size - TOP)[loss.size - TOP]
+        chosen = ~(loss < least)  # of sums beyond float64 none is left out
+        counts, loss = counts[chosen], loss[chosen]
+    order = np.lexsort((counts["code"], counts["outputs"] - counts["exact"], -loss))[:TOP]
+    return [KeyLoss(*row) for row in counts[order].tolist()]
