@@ -22,6 +22,8 @@ from engine.lanes.buffer import TimeBuffer, first_beyond
 from engine.streams import LEFT, RIGHT, SIDES, StreamBatch
 
 BATCH_ROWS = 131_072
+READ_ROWS, PAYLOAD_ROWS = 262_144, 65_536
+"""Rows of a lane file that are read at a time, without its payload and with it."""
 LANE_COLUMNS = ("_ts", "_row", "_key", "_importance")
 UNITED_COLUMNS = ("ts", "row", "key", "importance")
 _TYPES = (pa.int64(), pa.int64(), pa.int64(), pa.float64())
@@ -126,19 +128,23 @@ def _lane_batches(
 def _file_batches(
     source: pq.ParquetFile | None, payload: list[str], between: tuple[int, int] | None
 ) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a lane file, several row groups at a time: batches are slices of these."""
     if source is None:
         return
-    spans = None if between is None else group_spans(source.metadata)
-    for group in range(source.num_row_groups):
-        if between is None or spans is None:
-            table = source.read_row_group(group, columns=[*LANE_COLUMNS, *payload])
-            yield from table.combine_chunks().to_batches()
-        elif spans[group].first <= between[1] and spans[group].last >= between[0]:
-            table = source.read_row_group(group, columns=[*LANE_COLUMNS, *payload])
-            low, high = np.searchsorted(
-                table.column("_ts").to_numpy(), [between[0], between[1] + 1]
-            )
-            yield from table.slice(low, high - low).combine_chunks().to_batches()
+    groups: Sequence[int] = range(source.num_row_groups)
+    if between is not None:
+        spans = enumerate(group_spans(source.metadata))
+        groups = [i for i, own in spans if own.first <= between[1] and own.last >= between[0]]
+    batches = source.iter_batches(
+        PAYLOAD_ROWS if payload else READ_ROWS, groups, columns=[*LANE_COLUMNS, *payload]
+    )
+    for batch in batches:
+        if between is None:
+            yield batch
+        else:
+            times = batch.column(batch.schema.get_field_index("_ts")).to_numpy()
+            low, high = np.searchsorted(times, [between[0], between[1] + 1])
+            yield batch.slice(low, high - low)
 
 
 class GroupSpan(NamedTuple):
