@@ -280,6 +280,21 @@ def test_the_machines_of_the_tasks_are_asked_for_their_gpus(
         wanted_device("gpu", SerialExecutor())
 
 
+def test_an_executor_is_asked_for_its_gpus_once() -> None:
+    asked = []
+
+    class Counted(Elsewhere):
+        def map(self, function: Any, items: Any) -> Iterator[Any]:
+            asked.append(list(items))
+            yield from super().map(function, asked[-1])
+
+    one, other = Counted(), Counted()
+    for executor in (one, one, other):
+        assert wanted_device("auto", executor).choice == Choice("gpu", "seen there")
+    assert wanted_device("gpu", one).demanded
+    assert asked == [["auto"], ["auto"], ["gpu"]]
+
+
 def lane(rows: int) -> Any:
     sides = SimpleNamespace(rows=rows), SimpleNamespace(rows=0)
     return SimpleNamespace(profile=sides, rows=rows)

@@ -6,6 +6,7 @@ import contextlib
 import os
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
 
 from engine.errors import DeviceError, WinnowError
 from engine.executors import Executor
@@ -44,6 +45,9 @@ class Wanted(NamedTuple):
 
 ASKED_FOR_CPU = Wanted(Choice(ON_CPU, "asked for"))
 
+_LOOKED: WeakKeyDictionary[Executor, dict[str, Wanted]] = WeakKeyDictionary()
+"""What the tasks of an executor found, by option."""
+
 
 def wanted_device(option: str, executor: Executor | None = None) -> Wanted:
     """Return the device for ``--device``.
@@ -52,8 +56,8 @@ def wanted_device(option: str, executor: Executor | None = None) -> Wanted:
     ----------
     option : {"auto", "cpu", "gpu"}
     executor : Executor, optional
-        Whose tasks would use it: where they run elsewhere, one of them looks, since the machine
-        that plans a job on a cluster seldom has a GPU.
+        Whose tasks would use it: where they run elsewhere, one of them looks, once, since the
+        machine that plans a job on a cluster seldom has a GPU.
 
     Raises
     ------
@@ -61,7 +65,10 @@ def wanted_device(option: str, executor: Executor | None = None) -> Wanted:
         If a GPU is demanded and there is none.
     """
     if executor is not None and executor.slots and option != ON_CPU:
-        return next(iter(executor.map(wanted_device, [option])))
+        found = _LOOKED.setdefault(executor, {})
+        if option not in found:
+            found[option] = next(iter(executor.map(wanted_device, [option])))
+        return found[option]
     try:
         return Wanted(choose_device(option), option == ON_GPU)
     except NoGpuError as error:

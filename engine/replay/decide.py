@@ -14,14 +14,8 @@ from engine.replay.layout import (
     CLEAN,
     COUNT,
     DIRTY,
-    INSTANT,
-    LEFT_AT,
-    LEFT_END,
     NONE,
-    NOW,
     OLDEST,
-    RIGHT_AT,
-    RIGHT_END,
     SEQ,
     Arrivals,
     Integer,
@@ -69,7 +63,8 @@ def _touch_matched(
     side: Integer,
 ) -> None:
     """Chain the keys of residents that an arrival of this instant joins, each once."""
-    for j in range(begin, end):
+    j = begin
+    while j < end:
         key = np.int64(opposite.key[nth(j)])
         if keys[nth(2 * key + 1 - side)].arrival == j:
             place, stop = span(theirs, key)
@@ -78,6 +73,7 @@ def _touch_matched(
                 if keys[nth(2 * mine + side)].head != NONE:
                     keyed.touch(memory, keys, side, mine)
                 place += 1
+        j += 1
 
 
 @woven
@@ -211,20 +207,21 @@ def _admit(
     rel = np.float64(now - rules.t0)
     if rules.structure == _RERANK and memory.n[COUNT] + (end - begin) > budget:
         static.rank_residents(memory, keys, rules.ties_by_importance)
-    for i in range(begin, end):
+    i = begin
+    while i < end:
         key, row, importance, m = (
             np.int64(arrivals.key[nth(i)]),
             arrivals.row[nth(i)],
             arrivals.importance[nth(i)],
             arrivals.m[nth(i)],
         )
+        draw = arrivals.draw[nth(i)]
         seq = base + i
+        i += 1
         if joins_nobody(partners, key):
             continue
         if rules.structure == _STATIC:
-            priority = priority_at_arrival(
-                importance, m, rel, arrivals.draw[nth(i)], rules.a, rules.b, rules.d
-            )
+            priority = priority_at_arrival(importance, m, rel, draw, rules.a, rules.b, rules.d)
             static.admit(
                 memory, keys, side, budget, rules.ties_by_importance,
                 key, now, row, seq, importance, priority, m,
@@ -242,15 +239,14 @@ def _admit(
         elif rules.structure == _VALUED:
             valued.admit(
                 memory, keys, side, budget, window, key, now, row, seq, importance,
-                arrivals.draw[nth(i)],
+                draw,
             )  # fmt: skip
         elif rules.structure == _PLANNED:
-            leaves = arrivals.draw[nth(i)]
-            planned.admit(memory, keys, side, instant, key, now, row, seq, importance, leaves)
-        elif rules.structure != _SAMPLED or arrivals.draw[nth(i)] >= 0.0:
+            planned.admit(memory, keys, side, instant, key, now, row, seq, importance, draw)
+        elif rules.structure != _SAMPLED or draw >= 0.0:
             static.admit(
                 memory, keys, side, budget, rules.ties_by_importance,
-                key, now, row, seq, importance, arrivals.draw[nth(i)], m,
+                key, now, row, seq, importance, draw, m,
             )  # fmt: skip
 
 
@@ -263,15 +259,17 @@ def decide(
     left_partners: Partners | None,
     right_partners: Partners | None,
     left: Arrivals,
+    i: Integer,
+    end: Integer,
     right: Arrivals,
-    progress: Records,
+    j: Integer,
+    stop: Integer,
+    now: Integer,
+    instant: Integer,
     priority_at_arrival: Records,
     priority_now: Records,
 ) -> None:
     """Do steps 4 and 5 on both sides, both from the snapshot of step 2."""
-    i, end = progress[LEFT_AT], progress[LEFT_END]
-    j, stop = progress[RIGHT_AT], progress[RIGHT_END]
-    now, instant = progress[NOW], progress[INSTANT]
     if rules.structure == _KEYED:
         _flush(rules, left_memory, keys, left_partners, _LEFT, now)
         _flush(rules, right_memory, keys, right_partners, _RIGHT, now)

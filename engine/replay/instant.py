@@ -19,13 +19,9 @@ from engine.replay.layout import (
     ENDED,
     HISTORY_ESTIMATOR,
     INSTANT,
-    LEFT_AT,
-    LEFT_END,
     NONE,
     NOW,
     OLDEST,
-    RIGHT_AT,
-    RIGHT_END,
     WINDOW_AT,
     WINDOW_ESTIMATOR,
     Arrivals,
@@ -153,31 +149,6 @@ def _slide_window(
 
 
 @woven
-def _look_ahead(
-    arrivals: Arrivals,
-    begin: Integer,
-    end: Integer,
-    keys: Records,
-    partners: Partners | None,
-    side: Integer,
-    opposite: Memory,
-) -> None:
-    """Have the keys of coming arrivals, and then what they will probe, brought into the cache."""
-    last = arrivals.ts.size - 1
-    for i in range(begin, end):
-        far, near = (
-            np.int64(arrivals.key[nth(min(i + _FAR, last))]),
-            np.int64(arrivals.key[nth(min(i + _NEAR, last))]),
-        )
-        prefetch(keys, 2 * far)
-        if look_ahead(partners, keys, far, near):
-            continue
-        head = keys[nth(2 * near + 1 - side)].head
-        if head != NONE:
-            prefetch(opposite.cells, CELL_FLOATS * np.int64(head))
-
-
-@woven
 def _register(
     arrivals: Arrivals,
     begin: Integer,
@@ -188,15 +159,31 @@ def _register(
     opposite: Memory,
     track: bool,
 ) -> None:
-    """Count the arrivals of an instant by key and chain those of one key, in order."""
-    for i in range(end - 1, begin - 1, -1):
-        mine = keys[nth(2 * arrivals.key[nth(i)] + side)]
+    """Count the arrivals of an instant by key and chain those of one key, in order.
+
+    The keys of coming arrivals, and then what they will probe, are brought into the cache.
+    """
+    last = arrivals.ts.size - 1
+    i = end - 1
+    while i >= begin:
+        key = np.int64(arrivals.key[nth(i)])
+        mine = keys[nth(2 * key + side)]
         mine.arrivals += 1
         mine.window += 1
         arrivals.chain[nth(i)] = mine.arrival
         mine.arrival = i
         if track:
-            keyed.touch_partners(opposite, keys, partners, side, np.int64(arrivals.key[nth(i)]))
+            keyed.touch_partners(opposite, keys, partners, side, key)
+        far, near = (
+            np.int64(arrivals.key[nth(min(i + _FAR, last))]),
+            np.int64(arrivals.key[nth(min(i + _NEAR, last))]),
+        )
+        prefetch(keys, 2 * far)
+        if not look_ahead(partners, keys, far, near):
+            head = keys[nth(2 * near + 1 - side)].head
+            if head != NONE:
+                prefetch(opposite.cells, CELL_FLOATS * np.int64(head))
+        i -= 1
 
 
 @woven
@@ -210,19 +197,23 @@ def _estimate(
     side: Integer,
     now: Integer,
 ) -> None:
-    for i in range(begin, end):
+    i = begin
+    while i < end:
         arrivals.m[nth(i)] = match_count(
             rules, keys, partners, np.int64(arrivals.key[nth(i)]), side, now
         )
+        i += 1
 
 
 @woven
 def clear(arrivals: Arrivals, begin: Integer, end: Integer, keys: Records, side: Integer) -> None:
     """Forget the arrivals of an instant that ends."""
-    for i in range(begin, end):
+    i = begin
+    while i < end:
         mine = keys[nth(2 * arrivals.key[nth(i)] + side)]
         mine.arrivals = 0
         mine.arrival = NONE
+        i += 1
 
 
 @woven
@@ -234,14 +225,15 @@ def begin(
     left_partners: Partners | None,
     right_partners: Partners | None,
     left: Arrivals,
+    i: Integer,
     right: Arrivals,
+    j: Integer,
     left_window: Window,
     right_window: Window,
     tallies: Tallies,
     progress: Records,
-) -> None:
-    """Find the next instant and do steps 1 and 2."""
-    i, j = progress[LEFT_AT], progress[RIGHT_AT]
+) -> tuple[Integer, Integer]:
+    """Find the next instant, from arrivals i and j on, do steps 1 and 2, and return its ends."""
     if i < left.ts.size and (j >= right.ts.size or left.ts[nth(i)] <= right.ts[nth(j)]):
         now = left.ts[nth(i)]
     else:
@@ -251,11 +243,9 @@ def begin(
     end = i
     while end < left.ts.size and left.ts[nth(end)] == now:
         end += 1
-    progress[LEFT_END] = end
     stop = j
     while stop < right.ts.size and right.ts[nth(stop)] == now:
         stop += 1
-    progress[RIGHT_END] = stop
     edges = tallies.bin_edges
     while progress[BIN] + 1 < edges.size and edges[nth(progress[BIN] + 1)] <= now:
         progress[BIN] += 1
@@ -271,9 +261,8 @@ def begin(
             right_memory, left_memory, right_window, keys, right_partners, _RIGHT, since_right,
             track,
         )  # fmt: skip
-    _look_ahead(left, i, end, keys, left_partners, _LEFT, right_memory)
-    _look_ahead(right, j, stop, keys, right_partners, _RIGHT, left_memory)
     _register(left, i, end, keys, left_partners, _LEFT, right_memory, track)
     _register(right, j, stop, keys, right_partners, _RIGHT, left_memory, track)
     _estimate(rules, left, i, end, keys, left_partners, _LEFT, now)
     _estimate(rules, right, j, stop, keys, right_partners, _RIGHT, now)
+    return end, stop
