@@ -3,10 +3,10 @@
 The kernel runs until its batch is used up or the output arrays cannot take the next arrival's
 outputs; it then returns and, called again, goes on where it stopped.
 
-Most instants have one arrival, so what is done for each is most of the time. Places in the batch are
-local, not in `progress`, and loops over an instant's arrivals are ``while``: of a ``range`` numba
-computes the length first, and LLVM unrolls it. A seventh fewer instructions, half the mispredicted
-jumps.
+Most instants have one arrival, so what is done for each is most of the time. Places in the batch
+are local, not in `progress`, and loops over an instant's arrivals are ``while``: of a ``range``
+numba computes the length first, and LLVM unrolls it. That is a seventh fewer instructions and half
+the mispredicted jumps.
 """
 
 from __future__ import annotations
