@@ -11,11 +11,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from engine.archives.roles import Roles
 from engine.cli import main
+from engine.job.budget import parse_amounts
+from engine.job.options import JobOptions
 
 Rows = list[tuple[int, int | None, float]]
 Output = tuple[int, int, int, float]
 SPAN, WINDOW, MEMORY = 120, 9, 12
+ROLES = Roles(("k",), "t", "i")
+SMALL: dict[str, Any] = {"policy": "dgl", "memory": parse_amounts(str(MEMORY), None, None)}
 
 
 def stream(seed: int, rows: int = 150, *, span: int = SPAN, keys: int = 5) -> Rows:
@@ -135,3 +140,17 @@ def only(rows: Rows, chosen: set[int]) -> Rows:
 def by_row(outputs: list[Output]) -> list[Output]:
     """Sort outputs as the oracle does."""
     return sorted(outputs, key=lambda o: (o[2], o[0], o[1]))
+
+
+def job(folder: Path, **options: Any) -> JobOptions:
+    """Return the options of a replay of the archives in a folder."""
+    settled = {
+        "left": str(folder / "left.parquet"),
+        "right": str(folder / "right.parquet"),
+        "left_roles": ROLES,
+        "right_roles": ROLES,
+        "window_left": str(WINDOW),
+        "window_right": str(WINDOW),
+        "cache": folder / "cache",
+    }
+    return JobOptions(**(settled | SMALL | options))

@@ -14,6 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from job_cases import job, streams
 
 from engine.disk import full_disk_told, remove_folder, whole_file
 from engine.errors import OutputError
@@ -22,8 +23,6 @@ from engine.job.output import OutputFolder, PartWriter, output_at, write_file
 from engine.job.part import reported
 from engine.job.run import run_replay
 from engine.owner import claim, is_gone, own_mark
-from tests.job_cases import streams
-from tests.test_job import job
 
 TABLE = pa.table({"x": [1, 2, 3]})
 

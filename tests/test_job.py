@@ -16,11 +16,13 @@ import pyarrow.parquet as pq
 import pytest
 from job_cases import (
     MEMORY,
+    SMALL,
     WINDOW,
     Output,
     Rows,
     Streams,
     by_row,
+    job,
     only,
     oracle,
     outputs_of,
@@ -37,7 +39,6 @@ from engine.job import keys as keys_module
 from engine.job import lane_task, opening
 from engine.job.budget import Amount, Amounts, parse_amounts, split_budget
 from engine.job.lane_task import ProfileTask, profile_lane
-from engine.job.options import JobOptions
 from engine.job.plan import groups_of, lane_files, lanes_to_replay
 from engine.job.run import run_replay
 from engine.job.split import LaneModels, lane_budgets
@@ -48,25 +49,10 @@ from engine.lanes.reader import lane_batches
 from engine.models.worth import SUMMARISED
 from engine.policies import POLICIES
 
-ROLES = Roles(("k",), "t", "i")
-SMALL: dict[str, Any] = {"policy": "dgl", "memory": parse_amounts(str(MEMORY), None, None)}
 COMPARED = [
     name for name in sorted(POLICIES) if name not in {"custom", "age", "additive", "multiplicative"}
 ]
 ESTIMATORS = ("memory", "window", "history")
-
-
-def job(folder: Path, **options: Any) -> JobOptions:
-    settled = {
-        "left": str(folder / "left.parquet"),
-        "right": str(folder / "right.parquet"),
-        "left_roles": ROLES,
-        "right_roles": ROLES,
-        "window_left": str(WINDOW),
-        "window_right": str(WINDOW),
-        "cache": folder / "cache",
-    }
-    return JobOptions(**(settled | SMALL | options))
 
 
 def replayed(
@@ -301,7 +287,7 @@ def test_payload_of_a_side_that_is_long_silent(
 MEASURED = """
 import resource, sys
 from pathlib import Path
-from test_job import job
+from job_cases import job
 from engine.executors import SerialExecutor
 from engine.job.plan import groups_of, lane_files, lanes_to_replay
 from engine.job.run import run_replay

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from job_cases import job, streams
 
 from engine.executors import SerialExecutor
 from engine.job.budget import parse_amounts
@@ -17,8 +18,6 @@ from engine.job.stages import Stages
 from engine.job.worth_task import WorthTask, file_worths
 from engine.models.worth import SUMMARISED
 from engine.policies import Worth
-from tests.job_cases import streams
-from tests.test_job import job
 
 T = TypeVar("T")
 R = TypeVar("R")
