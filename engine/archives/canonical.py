@@ -94,11 +94,9 @@ def hashed(columns: Sequence[pa.Array], seed: int, rows: int) -> NDArray[np.uint
     hashes = np.full(rows, seed, np.uint64)
     for values in columns:
         if families.is_direct(values.type):
-            hash_words(direct_codes(values).view(np.uint8), 8, hashes)
+            hash_words(direct_codes(values).reshape(-1, 1), hashes)
         elif pt.is_decimal(values.type):
-            width = values.type.byte_width
-            words = np.ascontiguousarray(_fixed_words(values, width // 8))
-            hash_words(words.view(np.uint8).reshape(-1), width, hashes)
+            hash_words(_fixed_words(values, values.type.byte_width // 8), hashes)
         else:
             _hash_text(values, hashes)
     return hashes

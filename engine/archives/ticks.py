@@ -177,13 +177,15 @@ def importances(column: pa.ChunkedArray) -> tuple[NDArray[np.float64], Faults]:
         faults[~good] = _UNREAD_WEIGHT
     faults[null] = _NO_WEIGHT
     numbers = _numbers(pc.cast(values, pa.float64(), safe=False))
+    if ((numbers >= 0) & (numbers <= _HEAVIEST)).all():
+        return numbers + 0.0, faults  # -0.0 becomes 0.0
     good = faults == 0
     faults[good & np.isnan(numbers)] = _NAN_WEIGHT
     faults[good & np.isposinf(numbers)] = _INFINITE_WEIGHT
     faults[good & np.isneginf(numbers)] = _INFINITE_WEIGHT
     faults[(faults == 0) & (numbers < 0)] = _NEGATIVE
     faults[(faults == 0) & (numbers > _HEAVIEST)] = _HUGE_WEIGHT
-    return numbers + 0.0, faults  # -0.0 becomes 0.0
+    return numbers + 0.0, faults
 
 
 def reason(fault: int, cell: object) -> str:

@@ -40,6 +40,24 @@ def _merge(hashed: np.uint64, lane: np.uint64) -> np.uint64:
 
 
 @jit
+def _joined(a: np.uint64, b: np.uint64, c: np.uint64, d: np.uint64) -> np.uint64:
+    hashed = _rotate(a, 1) + _rotate(b, 7) + _rotate(c, 12) + _rotate(d, 18)
+    return _merge(_merge(_merge(_merge(hashed, a), b), c), d)
+
+
+@jit
+def _with_word(hashed: np.uint64, word: np.uint64) -> np.uint64:
+    return _rotate(hashed ^ _round(np.uint64(0), word), 27) * _P1 + _P4
+
+
+@jit
+def _avalanche(hashed: np.uint64) -> np.uint64:
+    hashed = (hashed ^ (hashed >> np.uint64(33))) * _P2
+    hashed = (hashed ^ (hashed >> np.uint64(29))) * _P3
+    return hashed ^ (hashed >> np.uint64(32))
+
+
+@jit
 def _xxh64(data: Bytes, at: int, stop: int, seed: np.uint64) -> np.uint64:
     size = np.uint64(stop - at)
     if stop - at >= 32:
@@ -50,13 +68,12 @@ def _xxh64(data: Bytes, at: int, stop: int, seed: np.uint64) -> np.uint64:
             c = _round(c, _word(data, at + 16, 8))
             d = _round(d, _word(data, at + 24, 8))
             at += 32
-        hashed = _rotate(a, 1) + _rotate(b, 7) + _rotate(c, 12) + _rotate(d, 18)
-        hashed = _merge(_merge(_merge(_merge(hashed, a), b), c), d)
+        hashed = _joined(a, b, c, d)
     else:
         hashed = seed + _P5
     hashed += size
     while stop - at >= 8:
-        hashed = _rotate(hashed ^ _round(np.uint64(0), _word(data, at, 8)), 27) * _P1 + _P4
+        hashed = _with_word(hashed, _word(data, at, 8))
         at += 8
     if stop - at >= 4:
         hashed = _rotate(hashed ^ (_word(data, at, 4) * _P1), 23) * _P2 + _P3
@@ -64,15 +81,26 @@ def _xxh64(data: Bytes, at: int, stop: int, seed: np.uint64) -> np.uint64:
     while at < stop:
         hashed = _rotate(hashed ^ (np.uint64(data[at]) * _P5), 11) * _P1
         at += 1
-    hashed = (hashed ^ (hashed >> np.uint64(33))) * _P2
-    hashed = (hashed ^ (hashed >> np.uint64(29))) * _P3
-    return hashed ^ (hashed >> np.uint64(32))
+    return _avalanche(hashed)
 
 
 @jit
-def _fixed(data: Bytes, width: int, hashes: NDArray[np.uint64]) -> None:
+def _words(words: NDArray[np.uint64], width: int, hashes: NDArray[np.uint64]) -> None:
+    size = np.uint64(8 * width)
     for i in range(len(hashes)):
-        hashes[i] = _xxh64(data, i * width, (i + 1) * width, hashes[i])
+        seed, at = hashes[i], i * width
+        if width == 4:
+            hashed = size + _joined(
+                _round(seed + _P1 + _P2, words[at]),
+                _round(seed + _P2, words[at + 1]),
+                _round(seed, words[at + 2]),
+                _round(seed - _P1, words[at + 3]),
+            )
+        else:
+            hashed = size + seed + _P5
+            for place in range(at, at + width):
+                hashed = _with_word(hashed, words[place])
+        hashes[i] = _avalanche(hashed)
 
 
 @jit
@@ -81,17 +109,17 @@ def _spans(data: Bytes, offsets: NDArray[np.int64], hashes: NDArray[np.uint64]) 
         hashes[i] = _xxh64(data, offsets[i], offsets[i + 1], hashes[i])
 
 
-def hash_words(words: Bytes, width: int, hashes: NDArray[np.uint64]) -> None:
-    """Replace each of `hashes`, the seeds, by the hash of its row of `width` bytes.
+def hash_words(words: NDArray[np.int64], hashes: NDArray[np.uint64]) -> None:
+    """Replace each of `hashes`, the seeds, by the hash of its row of words, little endian.
 
     Parameters
     ----------
-    words : (n * width,) uint8
-    width : int
+    words : (n, width) int64
+        At most 4 words a row.
     hashes : (n,) uint64
         Seeds, overwritten. O(n width).
     """
-    _fixed(words, width, hashes)
+    _words(np.ascontiguousarray(words).view(np.uint64).reshape(-1), words.shape[1], hashes)
 
 
 def hash_spans(data: Bytes, offsets: NDArray[np.int64], hashes: NDArray[np.uint64]) -> None:

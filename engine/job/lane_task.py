@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from engine.exact.stream import ExactStream
@@ -24,7 +23,7 @@ from engine.job.part import FactColumns, LanePart, MemberPayload, beside
 from engine.job.time_slice import TimeSlice
 from engine.lanes.facts import FactFile
 from engine.lanes.profile import profile_side
-from engine.lanes.reader import LANE_COLUMNS, lane_batches
+from engine.lanes.reader import LANE_COLUMNS, lane_batches, lane_file
 from engine.policies import age
 from engine.replay.lane import LaneReplay
 from engine.replay.layout import Outputs
@@ -96,12 +95,9 @@ def _until(side: FactSide) -> Callable[[StreamBatch], NDArray[np.int64]]:
 
 
 def streamed(path: Path, columns: Sequence[str] = _STREAMED) -> Iterator[StreamBatch]:
-    """Yield a lane file's tuples batch by batch: of its columns those named, the others empty.
-
-    The file is read, not mapped: pages of a mapped file stay with the process, and grow with it.
-    """
+    """Yield a lane file's tuples batch by batch: of its columns those named, the others empty."""
     none = np.empty(0, np.int64)
-    with pq.ParquetFile(path) as file:
+    with lane_file(path) as file:
         for batch in file.iter_batches(columns=list(columns)):
             found = {name: batch.column(name).to_numpy() for name in columns}
             yield StreamBatch(*(found.get(name, none) for name in LANE_COLUMNS))

@@ -70,13 +70,13 @@ def write_lanes(task: LaneTask) -> list[LaneSide]:
     Memory: a row group of the lane file and a block of each run that overlaps in time.
     """
     pieces = Pieces(task.runs, task.lanes_per_group)
-    files = Files(again=len(task.lanes) > 1)
     written = []
-    for lane in task.lanes:
-        folder = Path(task.folder) / lane_folder(lane)
-        folder.mkdir(exist_ok=True)
-        with _lane_file(task.folder, folder / f"{SIDES[task.side]}.parquet") as path:
-            written.append(_write_lane(path, pieces.of(lane), files))
+    with Files(again=len(task.lanes) > 1) as files:
+        for lane in task.lanes:
+            folder = Path(task.folder) / lane_folder(lane)
+            folder.mkdir(exist_ok=True)
+            with _lane_file(task.folder, folder / f"{SIDES[task.side]}.parquet") as path:
+                written.append(_write_lane(path, pieces.of(lane), files))
     return written
 
 
@@ -111,6 +111,7 @@ def _writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
         compression={name: _COMPRESSION if name in _ENCODINGS else "zstd" for name in schema.names},
         use_dictionary=[name for name in schema.names if name not in _ENCODINGS],
         column_encoding=_ENCODINGS,
+        write_statistics=[_SORTED[0]],
     )
 
 
@@ -138,11 +139,11 @@ def codes_clear(task: CheckTask) -> bool:
     keys of a code together. Memory: a block of each run.
     """
     pieces = Pieces(task.runs, task.lanes_per_group)
-    files = Files(again=len(task.lanes) > 1)
-    for lane in task.lanes:
-        own = pieces.of(lane, keys=True)
-        if len(own) > 1 and not all(map(_one_to_one, merged(own, ("_key", "_key"), files))):
-            return False
+    with Files(again=len(task.lanes) > 1) as files:
+        for lane in task.lanes:
+            own = pieces.of(lane, keys=True)
+            if len(own) > 1 and not all(map(_one_to_one, merged(own, ("_key", "_key"), files))):
+                return False
     return True
 
 

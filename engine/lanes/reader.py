@@ -46,6 +46,15 @@ class LaneBatch(NamedTuple):
     right_payload: pa.Table | None
 
 
+def lane_file(path: Path) -> pq.ParquetFile:
+    """Open a lane file to be read in batches, of which nothing is kept.
+
+    Read, not mapped: pages of a mapped file stay with the process. And without Arrow's read-ahead,
+    which keeps the bytes of every row group until the last batch.
+    """
+    return pq.ParquetFile(path, pre_buffer=False)
+
+
 def lane_batches(
     left_file: Path | None,
     right_file: Path | None,
@@ -71,12 +80,12 @@ def lane_batches(
     Yields
     ------
     LaneBatch
-        In time order; every instant is in exactly one. Memory: one batch and one row group a side:
-        files are read, not mapped, for pages of a mapped file stay with the process.
+        In time order; every instant is in exactly one. Memory: one batch and `READ_ROWS` rows a
+        side.
     """
     with ExitStack() as stack:
         sources = [
-            None if file is None else stack.enter_context(pq.ParquetFile(file))
+            None if file is None else stack.enter_context(lane_file(file))
             for file in (left_file, right_file)
         ]
         yield from _lane_batches(sources, batch_rows, payload=payload, between=between)

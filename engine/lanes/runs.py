@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from engine.disk import full_disk_told
 
 BLOCK_ROWS = 16_384
+OPEN_FILES = 64
 
 _INDEX = np.dtype(
     [("lane", "i8"), ("start", "i8"), ("stop", "i8"), ("key_start", "i8"), ("key_stop", "i8")]
@@ -79,7 +81,7 @@ def lanes_written(folder: str) -> AbstractContextManager[None]:
 
 
 class Files:
-    """Reads blocks of run files.
+    """Reads blocks of run files, of which it keeps those used last open until it is closed.
 
     Parameters
     ----------
@@ -90,6 +92,15 @@ class Files:
     def __init__(self, *, again: bool) -> None:
         self._again = again
         self._last: dict[str, tuple[int, pa.Table]] = {}
+        self._open: dict[str, tuple[pa.OSFile, pa.RecordBatchFileReader]] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for source, _reader in self._open.values():
+            source.close()
+        self._open.clear()
 
     def rows(self, piece: Piece, start: int) -> pa.Table:
         """Return the rows of a piece from `start` of its file to the end of the block or piece."""
@@ -102,16 +113,25 @@ class Files:
         held = self._last.get(path)
         if held is not None and held[0] == number:
             return held[1]
-        with pa.OSFile(path) as source:
-            block = pa.Table.from_batches([pa.ipc.open_file(source).get_batch(number)])
+        block = pa.Table.from_batches([self._reader(path).get_batch(number)])
         if self._again:
             self._last[path] = number, block
         return block
 
+    def _reader(self, path: str) -> pa.RecordBatchFileReader:
+        found = self._open.pop(path, None)
+        if found is None:
+            if len(self._open) == OPEN_FILES:
+                self._open.pop(next(iter(self._open)))[0].close()
+            source = pa.OSFile(path)
+            found = source, pa.ipc.open_file(source)
+        self._open[path] = found  # the last: used latest
+        return found[1]
+
 
 def write_index(path: str, lanes: NDArray[np.int64], key_lanes: NDArray[np.int64]) -> None:
     """Write where each lane lies, from the ascending lanes of rows and of distinct keys."""
-    present = np.unique(lanes)
+    present = lanes[np.r_[True, lanes[1:] != lanes[:-1]][: lanes.size]]
     index = np.empty(len(present), _INDEX)
     index["lane"] = present
     for names, values in ((("start", "stop"), lanes), (("key_start", "key_stop"), key_lanes)):

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from engine.lanes.profile import Peak
+from engine.lanes.reader import lane_file
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,6 @@ def merged(streams: Sequence[Iterator[NDArray[np.int64]]]) -> Iterator[NDArray[n
 
 
 def _times(path: Path) -> Iterator[NDArray[np.int64]]:
-    with pq.ParquetFile(path, memory_map=True) as file:
+    with lane_file(path) as file:
         for batch in file.iter_batches(columns=["_ts"]):
             yield batch.column(0).to_numpy()
