@@ -8,6 +8,7 @@ BIN := $(VENV)/bin
 BENCH_ARGS ?=
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+unexport PYTHONDONTWRITEBYTECODE # processes by the hundred import what one has compiled
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c

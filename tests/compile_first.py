@@ -2,19 +2,27 @@
 
     python tests/compile_first.py
 
-`make test` begins with it. Two processes share the kernels; what is cached already costs nothing.
+`make test` begins with it. Two processes share the kernels, then one lays out Spark's classes for
+the JVMs that follow (`quick_java.ARCHIVE`); what is there already costs nothing.
 """
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
+import tempfile
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
+import quick_java
 
 import engine
 
+SESSION = "session"
+"""The argument with which this file runs a session and nothing else."""
 STREAM = pa.table({"t": [0, 1, 2], "k": [1, 2, 1], "v": [1.0, 2.0, 3.0]})
 FACT = pa.table({"a": [1, 2], "b": [1, 1]})
 JOIN: dict[str, Any] = {"on": "k", "time": "t", "importance": "v", "window": 2, "memory": 2}
@@ -48,10 +56,46 @@ def several_streams() -> None:
     engine.multijoin_streams(streams, predicate="equi:k", method="eager-nlj", **join)
 
 
+def classes_of_spark() -> None:
+    """Lay out the classes that a session loads, by a JVM of its own as it ends."""
+    if quick_java.ARCHIVE.exists():
+        return
+    draft = quick_java.ARCHIVE.with_suffix(f".{os.getpid()}")
+    subprocess.run(  # noqa: S603 - this file
+        [sys.executable, "-W", "ignore", __file__, SESSION],
+        env=os.environ | quick_java.writing(draft), stdout=subprocess.DEVNULL, check=True,
+    )  # fmt: skip
+    draft.rename(quick_java.ARCHIVE)
+
+
+def run_session() -> None:
+    """Do with Spark what most tests do: read and write files, shuffle, and run Python."""
+    from spark_plugin.dataframe import replay  # noqa: PLC0415 - only in the process for it
+    from spark_plugin.session import get_session  # noqa: PLC0415 - the same
+
+    with tempfile.TemporaryDirectory() as folder:
+        session = get_session("classes")
+        sides = []
+        for side in ("left", "right"):
+            pq.write_table(STREAM, f"{folder}/{side}.parquet")
+            sides.append(session.read.parquet(f"{folder}/{side}.parquet"))
+        kept = replay(*sides, policy="yield", **JOIN)
+        kept.write.parquet(f"{folder}/out")
+        kept.groupBy().count().collect()
+        java = session.sparkContext._gateway.proc  # noqa: SLF001 - no other way to wait for it
+        session.stop()
+        java.stdin.close()
+        java.wait()
+
+
 def main() -> int:
     """Compile all, two at once."""
+    if sys.argv[1:] == [SESSION]:
+        run_session()
+        return 0
+    works = (several_streams, equal_keys, through_facts, classes_of_spark)
     with ProcessPoolExecutor(2) as pool:
-        for work in [pool.submit(own) for own in (several_streams, equal_keys, through_facts)]:
+        for work in [pool.submit(own) for own in works]:
             work.result()
     return 0
 

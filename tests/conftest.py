@@ -12,7 +12,12 @@ from typing import Any
 import pytest
 import quick_java
 
-_SUBMIT = "--master local[2] --driver-memory 1g --conf spark.sql.shuffle.partitions=3 pyspark-shell"
+_SUBMIT = (
+    "--master local[2] --driver-memory 1g --conf spark.sql.shuffle.partitions=3 "
+    "--conf spark.ui.enabled=false --conf spark.sql.codegen.wholeStage=false "
+    "--conf spark.sql.codegen.factoryMode=NO_CODEGEN pyspark-shell"
+)
+"""Spark compiles nothing for tables of some hundred rows; on clusters and in documents it does."""
 for _name, _options in quick_java.VARIABLES.items():
     os.environ.setdefault(_name, _options)
 

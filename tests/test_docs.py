@@ -12,6 +12,7 @@ import re
 import shlex
 import subprocess
 import sys
+import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -71,27 +72,52 @@ def environment(folder: Path) -> dict[str, str]:
     return os.environ | {"PATH": path, "COLUMNS": "80", "PYTHONPATH": str(folder)}
 
 
-def run(block: Block, folder: Path) -> str:
-    """Run a block and return its standard output; `winnow` runs on threads, which start faster."""
+@pytest.fixture(scope="module")
+def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Return the socket of a Python that has loaded winnow, beside a `winnow` that asks it."""
+    folder = tmp_path_factory.mktemp("warm")
+    place, script = folder / "socket", folder / "winnow"
+    python = [sys.executable, "-S", "-E", str(ROOT / "tests" / "warm.py"), str(place)]
+    script.write_text(f'#!/bin/sh\nexec {shlex.join(python)} winnow "$@"\n')
+    script.chmod(0o755)
+    serving = [sys.executable, *python[3:]]
+    with subprocess.Popen(serving, stdin=subprocess.PIPE) as server:  # noqa: S603 - ours
+        while not place.exists():
+            assert server.poll() is None
+            time.sleep(0.02)
+        yield place
+
+
+def run(block: Block, folder: Path, warm: Path | None) -> str:
+    """Run a block and return its standard output; `winnow` runs on threads, which start faster.
+
+    In processes of its own, or in those that are forked from one that has loaded winnow.
+    """
+    own = environment(folder)
     if block.language == "sh":
         commands = r"winnow (replay|prepare|sample|sweep|bound|allocate|multijoin|profile)"
         text = re.sub(commands, r"winnow \1 --engine local", block.text)
         command = ["bash", "-euo", "pipefail", "-c", text]
+        own["PATH"] = f"{warm.parent}{os.pathsep}{own['PATH']}" if warm else own["PATH"]
+    elif warm:
+        asking = ["-S", "-E", str(ROOT / "tests" / "warm.py"), str(warm), "python", block.text]
+        command = [sys.executable, *asking]
     else:
         command = [sys.executable, "-W", "ignore", "-c", block.text]
     done = subprocess.run(  # noqa: S603 - of our own documents
-        command, cwd=folder, env=environment(folder), capture_output=True, text=True, check=False
+        command, cwd=folder, env=own, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, f"{block.text}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 
 
 @pytest.mark.parametrize("path", marked("run"), ids=named)
-def test_blocks_do_what_the_document_says(path: Path, tmp_path: Path) -> None:
+def test_blocks_do_what_the_document_says(path: Path, tmp_path: Path, warm: Path) -> None:
+    """Those of the README in processes of their own, as a person's."""
     shown = ""
     for block in blocks(path):
         if block.mark == "run":
-            shown = run(block, tmp_path)
+            shown = run(block, tmp_path, None if path.name == "README.md" else warm)
         elif block.mark == "output":
             wanted, found = without_timings(block.text), without_timings(shown)
             assert found[-len(wanted) :] == wanted

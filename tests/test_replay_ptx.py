@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
-from numba import types
+from numba import cuda, types
 from replay_cases import CUSTOM
 from thorough import repeats
 
 from engine.device.policies import policy_functions
 from engine.policies import POLICIES, SAMPLING
 from engine.replay.settings import ReplaySettings
-from gpu_kernels.compiler import fused_operations
+from gpu_kernels.compiler import Kernel, fused_operations
 from gpu_kernels.replay.kernel import replay_kernel
-from gpu_kernels.replay.layout import PolicyFunctions
+from gpu_kernels.replay.layout import PolicyFunctions, no_arrival, no_now
 from gpu_kernels.replay.plan import choose_variant
 
 GENERATIONS = [(7, 5), (8, 0), (9, 0)]
@@ -59,13 +59,27 @@ OF_POLICY = {
     "bottom_k": Setting("block in device memory", generation=(8, 0)),
 }
 """Other settings than the first, so that each team and memory is met, through facts too."""
-ONCE = [(policy, OF_POLICY.get(policy, Setting())) for policy in sorted(POLICIES | SAMPLING)]
+SCALAR = ("additive", "prob", "rand", "until_expiry")
+"""Policies whose kernel is another's but for one scalar function, which is compiled alone."""
+SAME = ("eq_cluster",)
+"""Policies whose kernel is another's."""
+EVERY = {policy: OF_POLICY.get(policy, Setting()) for policy in sorted(POLICIES | SAMPLING)}
+ONCE = [own for own in EVERY.items() if own[0] not in (*SCALAR, *SAME)]
 ALL = [
-    (policy, Setting(team, facts))
-    for policy in sorted(POLICIES | SAMPLING)
-    for team in SLOTS
-    for facts in ((False, True) if policy in POLICIES else (False,))
+    *[("dgl", Setting(generation=generation)) for generation in GENERATIONS],
+    *EVERY.items(),
+    *[
+        (policy, Setting(team, facts))
+        for policy in sorted(POLICIES | SAMPLING)
+        for team in SLOTS
+        for facts in ((False, True) if policy in POLICIES else (False,))
+    ],
 ]
+
+
+def bare(functions: PolicyFunctions) -> PolicyFunctions:
+    """Return what policies of one kernel have in common."""
+    return functions._replace(arrival=no_arrival, now=no_now, draws=False)
 
 
 @cache
@@ -91,14 +105,28 @@ def test_every_policy_compiles_without_fusing(policy: str, setting: Setting) -> 
 
 def test_every_team_and_memory_is_met() -> None:
     """With facts and without; each sampling method in a block, where it has most steps."""
-    met = {OF_POLICY.get(policy, Setting())[:2] for policy in POLICIES}
+    met = {setting[:2] for policy, setting in ONCE if policy in POLICIES}
     assert met == {(team, facts) for team in SLOTS for facts in (False, True)}
-    assert {OF_POLICY[policy].team for policy in SAMPLING} == set(SLOTS) - {"warp"}
+    assert {own.team for policy, own in ONCE if policy in SAMPLING} == set(SLOTS) - {"warp"}
+    assert {setting.generation for _, setting in ONCE} == set(GENERATIONS)
 
 
-@pytest.mark.parametrize("generation", GENERATIONS)
-def test_every_generation(generation: tuple[int, int]) -> None:
-    check(functions_of("dgl"), Setting(generation=generation))
+@pytest.mark.parametrize("policy", SCALAR)
+def test_what_a_policy_has_of_its_own_compiles_without_fusing(policy: str) -> None:
+    functions = functions_of(policy)
+    arrival, now = functions.arrival, functions.now
+
+    def both(x: Any, out: Any) -> None:
+        i = cuda.grid(1)
+        rel, draw = int(x[i + 2]), x[i + 3]
+        out[i] = arrival(x[i], x[i + 1], rel, draw, x[i + 4], x[i + 5], x[i + 6])
+        out[i + 1] = now(x[i], x[i + 1], x[i + 2], x[i + 3], x[i + 4], x[i + 5])
+
+    ptx = Kernel(both).ptx((FLOATS, FLOATS), (9, 0))
+    assert "f64" in ptx
+    assert fused_operations(ptx) == []
+    whole = [bare(functions_of(other)) for other, _ in ONCE]
+    assert bare(functions) in whole
 
 
 def test_losses_through_facts() -> None:

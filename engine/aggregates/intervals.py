@@ -43,10 +43,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from engine.aggregates import layout as at
 from engine.aggregates.others import Others, no_others
+from engine.scipy_late import stdtrit
 
 _NOTHING = 1e-13
 """What is left of a variance by cancellation, at most, as a share of the terms that cancel."""

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq, minimize_scalar
 
 from engine.allocation.moments import SideMoments
 from engine.models.fraction import fraction_for
 from engine.models.memory import Matched, expected_memory, matched
+from engine.scipy_late import brentq, least_at
 
 UNIFORM, EQ, PPS = "uniform", "eq-cluster", "pps-cluster"
 _PRECISE = 1e-9
@@ -157,13 +157,10 @@ class ErrorModel(NamedTuple):
             left = memory * self.peaks[0] / sum(self.peaks)
             return left, memory - left
         low, high = max(0.0, memory - self.peaks[1]), min(memory, float(self.peaks[0]))
-        found = minimize_scalar(
-            lambda left: min(self.error(left, memory - left), 1e300),
-            bounds=(low, high),
-            method="bounded",
-            options={"xatol": 1e-3},
+        left = least_at(
+            lambda left: min(self.error(left, memory - left), 1e300), (low, high), tolerance=1e-3
         )
-        return float(found.x), memory - float(found.x)
+        return left, memory - left
 
     def memory_for(self, error: float) -> float:
         """Return the least memory whose expected error is at most `error`: P5's f_i."""

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainc
 
 from engine.allocation.divide import filled
 from engine.allocation.measure import JoinMeasure
@@ -14,6 +13,7 @@ from engine.job.plan import Curves
 from engine.models.age import side_curve
 from engine.models.frequency import pieces
 from engine.models.rate_curve import RateCurve, from_pieces, from_points, merged, shared
+from engine.scipy_late import betainc
 
 AGE, FREQUENCY = "age", "frequency"
 _POINTS = 400

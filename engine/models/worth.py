@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaincc
 
 from engine.exact.checks import sealed
 from engine.jit import kernel
 from engine.keys import KeyTable
 from engine.models.rate_curve import RateCurve, from_pieces, from_points
 from engine.policies import Worth
+from engine.scipy_late import gammaincc
 
 Arriving = Callable[[int], Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]]
 """Yields the join attributes and importances of a side, batch by batch, each time it is called."""

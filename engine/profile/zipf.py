@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
+
+from engine.scipy_late import least_at
 
 _MOST = 20.0
 
@@ -38,8 +39,7 @@ def zipf_exponent(counts: NDArray[np.int64]) -> float | None:
     def loss(s: float) -> float:
         return s * mean + float(np.log(np.exp(-s * logs).sum()))
 
-    found = minimize_scalar(loss, bounds=(0.0, _MOST), method="bounded", options={"xatol": 1e-8})
-    return round(float(found.x), 6)
+    return round(least_at(loss, (0.0, _MOST), tolerance=1e-8), 6)
 
 
 def top_share(counts: NDArray[np.int64], rows: int, distinct: int) -> dict[str, float]:

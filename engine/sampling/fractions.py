@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
 from engine.errors import SpecError
 from engine.models.fraction import fraction_for, reserved
@@ -24,6 +23,7 @@ from engine.sampling.inclusion import (
     scaled,
 )
 from engine.sampling.model import LaneModel, Recipe, awaited
+from engine.scipy_late import brentq
 from engine.streams import SIDES
 
 _LEAST = -690.0

@@ -1,0 +1,51 @@
+"""Functions of SciPy, which is loaded when the first is called: half a second for each process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+
+
+def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Floats:
+    """Return the regularised incomplete beta function."""
+    from scipy import special  # noqa: PLC0415 - see above
+
+    return np.asarray(special.betainc(a, b, x))
+
+
+def gammaincc(a: ArrayLike, x: ArrayLike) -> Floats:
+    """Return the regularised upper incomplete gamma function."""
+    from scipy import special  # noqa: PLC0415 - see above
+
+    return np.asarray(special.gammaincc(a, x))
+
+
+def stdtrit(degrees: ArrayLike, p: ArrayLike) -> Floats:
+    """Return quantiles of Student's t."""
+    from scipy import special  # noqa: PLC0415 - see above
+
+    return np.asarray(special.stdtrit(degrees, p))
+
+
+def brentq(function: Callable[[float], float], low: float, high: float, **options: float) -> float:
+    """Return a zero of a function between two places where its signs differ."""
+    from scipy import optimize  # noqa: PLC0415 - see above
+
+    return float(optimize.brentq(function, low, high, **options))
+
+
+def least_at(
+    function: Callable[[float], float], bounds: tuple[float, float], tolerance: float
+) -> float:
+    """Return where a function of one argument is least within bounds."""
+    from scipy import optimize  # noqa: PLC0415 - see above
+
+    found: Any = optimize.minimize_scalar(
+        function, bounds=bounds, method="bounded", options={"xatol": tolerance}
+    )
+    return float(found.x)
