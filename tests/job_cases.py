@@ -56,9 +56,9 @@ class Streams(NamedTuple):
     folder: Path
 
 
-def streams(folder: Path, seed: int = 1, rows: int = 150) -> Streams:
-    """Write two random archives with a payload column into `folder`."""
-    sides = stream(2 * seed, rows), stream(2 * seed + 1, rows)
+def streams(folder: Path, seed: int = 1, rows: int = 150, **shape: int) -> Streams:
+    """Write two random archives with a payload column into `folder`; `shape` is `stream`'s."""
+    sides = stream(2 * seed, rows, **shape), stream(2 * seed + 1, rows, **shape)
     for name, own in zip(("left", "right"), sides, strict=True):
         payload = pa.array([f"{name} {i}" for i in range(len(own))])
         pq.write_table(table(own, p=payload), folder / f"{name}.parquet")

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 import pytest
 from job_cases import job, streams
 
+from engine.exact.live import LiveKeys
+from engine.exact.stream import ExactStream
 from engine.executors import SerialExecutor
+from engine.job import keys, lane_task
 from engine.job.budget import parse_amounts
 from engine.job.kept import profiled, summarised
 from engine.job.lane_task import LaneFiles, ProfileTask, profile_lane
 from engine.job.run import run_replay
 from engine.job.stages import Stages
 from engine.job.worth_task import WorthTask, file_worths
+from engine.lanes import reader
 from engine.models.worth import SUMMARISED
 from engine.policies import Worth
+from engine.streams import StreamBatch
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -37,11 +44,11 @@ class Noting(SerialExecutor):
         return super().map(function, own)
 
 
-def replay(folder: Path) -> tuple[dict[str, Any], list[str]]:
+def replay(folder: Path, **options: Any) -> tuple[dict[str, Any], list[str]]:
     """Return a replay's report, but for times, and the functions that ran."""
     executor = Noting()
-    options = job(folder, lanes=2, memory=parse_amounts("20%", None, None))
-    content = run_replay(options, executor).content
+    asked = {"lanes": 2, "memory": parse_amounts("20%", None, None)} | options
+    content = run_replay(job(folder, **asked), executor).content
     for name in ("seconds", "tuples_per_second"):
         content.pop(name, None)
     return content, [name for name, _ in executor.ran]
@@ -107,3 +114,94 @@ def test_lanes_that_cannot_be_written_are_looked_at_again(
         noting = Noting()
         assert profiled(tasks, noting, Stages()) == [profile_lane(task) for task in tasks]
         assert noting.ran == [("profile_lane", len(files))]
+
+
+OTHERS: list[dict[str, Any]] = [
+    {"policy": "rand"},
+    {"policy": "simpprob", "estimator": "history"},
+    {"policy": "prob", "probe": "after_admission"},
+    {"memory": parse_amounts("7", None, None)},
+    {"memory": parse_amounts(None, "3", "50%")},
+]
+"""What replays ask for in whose windows the exact join was counted before."""
+
+
+@pytest.fixture
+def few_idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drop ids, and merge their counts, at every turn."""
+    monkeypatch.setattr(keys, "IDLE", 1)
+    monkeypatch.setattr(reader, "BATCH_ROWS", 16)
+    monkeypatch.setattr(lane_task, "lane_batches", partial(reader.lane_batches, batch_rows=16))
+
+
+@pytest.mark.parametrize("dropping", [False, True])
+def test_other_replays_say_what_they_say_without_an_exact_join_counted_before(
+    tmp_path: Path, dropping: bool, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if dropping:
+        request.getfixturevalue("few_idle")
+    streams(tmp_path, seed=4, rows=900, span=700, keys=60)
+    alone = []
+    for number, options in enumerate(OTHERS):
+        alone.append(replay(tmp_path, cache=tmp_path / f"own-{number}", **options)[0])
+    first, _ = replay(tmp_path)
+    assert len(first["lost"]["top_keys"]) > 5
+    monkeypatch.setattr(ExactStream, "push", None)  # nothing is counted again
+    assert replay(tmp_path)[0] == first
+    for options, expected in zip(OTHERS, alone, strict=True):
+        assert replay(tmp_path, **options)[0] == expected
+
+
+def test_what_another_exact_join_came_to_is_not_taken_for_it(tmp_path: Path) -> None:
+    streams(tmp_path, seed=5, rows=400)
+    replay(tmp_path)
+    for options in (
+        {"window_left": "3"}, {"window_right": "4"}, {"combine": "sum"}, {"start_ts": "60"},
+    ):  # fmt: skip
+        fresh, _ = replay(tmp_path, cache=tmp_path / "-".join([*options, "cache"]), **options)
+        assert replay(tmp_path, **options)[0] == fresh
+
+
+def test_an_exact_join_is_counted_whatever_is_kept(tmp_path: Path) -> None:
+    streams(tmp_path, seed=5, rows=400)
+    exact, _ = replay(tmp_path, memory=(None, None))
+    kept = replay(tmp_path)[0]["exact"]
+    assert kept == exact["exact"]
+    for place in tmp_path.glob("cache/*/lane-*/exact-*.npz"):
+        place.write_bytes(b"")
+    assert replay(tmp_path, memory=(None, None))[0] == exact
+
+
+@pytest.mark.parametrize("rest", [0, 10, -30])
+def test_a_broken_file_of_an_exact_join_is_written_again(tmp_path: Path, rest: int) -> None:
+    streams(tmp_path, seed=6, rows=400)
+    first, _ = replay(tmp_path)
+    places = sorted(tmp_path.glob("cache/*/lane-*/exact-*.npz"))
+    assert len(places) == 2
+    whole = [place.read_bytes() for place in places]
+    for place in places:
+        place.write_bytes(place.read_bytes()[:rest])
+    assert replay(tmp_path)[0] == first
+    assert [len(place.read_bytes()) for place in places] == [len(one) for one in whole]
+
+
+@pytest.mark.parametrize("windows", [(3, 9), (0, 0), (2**62, 5)])
+def test_who_is_in_reach_is_known_without_joining(windows: tuple[int, int]) -> None:
+    rng = np.random.default_rng(sum(windows) % 97)
+    join, live = ExactStream(*windows), LiveKeys(*windows)
+    size, counts = 40, (np.zeros(40, np.int64), np.zeros(40))
+    for begin in range(0, 300, 20):
+        sides: list[Any] = []
+        for _ in range(2):
+            ts = begin + np.sort(rng.integers(0, 20, rng.integers(0, 8)))
+            ids = rng.integers(0, size, ts.size).astype(np.int32)
+            sides += [StreamBatch(ts, ts, ids.astype(np.int64), np.ones(ts.size)), ids]
+        join.push(*sides, *counts)
+        live.push(*sides, size)
+        for now in (begin + 19, begin + 21):
+            expected = join.live_ids(size, now)
+            assert live.live_ids(size, now).tolist() == expected.tolist()
+        if begin % 60 == 40:  # those in reach keep a number; others of it come back
+            old_to_new = np.where(expected, np.cumsum(expected) - 1, -1)
+            join.remap(old_to_new)
+            live.remap(old_to_new)

@@ -8,7 +8,6 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.exact.stream import ExactStream
 from engine.keys import KeyTable
 from engine.replay.lane import LaneReplay
 from engine.streams import StreamBatch
@@ -56,6 +55,14 @@ class Remapped(Protocol):
         ...
 
 
+class Live(Remapped, Protocol):
+    """Knows which keys have an unexpired tuple."""
+
+    def live_ids(self, size: int, now: int) -> NDArray[np.bool_]:
+        """Return which ids have one at `now`, as `ExactStream.live_ids` does."""
+        ...
+
+
 class LaneKeys:
     """Interns a lane's keys and keeps their counts in step with the exact join and the replay.
 
@@ -64,25 +71,38 @@ class LaneKeys:
 
     Parameters
     ----------
-    exact : ExactStream
+    exact : Live
+        The exact join, or who stands in for it.
     replay : LaneReplay or None
     forgets : bool
         False where the estimator needs the whole history of every key.
     followers : sequence of Remapped
         What else goes by these ids, and holds none without an unexpired tuple.
+    known : (n,) COUNTS, optional
+        What the exact join comes to for every key that has an output, by code: it is not counted
+        again.
+
+    Attributes
+    ----------
+    outputs, importance : (ids,) int64 and float64
+        Of the exact join, by id; to be added to.
+    complete : bool
+        Whether no key's counts were let go.
     """
 
     def __init__(
         self,
-        exact: ExactStream,
+        exact: Live,
         replay: LaneReplay | None,
         *,
         forgets: bool,
         followers: Sequence[Remapped] = (),
+        known: NDArray[np.void] | None = None,
     ) -> None:
         self._table = KeyTable()
         self._followers = [follower for follower in (replay, *followers) if follower is not None]
         self._exact, self._replay, self._forgets = exact, replay, forgets
+        self._known = known
         self.outputs = np.zeros(0, np.int64)
         self.importance = np.zeros(0)
         self._example = np.zeros((0, 2), np.int64)
@@ -134,6 +154,11 @@ class LaneKeys:
             counts["importance"][: have.size] = self._replay.importance_by_key[have]
         return counts
 
+    def _counted(self, which: NDArray[np.int64]) -> NDArray[np.void]:
+        """Return the counts of those of the ids that have an output."""
+        counts = self._counts(which)
+        return counts[counts["exact" if self._known is None else "outputs"] > 0]
+
     def _drop(self, now: int) -> None:
         """Drop the ids without a tuple unexpired at `now`, the last instant pushed.
 
@@ -145,8 +170,7 @@ class LaneKeys:
             self._next_drop = 2 * size
             return
         if self._replay is not None:  # without one nothing is lost
-            counts = self._counts(np.flatnonzero(~alive))
-            self._remember(counts[counts["exact"] > 0])
+            self._remember(self._counted(np.flatnonzero(~alive)))
         old_to_new = self._table.keep(alive)
         self._exact.remap(old_to_new)
         kept = np.flatnonzero(alive)
@@ -166,10 +190,19 @@ class LaneKeys:
 
     def top(self) -> list[KeyLoss]:
         """Return the keys that lost most."""
-        counts = self._counts(np.flatnonzero(self.outputs[: self.size] > 0))
+        return _first(self.counts())
+
+    def counts(self) -> NDArray[np.void]:
+        """Return the counts of the keys that have an output of the exact join: (n,) COUNTS."""
+        counts = self._counted(np.arange(self.size))
         if self._idle.size:  # otherwise no code stands twice
             counts = merged(np.concatenate([self._idle, counts]))
-        return _first(counts)
+        if self._known is None:
+            return counts
+        found = self._known.copy()
+        at = np.searchsorted(found["code"], counts["code"])
+        found["outputs"][at], found["importance"][at] = counts["outputs"], counts["importance"]
+        return found
 
 
 def merged(counts: NDArray[np.void]) -> NDArray[np.void]:

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from engine.exact.stream import ExactStream
 from engine.facts.index import FactSide
 from engine.facts.links import Links
+from engine.job.counted import CountedFile, Tally
+from engine.job.counting import Counting, Known
 from engine.job.fact_keys import FactKeys
 from engine.job.heartbeat import rows_done
 from engine.job.keys import KeyLoss, LaneKeys
@@ -24,6 +26,7 @@ from engine.job.time_slice import TimeSlice
 from engine.lanes.facts import FactFile
 from engine.lanes.profile import profile_side
 from engine.lanes.reader import LANE_COLUMNS, lane_batches, lane_file
+from engine.partners import Partners
 from engine.policies import age
 from engine.replay.lane import LaneReplay
 from engine.replay.layout import Outputs
@@ -161,15 +164,6 @@ class ReplayTask:
         return self.slice.first if asked is None else max(asked, self.slice.first)
 
 
-class Tally(NamedTuple):
-    """Counted outputs and their importance, also by time bin."""
-
-    outputs: int
-    importance: float
-    by_bin: NDArray[np.int64]
-    importance_by_bin: NDArray[np.float64]
-
-
 class LaneResult(NamedTuple):
     """What a lane's replay came to."""
 
@@ -196,7 +190,8 @@ class LaneResult(NamedTuple):
 def replay_lane(task: ReplayTask, plan: Plan | None = None) -> LaneResult:
     """Replay a lane within its budget beside the exact count, by its policy or by a plan.
 
-    Memory is bounded by the windows, the budget and a batch, never by the lane.
+    What the exact join comes to is looked up where an earlier replay within the same windows has
+    counted it. Memory is bounded by the windows, the budget and a batch, never by the lane.
     """
     begun = time.perf_counter()
     settings = replace(task.settings, start_ts=task.start_ts)
@@ -205,15 +200,7 @@ def replay_lane(task: ReplayTask, plan: Plan | None = None) -> LaneResult:
     windows = settings.window_left, settings.window_right
     links = task.files.links(None if history else windows)
     partners = None if links is None else links.partners
-    exact = ExactStream(
-        settings.window_left,
-        settings.window_right,
-        settings.combine,
-        settings.start_ts,
-        edges,
-        task.age_buckets or (1 if task.approximate and settings.policy == "age" else None),
-        partners,
-    )
+    exact = _exact(task, settings, partners)
     emit = task.out is not None
     replay = None
     if task.age_buckets is None and (task.approximate or emit):
@@ -229,7 +216,9 @@ def replay_lane(task: ReplayTask, plan: Plan | None = None) -> LaneResult:
             facts=None if task.files.facts is None else task.files.facts.index(),
         )
     keys = (
-        LaneKeys(exact, replay, forgets=not history) if links is None else FactKeys(links, replay)
+        LaneKeys(exact.live, replay, forgets=not history, known=exact.known)
+        if links is None
+        else FactKeys(links, replay)
     )
     number = None if task.slice is None else task.slice.number
     part = None if task.out is None else LanePart(task.out, task.files.lane, number)
@@ -241,7 +230,7 @@ def replay_lane(task: ReplayTask, plan: Plan | None = None) -> LaneResult:
     between = None if task.slice is None else task.slice.read(windows)
     for batch in lane_batches(*files, payload=task.payload, between=between):
         ids = keys.intern(batch.left, batch.right)
-        exact.push(batch.left, ids[0], batch.right, ids[1], keys.outputs, keys.importance)
+        exact.push(batch, ids, keys)
         if members is not None:
             members.arrive(batch)
         arrived = batch.left.ts, batch.right.ts
@@ -250,25 +239,43 @@ def replay_lane(task: ReplayTask, plan: Plan | None = None) -> LaneResult:
             for out in replay.push(batch.left, ids[0], batch.right, ids[1], keys.size):
                 if part is not None:
                     part.write(_rows_of(out, members, facts))
-    counted = Tally(exact.outputs, exact.importance, exact.outputs_by_bin, exact.importance_by_bin)
-    result = counted
+    if isinstance(keys, LaneKeys):
+        exact.keep(keys.complete, keys.counts)
+    result = exact.tally
     if replay is not None and task.approximate:
         result = Tally(replay.outputs, replay.importance, replay.by_bin, replay.importance_by_bin)
     exact_peaks = task.profile.left.peak, task.profile.right.peak
     return LaneResult(
         task.files.lane,
-        counted,
+        exact.tally,
         result,
         exact_peaks if replay is None else replay.peaks,
         exact_peaks,
         keys.top() if task.approximate else [],
         keys.complete,
         None if part is None else part.close(),
-        (exact.ages_left, exact.ages_right),
+        exact.ages,
         time.perf_counter() - begun,
         None if part is None else part.schema,
         keys.size if settings.estimator == "history" else 0,
     )
+
+
+def _exact(
+    task: ReplayTask, settings: ReplaySettings, partners: tuple[Partners, Partners] | None
+) -> Counting | Known:
+    """Return the exact join beside a replay, which is looked up where it may be and is there."""
+    windows = settings.window_left, settings.window_right
+    ages = task.age_buckets or (1 if task.approximate and settings.policy == "age" else None)
+    file = None
+    if task.approximate and ages is None and partners is None and task.slice is None:
+        file = CountedFile(task.files.folder, settings, task.bin_edges)
+        found = file.read()
+        if found is not None:
+            return Known(found, windows)
+    edges = np.array(task.bin_edges, np.int64)
+    join = ExactStream(*windows, settings.combine, settings.start_ts, edges, ages, partners)
+    return Counting(join, file)
 
 
 def _rows_of(out: Outputs, members: MemberPayload | None, facts: FactColumns | None) -> pa.Table:

@@ -18,8 +18,9 @@ import numpy as np
 from engine.errors import OutputError
 from engine.job.bound_task import LaneBounds
 from engine.job.budget import Amounts
+from engine.job.counted import Tally
 from engine.job.keys import TOP, KeyLoss
-from engine.job.lane_task import LaneResult, Tally
+from engine.job.lane_task import LaneResult
 from engine.job.options import JobOptions
 from engine.lanes.manifest import Prepared, key_of
 from engine.optimum.certificate import gap_between

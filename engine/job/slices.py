@@ -16,7 +16,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
-from engine.job.lane_task import LaneResult, ReplayTask, Tally
+from engine.job.counted import Tally
+from engine.job.lane_task import LaneResult, ReplayTask
 from engine.job.time_slice import TimeSlice
 from engine.lanes.reader import group_spans
 from engine.replay.settings import LaneProfile

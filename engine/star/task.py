@@ -16,9 +16,9 @@ from engine.archives.source import Archive
 from engine.facts.read import FactTable, read_facts
 from engine.facts.roles import FactColumns
 from engine.job.budget import split_budget
+from engine.job.counted import Tally
 from engine.job.heartbeat import rows_done
 from engine.job.keys import COUNTS, KeyLoss, greatest
-from engine.job.lane_task import Tally
 from engine.job.output import PartWriter
 from engine.job.report import plain, time_bins
 from engine.lanes.profile import profile_side
