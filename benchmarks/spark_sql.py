@@ -22,8 +22,9 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from scale import (
     RESULTS,
@@ -48,6 +49,13 @@ _SMALL = 100_000
 _PAIRS = 1_000_000_000
 """Pairs of equal keys beyond which the plain joins are left out: they take minutes, then hours."""
 Answer = tuple[int, float]
+
+
+class Contender(NamedTuple):
+    """What is timed, and what makes it ready, which is not."""
+
+    ask: Callable[[], Answer]
+    ready: Callable[[], object] = lambda: None
 
 
 def plain(work: Workload, hint: str) -> str:
@@ -88,8 +96,8 @@ def contenders(
     folder: Path,
     work: Workload,
     rows: int,
-) -> dict[str, Callable[[], Answer]]:
-    """Return what each of SQL's formulations answers."""
+) -> dict[str, Contender]:
+    """Return SQL's formulations."""
     for side in ("left", "right"):
         session.read.parquet(str(folder / f"{side}.parquet")).createOrReplaceTempView(side[0])
 
@@ -97,28 +105,34 @@ def contenders(
         outputs, importance = session.sql(query).collect()[0]
         return int(outputs), float(importance or 0.0)
 
-    return {f"SQL {name}": lambda q=q: ask(q) for name, q in formulations(work, rows).items()}  # type: ignore[misc]
+    asked = formulations(work, rows).items()
+    return {f"SQL {name}": Contender(partial(ask, query)) for name, query in asked}
 
 
-def ours(folder: Path, work: Workload, executor: SparkExecutor) -> dict[str, Callable[[], Answer]]:
+def ours(folder: Path, work: Workload, executor: SparkExecutor) -> dict[str, Contender]:
     """Return winnow's contenders; each answers with the exact count."""
     cache = folder / "cache"
 
-    def replay(memory: str | None, state: str) -> Answer:
-        if state == "cold":
-            shutil.rmtree(cache, ignore_errors=True)
-        elif state == "prepared":
-            for kept in cache.glob("*/lane-*/*-*"):
-                kept.unlink()
+    def forget_what_is_kept() -> None:
+        for kept in cache.glob("*/lane-*/*-*"):
+            kept.unlink()
+
+    before: dict[str, Callable[[], object]] = {
+        "cold": partial(shutil.rmtree, cache, ignore_errors=True),
+        "prepared": forget_what_is_kept,
+        "warm": lambda: None,
+    }
+
+    def replay(memory: str | None) -> Answer:
         lanes = _LANES if memory else None
         report = run_replay(job(folder, work, cache, memory=memory, lanes=lanes), executor)
         exact = report.content["exact"]
         return exact["outputs"], exact["importance"]
 
     return {
-        f"{name}, {state}": lambda m=memory, s=state: replay(m, s)  # type: ignore[misc]
+        f"{name}, {state}": Contender(partial(replay, memory), ready)
         for name, memory in (("exact", None), ("10 %", "10%"))
-        for state in ("cold", "prepared", "warm")
+        for state, ready in before.items()
     }
 
 
@@ -129,17 +143,18 @@ def check(name: str, answer: Answer, expected: Answer) -> None:
 
 
 def rounds(
-    runs: dict[str, Callable[[], Answer]],
+    runs: dict[str, Contender],
     expected: Answer,
     repeats: int,
-    ready: Callable[[], Answer],
+    small: Contender,
 ) -> dict[str, list[Spent]]:
-    """Run all in turn, so many times, each after `ready`, and compare their answers."""
+    """Run all in turn, so many times, each after `small`, and compare their answers."""
     spent: dict[str, list[Spent]] = {name: [] for name in runs}
     for _ in range(repeats):
         for name, run in runs.items():
-            ready()
-            answer, took = timed(run)
+            run.ready()
+            small.ask()
+            answer, took = timed(run.ask)
             check(name, answer, expected)
             spent[name].append(took)
             print(f"{name}: {took.wall:.1f} s, CPU {took.cpu:.1f} s", flush=True)
@@ -153,14 +168,14 @@ def compared(folder: Path, args: argparse.Namespace) -> dict[str, Any]:
     executor = SparkExecutor(session)
     write_archive(folder, args.rows, work)
     write_archive(folder / "small", _SMALL, work)
-    ready = ours(folder / "small", work, executor)["10 %, cold"]
+    small = ours(folder / "small", work, executor)["10 %, prepared"]
     mine = ours(folder, work, executor)
     theirs = contenders(session, folder, work, args.rows)
-    expected = mine["exact, cold"]()
-    firsts = {name: own[0] for name, own in rounds(theirs, expected, 1, ready).items()}
+    expected = mine["exact, cold"].ask()
+    firsts = {name: own[0] for name, own in rounds(theirs, expected, 1, small).items()}
     fastest = sorted(firsts, key=lambda name: firsts[name].cpu)[:_TIMED]
     timed_in_turn = {name: theirs[name] for name in fastest} | mine
-    spent = rounds(timed_in_turn, expected, args.repeats, ready)
+    spent = rounds(timed_in_turn, expected, args.repeats, small)
     middle = {name: median(own) for name, own in spent.items()}
     best = min(fastest, key=lambda name: middle[name].cpu)
     rows = [
