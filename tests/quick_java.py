@@ -2,7 +2,7 @@
 
 In half the processor time; Spark's programs take the options from `VARIABLES`, and executors from
 their configuration. With `ARCHIVE`, which `compile_first.py` makes, they load Spark's classes as
-they were laid out in memory once, in a further half. A JVM of another kind does without it.
+they were laid out in memory once, in two thirds of that. A JVM of another kind does without it.
 """
 
 import sys
