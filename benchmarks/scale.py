@@ -224,6 +224,15 @@ def timed(run: Callable[[], Any]) -> tuple[Any, Spent]:
     return result, Spent(wall, seen.cpu)
 
 
+def settle(session: Any) -> None:  # noqa: ANN401 - pyspark has no types here
+    """Write out what earlier runs left to be written, and collect what they left in the JVM.
+
+    Else a run pays for what the one before it left behind.
+    """
+    session.sparkContext._jvm.System.gc()  # noqa: SLF001 - there is no other way to it
+    os.sync()
+
+
 def median(spent: Sequence[Spent]) -> Spent:
     """Return the median of both."""
     middle = len(spent) // 2

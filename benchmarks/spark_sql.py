@@ -8,7 +8,8 @@ must be those of winnow's exact count; the two fastest then run in turn with win
 its lanes (`cold`), finds them prepared (`prepared`), or has replayed them within the same windows
 before (`warm`): what a profile, the tuples' worth and the exact join beside a replay came to is
 then kept beside the lanes. An exact join alone is counted all the same. Ratios are against the
-faster of the two. Before every run a small replay starts Spark's Python workers if they have ended.
+faster of the two. Before every run the JVM is collected and the disk written to, so that none pays
+for what another left, and a small replay starts Spark's Python workers if they have ended.
 
     python benchmarks/spark_sql.py [--rows 4000000] [--workload sparse] [--repeats 3] [--json FILE]
 """
@@ -36,6 +37,7 @@ from scale import (
     local_session,
     median,
     save,
+    settle,
     timed,
     write_archive,
 )
@@ -146,14 +148,14 @@ def rounds(
     runs: dict[str, Contender],
     expected: Answer,
     repeats: int,
-    small: Contender,
+    before: Callable[[], object],
 ) -> dict[str, list[Spent]]:
-    """Run all in turn, so many times, each after `small`, and compare their answers."""
+    """Run all in turn, so many times, each after `before`, and compare their answers."""
     spent: dict[str, list[Spent]] = {name: [] for name in runs}
     for _ in range(repeats):
         for name, run in runs.items():
             run.ready()
-            small.ask()
+            before()
             answer, took = timed(run.ask)
             check(name, answer, expected)
             spent[name].append(took)
@@ -169,13 +171,18 @@ def compared(folder: Path, args: argparse.Namespace) -> dict[str, Any]:
     write_archive(folder, args.rows, work)
     write_archive(folder / "small", _SMALL, work)
     small = ours(folder / "small", work, executor)["10 %, prepared"]
+
+    def before() -> None:
+        settle(session)
+        small.ask()
+
     mine = ours(folder, work, executor)
     theirs = contenders(session, folder, work, args.rows)
     expected = mine["exact, cold"].ask()
-    firsts = {name: own[0] for name, own in rounds(theirs, expected, 1, small).items()}
+    firsts = {name: own[0] for name, own in rounds(theirs, expected, 1, before).items()}
     fastest = sorted(firsts, key=lambda name: firsts[name].cpu)[:_TIMED]
     timed_in_turn = {name: theirs[name] for name in fastest} | mine
-    spent = rounds(timed_in_turn, expected, args.repeats, small)
+    spent = rounds(timed_in_turn, expected, args.repeats, before)
     middle = {name: median(own) for name, own in spent.items()}
     best = min(fastest, key=lambda name: middle[name].cpu)
     rows = [

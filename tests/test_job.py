@@ -46,6 +46,7 @@ from engine.job.worth_task import WorthTask, file_worths
 from engine.lanes.manifest import Prepared
 from engine.lanes.prepare import prepare
 from engine.lanes.reader import lane_batches
+from engine.lanes.stored import Stored
 from engine.models.worth import SUMMARISED
 from engine.policies import POLICIES
 
@@ -86,13 +87,13 @@ def budgets_of(prepared: Prepared, amounts: Amounts, policy: str) -> dict[int, t
 def lanes_of(prepared: Prepared) -> Iterator[list[set[int]]]:
     """Yield the rows of left and right in each lane."""
     for lane in prepared.lanes:
-        files = [prepared.file(lane.number, side) for side in (0, 1)]
-        yield [
-            set()
-            if file is None
-            else set(pq.read_table(file, columns=["_row"])["_row"].to_pylist())
-            for file in files
-        ]
+        streams = [prepared.stream(lane.number, side) for side in (0, 1)]
+        yield [set() if stream is None else rows_of(stream) for stream in streams]
+
+
+def rows_of(stream: Stored) -> set[int]:
+    with stream.open() as rows:
+        return {row for batch in rows.batches(["_row"]) for row in batch["_row"].to_pylist()}
 
 
 def cached(folder: Path, groups: int, lanes: int) -> Prepared:

@@ -14,14 +14,17 @@ from job_cases import job, streams
 from engine.exact.live import LiveKeys
 from engine.exact.stream import ExactStream
 from engine.executors import SerialExecutor
+from engine.facts.access import DEFAULT_METHOD
 from engine.job import keys, lane_task
 from engine.job.budget import parse_amounts
 from engine.job.kept import profiled, summarised
 from engine.job.lane_task import LaneFiles, ProfileTask, profile_lane
+from engine.job.plan import lane_files, lanes_to_replay
 from engine.job.run import run_replay
 from engine.job.stages import Stages
 from engine.job.worth_task import WorthTask, file_worths
 from engine.lanes import reader
+from engine.lanes.manifest import Prepared
 from engine.models.worth import SUMMARISED
 from engine.policies import Worth
 from engine.streams import StreamBatch
@@ -59,10 +62,9 @@ def files(tmp_path: Path) -> list[LaneFiles]:
     """Return the lanes of archives that were replayed once."""
     streams(tmp_path, seed=3, rows=400)
     replay(tmp_path)
-    lanes = sorted((tmp_path / "cache").glob("*/lane-*"))
-    return [
-        LaneFiles(i, lane / "left.parquet", lane / "right.parquet") for i, lane in enumerate(lanes)
-    ]
+    (folder,) = (tmp_path / "cache").iterdir()
+    prepared = Prepared.load(folder)
+    return [lane_files(prepared, lane, DEFAULT_METHOD) for lane in lanes_to_replay(prepared)]
 
 
 def test_the_second_replay_looks_no_more(tmp_path: Path) -> None:

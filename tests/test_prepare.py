@@ -25,12 +25,13 @@ from engine.archives.roles import Roles
 from engine.archives.source import Archive, open_archive
 from engine.errors import InputError
 from engine.executors import Executor, SerialExecutor, ThreadExecutor
-from engine.lanes import lanefiles, runs
+from engine.lanes import keep, lanefiles, runfiles, runs
 from engine.lanes import prepare as prepare_module
 from engine.lanes.manifest import Prepared, key_of
 from engine.lanes.merge import merged
 from engine.lanes.prepare import prepare, prepare_cached
 from engine.lanes.reader import LaneBatch, lane_batches, united_batches
+from engine.lanes.stored import MergedFile, RunPieces, Stored
 from engine.streams import SIDES
 
 relaxed = settings(
@@ -58,11 +59,16 @@ def lanes_of(
 def content(prepared: Prepared) -> list[list[pa.Table | None]]:
     return [
         [
-            None if path is None else pq.read_table(path, partitioning=None)
-            for path in (prepared.file(lane.number, side) for side in (0, 1))
+            None if stream is None else table_of(stream)
+            for stream in (prepared.stream(lane.number, side) for side in (0, 1))
         ]
         for lane in prepared.lanes
     ]
+
+
+def table_of(stream: Stored) -> pa.Table:
+    with stream.open() as rows:
+        return pa.Table.from_batches(rows.batches(rows.schema.names), rows.schema)
 
 
 def rows_of(prepared: Prepared, side: int) -> list[dict[str, Any]]:
@@ -78,8 +84,11 @@ def streams(draw: Any) -> dict[str, Any]:
         return draw(st.lists(of, min_size=rows, max_size=rows))
 
     keys = cells(st.one_of(st.none(), st.sampled_from(["a", "b", "", "long key " * 5])))
+    times = cells(st.one_of(st.none(), st.integers(-5, 20)))
+    if draw(st.booleans()):
+        times = sorted(time or 0 for time in times)
     return {
-        "t": pa.array(cells(st.one_of(st.none(), st.integers(-5, 20))), pa.int64()),
+        "t": pa.array(times, pa.int64()),
         "k": pa.array(keys, pa.string()),
         "n": pa.array(cells(st.integers(0, 2)), pa.int32()),
         "i": pa.array(cells(st.sampled_from([0.0, 1.0, 2.5, -1.0, float("nan")])), pa.float64()),
@@ -97,6 +106,7 @@ def streams(draw: Any) -> dict[str, Any]:
     roles=st.sampled_from([ROLES, Roles(("k", "n"), "t", "i"), Roles(("n",), "t", "i", ("g",))]),
     payload=st.booleans(),
     block=st.integers(1, 20),
+    piece=st.sampled_from([1, 10, 1000]),
 )
 def test_any_cut_of_the_work_gives_the_same_lanes(
     left: dict[str, Any],
@@ -107,10 +117,12 @@ def test_any_cut_of_the_work_gives_the_same_lanes(
     roles: Roles,
     payload: bool,
     block: int,
+    piece: int,
 ) -> None:
     with (
         tempfile.TemporaryDirectory() as name,
-        mock.patch.object(runs, "BLOCK_ROWS", block),
+        mock.patch.object(keep, "PIECE_ROWS", piece),
+        mock.patch.object(runfiles, "BLOCK_ROWS", block),
         mock.patch.object(lanefiles, "GROUP_ROWS", block + 1),
     ):
         folder = Path(name)
@@ -180,18 +192,90 @@ def check_stream(prepared: Prepared, side: int, source: list[dict[str, Any]], ro
 def test_a_merge_is_a_sort(times: list[list[int]], block: int, again: bool) -> None:
     rows: list[tuple[int, int]] = []
     pieces = []
-    with tempfile.TemporaryDirectory() as name, mock.patch.object(runs, "BLOCK_ROWS", block):
+    with tempfile.TemporaryDirectory() as name, mock.patch.object(runfiles, "BLOCK_ROWS", block):
         for number, those in enumerate(times):
             own = sorted((ts, len(rows) + i) for i, ts in enumerate(those))
             rows += own
-            path = f"{name}/{number}.arrow"
+            path = f"{name}/{number}{runs.KEYS}"
             columns = ([cell[i] for cell in own] for i in (0, 1))
             table = pa.table([pa.array(cells, pa.int64()) for cells in columns], ["_ts", "_row"])
-            runs.write_table(pa.concat_tables([table.slice(0, 1), table]), path)
+            runfiles.write_blocks(pa.concat_tables([table.slice(0, 1), table]), path)
             pieces.append(runs.Piece(path, min(1, len(own)), len(own) + min(1, len(own))))
-        parts = list(merged(pieces, ("_ts", "_row"), runs.Files(again=again)))
+        parts = list(merged(pieces, ("_ts", "_row"), runfiles.Files(again=again)))
     found = [tuple(row.values()) for part in parts for row in part.to_pylist()]
     assert found == sorted(rows)
+
+
+ORDERED = {"t": [*range(300)], "k": [i % 37 for i in range(300)], "i": [i / 8 for i in range(300)]}
+REVERSED = ORDERED | {"t": [*reversed(range(300))]}
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "options", "kept"),
+    [
+        (ORDERED, ORDERED, {}, (True, True)),
+        (ORDERED, REVERSED, {}, (True, False)),  # not in order
+        (ORDERED, ORDERED, {"payload": True}, (False, False)),
+        (ORDERED, ORDERED, {"split_rows": 50}, (False, False)),  # small pieces, and many
+        (ORDERED | {"k": [str(i) for i in range(300)]},) * 2 + ({}, (True, True)),
+    ],
+)
+def test_runs_in_order_are_not_merged(
+    tmp_path: Path,
+    left: dict[str, Any],
+    right: dict[str, Any],
+    options: dict[str, Any],
+    kept: tuple[bool, bool],
+) -> None:
+    pair = (stored(tmp_path, "left", left), stored(tmp_path, "right", right))
+    prepared = lanes_of(pair, tmp_path / "out", **{"lanes": 3, "payload": False} | options)
+    for lane in range(3):
+        for side in (0, 1):
+            stream = prepared.stream(lane, side)
+            assert isinstance(stream, RunPieces if kept[side] else MergedFile)
+            assert stream is not None
+            own = table_of(stream)
+            assert own.column("_ts").to_pylist() == sorted(own.column("_ts").to_pylist())
+            summary = prepared.lanes[lane].sides[side]
+            ends = [own.column("_ts")[at].as_py() for at in (0, -1)]
+            assert [summary.rows, summary.first_ts, summary.last_ts] == [own.num_rows, *ends]
+    for side, columns in enumerate((left, right)):
+        found = {row["_row"]: row for row in rows_of(prepared, side)}
+        assert sorted(found) == list(range(300))
+        for row, ts in enumerate(columns["t"]):
+            assert (found[row]["_ts"], found[row]["_importance"]) == (ts, row / 8)
+            key = (columns["k"][row],)
+            (lane,) = (n for n in range(3) if row in lane_rows(prepared, n, side))
+            assert key_of(prepared, lane, side, row) == key
+    assert Prepared.load(prepared.folder) == prepared
+
+
+def lane_rows(prepared: Prepared, lane: int, side: int) -> list[int]:
+    stream = prepared.stream(lane, side)
+    return [] if stream is None else table_of(stream).column("_row").to_pylist()
+
+
+def test_a_run_that_is_cut_short_or_gone_is_no_lane(tmp_path: Path) -> None:
+    pair = (stored(tmp_path, "left", ORDERED), stored(tmp_path, "right", ORDERED))
+    given_ = {"cache": tmp_path / "cache", "lanes": 2, "bad_rows": "error", "payload": False}
+    counting = Counting()
+
+    def again() -> Prepared:
+        return prepare_cached(*pair, ROLES, ROLES, executor=counting, **given_)
+
+    prepared = again()
+    before, done = content(prepared), counting.tasks
+    for harm in (lambda file: file.write_bytes(file.read_bytes()[:-8]), Path.unlink):
+        (file, _) = sorted((prepared.folder / "runs").iterdir())
+        stream = prepared.stream(0, 0)
+        harm(file)
+        assert stream is not None
+        with pytest.raises(OSError, match=r"is not whole|No such file"):
+            table_of(stream)
+        prepared = again()
+        assert counting.tasks > done
+        done = counting.tasks
+        assert content(prepared) == before
 
 
 def test_equal_keys_share_a_lane_and_groups_are_apart(tmp_path: Path) -> None:
@@ -249,11 +333,11 @@ def test_empty_streams_have_no_files(tmp_path: Path) -> None:
     assert prepared.left.rows == 0
     assert prepared.left.sorted
     assert prepared.filled == ()
-    assert [prepared.file(lane, 0) for lane in range(3)] == [None] * 3
+    assert [prepared.stream(lane, 0) for lane in range(3)] == [None] * 3
     (batch,) = [
         batch
         for lane in range(3)
-        for batch in lane_batches(prepared.file(lane, 0), prepared.file(lane, 1), payload=True)
+        for batch in lane_batches(prepared.stream(lane, 0), prepared.stream(lane, 1), payload=True)
     ]
     assert (len(batch.left.ts), batch.right.ts.tolist()) == (0, [1])
     assert batch.left_payload is not None
@@ -605,8 +689,9 @@ def test_batches_are_whole_instants_whatever_the_cut(
                 paths, (tables[0], tables[0], tables[1], tables[1]), (1000, *cuts), strict=True
             ):
                 pq.write_table(table, path, row_group_size=size)
-            batches = plain(lane_batches(paths[0], paths[2], **given_))
-            assert batches == plain(lane_batches(paths[1], paths[3], **given_))
+            files = [MergedFile(path) for path in paths]
+            batches = plain(lane_batches(files[0], files[2], **given_))
+            assert batches == plain(lane_batches(files[1], files[3], **given_))
             check_batches(batches, tables, batch_rows)
             found += [(number, batch) for batch in batches]
     whole = pa.concat_tables(
@@ -628,11 +713,12 @@ def check_batches(batches: list[Any], tables: tuple[pa.Table, pa.Table], batch_r
         assert len(batch[0][0]) + len(batch[1][0]) <= batch_rows or len(times) == 1
 
 
-def test_arrays_of_a_batch_within_a_row_group_are_views(tmp_path: Path) -> None:
+@pytest.mark.parametrize("payload", [True, False])
+def test_arrays_of_a_batch_within_a_row_group_are_views(tmp_path: Path, payload: bool) -> None:
     columns = {"t": list(range(1000)), "k": [1] * 1000, "i": [1.0] * 1000}
     pair = (stored(tmp_path, "left", columns), stored(tmp_path, "right", columns))
-    prepared = lanes_of(pair, tmp_path / "out")
-    for batch in lane_batches(prepared.file(0, 0), prepared.file(0, 1), batch_rows=100):
+    prepared = lanes_of(pair, tmp_path / "out", payload=payload)
+    for batch in lane_batches(prepared.stream(0, 0), prepared.stream(0, 1), batch_rows=100):
         assert all(not array.flags.owndata for array in (*batch.left, *batch.right))
 
 

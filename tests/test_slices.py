@@ -11,10 +11,15 @@ import pyarrow.parquet as pq
 import pytest
 from spark_cases import figures, replayed, write
 
+from engine.archives.roles import Roles
+from engine.archives.source import open_archive
 from engine.executors import SerialExecutor, ThreadExecutor
 from engine.job import slices
-from engine.lanes import lanefiles
+from engine.lanes import keep, lanefiles, runfiles
+from engine.lanes.prepare import prepare
 from engine.lanes.reader import lane_batches, whole_lane
+from engine.lanes.stored import MergedFile, RunPieces, Stored
+from engine.streams import SIDES
 from spark_plugin.executor import SparkExecutor
 
 ROWS = 900
@@ -36,9 +41,11 @@ def folder(tmp_path: Path) -> Path:
 
 
 def small(patch: pytest.MonkeyPatch, rows: int = 100) -> None:
-    """Make lanes of a few hundred rows large ones, in row groups of 16."""
+    """Make lanes of a few hundred rows large ones, of row groups of 16 and runs of at most 50."""
     patch.setattr(lanefiles, "GROUP_ROWS", 16)
     patch.setattr(slices, "SLICE_ROWS", rows)
+    patch.setattr(keep, "PIECE_ROWS", 1)
+    patch.setattr("engine.lanes.build.SPLIT_BYTES", 50 * 32)
 
 
 @pytest.mark.parametrize(
@@ -47,6 +54,7 @@ def small(patch: pytest.MonkeyPatch, rows: int = 100) -> None:
         {"lanes": 1, "window": 9},
         {"lanes": 3, "window_left": 0, "window_right": 25, "window": None, "combine": "sum"},
         {"lanes": 2, "window": 5, "start_ts": 300, "columns": "ids"},
+        {"lanes": 1, "window": 20, "columns": "ids"},
         {"lanes": 1, "window": 3000},
     ],
 )
@@ -91,34 +99,52 @@ def test_what_the_past_decides_is_not_cut(folder: Path, monkeypatch: pytest.Monk
     assert list(map(len, found)) == [1, 1, 1]
 
 
+def streams(folder: Path, *, payload: bool) -> list[Stored | None]:
+    """Return both streams in one lane: merged into files with payload, else pieces of runs."""
+    archives = [open_archive(str(folder / f"{side}.parquet"), side) for side in SIDES]
+    roles = Roles(("k",), "t", "i")
+    prepared = prepare(
+        *archives, roles, roles, lanes=1, folder=folder / "lanes", bad_rows="error",
+        payload=payload, executor=SerialExecutor(), split_rows=50,
+    )  # fmt: skip
+    return [prepared.stream(0, side) for side in (0, 1)]
+
+
+@pytest.mark.parametrize("payload", [True, False])
 @pytest.mark.parametrize("between", [(-5, 40), (37, 37), (100, 400), (10**6, 10**7)])
-def test_a_stretch_of_a_lane_is_read_from_its_own_row_groups(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, between: tuple[int, int]
+def test_a_stretch_of_a_lane_is_read_from_its_own_rows(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, between: tuple[int, int], payload: bool
 ) -> None:
     small(monkeypatch)
-    replayed(folder, memory=None, lanes=1)
-    files = [next(folder.glob(f"run-0/cache/*/*/{side}.parquet")) for side in ("left", "right")]
-    whole = whole_lane(*files)
-    read = []
-    one = pq.ParquetFile.read_row_group
+    both = streams(folder, payload=payload)
+    assert {type(stream) for stream in both} == {MergedFile if payload else RunPieces}
+    whole = whole_lane(*both)
+    read: list[int] = []
+    batches, run = pq.ParquetFile.iter_batches, runfiles.RunRows.batches
 
-    def counted(file: pq.ParquetFile, group: int, columns: list[str]) -> pa.Table:
-        read.append(group)
-        return one(file, group, columns=columns)
+    def of_file(file: pq.ParquetFile, rows: int, groups: list[int], **told: Any) -> Any:
+        read.extend(file.metadata.row_group(group).num_rows for group in groups)
+        return batches(file, rows, groups, **told)
 
-    monkeypatch.setattr(pq.ParquetFile, "read_row_group", counted)
-    found = list(lane_batches(*files, between=between))
+    def of_run(run_: runfiles.RunRows, start: int, stop: int, *told: Any) -> Any:
+        read.append(stop - start)
+        return run(run_, start, stop, *told)
+
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", of_file)
+    monkeypatch.setattr(runfiles.RunRows, "batches", of_run)
+    found = list(lane_batches(*both, between=between))
+    wanted = [(side.ts >= between[0]) & (side.ts <= between[1]) for side in whole[:2]]
     for side in (0, 1):
-        wanted = (whole[side].ts >= between[0]) & (whole[side].ts <= between[1])
         for name in whole[side]._fields:
             parts = [getattr(batch[side], name) for batch in found]
             joined = np.concatenate([getattr(whole[side], name)[:0], *parts])
-            assert joined.tolist() == getattr(whole[side], name)[wanted].tolist()
-    assert len(read) < sum(pq.ParquetFile(file).num_row_groups for file in files)
+            assert joined.tolist() == getattr(whole[side], name)[wanted[side]].tolist()
+    own = sum(int(mask.sum()) for mask in wanted)
+    assert own <= sum(read) <= own + 4 * 50
+    assert sum(read) < 2 * ROWS
 
 
-def test_a_lane_file_is_not_mapped_while_it_is_read(folder: Path) -> None:
-    replayed(folder, memory=None, lanes=1)
-    files = [next(folder.glob(f"run-0/cache/*/*/{side}.parquet")) for side in ("left", "right")]
-    for _ in lane_batches(*files):
+@pytest.mark.parametrize("payload", [True, False])
+def test_a_lane_file_is_not_mapped_while_it_is_read(folder: Path, payload: bool) -> None:
+    for _ in lane_batches(*streams(folder, payload=payload)):
         assert str(folder) not in Path("/proc/self/maps").read_text()

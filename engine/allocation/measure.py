@@ -90,8 +90,8 @@ def half_counts(files: LaneFiles, middle: int) -> tuple[KeyCounts, KeyCounts]:
     """Count the keys of a lane until `middle`, and after it. Memory: O(keys)."""
     table = KeyTable()
     totals = [np.zeros((2, 0), np.int64), np.zeros((2, 0), np.int64)]
-    for side, path in enumerate((files.left, files.right)):
-        for ts, codes in arrivals(path):
+    for side, stored in enumerate((files.left, files.right)):
+        for ts, codes in arrivals(stored):
             ids = table.intern(codes)
             late = ts > middle
             found = np.stack(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from engine.archives import texts
 from engine.archives.canonical import contiguous
 from engine.archives.families import UNIT_DIGITS
+from engine.jit import kernel as compiled
 
 _DAY_MS = 86_400_000
 _INT64 = np.iinfo(np.int64)
@@ -72,12 +73,19 @@ def ticks(column: pa.ChunkedArray, unit: str, *, zoned: bool) -> tuple[NDArray[n
         Indices into `FAULTS`.
     """
     values = contiguous(column)
-    null = values.is_null().to_numpy(zero_copy_only=False)
-    faults = np.where(null, np.int8(_NULL), np.int8(0))
+    faults = np.zeros(len(values), np.int8)
+    faults[_nulls(values)] = _NULL
     ts, faults = _read(values, unit, faults, zoned=zoned)
     if ts.size and (ts.max() >= _FARTHEST or ts.min() < -_FARTHEST):
         faults[(faults == 0) & ((ts >= _FARTHEST) | (ts < -_FARTHEST))] = _FAR
     return ts, faults
+
+
+def _nulls(values: pa.Array) -> NDArray[np.int64]:
+    """Return the places of nulls."""
+    if not values.null_count:
+        return np.empty(0, np.int64)
+    return np.flatnonzero(values.is_null().to_numpy(zero_copy_only=False))
 
 
 def _read(
@@ -159,6 +167,15 @@ def _text_ticks(
     return _filled(raw).astype(np.int64), faults
 
 
+@compiled
+def _plain(numbers: NDArray[np.float64]) -> bool:
+    """Return whether all are importances as they are: none is wrong, and none is -0.0."""
+    wrong = 0
+    for x in numbers:
+        wrong += not (0 < x <= _HEAVIEST or (x == 0 and not np.signbit(x)))
+    return wrong == 0
+
+
 def importances(column: pa.ChunkedArray) -> tuple[NDArray[np.float64], Faults]:
     """Return importances as float64, and the fault of each (0: none).
 
@@ -171,14 +188,14 @@ def importances(column: pa.ChunkedArray) -> tuple[NDArray[np.float64], Faults]:
     """
     values = contiguous(column)
     faults = np.zeros(len(values), np.int8)
-    null = values.is_null().to_numpy(zero_copy_only=False)
+    null = _nulls(values)
     if pt.is_string(values.type):
         values, good = texts.parsed(values, pa.float64())
         faults[~good] = _UNREAD_WEIGHT
     faults[null] = _NO_WEIGHT
-    numbers = _numbers(pc.cast(values, pa.float64(), safe=False))
-    if ((numbers >= 0) & (numbers <= _HEAVIEST)).all():
-        return numbers + 0.0, faults  # -0.0 becomes 0.0
+    numbers = _numbers(values)
+    if _plain(numbers):
+        return numbers, faults
     good = faults == 0
     faults[good & np.isnan(numbers)] = _NAN_WEIGHT
     faults[good & np.isposinf(numbers)] = _INFINITE_WEIGHT

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-import pyarrow.parquet as pq
+import pyarrow as pa
 
 from engine.device.attempt import ASKED_FOR_CPU, ON_CPU, ON_GPU, Wanted, attempt
 from engine.executors import Executor
@@ -21,6 +21,7 @@ from engine.job.lane_task import LaneFiles
 from engine.job.retention import write_retained
 from engine.job.stages import Stages
 from engine.lanes.reader import LaneBatch, whole_lane
+from engine.lanes.stored import Stored
 from engine.optimum.bound import BoundSettings, LaneBound, bound_lane
 from engine.optimum.build import pairs_of
 from engine.optimum.certificate import Backend
@@ -183,8 +184,8 @@ def _told(task: BoundTask, lane: LaneBatch, facts: Facts | None, retained: Retai
             lane.left, lane.right, facts, *settings.windows, start_ts=settings.start_ts
         )
     left, right = (
-        _keys(path, side)
-        for path, side in zip((task.files.left, task.files.right), SIDES, strict=True)
+        _keys(stored, side)
+        for stored, side in zip((task.files.left, task.files.right), SIDES, strict=True)
     )
     return states_text(
         lane.left,
@@ -197,13 +198,14 @@ def _told(task: BoundTask, lane: LaneBatch, facts: Facts | None, retained: Retai
     )
 
 
-def _keys(path: Path | None, side: str) -> list[object]:
-    """Return the join attributes of a lane file's tuples: of several columns, tuples."""
-    if path is None:
+def _keys(stored: Stored | None, side: str) -> list[object]:
+    """Return the join attributes of a stream's tuples: of several columns, tuples."""
+    if stored is None:
         return []
-    with pq.ParquetFile(path, memory_map=True) as file:
-        own = [name for name in file.schema_arrow.names if name.startswith(f"{side}_")]
-        columns = [column.to_pylist() for column in file.read(columns=own or ["_key"]).columns]
+    with stored.open() as rows:
+        own = [name for name in rows.schema.names if name.startswith(f"{side}_")] or ["_key"]
+        table = pa.Table.from_batches(rows.batches(own))
+        columns = [table.column(name).to_pylist() for name in own]
     return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
 
 

@@ -25,7 +25,8 @@ from engine.job.part import FactColumns, LanePart, MemberPayload, beside
 from engine.job.time_slice import TimeSlice
 from engine.lanes.facts import FactFile
 from engine.lanes.profile import profile_side
-from engine.lanes.reader import LANE_COLUMNS, lane_batches, lane_file
+from engine.lanes.reader import LANE_COLUMNS, lane_batches
+from engine.lanes.stored import Stored
 from engine.partners import Partners
 from engine.policies import age
 from engine.replay.lane import LaneReplay
@@ -41,20 +42,16 @@ _STREAMED = ("_ts", "_key", "_importance")
 
 @dataclass(frozen=True)
 class LaneFiles:
-    """Where a lane lies, None for a side without rows, and what joins its sides if not equality."""
+    """Where a lane lies, None for a side without rows, and what joins its sides if not equality.
+
+    What is found out of it is kept in its folder.
+    """
 
     lane: int
-    left: Path | None
-    right: Path | None
+    folder: Path
+    left: Stored | None
+    right: Stored | None
     facts: FactFile | None = None
-
-    @property
-    def folder(self) -> Path:
-        """The lane's own folder."""
-        path = self.left or self.right
-        if path is None:
-            raise ValueError(f"lane {self.lane} has no file on either side")
-        return path.parent
 
     def links(self, windows: tuple[int, int] | None) -> Links | None:
         """Return what the lane's tuples join through the facts, None where there are none.
@@ -82,13 +79,13 @@ def profile_lane(task: ProfileTask) -> LaneProfile:
     files = task.files
     index = None if files.facts is None else files.facts.index()
     sides = []
-    for side, (path, window) in enumerate(
+    for side, (stored, window) in enumerate(
         zip((files.left, files.right), task.windows, strict=True)
     ):
         until = None if index is None else _until(index.sides[side])
         columns = ("_ts", "_importance") if index is None else _STREAMED
         sides.append(
-            _EMPTY if path is None else profile_side(streamed(path, columns), window, until)
+            _EMPTY if stored is None else profile_side(streamed(stored, columns), window, until)
         )
     return LaneProfile(*sides)
 
@@ -97,19 +94,19 @@ def _until(side: FactSide) -> Callable[[StreamBatch], NDArray[np.int64]]:
     return lambda batch: side.until(batch.ts, batch.key)
 
 
-def streamed(path: Path, columns: Sequence[str] = _STREAMED) -> Iterator[StreamBatch]:
-    """Yield a lane file's tuples batch by batch: of its columns those named, the others empty."""
+def streamed(stored: Stored, columns: Sequence[str] = _STREAMED) -> Iterator[StreamBatch]:
+    """Yield a stream's tuples batch by batch: of its columns those named, the others empty."""
     none = np.empty(0, np.int64)
-    with lane_file(path) as file:
-        for batch in file.iter_batches(columns=list(columns)):
+    with stored.open() as rows:
+        for batch in rows.batches(columns):
             found = {name: batch.column(name).to_numpy() for name in columns}
             yield StreamBatch(*(found.get(name, none) for name in LANE_COLUMNS))
 
 
-def arrivals(path: Path | None) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Yield the arrival times and join attributes of a lane file, batch by batch."""
-    if path is not None:
-        yield from ((batch.ts, batch.key) for batch in streamed(path, ("_ts", "_key")))
+def arrivals(stored: Stored | None) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Yield the arrival times and join attributes of a stream, batch by batch."""
+    if stored is not None:
+        yield from ((batch.ts, batch.key) for batch in streamed(stored, ("_ts", "_key")))
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,8 @@ def lane_files(prepared: Prepared, lane: Lane, access: str) -> LaneFiles:
     """Return where a lane lies, and its facts, to be found by an access method."""
     number = lane.number
     facts = prepared.fact_file(access)
-    return LaneFiles(number, prepared.file(number, 0), prepared.file(number, 1), facts)
+    sides = prepared.stream(number, 0), prepared.stream(number, 1)
+    return LaneFiles(number, prepared.lane_folder(number), *sides, facts)
 
 
 def groups_of(prepared: Prepared, lanes: Sequence[Lane]) -> list[list[int]]:

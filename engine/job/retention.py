@@ -16,6 +16,7 @@ from engine.errors import InputError
 from engine.job.output import write_file
 from engine.lanes.manifest import Prepared
 from engine.lanes.reader import lane_batches
+from engine.lanes.stored import Stored
 from engine.optimum.retained import NOT_STORED, Retained, to_follow
 from engine.replay.planned import Plan
 from engine.streams import SIDES, StreamBatch
@@ -89,7 +90,7 @@ class PlanFile(NamedTuple):
 
 def plan_of_lane(
     until: tuple[NDArray[np.int64], NDArray[np.int64]],
-    files: tuple[Path | None, Path | None],
+    streams: tuple[Stored | None, Stored | None],
     windows: tuple[int, int],
     *,
     after_admission: bool,
@@ -100,7 +101,7 @@ def plan_of_lane(
     ----------
     until : ((rows,) int64, (rows,) int64)
         As `PlanFile.read` returns it.
-    files : (Path or None, Path or None)
+    streams : (Stored or None, Stored or None)
     windows : (int, int)
     after_admission : bool
 
@@ -109,7 +110,7 @@ def plan_of_lane(
     InputError
         If a tuple is to be retained beyond its window, or before its arrival.
     """
-    batches = [(batch.left, batch.right) for batch in lane_batches(*files)]
+    batches = [(batch.left, batch.right) for batch in lane_batches(*streams)]
     ts, mine = [], []
     for side, name in enumerate(SIDES):
         arrivals = _joined(batch[side].ts for batch in batches)

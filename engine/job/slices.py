@@ -11,15 +11,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
-from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 
 from engine.job.counted import Tally
 from engine.job.lane_task import LaneResult, ReplayTask
 from engine.job.time_slice import TimeSlice
-from engine.lanes.reader import group_spans
+from engine.lanes.stored import Stored
 from engine.replay.settings import LaneProfile
 
 SLICE_ROWS = 2_000_000
@@ -63,13 +61,13 @@ def _ends(profile: LaneProfile) -> tuple[int, int]:
     return min(side.first_ts for side in there), max(side.last_ts for side in there)
 
 
-def _cuts(files: Sequence[Path | None], parts: int) -> list[int]:
+def _cuts(streams: Sequence[Stored | None], parts: int) -> list[int]:
     """Return first ticks of the slices but the first, of about equal rows."""
     spans = []
-    for path in files:
-        if path is not None:
-            with pq.ParquetFile(path) as file:
-                spans += group_spans(file.metadata)
+    for stored in streams:
+        if stored is not None:
+            with stored.open() as rows:
+                spans += rows.spans()
     spans.sort(key=lambda span: span.first)
     upto = np.cumsum([span.rows for span in spans])
     places = np.searchsorted(upto, [upto[-1] * part // parts for part in range(1, parts)])

@@ -23,12 +23,12 @@ class WorthTask:
 
 def file_worths(task: WorthTask) -> dict[Worth, LaneWorth]:
     """Return what a lane's tuples are worth."""
-    paths = task.files.left, task.files.right
+    streams = task.files.left, task.files.right
 
     def arriving(side: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
-        path = paths[side]
-        if path is not None:
-            batches = streamed(path, ("_key", "_importance"))
+        stored = streams[side]
+        if stored is not None:
+            batches = streamed(stored, ("_key", "_importance"))
             yield from ((batch.key, batch.importance) for batch in batches)
 
     return lane_worths(arriving, task.kinds)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import count, pairwise
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,6 +25,7 @@ from engine.facts.read import FactTable
 from engine.lanes.facts import FactCodes, FactSummary, write_facts
 from engine.lanes.faults import check_faults
 from engine.lanes.groups import Group, json_group
+from engine.lanes.keep import in_order, keep_runs, worth_keeping
 from engine.lanes.lanefiles import (
     WORK,
     CheckTask,
@@ -35,7 +36,7 @@ from engine.lanes.lanefiles import (
     write_lanes,
 )
 from engine.lanes.manifest import Lane, LaneSide, Prepared, StreamSummary
-from engine.lanes.runs import PlacedRun
+from engine.lanes.runs import Pieces, PlacedRun, Run
 from engine.lanes.split import MAX_LANES, Plan, SplitResult, SplitTask, split, too_many_lanes
 from engine.lanes.stages import Progress, Stages, lane_ranges, row_group_runs
 from engine.streams import SIDES
@@ -108,10 +109,10 @@ class Build:
             if clear and self._codes_clear(stages, rows, runs):
                 break
             remove_folder(self.work / f"seed-{seed}")
-        sides = self._merge(stages, rows, runs)
+        sides, kept = self._stored(stages, results, rows, runs)
         self._reject(stages, results)
         remove_folder(self.work)
-        return Built(self._prepared(results, groups, sides, seed))
+        return Built(self._prepared(results, groups, sides, kept, seed))
 
     def _spool(self, stages: Stages) -> tuple[list[list[_Source]], list[tuple[str, ...]]]:
         """Write text files as Parquet; return the files to split and the columns left as text."""
@@ -226,23 +227,49 @@ class Build:
         ]
         return all(list(stages.run("check", codes_clear, tasks)))
 
+    def _stored(
+        self,
+        stages: Stages,
+        results: Sequence[SplitResult],
+        rows: NDArray[np.int64],
+        runs: tuple[tuple[PlacedRun, ...], tuple[PlacedRun, ...]],
+    ) -> tuple[list[list[LaneSide]], dict[str, int]]:
+        """Keep the runs or merge them; return what lanes have, by side, and the kept runs' bytes.
+
+        With payload they are merged, and so compressed: what it takes is not known.
+        """
+        sides: list[list[LaneSide]] = []
+        kept: dict[str, int] = {}
+        merging = []
+        for side, own in enumerate(runs):
+            pieces = Pieces(own, self.lanes)
+            if not self.payload and worth_keeping(_runs_of(side, results), pieces, rows[side]):
+                found, sizes = keep_runs(own, pieces, rows[side], self.folder)
+                kept |= sizes
+            else:
+                found = [LaneSide()] * rows.shape[1]
+                merging.append(side)
+            sides.append(found)
+        self._merge(stages, merging, sides, rows, runs)
+        return sides, kept
+
     def _merge(
         self,
         stages: Stages,
+        merging: Sequence[int],
+        sides: list[list[LaneSide]],
         rows: NDArray[np.int64],
         runs: tuple[tuple[PlacedRun, ...], tuple[PlacedRun, ...]],
-    ) -> list[list[LaneSide]]:
-        """Write the lane files; return what is in each, by side and lane."""
+    ) -> None:
+        """Write the lane files of the sides to merge; note what is in each."""
         tasks = [
             LaneTask(side, lanes, self.lanes, runs[side], str(self.folder))
-            for side in (0, 1)
+            for side in merging
             for lanes in lane_ranges(rows[side])
         ]
-        sides = [[LaneSide()] * rows.shape[1] for _ in (0, 1)]
         for task, written in zip(tasks, stages.run("merge", write_lanes, tasks), strict=True):
             for lane, content in zip(task.lanes, written, strict=True):
                 sides[task.side][lane] = content
-        return sides
 
     def _reject(self, stages: Stages, results: Sequence[SplitResult]) -> None:
         tasks = []
@@ -260,6 +287,7 @@ class Build:
         results: Sequence[SplitResult],
         groups: Sequence[Group],
         sides: Sequence[Sequence[LaneSide]],
+        kept: dict[str, int],
         seed: int,
     ) -> Prepared:
         left, right = (self._summary(side, results) for side in (0, 1))
@@ -281,21 +309,24 @@ class Build:
             (left, right),
             lanes,
             self.read,
+            kept,
         )
 
     def _summary(self, side: int, results: Sequence[SplitResult]) -> StreamSummary:
         own = [result for result in results if result.side == side]
-        runs = [run for result in own for run in result.runs]
-        rises = all(run.ascending for run in runs) and all(
-            one.last <= other.first for one, other in pairwise(runs)
-        )
+        runs = _runs_of(side, results)
         return StreamSummary(
             rows=sum(result.rows for result in own),
             joined=sum(int(run.lane_rows.sum()) for run in runs),
             null_keys=sum(result.null_keys for result in own),
             rejected=sum(result.rejected for result in own),
-            sorted=rises,
+            sorted=in_order(runs),
             first_ts=min((run.low for run in runs), default=None),
             last_ts=max((run.high for run in runs), default=None),
             on=self.roles[side].on,
         )
+
+
+def _runs_of(side: int, results: Sequence[SplitResult]) -> list[Run]:
+    """Return the runs of one side, in the order of the archive's rows."""
+    return [run for result in results if result.side == side for run in result.runs]

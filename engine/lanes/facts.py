@@ -20,7 +20,7 @@ from engine.facts.index import FactIndex, fact_index
 from engine.facts.read import FactTable
 from engine.facts.relation import Facts
 from engine.facts.roles import FactColumns, FactRoles
-from engine.lanes.runs import write_table
+from engine.lanes.runfiles import write_blocks
 
 FACTS = "facts.parquet"
 Ints = NDArray[np.int64]
@@ -116,7 +116,7 @@ def write_facts(table: FactTable, folder: Path, work: Path, lanes: int) -> FactS
     attributes = zip(parts.attributes, lanes_of(parts, lanes), table.values, strict=True)
     for side, (codes, lane, values) in enumerate(attributes):
         named = {f"value_{i}": column for i, column in enumerate(values)}
-        write_table(pa.table({"code": codes, "lane": lane} | named), str(_codes_file(work, side)))
+        write_blocks(pa.table({"code": codes, "lane": lane} | named), str(_codes_file(work, side)))
     path = folder / FACTS
     columns = {
         name: pa.array(column) for name, column in zip(Facts._fields, table.facts, strict=True)

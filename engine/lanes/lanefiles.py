@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 
 from engine.archives.canonical import same_rows
 from engine.disk import whole_file
-from engine.lanes.manifest import LaneSide, lane_folder
+from engine.lanes.manifest import LaneSide, lane_file, lane_folder
 from engine.lanes.merge import merged
-from engine.lanes.runs import Files, Piece, Pieces, PlacedRun, lanes_written
-from engine.streams import SIDES
+from engine.lanes.runfiles import Files
+from engine.lanes.runs import Piece, Pieces, PlacedRun, lanes_written
 
 GROUP_ROWS = 65_536
 WORK = "_work"
@@ -75,13 +75,13 @@ def write_lanes(task: LaneTask) -> list[LaneSide]:
         for lane in task.lanes:
             folder = Path(task.folder) / lane_folder(lane)
             folder.mkdir(exist_ok=True)
-            with _lane_file(task.folder, folder / f"{SIDES[task.side]}.parquet") as path:
+            with _own_file(task.folder, folder / lane_file(task.side)) as path:
                 written.append(_write_lane(path, pieces.of(lane), files))
     return written
 
 
 @contextmanager
-def _lane_file(lanes: str, path: Path) -> Iterator[Path]:
+def _own_file(lanes: str, path: Path) -> Iterator[Path]:
     """Yield the name of this attempt's own file, which takes its place among the lanes."""
     with lanes_written(lanes), whole_file(path, Path(lanes) / WORK) as own:
         yield own
@@ -171,7 +171,7 @@ def join_rejected(task: RejectTask) -> int:
         schema = first.schema_arrow
     place = Path(task.folder) / "_rejected" / f"{task.name}.parquet"
     with (
-        _lane_file(task.folder, place) as own,
+        _own_file(task.folder, place) as own,
         pq.ParquetWriter(own, schema, compression="zstd") as writer,
     ):
         for file in task.files:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from engine.errors import InputError
 from engine.lanes.facts import FACTS, FactFile, FactSummary
+from engine.lanes.runs import TimedPiece
+from engine.lanes.stored import MergedFile, Rows, RunPieces, Stored
 from engine.streams import SIDES
 
-VERSION = 2
+VERSION = 3
 MANIFEST = "manifest.json"
+RUNS = "runs"
+"""Folder of the runs that lanes have pieces of."""
 
 
 def lane_folder(lane: int) -> str:
@@ -31,14 +34,30 @@ def lane_folder(lane: int) -> str:
     return f"lane-{lane:05d}"
 
 
+def lane_file(side: int) -> str:
+    """Return the name of a side's file in the folder of a lane."""
+    return f"{SIDES[side]}.parquet"
+
+
 @dataclass(frozen=True)
 class LaneSide:
-    """One stream within a lane: its rows, first and last time, and the bytes of its file."""
+    """One stream within a lane.
+
+    Attributes
+    ----------
+    rows : int
+    first_ts, last_ts : int, optional
+    bytes : int
+        Of its own file; 0 where it has none.
+    pieces : tuple of TimedPiece
+        Of runs in time order, where they were not merged into a file.
+    """
 
     rows: int = 0
     first_ts: int | None = None
     last_ts: int | None = None
     bytes: int = 0
+    pieces: tuple[TimedPiece, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -109,6 +128,8 @@ class Prepared:
         All of them, by number, those without rows included.
     facts : FactSummary or None
         Of the fact relation that joins the streams, if one does.
+    runs : dict
+        Bytes of the runs that lanes have pieces of, by name.
     """
 
     folder: Path
@@ -122,6 +143,7 @@ class Prepared:
     streams: tuple[StreamSummary, StreamSummary]
     lanes: tuple[Lane, ...]
     facts: FactSummary | None = None
+    runs: dict[str, int] = field(default_factory=dict)
 
     @property
     def left(self) -> StreamSummary:
@@ -138,11 +160,16 @@ class Prepared:
         """The lanes that have rows on both sides: no other lane has output."""
         return tuple(lane for lane in self.lanes if all(side.rows for side in lane.sides))
 
-    def file(self, lane: int, side: int) -> Path | None:
-        """Return the lane file of one side (0 left, 1 right), None if it has no rows."""
-        if not self.lanes[lane].sides[side].rows:
-            return None
-        return self.folder / lane_folder(lane) / f"{SIDES[side]}.parquet"
+    def stream(self, lane: int, side: int) -> Stored | None:
+        """Return where one side (0 left, 1 right) of a lane lies, None if it has no rows."""
+        own = self.lanes[lane].sides[side]
+        if own.pieces:
+            return RunPieces(self.folder / RUNS, own.pieces)
+        return MergedFile(self.lane_folder(lane) / lane_file(side)) if own.rows else None
+
+    def lane_folder(self, lane: int) -> Path:
+        """Return a lane's folder, which is there if the lane has rows."""
+        return self.folder / lane_folder(lane)
 
     def fact_file(self, access: str) -> FactFile | None:
         """Return the fact relation, None where there is none."""
@@ -156,10 +183,12 @@ class Prepared:
 
     def matches(self, fingerprint: str) -> bool:
         """Return whether this is what `fingerprint` stands for, with every file there."""
-        sizes = [
-            (self.file(lane.number, side), lane.sides[side].bytes)
+        sizes = [(self.folder / RUNS / name, size) for name, size in self.runs.items()]
+        sizes += [
+            (self.lane_folder(lane.number) / lane_file(side), own.bytes)
             for lane in self.lanes
-            for side in (0, 1)
+            for side, own in enumerate(lane.sides)
+            if own.rows and not own.pieces
         ]
         if self.facts is not None:
             sizes.append((self.folder / FACTS, self.facts.bytes))
@@ -194,9 +223,9 @@ class Prepared:
             ) from error
 
 
-def _size(path: Path | None) -> int:
+def _size(path: Path) -> int:
     try:
-        return 0 if path is None else path.stat().st_size
+        return path.stat().st_size
     except OSError:
         return -1
 
@@ -209,7 +238,7 @@ def _parsed(folder: Path, content: dict[str, Any]) -> Prepared:
         Lane(
             lane["number"],
             tuple(lane["group"]),
-            (LaneSide(**lane["sides"][0]), LaneSide(**lane["sides"][1])),
+            (_side(lane["sides"][0]), _side(lane["sides"][1])),
         )
         for lane in content["lanes"]
     ]
@@ -222,29 +251,40 @@ def _parsed(folder: Path, content: dict[str, Any]) -> Prepared:
     return Prepared(folder=folder, **rest)
 
 
+def _side(content: dict[str, Any]) -> LaneSide:
+    pieces = tuple(TimedPiece(*piece) for piece in content["pieces"])
+    return LaneSide(**(content | {"pieces": pieces}))
+
+
 def key_of(prepared: Prepared, lane: int, side: int, row: int) -> tuple[Any, ...]:
     """Return the join attributes of one archive row, as they are in the archive.
 
-    Reads the row numbers of the lane file and one row group: O(rows of the lane).
+    Reads times and row numbers, then what shares the row's instant: O(rows of the lane).
 
     Raises
     ------
     InputError
         If the lane has no such row.
     """
-    path = prepared.file(lane, side)
-    names = [f"{SIDES[side]}_{name}" for name in prepared.streams[side].on]
-    if path is not None:
-        with pq.ParquetFile(path, memory_map=True) as file:
-            for group in range(file.num_row_groups):
-                rows = file.read_row_group(group, columns=["_row"]).column("_row")
-                at = pc.index(rows, row).as_py()
+    stored = prepared.stream(lane, side)
+    if stored is not None:
+        with stored.open() as rows:
+            for batch in rows.batches(["_ts", "_row"]):
+                at = pc.index(batch.column("_row"), row).as_py()
                 if at >= 0:
-                    stored = names[0] in file.schema_arrow.names
-                    table = file.read_row_group(group, columns=names if stored else ["_key"])
-                    found = tuple(_plain(column[at]) for column in table.columns)
-                    return found if stored else (_integer(found[0], prepared.keys[0]),)
+                    return _key_at(prepared, rows, side, row, batch.column("_ts")[at].as_py())
     raise InputError(f"lane {lane} holds no row {row} of stream {SIDES[side]}")
+
+
+def _key_at(prepared: Prepared, rows: Rows, side: int, row: int, ts: int) -> tuple[Any, ...]:
+    names = [f"{SIDES[side]}_{name}" for name in prepared.streams[side].on]
+    kept = names[0] in rows.schema.names
+    wanted = names if kept else ["_key"]
+    batches = rows.batches(["_ts", "_row", *wanted], between=(ts, ts))
+    table = pa.Table.from_batches(batches)
+    at = pc.index(table.column("_row"), row).as_py()
+    found = tuple(_plain(table.column(name)[at]) for name in wanted)
+    return found if kept else (_integer(found[0], prepared.keys[0]),)
 
 
 def _plain(cell: pa.Scalar) -> Any:  # noqa: ANN401 - whatever a column holds

@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from engine.lanes.runs import Files, Piece
+from engine.lanes.runfiles import Files
+from engine.lanes.runs import Piece
 
 
 class Place(NamedTuple):

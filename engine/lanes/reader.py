@@ -10,20 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from engine.lanes.buffer import TimeBuffer, first_beyond
+from engine.lanes.stored import READ_ROWS, Rows, Stored, Ticks
 from engine.streams import LEFT, RIGHT, SIDES, StreamBatch
 
 BATCH_ROWS = 131_072
-READ_ROWS, PAYLOAD_ROWS = 262_144, 65_536
-"""Rows of a lane file that are read at a time, without its payload and with it."""
+PAYLOAD_ROWS = 65_536
+"""Rows that are read at a time with their payload."""
 LANE_COLUMNS = ("_ts", "_row", "_key", "_importance")
 UNITED_COLUMNS = ("ts", "row", "key", "importance")
 _TYPES = (pa.int64(), pa.int64(), pa.int64(), pa.float64())
@@ -46,36 +45,26 @@ class LaneBatch(NamedTuple):
     right_payload: pa.Table | None
 
 
-def lane_file(path: Path) -> pq.ParquetFile:
-    """Open a lane file to be read in batches, of which nothing is kept.
-
-    Read, not mapped: pages of a mapped file stay with the process. And without Arrow's read-ahead,
-    which keeps the bytes of every row group until the last batch.
-    """
-    return pq.ParquetFile(path, pre_buffer=False)
-
-
 def lane_batches(
-    left_file: Path | None,
-    right_file: Path | None,
+    left: Stored | None,
+    right: Stored | None,
     *,
     batch_rows: int = BATCH_ROWS,
     payload: bool | Collection[str] = False,
-    between: tuple[int, int] | None = None,
+    between: Ticks | None = None,
 ) -> Iterator[LaneBatch]:
     """Yield both streams of a prepared lane in aligned batches.
 
     Parameters
     ----------
-    left_file, right_file : Path, optional
-        Lane files; None for a side with no rows.
+    left, right : Stored, optional
+        Where the streams lie; None for a side with no rows.
     batch_rows : int
         Rows of both sides in a batch, except for an instant that is larger.
     payload : bool or collection of str
         Whether to read the payload columns too, or those of them to read.
     between : (int, int), optional
-        Only the tuples from one tick to another, both included; row groups before and after are
-        not read.
+        Only the tuples from one tick to another, both included.
 
     Yields
     ------
@@ -85,21 +74,21 @@ def lane_batches(
     """
     with ExitStack() as stack:
         sources = [
-            None if file is None else stack.enter_context(lane_file(file))
-            for file in (left_file, right_file)
+            None if stored is None else stack.enter_context(stored.open())
+            for stored in (left, right)
         ]
         yield from _lane_batches(sources, batch_rows, payload=payload, between=between)
 
 
-def whole_lane(left_file: Path | None, right_file: Path | None) -> LaneBatch:
+def whole_lane(left: Stored | None, right: Stored | None) -> LaneBatch:
     """Return both streams of a prepared lane in one batch, without payload.
 
     Parameters
     ----------
-    left_file, right_file : Path, optional
-        Lane files; None for a side with no rows.
+    left, right : Stored, optional
+        Where the streams lie; None for a side with no rows.
     """
-    batches = list(lane_batches(left_file, right_file))
+    batches = list(lane_batches(left, right))
     sides = []
     for side in (LEFT, RIGHT):
         parts = [batch[side] for batch in batches]
@@ -111,18 +100,18 @@ def whole_lane(left_file: Path | None, right_file: Path | None) -> LaneBatch:
 
 
 def _lane_batches(
-    sources: Sequence[pq.ParquetFile | None],
+    sources: Sequence[Rows | None],
     batch_rows: int,
     *,
     payload: bool | Collection[str],
-    between: tuple[int, int] | None,
+    between: Ticks | None,
 ) -> Iterator[LaneBatch]:
     schemas = [
-        pa.schema([]) if source is None else _payload_part(source.schema_arrow, side, payload)
+        pa.schema([]) if source is None else _payload_part(source.schema, side, payload)
         for source, side in zip(sources, SIDES, strict=True)
     ]
     left, right = (
-        TimeBuffer(_file_batches(source, schema.names if payload else [], between), "_ts")
+        TimeBuffer(_stored_batches(source, schema.names if payload else [], between), "_ts")
         for source, schema in zip(sources, schemas, strict=True)
     )
     for taken in _aligned(left, right, batch_rows):
@@ -134,42 +123,14 @@ def _lane_batches(
         yield LaneBatch(sides[LEFT], sides[RIGHT], tables[LEFT], tables[RIGHT])
 
 
-def _file_batches(
-    source: pq.ParquetFile | None, payload: list[str], between: tuple[int, int] | None
+def _stored_batches(
+    source: Rows | None, payload: list[str], between: Ticks | None
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a lane file, several row groups at a time: batches are slices of these."""
+    """Return the rows of a stream in batches of many, for those of a lane are slices of these."""
     if source is None:
-        return
-    groups: Sequence[int] = range(source.num_row_groups)
-    if between is not None:
-        spans = enumerate(group_spans(source.metadata))
-        groups = [i for i, own in spans if own.first <= between[1] and own.last >= between[0]]
-    batches = source.iter_batches(
-        PAYLOAD_ROWS if payload else READ_ROWS, groups, columns=[*LANE_COLUMNS, *payload]
-    )
-    for batch in batches:
-        if between is None:
-            yield batch
-        else:
-            times = batch.column(batch.schema.get_field_index("_ts")).to_numpy()
-            low, high = np.searchsorted(times, [between[0], between[1] + 1])
-            yield batch.slice(low, high - low)
-
-
-class GroupSpan(NamedTuple):
-    """Rows of a row group of a lane file, and the times of its first and last tuple."""
-
-    rows: int
-    first: int
-    last: int
-
-
-def group_spans(metadata: pq.FileMetaData) -> list[GroupSpan]:
-    """Return the span of every row group of a lane file, as its footer tells them."""
-    ts = metadata.schema.names.index("_ts")
-    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
-    told = [(group.num_rows, group.column(ts).statistics) for group in groups]
-    return [GroupSpan(rows, times.min, times.max) for rows, times in told]
+        return iter(())
+    rows = PAYLOAD_ROWS if payload else READ_ROWS
+    return source.batches([*LANE_COLUMNS, *payload], between=between, rows=rows)
 
 
 def _payload_part(schema: pa.Schema, side: str, wanted: bool | Collection[str] = True) -> pa.Schema:

@@ -1,30 +1,29 @@
-"""Run files: what one split of an archive leaves for the lanes, sorted by lane and time.
+"""Runs: what one split of an archive leaves for the lanes, sorted by lane and time.
 
-A run is three files: ``.arrow``, the rows, in blocks that are read one by one; ``.keys.arrow``, the
-distinct (code, join attributes) of hashed keys, by lane and code; ``.index``, where each lane lies
-in both. Files are read and not mapped, so that memory is what is held and no more.
+A run is up to four files (`engine.lanes.runfiles`): ``.rows``, and ``.kept.arrow``, the columns
+that are kept beside them; ``.keys.arrow``, the distinct (code, join attributes) of hashed keys, by
+lane and code; ``.index``, where each lane lies in these.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from engine.disk import full_disk_told
 
-BLOCK_ROWS = 16_384
-OPEN_FILES = 64
+KEYS = ".keys.arrow"
 
 _INDEX = np.dtype(
-    [("lane", "i8"), ("start", "i8"), ("stop", "i8"), ("key_start", "i8"), ("key_stop", "i8")]
+    [(name, "i8") for name in ("lane", "start", "stop", "first", "last", "key_start", "key_stop")]
 )
+"""Of each lane in a run: its rows, the times of the first and the last, and its distinct keys."""
 
 
 @dataclass(frozen=True)
@@ -59,19 +58,24 @@ class Run:
 
 @dataclass(frozen=True)
 class Piece:
-    """Rows `start` to `stop` of a file, sorted by the columns that a merge is by."""
+    """Rows `start` to `stop` of a run, or of its keys, sorted by the columns that a merge is by.
+
+    `path` is the run's, without ending, or that of its keys.
+    """
 
     path: str
     start: int
     stop: int
 
 
-def write_table(table: pa.Table, path: str) -> None:
-    """Write a table in blocks of `BLOCK_ROWS` rows, the last but for what is left."""
-    with pa.ipc.new_file(path, table.schema) as writer:
-        for start in range(0, table.num_rows, BLOCK_ROWS):
-            block = table.slice(start, BLOCK_ROWS).combine_chunks()
-            writer.write_batch(block.to_batches()[0])
+class TimedPiece(NamedTuple):
+    """Rows `start` to `stop` of a run in its folder, and the times of the first and the last."""
+
+    run: str
+    start: int
+    stop: int
+    first: int
+    last: int
 
 
 def lanes_written(folder: str) -> AbstractContextManager[None]:
@@ -80,63 +84,30 @@ def lanes_written(folder: str) -> AbstractContextManager[None]:
     return full_disk_told("lanes", Path(folder), remedy)
 
 
-class Files:
-    """Reads blocks of run files, of which it keeps those used last open until it is closed.
+def write_index(
+    path: str,
+    counts: NDArray[np.int64],
+    ts: NDArray[np.int64],
+    key_counts: NDArray[np.int64],
+) -> None:
+    """Write where each lane lies.
 
     Parameters
     ----------
-    again : bool
-        Whether to keep the last block of each file, because the lanes to come lie in it too.
+    path : str
+        The run's, without ending.
+    counts, key_counts : (lanes,) int64
+        Rows and distinct keys of each lane.
+    ts : (n,) int64
+        Times of the rows, by lane.
     """
-
-    def __init__(self, *, again: bool) -> None:
-        self._again = again
-        self._last: dict[str, tuple[int, pa.Table]] = {}
-        self._open: dict[str, tuple[pa.OSFile, pa.RecordBatchFileReader]] = {}
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for source, _reader in self._open.values():
-            source.close()
-        self._open.clear()
-
-    def rows(self, piece: Piece, start: int) -> pa.Table:
-        """Return the rows of a piece from `start` of its file to the end of the block or piece."""
-        number = start // BLOCK_ROWS
-        begin = number * BLOCK_ROWS
-        stop = min(piece.stop, begin + BLOCK_ROWS)
-        return self._block(piece.path, number).slice(start - begin, stop - start)
-
-    def _block(self, path: str, number: int) -> pa.Table:
-        held = self._last.get(path)
-        if held is not None and held[0] == number:
-            return held[1]
-        block = pa.Table.from_batches([self._reader(path).get_batch(number)])
-        if self._again:
-            self._last[path] = number, block
-        return block
-
-    def _reader(self, path: str) -> pa.RecordBatchFileReader:
-        found = self._open.pop(path, None)
-        if found is None:
-            if len(self._open) == OPEN_FILES:
-                self._open.pop(next(iter(self._open)))[0].close()
-            source = pa.OSFile(path)
-            found = source, pa.ipc.open_file(source)
-        self._open[path] = found  # the last: used latest
-        return found[1]
-
-
-def write_index(path: str, lanes: NDArray[np.int64], key_lanes: NDArray[np.int64]) -> None:
-    """Write where each lane lies, from the ascending lanes of rows and of distinct keys."""
-    present = lanes[np.r_[True, lanes[1:] != lanes[:-1]][: lanes.size]]
+    present = np.flatnonzero(counts)
     index = np.empty(len(present), _INDEX)
     index["lane"] = present
-    for names, values in ((("start", "stop"), lanes), (("key_start", "key_stop"), key_lanes)):
-        index[names[0]] = np.searchsorted(values, present, "left")
-        index[names[1]] = np.searchsorted(values, present, "right")
+    for names, own in ((("start", "stop"), counts), (("key_start", "key_stop"), key_counts)):
+        stops = np.cumsum(own)[present]
+        index[names[0]], index[names[1]] = stops - own[present], stops
+    index["first"], index["last"] = ts[index["start"]], ts[index["stop"] - 1]
     index.tofile(f"{path}.index")
 
 
@@ -172,17 +143,33 @@ class Pieces:
 
     def of(self, lane: int, *, keys: bool = False) -> list[Piece]:
         """Return the pieces of the rows, or of the distinct keys, of a lane."""
-        group, part = divmod(lane, self._lanes)
-        ending, start, stop = (
-            (".keys.arrow", "key_start", "key_stop") if keys else (".arrow", "start", "stop")
+        ending, start, stop = (KEYS, "key_start", "key_stop") if keys else ("", "start", "stop")
+        return [
+            Piece(f"{run.path}{ending}", int(own[start]), int(own[stop]))
+            for run, own in self._found(lane)
+        ]
+
+    def timed(self, lane: int) -> tuple[TimedPiece, ...]:
+        """Return the pieces of the rows of a lane, with their times."""
+        return tuple(
+            TimedPiece(
+                Path(run.path).name,
+                *(int(own[name]) for name in ("start", "stop", "first", "last")),
+            )
+            for run, own in self._found(lane)
         )
-        pieces = []
+
+    def __len__(self) -> int:
+        """Return how many pieces the rows of all lanes are in."""
+        return sum(len(index) for _, index, _ in self._runs)
+
+    def _found(self, lane: int) -> Iterator[tuple[PlacedRun, Any]]:
+        """Yield the runs that have rows of a lane, and what their index says of it."""
+        group, part = divmod(lane, self._lanes)
         for run, index, local in self._runs:
             if group not in local:
                 continue
             wanted = local[group] * self._lanes + part
             at = int(np.searchsorted(index["lane"], wanted))
             if at < len(index) and index["lane"][at] == wanted:
-                piece = Piece(f"{run.path}{ending}", int(index[start][at]), int(index[stop][at]))
-                pieces.append(piece)
-        return pieces
+                yield run, index[at]

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.device.attempt import ASKED_FOR_CPU, ON_CPU, ON_GPU, Wanted, attempt
+from engine.lanes.placing import Lanes, Order, by_lane, lane_counts
 from gpu_kernels.devices import Choice
 
-Order = NDArray[np.int64]
 _AT = "at"
 
 
@@ -27,7 +27,7 @@ def sorting_device(wanted: Wanted) -> Wanted:
 
 
 def lane_order(
-    lane: NDArray[np.int64],
+    lane: Lanes,
     values: NDArray[np.int64],
     wanted: Wanted = ASKED_FOR_CPU,
     *,
@@ -37,8 +37,7 @@ def lane_order(
 
     Parameters
     ----------
-    lane : (n,) int64
-        At most `engine.lanes.split.MAX_LANES`.
+    lane : (n,) uint16
     values : (n,) int64
     wanted : Wanted
     stable : bool
@@ -62,13 +61,13 @@ def lane_order(
     return order
 
 
-def _by_numpy(lane: NDArray[np.int64], values: NDArray[np.int64], *, stable: bool) -> Order:
+def _by_numpy(lane: Lanes, values: NDArray[np.int64], *, stable: bool) -> Order:
     by_value = np.argsort(values, kind="stable" if stable else None)
-    small = lane.astype(np.uint16)  # sorted by radix
-    return np.asarray(by_value[np.argsort(small[by_value], kind="stable")])
+    small = lane[by_value]
+    return np.asarray(by_value[by_lane(small, lane_counts(small, int(small.max(initial=0)) + 1))])
 
 
-def sorted_by_cudf(lane: NDArray[np.int64], values: NDArray[np.int64]) -> Order:
+def sorted_by_cudf(lane: Lanes, values: NDArray[np.int64]) -> Order:
     """Return the stable order by lane and values, sorted on the current GPU.
 
     By the place as well: cuDF promises no stable sort, and a total order needs none. What comes
@@ -88,7 +87,7 @@ def sorted_by_cudf(lane: NDArray[np.int64], values: NDArray[np.int64]) -> Order:
     return order
 
 
-def _sorted(lane: NDArray[np.int64], values: NDArray[np.int64], at: Order) -> bool:
+def _sorted(lane: Lanes, values: NDArray[np.int64], at: Order) -> bool:
     """Tell whether rows rise by (lane, value, place): then no place is there twice."""
     rises = at[1:] > at[:-1]
     for column in (values, lane):

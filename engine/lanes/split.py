@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +22,9 @@ from engine.device.attempt import ASKED_FOR_CPU, Wanted
 from engine.errors import InputError, SpecError
 from engine.lanes.facts import FactCodes
 from engine.lanes.groups import distinct_groups
-from engine.lanes.runs import Run, lanes_written, write_index, write_table
+from engine.lanes.placing import Lanes, Order, by_lane, hash_lanes, in_lanes, lane_counts
+from engine.lanes.runfiles import write_blocks, write_rows
+from engine.lanes.runs import KEYS, Run, lanes_written, write_index
 from engine.lanes.sorting import lane_order
 from engine.streams import SIDES
 
@@ -164,16 +167,19 @@ def split(task: SplitTask) -> SplitResult:
 
 
 def _tables(task: SplitTask) -> Iterator[pa.Table]:
-    """Yield the slice in tables of at most `split_rows` rows."""
+    """Yield the slice in tables of at most `split_rows` rows, read by one core: a task has one."""
     plan = task.plan
     try:
-        with pq.ParquetFile(task.path, memory_map=True) as source:
+        with pq.ParquetFile(task.path, pre_buffer=False) as source:
             groups = list(task.row_groups)
             total = sum(source.metadata.row_group(group).num_rows for group in groups)
             if total <= plan.split_rows:
-                yield source.read_row_groups(groups, columns=list(plan.read)).select(plan.read)
+                whole = source.read_row_groups(groups, columns=list(plan.read), use_threads=False)
+                yield whole.select(plan.read)
                 return
-            for batch in source.iter_batches(plan.split_rows, groups, columns=list(plan.read)):
+            for batch in source.iter_batches(
+                plan.split_rows, groups, columns=list(plan.read), use_threads=False
+            ):
                 yield pa.Table.from_batches([batch]).select(plan.read)
     except (pa.ArrowException, OSError) as error:
         raise InputError(unreadable(task.origin, SIDES[plan.side], error)) from error
@@ -190,61 +196,58 @@ def _write_rejected(found: Normalised, task: SplitTask, out: str) -> str:
 def _write_run(found: Normalised, plan: Plan, out: str) -> tuple[Run, bool]:
     """Sort by (lane, ts, row), write, and return whether the codes are one to one in each lane."""
     ids, groups = distinct_groups(found.groups, len(found.ts))
-    if len(groups) * plan.lanes > MAX_LANES:
+    lanes = len(groups) * plan.lanes
+    if lanes > MAX_LANES:
         raise SpecError(too_many_lanes(f"at least {len(groups)}", plan.lanes))
-    lane = ids * plan.lanes
     if plan.facts is not None:
-        key, own = plan.facts.placed(found, plan.lanes)
-        found, lane = replace(found, key=key), lane + own
+        key, part = plan.facts.placed(found, plan.lanes)
+        found, lane = replace(found, key=key), (ids * plan.lanes + part).astype(np.uint16)
     elif plan.lanes > 1:
-        lane += (found.lane_hash % np.uint64(plan.lanes)).astype(np.int64)
-    rises = bool((found.ts[1:] >= found.ts[:-1]).all())
-    one = len(groups) * plan.lanes == 1
-    order = _order(lane, found.ts, plan.sorts, rises=rises, one=one)
-    table = _columns(found, plan)
-    if order is not None:
-        table, lane = table.take(pa.array(order)), lane[order]
-    write_table(table, f"{out}.arrow")
-    key_lanes, clear = np.empty(0, np.int64), True
-    if not plan.columns.direct and plan.facts is None:
-        key_lanes, clear = _write_keys(found, lane, order, f"{out}.keys.arrow", plan.sorts)
-    write_index(out, lane, key_lanes)
-    counts = np.bincount(lane, minlength=len(groups) * plan.lanes).astype(np.int64)
+        lane = hash_lanes(found.lane_hash, ids, plan.lanes)
+    else:
+        lane = ids.astype(np.uint16)
+    counts = lane_counts(lane, lanes)
     ts = found.ts
+    rises = bool((ts[1:] >= ts[:-1]).all())
+    order = None if rises else lane_order(lane, ts, plan.sorts)
+    own = _arranged((ts, found.row, found.key, found.importance), lane, counts, order)
+    hashes = not plan.columns.direct and plan.facts is None
+    if rises and lanes > 1 and (plan.keep or hashes):
+        order = by_lane(lane, counts)
+    write_rows(out, own, _kept(found, plan, order))
+    key_counts, clear = np.zeros(lanes, np.int64), True
+    if hashes:
+        sorted_lane = np.repeat(np.arange(lanes, dtype=np.uint16), counts)
+        key_lanes, clear = _write_keys(found, sorted_lane, order, f"{out}{KEYS}", plan.sorts)
+        key_counts = lane_counts(key_lanes, lanes)
+    write_index(out, counts, own[0], key_counts)
     ends = (int(ts[0]), int(ts[-1]), int(ts.min()), int(ts.max()))
     return Run(out, groups, counts, *ends, ascending=rises), clear
 
 
-def _order(
-    lane: NDArray[np.int64], ts: NDArray[np.int64], sorts: Wanted, *, rises: bool, one: bool
-) -> NDArray[np.int64] | None:
-    """Return the stable order by (lane, ts), None if the rows have it. O(n log n)."""
-    if rises:
-        # sorted by radix
-        return None if one else np.argsort(lane.astype(np.uint16), kind="stable")
-    return lane_order(lane, ts, sorts)
+def _arranged(
+    columns: Sequence[NDArray[Any]], lane: Lanes, counts: NDArray[np.int64], order: Order | None
+) -> list[NDArray[Any]]:
+    """Return columns in an order, by default the stable one by lane."""
+    if order is not None:
+        return [values[order] for values in columns]
+    return [in_lanes(values, lane, counts) if counts.size > 1 else values for values in columns]
 
 
-def _columns(found: Normalised, plan: Plan) -> pa.Table:
-    """Return the columns of a lane file."""
-    payload = as_text(found.payload.select(plan.keep), plan.as_text)
-    own = {
-        "_ts": pa.array(found.ts),
-        "_row": pa.array(found.row),
-        "_key": pa.array(found.key),
-        "_importance": pa.array(found.importance),
-    }
-    named = zip(plan.keep, payload.columns, strict=True)
-    return pa.table(own | {f"{SIDES[plan.side]}_{name}": column for name, column in named})
+def _kept(found: Normalised, plan: Plan, order: Order | None) -> pa.Table:
+    """Return the columns that a lane has beside those of every lane."""
+    table = as_text(found.payload.select(plan.keep), plan.as_text)
+    table = table.rename_columns([f"{SIDES[plan.side]}_{name}" for name in plan.keep])
+    return table if order is None or not plan.keep else table.take(pa.array(order))
 
 
 def _write_keys(
     found: Normalised,
-    lane: NDArray[np.int64],
-    order: NDArray[np.int64] | None,
+    lane: Lanes,
+    order: Order | None,
     path: str,
     sorts: Wanted,
-) -> tuple[NDArray[np.int64], bool]:
+) -> tuple[Lanes, bool]:
     """Write the distinct keys by (lane, code); return their lanes and whether codes are unique."""
     code = found.key if order is None else found.key[order]
     by_code = lane_order(lane, code, sorts, stable=False)
@@ -255,7 +258,7 @@ def _write_keys(
     firsts = np.delete(np.arange(len(rows)), repeats)
     names = [f"key_{i}" for i in range(len(found.keys))]
     taken = [values.take(pa.array(rows[firsts])) for values in found.keys]
-    write_table(pa.table([pa.array(code[firsts]), *taken], ["_key", *names]), path)
+    write_blocks(pa.table([pa.array(code[firsts]), *taken], ["_key", *names]), path)
     return lane[firsts], clear
 
 

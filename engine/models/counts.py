@@ -40,8 +40,8 @@ def lane_counts(files: LaneFiles) -> KeyCounts:
     """Count the keys of a lane in one pass. Memory: O(keys)."""
     table = KeyTable()
     totals = [np.zeros(0, np.int64), np.zeros(0, np.int64)]
-    for side, path in enumerate((files.left, files.right)):
-        for _, codes in arrivals(path):
+    for side, stored in enumerate((files.left, files.right)):
+        for _, codes in arrivals(stored):
             ids = table.intern(codes)
             found = np.bincount(ids, minlength=table.size)
             found[: totals[side].size] += totals[side]

@@ -85,9 +85,9 @@ class _Noted:
 def survey_lane(task: SurveyTask) -> tuple[SideSurvey, SideSurvey]:
     """Return rows by time, peaks and importances of a lane. Memory: the windows' times."""
     found = []
-    for path, window in zip((task.files.left, task.files.right), task.windows, strict=True):
+    for stored, window in zip((task.files.left, task.files.right), task.windows, strict=True):
         noted = _Noted(window, np.array(task.edges, np.int64))
-        own = profile_side(noted.of(iter(()) if path is None else streamed(path)), window)
+        own = profile_side(noted.of(iter(()) if stored is None else streamed(stored)), window)
         found.append(
             SideSurvey(
                 tuple(noted.rows.tolist()),

@@ -179,9 +179,9 @@ def model_lane(task: ModelTask) -> LaneModel:
     rule = lane_rule(recipe, files)
     sized = rule if isinstance(rule, SizeRule) else SizeRule("equal")
     tables = []
-    for side, path in enumerate((files.left, files.right)):
+    for side, stored in enumerate((files.left, files.right)):
         own = []
-        for batch in () if path is None else streamed(path):
+        for batch in () if stored is None else streamed(stored):
             sizes = tuple_sizes(sized, side, batch.key, batch.importance)
             held = ticks_held(batch.ts, recipe.windows[side], recipe.last)
             own.append(size_table(sizes, held))

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.lanes.profile import Peak
-from engine.lanes.reader import lane_file
+from engine.lanes.stored import Stored
 
 
 @dataclass(frozen=True)
 class PeakTask:
-    """One side of a group: its lane files, and W in ticks."""
+    """One side of a group, lane by lane, and W in ticks."""
 
-    files: tuple[Path, ...]
+    streams: tuple[Stored, ...]
     window: int
 
 
@@ -27,7 +26,7 @@ def group_peak(task: PeakTask) -> int:
     Memory: the window's arrival times, and a batch of each lane.
     """
     peak = Peak(task.window)
-    for ts in merged([_times(path) for path in task.files]):
+    for ts in merged([_times(stored) for stored in task.streams]):
         peak.add(ts)
     return peak.most
 
@@ -56,7 +55,7 @@ def merged(streams: Sequence[Iterator[NDArray[np.int64]]]) -> Iterator[NDArray[n
         waiting = [(stream, ts[cut:]) for (stream, ts), cut in zip(filled, cuts, strict=True)]
 
 
-def _times(path: Path) -> Iterator[NDArray[np.int64]]:
-    with lane_file(path) as file:
-        for batch in file.iter_batches(columns=["_ts"]):
+def _times(stored: Stored) -> Iterator[NDArray[np.int64]]:
+    with stored.open() as rows:
+        for batch in rows.batches(["_ts"]):
             yield batch.column(0).to_numpy()

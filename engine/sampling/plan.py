@@ -158,8 +158,8 @@ class Planner:
         tasks = []
         for own in members:
             for side, window in enumerate(self.windows):
-                paths = [(self.files[i].left, self.files[i].right)[side] for i in own]
-                tasks.append(PeakTask(tuple(path for path in paths if path is not None), window))
+                streams = [(self.files[i].left, self.files[i].right)[side] for i in own]
+                tasks.append(PeakTask(tuple(one for one in streams if one is not None), window))
         found = self.stages.mapped(self.executor, "peaks", group_peak, tasks)
         return list(zip(found[::2], found[1::2], strict=True))
 

@@ -1,0 +1,222 @@
+"""The files of a run, read from any row on.
+
+``.rows`` has how many there are and the four columns that every lane has, one after the other, as
+they lie in memory: what is read of them is what is asked for, into arrays, at the speed of a copy.
+Columns of other types are in blocks of Arrow's IPC format. Files are read and not mapped, so that
+memory is what is held and no more.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import ExitStack
+from io import FileIO
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from engine.lanes.runs import KEYS, Piece
+
+ROWS, KEPT = ".rows", ".kept.arrow"
+COLUMNS = {"_ts": np.int64, "_row": np.int64, "_key": np.int64, "_importance": np.float64}
+BLOCK_ROWS = 16_384
+OPEN_FILES = 64
+_DTYPES = tuple(COLUMNS.values())
+_WIDTH = 8
+"""Bytes of a value."""
+
+
+def write_rows(path: str, columns: Sequence[NDArray[np.generic]], kept: pa.Table) -> None:
+    """Write the rows of a run.
+
+    Parameters
+    ----------
+    path : str
+        Without ending.
+    columns : sequence of (n,) int64, int64, int64, float64
+        As `COLUMNS`.
+    kept : pyarrow.Table
+        Columns beside them, perhaps none.
+    """
+    with Path(f"{path}{ROWS}").open("wb", buffering=0) as file:
+        for values in (np.array([columns[0].size]), *columns):
+            left = values.data.cast("B")
+            while left:
+                left = left[file.write(left) :]
+    if kept.num_columns:
+        write_blocks(kept, f"{path}{KEPT}")
+
+
+def write_blocks(table: pa.Table, path: str) -> None:
+    """Write a table in blocks of `BLOCK_ROWS` rows, the last but for what is left."""
+    with pa.ipc.new_file(path, table.schema) as writer:
+        for start in range(0, table.num_rows, BLOCK_ROWS):
+            block = table.slice(start, BLOCK_ROWS).combine_chunks()
+            writer.write_batch(block.to_batches()[0])
+
+
+class RunRows:
+    """The rows of a run, open to be read.
+
+    Parameters
+    ----------
+    path : str
+        Without ending.
+    """
+
+    def __init__(self, path: str) -> None:
+        with ExitStack() as stack:
+            self._file = stack.enter_context(Path(f"{path}{ROWS}").open("rb", buffering=0))
+            self._rows = _rows_in(self._file)
+            self._kept = None
+            if Path(f"{path}{KEPT}").exists():
+                self._kept = stack.enter_context(Blocks(f"{path}{KEPT}"))
+            self._stack = stack.pop_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close its files."""
+        self._stack.close()
+
+    @property
+    def schema(self) -> pa.Schema:
+        """All columns."""
+        own = [pa.field(name, pa.from_numpy_dtype(dtype)) for name, dtype in COLUMNS.items()]
+        return pa.schema([*own, *(() if self._kept is None else self._kept.schema)])
+
+    def block(self, number: int) -> pa.RecordBatch:
+        """Return a block of the rows, with all columns."""
+        begin = number * BLOCK_ROWS
+        return self._read(begin, min(begin + BLOCK_ROWS, self._rows), self.schema.names)
+
+    def batches(
+        self, start: int, stop: int, columns: Collection[str], most: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield columns of rows `start` to `stop` in batches of `most` rows, and within blocks.
+
+        Within blocks only where there are columns of these beside those of every lane.
+        """
+        blocked = any(name not in COLUMNS for name in columns)
+        while start < stop:
+            end = min(stop, start + most)
+            if blocked:
+                end = min(end, start - start % BLOCK_ROWS + BLOCK_ROWS)
+            yield self._read(start, end, columns)
+            start = end
+
+    def _read(self, start: int, stop: int, columns: Collection[str]) -> pa.RecordBatch:
+        found = {
+            name: pa.array(self._values(place, start, stop))
+            for place, name in enumerate(COLUMNS)
+            if name in columns
+        }
+        kept = [name for name in columns if name not in COLUMNS]
+        if kept and self._kept is not None:
+            number = start // BLOCK_ROWS
+            block = self._kept.block(number).slice(start - number * BLOCK_ROWS, stop - start)
+            found |= {name: block.column(name) for name in kept}
+        return pa.RecordBatch.from_pydict(found)
+
+    def _values(self, place: int, start: int, stop: int) -> NDArray[np.generic]:
+        values: NDArray[np.generic] = np.empty(stop - start, _DTYPES[place])
+        self._file.seek(_WIDTH * (1 + place * self._rows + start))
+        left = values.data.cast("B")
+        while left:
+            done = self._file.readinto(left)
+            if not done:
+                raise OSError(f"file {self._file.name} ends before row {stop}: it was changed")
+            left = left[done:]
+        return values
+
+
+def _rows_in(file: FileIO) -> int:
+    """Return how many rows a file has, or raise `OSError` if it is not whole."""
+    rows = int.from_bytes(file.read(_WIDTH), sys.byteorder)
+    if file.seek(0, os.SEEK_END) != _WIDTH * (1 + rows * len(COLUMNS)):
+        raise OSError(f"file {file.name} is not whole: it was changed since lanes were prepared")
+    return rows
+
+
+class Blocks:
+    """A file of blocks, open to be read."""
+
+    def __init__(self, path: str) -> None:
+        self._source = pa.OSFile(path)
+        self._reader = pa.ipc.open_file(self._source)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._source.close()
+
+    @property
+    def schema(self) -> pa.Schema:
+        """All columns."""
+        return self._reader.schema
+
+    def block(self, number: int) -> pa.RecordBatch:
+        """Return a block."""
+        return self._reader.get_batch(number)
+
+
+class Files:
+    """Reads blocks of runs, of which it keeps those used last open until it is closed.
+
+    Parameters
+    ----------
+    again : bool
+        Whether to keep the last block of each, because the lanes to come lie in it too.
+    """
+
+    def __init__(self, *, again: bool) -> None:
+        self._again = again
+        self._last: dict[str, tuple[int, pa.Table]] = {}
+        self._open: dict[str, RunRows | Blocks] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for file in self._open.values():
+            file.close()
+        self._open.clear()
+
+    def rows(self, piece: Piece, start: int) -> pa.Table:
+        """Return the rows of a piece from `start` of its run to the end of the block or piece."""
+        number = start // BLOCK_ROWS
+        begin = number * BLOCK_ROWS
+        stop = min(piece.stop, begin + BLOCK_ROWS)
+        return self._block(piece.path, number).slice(start - begin, stop - start)
+
+    def _block(self, path: str, number: int) -> pa.Table:
+        held = self._last.get(path)
+        if held is not None and held[0] == number:
+            return held[1]
+        block = pa.Table.from_batches([self._file(path).block(number)])
+        if self._again:
+            self._last[path] = number, block
+        return block
+
+    def _file(self, path: str) -> RunRows | Blocks:
+        found = self._open.pop(path, None)
+        if found is None:
+            if len(self._open) == OPEN_FILES:
+                self._open.pop(next(iter(self._open))).close()
+            found = Blocks(path) if path.endswith(KEYS) else RunRows(path)
+        self._open[path] = found  # the last: used latest
+        return found
