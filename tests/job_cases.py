@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import naive
 import numpy as np
@@ -13,9 +14,12 @@ import pyarrow.parquet as pq
 
 from engine.archives.roles import Roles
 from engine.cli import main
+from engine.executors import SerialExecutor
 from engine.job.budget import parse_amounts
 from engine.job.options import JobOptions
 
+T = TypeVar("T")
+R = TypeVar("R")
 Rows = list[tuple[int, int | None, float]]
 Output = tuple[int, int, int, float]
 SPAN, WINDOW, MEMORY = 120, 9, 12
@@ -154,3 +158,17 @@ def job(folder: Path, **options: Any) -> JobOptions:
         "cache": folder / "cache",
     }
     return JobOptions(**(settled | SMALL | options))
+
+
+class Noting(SerialExecutor):
+    """Notes which functions ran on how many items."""
+
+    def __init__(self) -> None:
+        self.ran: list[tuple[str, int]] = []
+
+    def map(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+        """Yield ``function(item)`` for every item, in order."""
+        own = list(items)
+        if own:
+            self.ran.append((function.__name__, len(own)))
+        return super().map(function, own)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pytest
-from job_cases import job, streams
+from job_cases import Noting, job, streams
 
 from engine.exact.live import LiveKeys
 from engine.exact.stream import ExactStream
@@ -28,23 +27,6 @@ from engine.lanes.manifest import Prepared
 from engine.models.worth import SUMMARISED
 from engine.policies import Worth
 from engine.streams import StreamBatch
-
-T = TypeVar("T")
-R = TypeVar("R")
-
-
-class Noting(SerialExecutor):
-    """Notes which functions ran on how many items."""
-
-    def __init__(self) -> None:
-        self.ran: list[tuple[str, int]] = []
-
-    def map(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-        """Yield ``function(item)`` for every item, in order."""
-        own = list(items)
-        if own:
-            self.ran.append((function.__name__, len(own)))
-        return super().map(function, own)
 
 
 def replay(folder: Path, **options: Any) -> tuple[dict[str, Any], list[str]]:

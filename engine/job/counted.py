@@ -67,6 +67,11 @@ class CountedFile:
         mark = hashlib.sha256(repr(asked).encode()).hexdigest()[:16]
         self._path = folder / f"exact-{mark}-{source_digest()}.npz"
 
+    @property
+    def exists(self) -> bool:
+        """Whether something was kept, perhaps broken."""
+        return self._path.exists()
+
     def read(self) -> Counted | None:
         """Return what was kept, None where there is nothing or it is broken."""
         try:

@@ -81,6 +81,8 @@ class LaneKeys:
     known : (n,) COUNTS, optional
         What the exact join comes to for every key that has an output, by code: it is not counted
         again.
+    remembers : bool
+        Whether to keep the counts of dropped keys without a replay too.
 
     Attributes
     ----------
@@ -98,11 +100,13 @@ class LaneKeys:
         forgets: bool,
         followers: Sequence[Remapped] = (),
         known: NDArray[np.void] | None = None,
+        remembers: bool = False,
     ) -> None:
         self._table = KeyTable()
         self._followers = [follower for follower in (replay, *followers) if follower is not None]
         self._exact, self._replay, self._forgets = exact, replay, forgets
         self._known = known
+        self._remembers = remembers or replay is not None  # without one nothing is lost
         self.outputs = np.zeros(0, np.int64)
         self.importance = np.zeros(0)
         self._example = np.zeros((0, 2), np.int64)
@@ -169,7 +173,7 @@ class LaneKeys:
         if alive.sum() * 2 > size:
             self._next_drop = 2 * size
             return
-        if self._replay is not None:  # without one nothing is lost
+        if self._remembers:
             self._remember(self._counted(np.flatnonzero(~alive)))
         old_to_new = self._table.keep(alive)
         self._exact.remap(old_to_new)

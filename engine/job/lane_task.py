@@ -258,18 +258,24 @@ def replay_lane(task: ReplayTask, plan: Plan | None = None) -> LaneResult:
     )
 
 
+def counted_file(task: ReplayTask) -> CountedFile | None:
+    """Return where the exact join beside a lane's replay is kept, None where it is not."""
+    by_age = task.age_buckets is not None or task.settings.policy == "age"
+    if not task.approximate or by_age or task.files.facts is not None:
+        return None
+    return CountedFile(task.files.folder, task.settings, task.bin_edges)
+
+
 def _exact(
     task: ReplayTask, settings: ReplaySettings, partners: tuple[Partners, Partners] | None
 ) -> Counting | Known:
     """Return the exact join beside a replay, which is looked up where it may be and is there."""
     windows = settings.window_left, settings.window_right
     ages = task.age_buckets or (1 if task.approximate and settings.policy == "age" else None)
-    file = None
-    if task.approximate and ages is None and partners is None and task.slice is None:
-        file = CountedFile(task.files.folder, settings, task.bin_edges)
-        found = file.read()
-        if found is not None:
-            return Known(found, windows)
+    file = counted_file(task)
+    found = None if file is None else file.read()
+    if found is not None:
+        return Known(found, windows)
     edges = np.array(task.bin_edges, np.int64)
     join = ExactStream(*windows, settings.combine, settings.start_ts, edges, ages, partners)
     return Counting(join, file)

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.errors import OutputError
+from engine.job.ahead import STAGE as COUNT
 from engine.job.bound_task import LaneBounds
 from engine.job.budget import Amounts
 from engine.job.counted import Tally
@@ -240,7 +241,7 @@ def build_report(
     importance = math.fsum(r.result.importance for r in results)
     left, right = prepared.streams
     lasts = [s.last_ts for s in prepared.streams if s.last_ts is not None]
-    spent = seconds.get("replay", 0.0)
+    spent = seconds.get("replay", 0.0) + seconds.get(COUNT, 0.0)
     joined = left.joined + right.joined
     content: dict[str, Any] = {
         **stream_report(prepared),

@@ -20,6 +20,7 @@ from engine.device.attempt import (
     worth_it,
 )
 from engine.executors import Executor
+from engine.job.ahead import count_ahead
 from engine.job.bound_task import LaneBounds, bound_lanes, bound_settings, bound_tasks
 from engine.job.budget import EXPECTED
 from engine.job.heartbeat import listening
@@ -182,6 +183,7 @@ class _Job:
         ]
         rows = sum(side.rows for profile in profiles for side in profile)
         with listening(lambda done: self.stages.progress("rows", done, rows)):
+            count_ahead(tasks, self.executor, self.stages)
             self.written = self._replayed(tasks)
         results = in_lanes(self.written)
         if self.options.bound is not None:

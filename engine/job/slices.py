@@ -42,9 +42,16 @@ def sliced(task: ReplayTask) -> list[ReplayTask]:
     list of ReplayTask
         The task itself where it is small, or joins through facts.
     """
-    size = max(SLICE_ROWS, _WINDOWS * sum(side.peak for side in task.profile))
     whole = task.approximate or task.age_buckets is not None or task.files.facts is not None
-    if whole or task.settings.estimator == "history" or task.rows < 2 * size:
+    if whole or task.settings.estimator == "history":
+        return [task]
+    return time_slices(task)
+
+
+def time_slices(task: ReplayTask) -> list[ReplayTask]:
+    """Return the tasks of a lane's slices of time; the task itself where the lane is small."""
+    size = max(SLICE_ROWS, _WINDOWS * sum(side.peak for side in task.profile))
+    if task.rows < 2 * size:
         return [task]
     cuts = _cuts([task.files.left, task.files.right], task.rows // size)
     first, last = _ends(task.profile)
@@ -88,14 +95,15 @@ def _joined(slices: list[LaneResult]) -> LaneResult:
     first = slices[0]
     peaks = [max(one.peaks[side] for one in slices) for side in (0, 1)]
     return first._replace(
-        exact=_summed([one.exact for one in slices]),
-        result=_summed([one.result for one in slices]),
+        exact=summed([one.exact for one in slices]),
+        result=summed([one.result for one in slices]),
         peaks=(peaks[0], peaks[1]),
         seconds=sum(one.seconds for one in slices),
     )
 
 
-def _summed(tallies: Sequence[Tally]) -> Tally:
+def summed(tallies: Sequence[Tally]) -> Tally:
+    """Return what slices come to together."""
     return Tally(
         sum(tally.outputs for tally in tallies),
         float(sum(tally.importance for tally in tallies)),
