@@ -33,8 +33,8 @@ from engine.job.run import run_replay
 SPAN, KEYS, WINDOW = 40, 2000, 4000
 """Ticks a row, distinct keys, and W in ticks."""
 ORDER = [("ts", "ascending"), ("left_row", "ascending"), ("right_row", "ascending")]
-POOL_SHARE, PYTHON_SHARE = 0.4, 0.4
-"""Of the GPU's memory: RAPIDS' pool, and the kernels of all tasks."""
+PYTHON_SHARE = 0.4
+"""Of the GPU's memory, for the kernels of all tasks; RAPIDS' pool has the rest."""
 ROLES = {"on": "k", "time": "t", "importance": "i"}
 
 
@@ -54,45 +54,33 @@ def write_archive(path: Path, rows: int, seed: int) -> None:
 
 
 def submit_arguments(args: argparse.Namespace, work: Path) -> str:
-    """Return ``PYSPARK_SUBMIT_ARGS``: an application with the GPU, or in a dry run without."""
-    jars = [str(jar) for jar in sorted((args.parts / "jars").glob("*.jar"))]
-    conf: dict[str, object] = {
+    """Return ``PYSPARK_SUBMIT_ARGS``: an application with the GPU, or in a dry run without.
+
+    The settings are those that ``winnow spark-conf`` prints.
+    """
+    from spark_plugin.rapids.options import RapidsOptions  # noqa: PLC0415 - not to import pyspark
+    from spark_plugin.rapids.settings import settings_of  # noqa: PLC0415 - before it is set up
+
+    (jar,) = (args.parts / "jars").glob("*.jar")
+    cluster = f"local-cluster[1,{args.tasks},{args.memory_mib}]"
+    master = f"local[{args.tasks}]" if args.dry else cluster
+    options = RapidsOptions(
+        master=master,
+        tasks_per_gpu=args.tasks,
+        cores=args.tasks,
+        memory=f"{args.memory_mib}m",
+        python_share=PYTHON_SHARE,
+        mode="explainOnly" if args.dry else "executeOnGPU",
+        jar=str(jar),
+    )
+    conf: dict[str, object] = {setting.name: setting.value for setting in settings_of(options)}
+    conf |= {
         "spark.local.dir": work / "local",
-        "spark.sql.execution.arrow.maxRecordsPerBatch": 131_072,
+        "spark.rapids.sql.explain": "NONE",
         "spark.sql.shuffle.partitions": args.tasks,
         "spark.default.parallelism": args.tasks,
+        "spark.executorEnv.PYTHONPATH": os.environ.get("PYTHONPATH", ""),
     }
-    if jars:
-        conf |= {
-            "spark.plugins": "com.nvidia.spark.SQLPlugin",
-            "spark.driver.extraClassPath": ":".join(jars),
-            "spark.executor.extraClassPath": ":".join(jars),
-            "spark.rapids.sql.explain": "NONE",
-            "spark.rapids.sql.mode": "explainOnly" if args.dry else "executeOnGPU",
-            "spark.rapids.sql.concurrentGpuTasks": 2,
-            "spark.rapids.memory.gpu.allocFraction": POOL_SHARE,
-            "spark.rapids.memory.gpu.maxAllocFraction": POOL_SHARE,
-            "spark.rapids.memory.pinnedPool.size": "2g",
-        }
-    master = f"local[{args.tasks}]"
-    if not args.dry:
-        script = work / "gpu.sh"
-        script.write_text(
-            "#!/bin/sh\n"
-            "first=$(nvidia-smi --query-gpu=index --format=csv,noheader | head -n 1)\n"
-            'echo "{\\"name\\": \\"gpu\\", \\"addresses\\": [\\"$first\\"]}"\n'
-        )
-        script.chmod(0o755)
-        master = f"local-cluster[1,{args.tasks},{args.memory_mib}]"
-        conf |= {
-            "spark.executor.memory": f"{args.memory_mib}m",
-            "spark.worker.resource.gpu.amount": 1,
-            "spark.worker.resource.gpu.discoveryScript": script,
-            "spark.executor.resource.gpu.amount": 1,
-            "spark.task.resource.gpu.amount": 1 / args.tasks,
-            "spark.executorEnv.WINNOW_GPU_SHARE": PYTHON_SHARE,
-            "spark.executorEnv.PYTHONPATH": os.environ.get("PYTHONPATH", ""),
-        }
     words = [f"--conf {name}={value}" for name, value in conf.items()]
     driver = "2g" if args.dry else "8g"
     return " ".join([f"--master {master} --driver-memory {driver}", *words, "pyspark-shell"])

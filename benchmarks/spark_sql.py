@@ -46,7 +46,7 @@ from engine.job.run import run_replay
 from spark_plugin.executor import SparkExecutor
 
 _TIMED = 2
-_LANES = 8
+_LANES = 16
 _SMALL = 100_000
 _PAIRS = 1_000_000_000
 """Pairs of equal keys beyond which the plain joins are left out: they take minutes, then hours."""
