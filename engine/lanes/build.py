@@ -8,10 +8,8 @@ from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
 import pyarrow.parquet as pq
 import pyarrow.types as pt
-from numpy.typing import NDArray
 
 from engine.archives.canonical import LANE_SEED
 from engine.archives.roles import JoinColumns, Roles
@@ -19,13 +17,12 @@ from engine.archives.source import Archive
 from engine.archives.texts import SpoolTask, spool
 from engine.device.attempt import ASKED_FOR_CPU, Wanted
 from engine.disk import remove_folder
-from engine.errors import SpecError
 from engine.executors import Executor
 from engine.facts.read import FactTable
 from engine.lanes.facts import FactCodes, FactSummary, write_facts
 from engine.lanes.faults import check_faults
-from engine.lanes.groups import Group, json_group
-from engine.lanes.keep import in_order, keep_runs, worth_keeping
+from engine.lanes.groups import json_group
+from engine.lanes.keep import keep_runs, worth_keeping
 from engine.lanes.lanefiles import (
     WORK,
     CheckTask,
@@ -35,9 +32,10 @@ from engine.lanes.lanefiles import (
     join_rejected,
     write_lanes,
 )
-from engine.lanes.manifest import Lane, LaneSide, Prepared, StreamSummary
-from engine.lanes.runs import Pieces, PlacedRun, Run
-from engine.lanes.split import MAX_LANES, Plan, SplitResult, SplitTask, split, too_many_lanes
+from engine.lanes.manifest import Lane, LaneSide, Prepared
+from engine.lanes.runs import Pieces
+from engine.lanes.split import Plan, SplitTask, split
+from engine.lanes.splits import Splits
 from engine.lanes.stages import Progress, Stages, lane_ranges, row_group_runs
 from engine.streams import SIDES
 
@@ -101,18 +99,16 @@ class Build:
         for seed in count(LANE_SEED if self.facts is None else self.facts.seed):
             plans = [self._plan(side, as_text[side], seed) for side in (0, 1)]
             tasks = [t for plan in plans for t in self._split_tasks(plan, sources[plan.side])]
-            results = list(stages.run("split", split, tasks))
+            results = tuple(stages.run("split", split, tasks))
             check_faults(self.archives, self.roles, results, tasks, quarantine=self.quarantine)
-            groups, runs = self._placed(results)
-            rows = self._lane_rows(results, groups)
-            clear = not any(result.collision for result in results)
-            if clear and self._codes_clear(stages, rows, runs):
+            splits = Splits(results, self.lanes, bool(self.columns[0].groups))
+            if not splits.collision and self._codes_clear(stages, splits):
                 break
             remove_folder(self.work / f"seed-{seed}")
-        sides, kept = self._stored(stages, results, rows, runs)
-        self._reject(stages, results)
+        sides, kept = self._stored(stages, splits)
+        self._reject(stages, splits)
         remove_folder(self.work)
-        return Built(self._prepared(results, groups, sides, kept, seed))
+        return Built(self._prepared(splits, sides, kept, seed))
 
     def _spool(self, stages: Stages) -> tuple[list[list[_Source]], list[tuple[str, ...]]]:
         """Write text files as Parquet; return the files to split and the columns left as text."""
@@ -181,58 +177,17 @@ class Build:
                 yield SplitTask(own, source.path, source.origin, chosen, first_row, out)
                 first_row += sum(sizes[i][0] for i in chosen)
 
-    def _placed(
-        self, results: Sequence[SplitResult]
-    ) -> tuple[list[Group], tuple[tuple[PlacedRun, ...], tuple[PlacedRun, ...]]]:
-        """Return all groups, ascending, and every side's runs with their groups' places."""
-        runs = [(result.side, run) for result in results for run in result.runs]
-        found = {group for _, run in runs for group in run.groups}
-        groups = sorted(found) if self.columns[0].groups else [()]
-        if len(groups) * self.lanes > MAX_LANES:
-            raise SpecError(too_many_lanes(str(len(groups)), self.lanes))
-        place = {group: i for i, group in enumerate(groups)}
-        left, right = (
-            tuple(
-                PlacedRun(run.path, tuple(place[group] for group in run.groups))
-                for own, run in runs
-                if own == side
-            )
-            for side in (0, 1)
-        )
-        return groups, (left, right)
-
-    def _lane_rows(
-        self, results: Sequence[SplitResult], groups: Sequence[Group]
-    ) -> NDArray[np.int64]:
-        """Return the rows of each side and lane, (2, lanes) int64."""
-        rows = np.zeros((2, len(groups), self.lanes), np.int64)
-        place = {group: i for i, group in enumerate(groups)}
-        for result in results:
-            for run in result.runs:
-                at = [place[group] for group in run.groups]
-                rows[result.side, at] += run.lane_rows.reshape(-1, self.lanes)
-        return rows.reshape(2, -1)
-
-    def _codes_clear(
-        self,
-        stages: Stages,
-        rows: NDArray[np.int64],
-        runs: tuple[tuple[PlacedRun, ...], tuple[PlacedRun, ...]],
-    ) -> bool:
+    def _codes_clear(self, stages: Stages, splits: Splits) -> bool:
         if self.facts is not None or self.columns[0].direct:
             return True
+        runs = (*splits.placed[0], *splits.placed[1])
         tasks = [
-            CheckTask(lanes, self.lanes, (*runs[0], *runs[1]))
-            for lanes in lane_ranges(rows.sum(axis=0))
+            CheckTask(lanes, self.lanes, runs) for lanes in lane_ranges(splits.rows.sum(axis=0))
         ]
         return all(list(stages.run("check", codes_clear, tasks)))
 
     def _stored(
-        self,
-        stages: Stages,
-        results: Sequence[SplitResult],
-        rows: NDArray[np.int64],
-        runs: tuple[tuple[PlacedRun, ...], tuple[PlacedRun, ...]],
+        self, stages: Stages, splits: Splits
     ) -> tuple[list[list[LaneSide]], dict[str, int]]:
         """Keep the runs or merge them; return what lanes have, by side, and the kept runs' bytes.
 
@@ -241,57 +196,45 @@ class Build:
         sides: list[list[LaneSide]] = []
         kept: dict[str, int] = {}
         merging = []
-        for side, own in enumerate(runs):
-            pieces = Pieces(own, self.lanes)
-            if not self.payload and worth_keeping(_runs_of(side, results), pieces, rows[side]):
-                found, sizes = keep_runs(own, pieces, rows[side], self.folder)
+        for side, (placed, rows) in enumerate(zip(splits.placed, splits.rows, strict=True)):
+            pieces = Pieces(placed, self.lanes)
+            if not self.payload and worth_keeping(splits.runs_of(side), pieces, rows):
+                found, sizes = keep_runs(placed, pieces, rows, self.folder)
                 kept |= sizes
             else:
-                found = [LaneSide()] * rows.shape[1]
+                found = [LaneSide()] * rows.size
                 merging.append(side)
             sides.append(found)
-        self._merge(stages, merging, sides, rows, runs)
-        return sides, kept
-
-    def _merge(
-        self,
-        stages: Stages,
-        merging: Sequence[int],
-        sides: list[list[LaneSide]],
-        rows: NDArray[np.int64],
-        runs: tuple[tuple[PlacedRun, ...], tuple[PlacedRun, ...]],
-    ) -> None:
-        """Write the lane files of the sides to merge; note what is in each."""
         tasks = [
-            LaneTask(side, lanes, self.lanes, runs[side], str(self.folder))
+            LaneTask(side, lanes, self.lanes, splits.placed[side], str(self.folder))
             for side in merging
-            for lanes in lane_ranges(rows[side])
+            for lanes in lane_ranges(splits.rows[side])
         ]
         for task, written in zip(tasks, stages.run("merge", write_lanes, tasks), strict=True):
             for lane, content in zip(task.lanes, written, strict=True):
                 sides[task.side][lane] = content
+        return sides, kept
 
-    def _reject(self, stages: Stages, results: Sequence[SplitResult]) -> None:
-        tasks = []
-        for side, name in enumerate(SIDES):
-            own = [result.rejected_files for result in results if result.side == side]
-            files = tuple(file for files in own for file in files)
-            if files:
-                tasks.append(RejectTask(files, str(self.folder), name))
+    def _reject(self, stages: Stages, splits: Splits) -> None:
+        tasks = [
+            RejectTask(files, str(self.folder), name)
+            for side, name in enumerate(SIDES)
+            for files in [splits.rejected_files(side)]
+            if files
+        ]
         if tasks:
             (self.folder / "_rejected").mkdir(exist_ok=True)
         list(stages.run("rejected", join_rejected, tasks))
 
     def _prepared(
         self,
-        results: Sequence[SplitResult],
-        groups: Sequence[Group],
+        splits: Splits,
         sides: Sequence[Sequence[LaneSide]],
         kept: dict[str, int],
         seed: int,
     ) -> Prepared:
-        left, right = (self._summary(side, results) for side in (0, 1))
-        shown = [tuple(json_group(group, self.columns[0].groups)) for group in groups]
+        left, right = (splits.summary(side, self.roles[side].on) for side in (0, 1))
+        shown = [tuple(json_group(group, self.columns[0].groups)) for group in splits.groups]
         lanes = tuple(
             Lane(number, shown[number // self.lanes], pair)
             for number, pair in enumerate(zip(*sides, strict=True))
@@ -302,7 +245,7 @@ class Build:
             "",
             self.columns[0].unit,
             self.lanes,
-            len(groups),
+            len(splits.groups),
             self.payload,
             seed,
             keys,
@@ -311,22 +254,3 @@ class Build:
             self.read,
             kept,
         )
-
-    def _summary(self, side: int, results: Sequence[SplitResult]) -> StreamSummary:
-        own = [result for result in results if result.side == side]
-        runs = _runs_of(side, results)
-        return StreamSummary(
-            rows=sum(result.rows for result in own),
-            joined=sum(int(run.lane_rows.sum()) for run in runs),
-            null_keys=sum(result.null_keys for result in own),
-            rejected=sum(result.rejected for result in own),
-            sorted=in_order(runs),
-            first_ts=min((run.low for run in runs), default=None),
-            last_ts=max((run.high for run in runs), default=None),
-            on=self.roles[side].on,
-        )
-
-
-def _runs_of(side: int, results: Sequence[SplitResult]) -> list[Run]:
-    """Return the runs of one side, in the order of the archive's rows."""
-    return [run for result in results if result.side == side for run in result.runs]
