@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from io import FileIO
 from pathlib import Path
 from typing import Self
@@ -75,14 +75,8 @@ class RunRows:
             self._rows = _rows_in(self._file)
             self._kept = None
             if Path(f"{path}{KEPT}").exists():
-                self._kept = stack.enter_context(Blocks(f"{path}{KEPT}"))
+                self._kept = stack.enter_context(closing(Blocks(f"{path}{KEPT}")))
             self._stack = stack.pop_all()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close its files."""
@@ -153,12 +147,6 @@ class Blocks:
     def __init__(self, path: str) -> None:
         self._source = pa.OSFile(path)
         self._reader = pa.ipc.open_file(self._source)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the file."""

@@ -8,7 +8,7 @@ need no second pass to be written and are read as they lie, faster, at six times
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -133,7 +133,7 @@ class _PieceRows:
 
     @cached_property
     def schema(self) -> pa.Schema:
-        with self._run(self._pieces[0]) as run:
+        with closing(self._run(self._pieces[0])) as run:
             return run.schema
 
     def spans(self) -> list[Span]:
@@ -144,7 +144,7 @@ class _PieceRows:
     ) -> Iterator[pa.RecordBatch]:
         for piece in self._pieces:
             if _span(piece).meets(between):
-                with self._run(piece) as run:
+                with closing(self._run(piece)) as run:
                     for batch in run.batches(piece.start, piece.stop, columns, rows):
                         yield _cut(batch, between)
 
