@@ -123,7 +123,7 @@ class _FileRows:
         if between is not None:
             groups = [i for i, span in enumerate(self.spans()) if span.meets(between)]
         for batch in self._file.iter_batches(rows, groups, columns=list(columns)):
-            yield _cut(batch, between)
+            yield batch if between is None else _cut(batch, between)
 
 
 class _PieceRows:
@@ -145,8 +145,10 @@ class _PieceRows:
         for piece in self._pieces:
             if _span(piece).meets(between):
                 with closing(self._run(piece)) as run:
-                    for batch in run.batches(piece.start, piece.stop, columns, rows):
-                        yield _cut(batch, between)
+                    ends = piece.start, piece.stop
+                    if between is not None:
+                        ends = run.between(*ends, *between)
+                    yield from run.batches(*ends, columns, rows)
 
     def _run(self, piece: TimedPiece) -> RunRows:
         return RunRows(str(self._folder / piece.run))
@@ -156,9 +158,7 @@ def _span(piece: TimedPiece) -> Span:
     return Span(piece.stop - piece.start, piece.first, piece.last)
 
 
-def _cut(batch: pa.RecordBatch, between: Ticks | None) -> pa.RecordBatch:
-    if between is None:
-        return batch
+def _cut(batch: pa.RecordBatch, between: Ticks) -> pa.RecordBatch:
     times = batch.column(batch.schema.get_field_index("_ts")).to_numpy()
     low, high = np.searchsorted(times, [between[0], between[1] + 1])
     return batch.slice(low, high - low)
