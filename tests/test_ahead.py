@@ -106,6 +106,15 @@ def test_too_many_keys_are_counted_beside(folder: Path, monkeypatch: pytest.Monk
     assert figures(counted[1]) == figures(beside[1])
 
 
+def test_what_could_not_be_kept_is_counted_beside(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.job.counted.os.access", lambda *_: False)
+    beside, counted, ran = both(folder, monkeypatch, lanes=1, window=9, memory="20%")
+    assert "count_slice" not in dict(ran)
+    assert figures(counted[1]) == figures(beside[1])
+
+
 def test_on_spark_they_are_the_same(spark: Any, folder: Path) -> None:
     options = {"lanes": 2, "window": 6, "memory": "10%"}
     rows, report = replayed(folder, **options)

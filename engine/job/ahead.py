@@ -29,6 +29,8 @@ HEAVY = 4
 def count_ahead(tasks: Sequence[ReplayTask], executor: Executor, stages: Stages) -> None:
     """Count and keep the exact join of heavy lanes, where replays would have to count it.
 
+    Where it cannot be kept, beside lanes that may only be read, replays count it as they go.
+
     Which lanes these are depends on the lanes alone, never on where they run: sums of floats are
     then added in one order everywhere.
     """
@@ -36,7 +38,7 @@ def count_ahead(tasks: Sequence[ReplayTask], executor: Executor, stages: Stages)
     cut = []
     for task in tasks:
         file = counted_file(task)
-        if task.rows * HEAVY > total and file is not None and not file.exists:
+        if task.rows * HEAVY > total and file is not None and file.lacking:
             parts = time_slices(task)
             if len(parts) > 1:
                 cut.append((file, parts))

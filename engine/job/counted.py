@@ -6,6 +6,7 @@ Replays by other policies or budgets, within the same windows, need not count it
 from __future__ import annotations
 
 import hashlib
+import os
 import zipfile
 from collections.abc import Sequence
 from contextlib import suppress
@@ -68,9 +69,9 @@ class CountedFile:
         self._path = folder / f"exact-{mark}-{source_digest()}.npz"
 
     @property
-    def exists(self) -> bool:
-        """Whether something was kept, perhaps broken."""
-        return self._path.exists()
+    def lacking(self) -> bool:
+        """Whether nothing was kept, not even broken, and it can be."""
+        return not self._path.exists() and os.access(self._path.parent, os.W_OK)
 
     def read(self) -> Counted | None:
         """Return what was kept, None where there is nothing or it is broken."""

@@ -17,15 +17,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from engine.lanes.buffer import TimeBuffer, first_beyond
+from engine.lanes.runfiles import COLUMNS
 from engine.lanes.stored import READ_ROWS, Rows, Stored, Ticks
 from engine.streams import LEFT, RIGHT, SIDES, StreamBatch
 
 BATCH_ROWS = 131_072
 PAYLOAD_ROWS = 65_536
 """Rows that are read at a time with their payload."""
-LANE_COLUMNS = ("_ts", "_row", "_key", "_importance")
+LANE_COLUMNS = tuple(COLUMNS)
 UNITED_COLUMNS = ("ts", "row", "key", "importance")
-_TYPES = (pa.int64(), pa.int64(), pa.int64(), pa.float64())
 
 
 class LaneBatch(NamedTuple):
@@ -92,7 +92,7 @@ def whole_lane(left: Stored | None, right: Stored | None) -> LaneBatch:
     sides = []
     for side in (LEFT, RIGHT):
         parts = [batch[side] for batch in batches]
-        empty = [np.empty(0, dtype.to_pandas_dtype()) for dtype in _TYPES]
+        empty = [np.empty(0, dtype) for dtype in COLUMNS.values()]
         columns = zip(*parts, strict=True) if parts else [()] * len(empty)
         joined = (np.concatenate([e, *c]) for e, c in zip(empty, columns, strict=True))
         sides.append(StreamBatch(*joined))
@@ -164,9 +164,9 @@ def _aligned(
 def stream_of(batches: Sequence[pa.RecordBatch], names: Sequence[str]) -> StreamBatch:
     """Return the four columns `names` of record batches as arrays, without a copy where one is."""
     columns = []
-    for name, dtype in zip(names, _TYPES, strict=True):
+    for name, dtype in zip(names, COLUMNS.values(), strict=True):
         parts = [batch.column(batch.schema.get_field_index(name)).to_numpy() for batch in batches]
-        empty = np.empty(0, dtype.to_pandas_dtype())
+        empty = np.empty(0, dtype)
         columns.append(parts[0] if len(parts) == 1 else np.concatenate([empty, *parts]))
     return StreamBatch(*columns)
 

@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from engine.errors import InputError
 from engine.lanes.runs import KEYS, Piece
 
 ROWS, KEPT = ".rows", ".kept.arrow"
@@ -141,17 +142,24 @@ class RunRows:
         while left:
             done = self._file.readinto(left)
             if not done:
-                raise OSError(f"file {self._file.name} ends before row {stop}: it was changed")
+                raise _changed(self._file)
             left = left[done:]
         return values
 
 
 def _rows_in(file: FileIO) -> int:
-    """Return how many rows a file has, or raise `OSError` if it is not whole."""
+    """Return how many rows a file has, or raise `InputError` if it is not whole."""
     rows = int.from_bytes(file.read(_WIDTH), sys.byteorder)
     if file.seek(0, os.SEEK_END) != _WIDTH * (1 + rows * len(COLUMNS)):
-        raise OSError(f"file {file.name} is not whole: it was changed since lanes were prepared")
+        raise _changed(file)
     return rows
+
+
+def _changed(file: FileIO) -> InputError:
+    return InputError(
+        f"file {file.name} of prepared lanes is not whole, it was changed while a job read it: run "
+        "the job again, which prepares its lanes anew"
+    )
 
 
 class Blocks:

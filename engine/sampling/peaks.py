@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.job.lane_task import streamed
 from engine.lanes.profile import Peak
 from engine.lanes.stored import Stored
 
@@ -56,6 +57,4 @@ def merged(streams: Sequence[Iterator[NDArray[np.int64]]]) -> Iterator[NDArray[n
 
 
 def _times(stored: Stored) -> Iterator[NDArray[np.int64]]:
-    with stored.open() as rows:
-        for batch in rows.batches(["_ts"]):
-            yield batch.column(0).to_numpy()
+    return (batch.ts for batch in streamed(stored, ("_ts",)))
