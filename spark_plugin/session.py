@@ -20,7 +20,7 @@ from pyspark.sql.types import StructType
 from engine.errors import DeviceError
 from spark_plugin.java import REMEDY, provide_java
 from spark_plugin.rapids.options import RapidsOptions
-from spark_plugin.rapids.session import configure, jar_on_classpath, require_plugin
+from spark_plugin.rapids.session import configure, has_plugin, jar_on_classpath, require_plugin
 
 ArrowFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
@@ -32,6 +32,10 @@ _DEFAULTS = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
     "spark.executorEnv.NUMBA_NUM_THREADS": "1",
 }
+
+_SOCKETS = "spark.python.unix.domain.socket.enabled"
+_REACHED = "local", "spark:"
+"""Masters whose workers have a short ``java.io.tmpdir``; in YARN's a socket's path is too long."""
 
 _ONCE = "local[*]"
 _RETRIED = "local[*,4]"
@@ -98,6 +102,7 @@ def _session(app_name: str, *, light: bool, rapids: RapidsOptions | None) -> Spa
     for name, value in _DEFAULTS.items():
         conf.setIfMissing(name, value)
     conf.setIfMissing("spark.app.name", app_name)
+    _choose_sockets(conf)
     if conf.get("spark.master", _ONCE) == _ONCE:
         conf.set("spark.master", _RETRIED)
     try:
@@ -106,6 +111,16 @@ def _session(app_name: str, *, light: bool, rapids: RapidsOptions | None) -> Spa
         raise DeviceError(f"Spark does not start: {_first_line(error)}") from error
     started: SparkSession = SparkSession.builder.getOrCreate()
     return started
+
+
+def _choose_sockets(conf: SparkConf) -> None:
+    """Let Spark talk to its Python workers through sockets of the file system where it can.
+
+    Over TCP every task waits 40 ms for an acknowledgement that the kernel puts off. The RAPIDS
+    Accelerator knows TCP alone.
+    """
+    if conf.get("spark.master", _ONCE).startswith(_REACHED) and not has_plugin(conf):
+        conf.setIfMissing(_SOCKETS, "true")
 
 
 def _start_java(*, light: bool, rapids: RapidsOptions | None) -> RapidsOptions | None:

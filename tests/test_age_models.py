@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import naive_models as naive
@@ -14,6 +15,7 @@ from engine.models import age, frequency
 from engine.models.counts import KeyCounts
 from engine.models.rate_curve import from_pieces, merged, shared
 from engine.models.worth import SideWorth, fluctuating, lane_worths
+from engine.models.worth import _class_of as worth_class
 from engine.policies import POLICIES, Worth
 from engine.policies.age import FINE, priorities, refined
 from engine.replay.settings import UNLIMITED, LaneProfile, SideProfile
@@ -168,6 +170,30 @@ def test_summaries_of_lanes_are_counts_by_worth(seed: int) -> None:
             for begin, end in zip([0, *ends[:-1]], ends, strict=True):
                 assert ranks[begin] < 2**0.25 * ranks[end - 1] * (1 + 1e-12)
     assert found[Worth.COUNT][0].pairs == found[Worth.COUNT][1].pairs
+
+
+def test_every_float_has_its_class_of_worth() -> None:
+    greatest = np.finfo(float).max
+    worths = [5e-324, 3e-310, 2.0**-1022, 2.0**-1074 * 3, 0.7, 1.0, 1.5, 2.0**0.25, 1e300, greatest]
+    worths += [float(np.nextafter(2.0 ** (i / 4), side)) for i in range(8) for side in (0, 9)]
+    for worth in worths:
+        mantissa, exponent = math.frexp(worth)
+        begins = [2.0 ** (i / 4) / 2 for i in range(4)]
+        expected = 4 * (exponent - 1) + sum(mantissa >= begin for begin in begins) - 1
+        assert worth_class(worth) == expected
+    assert worth_class(math.inf) == worth_class(greatest)
+    assert worth_class(0.0) == worth_class(-0.0) == worth_class(math.nan) < worth_class(5e-324)
+
+
+def test_worth_beyond_the_greatest_float_is_the_greatest() -> None:
+    greatest = np.finfo(float).max
+
+    def arriving(_: int):  # type: ignore[no-untyped-def] # noqa: ANN202
+        yield np.array([1, 1, 2]), np.array([greatest, greatest, 1.0])
+
+    own = lane_worths(arriving, [Worth.VALUE])[Worth.VALUE][0]
+    assert own.tuples.tolist() == [2.0, 1.0]
+    assert own.value[0] > greatest / 2
 
 
 def test_a_fluctuating_lane_holds_what_simulation_holds() -> None:

@@ -38,11 +38,10 @@ from engine.facts.access import DEFAULT_METHOD
 from engine.job import keys as keys_module
 from engine.job import lane_task, opening
 from engine.job.budget import Amount, Amounts, parse_amounts, split_budget
-from engine.job.lane_task import ProfileTask, profile_lane
+from engine.job.look import LookTask, look_at_lane
 from engine.job.plan import groups_of, lane_files, lanes_to_replay
 from engine.job.run import run_replay
 from engine.job.split import LaneModels, lane_budgets
-from engine.job.worth_task import WorthTask, file_worths
 from engine.lanes.manifest import Prepared
 from engine.lanes.prepare import prepare
 from engine.lanes.reader import lane_batches
@@ -77,8 +76,11 @@ def budgets_of(prepared: Prepared, amounts: Amounts, policy: str) -> dict[int, t
     """Return K of each lane by its number, from what its own files tell."""
     lanes = lanes_to_replay(prepared)
     files = [lane_files(prepared, lane, DEFAULT_METHOD) for lane in lanes]
-    profiles = [profile_lane(ProfileTask(one, (WINDOW, WINDOW))) for one in files]
-    worths = [file_worths(WorthTask(one, SUMMARISED)) for one in files]
+    looks = [look_at_lane(LookTask(one, ((WINDOW, WINDOW),), SUMMARISED)) for one in files]
+    profiles, worths = (
+        [one.profiles[WINDOW, WINDOW] for one in looks],
+        [one.worths for one in looks],
+    )
     models = LaneModels(profiles, worths, (None, None), (WINDOW, WINDOW))
     found = lane_budgets(amounts, groups_of(prepared, lanes), models, POLICIES[policy])
     return {lane.number: pair for lane, pair in zip(lanes, found, strict=True)}

@@ -16,12 +16,12 @@ from engine.executors import SerialExecutor
 from engine.facts.access import DEFAULT_METHOD
 from engine.job import keys, lane_task
 from engine.job.budget import parse_amounts
-from engine.job.kept import profiled, summarised
-from engine.job.lane_task import LaneFiles, ProfileTask, profile_lane
+from engine.job.kept import looked_at, profiled
+from engine.job.lane_task import LaneFiles
+from engine.job.look import LookTask, look_at_lane, profile_of
 from engine.job.plan import lane_files, lanes_to_replay
 from engine.job.run import run_replay
 from engine.job.stages import Stages
-from engine.job.worth_task import WorthTask, file_worths
 from engine.lanes import reader
 from engine.lanes.manifest import Prepared
 from engine.models.worth import SUMMARISED
@@ -52,7 +52,7 @@ def files(tmp_path: Path) -> list[LaneFiles]:
 def test_the_second_replay_looks_no_more(tmp_path: Path) -> None:
     streams(tmp_path, seed=3, rows=400)
     first, ran = replay(tmp_path)
-    assert {"profile_lane", "file_worths"} <= set(ran)
+    assert "look_at_lane" in ran
     second, ran = replay(tmp_path)
     assert ran == ["replay_lane"]
     assert second == first
@@ -60,30 +60,44 @@ def test_the_second_replay_looks_no_more(tmp_path: Path) -> None:
 
 def test_what_is_kept_is_what_a_pass_finds(files: list[LaneFiles]) -> None:
     for windows in ((5, 9), (9, 5)):
-        tasks = [ProfileTask(one, windows) for one in files]
-        fresh = [profile_lane(task) for task in tasks]
-        assert profiled(tasks, SerialExecutor(), Stages()) == fresh
+        fresh = [profile_of(one, windows) for one in files]
+        assert profiled(files, windows, SerialExecutor(), Stages()) == fresh
         noting = Noting()
-        assert profiled(tasks, noting, Stages()) == fresh
+        assert profiled(files, windows, noting, Stages()) == fresh
         assert not noting.ran
     for kinds in (list(SUMMARISED), [Worth.COUNT], [Worth.VALUE]):
-        fresh_worths = [file_worths(WorthTask(one, tuple(kinds))) for one in files]
+        worths = [look_at_lane(LookTask(one, (), tuple(kinds))).worths for one in files]
         for _ in range(2):
             noting = Noting()
-            kept = summarised(files, kinds, noting, Stages())
-            assert repr(kept) == repr(fresh_worths)
+            kept = looked_at(files, noting, Stages(), kinds=kinds)
+            assert repr(kept.worths) == repr(worths)
         assert not noting.ran
+
+
+def test_one_look_finds_all_that_is_missing(files: list[LaneFiles]) -> None:
+    pairs, kinds = [(5, 9), (9, 5), (5, 9)], (Worth.VALUE, Worth.COUNT)
+    profiled(files, (9, 5), SerialExecutor(), Stages())
+    noting = Noting()
+    looks = looked_at(files, noting, Stages(), windows=pairs, kinds=kinds)
+    assert noting.ran == [("look_at_lane", len(files))]
+    for pair in pairs:
+        assert looks.profiles[pair] == [profile_of(one, pair) for one in files]
+    worths = [look_at_lane(LookTask(one, (), kinds)).worths for one in files]
+    assert repr(looks.worths) == repr(worths)
+    noting = Noting()
+    again = looked_at(files, noting, Stages(), windows=pairs[:2], kinds=kinds)
+    assert not noting.ran
+    assert repr(again) == repr(looks)
 
 
 def test_only_what_is_missing_or_broken_is_found_out_again(files: list[LaneFiles]) -> None:
-    tasks = [ProfileTask(one, (7, 7)) for one in files]
-    fresh = profiled(tasks, SerialExecutor(), Stages())
+    fresh = profiled(files, (7, 7), SerialExecutor(), Stages())
     (place,) = files[1].folder.glob("profile-7-7-*.json")
     for content in ("", "[[1, 2", "[[1, 2, 3], []]", "7"):
         place.write_text(content)
         noting = Noting()
-        assert profiled(tasks, noting, Stages()) == fresh
-        assert noting.ran == [("profile_lane", 1)]
+        assert profiled(files, (7, 7), noting, Stages()) == fresh
+        assert noting.ran == [("look_at_lane", 1)]
 
 
 def test_lanes_that_cannot_be_written_are_looked_at_again(
@@ -93,11 +107,11 @@ def test_lanes_that_cannot_be_written_are_looked_at_again(
         raise PermissionError("read-only")
 
     monkeypatch.setattr(Path, "write_text", refuse)
-    tasks = [ProfileTask(one, (3, 3)) for one in files]
     for _ in range(2):
         noting = Noting()
-        assert profiled(tasks, noting, Stages()) == [profile_lane(task) for task in tasks]
-        assert noting.ran == [("profile_lane", len(files))]
+        found = profiled(files, (3, 3), noting, Stages())
+        assert found == [profile_of(one, (3, 3)) for one in files]
+        assert noting.ran == [("look_at_lane", len(files))]
 
 
 OTHERS: list[dict[str, Any]] = [

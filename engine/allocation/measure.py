@@ -12,14 +12,8 @@ from numpy.typing import NDArray
 
 from engine.errors import SpecError
 from engine.executors import Executor
-from engine.job.lane_task import (
-    LaneFiles,
-    ProfileTask,
-    ReplayTask,
-    arrivals,
-    profile_lane,
-    replay_lane,
-)
+from engine.job.lane_task import LaneFiles, ReplayTask, arrivals, replay_lane
+from engine.job.look import profile_of
 from engine.job.plan import lane_files, lanes_to_replay
 from engine.job.stages import Stages
 from engine.keys import KeyTable
@@ -75,7 +69,7 @@ class LaneMeasure(NamedTuple):
 def measure_lane(task: MeasureTask) -> LaneMeasure:
     """Measure a lane. Memory: O(windows + keys)."""
     settings = task.settings
-    profile = profile_lane(ProfileTask(task.files, (settings.window_left, settings.window_right)))
+    profile = profile_of(task.files, (settings.window_left, settings.window_right))
     found = replay_lane(ReplayTask(task.files, settings, profile, (0, 0), age_buckets=task.buckets))
     return LaneMeasure(
         profile,

@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.job.lane_task import LaneFiles, ProfileTask, profile_lane
+from engine.job.lane_task import LaneFiles
+from engine.job.look import profile_of
 from engine.keys import KeyTable
 from engine.lanes.reader import lane_batches
 from engine.replay.lane import LaneReplay
@@ -80,7 +81,7 @@ def lane_moments(task: MomentsTask) -> LaneMoments:
     Memory: O(rows + windows), 36 bytes a tuple. O(rows + outputs).
     """
     windows = task.settings.window_left, task.settings.window_right
-    profile = profile_lane(ProfileTask(task.files, windows))
+    profile = profile_of(task.files, windows)
     replay = LaneReplay(task.settings, profile, (UNLIMITED, UNLIMITED), emit=True)
     table = KeyTable()
     sides = _Tuples(profile.left.rows), _Tuples(profile.right.rows)

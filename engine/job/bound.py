@@ -9,8 +9,7 @@ from engine.device.attempt import ON_CPU, combined_choice, wanted_device
 from engine.errors import SpecError
 from engine.executors import Executor
 from engine.job.bound_task import LaneBounds, bound_lanes, bound_tasks
-from engine.job.kept import profiled, summarised
-from engine.job.lane_task import ProfileTask
+from engine.job.kept import looked_at
 from engine.job.opening import Opened, open_job, prepare_job
 from engine.job.options import JobOptions
 from engine.job.output import output_at
@@ -122,12 +121,12 @@ def run_bound(
         )
         lanes = lanes_to_replay(prepared)
         files = [lane_files(prepared, lane, base.fact_access) for lane in lanes]
-        profiles = profiled([ProfileTask(one, settings.windows) for one in files], executor, stages)
         groups, policy = groups_of(prepared, lanes), policy_named(base.policy)
         kinds = worths_needed(base.memory, groups, [policy])
-        worths = summarised(files, kinds, executor, stages)
+        looks = looked_at(files, executor, stages, windows=[settings.windows], kinds=kinds)
+        profiles = looks.profiles[settings.windows]
         models = LaneModels(
-            profiles, worths, (None, None), settings.windows,
+            profiles, looks.worths, (None, None), settings.windows,
             through_facts=prepared.facts is not None,
         )  # fmt: skip
         budgets = lane_budgets(base.memory, groups, models, policy)

@@ -8,79 +8,120 @@ pass is made again.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from engine.disk import whole_file
 from engine.executors import Executor
 from engine.jit import source_digest
-from engine.job.lane_task import LaneFiles, ProfileTask, profile_lane
+from engine.job.lane_task import LaneFiles
+from engine.job.look import Look, LookTask, Windows, look_at_lane
 from engine.job.stages import Stages
-from engine.job.worth_task import WorthTask, file_worths
 from engine.models.worth import LaneWorth, SideWorth
 from engine.policies import Worth
 from engine.replay.settings import LaneProfile, SideProfile
 
-
-class _OfLane(Protocol):
-    @property
-    def files(self) -> LaneFiles: ...
+T = TypeVar("T")
+STAGE = "profile"
 
 
-Task = TypeVar("Task", bound=_OfLane)
-Found = TypeVar("Found")
+class Looks(NamedTuple):
+    """What lanes hold, in their order.
 
-
-def profiled(tasks: Sequence[ProfileTask], executor: Executor, stages: Stages) -> list[LaneProfile]:
-    """Return what `profile_lane` says of each task; it runs for lanes not profiled before."""
-    return _each(_PROFILES, tasks, executor, stages)
-
-
-def summarised(
-    files: Sequence[LaneFiles], kinds: Sequence[Worth], executor: Executor, stages: Stages
-) -> list[dict[Worth, LaneWorth]]:
-    """Return what the tuples of each lane are worth, by one pass over those not summarised before.
-
-    There is none where no kind is asked for, nor where facts join: equal keys then say nothing.
+    Attributes
+    ----------
+    profiles : dict of Windows to list of LaneProfile
+    worths : list of dict of Worth to LaneWorth
     """
-    if not kinds or any(one.facts is not None for one in files):
-        return [{} for _ in files]
-    return _each(_WORTHS, [WorthTask(one, tuple(kinds)) for one in files], executor, stages)
+
+    profiles: dict[Windows, list[LaneProfile]]
+    worths: list[dict[Worth, LaneWorth]]
 
 
-class _Pass(NamedTuple):
-    """A pass over a lane: its stage, its task and how its result is written and read."""
+def looked_at(
+    files: Sequence[LaneFiles],
+    executor: Executor,
+    stages: Stages,
+    *,
+    windows: Iterable[Windows] = (),
+    kinds: Iterable[Worth] = (),
+) -> Looks:
+    """Return what lanes hold, by one look at those of which not all is known.
 
-    stage: str
-    function: Callable[[Any], Any]
-    name: Callable[[Any], str]
-    write: Callable[[Any], Any]
-    read: Callable[[Any], Any]
+    Parameters
+    ----------
+    files : sequence of LaneFiles
+    executor : Executor
+    stages : Stages
+    windows : iterable of (int, int)
+        Within which they are to be profiled.
+    kinds : iterable of Worth
+        By which their tuples are to be told apart. Where facts join, by none: equal keys then say
+        nothing.
+    """
+    pairs = list(dict.fromkeys(windows))
+    asked = () if any(one.facts is not None for one in files) else tuple(kinds)
+    known = [_kept(one, pairs, asked) for one in files]
+    tasks = {i: task for i, one in enumerate(files) if (task := _rest(one, known[i], pairs, asked))}
+    fresh = stages.mapped(executor, STAGE, look_at_lane, list(tasks.values()))
+    for i, look in zip(tasks, fresh, strict=True):
+        known[i] = Look(known[i].profiles | look.profiles, look.worths or known[i].worths)
+        _keep(files[i], look, asked)
+    profiles = {pair: [one.profiles[pair] for one in known] for pair in pairs}
+    return Looks(profiles, [one.worths for one in known])
 
 
-def _each(one: _Pass, tasks: Sequence[Any], executor: Executor, stages: Stages) -> list[Any]:
-    places = [task.files.folder / f"{one.name(task)}-{source_digest()}.json" for task in tasks]
-    found = [_read(place, one.read) for place in places]
-    missing = [i for i, known in enumerate(found) if known is None]
-    fresh = stages.mapped(executor, one.stage, one.function, [tasks[i] for i in missing])
-    for i, result in zip(missing, fresh, strict=True):
-        found[i] = result
-        _write(places[i], one.write(result))
-    return found
+def profiled(
+    files: Sequence[LaneFiles], windows: Windows, executor: Executor, stages: Stages
+) -> list[LaneProfile]:
+    """Return the lanes' profiles, as `looked_at` does."""
+    return looked_at(files, executor, stages, windows=[windows]).profiles[windows]
 
 
-def _read(place: Path, read: Callable[[Any], Any]) -> Any | None:  # noqa: ANN401 - as it is
+def _profile_place(files: LaneFiles, windows: Windows) -> Path:
+    return files.folder / "profile-{}-{}-{}.json".format(*windows, source_digest())
+
+
+def _worth_place(files: LaneFiles, kinds: Sequence[Worth]) -> Path:
+    return files.folder / f"{'-'.join(['worth', *kinds])}-{source_digest()}.json"
+
+
+def _kept(files: LaneFiles, pairs: Sequence[Windows], kinds: Sequence[Worth]) -> Look:
+    """Return what is kept of a lane."""
+    found = {pair: _read(_profile_place(files, pair), _profile_of) for pair in pairs}
+    worths = _read(_worth_place(files, kinds), _worths_of) if kinds else None
+    profiles = {pair: profile for pair, profile in found.items() if profile is not None}
+    return Look(profiles, worths or {})
+
+
+def _rest(
+    files: LaneFiles, known: Look, pairs: Sequence[Windows], kinds: Sequence[Worth]
+) -> LookTask | None:
+    """Return the task that finds what is not known of a lane, None where all is."""
+    windows = tuple(pair for pair in pairs if pair not in known.profiles)
+    kinds = () if known.worths else tuple(kinds)
+    return LookTask(files, windows, kinds) if windows or kinds else None
+
+
+def _keep(files: LaneFiles, look: Look, kinds: Sequence[Worth]) -> None:
+    for pair, profile in look.profiles.items():
+        _write(_profile_place(files, pair), profile)
+    if look.worths:
+        _write(_worth_place(files, kinds), _written_worths(look.worths))
+
+
+def _read(place: Path, read: Callable[[Any], T]) -> T | None:
     try:
         return read(json.loads(place.read_text()))
     except (OSError, ValueError, TypeError):  # not there, or not whole on a disk that failed
         return None
 
 
-def _write(place: Path, content: Any) -> None:  # noqa: ANN401 - as `_Pass.write` gives it
+def _write(place: Path, content: Any) -> None:  # noqa: ANN401 - whatever JSON holds
     with suppress(OSError), whole_file(place, place.parent) as own:
         own.write_text(json.dumps(content))
 
@@ -103,19 +144,3 @@ def _worths_of(content: dict[str, Any]) -> dict[Worth, LaneWorth]:
         left, right = (SideWorth(*(np.array(array, float) for array in side)) for side in sides)
         found[Worth(kind)] = left, right
     return found
-
-
-_PROFILES = _Pass(
-    "profile",
-    profile_lane,
-    lambda task: "profile-{}-{}".format(*task.windows),
-    list,
-    _profile_of,
-)
-_WORTHS = _Pass(
-    "worth",
-    file_worths,
-    lambda task: "-".join(["worth", *task.kinds]),
-    _written_worths,
-    _worths_of,
-)

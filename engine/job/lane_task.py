@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -13,7 +13,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from engine.exact.stream import ExactStream
-from engine.facts.index import FactSide
 from engine.facts.links import Links
 from engine.job.counted import CountedFile, Tally
 from engine.job.counting import Counting, Known
@@ -24,7 +23,6 @@ from engine.job.output import id_columns
 from engine.job.part import FactColumns, LanePart, MemberPayload, beside
 from engine.job.time_slice import TimeSlice
 from engine.lanes.facts import FactFile
-from engine.lanes.profile import profile_side
 from engine.lanes.reader import LANE_COLUMNS, lane_batches
 from engine.lanes.stored import Stored
 from engine.partners import Partners
@@ -32,11 +30,10 @@ from engine.policies import age
 from engine.replay.lane import LaneReplay
 from engine.replay.layout import Outputs
 from engine.replay.planned import Plan
-from engine.replay.settings import LaneProfile, ReplaySettings, SideProfile
+from engine.replay.settings import LaneProfile, ReplaySettings
 from engine.streams import StreamBatch
 from gpu_kernels.devices import Choice
 
-_EMPTY = SideProfile(0, 0, 0, 0, 0.0)
 _STREAMED = ("_ts", "_key", "_importance")
 
 
@@ -64,34 +61,6 @@ class LaneFiles:
         if self.facts is None:
             return None
         return Links(self.facts.index(), (arrivals(self.left), arrivals(self.right)), windows)
-
-
-@dataclass(frozen=True)
-class ProfileTask:
-    """One pass over a lane before its budget is known."""
-
-    files: LaneFiles
-    windows: tuple[int, int]
-
-
-def profile_lane(task: ProfileTask) -> LaneProfile:
-    """Return a lane's rows, peaks and mean importances."""
-    files = task.files
-    index = None if files.facts is None else files.facts.index()
-    sides = []
-    for side, (stored, window) in enumerate(
-        zip((files.left, files.right), task.windows, strict=True)
-    ):
-        until = None if index is None else _until(index.sides[side])
-        columns = ("_ts", "_importance") if index is None else _STREAMED
-        sides.append(
-            _EMPTY if stored is None else profile_side(streamed(stored, columns), window, until)
-        )
-    return LaneProfile(*sides)
-
-
-def _until(side: FactSide) -> Callable[[StreamBatch], NDArray[np.int64]]:
-    return lambda batch: side.until(batch.ts, batch.key)
 
 
 def streamed(stored: Stored, columns: Sequence[str] = _STREAMED) -> Iterator[StreamBatch]:

@@ -24,11 +24,10 @@ from engine.job.ahead import count_ahead
 from engine.job.bound_task import LaneBounds, bound_lanes, bound_settings, bound_tasks
 from engine.job.budget import EXPECTED
 from engine.job.heartbeat import listening
-from engine.job.kept import profiled, summarised
+from engine.job.kept import looked_at
 from engine.job.lane_task import (
     LaneFiles,
     LaneResult,
-    ProfileTask,
     ReplayTask,
     replay_lane,
 )
@@ -56,8 +55,9 @@ from engine.job.split import LaneModels, lane_budgets
 from engine.job.stages import Progress, Stages
 from engine.job.told import Told, check_asked
 from engine.lanes.manifest import Prepared
+from engine.models.worth import LaneWorth
 from engine.optimum.effort import Effort
-from engine.policies import policy_named
+from engine.policies import Worth, policy_named
 from engine.profile.model import ArrivalProfile
 from engine.replay.settings import LaneProfile, ReplaySettings
 from gpu_kernels.devices import Choice
@@ -151,10 +151,6 @@ class _Job:
         access = self.options.fact_access
         files = [lane_files(self.prepared, lane, access) for lane in lanes]
         windows = self.settings.window_left, self.settings.window_right
-        profiles = profiled(
-            [ProfileTask(one, windows) for one in files], self.executor, self.stages
-        )
-        models = self._models(files, profiles)
         groups = groups_of(self.prepared, lanes)
         kinds = worths_needed(
             self.options.memory,
@@ -162,7 +158,9 @@ class _Job:
             [self.settings.the_policy],
             frequencies=self._by_frequency and self.told is None,
         )
-        models = models._replace(worths=summarised(files, kinds, self.executor, self.stages))
+        looks = looked_at(files, self.executor, self.stages, windows=[windows], kinds=kinds)
+        profiles = looks.profiles[windows]
+        models = self._models(files, profiles, looks.worths)
         self.budgets = lane_budgets(
             self.options.memory, groups, models, self.settings.the_policy, self.options.split
         )
@@ -245,8 +243,13 @@ class _Job:
         known = self.told is not None and self._retains == "prob"
         return self.options.split == EXPECTED or known
 
-    def _models(self, files: list[LaneFiles], profiles: list[LaneProfile]) -> LaneModels:
-        """Return what is expected of the lanes, but for the tuples' own worth."""
+    def _models(
+        self,
+        files: list[LaneFiles],
+        profiles: list[LaneProfile],
+        worths: list[dict[Worth, LaneWorth]],
+    ) -> LaneModels:
+        """Return what is expected of the lanes."""
         windows = self.settings.window_left, self.settings.window_right
         curves: Curves = (None, None)
         if self._by_age:
@@ -256,7 +259,7 @@ class _Job:
             frequencies = self.told.frequencies()
         return LaneModels(
             profiles,
-            [],
+            worths,
             curves,
             windows,
             frequencies,

@@ -1,4 +1,4 @@
-"""One pass over a lane: its rows, peaks and mean importances."""
+"""One pass over a side of a lane: its rows, its peak and its mean importance."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.jit import kernel as compiled
+from engine.replay.layout import nth
 from engine.replay.settings import SideProfile
 from engine.streams import StreamBatch
 
@@ -16,7 +17,7 @@ _SUM, _ERROR = range(2)
 
 @compiled
 def _accumulate(importance: NDArray[np.float64], sums: NDArray[np.float64]) -> None:
-    """Add to a double-double sum, so that the mean is that of the reals, correctly rounded."""
+    """Add to a double-double sum, so that the sum is that of the reals, correctly rounded."""
     high, low = sums[_SUM], sums[_ERROR]
     for i in range(importance.size):
         x = importance[i]
@@ -28,15 +29,15 @@ def _accumulate(importance: NDArray[np.float64], sums: NDArray[np.float64]) -> N
 
 
 @compiled
-def _peak(ts: NDArray[np.int64], window: int, oldest: int) -> tuple[int, int]:
-    """Return (most tuples of age 0 to `window` at any arrival, first unexpired at the last)."""
-    peak = 0
-    n = ts.size
-    for i in range(n):
-        while ts[i] - ts[oldest] > window:
-            oldest += 1
-        peak = max(peak, i + 1 - oldest)
-    return peak, oldest
+def _peak(ts: NDArray[np.int64], begin: int, window: int, most: int) -> int:
+    """Return the most tuples of age 0 to `window` at any arrival, those from `begin` on included.
+
+    Only whether one more than ever before is held has to be seen: at each arrival at most one is.
+    """
+    for i in range(begin, ts.size):
+        if ts[nth(i)] - ts[nth(i - most)] <= window:
+            most += 1
+    return most
 
 
 class Peak:
@@ -50,15 +51,14 @@ class Peak:
 
     def __init__(self, window: int) -> None:
         self._window = window
-        self._live = np.empty(0, np.int64)
+        self._last = np.empty(0, np.int64)
         self.most = 0
 
     def add(self, ts: NDArray[np.int64]) -> None:
         """Add arrivals."""
-        live = np.concatenate([self._live, ts])
-        most, oldest = _peak(live, self._window, 0)
-        self.most = max(self.most, most)
-        self._live = live[oldest:]
+        known = np.concatenate([self._last, ts])
+        self.most = int(_peak(known, self._last.size, self._window, self.most))
+        self._last = known[known.size - self.most :]
 
 
 class EndedPeak:
@@ -85,10 +85,54 @@ class EndedPeak:
         self._ends = ends[ends > ts[-1]]
 
 
+Until = Callable[[StreamBatch], NDArray[np.int64]]
+"""Tells of a batch from which ticks on its tuples match nothing any more."""
+
+
+class SideLook:
+    """Profiles one side of a lane for several windows, batch by batch.
+
+    Parameters
+    ----------
+    windows : iterable of int
+        W in ticks, closed.
+    until : callable, optional
+        Tuples that never match have their own tick or an earlier one, and are not held.
+    """
+
+    def __init__(self, windows: Iterable[int], until: Until | None = None) -> None:
+        self._peaks = {window: (Peak(window), EndedPeak(window)) for window in windows}
+        self._until = until
+        self._sums = np.zeros(2)
+        self._rows = self._first = self._last = 0
+
+    def add(self, batch: StreamBatch) -> None:
+        """Add arrivals; their join attributes only matter to `until`."""
+        if batch.ts.size == 0:
+            return
+        if self._rows == 0:
+            self._first = int(batch.ts[0])
+        self._rows += batch.ts.size
+        self._last = int(batch.ts[-1])
+        if self._until is None:
+            for peak, _ in self._peaks.values():
+                peak.add(batch.ts)
+        else:
+            ends = self._until(batch)
+            held = ends > batch.ts
+            for _, ended in self._peaks.values():
+                ended.add(batch.ts[held], ends[held])
+        _accumulate(batch.importance, self._sums)
+
+    def profile(self, window: int) -> SideProfile:
+        """Return the profile within one of the windows."""
+        most = max(peak.most for peak in self._peaks[window])
+        mean = (self._sums[_SUM] + self._sums[_ERROR]) / self._rows if self._rows else 0.0
+        return SideProfile(self._rows, self._first, self._last, most, float(mean))
+
+
 def profile_side(
-    batches: Iterable[StreamBatch],
-    window: int,
-    until: Callable[[StreamBatch], NDArray[np.int64]] | None = None,
+    batches: Iterable[StreamBatch], window: int, until: Until | None = None
 ) -> SideProfile:
     """Profile one side of a lane in one pass.
 
@@ -96,11 +140,8 @@ def profile_side(
     ----------
     batches : iterable of StreamBatch
         In arrival order.
-    window : int
-        W in ticks, closed.
-    until : callable, optional
-        Of a batch, the ticks from which on its tuples match nothing any more; those that never
-        match have their own tick or an earlier one, and are not held.
+    window, until
+        As `SideLook` takes them.
 
     Returns
     -------
@@ -110,22 +151,7 @@ def profile_side(
     -----
     O(rows); memory is the window's timestamps and a batch.
     """
-    rows = first = last = 0
-    peak, ended = Peak(window), EndedPeak(window)
-    sums = np.zeros(2)
+    look = SideLook([window], until)
     for batch in batches:
-        if batch.ts.size == 0:
-            continue
-        if rows == 0:
-            first = int(batch.ts[0])
-        rows += batch.ts.size
-        last = int(batch.ts[-1])
-        if until is None:
-            peak.add(batch.ts)
-        else:
-            ends = until(batch)
-            held = ends > batch.ts
-            ended.add(batch.ts[held], ends[held])
-        _accumulate(batch.importance, sums)
-    mean = (sums[_SUM] + sums[_ERROR]) / rows if rows else 0.0
-    return SideProfile(rows, first, last, max(peak.most, ended.most), float(mean))
+        look.add(batch)
+    return look.profile(window)

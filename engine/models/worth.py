@@ -7,8 +7,7 @@ it has of each worth.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -69,6 +68,49 @@ class SideWorth(NamedTuple):
 LaneWorth = tuple[SideWorth, SideWorth]
 
 
+class LaneWorths:
+    """Summarises a lane under several kinds of worth. Memory: O(keys).
+
+    Both sides' tuples are counted first, each side's as they come; then they are weighed.
+
+    Parameters
+    ----------
+    kinds : iterable of Worth
+        Of those in `SUMMARISED`.
+    """
+
+    def __init__(self, kinds: Iterable[Worth]) -> None:
+        self._table = KeyTable()
+        self._counts = [np.zeros(0, np.int64), np.zeros(0, np.int64)]
+        self._classes = {kind: (_Classes(kind), _Classes(kind)) for kind in kinds}
+
+    def count(self, side: int, codes: NDArray[np.int64]) -> None:
+        """Count a side's tuples by their join attributes."""
+        ids = self._table.intern(codes)
+        self._counts[side] = _longer(self._counts[side], self._table.size)
+        _count(ids, self._counts[side])
+
+    def weigh(self, side: int, codes: NDArray[np.int64], importance: NDArray[np.float64]) -> None:
+        """Sort a side's tuples by their worth; all must have been counted."""
+        ids = self._table.intern(codes)
+        others = self._counts[1 - side] = _longer(self._counts[1 - side], self._table.size)
+        for classes in self._classes.values():
+            classes[side].add(sealed(importance, np.float64), ids, others)
+
+    def summary(self) -> dict[Worth, LaneWorth]:
+        """Return what the tuples are worth."""
+        return {
+            kind: (left.summary(), right.summary()) for kind, (left, right) in self._classes.items()
+        }
+
+
+def _longer(counts: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    """Return counts with room for so many keys, and for more than now where there is too little."""
+    if size <= counts.size:
+        return counts
+    return np.concatenate([counts, np.zeros(max(size, 2 * counts.size) - counts.size, np.int64)])
+
+
 def lane_worths(arriving: Arriving, kinds: Sequence[Worth]) -> dict[Worth, LaneWorth]:
     """Summarise a lane under several kinds of worth. Memory: O(keys); two passes.
 
@@ -87,30 +129,20 @@ def lane_worths(arriving: Arriving, kinds: Sequence[Worth]) -> dict[Worth, LaneW
     >>> left.tuples.tolist(), left.matches.tolist(), right.matches.tolist()
     ([3.0], [1.0], [2.0, 1.0])
     """
-    table = KeyTable()
-    counts = [_counted(table, arriving(side)) for side in (0, 1)]
-    counts = [np.pad(one, (0, table.size - one.size)) for one in counts]
-    found: dict[Worth, list[SideWorth]] = {kind: [] for kind in kinds}
+    found = LaneWorths(kinds)
     for side in (0, 1):
-        classes = {kind: _Classes(kind) for kind in kinds}
+        for codes, _ in arriving(side):
+            found.count(side, codes)
+    for side in (0, 1):
         for codes, importance in arriving(side):
-            ids = table.intern(codes)
-            for own in classes.values():
-                own.add(sealed(importance, np.float64), ids, counts[1 - side])
-        for kind, own in classes.items():
-            found[kind].append(own.summary())
-    return {kind: (left, right) for kind, (left, right) in found.items()}
+            found.weigh(side, codes, importance)
+    return found.summary()
 
 
-def _counted(
-    table: KeyTable, batches: Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]
-) -> NDArray[np.int64]:
-    total = np.zeros(0, np.int64)
-    for codes, _ in batches:
-        found = np.bincount(table.intern(codes), minlength=table.size)
-        found[: total.size] += total
-        total = found
-    return total
+@kernel
+def _count(ids: NDArray[np.int32], counts: NDArray[np.int64]) -> None:
+    for i in range(len(ids)):
+        counts[np.uint64(ids[i])] += 1
 
 
 _NOTHING = -(10**6)
@@ -118,10 +150,15 @@ _NOTHING = -(10**6)
 _BY_VALUE, _BY_IMPORTANCE, _BY_COUNT = range(3)
 _SPAN = 2**32
 """A class of worth and one of value are one number: worth times this plus value."""
-
-
-_QUARTERS = tuple(2.0 ** (i / PER_OCTAVE) / 2.0 for i in range(1, PER_OCTAVE))
-"""Where the classes of an octave begin, as `frexp` gives mantissas."""
+_FRACTION = 52
+"""Bits of a float64 after its exponent."""
+_QUARTERS = tuple(
+    int(np.float64(2.0 ** (i / PER_OCTAVE)).view(np.int64)) & ((1 << _FRACTION) - 1)
+    for i in range(1, PER_OCTAVE)
+)
+"""Where the classes of an octave begin, by their fractions' bits."""
+_GREATEST = PER_OCTAVE * 1024 - 1
+"""The class of the greatest float64, and of what is beyond."""
 
 
 @kernel
@@ -129,11 +166,16 @@ def _class_of(worth: float) -> int:
     """Return the class of a worth: the floor of its logarithm times `PER_OCTAVE`."""
     if not worth > 0.0:
         return _NOTHING
-    mantissa, exponent = math.frexp(worth)
-    place = np.int64(PER_OCTAVE * (exponent - 1))
+    shift = np.int64(0)
+    if worth < 2.0**-1022:  # its exponent is not told by its bits
+        worth *= 2.0**64
+        shift = np.int64(64)
+    bits = np.float64(worth).view(np.int64)
+    place = np.int64(PER_OCTAVE) * ((bits >> _FRACTION) - np.int64(1023) - shift)
+    fraction = bits & np.int64((1 << _FRACTION) - 1)
     for begin in _QUARTERS:
-        place += np.int64(mantissa >= begin)
-    return int(place)
+        place += np.int64(fraction >= begin)
+    return int(place) if place < _GREATEST else _GREATEST
 
 
 @kernel
@@ -147,7 +189,7 @@ def _classify(
 ) -> None:
     """Write each tuple's class of worth and of value, as one number, and its matches."""
     for i in range(len(ids)):
-        others = counts[ids[i]]
+        others = counts[np.uint64(ids[i])]
         value = _class_of(importance[i] * others)
         worth = value
         if by == _BY_IMPORTANCE:

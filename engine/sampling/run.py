@@ -17,7 +17,6 @@ from engine.aggregates.estimate import combine
 from engine.executors import Executor
 from engine.job.heartbeat import listening
 from engine.job.kept import profiled
-from engine.job.lane_task import ProfileTask
 from engine.job.opening import Opened, choose_lanes, open_job, prepare_job
 from engine.job.output import OutputFolder, output_at
 from engine.job.part import commit_parts
@@ -164,9 +163,7 @@ class _Job:
         lanes = lanes_to_replay(self.prepared)
         files = [lane_files(self.prepared, lane, "") for lane in lanes]
         windows = self.settings.window_left, self.settings.window_right
-        profiles = profiled(
-            [ProfileTask(one, windows) for one in files], self.executor, self.stages
-        )
+        profiles = profiled(files, windows, self.executor, self.stages)
         planner = Planner(
             self.options, windows, self.prepared, lanes, files, profiles, self.executor, self.stages
         )

@@ -12,8 +12,8 @@ from engine.device.attempt import Wanted, combined_choice, wanted_device, worth_
 from engine.errors import SpecError
 from engine.executors import Executor, ThreadExecutor
 from engine.job.heartbeat import listening
-from engine.job.kept import profiled, summarised
-from engine.job.lane_task import LaneResult, ProfileTask, ReplayTask, replay_lane
+from engine.job.kept import looked_at
+from engine.job.lane_task import LaneResult, ReplayTask, replay_lane
 from engine.job.opening import Opened, open_job, prepare_job
 from engine.job.output import output_at
 from engine.job.plan import (
@@ -33,7 +33,7 @@ from engine.lanes.manifest import Prepared
 from engine.optimum.effort import Effort
 from engine.policies import POLICIES
 from engine.profile.model import ArrivalProfile
-from engine.replay.settings import LaneProfile, ReplaySettings
+from engine.replay.settings import ReplaySettings
 from engine.sweep.advice import Advice, advise
 from engine.sweep.bounds import Best, Place, bound_places, places_of
 from engine.sweep.cell import Cell
@@ -160,7 +160,17 @@ class _Sweep:
         self.lanes = lanes_to_replay(self.prepared)
         self.files = [lane_files(self.prepared, lane, self.access) for lane in self.lanes]
         one_each = {point.window: self.settings[point.number] for point in self.points}
-        self.profiles = self._profiled(list(one_each))
+        self.groups = groups_of(self.prepared, self.lanes)
+        policies = [settings.the_policy for settings in self.settings.values()]
+        looks = looked_at(
+            self.files,
+            self.executor,
+            self.stages,
+            windows=[(window, window) for window in one_each],
+            kinds=worths_needed(self.points[0].amounts, self.groups, policies),
+        )
+        self.worths = looks.worths
+        self.profiles = {window: looks.profiles[window, window] for window in one_each}
         curves, exact = self._curves()
         cells = self._cells(curves)
         uncounted = tuple(one_each[window] for window in one_each if window not in exact)
@@ -178,12 +188,6 @@ class _Sweep:
                 self.stages,
             )  # fmt: skip
         return self._lines(cells, outcomes, exact, best)
-
-    def _profiled(self, windows: list[int]) -> dict[int, list[LaneProfile]]:
-        tasks = [ProfileTask(file, (window, window)) for window in windows for file in self.files]
-        found = profiled(tasks, self.executor, self.stages)
-        count = len(self.files)
-        return {window: found[i * count : (i + 1) * count] for i, window in enumerate(windows)}
 
     def _curves(self) -> tuple[dict[int, Curves], dict[int, list[Exact]]]:
         """Return AGE's curves by window, and the exact counts that measuring them gave."""
@@ -224,11 +228,10 @@ class _Sweep:
 
     def _cells(self, curves: dict[int, Curves]) -> list[list[Cell]]:
         """Return the cells of each lane."""
-        groups = groups_of(self.prepared, self.lanes)
-        budgets = self._budgets(curves, groups)
+        budgets = self._budgets(curves)
         chosen = samplings(
-            self.points, self.settings, budgets, sample_groups(groups, self.profiles), self.files,
-            self.executor, self.stages,
+            self.points, self.settings, budgets, sample_groups(self.groups, self.profiles),
+            self.files, self.executor, self.stages,
         )  # fmt: skip
         cells: list[list[Cell]] = [[] for _ in self.lanes]
         for point in self.points:
@@ -243,23 +246,18 @@ class _Sweep:
                 )
         return cells
 
-    def _budgets(
-        self, curves: dict[int, Curves], groups: list[list[int]]
-    ) -> dict[int, list[tuple[int, int]]]:
+    def _budgets(self, curves: dict[int, Curves]) -> dict[int, list[tuple[int, int]]]:
         """Return K of left and right of each lane, by the point's number."""
-        policies = {point.policy: self.settings[point.number].the_policy for point in self.points}
-        kinds = worths_needed(self.points[0].amounts, groups, policies.values())
-        worths = summarised(self.files, kinds, self.executor, self.stages)
         through_facts = self.prepared.facts is not None
         found = {}
         for point in self.points:
             shape: Curves = curves[point.window] if point.policy == "age" else (None, None)
             models = LaneModels(
-                self.profiles[point.window], worths, shape, (point.window, point.window),
+                self.profiles[point.window], self.worths, shape, (point.window, point.window),
                 through_facts=through_facts,
             )  # fmt: skip
-            policy = policies[point.policy]
-            found[point.number] = lane_budgets(point.amounts, groups, models, policy)
+            policy = self.settings[point.number].the_policy
+            found[point.number] = lane_budgets(point.amounts, self.groups, models, policy)
         return found
 
     def _replayed(
