@@ -13,6 +13,7 @@ from pyspark import InheritableThread, cloudpickle
 from pyspark.sql import SparkSession
 
 from engine.errors import WinnowError
+from engine.host import keep_freed_memory
 from spark_plugin.gpu import GpuTerms, bind_task, gpu_terms
 from spark_plugin.session import parallelism
 from spark_plugin.settle import settle
@@ -155,6 +156,7 @@ def _worker(
 
     def run(numbers: Iterable[int]) -> Iterator[tuple[int, bytes]]:
         bind_task(terms)
+        keep_freed_memory()
         function, items = pickle.loads(work)  # noqa: S301 - written by the driver
         for task in numbers:
             for item in range(task, len(items), tasks):

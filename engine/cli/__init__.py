@@ -22,6 +22,7 @@ from engine.cli import (
 )
 from engine.cli.engines import Command, EngineRun, registered_commands
 from engine.errors import WinnowError
+from engine.host import keep_freed_memory
 from engine.generate import command as generate
 
 _COMMANDS = {
@@ -79,6 +80,7 @@ def main(
     int
         0 if it was done, 2 if the user has something to put right (said on standard error).
     """
+    keep_freed_memory()
     others = registered_commands(commands or {})
     args = _parser(others).parse_args(argv)
     args.engines = dict(engines or {})

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.jit import kernel as compiled
+from engine.lanes.packed import OFFSETS, SINGLES, Packing
+from engine.replay.layout import nth
 
 Lanes = NDArray[np.uint16]
 Order = NDArray[np.int64]
@@ -17,8 +19,13 @@ Order = NDArray[np.int64]
 def _place(
     hashes: NDArray[np.uint64], groups: NDArray[np.int64], lanes: np.uint64, out: Lanes
 ) -> None:
-    for i in range(hashes.size):
-        out[i] = np.uint64(groups[i]) * lanes + hashes[i] % lanes
+    rest = lanes - np.uint64(1)
+    if lanes & rest == 0:
+        for i in range(hashes.size):
+            out[i] = np.uint64(groups[i]) * lanes + (hashes[i] & rest)
+    else:
+        for i in range(hashes.size):
+            out[i] = np.uint64(groups[i]) * lanes + hashes[i] % lanes
 
 
 @compiled
@@ -41,7 +48,28 @@ def _scatter(
 ) -> None:
     for i in range(lane.size):
         place = at[lane[i]]
-        out[place] = values[i]
+        out[nth(place)] = values[i]
+        at[lane[i]] = place + 1
+
+
+@compiled
+def _scatter_offsets(
+    lane: Lanes, at: NDArray[np.int64], values: NDArray[np.int64], base: int,
+    out: NDArray[np.uint32],
+) -> None:  # fmt: skip
+    for i in range(lane.size):
+        place = at[lane[i]]
+        out[nth(place)] = values[i] - base
+        at[lane[i]] = place + 1
+
+
+@compiled
+def _scatter_singles(
+    lane: Lanes, at: NDArray[np.int64], values: NDArray[np.float64], out: NDArray[np.float32]
+) -> None:
+    for i in range(lane.size):
+        place = at[lane[i]]
+        out[nth(place)] = values[i]
         at[lane[i]] = place + 1
 
 
@@ -78,15 +106,25 @@ def by_lane(lane: Lanes, counts: NDArray[np.int64]) -> Order:
     return order
 
 
-def in_lanes(values: NDArray[Any], lane: Lanes, counts: NDArray[np.int64]) -> NDArray[Any]:
-    """Return values in the stable order by lane, without that order: three times as fast.
+def in_lanes(
+    values: NDArray[Any], packing: Packing, lane: Lanes, counts: NDArray[np.int64]
+) -> NDArray[Any]:
+    """Return packed values in the stable order by lane, without that order: three times as fast.
 
     Parameters
     ----------
     values : (n,) int64 or float64
+    packing : Packing
+        Of these values.
     lane : (n,) uint16
     counts : (lanes,) int64
     """
-    out = np.empty_like(values)
-    _scatter(lane, np.cumsum(counts) - counts, values.view(np.int64), out.view(np.int64))
+    out = np.empty(values.size, packing.stored(values.dtype))
+    at = np.cumsum(counts) - counts
+    if packing.kind == OFFSETS:
+        _scatter_offsets(lane, at, values, packing.base, out)
+    elif packing.kind == SINGLES:
+        _scatter_singles(lane, at, values, out)
+    else:
+        _scatter(lane, at, values.view(np.int64), out.view(np.int64))
     return out

@@ -1,7 +1,8 @@
 """The files of a run, read from any row on.
 
-``.rows`` has how many there are and the four columns that every lane has, one after the other, as
-they lie in memory: what is read of them is what is asked for, into arrays, at the speed of a copy.
+``.rows`` has how many there are, how the four columns that every lane has are packed, and these,
+one after the other, as they lie in memory: what is read of them is what is asked for, into arrays,
+at the speed of a copy.
 Columns of other types are in blocks of Arrow's IPC format. Files are read and not mapped, so that
 memory is what is held and no more.
 """
@@ -9,44 +10,47 @@ memory is what is held and no more.
 from __future__ import annotations
 
 import os
-import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, closing
 from io import FileIO
+from itertools import chain
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from engine.errors import InputError
+from engine.lanes.packed import Packed, Packing, unpacked
 from engine.lanes.runs import KEYS, Piece
 
 ROWS, KEPT = ".rows", ".kept.arrow"
 COLUMNS = {"_ts": np.int64, "_row": np.int64, "_key": np.int64, "_importance": np.float64}
 BLOCK_ROWS = 16_384
 OPEN_FILES = 64
-_DTYPES = tuple(COLUMNS.values())
-_WIDTH = 8
-"""Bytes of a value."""
+_DTYPES = tuple(map(np.dtype, COLUMNS.values()))
+_WORD = 8
+_HEAD = _WORD * (1 + 2 * len(COLUMNS))
+"""Bytes of the number of rows, and of each column's packing."""
 
 
-def write_rows(path: str, columns: Sequence[NDArray[np.generic]], kept: pa.Table) -> None:
+def write_rows(path: str, columns: Sequence[Packed], kept: pa.Table) -> None:
     """Write the rows of a run.
 
     Parameters
     ----------
     path : str
         Without ending.
-    columns : sequence of (n,) int64, int64, int64, float64
+    columns : sequence of Packed
         As `COLUMNS`.
     kept : pyarrow.Table
         Columns beside them, perhaps none.
     """
     with Path(f"{path}{ROWS}").open("wb", buffering=0) as file:
-        for values in (np.array([columns[0].size]), *columns):
+        head = [columns[0].values.size, *chain(*(column.packing for column in columns))]
+        for values in (np.array(head), *(column.values for column in columns)):
             left = values.data.cast("B")
             while left:
                 left = left[file.write(left) :]
@@ -74,7 +78,12 @@ class RunRows:
     def __init__(self, path: str) -> None:
         with ExitStack() as stack:
             self._file = stack.enter_context(Path(f"{path}{ROWS}").open("rb", buffering=0))
-            self._rows = _rows_in(self._file)
+            self._rows, packings = _head_of(self._file)
+            self._stored = list(zip(packings, _DTYPES, strict=True))
+            sizes = [own.stored(dtype).itemsize for own, dtype in self._stored]
+            self._places = [_HEAD + self._rows * sum(sizes[:place]) for place in range(len(sizes))]
+            if self._file.seek(0, os.SEEK_END) != _HEAD + self._rows * sum(sizes):
+                raise _changed(self._file)
             self._kept = None
             if Path(f"{path}{KEPT}").exists():
                 self._kept = stack.enter_context(closing(Blocks(f"{path}{KEPT}")))
@@ -135,24 +144,27 @@ class RunRows:
             found |= {name: block.column(name) for name in kept}
         return pa.RecordBatch.from_pydict(found)
 
-    def _values(self, place: int, start: int, stop: int) -> NDArray[np.generic]:
-        values: NDArray[np.generic] = np.empty(stop - start, _DTYPES[place])
-        self._file.seek(_WIDTH * (1 + place * self._rows + start))
+    def _values(self, place: int, start: int, stop: int) -> NDArray[Any]:
+        packing, dtype = self._stored[place]
+        stored = packing.stored(dtype)
+        values: NDArray[Any] = np.empty(stop - start, stored)
+        self._file.seek(self._places[place] + stored.itemsize * start)
         left = values.data.cast("B")
         while left:
             done = self._file.readinto(left)
             if not done:
                 raise _changed(self._file)
             left = left[done:]
-        return values
+        return unpacked(values, packing)
 
 
-def _rows_in(file: FileIO) -> int:
-    """Return how many rows a file has, or raise `InputError` if it is not whole."""
-    rows = int.from_bytes(file.read(_WIDTH), sys.byteorder)
-    if file.seek(0, os.SEEK_END) != _WIDTH * (1 + rows * len(COLUMNS)):
+def _head_of(file: FileIO) -> tuple[int, list[Packing]]:
+    """Return how many rows a file has and how their columns are packed."""
+    head = file.read(_HEAD)
+    if len(head) < _HEAD:
         raise _changed(file)
-    return rows
+    rows, *told = np.frombuffer(head, np.int64).tolist()
+    return rows, [Packing(*told[i : i + 2]) for i in range(0, len(told), 2)]
 
 
 def _changed(file: FileIO) -> InputError:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.disk import full_disk_told
+from engine.lanes.packed import Packed, unpacked
 
 KEYS = ".keys.arrow"
 
@@ -87,7 +88,7 @@ def lanes_written(folder: str) -> AbstractContextManager[None]:
 def write_index(
     path: str,
     counts: NDArray[np.int64],
-    ts: NDArray[np.int64],
+    ts: Packed,
     key_counts: NDArray[np.int64],
 ) -> None:
     """Write where each lane lies.
@@ -98,7 +99,7 @@ def write_index(
         The run's, without ending.
     counts, key_counts : (lanes,) int64
         Rows and distinct keys of each lane.
-    ts : (n,) int64
+    ts : Packed
         Times of the rows, by lane.
     """
     present = np.flatnonzero(counts)
@@ -107,7 +108,8 @@ def write_index(
     for names, own in ((("start", "stop"), counts), (("key_start", "key_stop"), key_counts)):
         stops = np.cumsum(own)[present]
         index[names[0]], index[names[1]] = stops - own[present], stops
-    index["first"], index["last"] = ts[index["start"]], ts[index["stop"] - 1]
+    for name, at in (("first", index["start"]), ("last", index["stop"] - 1)):
+        index[name] = unpacked(ts.values[at], ts.packing)
     index.tofile(f"{path}.index")
 
 

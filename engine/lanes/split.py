@@ -22,6 +22,7 @@ from engine.device.attempt import ASKED_FOR_CPU, Wanted
 from engine.errors import InputError, SpecError
 from engine.lanes.facts import FactCodes
 from engine.lanes.groups import distinct_groups
+from engine.lanes.packed import Packed, packed, packing_of
 from engine.lanes.placing import Lanes, Order, by_lane, hash_lanes, in_lanes, lane_counts
 from engine.lanes.runfiles import write_blocks, write_rows
 from engine.lanes.runs import KEYS, Run, lanes_written, write_index
@@ -227,11 +228,16 @@ def _write_run(found: Normalised, plan: Plan, out: str) -> tuple[Run, bool]:
 
 def _arranged(
     columns: Sequence[NDArray[Any]], lane: Lanes, counts: NDArray[np.int64], order: Order | None
-) -> list[NDArray[Any]]:
-    """Return columns in an order, by default the stable one by lane."""
-    if order is not None:
-        return [values[order] for values in columns]
-    return [in_lanes(values, lane, counts) if counts.size > 1 else values for values in columns]
+) -> list[Packed]:
+    """Return columns, packed, in an order, by default the stable one by lane."""
+    packings = [packing_of(values) for values in columns]
+    each = zip(columns, packings, strict=True)
+    if order is None and counts.size > 1:
+        found = [in_lanes(values, packing, lane, counts) for values, packing in each]
+    else:
+        rows = slice(None) if order is None else order
+        found = [packed(values[rows], packing) for values, packing in each]
+    return [Packed(*own) for own in zip(packings, found, strict=True)]
 
 
 def _kept(found: Normalised, plan: Plan, order: Order | None) -> pa.Table:
