@@ -22,8 +22,8 @@ from engine.cli import (
 )
 from engine.cli.engines import Command, EngineRun, registered_commands
 from engine.errors import WinnowError
-from engine.host import keep_freed_memory
 from engine.generate import command as generate
+from engine.host import keep_freed_memory
 
 _COMMANDS = {
     "replay": (replay, "replay two archived streams through a window join within a memory budget"),

@@ -32,8 +32,8 @@ BLOCK_ROWS = 16_384
 OPEN_FILES = 64
 _DTYPES = tuple(map(np.dtype, COLUMNS.values()))
 _WORD = 8
-_HEAD = _WORD * (1 + 2 * len(COLUMNS))
-"""Bytes of the number of rows, and of each column's packing."""
+_HEAD = _WORD * (2 + 2 * len(COLUMNS))
+"""Bytes of the number of rows, that of the columns beside these, and each of these' packing."""
 
 
 def write_rows(path: str, columns: Sequence[Packed], kept: pa.Table) -> None:
@@ -49,7 +49,8 @@ def write_rows(path: str, columns: Sequence[Packed], kept: pa.Table) -> None:
         Columns beside them, perhaps none.
     """
     with Path(f"{path}{ROWS}").open("wb", buffering=0) as file:
-        head = [columns[0].values.size, *chain(*(column.packing for column in columns))]
+        packings = [column.packing for column in columns]
+        head = [columns[0].values.size, kept.num_columns, *chain(*packings)]
         for values in (np.array(head), *(column.values for column in columns)):
             left = values.data.cast("B")
             while left:
@@ -78,14 +79,14 @@ class RunRows:
     def __init__(self, path: str) -> None:
         with ExitStack() as stack:
             self._file = stack.enter_context(Path(f"{path}{ROWS}").open("rb", buffering=0))
-            self._rows, packings = _head_of(self._file)
+            self._rows, kept, packings = _head_of(self._file)
             self._stored = list(zip(packings, _DTYPES, strict=True))
             sizes = [own.stored(dtype).itemsize for own, dtype in self._stored]
             self._places = [_HEAD + self._rows * sum(sizes[:place]) for place in range(len(sizes))]
             if self._file.seek(0, os.SEEK_END) != _HEAD + self._rows * sum(sizes):
                 raise _changed(self._file)
             self._kept = None
-            if Path(f"{path}{KEPT}").exists():
+            if kept:
                 self._kept = stack.enter_context(closing(Blocks(f"{path}{KEPT}")))
             self._stack = stack.pop_all()
 
@@ -158,13 +159,13 @@ class RunRows:
         return unpacked(values, packing)
 
 
-def _head_of(file: FileIO) -> tuple[int, list[Packing]]:
-    """Return how many rows a file has and how their columns are packed."""
+def _head_of(file: FileIO) -> tuple[int, int, list[Packing]]:
+    """Return how many rows a file has, how many columns beside it, and how its own are packed."""
     head = file.read(_HEAD)
     if len(head) < _HEAD:
         raise _changed(file)
-    rows, *told = np.frombuffer(head, np.int64).tolist()
-    return rows, [Packing(*told[i : i + 2]) for i in range(0, len(told), 2)]
+    rows, kept, *told = np.frombuffer(head, np.int64).tolist()
+    return rows, kept, [Packing(*told[i : i + 2]) for i in range(0, len(told), 2)]
 
 
 def _changed(file: FileIO) -> InputError:

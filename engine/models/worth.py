@@ -84,15 +84,19 @@ class LaneWorths:
         self._counts = [np.zeros(0, np.int64), np.zeros(0, np.int64)]
         self._classes = {kind: (_Classes(kind), _Classes(kind)) for kind in kinds}
 
-    def count(self, side: int, codes: NDArray[np.int64]) -> None:
-        """Count a side's tuples by their join attributes."""
-        ids = self._table.intern(codes)
+    def count(self, side: int, codes: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Count a side's tuples by their join attributes; return these as dense ids."""
+        ids = self.ids(codes)
         self._counts[side] = _longer(self._counts[side], self._table.size)
         _count(ids, self._counts[side])
+        return ids
 
-    def weigh(self, side: int, codes: NDArray[np.int64], importance: NDArray[np.float64]) -> None:
-        """Sort a side's tuples by their worth; all must have been counted."""
-        ids = self._table.intern(codes)
+    def ids(self, codes: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Return dense ids of join attributes."""
+        return self._table.intern(codes)
+
+    def weigh(self, side: int, ids: NDArray[np.int32], importance: NDArray[np.float64]) -> None:
+        """Sort a side's tuples by their worth; all of both sides must have been counted."""
         others = self._counts[1 - side] = _longer(self._counts[1 - side], self._table.size)
         for classes in self._classes.values():
             classes[side].add(sealed(importance, np.float64), ids, others)
@@ -135,7 +139,7 @@ def lane_worths(arriving: Arriving, kinds: Sequence[Worth]) -> dict[Worth, LaneW
             found.count(side, codes)
     for side in (0, 1):
         for codes, importance in arriving(side):
-            found.weigh(side, codes, importance)
+            found.weigh(side, found.ids(codes), importance)
     return found.summary()
 
 
