@@ -36,6 +36,8 @@ _DEFAULTS = {
 _SOCKETS = "spark.python.unix.domain.socket.enabled"
 _REACHED = "local", "spark:"
 """Masters whose workers have a short ``java.io.tmpdir``; in YARN's a socket's path is too long."""
+_LONGEST = 107 - len("/.01234567-89ab-cdef-0123-456789abcdef.sock")
+"""Bytes of a folder in which a socket may lie."""
 
 _ONCE = "local[*]"
 _RETRIED = "local[*,4]"
@@ -120,7 +122,10 @@ def _choose_sockets(conf: SparkConf) -> None:
     Accelerator knows TCP alone.
     """
     if conf.get("spark.master", _ONCE).startswith(_REACHED) and not has_plugin(conf):
-        conf.setIfMissing(_SOCKETS, "true")
+        java: Any = SparkContext._jvm  # noqa: SLF001 - there is no other way to ask
+        folder = java.java.lang.System.getProperty("java.io.tmpdir")
+        if len(os.fsencode(folder)) <= _LONGEST:
+            conf.setIfMissing(_SOCKETS, "true")
 
 
 def _start_java(*, light: bool, rapids: RapidsOptions | None) -> RapidsOptions | None:

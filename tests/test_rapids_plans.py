@@ -178,6 +178,7 @@ def test_python_stages_are_there_and_take_their_data_from_the_gpu(told: dict[str
 
 def test_a_written_replay_runs_on_the_gpu_to_its_end(folder: Path, told: dict[str, Any]) -> None:
     assert told["conf"]["spark.rapids.sql.mode"] == "explainOnly"
+    assert "spark.python.unix.domain.socket.enabled" not in told["conf"]
     log = (folder / "spark.log").read_text()
     reports = re.findall(r"^\*Exec <DataWritingCommandExec>.*\n(?: +\S.*\n)+", log, re.MULTILINE)
     whole = reports[0]  # before Spark adapts it: the others are parts of it

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from job_cases import streams
+from pyspark import SparkConf
 from spark_cases import ROLES, TUPLES, figures, replayed
 
 from engine.bound_api import bound_archives
@@ -22,7 +23,8 @@ from engine.executors import ThreadExecutor
 from spark_plugin import command, submit
 from spark_plugin.executor import SparkExecutor, blocks
 from spark_plugin.java import provide_java
-from spark_plugin.session import _reason, get_session
+from spark_plugin.rapids.options import PLUGIN
+from spark_plugin.session import _SOCKETS, _choose_sockets, _reason, get_session
 
 
 def executor_of(spark: Any, width: int) -> SparkExecutor:
@@ -147,6 +149,44 @@ def test_the_session_there_is_serves_every_command(spark: Any) -> None:
     assert isinstance(asked, SparkExecutor)
     assert get_session().sparkContext is spark.sparkContext
     assert os.environ["PYSPARK_PYTHON"] == sys.executable
+
+
+@pytest.mark.parametrize(
+    ("settings", "sockets"),
+    [
+        ({}, "true"),
+        ({"spark.master": "local[3]"}, "true"),
+        ({"spark.master": "spark://one:7077"}, "true"),
+        ({"spark.master": "yarn"}, None),
+        ({"spark.master": "k8s://https://one"}, None),
+        ({"spark.plugins": f"other,{PLUGIN}"}, None),
+        ({_SOCKETS: "false"}, "false"),
+    ],
+)
+def test_spark_reaches_its_workers_through_the_file_system_where_it_can(
+    spark: Any, settings: dict[str, str], sockets: str | None
+) -> None:
+    assert spark.sparkContext.getConf().get(_SOCKETS) == "true"
+    conf = SparkConf(loadDefaults=False)
+    for name, value in settings.items():
+        conf.set(name, value)
+    _choose_sockets(conf)
+    assert conf.get(_SOCKETS) == sockets
+
+
+@pytest.mark.parametrize(("letters", "sockets"), [(63, "true"), (64, None)])
+def test_a_folder_too_long_for_a_socket_has_none(
+    spark: Any, letters: int, sockets: str | None
+) -> None:
+    java = spark._jvm.java.lang.System  # noqa: SLF001 - as the session asks it
+    before = java.getProperty("java.io.tmpdir")
+    conf = SparkConf(loadDefaults=False)
+    try:
+        java.setProperty("java.io.tmpdir", "/" + "x" * letters)
+        _choose_sockets(conf)
+    finally:
+        java.setProperty("java.io.tmpdir", before)
+    assert conf.get(_SOCKETS) == sockets
 
 
 def test_without_java_the_error_says_what_to_install(

@@ -2,7 +2,7 @@
 
 Either a Parquet file into which the lane's runs were merged, or, where the archive was in time
 order already, the runs themselves: the lane's pieces of them follow one another in time. Pieces
-need no second pass to be written and are read as they lie, faster, at six times the bytes.
+need no second pass to be written and are read as they lie, faster, at three to six times the bytes.
 """
 
 from __future__ import annotations
