@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from engine.errors import SpecError
 from engine.exact.checks import check_order, check_windows, first_counted, sealed
 from engine.exact.combine import combine_code
-from engine.exact.expiry import LOW, NEXT, first_unexpired
 from engine.exact.memory import paged
 from engine.exact.ring import empty_ring, with_room
-from engine.exact.stream_kernel import BIN, CURSOR, OUTPUTS, run_batch
+from engine.exact.stream_kernel import BIN, CURSOR, LOW, NEXT, OUTPUTS, first_unexpired, run_batch
 from engine.partners import Partners
 from engine.streams import StreamBatch
 

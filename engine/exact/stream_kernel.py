@@ -10,23 +10,28 @@ from numpy.typing import NDArray
 
 from engine.exact.chains import at
 from engine.exact.combine import combined, neumaier
-from engine.exact.expiry import (
-    BLOCK,
-    LOW,
-    NEXT,
-    SURE,
-    WINDOWS_END,
-    move_windows,
-)
 from engine.jit import jit
 from engine.partners import Integer
 
-# Places in the int64 vector that a batch leaves to the next, beside those of windows, and the
-# entries of the work list.
-BIN, OUTPUTS, AT_LEFT, AT_RIGHT, UNUSED, PLACE = range(WINDOWS_END, WINDOWS_END + 6)
-CURSOR = WINDOWS_END + 6
-HEAD, SAFE, KEY, NOW, STEP, MATCHES, ACTIVE = range(7)
+BLOCK = 512
+# Places in the int64 vector that a batch leaves to the next, and the entries of the work list.
+NEXT, LOW, BIN, OUTPUTS, AT_LEFT, AT_RIGHT, UNUSED, PLACE = 0, 2, 4, 5, 6, 7, 8, 9
+CURSOR = 10
+HEAD, OLDEST, KEY, NOW, STEP, MATCHES, ACTIVE = range(7)
 OWN, GAIN = range(2)
+
+
+def _first_unexpired(
+    ts: NDArray[np.int64], side: int, low: int, last: int, now: int, window: int
+) -> int:
+    """Return the first position from `low` on with ``now - ts <= window``, `last` if none."""
+    mask = len(ts) - 1
+    while low < last and now - ts[at((2 * low + side) & mask)] > window:
+        low += 1
+    return low
+
+
+first_unexpired = jit(_first_unexpired)
 
 
 def _span(first: NDArray[np.int64] | None, key: Integer) -> tuple[Integer, Integer]:
@@ -89,11 +94,8 @@ def _stage_batch(
     An arrival whose partners are more than there is room for is gone on with at the next call.
     """
     mask = len(ts) - 1
+    next_left, next_right, low_left, low_right = cursor[0], cursor[1], cursor[2], cursor[3]
     i, j = cursor[AT_LEFT], cursor[AT_RIGHT]
-    move_windows(ts, left_ts, right_ts, i, j, windows, cursor)
-    next_left, next_right = cursor[NEXT], cursor[NEXT + 1]
-    safe_left, safe_right = 2 * cursor[SURE], 2 * cursor[SURE + 1] + 1
-    low_left, low_right = 2 * cursor[LOW], 2 * cursor[LOW + 1] + 1
     begun, cursor[PLACE] = cursor[PLACE], -1
     listed, done = 0, 0
     while done < BLOCK and listed < BLOCK and (i < len(left_ts) or j < len(right_ts)):
@@ -101,26 +103,25 @@ def _stage_batch(
             side, now, own = 0, left_ts[at(i)], left_importance[at(i)]
             key = np.int64(left_ids[at(i)])
             place, stop = span(left_first, key)
-            safe, low, number = safe_right, low_right, 2 * next_left
+            low_right = first_unexpired(ts, 1, low_right, next_right, now, windows[1])
+            low, number = 2 * low_right + 1, 2 * next_left
         else:
             side, now, own = 1, right_ts[at(j)], right_importance[at(j)]
             key = np.int64(right_ids[at(j)])
             place, stop = span(right_first, key)
-            safe, low, number = safe_left, low_left, 2 * next_right + 1
+            low_left = first_unexpired(ts, 0, low_left, next_left, now, windows[0])
+            low, number = 2 * low_left, 2 * next_right + 1
         if begun >= 0:
             place, begun = begun, -1
         while place < stop and listed < BLOCK:
             other = partner(left_other, place) if side == 0 else partner(right_other, place)
             head = heads[at(2 * other + (1 - side))]
             work[HEAD, at(listed)] = head
-            work[SAFE, at(listed)] = safe
+            work[OLDEST, at(listed)] = low
             work[KEY, at(listed)] = key if side == 0 else other
             work[NOW, at(listed)] = now
             weigh[OWN, at(listed)] = own
-            alive = head >= safe
-            if (head >= low) & (head < safe):
-                alive = now - ts[at(head & mask)] <= windows[1 - side]
-            listed += alive & (now >= start_ts)
+            listed += (head >= low) & (now >= start_ts)
             place += 1
         if place < stop:
             cursor[PLACE] = place
@@ -137,7 +138,7 @@ def _stage_batch(
         value[at(2 * slot + 1)] = own
         heads[at(2 * key + side)] = number
         done += 1
-    cursor[NEXT], cursor[NEXT + 1] = next_left, next_right
+    cursor[0], cursor[1], cursor[2], cursor[3] = next_left, next_right, low_left, low_right
     cursor[AT_LEFT], cursor[AT_RIGHT] = i, j
     return listed
 
@@ -147,18 +148,14 @@ stage_batch = jit(_stage_batch)
 
 def _follow_batch(
     listed: int,
-    ts: NDArray[np.int64],
     link: NDArray[np.int64],
     value: NDArray[np.float64],
-    windows: tuple[int, int],
-    cursor: NDArray[np.int64],
     combine: int,
     work: NDArray[np.int64],
     weigh: NDArray[np.float64],
 ) -> None:
     """Count the matches of each listed arrival and add up their importance, newest first."""
-    mask = len(ts) - 1
-    lows = (2 * cursor[LOW], 2 * cursor[LOW + 1] + 1)
+    mask = len(link) // 2 - 1
     for x in range(listed):
         work[STEP, x], work[MATCHES, x], work[ACTIVE, x] = work[HEAD, x], 0, x
         weigh[GAIN, x] = 0.0
@@ -173,12 +170,7 @@ def _follow_batch(
             head = link[at(slot)]
             work[STEP, at(x)] = head
             work[ACTIVE, at(kept)] = x
-            safe = work[SAFE, at(x)]
-            side = safe & 1
-            alive = head >= safe
-            if (head < safe) & (head >= lows[side]):
-                alive = work[NOW, at(x)] - ts[at(head & mask)] <= windows[side]
-            kept += alive
+            kept += head >= work[OLDEST, at(x)]
         active = kept
 
 
@@ -225,20 +217,17 @@ def _count_ages(
     ts: NDArray[np.int64],
     link: NDArray[np.int64],
     windows: tuple[int, int],
-    cursor: NDArray[np.int64],
     ages: NDArray[np.int64],
     work: NDArray[np.int64],
 ) -> None:
     """Count matches by the age of the earlier tuple; simultaneous tuples have none."""
     mask = len(ts) - 1
-    lows = (2 * cursor[LOW], 2 * cursor[LOW + 1] + 1)
     buckets = ages.shape[1]
     for x in range(listed):
-        head, now, side = work[HEAD, x], work[NOW, x], work[SAFE, x] & 1
-        while head >= lows[side]:
+        head, low, now = work[HEAD, x], work[OLDEST, x], work[NOW, x]
+        side = low & 1
+        while head >= low:
             age = now - ts[at(head & mask)]
-            if age > windows[side]:
-                break
             if age > 0:
                 ages[side, ((age - 1) * buckets) // windows[side]] += 1
             head = link[at(2 * (head & mask))]
@@ -287,8 +276,8 @@ def _run_batch(
     heads : (2 * ids,) int64
         Number of the newest tuple of each key, left at ``2 * id`` and right at ``2 * id + 1``.
     cursor : (CURSOR,) int64
-        What `engine.exact.expiry` has there, time bin, outputs, position of both sides in the
-        batch, one without meaning, and the partner to go on with, -1 at a new arrival.
+        Next and first unexpired position of both sides, time bin, outputs, position of both sides
+        in the batch, one without meaning, and the partner to go on with, -1 at a new arrival.
     total, gain_by_bin : (2,) and (bins, 2) float64
         Compensated sums.
     by_key, gain_by_key, edges, by_bin : (ids,), (ids,), (bins,), (bins,)
@@ -307,12 +296,12 @@ def _run_batch(
             left_first, left_other, right_first, right_other, ts, link, value, heads, cursor,
             windows, start_ts, work, weigh,
         )  # fmt: skip
-        follow_batch(listed, ts, link, value, windows, cursor, combine, work, weigh)
+        follow_batch(listed, link, value, combine, work, weigh)
         book(
             listed, cursor, total, by_key, gain_by_key, edges, by_bin, gain_by_bin, work, weigh
         )  # fmt: skip
         if ages.shape[1] > 0:
-            count_ages(listed, ts, link, windows, cursor, ages, work)
+            count_ages(listed, ts, link, windows, ages, work)
 
 
 run_batch = jit(_run_batch)
