@@ -14,10 +14,10 @@ from engine.exact.live import LiveKeys
 from engine.exact.stream import ExactStream
 from engine.executors import SerialExecutor
 from engine.facts.access import DEFAULT_METHOD
-from engine.job import keys, lane_task
+from engine.job import keys, lane_task, look
 from engine.job.budget import parse_amounts
 from engine.job.kept import looked_at, profiled
-from engine.job.lane_task import LaneFiles
+from engine.job.lane_task import LaneFiles, streamed
 from engine.job.look import LookTask, look_at_lane, profile_of
 from engine.job.plan import lane_files, lanes_to_replay
 from engine.job.run import run_replay
@@ -88,6 +88,25 @@ def test_one_look_finds_all_that_is_missing(files: list[LaneFiles]) -> None:
     again = looked_at(files, noting, Stages(), windows=pairs[:2], kinds=kinds)
     assert not noting.ran
     assert repr(again) == repr(looks)
+
+
+@pytest.mark.parametrize("held", [0, 100, 500])
+def test_lanes_too_long_to_be_held_are_read_again(
+    files: list[LaneFiles], monkeypatch: pytest.MonkeyPatch, held: int
+) -> None:
+    task = [LookTask(one, ((5, 9),), SUMMARISED) for one in files]
+    whole = [look_at_lane(one) for one in task]
+    read: list[tuple[str, ...]] = []
+
+    def noting(stored: Any, columns: Any) -> Any:
+        read.append(tuple(columns))
+        return streamed(stored, columns)
+
+    monkeypatch.setattr(look, "HELD", held)
+    monkeypatch.setattr(look, "streamed", noting)
+    assert repr([look_at_lane(one) for one in task]) == repr(whole)
+    rows = [sum(side.rows for side in one.profiles[5, 9]) for one in whole]
+    assert len(read) == 2 * len(files) + 2 * sum(own > held for own in rows)
 
 
 def test_only_what_is_missing_or_broken_is_found_out_again(files: list[LaneFiles]) -> None:
