@@ -24,7 +24,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt)
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library does nothing")
 def test_memory_that_is_kept_is_not_made_anew() -> None:
     def faults(how: str) -> int:
-        done = subprocess.run(
+        done = subprocess.run(  # noqa: S603 - our own program
             [sys.executable, "-c", FAULTS, how], capture_output=True, text=True, check=True
         )
         return int(done.stdout)
