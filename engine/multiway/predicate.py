@@ -114,9 +114,9 @@ def register_theta(name: str, function: Theta) -> None:
 
     Examples
     --------
-    >>> register_theta("rises", lambda a, b: a[0] < b[0])
-    >>> parse_predicate("theta:rises:price").text
-    'theta:rises:price'
+    >>> register_theta("cheaper", lambda a, b: a[0] < b[0])
+    >>> parse_predicate("theta:cheaper:price").text
+    'theta:cheaper:price'
     """
     if not name.isidentifier():
         raise SpecError(f"function name {name!r} must have letters, digits and _ only")
