@@ -13,7 +13,7 @@ import numpy as np
 
 from engine.jit import kernel as compiled
 from engine.policies import dgl
-from engine.replay.heap import drop_at, heapify, precedes, rise, sink
+from engine.replay.heap import drop_at, heapify, precedes, rise, sink_from_top
 from engine.replay.layout import (
     CELL,
     CELL_FLOATS,
@@ -143,9 +143,9 @@ def _settle(memory: Memory, keys: Records, lost: float) -> bool:
                 drop_at(heap, n[HEAP], _TOP, keys, _SLOTS)
                 n[HEAP] -= 1
             elif memory.value[nth(slot.place)] != heap[0].priority:
-                sink(
-                    heap, n[HEAP], _TOP, memory.value[nth(slot.place)], slot.importance, slot.m,
-                    slot.seq, what, keys, _SLOTS,
+                sink_from_top(
+                    heap, n[HEAP], memory.value[nth(slot.place)], slot.importance, slot.m,
+                    slot.seq, what,
                 )  # fmt: skip
             elif dgl.priority(memory.value[nth(slot.place)], lost) > 0.0:
                 break
@@ -200,6 +200,26 @@ def _least_positive(memory: Memory, lost: float) -> Integer:
 
 
 @compiled
+def _ranks_last(
+    memory: Memory, priority: float, importance: float, m: float, seq: Integer, lost: float
+) -> bool:
+    """Tell from the tops alone that an arrival ranks below all residents; False: it may not.
+
+    No resident ranks below the top of its heap, whatever has become of the top's own tuple: it is
+    the least of the entries, and V rises.
+    """
+    n = memory.n
+    if n[SHAKEN] != 0:
+        return False
+    least = dgl.priority(memory.heap[0].priority, lost) if n[HEAP] > 0 else np.inf
+    if priority > 0.0:
+        return bool(n[ZERO] == 0 and priority < least)
+    if least == 0.0:
+        return False
+    return bool(n[ZERO] == 0 or precedes(importance, m, 0.0, seq, memory.zero[0]))
+
+
+@compiled
 def admit(
     memory: Memory,
     keys: Records,
@@ -219,7 +239,7 @@ def admit(
     heap, zero = memory.heap, memory.zero
     priority = dgl.priority(value, lost)
     if n[COUNT] >= budget:
-        if budget == 0:
+        if budget == 0 or _ranks_last(memory, priority, importance, m, seq, lost):
             return
         if _settle(memory, keys, lost):
             if priority == 0.0:
@@ -227,7 +247,7 @@ def admit(
                     return
                 remove(memory, keys, side, zero[0].what)
                 at = insert(memory, keys, side, key, ts, row, seq, importance, value, m)
-                sink(zero, n[ZERO], _TOP, importance, m, 0.0, seq, at, keys, _SLOTS)
+                sink_from_top(zero, n[ZERO], importance, m, 0.0, seq, at)
                 return
             remove(memory, keys, side, zero[0].what)
             drop_at(zero, n[ZERO], _TOP, keys, _SLOTS)
@@ -247,7 +267,7 @@ def admit(
             remove(memory, keys, side, at)
             if at == heap[0].what:
                 at = insert(memory, keys, side, key, ts, row, seq, importance, value, m)
-                sink(heap, n[HEAP], _TOP, value, importance, m, seq, at, keys, _SLOTS)
+                sink_from_top(heap, n[HEAP], value, importance, m, seq, at)
                 return
     at = insert(memory, keys, side, key, ts, row, seq, importance, value, m)
     if priority == 0.0:

@@ -7,8 +7,8 @@ import numpy as np
 from engine.jit import kernel as compiled
 from engine.jit import woven
 from engine.partners import Partners, joins_nobody, partner, span
-from engine.policies import Structure, dgl
-from engine.replay import aged, decay, keyed, planned, static, valued
+from engine.policies import Structure
+from engine.replay import aged, keyed, planned, static, valued
 from engine.replay.instant import match_count
 from engine.replay.layout import (
     CLEAN,
@@ -24,6 +24,7 @@ from engine.replay.layout import (
     Rules,
     nth,
 )
+from engine.replay.ranked import admit_ranked, reward
 
 _STATIC, _KEYED, _DECAY, _AGED, _RERANK, _PLANNED, _VALUED, _SAMPLED = (
     int(each) for each in Structure
@@ -85,23 +86,15 @@ def _reward(
     side: Integer,
     now: Integer,
 ) -> None:
-    """Raise the priorities of residents that matched an arrival of this instant (step 4, DGL)."""
-    if side == 0:
-        alpha, beta, lifetime = rules.alpha_left, rules.beta_left, rules.window_left + 1
-    else:
-        alpha, beta, lifetime = rules.alpha_right, rules.beta_right, rules.window_right + 1
-    tau = np.float64(now - rules.t0)
-    lost = beta * tau
-    lost_before = beta * (tau - 1.0)
+    """Reward all residents that matched an arrival of this instant (step 4)."""
     key = memory.n[DIRTY]
     while key != NONE:
         mine = keys[nth(2 * key + side)]
         following = np.int64(mine.dirty)
         mine.dirty = CLEAN
-        decay.match(
-            memory, np.int64(mine.head), np.int64(mine.residents),
-            match_count(rules, keys, partners, key, side, now), now, lifetime, lost, lost_before,
-            alpha,
+        reward(
+            rules, memory, side, np.int64(mine.head), np.int64(mine.residents),
+            match_count(rules, keys, partners, key, side, now), now,
         )  # fmt: skip
         key = following
     memory.n[DIRTY] = NONE
@@ -201,39 +194,29 @@ def _admit(
 ) -> None:
     """Decide who stays: of residents and arrivals the `budget` greatest by rank (step 5)."""
     if side == 0:
-        budget, window, beta = rules.budget_left, rules.window_left, rules.beta_left
+        budget, window = rules.budget_left, rules.window_left
     else:
-        budget, window, beta = rules.budget_right, rules.window_right, rules.beta_right
-    rel = np.float64(now - rules.t0)
+        budget, window = rules.budget_right, rules.window_right
     if rules.structure == _RERANK and memory.n[COUNT] + (end - begin) > budget:
         static.rank_residents(memory, keys, rules.ties_by_importance)
     i = begin
     while i < end:
-        key, row, importance, m = (
-            np.int64(arrivals.key[nth(i)]),
-            arrivals.row[nth(i)],
-            arrivals.importance[nth(i)],
-            arrivals.m[nth(i)],
-        )
-        draw = arrivals.draw[nth(i)]
-        seq = base + i
+        at = i
         i += 1
+        key, row, importance, m = (
+            np.int64(arrivals.key[nth(at)]),
+            arrivals.row[nth(at)],
+            arrivals.importance[nth(at)],
+            arrivals.m[nth(at)],
+        )
+        draw = arrivals.draw[nth(at)]
+        seq = base + at
         if joins_nobody(partners, key):
             continue
-        if rules.structure == _STATIC:
-            priority = priority_at_arrival(importance, m, rel, draw, rules.a, rules.b, rules.d)
-            static.admit(
-                memory, keys, side, budget, rules.ties_by_importance,
-                key, now, row, seq, importance, priority, m,
-            )  # fmt: skip
-        elif rules.structure == _KEYED:
+        if rules.structure == _KEYED:
             dropped = keyed.admit(memory, keys, side, budget, key, now, row, seq, importance, m)
             if dropped != NONE:
                 keyed.touch_partners(opposite, keys, partners, side, dropped)
-        elif rules.structure == _DECAY:
-            lost = beta * rel
-            value = dgl.initial(importance, m, rules.initial_by_importance) + lost
-            decay.admit(memory, keys, side, budget, key, now, row, seq, importance, value, m, lost)
         elif rules.structure == _AGED:
             aged.admit(memory, keys, side, budget, window, key, now, row, seq, importance, m)
         elif rules.structure == _VALUED:
@@ -244,10 +227,7 @@ def _admit(
         elif rules.structure == _PLANNED:
             planned.admit(memory, keys, side, instant, key, now, row, seq, importance, draw)
         elif rules.structure != _SAMPLED or draw >= 0.0:
-            static.admit(
-                memory, keys, side, budget, rules.ties_by_importance,
-                key, now, row, seq, importance, draw, m,
-            )  # fmt: skip
+            admit_ranked(rules, memory, keys, side, arrivals, at, seq, m, now, priority_at_arrival)
 
 
 @woven

@@ -122,6 +122,33 @@ def sink(
 
 
 @compiled
+def sink_from_top(
+    heap: Records,
+    n: Integer,
+    priority: float,
+    importance: float,
+    m: float,
+    seq: Integer,
+    what: Integer,
+) -> None:
+    """Put a rank of a slot at the top of a heap of `n`, or below. O(log n).
+
+    Top-down: for ranks that often belong near the top, as those do that take their top's place.
+    """
+    i = np.int64(0)
+    child = np.int64(1)
+    while child < n:
+        if child + 1 < n:
+            child = _lesser(heap, child)
+        if precedes(priority, importance, m, seq, heap[nth(child)]):
+            break
+        heap[nth(i)] = heap[nth(child)]
+        i = child
+        child = 2 * i + 1
+    _put(heap, i, priority, importance, m, seq, what)
+
+
+@compiled
 def drop_at(heap: Records, n: Integer, i: Integer, keys: Records, side: Integer) -> None:
     """Take the entry at position `i` out of a heap of `n`; the heap then has n - 1. O(log n)."""
     last = n - 1

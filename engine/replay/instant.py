@@ -96,7 +96,7 @@ def _leave(
 
 
 @woven
-def _expire(
+def expire(
     rules: Rules,
     memory: Memory,
     opposite: Memory,
@@ -148,6 +148,28 @@ def _slide_window(
     memory.n[WINDOW_AT] = at
 
 
+@compiled
+def hasten(
+    arrivals: Arrivals,
+    i: Integer,
+    keys: Records,
+    partners: Partners | None,
+    side: Integer,
+    opposite: Memory,
+) -> None:
+    """Have the keys of arrivals to come, and then what they will probe, brought into the cache."""
+    last = arrivals.ts.size - 1
+    far, near = (
+        np.int64(arrivals.key[nth(min(i + _FAR, last))]),
+        np.int64(arrivals.key[nth(min(i + _NEAR, last))]),
+    )
+    prefetch(keys, 2 * far)
+    if not look_ahead(partners, keys, far, near):
+        head = keys[nth(2 * near + 1 - side)].head
+        if head != NONE:
+            prefetch(opposite.cells, CELL_FLOATS * np.int64(head))
+
+
 @woven
 def _register(
     arrivals: Arrivals,
@@ -159,11 +181,7 @@ def _register(
     opposite: Memory,
     track: bool,
 ) -> None:
-    """Count the arrivals of an instant by key and chain those of one key, in order.
-
-    The keys of coming arrivals, and then what they will probe, are brought into the cache.
-    """
-    last = arrivals.ts.size - 1
+    """Count the arrivals of an instant by key and chain those of one key, in order."""
     i = end - 1
     while i >= begin:
         key = np.int64(arrivals.key[nth(i)])
@@ -174,15 +192,7 @@ def _register(
         mine.arrival = i
         if track:
             keyed.touch_partners(opposite, keys, partners, side, key)
-        far, near = (
-            np.int64(arrivals.key[nth(min(i + _FAR, last))]),
-            np.int64(arrivals.key[nth(min(i + _NEAR, last))]),
-        )
-        prefetch(keys, 2 * far)
-        if not look_ahead(partners, keys, far, near):
-            head = keys[nth(2 * near + 1 - side)].head
-            if head != NONE:
-                prefetch(opposite.cells, CELL_FLOATS * np.int64(head))
+        hasten(arrivals, i, keys, partners, side, opposite)
         i -= 1
 
 
@@ -216,6 +226,15 @@ def clear(arrivals: Arrivals, begin: Integer, end: Integer, keys: Records, side:
         i += 1
 
 
+@compiled
+def advance(now: Integer, tallies: Tallies, progress: Records) -> None:
+    """Let it be `now`, in the bin that it falls into."""
+    progress[NOW] = now
+    edges = tallies.bin_edges
+    while progress[BIN] + 1 < edges.size and edges[nth(progress[BIN] + 1)] <= now:
+        progress[BIN] += 1
+
+
 @woven
 def begin(
     rules: Rules,
@@ -238,7 +257,7 @@ def begin(
         now = left.ts[nth(i)]
     else:
         now = right.ts[nth(j)]
-    progress[NOW] = now
+    advance(now, tallies, progress)
     progress[INSTANT] += 1
     end = i
     while end < left.ts.size and left.ts[nth(end)] == now:
@@ -246,12 +265,9 @@ def begin(
     stop = j
     while stop < right.ts.size and right.ts[nth(stop)] == now:
         stop += 1
-    edges = tallies.bin_edges
-    while progress[BIN] + 1 < edges.size and edges[nth(progress[BIN] + 1)] <= now:
-        progress[BIN] += 1
     since_left, since_right = now - rules.window_left, now - rules.window_right
-    _expire(rules, left_memory, right_memory, keys, left_partners, _LEFT, since_left, now)
-    _expire(rules, right_memory, left_memory, keys, right_partners, _RIGHT, since_right, now)
+    expire(rules, left_memory, right_memory, keys, left_partners, _LEFT, since_left, now)
+    expire(rules, right_memory, left_memory, keys, right_partners, _RIGHT, since_right, now)
     track = rules.structure == _KEYED
     if rules.estimator == WINDOW_ESTIMATOR:
         _slide_window(

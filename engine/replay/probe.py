@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.jit import kernel as compiled
+from engine.partners import Partners, partner, span
 from engine.replay.layout import (
     BIN,
     CELL,
@@ -42,6 +43,26 @@ def combined(combine: Integer, a: float, b: float) -> float:
     if combine == 3:
         return max(a, b)
     return (a + b) / 2.0
+
+
+@compiled
+def has_room(
+    keys: Records,
+    partners: Partners | None,
+    key: Integer,
+    side: Integer,
+    out: Outputs,
+    progress: Records,
+) -> bool:
+    """Tell whether the outputs of an arrival of `side` fit into what is left of the arrays."""
+    room = np.int64(progress[WRITTEN])
+    begin, end = span(partners, key)
+    for place in range(begin, end):
+        theirs = keys[nth(2 * partner(partners, place) + 1 - side)]
+        room += theirs.residents
+        if side == 0:
+            room += theirs.arrivals
+    return bool(room <= out.ts.size)
 
 
 @compiled

@@ -75,8 +75,8 @@ def admit(
         rise(heap, n[HEAP], _TOP, priority, tie_importance, tie_m, seq, at, keys, _SLOTS)
         n[HEAP] += 1
         return
-    if budget == 0:
-        return
+    if budget == 0 or precedes(priority, tie_importance, tie_m, seq, heap[0]):
+        return  # what ranks below the top ranks below all, though the top's tuple may be gone
     while memory.slots[nth(heap[0].what)].seq != heap[0].seq:
         drop_at(heap, n[HEAP], _TOP, keys, _SLOTS)
         n[HEAP] -= 1
