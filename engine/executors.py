@@ -16,7 +16,8 @@ class Executor(Protocol):
     """Anything that applies a module-level function to picklable items.
 
     Results come in the order of the items, whatever the order in which they were computed. The
-    first exception, in that order, is raised as it is.
+    first exception, in that order, is raised as it is. Items that know how many tuples they go
+    through tell it as ``rows``.
 
     Attributes
     ----------

@@ -1,4 +1,7 @@
-"""Dense ids for join attributes: a hash table from int64 codes to 0, 1, 2, ... ."""
+"""Dense ids for join attributes: a table from int64 codes to 0, 1, 2, ... .
+
+Codes that lie close together, as small integers do, have a place each; others are hashed.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,9 @@ from engine.jit import jit
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _SMALLEST = 1 << 9
 _SPARE = 4  # slots an id: an eighth of the look-ups then need a second slot, a quarter at 2
+_LEAST = np.iinfo(np.int64).min
+_SPREAD, _WIDEST = 16, 1 << 20
+"""Places for codes: at most so many for each row of a batch, and in all."""
 
 
 def _slot_of(key: int, shift: np.uint64) -> np.int64:
@@ -74,11 +80,46 @@ def _intern(
 _intern_jit = jit(_intern)
 
 
+def _intern_near(
+    keys: NDArray[np.int64],
+    ids: NDArray[np.int32],
+    begin: int,
+    places: NDArray[np.int32],
+    low: int,
+    names: NDArray[np.int64],
+    size: int,
+) -> tuple[int, int]:
+    """Do what `_intern` does, where code ``low + i`` has its id + 1 (0: none) at place i.
+
+    A code that has no place ends it too.
+    """
+    for i in range(begin, len(keys)):
+        key = keys[i]
+        place = np.uint64(key) - np.uint64(low)  # of codes below `low` it is beyond all
+        if place >= np.uint64(len(places)):
+            return i, size
+        found = places[place]
+        if found == 0:
+            if size == len(names):
+                return i, size
+            names[size] = key
+            size += 1
+            found = np.int32(size)
+            places[place] = found
+        ids[i] = found - 1
+    return len(keys), size
+
+
+_intern_near_jit = jit(_intern_near)
+
+
 class KeyTable:
     """Give each distinct int64 code a dense int32 id, in order of first appearance.
 
-    Open addressing with linear probing, at most a quarter full: 64 to 128 bytes a key for the table
-    and 8 to 16 for the codes. Not for use by several threads at once.
+    Codes in a range of at most 16 for each row of the largest batch, and 1,048,576, are found by
+    their place in it: 4 bytes a code of the range. Others by open addressing with linear probing,
+    at most a quarter full: 64 to 128 bytes a key. The codes take 8 to 16 more. Not for use by
+    several threads at once.
 
     Examples
     --------
@@ -94,8 +135,10 @@ class KeyTable:
 
     def __init__(self) -> None:
         self._size = 0
+        self._batch = 0
         self._names = np.empty(_SMALLEST, np.int64)
-        self._table = np.zeros(2 * _SPARE * _SMALLEST, np.int64)
+        self._table = np.zeros(0, np.int64)
+        self._places, self._low = np.zeros(0, np.int32), 0
 
     @property
     def size(self) -> int:
@@ -125,12 +168,21 @@ class KeyTable:
         keys = np.ascontiguousarray(keys, np.int64).view()
         keys.flags.writeable = False
         ids = np.empty(len(keys), np.int32)
+        self._batch = max(self._batch, len(keys))
         done = 0
         while True:
-            done, self._size = _intern_jit(keys, ids, done, self._table, self._names, self._size)
+            if self._table.size:
+                done, self._size = _intern_jit(
+                    keys, ids, done, self._table, self._names, self._size
+                )
+            else:
+                done, self._size = _intern_near_jit(
+                    keys, ids, done, self._places, self._low, self._names, self._size
+                )
             if done == len(keys):
                 return ids
-            self._rebuild(self.keys, 2 * len(self._names))
+            full = self._size == len(self._names)
+            self._rebuild(self.keys, (1 + full) * len(self._names), keys[done:])
 
     def keep(self, mask: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Drop the ids whose `mask` is False and renumber the rest densely, in the same order.
@@ -157,12 +209,39 @@ class KeyTable:
         self._rebuild(kept, max(_SMALLEST, 1 << max(len(kept) - 1, 0).bit_length()))
         return old_to_new
 
-    def _rebuild(self, kept: NDArray[np.int64], capacity: int) -> None:
-        """Lay out an empty table for `capacity` ids and give `kept` the ids 0, 1, ... ."""
+    def _rebuild(
+        self, kept: NDArray[np.int64], capacity: int, coming: NDArray[np.int64] | None = None
+    ) -> None:
+        """Lay out a table for `capacity` ids and give `kept` the ids 0, 1, ... .
+
+        Where codes lie close together, those of `coming` have places too. O(ids + coming), and the
+        range of the codes.
+        """
         names = np.empty(capacity, np.int64)
-        table = np.zeros(2 * _SPARE * capacity, np.int64)
-        ids = np.empty(len(kept), np.int32)
+        names[: len(kept)] = kept
+        self._names, self._size = names, len(kept)
+        codes = kept if coming is None else np.concatenate([kept, coming])
+        first, last = (int(codes.min()), int(codes.max())) if len(codes) else (0, -1)
+        most = min(_WIDEST, _SPREAD * self._batch)
+        if last - first < most:
+            self._place(kept, first, last, most)
+            return
+        self._places = np.zeros(0, np.int32)
+        self._table = np.zeros(2 * _SPARE * capacity, np.int64)
         kept = kept.view()
         kept.flags.writeable = False
-        _, self._size = _intern_jit(kept, ids, 0, table, names, 0)
-        self._names, self._table = names, table
+        _intern_jit(kept, np.empty(len(kept), np.int32), 0, self._table, names, 0)
+
+    def _place(self, kept: NDArray[np.int64], first: int, last: int, most: int) -> None:
+        """Give the codes from `first` to `last` places, and `kept` the ids 0, 1, ... .
+
+        Beyond an end that codes have passed there are as many places more as there were, as long
+        as that makes no more than `most`: codes that rise do not have it made anew every time.
+        """
+        spare = len(self._places)
+        low = first - spare * (first < self._low)
+        high = last + spare * (last >= self._low + spare)
+        self._low = max(low, last + 1 - most, _LEAST)
+        self._places = np.zeros(min(high + 1 - self._low, most), np.int32)
+        self._places[kept - self._low] = np.arange(1, len(kept) + 1, dtype=np.int32)
+        self._table = np.zeros(0, np.int64)

@@ -22,6 +22,10 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _JOBS = 4
+_SMALL = 50_000_000
+"""Tuples up to which work is one job: every other takes some 25 ms, and work waits for the last."""
+_TASKS = 4
+"""Tasks of a job that a slot runs, one after the other as it falls free, at 2 ms each."""
 
 
 class _Outcome(NamedTuple):
@@ -39,8 +43,9 @@ class SparkExecutor:
     """Runs tasks on a Spark session (`engine.executors.Executor`).
 
     Items are cut, in order, into a few jobs that run at the same time, so that results come back
-    while others are computed; within a job they are dealt out over at most as many Spark tasks as
-    run at once, so that large items at the front spread. Spark runs a task again that failed or
+    while others are computed; where they go through few tuples, one job has them all. Within a job
+    they are dealt out over a few Spark tasks a slot, so that large items at the front spread and
+    no slot waits long for another. Spark runs a task again that failed or
     whose executor was lost, as often as ``spark.task.maxFailures`` says, and slow ones twice where
     ``spark.speculation`` is on: functions are pure, and files that they write have names of their
     own at each attempt. Of each task the results of one attempt are taken.
@@ -78,7 +83,8 @@ class SparkExecutor:
         """
         chosen = list(items)
         tag = f"winnow-{uuid.uuid4().hex}"
-        jobs = [self._start(function, part, tag) for part in blocks(chosen, self._width)]
+        parts = [chosen] if _small(chosen) else blocks(chosen, self._width)
+        jobs = [self._start(function, part, tag) for part in parts]
         done = 0
         try:
             for job in jobs:
@@ -97,7 +103,7 @@ class SparkExecutor:
         """Run a job on a thread of its own: as an RDD, for which Spark has no query to plan."""
         found: Future[list[_Outcome]] = Future()
         context = self._session.sparkContext
-        tasks = min(len(items), self._width)
+        tasks = min(len(items), _TASKS * self._width)
         work = _worker(cloudpickle.dumps((function, items)), tasks, self._terms)
 
         def collect() -> None:
@@ -112,6 +118,11 @@ class SparkExecutor:
 
         InheritableThread(target=collect, daemon=True, session=self._session).start()
         return found
+
+
+def _small(items: Sequence[Any]) -> bool:
+    """Tell whether all items say how many tuples they go through, and those are few in all."""
+    return bool(items) and sum(getattr(item, "rows", _SMALL + 1) for item in items) <= _SMALL
 
 
 def blocks(items: Sequence[T], width: int) -> list[list[T]]:

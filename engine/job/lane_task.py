@@ -46,6 +46,7 @@ class LaneFiles:
 
     lane: int
     folder: Path
+    rows: int
     left: Stored | None
     right: Stored | None
     facts: FactFile | None = None

@@ -33,6 +33,11 @@ class LookTask:
     windows: tuple[Windows, ...] = ()
     kinds: tuple[Worth, ...] = ()
 
+    @property
+    def rows(self) -> int:
+        """Tuples of both sides of the lane."""
+        return self.files.rows
+
 
 class Look(NamedTuple):
     """What was found.

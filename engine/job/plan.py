@@ -26,7 +26,8 @@ def lane_files(prepared: Prepared, lane: Lane, access: str) -> LaneFiles:
     number = lane.number
     facts = prepared.fact_file(access)
     sides = prepared.stream(number, 0), prepared.stream(number, 1)
-    return LaneFiles(number, prepared.lane_folder(number), *sides, facts)
+    rows = sum(side.rows for side in lane.sides)
+    return LaneFiles(number, prepared.lane_folder(number), rows, *sides, facts)
 
 
 def groups_of(prepared: Prepared, lanes: Sequence[Lane]) -> list[list[int]]:

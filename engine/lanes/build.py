@@ -174,8 +174,9 @@ class Build:
             own = replace(plan, split_rows=fitting)
             for chosen in row_group_runs([size for size, _ in sizes], fitting):
                 out = str(folder / f"{SIDES[plan.side]}-{next(number):06d}")
-                yield SplitTask(own, source.path, source.origin, chosen, first_row, out)
-                first_row += sum(sizes[i][0] for i in chosen)
+                rows = sum(sizes[i][0] for i in chosen)
+                yield SplitTask(own, source.path, source.origin, chosen, rows, first_row, out)
+                first_row += rows
 
     def _codes_clear(self, stages: Stages, splits: Splits) -> bool:
         if self.facts is not None or self.columns[0].direct:

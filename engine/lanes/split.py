@@ -84,6 +84,8 @@ class SplitTask:
     path, origin : str
         The file to read and the archive's file that it is or was spooled from.
     row_groups : tuple of int
+    rows : int
+        In them.
     first_row : int
         Position of their first row in the archive.
     out : str
@@ -94,6 +96,7 @@ class SplitTask:
     path: str
     origin: str
     row_groups: tuple[int, ...]
+    rows: int
     first_row: int
     out: str
 

@@ -149,10 +149,10 @@ def _count(ids: NDArray[np.int32], counts: NDArray[np.int64]) -> None:
         counts[np.uint64(ids[i])] += 1
 
 
-_NOTHING = -(10**6)
-"""The class of what is 0."""
+_NOTHING = -(2**13)
+"""The class of what is 0: below those of all that is greater."""
 _BY_VALUE, _BY_IMPORTANCE, _BY_COUNT = range(3)
-_SPAN = 2**32
+_SPAN = 2**14
 """A class of worth and one of value are one number: worth times this plus value."""
 _FRACTION = 52
 """Bits of a float64 after its exponent."""
@@ -191,7 +191,10 @@ def _classify(
     codes: NDArray[np.int64],
     matches: NDArray[np.int64],
 ) -> None:
-    """Write each tuple's class of worth and of value, as one number, and its matches."""
+    """Write each tuple's class of worth and of value, as one number, and its matches.
+
+    Where they are the same, it is that one: such numbers lie close together.
+    """
     for i in range(len(ids)):
         others = counts[np.uint64(ids[i])]
         value = _class_of(importance[i] * others)
@@ -200,7 +203,7 @@ def _classify(
             worth = _class_of(importance[i])
         elif by == _BY_COUNT:
             worth = _class_of(np.float64(others))
-        codes[i] = worth * _SPAN + value
+        codes[i] = value if by == _BY_VALUE else worth * _SPAN + value
         matches[i] = others
 
 
@@ -240,9 +243,14 @@ class _Classes:
         _add(at, matches, self._tuples, self._matches)
 
     def summary(self) -> SideWorth:
-        pairs = [((code + _SPAN // 2) // _SPAN, code) for code in self._names.keys.tolist()]
+        codes = self._names.keys.tolist()
+        if self._by == _BY_VALUE:
+            pairs = [(code, code) for code in codes]
+        else:
+            owns = [(code + _SPAN // 2) // _SPAN for code in codes]
+            pairs = [(own, code - own * _SPAN) for own, code in zip(owns, codes, strict=True)]
         classes = sorted(
-            (own, code - own * _SPAN, at) for at, (own, code) in enumerate(pairs) if own != _NOTHING
+            (own, valued, at) for at, (own, valued) in enumerate(pairs) if own != _NOTHING
         )
         names = sorted({own for own, _, _ in classes}, reverse=True)
         sums = np.zeros((3, len(names)))
