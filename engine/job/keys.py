@@ -135,7 +135,7 @@ class LaneKeys:
             self.outputs = np.concatenate([self.outputs, np.zeros(room, np.int64)])
             self.importance = np.concatenate([self.importance, np.zeros(room)])
             self._example = np.concatenate([self._example, np.zeros((room, 2), np.int64)])
-        for side in (1, 0):
+        for side in (1, 0) if size > known else ():
             batch = (left, right)[side]
             fresh = np.flatnonzero(ids[side] >= known)[::-1]
             self._example[ids[side][fresh]] = np.column_stack(
