@@ -345,6 +345,25 @@ def busy(policy: str, seed: int) -> Case:
     )
 
 
+def apart(case: Case, seed: int) -> Case:
+    """Return a case in which most tuples, in their order, have an instant to themselves."""
+    rng = np.random.default_rng(seed)
+    streams = list(case.left), list(case.right)
+    order = sorted((row[0], side, i) for side in (0, 1) for i, row in enumerate(streams[side]))
+    now = 0
+    for _, side, i in order:
+        now += int(rng.random() < 0.9)
+        streams[side][i] = (now, *streams[side][i][1:])
+    return case._replace(
+        left=streams[0],
+        right=streams[1],
+        windows=(4 * case.windows[0], 4 * case.windows[1]),
+        estimator="memory",
+        probe="before_admission",
+        start_ts=(None, now // 3)[seed % 2],
+    )
+
+
 def long_stream(rng: np.random.Generator, *, tied: bool) -> list[tuple[int, int | None, float]]:
     """Return 700 rows over 400 ticks and 26 keys."""
     ts = np.sort(rng.integers(0, 400, 700))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from replay_cases import busy, long_stream, run
+from replay_cases import apart, busy, long_stream, run
 from test_replay import check
 from thorough import THOROUGH
 
@@ -15,6 +15,15 @@ from engine.policies import POLICIES
 def test_equals_the_oracle_under_contest(policy: str) -> None:
     for seed in range(36 if THOROUGH else 16):
         check(busy(policy, seed))
+
+
+@pytest.mark.parametrize("policy", sorted(POLICIES))
+def test_equals_the_oracle_where_most_arrive_alone(policy: str) -> None:
+    for seed in range(16):
+        case = apart(busy(policy, seed), seed)
+        check(case)
+        assert run(case, chunk=5).outputs == run(case, step=1).outputs
+        assert run(case, emit=False).counted == len(run(case).outputs)
 
 
 @pytest.mark.parametrize("policy", sorted(POLICIES))
@@ -80,4 +89,6 @@ def test_dgl_where_neighbouring_priorities_round_together(scale: float) -> None:
         params = {"beta": scale * 2.0**-55, "alpha": 1e30 if seed % 2 else 1.0}
         if seed % 3:
             params["initial"] = "importance"
-        check(case._replace(left=left, right=right, params=params, estimator="memory"))
+        case = case._replace(left=left, right=right, params=params, estimator="memory")
+        check(case)
+        check(apart(case, seed))
