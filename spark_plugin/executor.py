@@ -83,8 +83,7 @@ class SparkExecutor:
         """
         chosen = list(items)
         tag = f"winnow-{uuid.uuid4().hex}"
-        parts = [chosen] if _small(chosen) else blocks(chosen, self._width)
-        jobs = [self._start(function, part, tag) for part in parts]
+        jobs = [self._start(function, part, tag) for part in blocks(chosen, self._width)]
         done = 0
         try:
             for job in jobs:
@@ -120,14 +119,10 @@ class SparkExecutor:
         return found
 
 
-def _small(items: Sequence[Any]) -> bool:
-    """Tell whether all items say how many tuples they go through, and those are few in all."""
-    return bool(items) and sum(getattr(item, "rows", _SMALL + 1) for item in items) <= _SMALL
-
-
 def blocks(items: Sequence[T], width: int) -> list[list[T]]:
     """Cut items into runs, one a job: first `width` items, one a task, then the others evenly.
 
+    One run has them all where they all tell how many tuples they go through, and those are few.
     Callers that know put large items first; those then hold up no other, whose tasks go to the
     slots that fall free.
 
@@ -136,6 +131,8 @@ def blocks(items: Sequence[T], width: int) -> list[list[T]]:
     >>> blocks("abc", 2), [len(run) for run in blocks(range(100), 4)]
     ([['a', 'b'], ['c']], [4, 32, 32, 32])
     """
+    if items and sum(getattr(item, "rows", _SMALL + 1) for item in items) <= _SMALL:
+        return [list(items)]
     rest = max(0, len(items) - width)
     count = min(rest, _JOBS - 1)
     edges = [0, min(width, len(items)), *(width + rest * i // count for i in range(1, count + 1))]

@@ -61,6 +61,33 @@ def test_growth_through_many_sizes(stride: int) -> None:
     assert table.intern(codes[:2]).tolist() == [0, 1]
 
 
+FIRST = [-(2**63), -3000, 0, 2**63 - 5000]
+PATHS = {
+    "spread": lambda draw, _: draw.integers(0, 5000, 300),
+    "rising": lambda draw, step: 150 * step + draw.integers(0, 400, 300),
+    "falling": lambda draw, step: 4999 - 150 * step - draw.integers(0, 400, 300),
+    "far ones": lambda draw, step: np.r_[draw.integers(0, 5000, 300), 9_000_000 * (step % 7 == 6)],
+}
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("first", FIRST)
+def test_codes_close_together_have_ids_like_any_others(path: str, first: int) -> None:
+    """Whether they have places or are hashed, and where they move from the one to the other."""
+    draw, table, seen = np.random.default_rng(7), KeyTable(), []
+    for step in range(30):
+        offsets = np.clip(PATHS[path](draw, step), 0, 2**63 - 1 - first)
+        codes = [first + int(offset) for offset in offsets]
+        ids = table.intern(array(codes))
+        seen += [code for code in dict.fromkeys(codes) if code not in set(seen)]
+        assert table.keys.tolist() == seen
+        assert table.keys[ids].tolist() == codes
+        if step % 5 == 4:
+            mask = draw.random(len(seen)) < 0.3
+            table.keep(mask)
+            seen = [code for code, kept in zip(seen, mask, strict=True) if kept]
+
+
 def test_a_mask_of_another_size_is_refused() -> None:
     table = KeyTable()
     table.intern(array([4, 5]))

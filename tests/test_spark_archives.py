@@ -103,6 +103,14 @@ def test_items_are_cut_into_few_jobs_the_first_of_an_item_a_task(items: int, wid
     assert not items or len(cut[0]) == min(items, width)
 
 
+@pytest.mark.parametrize(("rows", "jobs"), [(2_500_000, 1), (2_500_001, 4)])
+def test_items_that_go_through_few_tuples_are_one_job(spark: Any, rows: int, jobs: int) -> None:
+    items = [types.SimpleNamespace(number=number, rows=rows) for number in range(20)]
+    assert len(blocks(items, 2)) == jobs
+    found = SparkExecutor(spark).map(lambda item: item.number, items)
+    assert list(found) == list(range(20))
+
+
 def test_what_workers_loaded_is_not_searched_for_garbage_after_every_task(spark: Any) -> None:
     executor = SparkExecutor(spark)
     for _ in range(2):

@@ -172,10 +172,10 @@ def replay(
                 now = min(left_ts, right_ts)
                 if left_ts < right_ts:
                     alone = is_alone(rules, left, i, now, keys, _LEFT, out, progress)
+                elif right_ts < left_ts:
+                    alone = is_alone(rules, right, j, now, keys, _RIGHT, out, progress)
                 else:
-                    alone = right_ts < left_ts and is_alone(
-                        rules, right, j, now, keys, _RIGHT, out, progress
-                    )
+                    alone = False
                 if alone:
                     advance(now, tallies, progress)
                     if now >= due:
