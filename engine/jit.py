@@ -21,9 +21,12 @@ from types import FunctionType
 from typing import Any, TypeVar
 
 import numba
+import numpy as np
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+nth = np.uint64
+"""An index as compiled code takes it: unsigned, which spares the test for one from the end."""
 PACKAGES = ("engine", "gpu_kernels")
 UNCOMPILED = ("engine/cli", "engine/job")
 """Folders whose files nothing compiled depends on: they compile nothing and hold no constants."""

@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.exact.memory import paged
-from engine.jit import jit
+from engine.jit import jit, nth
 
-at = np.uint64  # an unsigned index spares the test for one counted from the end
 BLOCK = 1024  # arrivals; their work lists (16 KiB) stay in the first-level cache
 NEXT_LEFT, NEXT_RIGHT, LOW_LEFT, LOW_RIGHT = range(4)
 
@@ -89,7 +88,7 @@ def empty_work() -> Work:
 
 def _expired(ts: NDArray[np.int64], low: int, last: int, now: int, window: int) -> int:
     """Return the first position from `low` on that is unexpired at `now`."""
-    while low < last and now - ts[at(low)] > window:
+    while low < last and now - ts[nth(low)] > window:
         low += 1
     return low
 
@@ -101,7 +100,7 @@ def _touch(keys: NDArray[np.int64], begin: int, base: int, heads: NDArray[np.int
     """Read the heads of the next arrivals, so that they are in the cache when they are needed."""
     seen = 0
     for i in range(begin, min(begin + BLOCK // 2, len(keys))):
-        seen |= heads[at(2 * (keys[at(i)] - base))]
+        seen |= heads[nth(2 * (keys[nth(i)] - base))]
     return seen
 
 
@@ -165,36 +164,40 @@ def _stage(
     done = 0
     before = now
     while done < BLOCK:
-        if i < end_left and (j == end_right or left_ts[at(i)] <= right_ts[at(j)]):
+        if i < end_left and (j == end_right or left_ts[nth(i)] <= right_ts[nth(j)]):
             if i == full_left:
                 break
-            now, place, own = left_ts[at(i)], 2 * (left_key[at(i)] - base), left_importance[at(i)]
+            now, place, own = (
+                left_ts[nth(i)],
+                2 * (left_key[nth(i)] - base),
+                left_importance[nth(i)],
+            )
             low_right = expired(right_ts, low_right, j, now, window_right)
-            low, number, head = 2 * low_right + 1, 2 * i, heads[at(place + 1)]
+            low, number, head = 2 * low_right + 1, 2 * i, heads[nth(place + 1)]
             i += 1
         elif j < end_right:
             if j == full_right:
                 break
-            now, own = right_ts[at(j)], right_importance[at(j)]
-            place = 2 * (right_key[at(j)] - base) + 1
+            now, own = right_ts[nth(j)], right_importance[nth(j)]
+            place = 2 * (right_key[nth(j)] - base) + 1
             low_left = expired(left_ts, low_left, i, now, window_left)
-            low, number, head = 2 * low_left, 2 * j + 1, heads[at(place - 1)]
+            low, number, head = 2 * low_left, 2 * j + 1, heads[nth(place - 1)]
             j += 1
         else:
             break
         ordered &= now >= before
         before = now
-        work_head[at(listed)] = head
-        work_low[at(listed)] = low
-        work_number[at(listed)] = number
-        work_own[at(listed)] = own
+        work_head[nth(listed)] = head
+        work_low[nth(listed)] = low
+        work_number[nth(listed)] = number
+        work_own[nth(listed)] = own
         listed += (head >= low) & (now >= first)
         slot = number & mask
-        link[at(stride * slot)] = heads[at(place)]
+        link[nth(stride * slot)] = heads[nth(place)]
         stored = value.dtype.type(own)
-        value[at(2 * slot + 1)] = stored
+        value[nth(2 * slot + 1)] = stored
         fits &= stored == own
-        heads[at(place)] = number
+        heads[nth(place)] = number
         done += 1
     work_head[BLOCK] = seen  # else the compiler would drop the touching
     cursor[NEXT_LEFT], cursor[NEXT_RIGHT] = i, j

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.exact.chains import BLOCK, Chains, Work, at, empty_chains, empty_work, grown, stage
+from engine.exact.chains import BLOCK, Chains, Work, empty_chains, empty_work, grown, stage
 from engine.exact.checks import (
     check_in_order,
     check_sizes,
@@ -18,7 +18,7 @@ from engine.exact.checks import (
 )
 from engine.exact.combine import combine_code, combined, neumaier
 from engine.exact.slices import Slice, cut_slices, with_dense_keys
-from engine.jit import jit
+from engine.jit import jit, nth
 from engine.streams import StreamBatch
 
 
@@ -62,13 +62,13 @@ def _follow(
         kept = 0
         total = 0.0
         for x in range(listed):
-            head, low, own = work_head[at(x)], work_low[at(x)], work_own[at(x)]
+            head, low, own = work_head[nth(x)], work_low[nth(x)], work_own[nth(x)]
             slot = head & mask
-            total += combined(combine, own, np.float64(value[at(2 * slot + 1)]))
-            head = link[at(stride * slot)]
-            work_head[at(kept)] = head
-            work_low[at(kept)] = low
-            work_own[at(kept)] = own
+            total += combined(combine, own, np.float64(value[nth(2 * slot + 1)]))
+            head = link[nth(stride * slot)]
+            work_head[nth(kept)] = head
+            work_low[nth(kept)] = low
+            work_own[nth(kept)] = own
             kept += head >= low
         high, rest = neumaier(high, rest, total)
         listed = kept

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.exact.chains import BLOCK, at
-from engine.jit import jit
+from engine.exact.chains import BLOCK
+from engine.jit import jit, nth
 
 LOG = 1 << 14  # steps along chains noted at a time; 128 KiB
 LISTED, BEGUN, GROUP, NEEDED = range(4)
@@ -58,9 +58,9 @@ def _log_group(
     mask = slots - 1
     steps = 0
     for x in range(begin, end):
-        log_head[at(steps)] = work_head[at(x)]
-        log_item[at(steps)] = x
-        last[at(x)] = 1
+        log_head[nth(steps)] = work_head[nth(x)]
+        log_item[nth(steps)] = x
+        last[nth(x)] = 1
         steps += 1
     begun = 0
     while begun < steps:
@@ -68,12 +68,12 @@ def _log_group(
         if ended + (ended - begun) > LOG:
             return -1
         for q in range(begun, ended):
-            item = log_item[at(q)]
-            head = link[at(stride * (log_head[at(q)] & mask))]
-            log_head[at(steps)] = head
-            log_item[at(steps)] = item
-            more = head >= work_low[at(item)]
-            last[at(item)] += more
+            item = log_item[nth(q)]
+            head = link[nth(stride * (log_head[nth(q)] & mask))]
+            log_head[nth(steps)] = head
+            log_item[nth(steps)] = item
+            more = head >= work_low[nth(item)]
+            last[nth(item)] += more
             steps += more
         begun = ended
     return steps
@@ -101,14 +101,14 @@ def _write_group(
         filled += last[x]
         last[x] = filled
     for q in range(steps):
-        item = log_item[at(q)]
-        place = last[at(item)] - 1
-        last[at(item)] = place
-        number = work_number[at(item)]
-        own, other = number >> 1, log_head[at(q)] >> 1
+        item = log_item[nth(q)]
+        place = last[nth(item)] - 1
+        last[nth(item)] = place
+        number = work_number[nth(item)]
+        own, other = number >> 1, log_head[nth(q)] >> 1
         from_left = (number & 1) == 0
-        out_left[at(place)] = offset_left + (own if from_left else other)
-        out_right[at(place)] = offset_right + (other if from_left else own)
+        out_left[nth(place)] = offset_left + (own if from_left else other)
+        out_right[nth(place)] = offset_right + (other if from_left else own)
 
 
 write_group = jit(_write_group)

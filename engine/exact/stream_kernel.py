@@ -8,9 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.exact.chains import at
 from engine.exact.combine import combined, neumaier
-from engine.jit import jit
+from engine.jit import jit, nth
 from engine.partners import Integer
 
 BLOCK = 512
@@ -26,7 +25,7 @@ def _first_unexpired(
 ) -> int:
     """Return the first position from `low` on with ``now - ts <= window``, `last` if none."""
     mask = len(ts) - 1
-    while low < last and now - ts[at((2 * low + side) & mask)] > window:
+    while low < last and now - ts[nth((2 * low + side) & mask)] > window:
         low += 1
     return low
 
@@ -38,7 +37,7 @@ def _span(first: NDArray[np.int64] | None, key: Integer) -> tuple[Integer, Integ
     """Return where a key's partners begin and end; without facts it is its only one."""
     if first is None:
         return key, key + 1
-    return first[at(key)], first[at(key + 1)]
+    return first[nth(key)], first[nth(key + 1)]
 
 
 span = jit(_span)
@@ -48,7 +47,7 @@ def _partner(other: NDArray[np.int32] | None, place: Integer) -> Integer:
     """Return the opposite id at a place among the partners."""
     if other is None:
         return place
-    return np.int64(other[at(place)])
+    return np.int64(other[nth(place)])
 
 
 partner = jit(_partner)
@@ -61,7 +60,7 @@ def _touch(
     seen = 0
     for i in range(begin, min(begin + BLOCK // 2, len(ids))):
         key = np.int64(ids[i])
-        seen |= heads[at(2 * key)] | by_key[at(key)]
+        seen |= heads[nth(2 * key)] | by_key[nth(key)]
     return seen
 
 
@@ -99,15 +98,15 @@ def _stage_batch(
     begun, cursor[PLACE] = cursor[PLACE], -1
     listed, done = 0, 0
     while done < BLOCK and listed < BLOCK and (i < len(left_ts) or j < len(right_ts)):
-        if j == len(right_ts) or (i < len(left_ts) and left_ts[at(i)] <= right_ts[at(j)]):
-            side, now, own = 0, left_ts[at(i)], left_importance[at(i)]
-            key = np.int64(left_ids[at(i)])
+        if j == len(right_ts) or (i < len(left_ts) and left_ts[nth(i)] <= right_ts[nth(j)]):
+            side, now, own = 0, left_ts[nth(i)], left_importance[nth(i)]
+            key = np.int64(left_ids[nth(i)])
             place, stop = span(left_first, key)
             low_right = first_unexpired(ts, 1, low_right, next_right, now, windows[1])
             low, number = 2 * low_right + 1, 2 * next_left
         else:
-            side, now, own = 1, right_ts[at(j)], right_importance[at(j)]
-            key = np.int64(right_ids[at(j)])
+            side, now, own = 1, right_ts[nth(j)], right_importance[nth(j)]
+            key = np.int64(right_ids[nth(j)])
             place, stop = span(right_first, key)
             low_left = first_unexpired(ts, 0, low_left, next_left, now, windows[0])
             low, number = 2 * low_left, 2 * next_right + 1
@@ -115,12 +114,12 @@ def _stage_batch(
             place, begun = begun, -1
         while place < stop and listed < BLOCK:
             other = partner(left_other, place) if side == 0 else partner(right_other, place)
-            head = heads[at(2 * other + (1 - side))]
-            work[HEAD, at(listed)] = head
-            work[OLDEST, at(listed)] = low
-            work[KEY, at(listed)] = key if side == 0 else other
-            work[NOW, at(listed)] = now
-            weigh[OWN, at(listed)] = own
+            head = heads[nth(2 * other + (1 - side))]
+            work[HEAD, nth(listed)] = head
+            work[OLDEST, nth(listed)] = low
+            work[KEY, nth(listed)] = key if side == 0 else other
+            work[NOW, nth(listed)] = now
+            weigh[OWN, nth(listed)] = own
             listed += (head >= low) & (now >= start_ts)
             place += 1
         if place < stop:
@@ -133,10 +132,10 @@ def _stage_batch(
             j += 1
             next_right += 1
         slot = number & mask
-        ts[at(slot)] = now
-        link[at(2 * slot)] = heads[at(2 * key + side)]
-        value[at(2 * slot + 1)] = own
-        heads[at(2 * key + side)] = number
+        ts[nth(slot)] = now
+        link[nth(2 * slot)] = heads[nth(2 * key + side)]
+        value[nth(2 * slot + 1)] = own
+        heads[nth(2 * key + side)] = number
         done += 1
     cursor[0], cursor[1], cursor[2], cursor[3] = next_left, next_right, low_left, low_right
     cursor[AT_LEFT], cursor[AT_RIGHT] = i, j
@@ -163,14 +162,14 @@ def _follow_batch(
     while active > 0:
         kept = 0
         for q in range(active):
-            x = work[ACTIVE, at(q)]
-            slot = 2 * (work[STEP, at(x)] & mask)
-            weigh[GAIN, at(x)] += combined(combine, weigh[OWN, at(x)], value[at(slot + 1)])
-            work[MATCHES, at(x)] += 1
-            head = link[at(slot)]
-            work[STEP, at(x)] = head
-            work[ACTIVE, at(kept)] = x
-            kept += head >= work[OLDEST, at(x)]
+            x = work[ACTIVE, nth(q)]
+            slot = 2 * (work[STEP, nth(x)] & mask)
+            weigh[GAIN, nth(x)] += combined(combine, weigh[OWN, nth(x)], value[nth(slot + 1)])
+            work[MATCHES, nth(x)] += 1
+            head = link[nth(slot)]
+            work[STEP, nth(x)] = head
+            work[ACTIVE, nth(kept)] = x
+            kept += head >= work[OLDEST, nth(x)]
         active = kept
 
 
@@ -196,8 +195,8 @@ def _book(
         matches, gain, key = work[MATCHES, x], weigh[GAIN, x], work[KEY, x]
         outputs += matches
         high, rest = neumaier(high, rest, gain)
-        by_key[at(key)] += matches
-        gain_by_key[at(key)] += gain
+        by_key[nth(key)] += matches
+        gain_by_key[nth(key)] += gain
         while place + 1 < len(edges) and edges[place + 1] <= work[NOW, x]:
             place += 1
         if place >= 0:
@@ -227,10 +226,10 @@ def _count_ages(
         head, low, now = work[HEAD, x], work[OLDEST, x], work[NOW, x]
         side = low & 1
         while head >= low:
-            age = now - ts[at(head & mask)]
+            age = now - ts[nth(head & mask)]
             if age > 0:
                 ages[side, ((age - 1) * buckets) // windows[side]] += 1
-            head = link[at(2 * (head & mask))]
+            head = link[nth(2 * (head & mask))]
 
 
 count_ages = jit(_count_ages)

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.jit import kernel as compiled
+from engine.jit import nth
 from engine.lanes.packed import OFFSETS, SINGLES, Packing
-from engine.replay.layout import nth
 
 Lanes = NDArray[np.uint16]
 Order = NDArray[np.int64]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.jit import kernel as compiled
-from engine.replay.layout import nth
+from engine.jit import nth
 from engine.replay.settings import SideProfile
 from engine.streams import StreamBatch
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.exact.checks import sealed
-from engine.jit import kernel
+from engine.jit import kernel, nth
 from engine.keys import KeyTable
 from engine.models.rate_curve import RateCurve, from_pieces, from_points
 from engine.policies import Worth
@@ -146,7 +146,7 @@ def lane_worths(arriving: Arriving, kinds: Sequence[Worth]) -> dict[Worth, LaneW
 @kernel
 def _count(ids: NDArray[np.int32], counts: NDArray[np.int64]) -> None:
     for i in range(len(ids)):
-        counts[np.uint64(ids[i])] += 1
+        counts[nth(ids[i])] += 1
 
 
 _NOTHING = -(2**13)
@@ -196,7 +196,7 @@ def _classify(
     Where they are the same, it is that one: such numbers lie close together.
     """
     for i in range(len(ids)):
-        others = counts[np.uint64(ids[i])]
+        others = counts[nth(ids[i])]
         value = _class_of(importance[i] * others)
         worth = value
         if by == _BY_IMPORTANCE:

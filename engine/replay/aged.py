@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.jit import kernel as compiled
+from engine.jit import nth
 from engine.replay.layout import (
     COUNT,
     LOGGED,
@@ -21,7 +22,6 @@ from engine.replay.layout import (
     Integer,
     Memory,
     Records,
-    nth,
 )
 from engine.replay.memory import insert, remove
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.jit import kernel as compiled
-from engine.jit import woven
+from engine.jit import nth, woven
 from engine.partners import Partners
 from engine.policies import Structure
 from engine.replay.instant import expire, hasten
@@ -25,7 +25,6 @@ from engine.replay.layout import (
     Records,
     Rules,
     Tallies,
-    nth,
 )
 from engine.replay.probe import has_room, probe_residents
 from engine.replay.ranked import admit_ranked, reward

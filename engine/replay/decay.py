@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.jit import kernel as compiled
+from engine.jit import nth
 from engine.policies import dgl
 from engine.replay.heap import drop_at, heapify, precedes, rise, sink_from_top
 from engine.replay.layout import (
@@ -28,7 +29,6 @@ from engine.replay.layout import (
     Integer,
     Memory,
     Records,
-    nth,
 )
 from engine.replay.memory import insert, remove
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.jit import kernel as compiled
-from engine.jit import woven
+from engine.jit import nth, woven
 from engine.partners import Partners, joins_nobody, partner, span
 from engine.policies import Structure
 from engine.replay import aged, keyed, planned, static, valued
@@ -22,7 +22,6 @@ from engine.replay.layout import (
     Memory,
     Records,
     Rules,
-    nth,
 )
 from engine.replay.ranked import admit_ranked, reward
 

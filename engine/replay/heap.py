@@ -10,8 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from engine.jit import kernel as compiled
+from engine.jit import nth
 from engine.prefetch import prefetch
-from engine.replay.layout import NONE, Integer, Records, nth
+from engine.replay.layout import NONE, Integer, Records
 
 _CACHED = 2048
 """Entries of a heap that the nearest cache holds anyway."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.jit import kernel as compiled
-from engine.jit import woven
+from engine.jit import nth, woven
 from engine.partners import Partners, look_ahead, next_ended, partner, span
 from engine.policies import Structure
 from engine.prefetch import prefetch
@@ -31,7 +31,6 @@ from engine.replay.layout import (
     Rules,
     Tallies,
     Window,
-    nth,
 )
 from engine.replay.memory import remove
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.jit import kernel as compiled
-from engine.jit import woven
+from engine.jit import nth, woven
 from engine.partners import Partners, fact, partner, span
 from engine.replay.alone import allowed, expire_both, is_alone, replay_alone
 from engine.replay.decide import decide, note_matches
@@ -39,7 +39,6 @@ from engine.replay.layout import (
     Rules,
     Tallies,
     Window,
-    nth,
 )
 from engine.replay.probe import has_room, probe_arrivals, probe_residents
 

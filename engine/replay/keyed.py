@@ -11,9 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from engine.jit import kernel as compiled
+from engine.jit import nth
 from engine.partners import Partners, partner, span
 from engine.replay.heap import drop_at, precedes, rise, sink
-from engine.replay.layout import CLEAN, COUNT, DIRTY, HEAP, NONE, Integer, Memory, Records, nth
+from engine.replay.layout import CLEAN, COUNT, DIRTY, HEAP, NONE, Integer, Memory, Records
 from engine.replay.memory import insert, remove
 from engine.replay.pairing import BY_IMPORTANCE, grown, without
 

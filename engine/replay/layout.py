@@ -12,9 +12,6 @@ Records: TypeAlias = Any
 Integer: TypeAlias = Any
 """An int64 within compiled code; int or a numpy integer outside."""
 
-nth = np.uint64
-"""An index as compiled code takes it: unsigned, which spares the test for one from the end."""
-
 NONE = -1
 """No slot, no position, the end of a chain."""
 CLEAN = -2

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.jit import kernel as compiled
+from engine.jit import nth
 from engine.replay.heap import drop_at, rise
-from engine.replay.layout import HEAP, Integer, Memory, Records, nth
+from engine.replay.layout import HEAP, Integer, Memory, Records
 from engine.replay.memory import insert, remove
 from engine.replay.static import rebuild
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.jit import kernel as compiled
+from engine.jit import nth
 from engine.partners import Partners, partner, span
 from engine.replay.layout import (
     BIN,
@@ -24,7 +25,6 @@ from engine.replay.layout import (
     Records,
     Rules,
     Tallies,
-    nth,
 )
 from gpu_kernels.portable import portable
 

@@ -159,7 +159,19 @@ def _held(memory: Memory, structure: Structure) -> State:
         "heap": int(n[HEAP]), "zero": int(n[ZERO]), "log": int(n[LOGGED]),
     }  # fmt: skip
     own = {name: getattr(memory, name)[: used.get(name)] for name in _kept(structure)}
+    if structure in (Structure.STATIC, Structure.DECAY, Structure.SAMPLED):
+        for name, counter in (("heap", HEAP), ("zero", ZERO)):
+            own[name] = _live(own[name], memory)
+            n[counter] = own[name].size
     return own | {"n": n, "free": memory.free[memory.slots.size - most : int(n[FREE])]}
+
+
+def _live(entries: NDArray[np.void], memory: Memory) -> NDArray[np.void]:
+    """Return a heap's entries of tuples that are still held, least first: a heap as well."""
+    live = entries[memory.slots["seq"][entries["what"]] == entries["seq"]]
+    ranks = [live[name] for name in ("seq", "m", "importance", "priority")]
+    found: NDArray[np.void] = live[np.lexsort(ranks)]
+    return found
 
 
 def _fill(array: NDArray[Any], state: Mapping[str, NDArray[Any]], name: str) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.jit import kernel as compiled
+from engine.jit import nth
 from engine.policies import yield_
 from engine.replay.layout import (
     CELL,
@@ -24,7 +25,6 @@ from engine.replay.layout import (
     Integer,
     Memory,
     Records,
-    nth,
 )
 from engine.replay.memory import insert, remove
 from engine.replay.pairing import BY_VALUE, grown, without
