@@ -127,7 +127,7 @@ def _measured(
     if roles.importance is None:
         return ts, np.ones(len(ts)), faults
     importance, own = importances(table.column(roles.importance))
-    return ts, importance, np.where(faults == 0, own, faults)
+    return ts, importance, np.where(faults == 0, own, faults) if faults.any() else own
 
 
 def _with_keys(table: pa.Table, roles: Roles) -> NDArray[np.bool_] | None:

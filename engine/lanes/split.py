@@ -225,8 +225,9 @@ def _write_run(found: Normalised, plan: Plan, out: str) -> tuple[Run, bool]:
         key_lanes, clear = _write_keys(found, sorted_lane, order, f"{out}{KEYS}", plan.sorts)
         key_counts = lane_counts(key_lanes, lanes)
     write_index(out, counts, own[0], key_counts)
-    ends = (int(ts[0]), int(ts[-1]), int(ts.min()), int(ts.max()))
-    return Run(out, groups, counts, *ends, ascending=rises), clear
+    first, last = int(ts[0]), int(ts[-1])
+    ends = (first, last) if rises else (int(ts.min()), int(ts.max()))
+    return Run(out, groups, counts, first, last, *ends, ascending=rises), clear
 
 
 def _arranged(
