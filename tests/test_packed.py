@@ -11,40 +11,112 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import InputError
-from engine.lanes.packed import OFFSETS, PLAIN, SINGLES, Packed, packed, packing_of, unpacked
+from engine.lanes.packed import (
+    OFFSETS,
+    PLAIN,
+    SINGLES,
+    STEPS,
+    WHOLE,
+    Packed,
+    packed,
+    packing_of,
+    unpacked,
+)
 from engine.lanes.placing import in_lanes, lane_counts
 from engine.lanes.runfiles import COLUMNS, RunRows, write_rows
+from engine.lanes.steps import MARK_ROWS, mark_count, stepped, summed
 
 LEAST, GREATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 NOTHING = pa.table({})
 CASES = {
-    "near": (np.array([5, 2**32 + 4, 7]), OFFSETS),
-    "far": (np.array([5, 2**32 + 5]), PLAIN),
-    "negative": (np.array([-3, -(2**32) + 1, -1]), OFFSETS),
-    "the ends of int64": (np.array([LEAST, GREATEST]), PLAIN),
-    "near the least": (np.array([LEAST, LEAST + 2**32 - 1]), OFFSETS),
-    "near the greatest": (np.array([GREATEST, GREATEST - 2**32 + 1]), OFFSETS),
-    "one": (np.array([GREATEST]), OFFSETS),
-    "none": (np.empty(0, np.int64), PLAIN),
-    "short numbers": (np.array([0.0, 1.5, 3e8]), SINGLES),
-    "a long number": (np.array([1.0, 0.1, 2.0]), PLAIN),
-    "too great for float32": (np.array([1.0, 1e39]), PLAIN),
-    "too small for float32": (np.array([1.0, 1e-50]), PLAIN),
-    "no numbers": (np.empty(0), PLAIN),
+    "near": (np.array([5, 2**32 + 4, 7]), OFFSETS, 4),
+    "nearer": (np.array([5, 2**16 + 4, 7]), OFFSETS, 2),
+    "very near": (np.array([2**60, 2**60 + 255]), OFFSETS, 1),
+    "not so near": (np.array([2**60, 2**60 + 256]), OFFSETS, 2),
+    "far": (np.array([5, 2**32 + 5]), PLAIN, 8),
+    "negative": (np.array([-3, -(2**32) + 1, -1]), OFFSETS, 4),
+    "the ends of int64": (np.array([LEAST, GREATEST]), PLAIN, 8),
+    "near the least": (np.array([LEAST, LEAST + 2**32 - 1]), OFFSETS, 4),
+    "near the greatest": (np.array([GREATEST, GREATEST - 2**32 + 1]), OFFSETS, 4),
+    "one": (np.array([GREATEST]), OFFSETS, 1),
+    "none": (np.empty(0, np.int64), PLAIN, 8),
+    "short numbers": (np.array([0.0, 1.5, 3e8]), SINGLES, 4),
+    "whole numbers": (np.array([0.0, 255.0, 7.0]), WHOLE, 1),
+    "greater ones": (np.array([0.0, 65_535.0]), WHOLE, 2),
+    "too great ones": (np.array([0.0, 65_536.0]), SINGLES, 4),
+    "a zero with a sign": (np.array([3.0, -0.0]), SINGLES, 4),
+    "below zero": (np.array([3.0, -1.0]), SINGLES, 4),
+    "nearly whole": (np.array([3.0, np.nextafter(4.0, 5.0)]), PLAIN, 8),
+    "no end": (np.array([3.0, np.inf]), SINGLES, 4),
+    "none at all": (np.array([3.0, np.nan]), PLAIN, 8),
+    "a long number": (np.array([1.0, 0.1, 2.0]), PLAIN, 8),
+    "too great for float32": (np.array([1.0, 1e39]), PLAIN, 8),
+    "too small for float32": (np.array([1.0, 1e-50]), PLAIN, 8),
+    "no numbers": (np.empty(0), PLAIN, 8),
 }
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_values_come_back(name: str) -> None:
-    values, kind = CASES[name]
+    values, kind, width = CASES[name]
     packing = packing_of(values)
-    assert packing.kind == kind
+    assert (packing.kind, packing.width) == (kind, width)
     stored = packed(values, packing)
     assert stored.dtype == packing.stored(values.dtype)
-    assert stored.itemsize == (8 if kind == PLAIN else 4)
+    assert stored.itemsize == width
     found = unpacked(stored, packing)
     assert found.dtype == values.dtype
     assert found.tobytes() == values.tobytes()
+
+
+def as_stored(values: np.ndarray) -> Packed:  # type: ignore[type-arg]
+    packing = packing_of(values)
+    return stepped(Packed(packing, packed(values, packing)))
+
+
+@pytest.mark.parametrize("start", [LEAST, -5, 0, GREATEST - 10**9])
+@pytest.mark.parametrize(
+    ("steps", "kind", "width"),
+    [
+        (np.full(5_000, 255), STEPS, 1),
+        (np.full(5_000, 65_535), STEPS, 2),
+        (np.full(5_000, 256), STEPS, 2),
+        (np.full(5_000, 65_536), OFFSETS, 4),
+        (np.r_[np.zeros(5_000), 300, np.ones(50)], STEPS, 1),
+        (np.r_[np.zeros(5_000), 70_000, np.ones(50)], STEPS, 1),
+        (np.where(np.arange(5_000) % 31, 1, 999), STEPS, 2),
+        (np.where(np.arange(5_000) % 32, 1, 999), STEPS, 1),
+        (np.where(np.arange(5_000) % 1_024, 1, -300), STEPS, 1),
+        (np.tile([7, -7], 2_000), OFFSETS, 1),
+        (np.tile([7_000, -7_000], 2_000), OFFSETS, 2),
+    ],
+)
+def test_times_and_rows_are_steps_where_most_are_short(
+    start: int, steps: np.ndarray, kind: int, width: int
+) -> None:  # type: ignore[type-arg]
+    values = max(start, LEAST + 4 * 10**5) + np.cumsum(steps.astype(np.int64))
+    column = as_stored(values)
+    assert (column.packing.kind, column.packing.width) == (kind, width)
+    if kind != STEPS:
+        return
+    marks, jumps = column.beside
+    assert marks.shape == (mark_count(values.size), 2)
+    assert (jumps[:, 0].size, marks[-1, 1]) == (column.packing.base, column.packing.base)
+    for mark in range(len(marks) - 1):
+        begin = mark * MARK_ROWS
+        found = summed(column.values[begin:], begin, int(marks[mark, 0]), jumps)
+        assert found.tolist() == values[begin:].tolist()
+
+
+def test_steps_go_round_the_ends_of_int64() -> None:
+    values = np.array([GREATEST - 3, GREATEST, LEAST, LEAST + 5] * 64)
+    column = stepped(Packed(packing_of(values), values))
+    assert column.packing.kind == PLAIN  # one row in four is a jump
+    few = values[:4]
+    column = stepped(Packed(packing_of(few), few))
+    assert column.packing == (STEPS, 0, 1)
+    marks, jumps = column.beside
+    assert summed(column.values, 0, int(marks[0, 0]), jumps).tolist() == few.tolist()
 
 
 @given(
@@ -74,11 +146,11 @@ def test_values_are_packed_in_the_stable_order_by_lane(
 def written(path: Path, columns: list[np.ndarray]) -> str:  # type: ignore[type-arg]
     packings = [packing_of(values) for values in columns]
     own = [Packed(one, packed(values, one)) for one, values in zip(packings, columns, strict=True)]
-    write_rows(str(path), own, NOTHING)
+    write_rows(str(path), [*map(stepped, own[:2]), *own[2:]], NOTHING)
     return str(path)
 
 
-@pytest.mark.parametrize("rows", [1, 3, 1000])
+@pytest.mark.parametrize("rows", [1, 3, 1000, 1024, 1025, 5000])
 def test_a_run_is_read_from_any_row_on_however_its_columns_are_packed(
     tmp_path: Path, rows: int
 ) -> None:
@@ -89,10 +161,17 @@ def test_a_run_is_read_from_any_row_on_however_its_columns_are_packed(
             [near, np.arange(rows) + 2**40, rng.integers(0, 9, rows), np.ones(rows)],
             [far, np.arange(rows), rng.integers(LEAST, GREATEST, rows), rng.random(rows)],
             [near, np.arange(rows), far[::-1].copy(), rng.integers(0, 5, rows).astype(float)],
+            [
+                np.cumsum(np.where(rng.random(rows) < 0.01, 10**6, 100)),
+                np.cumsum(np.where(rng.random(rows) < 0.01, -(10**6), 10**4)),
+                rng.integers(0, 999, rows),
+                rng.integers(0, 999, rows).astype(float),
+            ],
         ]
     ):
         run = RunRows(written(tmp_path / f"run{number}", columns))
-        for start, stop in ((0, rows), (rows // 3, rows), (rows // 2, rows // 2 + 1)):
+        third = rows // 3
+        for start, stop in ((0, rows), (third, rows), (third, 2 * third + 1), (third, third + 1)):
             (batch,) = run.batches(start, stop, list(COLUMNS), rows)
             for name, values in zip(COLUMNS, columns, strict=True):
                 assert batch.column(name).to_numpy().tobytes() == values[start:stop].tobytes()
@@ -105,7 +184,7 @@ def test_a_run_is_read_from_any_row_on_however_its_columns_are_packed(
         run.close()
 
 
-@pytest.mark.parametrize("kept", [0, 40, 79, 80, 100, -1])
+@pytest.mark.parametrize("kept", [0, 40, 111, 112, 120, -1])
 def test_a_run_that_was_cut_short_is_refused(tmp_path: Path, kept: int) -> None:
     columns = [np.arange(9), np.arange(9), np.arange(9) << 40, np.ones(9) / 3]
     path = Path(written(tmp_path / "run", columns) + ".rows")

@@ -17,7 +17,7 @@ from engine.lanes.runs import TimedPiece
 from engine.lanes.stored import MergedFile, Rows, RunPieces, Stored
 from engine.streams import SIDES
 
-VERSION = 4
+VERSION = 5
 MANIFEST = "manifest.json"
 RUNS = "runs"
 """Folder of the runs that lanes have pieces of."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from engine.jit import kernel as compiled
 from engine.jit import nth
-from engine.lanes.packed import OFFSETS, SINGLES, Packing
+from engine.lanes.packed import OFFSETS, SINGLES, WHOLE, Packing
 
 Lanes = NDArray[np.uint16]
 Order = NDArray[np.int64]
@@ -54,9 +54,8 @@ def _scatter(
 
 @compiled
 def _scatter_offsets(
-    lane: Lanes, at: NDArray[np.int64], values: NDArray[np.int64], base: int,
-    out: NDArray[np.uint32],
-) -> None:  # fmt: skip
+    lane: Lanes, at: NDArray[np.int64], values: NDArray[np.int64], base: int, out: NDArray[Any]
+) -> None:
     for i in range(lane.size):
         place = at[lane[i]]
         out[nth(place)] = values[i] - base
@@ -64,8 +63,8 @@ def _scatter_offsets(
 
 
 @compiled
-def _scatter_singles(
-    lane: Lanes, at: NDArray[np.int64], values: NDArray[np.float64], out: NDArray[np.float32]
+def _scatter_short(
+    lane: Lanes, at: NDArray[np.int64], values: NDArray[np.float64], out: NDArray[Any]
 ) -> None:
     for i in range(lane.size):
         place = at[lane[i]]
@@ -109,7 +108,7 @@ def by_lane(lane: Lanes, counts: NDArray[np.int64]) -> Order:
 def in_lanes(
     values: NDArray[Any], packing: Packing, lane: Lanes, counts: NDArray[np.int64]
 ) -> NDArray[Any]:
-    """Return packed values in the stable order by lane, without that order: three times as fast.
+    """Return values, packed one by one, in the stable order by lane, which is not made for it.
 
     Parameters
     ----------
@@ -123,8 +122,8 @@ def in_lanes(
     at = np.cumsum(counts) - counts
     if packing.kind == OFFSETS:
         _scatter_offsets(lane, at, values, packing.base, out)
-    elif packing.kind == SINGLES:
-        _scatter_singles(lane, at, values, out)
+    elif packing.kind in (SINGLES, WHOLE):
+        _scatter_short(lane, at, values, out)
     else:
         _scatter(lane, at, values.view(np.int64), out.view(np.int64))
     return out

@@ -1,8 +1,8 @@
 """The files of a run, read from any row on.
 
 ``.rows`` has how many there are, how the four columns that every lane has are packed, and these,
-one after the other, as they lie in memory: what is read of them is what is asked for, into arrays,
-at the speed of a copy.
+one after the other, as they lie in memory, each with its marks and jumps if it has some: what is
+read of them is what is asked for, into arrays, at the speed of a copy.
 Columns of other types are in blocks of Arrow's IPC format. Files are read and not mapped, so that
 memory is what is held and no more.
 """
@@ -14,7 +14,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, closing
 from io import FileIO
-from itertools import chain
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any, Self
 
@@ -23,8 +23,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from engine.errors import InputError
-from engine.lanes.packed import Packed, Packing, unpacked
+from engine.lanes.packed import STEPS, Packed, Packing, unpacked
 from engine.lanes.runs import KEYS, Piece
+from engine.lanes.steps import MARK_ROWS, mark_count, summed
 
 ROWS, KEPT = ".rows", ".kept.arrow"
 COLUMNS = {"_ts": np.int64, "_row": np.int64, "_key": np.int64, "_importance": np.float64}
@@ -32,7 +33,8 @@ BLOCK_ROWS = 16_384
 OPEN_FILES = 64
 _DTYPES = tuple(map(np.dtype, COLUMNS.values()))
 _WORD = 8
-_HEAD = _WORD * (2 + 2 * len(COLUMNS))
+_TOLD = len(Packing._fields)
+_HEAD = _WORD * (2 + _TOLD * len(COLUMNS))
 """Bytes of the number of rows, that of the columns beside these, and each of these' packing."""
 
 
@@ -51,8 +53,8 @@ def write_rows(path: str, columns: Sequence[Packed], kept: pa.Table) -> None:
     with Path(f"{path}{ROWS}").open("wb", buffering=0) as file:
         packings = [column.packing for column in columns]
         head = [columns[0].values.size, kept.num_columns, *chain(*packings)]
-        for values in (np.array(head), *(column.values for column in columns)):
-            left = values.data.cast("B")
+        for values in (np.array(head), *chain(*((own.values, *own.beside) for own in columns))):
+            left = values.reshape(-1).view(np.uint8).data
             while left:
                 left = left[file.write(left) :]
     if kept.num_columns:
@@ -81,9 +83,9 @@ class RunRows:
             self._file = stack.enter_context(Path(f"{path}{ROWS}").open("rb", buffering=0))
             self._rows, kept, packings = _head_of(self._file)
             self._stored = list(zip(packings, _DTYPES, strict=True))
-            sizes = [own.stored(dtype).itemsize for own, dtype in self._stored]
-            self._places = [_HEAD + self._rows * sum(sizes[:place]) for place in range(len(sizes))]
-            if self._file.seek(0, os.SEEK_END) != _HEAD + self._rows * sum(sizes):
+            sizes = (self._size(packing) for packing in packings)
+            *self._places, end = accumulate(sizes, initial=_HEAD)
+            if self._file.seek(0, os.SEEK_END) != end:
                 raise _changed(self._file)
             self._kept = None
             if kept:
@@ -145,18 +147,45 @@ class RunRows:
             found |= {name: block.column(name) for name in kept}
         return pa.RecordBatch.from_pydict(found)
 
+    def _size(self, packing: Packing) -> int:
+        """Return the bytes of a column, with its marks and jumps."""
+        size = self._rows * packing.width
+        if packing.kind == STEPS:
+            size += 2 * _WORD * (mark_count(self._rows) + packing.base)
+        return size
+
     def _values(self, place: int, start: int, stop: int) -> NDArray[Any]:
         packing, dtype = self._stored[place]
-        stored = packing.stored(dtype)
-        values: NDArray[Any] = np.empty(stop - start, stored)
-        self._file.seek(self._places[place] + stored.itemsize * start)
-        left = values.data.cast("B")
+        stored, begin = packing.stored(dtype), self._places[place]
+        if packing.kind == STEPS:
+            return self._summed(begin, packing, start, stop)
+        return unpacked(self._array(begin + stored.itemsize * start, stored, stop - start), packing)
+
+    def _summed(self, begin: int, packing: Packing, start: int, stop: int) -> NDArray[np.int64]:
+        """Return values of a column of steps, summed from the mark before on."""
+        mark, beyond = start // MARK_ROWS, -(-stop // MARK_ROWS)
+        marks = begin + self._rows * packing.width
+        jumps = marks + 2 * _WORD * mark_count(self._rows)
+        value, first = self._pairs(marks, mark, 1)[0].tolist()
+        last = int(self._pairs(marks, beyond, 1)[0, 1])
+        row = mark * MARK_ROWS
+        steps = self._array(begin + packing.width * row, packing.stored(_DTYPES[0]), stop - row)
+        return summed(steps, row, value, self._pairs(jumps, first, last - first))[start - row :]
+
+    def _pairs(self, begin: int, at: int, count: int) -> NDArray[np.int64]:
+        numbers = self._array(begin + 2 * _WORD * at, np.dtype(np.int64), 2 * count)
+        return numbers.reshape(count, 2)
+
+    def _array(self, place: int, dtype: np.dtype[Any], count: int) -> NDArray[Any]:
+        values: NDArray[Any] = np.empty(count, dtype)
+        self._file.seek(place)
+        left = values.view(np.uint8).data
         while left:
             done = self._file.readinto(left)
             if not done:
                 raise _changed(self._file)
             left = left[done:]
-        return unpacked(values, packing)
+        return values
 
 
 def _head_of(file: FileIO) -> tuple[int, int, list[Packing]]:
@@ -165,7 +194,7 @@ def _head_of(file: FileIO) -> tuple[int, int, list[Packing]]:
     if len(head) < _HEAD:
         raise _changed(file)
     rows, kept, *told = np.frombuffer(head, np.int64).tolist()
-    return rows, kept, [Packing(*told[i : i + 2]) for i in range(0, len(told), 2)]
+    return rows, kept, [Packing(*told[i : i + _TOLD]) for i in range(0, len(told), _TOLD)]
 
 
 def _changed(file: FileIO) -> InputError:

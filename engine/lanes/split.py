@@ -27,6 +27,7 @@ from engine.lanes.placing import Lanes, Order, by_lane, hash_lanes, in_lanes, la
 from engine.lanes.runfiles import write_blocks, write_rows
 from engine.lanes.runs import KEYS, Run, lanes_written, write_index
 from engine.lanes.sorting import lane_order
+from engine.lanes.steps import stepped
 from engine.streams import SIDES
 
 MAX_LANES = 65_536
@@ -218,7 +219,7 @@ def _write_run(found: Normalised, plan: Plan, out: str) -> tuple[Run, bool]:
     hashes = not plan.columns.direct and plan.facts is None
     if rises and lanes > 1 and (plan.keep or hashes):
         order = by_lane(lane, counts)
-    write_rows(out, own, _kept(found, plan, order))
+    write_rows(out, [*map(stepped, own[:2]), *own[2:]], _kept(found, plan, order))
     key_counts, clear = np.zeros(lanes, np.int64), True
     if hashes:
         sorted_lane = np.repeat(np.arange(lanes, dtype=np.uint16), counts)
