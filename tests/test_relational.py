@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import pytest
 
 from engine.archives.roles import Roles
 from engine.archives.source import Archive, open_archive
-from engine.errors import InputError, OutputError, WinnowError
+from engine.errors import InputError, SpecError
 from engine.executors import SerialExecutor
 from engine.lanes import keep
 from engine.lanes.manifest import Prepared
@@ -37,6 +38,7 @@ class Queries(SerialExecutor):
         self.session = session
 
     def first_pass(self) -> Relational:
+        """Return one that tells here."""
         return Relational(self.session, self.told.append)
 
 
@@ -82,7 +84,6 @@ def columns(seed: int, rows: int, *, order: str = "sorted", nulls: float = 0.05)
         "moment": pa.array(
             [base + dt.timedelta(minutes=int(t)) for t in times], pa.timestamp("us", "UTC")
         ),
-        "local": pa.array(times * 1000, pa.timestamp("us")),
         "date": pa.array([dt.date(1969, 12, 1) + dt.timedelta(int(t)) for t in times]),
         "floating": pa.array(times.astype(float)),
         "g": pa.array((keys % 3).tolist(), pa.int8(), mask=rng.random(rows) < nulls),
@@ -148,19 +149,237 @@ def table_of(stream: Any) -> pa.Table:
 
 
 @pytest.mark.parametrize(
-    ("order", "lanes"), [("sorted", 1), ("sorted", 5), ("shuffled", 1), ("shuffled", 5)]
+    ("order", "lanes"), [("sorted", 1), ("sorted", 5), ("shuffled", 1), ("falling", 5)]
 )
 @pytest.mark.parametrize("payload", [False, True])
 def test_files_cut_into_blocks_give_the_lanes_of_the_tasks(
     queries: Queries, tmp_path: Path, order: str, lanes: int, payload: bool
 ) -> None:
     pair = (
-        archive(
-            tmp_path, "left", *(columns(s, 330, order=order) for s in (1, 2)), empty(columns(3, 1))
-        ),
+        archive(tmp_path, "left", *(columns(s, 330, order=order) for s in (1, 2)), EMPTY),
         archive(tmp_path, "right", columns(4, 700, order=order)),
     )
-    left, _ = both(pair, queries, tmp_path, lanes=lanes, payload=payload)
+    tasks, found = both(pair, queries, tmp_path, lanes=lanes, payload=payload)
     assert not queries.told
-    assert left.streams[1].sorted == (order == "sorted")
-    assert left.streams[1].null_keys
+    # Two files after each other are in no order of time, even where each is.
+    assert [stream.sorted for stream in tasks.streams] == [False, order == "sorted"]
+    assert found.streams[1].null_keys
+    assert found.lanes[0].sides[0].rows
+
+
+def test_rows_that_come_by_lane_and_time_are_kept_as_they_come(
+    queries: Queries, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keep, "PIECE_ROWS", 1)
+    pair = tuple(archive(tmp_path, side, columns(5, 900, order="shuffled")) for side in SIDES)
+    for lanes in (1, 4):
+        place = tmp_path / str(lanes)
+        place.mkdir()
+        tasks, found = both(pair, queries, place, lanes=lanes)  # type: ignore[arg-type]
+        for lane in range(lanes):
+            assert isinstance(found.stream(lane, 0), RunPieces)
+            assert not isinstance(tasks.stream(lane, 0), RunPieces)
+        assert len(found.runs) > 2
+        assert not found.streams[0].sorted
+    assert not queries.told
+
+
+@pytest.mark.parametrize(
+    "roles",
+    [
+        Roles(("word",), "t", "i"),
+        Roles(("word", "k"), "t", "single"),
+        Roles(("wide",), "t", "money"),
+        Roles(("money",), "floating", "i"),
+        Roles(("day",), "date"),
+        Roles(("at", "coded"), "moment", "i"),
+        Roles(("bits",), "t"),
+        Roles(("k",), "t", "i", ("g", "day")),
+        Roles(("large",), "t", "i", ("at",)),
+    ],
+)
+@pytest.mark.parametrize("order", ["sorted", "shuffled"])
+def test_columns_of_many_types_give_the_lanes_of_the_tasks(
+    queries: Queries, tmp_path: Path, roles: Roles, order: str
+) -> None:
+    left, right = columns(6, 400, order=order), columns(7, 300, order=order)
+    for side in (left, right):
+        side["money"] = pa.array([abs(cell) for cell in side["money"].to_pylist()], MONEY)
+    pair = archive(tmp_path, "left", left), archive(tmp_path, "right", right)
+    found, _ = both(pair, queries, tmp_path, roles, lanes=3, payload=True)
+    assert not queries.told
+    assert found.streams[0].joined > 300
+
+
+MONEY = pa.decimal128(9, 2)
+EMPTY = empty(columns(3, 1))
+
+
+def spoilt(seed: int, rows: int, *, order: str = "sorted") -> Columns:
+    """Return a stream with rows that cannot be tuples."""
+    file = columns(seed, rows, order=order)
+    importance, times = file["i"].to_pylist(), file["t"].to_pylist()
+    for at, cell in ((5, -1.0), (17, None), (18, -3.0), (150, float("nan")), (151, 1e300)):
+        importance[at] = cell
+    for at, tick in ((20, None), (160, 2**62), (299, None)):
+        times[at] = tick
+    return file | {"i": pa.array(importance), "t": pa.array(times, pa.int64())}
+
+
+@pytest.mark.parametrize("order", ["sorted", "shuffled"])
+@pytest.mark.parametrize("payload", [False, True])
+def test_bad_rows_are_told_and_set_aside_as_by_tasks(
+    queries: Queries, tmp_path: Path, order: str, payload: bool
+) -> None:
+    pair = (
+        archive(tmp_path, "left", spoilt(1, 300, order=order), spoilt(2, 400, order=order)),
+        archive(tmp_path, "right", columns(3, 300, order=order), spoilt(4, 301, order=order)),
+    )
+    messages = []
+    for executor in (SerialExecutor(), queries):
+        with pytest.raises(InputError) as caught:
+            prepare(
+                *pair, ROLES, ROLES, lanes=2, folder=tmp_path / "out", bad_rows="error",
+                payload=payload, executor=executor, split_rows=60,
+            )  # fmt: skip
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
+    assert "column i: 1 row is null (row 17)" in messages[0]
+    found, _ = both(
+        pair, queries, tmp_path, lanes=3, bad_rows="quarantine", payload=payload, split_rows=60
+    )
+    assert [stream.rejected for stream in found.streams] == [16, 8]
+    assert len(found.rejected_files) == 2
+    assert not queries.told
+
+
+def test_text_is_read_from_its_copy(queries: Queries, tmp_path: Path) -> None:
+    for side, seed in (("left", 8), ("right", 9)):
+        place = tmp_path / side
+        place.mkdir()
+        for number in (0, 1):
+            file = columns(seed + number, 300, order="shuffled" if number else "sorted")
+            table = pa.table({name: file[name] for name in ("t", "k", "i", "word")})
+            pc.write_csv(table, place / f"{number}.csv")
+    pair = (
+        open_archive(str(tmp_path / "left"), "left"),
+        open_archive(str(tmp_path / "right"), "right"),
+    )
+    found, _ = both(pair, queries, tmp_path, Roles(("word", "k"), "t", "i"), lanes=2, payload=True)
+    assert not queries.told
+    assert found.streams[0].joined
+
+
+def test_an_archive_without_rows_needs_no_query(queries: Queries, tmp_path: Path) -> None:
+    pair = archive(tmp_path, "left", EMPTY, EMPTY), archive(tmp_path, "right", columns(1, 90))
+    both(pair, queries, tmp_path, lanes=2)
+    both((pair[1], pair[0]), queries, tmp_path / "turned", lanes=2)
+    assert not queries.told
+
+
+TICKS = pa.schema([("t", pa.int64()), ("k", pa.int64()), ("i", pa.int64())])
+NAMED: Columns = {"t": [1, 2, 3], "k": [1, 2, 1], "i": [1.0, 2.0, 1.0]}
+
+
+def told_of(queries: Queries, tmp_path: Path, file: Columns, **options: Any) -> str:
+    """Return what is told of a left archive that tasks must read."""
+    pair = archive(tmp_path, "left", file), archive(tmp_path, "right", NAMED)
+    both(pair, queries, tmp_path, **({"payload": True} | options))
+    (told,) = queries.told
+    start = "the left archive is read by tasks, not by Spark's operators: "
+    assert told.startswith(start)
+    return told.removeprefix(start)
+
+
+@pytest.mark.parametrize(
+    ("column", "why"),
+    [
+        ({"x": pa.array([1, 2, 2**64 - 1], pa.uint64())}, "column x has type uint64"),
+        ({"x": pa.array([1, 2, 3], pa.uint8())}, "column x has type uint8"),
+        ({"x": pa.array([1, 2, 3], pa.time64("us"))}, "column x has type time64"),
+        ({"x": pa.array([1, 2, 3], pa.timestamp("ns", "UTC"))}, "column x has type timestamp[ns"),
+        ({"x": pa.array([1, 2, 3], pa.timestamp("ms", "UTC"))}, "column x has type timestamp[ms"),
+        ({"x": pa.array([1, 2, 3], pa.timestamp("us"))}, "a timestamp without a time zone"),
+        ({"x": pa.array([1.0, 2, 3], pa.float16())}, "column x has type halffloat"),
+        ({"x": pa.array([[1], [2], []])}, "column x has type list"),
+        ({"x": pa.array([{"a": 1}, {"a": 2}, None])}, "column x has type struct"),
+        ({"x": pa.array([1, 2, 3], pa.decimal256(50, 0))}, "column x has type decimal256"),
+        ({"x": pa.array([None, None, None])}, "column x has type null"),
+        ({"I": [1, 2, 3]}, "column i from no other whose letters differ in case"),
+    ],
+)
+def test_what_spark_might_read_otherwise_is_read_by_tasks(
+    queries: Queries, tmp_path: Path, column: Columns, why: str
+) -> None:
+    assert why in told_of(queries, tmp_path, NAMED | column)
+
+
+def test_columns_that_are_not_read_do_not_matter(queries: Queries, tmp_path: Path) -> None:
+    odd = NAMED | {"x": pa.array([1, 2, 3], pa.uint64())}
+    pair = archive(tmp_path, "left", odd), archive(tmp_path, "right", NAMED)
+    both(pair, queries, tmp_path)
+    assert not queries.told
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "read"),
+    [
+        ("org.apache.spark.legacyDateTime", "", False),
+        ("org.apache.spark.version", "2.4.8", False),
+        ("org.apache.spark.version", "3.0.1", False),
+        ("org.apache.spark.version", "3.5.1", True),
+    ],
+)
+def test_dates_of_another_calendar_are_read_by_tasks(
+    queries: Queries, tmp_path: Path, key: str, value: str, read: bool
+) -> None:
+    table = pa.table(columns(1, 90)).select(["t", "k", "i", "day"])
+    for side in SIDES:
+        marked = table.replace_schema_metadata({key: value} if side == "left" else {})
+        pq.write_table(marked, tmp_path / f"{side}.parquet")
+    pair = tuple(open_archive(str(tmp_path / f"{side}.parquet"), side) for side in SIDES)
+    both(pair, queries, tmp_path, payload=True)  # type: ignore[arg-type]
+    assert (not queries.told) == read
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [("_own.parquet", "begins with _ or ."), ("a[1].parquet", "for a pattern")],
+)
+def test_files_that_spark_would_not_find_are_read_by_tasks(
+    queries: Queries, tmp_path: Path, name: str, why: str
+) -> None:
+    pq.write_table(pa.table(NAMED), tmp_path / name)
+    pair = open_archive(str(tmp_path / name), "left"), archive(tmp_path, "right", NAMED)
+    both(pair, queries, tmp_path)
+    (told,) = queries.told
+    assert why in told
+
+
+def test_text_with_cells_of_another_type_is_read_by_tasks(queries: Queries, tmp_path: Path) -> None:
+    rows = [f"{i},{i % 3},1" for i in range(3000)]
+    (tmp_path / "left.csv").write_text("\n".join(["t,k,i", *rows, "x,1,1", ""]))
+    pair = open_archive(str(tmp_path / "left.csv"), "left"), archive(tmp_path, "right", NAMED)
+    left = replace(pair[0], schema=TICKS)  # as inferred of a first block of numbers alone
+    tasks, _ = both((left, pair[1]), queries, tmp_path, bad_rows="quarantine")
+    assert tasks.left.rejected == 1
+    (told,) = queries.told
+    assert "column t is text of which some cells are no values" in told
+
+
+def test_errors_of_tasks_reach_the_user_as_they_were_raised(
+    queries: Queries, tmp_path: Path
+) -> None:
+    pair = archive(tmp_path, "left", columns(1, 80)), archive(tmp_path, "right", columns(2, 80))
+    roles = Roles(("k",), "t", "i", ("g",))
+    messages = []
+    for executor in (SerialExecutor(), queries):
+        with pytest.raises(SpecError) as caught:
+            prepare(
+                *pair, roles, roles, lanes=40_000, folder=tmp_path / "out", bad_rows="error",
+                payload=False, executor=executor,
+            )  # fmt: skip
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
+    assert "3 groups of --partition-by with 40000 lanes" in messages[0]
+    assert not queries.told

@@ -15,6 +15,7 @@ import pyarrow.types as pt
 from engine.archives.families import plain_type
 from engine.lanes.first_pass import Source
 from engine.lanes.split import Plan
+from spark_plugin.outcome import OtherwiseError
 
 _PLAIN = (
     pt.is_boolean, pt.is_int8, pt.is_int16, pt.is_int32, pt.is_int64, pt.is_float32, pt.is_float64,
@@ -52,8 +53,14 @@ class Footers(NamedTuple):
     metadata: tuple[dict[bytes, bytes], ...]
 
 
-def footers_of(sources: Sequence[Source]) -> Footers | str:
-    """Return what the footers say, or why Spark cannot read these files as one."""
+def footers_of(sources: Sequence[Source]) -> Footers:
+    """Return what the footers say.
+
+    Raises
+    ------
+    OtherwiseError
+        If Spark cannot read these files as one.
+    """
     schemas, rows, size, metadata = [], [], 0, []
     for source in sources:
         with pq.ParquetFile(source.path) as file:
@@ -64,20 +71,22 @@ def footers_of(sources: Sequence[Source]) -> Footers | str:
             metadata.append(dict(file.metadata.metadata or {}))
     kinds = [{field.name: field.type for field in schema} for schema in schemas]
     if any(own != kinds[0] for own in kinds):
-        return "the files of its text differ in the types of columns"
+        raise OtherwiseError("the files of its text differ in the types of columns")
     return Footers(schemas[0], tuple(rows), size, tuple(metadata))
 
 
-def unsuited(plan: Plan, sources: Sequence[Source], footers: Footers) -> str | None:
-    """Return why tasks must read the files of a side, None where Spark can."""
-    if plan.facts is not None:
-        return "facts join the streams"
-    if plan.as_text:
-        return f"column {plan.as_text[0]} is text of which some cells are no values"
-    return next(_obstacles(plan, sources, footers), None)
+def check_read_alike(plan: Plan, sources: Sequence[Source], footers: Footers) -> None:
+    """Raise `OtherwiseError`, with the reason, if tasks must read the files of a side."""
+    why = next(_obstacles(plan, sources, footers), None)
+    if why is not None:
+        raise OtherwiseError(why)
 
 
 def _obstacles(plan: Plan, sources: Iterable[Source], footers: Footers) -> Iterator[str]:
+    if plan.facts is not None:
+        yield "facts join the streams"
+    if plan.as_text:
+        yield f"column {plan.as_text[0]} is text of which some cells are no values"
     for source in sources:
         if Path(source.path).name.startswith(("_", ".")):
             yield f"Spark passes over file {source.path}, whose name begins with _ or ."
@@ -89,12 +98,16 @@ def _obstacles(plan: Plan, sources: Iterable[Source], footers: Footers) -> Itera
             yield f"Spark tells column {name} from no other whose letters differ in case"
     kinds = [(name, plain_type(footers.schema.field(name).type)) for name in plan.read]
     for name, kind in kinds:
+        if pt.is_timestamp(kind) and kind.tz is None:
+            yield f"column {name} is a timestamp without a time zone, for which RAPIDS has no type"
         if not _read_alike(kind):
             yield f"column {name} has type {kind}, which Spark might read otherwise"
     for kind in (*plan.columns.keys, *plan.columns.groups):
         if pt.is_decimal256(kind):
             yield f"keys need {kind.precision} digits, and Spark has 38"
-    if any(pt.is_temporal(kind) for _, kind in kinds) and any(map(_other_calendar, footers[3])):
+    if any(pt.is_temporal(kind) for _, kind in kinds) and any(
+        map(_other_calendar, footers.metadata)
+    ):
         yield "a Spark before version 3.1, or a later one in its way, wrote dates or times"
 
 

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 from engine.lanes.first_pass import Source
 from engine.lanes.split import Plan, SplitResult, fitting_rows
 from engine.streams import SIDES
-from spark_plugin.archives.eligible import Footers, footers_of, unsuited
+from spark_plugin.archives.eligible import Footers, check_read_alike, footers_of
 from spark_plugin.archives.partitions import collected, mapped
 from spark_plugin.archives.scan import Columns, block_name, scanned, spelled
 from spark_plugin.archives.splitting import Work, split_blocks, split_sorted
@@ -78,20 +78,13 @@ class Relational:
 
     def _split(self, plan: Plan, sources: Sequence[Source], folder: Path) -> list[SplitResult]:
         footers = footers_of(sources)
-        why = footers if isinstance(footers, str) else unsuited(plan, sources, footers)
-        if why is not None or isinstance(footers, str):
-            raise OtherwiseError(str(why))
-        rows = sum(footers.rows)
-        if not rows:
+        check_read_alike(plan, sources, footers)
+        if not sum(footers.rows):
             return []
         if plan.side not in self._surveys:
             self._surveys[plan.side] = self.survey(plan, sources, footers)
         survey = self._surveys[plan.side]
-        plan = replace(plan, split_rows=fitting_rows(plan.split_rows, rows, footers.size))
-        work = Work(
-            plan, Columns.of(plan.read, footers), folder,
-            tuple(source.origin for source in sources), tuple(survey.file_firsts),
-        )  # fmt: skip
+        work = work_of(plan, sources, footers, survey, folder)
         if survey.in_order or survey.rejected or pt.is_string(work.columns.kind(plan.roles.time)):
             return self._by_block(work, sources, survey)
         return self._by_lane(work, sources, survey)
@@ -188,6 +181,21 @@ class Relational:
             spread = wanted.repartitionByRange(parts, "ts")
         arranged: DataFrame = spread.sortWithinPartitions(*names, "lane", "ts", "row")
         return arranged
+
+
+def work_of(
+    plan: Plan, sources: Sequence[Source], footers: Footers, survey: Survey, folder: Path
+) -> Work:
+    """Return what tasks are told, in tables of as many rows as fit."""
+    fitting = fitting_rows(plan.split_rows, sum(footers.rows), footers.size)
+    origins = tuple(source.origin for source in sources)
+    return Work(
+        replace(plan, split_rows=fitting),
+        Columns.of(plan.read, footers),
+        folder,
+        origins,
+        tuple(survey.file_firsts),
+    )
 
 
 def _telling(error: Exception) -> str:

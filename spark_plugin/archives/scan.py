@@ -8,10 +8,9 @@ from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.types as pt
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
-from pyspark.sql.types import DataType, StructField, StructType, TimestampNTZType
+from pyspark.sql.types import StructField, StructType
 
 from engine.archives.families import plain_type
 from engine.lanes.first_pass import Source
@@ -71,18 +70,12 @@ class Columns(NamedTuple):
 def scanned(session: SparkSession, sources: Sequence[Source], columns: Columns) -> DataFrame:
     """Return the files of an archive as a DataFrame with the columns that are named."""
     fields = [
-        StructField(name, _spark_type(kind))
+        StructField(name, spark_type(kind))
         for name, kind in zip(columns.names, columns.kinds, strict=True)
     ]
     reader = session.read.schema(StructType(fields)).options(**_OPTIONS)
     frame: DataFrame = reader.parquet(*(source.path for source in sources))
     return frame
-
-
-def _spark_type(kind: pa.DataType) -> DataType:
-    if pt.is_timestamp(kind) and kind.tz is None:
-        return TimestampNTZType()
-    return spark_type(kind)
 
 
 def spelled(frame: DataFrame, sources: Sequence[Source]) -> list[str]:
