@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator
-from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -15,16 +14,24 @@ import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
 
-from engine.archives.roles import Roles
+from engine.archives.roles import Roles, check_roles
 from engine.archives.source import Archive, open_archive
 from engine.errors import InputError, SpecError
-from engine.executors import SerialExecutor
+from engine.executors import Executor, SerialExecutor
 from engine.lanes import keep
+from engine.lanes.first_pass import first_pass_of
 from engine.lanes.manifest import Prepared
 from engine.lanes.prepare import prepare
+from engine.lanes.runfiles import ROWS
+from engine.lanes.split import Plan, Splitting
 from engine.lanes.stored import RunPieces
 from engine.streams import SIDES
+from spark_plugin import command
+from spark_plugin.archives import first_pass
 from spark_plugin.archives.first_pass import Relational
+from spark_plugin.archives.survey import Survey
+from spark_plugin.executor import SparkExecutor
+from spark_plugin.outcome import OtherwiseError
 
 ROLES = Roles(("k",), "t", "i")
 Columns = dict[str, Any]
@@ -111,7 +118,7 @@ Pair = tuple[Archive, Archive]
 
 
 def both(
-    pair: Pair, queries: Queries, folder: Path, roles: Any = ROLES, **options: Any
+    pair: Pair, queries: Executor, folder: Path, roles: Any = ROLES, **options: Any
 ) -> tuple[Prepared, Prepared]:
     """Prepare the same by tasks and by queries, and hold it equal."""
     given: Any = {"lanes": 1, "bad_rows": "error", "payload": False, "split_rows": 150} | options
@@ -138,9 +145,15 @@ def assert_equal(tasks: Prepared, found: Prepared) -> None:
             tables = [None if own is None else table_of(own) for own in streams]
             assert tables[0] == tables[1], (one.number, side)
     rejected = [
-        {file.name: pq.read_table(file) for file in p.rejected_files} for p in (tasks, found)
+        {file.name: comparable(pq.read_table(file)) for file in own.rejected_files}
+        for own in (tasks, found)
     ]
     assert rejected[0] == rejected[1]
+
+
+def comparable(table: pa.Table) -> tuple[pa.Schema, str]:
+    """Return a table as it compares: NaN equals NaN."""
+    return table.schema, repr(table.to_pylist())
 
 
 def table_of(stream: Any) -> pa.Table:
@@ -277,7 +290,6 @@ def test_an_archive_without_rows_needs_no_query(queries: Queries, tmp_path: Path
     assert not queries.told
 
 
-TICKS = pa.schema([("t", pa.int64()), ("k", pa.int64()), ("i", pa.int64())])
 NAMED: Columns = {"t": [1, 2, 3], "k": [1, 2, 1], "i": [1.0, 2.0, 1.0]}
 
 
@@ -356,12 +368,14 @@ def test_files_that_spark_would_not_find_are_read_by_tasks(
     assert why in told
 
 
-def test_text_with_cells_of_another_type_is_read_by_tasks(queries: Queries, tmp_path: Path) -> None:
+def test_text_with_cells_of_another_type_is_read_by_tasks(
+    queries: Queries, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.archives.texts._BLOCK", 64)
     rows = [f"{i},{i % 3},1" for i in range(3000)]
     (tmp_path / "left.csv").write_text("\n".join(["t,k,i", *rows, "x,1,1", ""]))
     pair = open_archive(str(tmp_path / "left.csv"), "left"), archive(tmp_path, "right", NAMED)
-    left = replace(pair[0], schema=TICKS)  # as inferred of a first block of numbers alone
-    tasks, _ = both((left, pair[1]), queries, tmp_path, bad_rows="quarantine")
+    tasks, _ = both(pair, queries, tmp_path, bad_rows="quarantine")
     assert tasks.left.rejected == 1
     (told,) = queries.told
     assert "column t is text of which some cells are no values" in told
@@ -383,3 +397,96 @@ def test_errors_of_tasks_reach_the_user_as_they_were_raised(
     assert messages[0] == messages[1]
     assert "3 groups of --partition-by with 40000 lanes" in messages[0]
     assert not queries.told
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"rows": 1}, "whose footer says"),
+        ({"start": 999_999}, "the second time"),
+        ({"first_id": 1 << 50}, "the second time"),
+    ],
+)
+@pytest.mark.parametrize("order", ["sorted", "shuffled"])
+def test_a_second_reading_that_differs_is_seen_and_tasks_read(
+    queries: Queries,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    change: dict[str, int],
+    why: str,
+    order: str,
+) -> None:
+    def changed(*arguments: Any) -> Survey:
+        blocks, *rest = arguments
+        return Survey([blocks[0]._replace(**change), *blocks[1:]], *rest)
+
+    monkeypatch.setattr(first_pass, "Survey", changed)
+    pair = (
+        archive(tmp_path, "left", columns(1, 900, order=order, nulls=0.0)),
+        archive(tmp_path, "right", NAMED),
+    )
+    monkeypatch.setattr(first_pass, "check_read_alike", only_left)
+    both(pair, queries, tmp_path)
+    (told, other) = queries.told
+    assert why in told
+    assert "right" in other
+
+
+def only_left(plan: Plan, *_: object) -> None:
+    """Refuse the right archive."""
+    if plan.side:
+        raise OtherwiseError("no")
+
+
+def test_rows_of_any_order_are_split_as_in_theirs(tmp_path: Path) -> None:
+    file = columns(4, 500, order="shuffled")
+    pair = archive(tmp_path, "left", file), archive(tmp_path, "right", NAMED)
+    join = check_roles(pair[0], ROLES, pair[1], ROLES)
+    plan = Plan(0, ROLES, join, 3, ROLES.columns, (), (), False, 42, 1000)
+    whole = pa.table(file).select(ROLES.columns)
+    found = []
+    for seed in (None, 1, 2):
+        rows = np.arange(500)
+        if seed is not None:
+            np.random.default_rng(seed).shuffle(rows)
+        splitting = Splitting(plan, "", 0, str(tmp_path / str(seed)))
+        splitting.add(whole.take(pa.array(rows)), rows)
+        (run,) = splitting.result().runs
+        assert not run.ascending
+        found.append(Path(f"{run.path}{ROWS}").read_bytes())
+    assert found[0] == found[1] == found[2]
+
+
+def test_spark_failing_is_told_and_tasks_read(
+    queries: Queries, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> Iterator[int]:
+        raise ZeroDivisionError("the worker's own")
+        yield 0
+
+    monkeypatch.setattr(first_pass, "blocks_of", broken)
+    pair = archive(tmp_path, "left", NAMED), archive(tmp_path, "right", EMPTY)
+    both(pair, queries, tmp_path)
+    (told,) = queries.told
+    assert told.startswith("the left archive is read by tasks, not by Spark's operators: ")
+    assert told.endswith("Spark failed: ZeroDivisionError: the worker's own")
+
+
+def test_without_rapids_tasks_read_archives(spark: Any) -> None:
+    assert first_pass_of(SparkExecutor(spark)) is None
+    assert first_pass_of(SerialExecutor()) is None
+
+
+def test_the_command_line_tells_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+    command._tell("the left archive is read by tasks")  # noqa: SLF001 - its own test
+    assert capsys.readouterr().err == "winnow: the left archive is read by tasks\n"
+
+
+def test_who_calls_from_python_is_warned(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("spark_plugin.executor.uses_rapids", lambda _: True)
+    odd = NAMED | {"x": pa.array([1, 2, 3], pa.uint64())}
+    pair = archive(tmp_path, "left", odd), archive(tmp_path, "right", NAMED)
+    with pytest.warns(UserWarning, match="left archive is read by tasks"):
+        both(pair, SparkExecutor(spark), tmp_path, payload=True)
