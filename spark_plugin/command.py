@@ -29,7 +29,7 @@ def run(work: Callable[[Executor], R], *, rapids: bool = False) -> R:
     SpecError
         If the session that runs was started without the RAPIDS Accelerator, and it is wanted.
     """
-    return work(SparkExecutor(get_session(light=True, rapids=rapids), _tell))
+    return work(SparkExecutor(get_session(light=not rapids, rapids=rapids), _tell))
 
 
 def _tell(told: str) -> None:

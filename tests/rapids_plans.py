@@ -173,7 +173,9 @@ def main(folder: Path) -> None:
     said: list[str] = []
     for name, options in REPLAYS.items():
         executor = SparkExecutor(session, said.append)
-        pq.write_table(archived(folder, executor, **options), folder / f"archives-{name}.parquet")
+        found = archived(folder, executor, **options)
+        pq.write_table(found, folder / f"archives-{name}.parquet")
+        said.append(type(executor.first_pass()).__name__)
     lanes = session.range(1000).select((F.col("id") % 37).cast("int").alias("lane"))
     where = by_lane(lanes, 8).select("lane", F.spark_partition_id().alias("partition")).distinct()
     told = {

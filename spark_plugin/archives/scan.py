@@ -74,7 +74,8 @@ def scanned(session: SparkSession, sources: Sequence[Source], columns: Columns) 
         for name, kind in zip(columns.names, columns.kinds, strict=True)
     ]
     reader = session.read.schema(StructType(fields)).options(**_OPTIONS)
-    frame: DataFrame = reader.parquet(*(source.path for source in sources))
+    # Not where paths without a scheme are, on a cluster perhaps elsewhere.
+    frame: DataFrame = reader.parquet(*(f"file:{source.path}" for source in sources))
     return frame
 
 

@@ -164,7 +164,7 @@ def _instant_before(times: pa.ChunkedArray, most: int) -> int:
 
     Examples
     --------
-    >>> [_instant_before(pa.chunked_array([[1, 1, 2, 2, 2, 3]]), most) for most in (5, 6, 1, 2)]
+    >>> [_instant_before(pa.chunked_array([[1, 1, 2, 2, 2, 3]]), most) for most in (4, 6, 1, 2)]
     [2, 5, 1, 2]
     """
     seen = times.slice(0, most + 1).combine_chunks()
