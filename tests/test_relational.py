@@ -266,6 +266,37 @@ def test_bad_rows_are_told_and_set_aside_as_by_tasks(
     assert not queries.told
 
 
+def test_the_first_rows_of_faults_count_from_their_file_whatever_the_cut(
+    spark: Any, tmp_path: Path
+) -> None:
+    file = columns(1, 300)
+    importance, times = file["i"].to_pylist(), file["t"].to_pylist()
+    importance[70], times[110] = -1.0, None
+    bad = file | {"i": pa.array(importance), "t": pa.array(times, pa.int64())}
+    pair = archive(tmp_path, "left", file, bad), archive(tmp_path, "right", NAMED)
+    queries = Queries(spark)
+    for executor in (SerialExecutor(), queries):  # 70 and 110 are together in tables of one alone
+        with pytest.raises(InputError, match=r"t: 1 row is null \(row 110\); .* \(row 70\)"):
+            prepare(
+                *pair, ROLES, ROLES, lanes=2, folder=tmp_path / "out", bad_rows="error",
+                payload=False, executor=executor, split_rows=60,
+            )  # fmt: skip
+    assert not queries.told
+
+
+def test_files_in_the_wrong_order_are_in_no_order_of_time(
+    queries: Queries, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keep, "PIECE_ROWS", 1)
+    early = columns(1, 300, nulls=0.0)
+    late = early | {"t": pa.array([time + 1000 for time in early["t"].to_pylist()], pa.int64())}
+    pair = archive(tmp_path, "left", late, early), archive(tmp_path, "right", early, late)
+    _, found = both(pair, queries, tmp_path)
+    assert not queries.told
+    assert [stream.sorted for stream in found.streams] == [False, True]
+    assert all(isinstance(found.stream(0, side), RunPieces) for side in (0, 1))
+
+
 def test_text_is_read_from_its_copy(queries: Queries, tmp_path: Path) -> None:
     for side, seed in (("left", 8), ("right", 9)):
         place = tmp_path / side
@@ -403,7 +434,7 @@ def test_errors_of_tasks_reach_the_user_as_they_were_raised(
     ("change", "why"),
     [
         ({"rows": 1}, "whose footer says"),
-        ({"start": 999_999}, "the second time"),
+        ({"start": 1}, "the second time"),
         ({"first_id": 1 << 50}, "the second time"),
     ],
 )
@@ -418,7 +449,9 @@ def test_a_second_reading_that_differs_is_seen_and_tasks_read(
 ) -> None:
     def changed(*arguments: Any) -> Survey:
         blocks, *rest = arguments
-        return Survey([blocks[0]._replace(**change), *blocks[1:]], *rest)
+        own = [block._replace(**change) if block.start == 0 else block for block in blocks]
+        assert own != blocks
+        return Survey(own, *rest)
 
     monkeypatch.setattr(first_pass, "Survey", changed)
     pair = (
