@@ -224,6 +224,44 @@ def test_columns_of_many_types_give_the_lanes_of_the_tasks(
     assert found.streams[0].joined > 300
 
 
+@pytest.mark.parametrize(
+    ("kind", "tasks"),
+    [(pa.timestamp("ns", "UTC"), 1), (pa.timestamp("us", "UTC"), 0), (pa.timestamp("us"), 2)],
+)
+def test_keys_of_two_types_are_compared_as_by_tasks(
+    queries: Queries, tmp_path: Path, kind: pa.DataType, tasks: int
+) -> None:
+    left, right = columns(6, 400, order="shuffled"), columns(7, 300, order="shuffled")
+    right["at"] = right["at"].cast(kind if kind.tz else pa.timestamp("us")).cast(kind)
+    if kind.tz is None:
+        left["at"] = left["at"].cast(kind)
+    pair = archive(tmp_path, "left", left), archive(tmp_path, "right", right)
+    both(pair, queries, tmp_path, Roles(("at",), "t", "i"), lanes=3)
+    assert len(queries.told) == tasks
+
+
+@pytest.mark.parametrize("kind", [pa.uint64(), pa.decimal128(38, 10), pa.int8()])
+def test_numbers_of_two_types_are_compared_as_by_tasks(
+    queries: Queries, tmp_path: Path, kind: pa.DataType
+) -> None:
+    left, right = columns(6, 400, order="shuffled"), columns(7, 300, order="shuffled")
+    right["k"] = right["k"].cast(kind)
+    pair = archive(tmp_path, "left", left), archive(tmp_path, "right", right)
+    both(pair, queries, tmp_path, lanes=3)
+    assert len(queries.told) == (kind == pa.uint64())
+
+
+def test_names_of_columns_may_be_any(queries: Queries, tmp_path: Path) -> None:
+    names = {"k": "a.b", "t": "`row", "i": "block", "word": "c0", "day": "id", "g": "file"}
+    pair = []
+    for side in SIDES:
+        file = columns(6, 400, order="shuffled")
+        pair.append(archive(tmp_path, side, {names[name]: file[name] for name in names}))
+    roles = Roles(("a.b", "c0"), "`row", "block", ("id",))
+    both((pair[0], pair[1]), queries, tmp_path, roles, lanes=2)
+    assert not queries.told
+
+
 MONEY = pa.decimal128(9, 2)
 EMPTY = empty(columns(3, 1))
 
