@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -28,4 +29,8 @@ def run(work: Callable[[Executor], R], *, rapids: bool = False) -> R:
     SpecError
         If the session that runs was started without the RAPIDS Accelerator, and it is wanted.
     """
-    return work(SparkExecutor(get_session(light=True, rapids=rapids)))
+    return work(SparkExecutor(get_session(light=not rapids, rapids=rapids), _tell))
+
+
+def _tell(told: str) -> None:
+    print(f"winnow: {told}", file=sys.stderr)  # noqa: T201 - beside the command's answer

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import pickle
 import uuid
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from itertools import pairwise
-from typing import Any, NamedTuple, TypeVar
+from typing import TypeVar
 
 from pyspark import InheritableThread, cloudpickle
 from pyspark.sql import SparkSession
 
-from engine.errors import WinnowError
 from engine.host import keep_freed_memory
+from spark_plugin.archives.first_pass import Relational
 from spark_plugin.gpu import GpuTerms, bind_task, gpu_terms
+from spark_plugin.outcome import Outcome, attempt
+from spark_plugin.rapids.session import uses_rapids
 from spark_plugin.session import parallelism
 from spark_plugin.settle import settle
 
@@ -28,17 +31,6 @@ _TASKS = 4
 """Tasks of a job that a slot runs, one after the other as it falls free, at 2 ms each."""
 
 
-class _Outcome(NamedTuple):
-    """What became of an item: its result, or why there is none.
-
-    What the user can put right travels as a result: raised in a task, Spark would try in vain
-    again, and log its stack each time. Any other error is raised, so that Spark does try again.
-    """
-
-    result: Any = None
-    error: WinnowError | None = None
-
-
 class SparkExecutor:
     """Runs tasks on a Spark session (`engine.executors.Executor`).
 
@@ -50,9 +42,13 @@ class SparkExecutor:
     ``spark.speculation`` is on: functions are pure, and files that they write have names of their
     own at each attempt. Of each task the results of one attempt are taken.
 
+    With the RAPIDS Accelerator the first pass of preparing lanes is queries instead.
+
     Parameters
     ----------
     session : SparkSession
+    tell : callable, optional
+        Told in a sentence what is not done as was asked; by default a warning.
 
     Notes
     -----
@@ -61,8 +57,8 @@ class SparkExecutor:
 
     threads = 1
 
-    def __init__(self, session: SparkSession) -> None:
-        self._session = session
+    def __init__(self, session: SparkSession, tell: Callable[[str], None] | None = None) -> None:
+        self._session, self._tell = session, tell or warnings.warn
         self._width = parallelism(session)
         self._terms = gpu_terms(session)
 
@@ -70,6 +66,10 @@ class SparkExecutor:
     def slots(self) -> int:
         """Tasks that run at once."""
         return self._width
+
+    def first_pass(self) -> Relational | None:
+        """Return the first pass by queries where the RAPIDS Accelerator would run them."""
+        return Relational(self._session, self._tell) if uses_rapids(self._session) else None
 
     def map(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         """Yield ``function(item)`` for every item, in order.
@@ -96,11 +96,9 @@ class SparkExecutor:
             if done < len(jobs):
                 self._session.sparkContext.cancelJobsWithTag(tag)
 
-    def _start(
-        self, function: Callable[[T], R], items: list[T], tag: str
-    ) -> Future[list[_Outcome]]:
+    def _start(self, function: Callable[[T], R], items: list[T], tag: str) -> Future[list[Outcome]]:
         """Run a job on a thread of its own: as an RDD, for which Spark has no query to plan."""
-        found: Future[list[_Outcome]] = Future()
+        found: Future[list[Outcome]] = Future()
         context = self._session.sparkContext
         tasks = min(len(items), _TASKS * self._width)
         work = _worker(cloudpickle.dumps((function, items)), tasks, self._terms)
@@ -139,15 +137,15 @@ def blocks(items: Sequence[T], width: int) -> list[list[T]]:
     return [list(items[a:b]) for a, b in pairwise(edges) if b > a]
 
 
-def _in_order(rows: Sequence[tuple[int, bytes]], items: int) -> list[_Outcome]:
+def _in_order(rows: Sequence[tuple[int, bytes]], items: int) -> list[Outcome]:
     """Return the outcomes by item, up to the first failure.
 
     A task stops at a failure, so every item before the first one has its outcome.
     """
-    outcomes: list[_Outcome | None] = [None] * items
+    outcomes: list[Outcome | None] = [None] * items
     for item, written in rows:
         outcomes[item] = pickle.loads(written)  # noqa: S301 - written by our own worker
-    ordered: list[_Outcome] = []
+    ordered: list[Outcome] = []
     for item, outcome in enumerate(outcomes):
         if outcome is None:
             raise RuntimeError(f"Spark returned no result for item {item} of {items}")
@@ -168,17 +166,10 @@ def _worker(
         function, items = pickle.loads(work)  # noqa: S301 - written by the driver
         for task in numbers:
             for item in range(task, len(items), tasks):
-                outcome = _attempt(function, items[item])
+                outcome = attempt(function, items[item])
                 yield item, cloudpickle.dumps(outcome)
                 if outcome.error is not None:
                     return
         settle(function)
 
     return run
-
-
-def _attempt(function: Callable[[Any], Any], item: object) -> _Outcome:
-    try:
-        return _Outcome(result=function(item))
-    except WinnowError as error:
-        return _Outcome(error=error)

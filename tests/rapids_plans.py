@@ -16,12 +16,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from spark_cases import ROLES, TUPLES, drawn
+from spark_cases import ROLES, TUPLES, archived, drawn
 
 PLAIN = ["t", "k", "i", "word", "small", "yes", "day", "at", "floating", "date", "moment", "group"]
 BESIDE = ["bits", "money", "wide", "weight", "local", "list", "struct"]
 SHARED = {"lanes": 3, "policy": "prob", "memory": "20%"}
 EXACT = {"lanes": 3, "memory": None}
+REPLAYS: dict[str, dict[str, Any]] = {
+    "lanes": SHARED,
+    "one": {"policy": "dgl"},
+    "groups": {"partition_by": ["group", "day"], "memory": 8, "columns": "ids"},
+}
+"""Replays of archives, whose first pass is queries."""
 FACTS = {"fact_begin": "begin", "fact_end": "end"}
 
 
@@ -102,26 +108,79 @@ def cases(session: Any, folder: Path) -> dict[str, Callable[[], Any]]:
     return found
 
 
+def passes(session: Any, folder: Path) -> dict[str, Any]:
+    """Return the queries of the first pass over archives, by name."""
+    from engine.archives.roles import Roles, check_roles  # noqa: PLC0415 - as above
+    from engine.archives.source import open_archive  # noqa: PLC0415 - the same
+    from engine.lanes.first_pass import Source  # noqa: PLC0415 - the same
+    from engine.lanes.split import Plan  # noqa: PLC0415 - the same
+    from spark_plugin.archives.eligible import footers_of  # noqa: PLC0415 - the same
+    from spark_plugin.archives.first_pass import Relational, work_of  # noqa: PLC0415 - the same
+
+    def split(query: str, source: str = "", lanes: int = 3, **told: Any) -> Any:
+        pair = [open_archive(str(folder / f"{s}{source}.parquet"), s) for s in ("left", "right")]
+        told = {"on": ("k",), "time": "t", "importance": "i", "keep": ()} | told
+        keep = told.pop("keep")
+        roles = Roles(**told)
+        read = tuple(dict.fromkeys((*roles.columns, *keep)))
+        join = check_roles(pair[0], roles, pair[1], roles)
+        plan = Plan(0, roles, join, lanes, read, keep, (), False, 42, 100)
+        sources = [Source(file.path, file.path) for file in pair[0].files]
+        footers = footers_of(sources)
+        relational = Relational(session, print)
+        if query == "survey":
+            return relational.survey_query(plan, sources, footers)[1]
+        survey = relational.survey(plan, sources, footers)
+        work = work_of(plan, sources, footers, survey, folder)
+        if query == "blocks":
+            return relational.block_query(work, sources, survey.cut)
+        return relational.lane_query(work, sources, survey)
+
+    found: dict[str, Any] = {}
+    for query in ("survey", "blocks", "lanes"):
+        found[f"archives, {query}"] = lambda query=query: split(query)
+        found[f"archives, {query}: all columns"] = lambda query=query: split(
+            query, keep=("n", *PLAIN)
+        )
+    found["archives, lanes: one alone"] = lambda: split("lanes", lanes=1)
+    found["archives, lanes: groups"] = lambda: split("lanes", partition_by=("group", "day"))
+    for name in ("word", "small", "yes", "day", "at"):
+        found[f"archives, lanes: {name}"] = lambda name=name: split("lanes", on=(name, "k"))
+    for name in ("money", "bits", "wide"):
+        found[f"archives, lanes: {name}"] = lambda name=name: split("lanes", "-all", on=(name,))
+    for name in ("date", "floating", "moment"):
+        found[f"archives, lanes by {name}"] = lambda name=name: split("lanes", "-all", time=name)
+    return found
+
+
 def main(folder: Path) -> None:
     """Write every case's report, and the rows of some."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
 
+    from spark_plugin.executor import SparkExecutor  # noqa: PLC0415 - as above
     from spark_plugin.rapids.options import RapidsOptions  # noqa: PLC0415 - as above
     from spark_plugin.session import get_session  # noqa: PLC0415 - as above
     from spark_plugin.spread import by_lane  # noqa: PLC0415 - as above
 
     session = get_session("plans", light=True, rapids=RapidsOptions(mode="explainOnly"))
     explain = session._jvm.com.nvidia.spark.rapids.ExplainPlan  # noqa: SLF001 - it has no Python
-    frames = cases(session, folder)
+    frames = cases(session, folder) | passes(session, folder)
     reports = {
         name: explain.explainPotentialGpuPlan(frame()._jdf, "ALL")  # noqa: SLF001 - the same
         for name, frame in frames.items()
     }
     frames["lanes"]().write.parquet(str(folder / "rows"))
+    said: list[str] = []
+    for name, options in REPLAYS.items():
+        executor = SparkExecutor(session, said.append)
+        found = archived(folder, executor, **options)
+        pq.write_table(found, folder / f"archives-{name}.parquet")
+        said.append(type(executor.first_pass()).__name__)
     lanes = session.range(1000).select((F.col("id") % 37).cast("int").alias("lane"))
     where = by_lane(lanes, 8).select("lane", F.spark_partition_id().alias("partition")).distinct()
     told = {
         "reports": reports,
+        "said": said,
         "placed": [list(row) for row in where.collect()],
         "conf": dict(session.sparkContext.getConf().getAll()),
     }

@@ -214,7 +214,7 @@ REVERSED = ORDERED | {"t": [*reversed(range(300))]}
     ("left", "right", "options", "kept"),
     [
         (ORDERED, ORDERED, {}, (True, True)),
-        (ORDERED, REVERSED, {}, (True, False)),  # not in order
+        (ORDERED, REVERSED, {}, (True, True)),  # a single run is in order by itself
         (ORDERED, ORDERED, {"payload": True}, (False, False)),
         (ORDERED, ORDERED, {"split_rows": 50}, (False, False)),  # small pieces, and many
         (ORDERED | {"k": [str(i) for i in range(300)]},) * 2 + ({}, (True, True)),

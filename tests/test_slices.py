@@ -45,7 +45,7 @@ def small(patch: pytest.MonkeyPatch, rows: int = 100) -> None:
     patch.setattr(lanefiles, "GROUP_ROWS", 16)
     patch.setattr(slices, "SLICE_ROWS", rows)
     patch.setattr(keep, "PIECE_ROWS", 1)
-    patch.setattr("engine.lanes.build.SPLIT_BYTES", 50 * 32)
+    patch.setattr("engine.lanes.split.SPLIT_BYTES", 50 * 32)
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,12 @@ class Normalised:
 
 
 def normalise(
-    table: pa.Table, roles: Roles, columns: JoinColumns, first_row: int, *, seed: int = LANE_SEED
+    table: pa.Table,
+    roles: Roles,
+    columns: JoinColumns,
+    rows: int | NDArray[np.int64],
+    *,
+    seed: int = LANE_SEED,
 ) -> Normalised:
     """Turn rows of an archive into tuples.
 
@@ -79,19 +84,19 @@ def normalise(
         Of this side.
     columns : JoinColumns
         Of both sides, from `check_roles`.
-    first_row : int
-        Position of the first row in its archive.
+    rows : int or (n,) int64
+        Position in its archive of the first row, which the others follow; or of every row.
     seed : int
         Of the hash that is the code of a key which is no 64-bit number itself.
     """
     table = decoded(table)
-    ts, importance, faults = _measured(table, roles, columns)
-    rejected, counts = _rejected(table, roles, faults, first_row)
+    row = rows if isinstance(rows, np.ndarray) else np.arange(rows, rows + table.num_rows)
+    ts, importance, faults = measured(table, roles, columns)
+    rejected, counts = _rejected(table, roles, faults, row)
     keep = _with_keys(table, roles)
     good = faults == 0
     null_keys = 0 if keep is None else int(np.count_nonzero(good & ~keep))
     keep = good if keep is None else good & keep
-    row = np.arange(first_row, first_row + table.num_rows, dtype=np.int64)
     if not keep.all():
         table = table.filter(pa.array(keep))
         ts, importance, row = ts[keep], importance[keep], row[keep]
@@ -120,9 +125,18 @@ def decoded(table: pa.Table) -> pa.Table:
     return table
 
 
-def _measured(
+def measured(
     table: pa.Table, roles: Roles, columns: JoinColumns
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], Faults]:
+    """Return times, importances, and the fault of each row, the time's first (0: none).
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        With time and importance, dictionaries decoded.
+    roles : Roles
+    columns : JoinColumns
+    """
     ts, faults = ticks(table.column(roles.time), columns.unit, zoned=columns.zoned)
     if roles.importance is None:
         return ts, np.ones(len(ts)), faults
@@ -141,7 +155,7 @@ def _with_keys(table: pa.Table, roles: Roles) -> NDArray[np.bool_] | None:
 
 
 def _rejected(
-    table: pa.Table, roles: Roles, faults: Faults, first_row: int
+    table: pa.Table, roles: Roles, faults: Faults, row: NDArray[np.int64]
 ) -> tuple[pa.Table, tuple[FaultCount, ...]]:
     at = np.flatnonzero(faults)
     rows = table.take(pa.array(at))
@@ -152,10 +166,9 @@ def _rejected(
         reasons.append(reason(int(fault), cell))
     originals = {original_name(name): rows.column(name) for name in rows.column_names}
     rejected = pa.table(
-        {"row": pa.array(at + first_row, pa.int64()), "reason": pa.array(reasons, pa.string())}
-        | originals
+        {"row": pa.array(row[at], pa.int64()), "reason": pa.array(reasons, pa.string())} | originals
     )
-    return rejected, fault_counts(faults[at], at + first_row)
+    return rejected, fault_counts(faults[at], row[at])
 
 
 def fault_counts(faults: Faults, rows: NDArray[np.int64]) -> tuple[FaultCount, ...]:

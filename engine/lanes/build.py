@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import NamedTuple
 
 import pyarrow.parquet as pq
 import pyarrow.types as pt
@@ -21,6 +21,7 @@ from engine.executors import Executor
 from engine.facts.read import FactTable
 from engine.lanes.facts import FactCodes, FactSummary, write_facts
 from engine.lanes.faults import check_faults
+from engine.lanes.first_pass import FirstPass, Source, first_pass_of
 from engine.lanes.groups import json_group
 from engine.lanes.keep import keep_runs, worth_keeping
 from engine.lanes.lanefiles import (
@@ -34,19 +35,11 @@ from engine.lanes.lanefiles import (
 )
 from engine.lanes.manifest import Lane, LaneSide, Prepared
 from engine.lanes.runs import Pieces
-from engine.lanes.split import Plan, SplitTask, split
+from engine.lanes.split import Plan, SplitResult, fitting_rows
+from engine.lanes.split_task import SplitTask, split
 from engine.lanes.splits import Splits
 from engine.lanes.stages import Progress, Stages, lane_ranges, row_group_runs
 from engine.streams import SIDES
-
-SPLIT_BYTES = 1 << 28
-
-
-class _Source(NamedTuple):
-    """A Parquet file to split: the archive's own, or spooled from its text."""
-
-    path: str
-    origin: str
 
 
 @dataclass(frozen=True)
@@ -96,11 +89,11 @@ class Build:
             self.read = write_facts(self.facts, self.folder, self.work, self.lanes)
         stages = Stages(executor, progress)
         sources, as_text = self._spool(stages)
+        first_pass = first_pass_of(executor)
         for seed in count(LANE_SEED if self.facts is None else self.facts.seed):
             plans = [self._plan(side, as_text[side], seed) for side in (0, 1)]
-            tasks = [t for plan in plans for t in self._split_tasks(plan, sources[plan.side])]
-            results = tuple(stages.run("split", split, tasks))
-            check_faults(self.archives, self.roles, results, tasks, quarantine=self.quarantine)
+            results = self._split(stages, first_pass, plans, sources)
+            check_faults(self.archives, self.roles, results, quarantine=self.quarantine)
             splits = Splits(results, self.lanes, bool(self.columns[0].groups))
             if not splits.collision and self._codes_clear(stages, splits):
                 break
@@ -110,7 +103,7 @@ class Build:
         remove_folder(self.work)
         return Built(self._prepared(splits, sides, kept, seed))
 
-    def _spool(self, stages: Stages) -> tuple[list[list[_Source]], list[tuple[str, ...]]]:
+    def _spool(self, stages: Stages) -> tuple[list[list[Source]], list[tuple[str, ...]]]:
         """Write text files as Parquet; return the files to split and the columns left as text."""
         tasks = [
             SpoolTask(file.path, archive.side, archive.schema, lenient, str(self.work / name))
@@ -129,9 +122,9 @@ class Build:
             texts = {name for i in mine for name in left_as_text[i]}
             as_text.append(tuple(sorted(texts)))
             if archive.format == "csv":
-                sources.append([_Source(tasks[i].out, tasks[i].path) for i in mine])
+                sources.append([Source(tasks[i].out, tasks[i].path) for i in mine])
             else:
-                sources.append([_Source(file.path, file.path) for file in archive.files])
+                sources.append([Source(file.path, file.path) for file in archive.files])
         return sources, as_text
 
     def _plan(self, side: int, as_text: tuple[str, ...], seed: int) -> Plan:
@@ -154,12 +147,42 @@ class Build:
             sorts=self.sorts,
         )
 
-    def _split_tasks(self, plan: Plan, sources: Sequence[_Source]) -> Iterator[SplitTask]:
+    def _split(
+        self,
+        stages: Stages,
+        first_pass: FirstPass | None,
+        plans: Sequence[Plan],
+        sources: Sequence[Sequence[Source]],
+    ) -> tuple[SplitResult, ...]:
+        """Split both sides, by tasks where the executor has no other way."""
+        found: dict[int, list[SplitResult]] = {}
+        for plan in plans:
+            folder = self._folder(plan)
+            folder.mkdir(exist_ok=True)
+            if first_pass is None:
+                continue
+            work = partial(first_pass.split, plan, sources[plan.side], folder)
+            own = stages.single(f"query {SIDES[plan.side]}", work)
+            if own is not None:
+                found[plan.side] = own
+        tasks = [
+            task
+            for plan in plans
+            if plan.side not in found
+            for task in self._split_tasks(plan, sources[plan.side])
+        ]
+        for result in stages.run("split", split, tasks):
+            found.setdefault(result.side, []).append(result)
+        return tuple(result for plan in plans for result in found.get(plan.side, ()))
+
+    def _folder(self, plan: Plan) -> Path:
+        return self.work / f"seed-{plan.seed}"
+
+    def _split_tasks(self, plan: Plan, sources: Sequence[Source]) -> Iterator[SplitTask]:
         """Cut the files of one side at row groups, into tasks of about `split_rows` rows."""
-        folder = self.work / f"seed-{plan.seed}"
-        folder.mkdir(exist_ok=True)
         first_row, number = 0, count()
         for source in sources:
+            file_first = first_row
             with pq.ParquetFile(source.path) as file:
                 sizes = [
                     (
@@ -168,14 +191,13 @@ class Build:
                     )
                     for i in range(file.num_row_groups)
                 ]
-            rows = sum(size for size, _ in sizes)
-            width = sum(size for _, size in sizes) // max(rows, 1)
-            fitting = max(1, min(plan.split_rows, SPLIT_BYTES // max(width, 1)))
+            rows, size = (sum(own) for own in zip(*sizes, strict=True)) if sizes else (0, 0)
+            fitting = fitting_rows(plan.split_rows, rows, size)
             own = replace(plan, split_rows=fitting)
             for chosen in row_group_runs([size for size, _ in sizes], fitting):
-                out = str(folder / f"{SIDES[plan.side]}-{next(number):06d}")
+                out = str(self._folder(plan) / f"{SIDES[plan.side]}-{next(number):06d}")
                 rows = sum(sizes[i][0] for i in chosen)
-                yield SplitTask(own, source.path, source.origin, chosen, rows, first_row, out)
+                yield SplitTask(own, *source, chosen, rows, first_row, file_first, out)
                 first_row += rows
 
     def _codes_clear(self, stages: Stages, splits: Splits) -> bool:

@@ -1,7 +1,7 @@
-"""Runs that stay as they are: those of an archive in time order need no merge.
+"""Runs that stay as they are, because a lane's pieces of one follow those of the run before it.
 
-Each run then holds what comes after the run before it, so a lane's tuples in order are its pieces
-of one run after the other.
+So it is with runs of an archive in time order, with runs of rows that came sorted by lane and time,
+and with a single run: a lane's tuples in order are its pieces of one run after the other.
 """
 
 from __future__ import annotations
@@ -22,25 +22,27 @@ PIECE_ROWS = 4_096
 
 
 def in_order(runs: Sequence[Run]) -> bool:
-    """Return whether the rows of runs, one after the other, are in time order."""
+    """Return whether runs are of an archive in time order, and in the order of its rows."""
     ascending = all(run.ascending for run in runs)
-    return ascending and all(one.last <= other.first for one, other in pairwise(runs))
+    return ascending and all(
+        one.last <= other.first and one.rows[1] < other.rows[0] for one, other in pairwise(runs)
+    )
 
 
 def worth_keeping(runs: Sequence[Run], pieces: Pieces, rows: NDArray[np.int64]) -> bool:
-    """Return whether runs are in order, and their pieces large or few.
+    """Return whether every lane's pieces are in order one after the other, and large or few.
 
     Parameters
     ----------
     runs : sequence of Run
-        All of one side, in the order of the archive's rows.
+        All of one side.
     pieces : Pieces
         Of these.
     rows : (lanes,) int64
         Of each lane.
     """
     few = int(np.count_nonzero(rows)) + int(rows.sum()) // PIECE_ROWS
-    return in_order(runs) and len(pieces) <= few
+    return len(pieces) <= few and (in_order(runs) or pieces.follow())
 
 
 def keep_runs(

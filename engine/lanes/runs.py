@@ -45,6 +45,8 @@ class Run:
         Least and greatest time.
     ascending : bool
         Whether times do not fall in the order of rows.
+    rows : (int, int)
+        The least and the greatest of its rows' positions in the archive.
     """
 
     path: str
@@ -55,6 +57,7 @@ class Run:
     low: int
     high: int
     ascending: bool
+    rows: tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -160,6 +163,21 @@ class Pieces:
             )
             for run, own in self._found(lane)
         )
+
+    def follow(self) -> bool:
+        """Return whether in every lane each piece is of later times than those before it."""
+        lanes, firsts, lasts = [], [], []
+        for run, index, _ in self._runs:
+            group, part = np.divmod(index["lane"], self._lanes)
+            lanes.append(np.array(run.groups, np.int64)[group] * self._lanes + part)
+            firsts.append(index["first"])
+            lasts.append(index["last"])
+        if not lanes:
+            return True
+        lane, first, last = map(np.concatenate, (lanes, firsts, lasts))
+        order = np.argsort(lane, kind="stable")
+        lane, first, last = lane[order], first[order], last[order]
+        return bool(np.all((lane[1:] != lane[:-1]) | (first[1:] > last[:-1])))
 
     def __len__(self) -> int:
         """Return how many pieces the rows of all lanes are in."""

@@ -1,9 +1,9 @@
-"""The first pass: a slice of an archive becomes runs, sorted by lane and time."""
+"""The first pass: rows of an archive become runs, sorted by lane and time."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 from engine.archives.canonical import same_rows
 from engine.archives.normalise import FaultCount, Normalised, normalise
 from engine.archives.roles import JoinColumns, Roles
-from engine.archives.source import unreadable
 from engine.archives.texts import as_text
 from engine.device.attempt import ASKED_FOR_CPU, Wanted
-from engine.errors import InputError, SpecError
+from engine.errors import SpecError
 from engine.lanes.facts import FactCodes
 from engine.lanes.groups import distinct_groups
 from engine.lanes.packed import Packed, packed, packing_of
@@ -31,6 +30,7 @@ from engine.lanes.steps import stepped
 from engine.streams import SIDES
 
 MAX_LANES = 65_536
+SPLIT_BYTES = 1 << 28
 
 
 @dataclass(frozen=True)
@@ -76,33 +76,6 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class SplitTask:
-    """Row groups of one Parquet file.
-
-    Attributes
-    ----------
-    plan : Plan
-    path, origin : str
-        The file to read and the archive's file that it is or was spooled from.
-    row_groups : tuple of int
-    rows : int
-        In them.
-    first_row : int
-        Position of their first row in the archive.
-    out : str
-        Start of the names of the files to write.
-    """
-
-    plan: Plan
-    path: str
-    origin: str
-    row_groups: tuple[int, ...]
-    rows: int
-    first_row: int
-    out: str
-
-
-@dataclass(frozen=True)
 class SplitResult:
     """What a split found.
 
@@ -110,6 +83,8 @@ class SplitResult:
     ----------
     side : int
     origin : str
+    file_first : int
+        Position of that file's first row in the archive.
     rows, null_keys, rejected : int
     faults : tuple of FaultCount
         Of each run; rows are positions in the archive.
@@ -122,6 +97,7 @@ class SplitResult:
 
     side: int
     origin: str
+    file_first: int
     rows: int
     null_keys: int
     rejected: int
@@ -131,70 +107,70 @@ class SplitResult:
     collision: bool
 
 
-def split(task: SplitTask) -> SplitResult:
-    """Read a slice of an archive and write its runs.
+class Splitting:
+    """Writes the runs of tables, one after the other, and counts what they hold.
 
-    Memory: `split_rows` rows, a few times over.
+    Parameters
+    ----------
+    plan : Plan
+    origin : str
+        The archive's file whose rows they are.
+    file_first : int
+        Position of that file's first row in the archive.
+    out : str
+        Start of the names of the files to write.
     """
-    runs: list[Run] = []
-    faults: list[FaultCount] = []
-    rejected_files: list[str] = []
-    rows = null_keys = rejected = 0
-    collision = False
-    own = f"{task.out}.{uuid.uuid4().hex[:8]}"  # attempts at a task do not disturb each other
-    for number, table in enumerate(_tables(task)):
-        found = normalise(
-            table, task.plan.roles, task.plan.columns, task.first_row + rows, seed=task.plan.seed
-        )
-        rows += table.num_rows
-        null_keys += found.null_keys
-        rejected += found.rejected.num_rows
-        faults += found.faults
-        out = f"{own}-{number:05d}"
-        with lanes_written(str(Path(task.out).parent)):
-            if task.plan.quarantine and found.rejected.num_rows:
-                rejected_files.append(_write_rejected(found, task, out))
+
+    def __init__(self, plan: Plan, origin: str, file_first: int, out: str) -> None:
+        self._plan, self._origin, self._file_first = plan, origin, file_first
+        self._folder = str(Path(out).parent)
+        self._out = f"{out}.{uuid.uuid4().hex[:8]}"  # attempts at a task do not disturb each other
+        self._runs: list[Run] = []
+        self._faults: list[FaultCount] = []
+        self._rejected_files: list[str] = []
+        self._null_keys = self._rejected = self._tables = 0
+        self._collision = False
+        self.rows = 0
+
+    def add(self, table: pa.Table, rows: int | NDArray[np.int64]) -> None:
+        """Write the runs of a table, of which `rows` is as in `normalise`."""
+        plan = self._plan
+        found = normalise(table, plan.roles, plan.columns, rows, seed=plan.seed)
+        self.rows += table.num_rows
+        self._null_keys += found.null_keys
+        self._rejected += found.rejected.num_rows
+        self._faults += found.faults
+        out = f"{self._out}-{self._tables:05d}"
+        self._tables += 1
+        with lanes_written(self._folder):
+            if plan.quarantine and found.rejected.num_rows:
+                self._rejected_files.append(_write_rejected(found, plan, self._origin, out))
             if len(found.ts):
-                run, clear = _write_run(found, task.plan, out)
-                runs.append(run)
-                collision |= not clear
-    return SplitResult(
-        task.plan.side,
-        task.origin,
-        rows,
-        null_keys,
-        rejected,
-        tuple(faults),
-        tuple(rejected_files),
-        tuple(runs),
-        collision,
-    )
+                run, clear = _write_run(found, plan, out)
+                self._runs.append(run)
+                self._collision |= not clear
+
+    def result(self) -> SplitResult:
+        """Return what all tables came to."""
+        return SplitResult(
+            self._plan.side,
+            self._origin,
+            self._file_first,
+            self.rows,
+            self._null_keys,
+            self._rejected,
+            tuple(self._faults),
+            tuple(self._rejected_files),
+            tuple(self._runs),
+            self._collision,
+        )
 
 
-def _tables(task: SplitTask) -> Iterator[pa.Table]:
-    """Yield the slice in tables of at most `split_rows` rows, read by one core: a task has one."""
-    plan = task.plan
-    try:
-        with pq.ParquetFile(task.path, pre_buffer=False) as source:
-            groups = list(task.row_groups)
-            total = sum(source.metadata.row_group(group).num_rows for group in groups)
-            if total <= plan.split_rows:
-                whole = source.read_row_groups(groups, columns=list(plan.read), use_threads=False)
-                yield whole.select(plan.read)
-                return
-            for batch in source.iter_batches(
-                plan.split_rows, groups, columns=list(plan.read), use_threads=False
-            ):
-                yield pa.Table.from_batches([batch]).select(plan.read)
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(unreadable(task.origin, SIDES[plan.side], error)) from error
-
-
-def _write_rejected(found: Normalised, task: SplitTask, out: str) -> str:
-    table = as_text(found.rejected, task.plan.as_text)
-    origin = pa.array([task.origin] * table.num_rows, pa.string())
+def _write_rejected(found: Normalised, plan: Plan, origin: str, out: str) -> str:
+    table = as_text(found.rejected, plan.as_text)
+    file = pa.array([origin] * table.num_rows, pa.string())
     path = f"{out}.rejected.parquet"
-    pq.write_table(table.add_column(2, "file", origin), path)
+    pq.write_table(table.add_column(2, "file", file), path)
     return path
 
 
@@ -214,10 +190,14 @@ def _write_run(found: Normalised, plan: Plan, out: str) -> tuple[Run, bool]:
     counts = lane_counts(lane, lanes)
     ts = found.ts
     rises = bool((ts[1:] >= ts[:-1]).all())
-    order = None if rises else lane_order(lane, ts, plan.sorts)
+    follows = bool((found.row[1:] > found.row[:-1]).all())
+    if follows:
+        order = None if rises else lane_order(lane, ts, plan.sorts)
+    else:
+        order = _order_of_all(lane, ts, found.row)
     own = _arranged((ts, found.row, found.key, found.importance), lane, counts, order)
     hashes = not plan.columns.direct and plan.facts is None
-    if rises and lanes > 1 and (plan.keep or hashes):
+    if order is None and lanes > 1 and (plan.keep or hashes):
         order = by_lane(lane, counts)
     write_rows(out, [*map(stepped, own[:2]), *own[2:]], _kept(found, plan, order))
     key_counts, clear = np.zeros(lanes, np.int64), True
@@ -226,9 +206,26 @@ def _write_run(found: Normalised, plan: Plan, out: str) -> tuple[Run, bool]:
         key_lanes, clear = _write_keys(found, sorted_lane, order, f"{out}{KEYS}", plan.sorts)
         key_counts = lane_counts(key_lanes, lanes)
     write_index(out, counts, own[0], key_counts)
-    first, last = int(ts[0]), int(ts[-1])
-    ends = (first, last) if rises else (int(ts.min()), int(ts.max()))
-    return Run(out, groups, counts, first, last, *ends, ascending=rises), clear
+    run = Run(
+        out, groups, counts, int(ts[0]), int(ts[-1]), *_ends(ts, rises=rises),
+        ascending=rises and follows,
+        rows=_ends(found.row, rises=follows),
+    )  # fmt: skip
+    return run, clear
+
+
+def _ends(values: NDArray[np.int64], *, rises: bool) -> tuple[int, int]:
+    if rises:
+        return int(values[0]), int(values[-1])
+    return int(values.min()), int(values.max())
+
+
+def _order_of_all(lane: Lanes, ts: NDArray[np.int64], row: NDArray[np.int64]) -> Order | None:
+    """Return the order by (lane, ts, row) of rows in any order, None where they come in it."""
+    later = row[1:] > row[:-1]
+    for values in (ts, lane):
+        later = (values[1:] > values[:-1]) | ((values[1:] == values[:-1]) & later)
+    return None if later.all() else np.lexsort((row, ts, lane))
 
 
 def _arranged(
@@ -271,6 +268,12 @@ def _write_keys(
     taken = [values.take(pa.array(rows[firsts])) for values in found.keys]
     write_blocks(pa.table([pa.array(code[firsts]), *taken], ["_key", *names]), path)
     return lane[firsts], clear
+
+
+def fitting_rows(split_rows: int, rows: int, size: int) -> int:
+    """Return how many rows are split at once, of a file with so many rows and bytes."""
+    width = size // max(rows, 1)
+    return max(1, min(split_rows, SPLIT_BYTES // max(width, 1)))
 
 
 def too_many_lanes(groups: str, lanes: int) -> str:

@@ -21,7 +21,7 @@ _BOTH = (LEFT, RIGHT)
 
 @dataclass(frozen=True)
 class Splits:
-    """Results of splits, in the order of the archives' rows.
+    """Results of splits, in the order of the archives' rows or of their own.
 
     Attributes
     ----------

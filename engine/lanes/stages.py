@@ -30,6 +30,13 @@ class Stages:
             self._progress(stage, done, len(tasks))
             yield result
 
+    def single(self, stage: str, work: Callable[[], R]) -> R:
+        """Return what a stage that is no tasks comes to."""
+        self._progress(stage, 0, 1)
+        found = work()
+        self._progress(stage, 1, 1)
+        return found
+
 
 def row_group_runs(sizes: Sequence[int], rows: int) -> Iterator[tuple[int, ...]]:
     """Yield runs of neighbouring row groups of about `rows` rows."""

@@ -13,8 +13,8 @@ from engine.errors import SpecError
 from engine.job.budget import Amount, Amounts
 from engine.job.keys import COUNTS, IDLE, REMEMBERED
 from engine.job.on_gpu import GROUP_ROWS
-from engine.lanes.build import SPLIT_BYTES
 from engine.lanes.reader import BATCH_ROWS
+from engine.lanes.split import SPLIT_BYTES
 from engine.lanes.stages import SPLIT_ROWS
 from engine.policies import Policy, Structure, policy_named
 from engine.profile.dealing import Lanes, lanes_chosen, lanes_expected, speed_up
