@@ -151,7 +151,6 @@ def _count(ids: NDArray[np.int32], counts: NDArray[np.int64]) -> None:
 
 _NOTHING = -(2**13)
 """The class of what is 0: below those of all that is greater."""
-_BY_VALUE, _BY_IMPORTANCE, _BY_COUNT = range(3)
 _SPAN = 2**14
 """A class of worth and one of value are one number: worth times this plus value."""
 _FRACTION = 52
@@ -183,81 +182,91 @@ def _class_of(worth: float) -> int:
 
 
 @kernel
+def _tally_values(
+    importance: NDArray[np.float64],
+    ids: NDArray[np.int32],
+    counts: NDArray[np.int64],
+    tally: NDArray[np.int64],
+) -> None:
+    """Add tuples and their matches to the class of their value; row 0 is that of `_NOTHING`."""
+    for i in range(len(ids)):
+        others = counts[nth(ids[i])]
+        at = nth(_class_of(importance[i] * others) - _NOTHING)
+        tally[at, 0] += 1
+        tally[at, 1] += others
+
+
+@kernel
 def _classify(
     importance: NDArray[np.float64],
     ids: NDArray[np.int32],
     counts: NDArray[np.int64],
-    by: int,
+    by_importance: bool,
     codes: NDArray[np.int64],
-    matches: NDArray[np.int64],
 ) -> None:
-    """Write each tuple's class of worth and of value, as one number, and its matches.
-
-    Where they are the same, it is that one: such numbers lie close together.
-    """
+    """Write each tuple's class of worth and that of value, as one number."""
     for i in range(len(ids)):
         others = counts[nth(ids[i])]
-        value = _class_of(importance[i] * others)
-        worth = value
-        if by == _BY_IMPORTANCE:
-            worth = _class_of(importance[i])
-        elif by == _BY_COUNT:
-            worth = _class_of(np.float64(others))
-        codes[i] = value if by == _BY_VALUE else worth * _SPAN + value
-        matches[i] = others
+        own = importance[i] if by_importance else np.float64(others)
+        codes[i] = _class_of(own) * _SPAN + _class_of(importance[i] * others)
 
 
 @kernel
-def _add(
-    at: NDArray[np.int32],
-    matches: NDArray[np.int64],
-    tuples: NDArray[np.int64],
-    total: NDArray[np.int64],
-) -> None:
+def _tally_classes(
+    at: NDArray[np.int32], ids: NDArray[np.int32], counts: NDArray[np.int64],
+    tally: NDArray[np.int64],
+) -> None:  # fmt: skip
     for i in range(len(at)):
-        tuples[at[i]] += 1
-        total[at[i]] += matches[i]
+        tally[nth(at[i]), 0] += 1
+        tally[nth(at[i]), 1] += counts[nth(ids[i])]
 
 
 class _Classes:
-    """Tuples by class of worth and class of value, and their matches: whole numbers."""
+    """Tuples by class of worth and class of value, and their matches: whole numbers.
+
+    Where worth is value, classes are few enough to have a place each.
+    """
 
     def __init__(self, kind: Worth) -> None:
-        self._by = {Worth.COUNT: _BY_COUNT, Worth.IMPORTANCE: _BY_IMPORTANCE}.get(kind, _BY_VALUE)
+        self._by_value = kind == Worth.VALUE
+        self._by_importance = kind == Worth.IMPORTANCE
         self._names = KeyTable()
-        self._tuples = np.zeros(0, np.int64)
-        self._matches = np.zeros(0, np.int64)
+        rows = _GREATEST - _NOTHING + 1 if self._by_value else 0
+        self._tally = np.zeros((rows, 2), np.int64)
 
     def add(
-        self,
-        importance: NDArray[np.float64],
-        ids: NDArray[np.int32],
-        counts: NDArray[np.int64],
+        self, importance: NDArray[np.float64], ids: NDArray[np.int32], counts: NDArray[np.int64]
     ) -> None:
-        codes, matches = np.empty(ids.size, np.int64), np.empty(ids.size, np.int64)
-        _classify(importance, ids, counts, self._by, codes, matches)
+        if self._by_value:
+            _tally_values(importance, ids, counts, self._tally)
+            return
+        codes = np.empty(ids.size, np.int64)
+        _classify(importance, ids, counts, self._by_importance, codes)
         at = self._names.intern(codes)
-        fresh = np.zeros(self._names.size - self._tuples.size, np.int64)
-        self._tuples = np.concatenate([self._tuples, fresh])
-        self._matches = np.concatenate([self._matches, fresh])
-        _add(at, matches, self._tuples, self._matches)
+        fresh = np.zeros((self._names.size - len(self._tally), 2), np.int64)
+        self._tally = np.concatenate([self._tally, fresh])
+        _tally_classes(at, ids, counts, self._tally)
 
-    def summary(self) -> SideWorth:
-        codes = self._names.keys.tolist()
-        if self._by == _BY_VALUE:
+    def _found(self) -> list[tuple[int, int, int, int]]:
+        """Return the class of worth and that of value, the tuples and the matches of each."""
+        if self._by_value:
+            at = np.flatnonzero(self._tally[:, 0])
+            codes = (at + _NOTHING).tolist()
             pairs = [(code, code) for code in codes]
         else:
+            at = np.arange(self._names.size)
+            codes = self._names.keys.tolist()
             owns = [(code + _SPAN // 2) // _SPAN for code in codes]
             pairs = [(own, code - own * _SPAN) for own, code in zip(owns, codes, strict=True)]
-        classes = sorted(
-            (own, valued, at) for at, (own, valued) in enumerate(pairs) if own != _NOTHING
-        )
-        names = sorted({own for own, _, _ in classes}, reverse=True)
+        return [(*pair, *own) for pair, own in zip(pairs, self._tally[at].tolist(), strict=True)]
+
+    def summary(self) -> SideWorth:
+        classes = sorted(own for own in self._found() if own[0] != _NOTHING)
+        names = sorted({own[0] for own in classes}, reverse=True)
         sums = np.zeros((3, len(names)))
-        for own, valued, at in classes:
+        for own, valued, tuples, matches in classes:
             each = 0.0 if valued == _NOTHING else 2.0 ** ((valued + 0.5) / PER_OCTAVE)
-            tuples = int(self._tuples[at])
-            sums[:, names.index(own)] += tuples, int(self._matches[at]), tuples * each
+            sums[:, names.index(own)] += tuples, matches, tuples * each
         return SideWorth(sums[0], sums[1] / sums[0], sums[2] / sums[0])
 
 
