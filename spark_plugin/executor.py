@@ -28,7 +28,7 @@ _JOBS = 4
 _SMALL = 50_000_000
 """Tuples up to which work is one job: every other takes some 25 ms, and work waits for the last."""
 _TASKS = 4
-"""Tasks of a job that a slot runs, one after the other as it falls free, at 2 ms each."""
+"""Tasks of a job that a slot runs, one after the other as it falls free, at 5 to 10 ms each."""
 
 
 class SparkExecutor:
