@@ -9,6 +9,7 @@ import platform
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -92,13 +93,18 @@ def importance_share(
 
 def versions() -> dict[str, str]:
     """Return the versions of Python, of this package and of those that results depend on."""
-    found = {"python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:  # Spark brings a pyspark without metadata
-            found[package] = getattr(sys.modules.get(package), "__version__", "not installed")
-    return found
+    return {
+        "python": platform.python_version(),
+        **{package: _version_of(package) for package in PACKAGES},
+    }
+
+
+@cache
+def _version_of(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:  # Spark brings a pyspark without metadata
+        return getattr(sys.modules.get(package), "__version__", "not installed")
 
 
 def time_bins(first: int, last: int) -> tuple[int, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -196,10 +196,11 @@ class Prepared:
 
     def save(self, folder: Path) -> None:
         """Write the manifest into `folder`, whole or not at all."""
-        content = asdict(self) | {"version": VERSION}
+        content = {own.name: getattr(self, own.name) for own in fields(self)}
+        content = content | {"version": VERSION}
         content.pop("folder")
         draft = folder / f".{MANIFEST}"
-        draft.write_text(json.dumps(content, separators=(",", ":")))
+        draft.write_text(json.dumps(content, separators=(",", ":"), default=vars))
         draft.replace(folder / MANIFEST)
 
     @staticmethod
@@ -259,32 +260,37 @@ def _side(content: dict[str, Any]) -> LaneSide:
 def key_of(prepared: Prepared, lane: int, side: int, row: int) -> tuple[Any, ...]:
     """Return the join attributes of one archive row, as they are in the archive.
 
-    Reads times and row numbers, then what shares the row's instant: O(rows of the lane).
+    Reads row numbers beside keys or, where the archive's own are kept, times, and then what shares
+    the row's instant: O(rows of the lane).
 
     Raises
     ------
     InputError
         If the lane has no such row.
     """
+    names = [f"{SIDES[side]}_{name}" for name in prepared.streams[side].on]
     stored = prepared.stream(lane, side)
     if stored is not None:
         with stored.open() as rows:
-            for batch in rows.batches(["_ts", "_row"]):
-                at = pc.index(batch.column("_row"), row).as_py()
-                if at >= 0:
-                    return _key_at(prepared, rows, side, row, batch.column("_ts")[at].as_py())
+            kept = names[0] in rows.schema.names
+            found = _named(rows, row, "_ts" if kept else "_key")
+            if found is not None and not kept:
+                return (_integer(found, prepared.keys[0]),)
+            if found is not None:
+                batches = rows.batches(["_ts", "_row", *names], between=(found, found))
+                instant = pa.Table.from_batches(batches)
+                at = pc.index(instant.column("_row"), row).as_py()
+                return tuple(_plain(instant.column(name)[at]) for name in names)
     raise InputError(f"lane {lane} holds no row {row} of stream {SIDES[side]}")
 
 
-def _key_at(prepared: Prepared, rows: Rows, side: int, row: int, ts: int) -> tuple[Any, ...]:
-    names = [f"{SIDES[side]}_{name}" for name in prepared.streams[side].on]
-    kept = names[0] in rows.schema.names
-    wanted = names if kept else ["_key"]
-    batches = rows.batches(["_ts", "_row", *wanted], between=(ts, ts))
-    table = pa.Table.from_batches(batches)
-    at = pc.index(table.column("_row"), row).as_py()
-    found = tuple(_plain(table.column(name)[at]) for name in wanted)
-    return found if kept else (_integer(found[0], prepared.keys[0]),)
+def _named(rows: Rows, row: int, column: str) -> int | None:
+    """Return what a column has beside a row's number, None where no row has it."""
+    for batch in rows.batches(["_row", column]):
+        at = pc.index(batch.column("_row"), row).as_py()
+        if at >= 0:
+            return int(batch.column(column)[at].as_py())
+    return None
 
 
 def _plain(cell: pa.Scalar) -> Any:  # noqa: ANN401 - whatever a column holds

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,6 +26,7 @@ _INDEX = np.dtype(
     [(name, "i8") for name in ("lane", "start", "stop", "first", "last", "key_start", "key_stop")]
 )
 """Of each lane in a run: its rows, the times of the first and the last, and its distinct keys."""
+_TIMED = ["start", "stop", "first", "last"]
 
 
 @dataclass(frozen=True)
@@ -131,6 +133,11 @@ class PlacedRun:
     path: str
     groups: tuple[int, ...]
 
+    @cached_property
+    def name(self) -> str:
+        """What its files are named, without ending."""
+        return Path(self.path).name
+
 
 class Pieces:
     """Finds the pieces of any lane in a set of runs."""
@@ -156,13 +163,7 @@ class Pieces:
 
     def timed(self, lane: int) -> tuple[TimedPiece, ...]:
         """Return the pieces of the rows of a lane, with their times."""
-        return tuple(
-            TimedPiece(
-                Path(run.path).name,
-                *(int(own[name]) for name in ("start", "stop", "first", "last")),
-            )
-            for run, own in self._found(lane)
-        )
+        return tuple(TimedPiece(run.name, *own[_TIMED].item()) for run, own in self._found(lane))
 
     def follow(self) -> bool:
         """Return whether in every lane each piece is of later times than those before it."""

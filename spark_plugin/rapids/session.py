@@ -21,9 +21,8 @@ _CLASSPATH = "SPARK_DIST_CLASSPATH"
 
 def uses_rapids(session: SparkSession) -> bool:
     """Return whether the RAPIDS Accelerator plans this session's queries."""
-    return has_plugin(session.sparkContext.getConf()) and (
-        session.conf.get("spark.rapids.sql.enabled", "true") == "true"
-    )
+    plugins = session.conf.get("spark.plugins", "") or ""
+    return PLUGIN in plugins and session.conf.get("spark.rapids.sql.enabled", "true") == "true"
 
 
 def has_plugin(conf: SparkConf) -> bool:
