@@ -120,18 +120,18 @@ def test_a_stretch_of_a_lane_is_read_from_its_own_rows(
     assert {type(stream) for stream in both} == {MergedFile if payload else RunPieces}
     whole = whole_lane(*both)
     read: list[int] = []
-    batches, run = pq.ParquetFile.iter_batches, runfiles.RunRows.batches
+    batches, run = pq.ParquetFile.iter_batches, runfiles.RunRows.fill
 
     def of_file(file: pq.ParquetFile, rows: int, groups: list[int], **told: Any) -> Any:
         read.extend(file.metadata.row_group(group).num_rows for group in groups)
         return batches(file, rows, groups, **told)
 
-    def of_run(run_: runfiles.RunRows, start: int, stop: int, *told: Any) -> Any:
-        read.append(stop - start)
-        return run(run_, start, stop, *told)
+    def of_run(run_: runfiles.RunRows, start: int, into: dict[str, Any]) -> None:
+        read.append(into["_ts"].size)
+        run(run_, start, into)
 
     monkeypatch.setattr(pq.ParquetFile, "iter_batches", of_file)
-    monkeypatch.setattr(runfiles.RunRows, "batches", of_run)
+    monkeypatch.setattr(runfiles.RunRows, "fill", of_run)
     found = list(lane_batches(*both, between=between))
     wanted = [(side.ts >= between[0]) & (side.ts <= between[1]) for side in whole[:2]]
     for side in (0, 1):
@@ -142,6 +142,28 @@ def test_a_stretch_of_a_lane_is_read_from_its_own_rows(
     own = sum(int(mask.sum()) for mask in wanted)
     assert own <= sum(read) <= own + (4 * 50 if payload else 0)
     assert sum(read) < 2 * ROWS
+
+
+@pytest.mark.parametrize("between", [None, (37, 37), (100, 400), (10**6, 10**7)])
+@pytest.mark.parametrize("rows", [1, 7, 49, 50, 51, 100, 10**6])
+def test_pieces_are_read_together_in_batches_of_as_many_rows_as_asked(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, rows: int, between: tuple[int, int] | None
+) -> None:
+    small(monkeypatch)
+    for stored in streams(folder, payload=False):
+        assert isinstance(stored, RunPieces)
+        assert len(stored.pieces) > 3
+        with stored.open() as opened:
+            (whole,) = opened.batches(["_ts", "_row"], rows=10**9)
+            batches = list(opened.batches(["_row", "_ts"], between=between, rows=rows))
+        ts = whole.column("_ts").to_numpy()
+        low, high = between or (ts[0], ts[-1])
+        wanted = whole.filter(pa.array((ts >= low) & (ts <= high)))
+        assert [batch.num_rows for batch in batches[:-1]] == [rows] * (len(batches) - 1)
+        assert all(0 < batch.num_rows <= rows for batch in batches)
+        for name in ("_ts", "_row"):
+            found = [value for batch in batches for value in batch.column(name).to_pylist()]
+            assert found == wanted.column(name).to_pylist()
 
 
 @pytest.mark.parametrize("payload", [True, False])

@@ -21,6 +21,8 @@ VERSION = 5
 MANIFEST = "manifest.json"
 RUNS = "runs"
 """Folder of the runs that lanes have pieces of."""
+_LOOKED_AT = 8_192
+"""Rows read at a time to find one."""
 
 
 def lane_folder(lane: int) -> str:
@@ -286,7 +288,7 @@ def key_of(prepared: Prepared, lane: int, side: int, row: int) -> tuple[Any, ...
 
 def _named(rows: Rows, row: int, column: str) -> int | None:
     """Return what a column has beside a row's number, None where no row has it."""
-    for batch in rows.batches(["_row", column]):
+    for batch in rows.batches(["_row", column], rows=_LOOKED_AT):
         at = pc.index(batch.column("_row"), row).as_py()
         if at >= 0:
             return int(batch.column(column)[at].as_py())

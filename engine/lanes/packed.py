@@ -126,12 +126,9 @@ def packed(values: NDArray[Any], packing: Packing) -> NDArray[Any]:
     return values.astype(stored, copy=False)
 
 
-def unpacked(stored: NDArray[Any], packing: Packing) -> NDArray[Any]:
-    """Return the values of a column, (n,) int64 or float64, but of STEPS."""
-    if packing.kind == PLAIN:
-        return stored
-    if packing.kind in (SINGLES, WHOLE):
-        return stored.astype(np.float64)
-    out = np.empty(stored.size, np.int64)
-    _add(stored, packing.base, out)
-    return out
+def unpacked(stored: NDArray[Any], packing: Packing, out: NDArray[Any]) -> None:
+    """Write the values of a column, but of STEPS, to `out`: (n,) int64 or float64."""
+    if packing.kind == OFFSETS:
+        _add(stored, packing.base, out)
+    else:
+        out[:] = stored

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from io import FileIO
 from itertools import accumulate, chain
@@ -23,7 +23,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from engine.errors import InputError
-from engine.lanes.packed import STEPS, Packed, Packing, unpacked
+from engine.lanes.packed import PLAIN, STEPS, Packed, Packing, unpacked
 from engine.lanes.runs import KEYS, Piece
 from engine.lanes.steps import MARK_ROWS, mark_count, summed
 
@@ -107,18 +107,25 @@ class RunRows:
         begin = number * BLOCK_ROWS
         return self._read(begin, min(begin + BLOCK_ROWS, self._rows), self.schema.names)
 
+    def fill(self, start: int, into: Mapping[str, NDArray[Any]]) -> None:
+        """Write columns of rows from `start` on to arrays, as many as these have.
+
+        Parameters
+        ----------
+        start : int
+        into : mapping of str to (n,) int64 or float64
+            By name, of `COLUMNS`.
+        """
+        for place, name in enumerate(COLUMNS):
+            if name in into:
+                self._fill(place, start, into[name])
+
     def batches(
         self, start: int, stop: int, columns: Collection[str], most: int
     ) -> Iterator[pa.RecordBatch]:
-        """Yield columns of rows `start` to `stop` in batches of `most` rows, and within blocks.
-
-        Within blocks only where there are columns of these beside those of every lane.
-        """
-        blocked = any(name not in COLUMNS for name in columns)
+        """Yield columns of rows `start` to `stop` in batches of `most` rows, and within blocks."""
         while start < stop:
-            end = min(stop, start + most)
-            if blocked:
-                end = min(end, start - start % BLOCK_ROWS + BLOCK_ROWS)
+            end = min(stop, start + most, start - start % BLOCK_ROWS + BLOCK_ROWS)
             yield self._read(start, end, columns)
             start = end
 
@@ -132,14 +139,13 @@ class RunRows:
         return start + low, start + bisect_right(rows, last, lo=low, key=self._time)
 
     def _time(self, row: int) -> int:
-        return int(self._values(0, row, row + 1)[0])
+        time = np.empty(1, np.int64)
+        self._fill(0, row, time)
+        return int(time[0])
 
     def _read(self, start: int, stop: int, columns: Collection[str]) -> pa.RecordBatch:
-        found = {
-            name: pa.array(self._values(place, start, stop))
-            for place, name in enumerate(COLUMNS)
-            if name in columns
-        }
+        found: dict[str, Any] = empty_columns(columns, stop - start)
+        self.fill(start, found)
         kept = [name for name in columns if name not in COLUMNS]
         if kept and self._kept is not None:
             number = start // BLOCK_ROWS
@@ -154,15 +160,19 @@ class RunRows:
             size += 2 * _WORD * (mark_count(self._rows) + packing.base)
         return size
 
-    def _values(self, place: int, start: int, stop: int) -> NDArray[Any]:
+    def _fill(self, place: int, start: int, out: NDArray[Any]) -> None:
         packing, dtype = self._stored[place]
         stored, begin = packing.stored(dtype), self._places[place]
         if packing.kind == STEPS:
-            return self._summed(begin, packing, start, stop)
-        return unpacked(self._array(begin + stored.itemsize * start, stored, stop - start), packing)
+            self._sum(begin, packing, start, out)
+        elif packing.kind == PLAIN:
+            self._read_into(out, begin + stored.itemsize * start)
+        else:
+            unpacked(self._array(begin + stored.itemsize * start, stored, out.size), packing, out)
 
-    def _summed(self, begin: int, packing: Packing, start: int, stop: int) -> NDArray[np.int64]:
-        """Return values of a column of steps, summed from the mark before on."""
+    def _sum(self, begin: int, packing: Packing, start: int, out: NDArray[np.int64]) -> None:
+        """Write values of a column of steps, summed from the mark before on."""
+        stop = start + out.size
         mark, beyond = start // MARK_ROWS, -(-stop // MARK_ROWS)
         marks = begin + self._rows * packing.width
         jumps = marks + 2 * _WORD * mark_count(self._rows)
@@ -170,7 +180,7 @@ class RunRows:
         last = int(self._pairs(marks, beyond, 1)[0, 1])
         row = mark * MARK_ROWS
         steps = self._array(begin + packing.width * row, packing.stored(_DTYPES[0]), stop - row)
-        return summed(steps, row, value, self._pairs(jumps, first, last - first))[start - row :]
+        summed(steps, row, value, self._pairs(jumps, first, last - first), out)
 
     def _pairs(self, begin: int, at: int, count: int) -> NDArray[np.int64]:
         numbers = self._array(begin + 2 * _WORD * at, np.dtype(np.int64), 2 * count)
@@ -178,6 +188,10 @@ class RunRows:
 
     def _array(self, place: int, dtype: np.dtype[Any], count: int) -> NDArray[Any]:
         values: NDArray[Any] = np.empty(count, dtype)
+        self._read_into(values, place)
+        return values
+
+    def _read_into(self, values: NDArray[Any], place: int) -> None:
         self._file.seek(place)
         left = values.view(np.uint8).data
         while left:
@@ -185,7 +199,11 @@ class RunRows:
             if not done:
                 raise _changed(self._file)
             left = left[done:]
-        return values
+
+
+def empty_columns(columns: Collection[str], rows: int) -> dict[str, NDArray[Any]]:
+    """Return arrays of so many rows for those of the columns that every lane has."""
+    return {name: np.empty(rows, dtype) for name, dtype in COLUMNS.items() if name in columns}
 
 
 def _head_of(file: FileIO) -> tuple[int, int, list[Packing]]:

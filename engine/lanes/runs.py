@@ -114,7 +114,9 @@ def write_index(
         stops = np.cumsum(own)[present]
         index[names[0]], index[names[1]] = stops - own[present], stops
     for name, at in (("first", index["start"]), ("last", index["stop"] - 1)):
-        index[name] = unpacked(ts.values[at], ts.packing)
+        times = np.empty(len(present), np.int64)
+        unpacked(ts.values[at], ts.packing, times)
+        index[name] = times
     index.tofile(f"{path}.index")
 
 

@@ -63,8 +63,10 @@ def _step(
 def _sum(
     steps: NDArray[Any], begin: int, value: int, jumps: NDArray[np.int64], out: NDArray[np.int64]
 ) -> None:
-    """Write the values of rows from `begin` on, where there is a mark of that value."""
-    out[0] = value
+    """Write the last of the values of rows from `begin` on, where there is a mark of that value."""
+    skipped = steps.size - out.size
+    if skipped == 0:
+        out[0] = value
     row, jump = 1, 0
     while jump < jumps.shape[0] and jumps[jump, 0] <= begin:
         jump += 1
@@ -72,13 +74,17 @@ def _sum(
         end = steps.size
         if jump < jumps.shape[0]:
             end = min(end, jumps[jump, 0] - begin)
+        while row < min(end, skipped):
+            value += int(steps[nth(row)])
+            row += 1
         while row < end:
             value += int(steps[nth(row)])
-            out[nth(row)] = value
+            out[nth(row - skipped)] = value
             row += 1
         if row < steps.size:
             value = jumps[jump, 1]
-            out[row] = value
+            if row >= skipped:
+                out[row - skipped] = value
             row, jump = row + 1, jump + 1
 
 
@@ -115,9 +121,9 @@ def stepped(column: Packed) -> Packed:
 
 
 def summed(
-    steps: NDArray[Any], begin: int, value: int, jumps: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Return the values of a column from a mark on.
+    steps: NDArray[Any], begin: int, value: int, jumps: NDArray[np.int64], out: NDArray[np.int64]
+) -> None:
+    """Write the values of a column, which are summed from a mark on.
 
     Parameters
     ----------
@@ -127,14 +133,10 @@ def summed(
         The row of the mark, and its value.
     jumps : (m, 2) int64
         Row and value of jumps, in order: of all between these rows, and perhaps of others.
-
-    Returns
-    -------
-    (n,) int64
+    out : (k,) int64
+        The last of the values are written to it; n or fewer.
     """
-    out = np.empty(steps.size, np.int64)
     _sum(steps, begin, value, jumps, out)
-    return out
 
 
 def mark_count(rows: int) -> int:

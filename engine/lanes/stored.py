@@ -2,7 +2,7 @@
 
 Either a Parquet file into which the lane's runs were merged, or, where the archive was in time
 order already, the runs themselves: the lane's pieces of them follow one another in time. Pieces
-need no second pass to be written and are read as they lie, faster, at three to six times the bytes.
+need no second pass to be written and are read as they lie, faster, at two to six times the bytes.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
-from engine.lanes.runfiles import RunRows
+from engine.lanes.runfiles import COLUMNS, RunRows, empty_columns
 from engine.lanes.runs import TimedPiece
 
 READ_ROWS = 262_144
@@ -142,13 +143,43 @@ class _PieceRows:
     def batches(
         self, columns: Sequence[str], *, between: Ticks | None = None, rows: int = READ_ROWS
     ) -> Iterator[pa.RecordBatch]:
+        if any(name not in COLUMNS for name in columns):
+            for _, run, start, stop in self._parts(between):
+                yield from run.batches(start, stop, columns, rows)
+        else:
+            yield from self._together(columns, between, rows)
+
+    def _together(
+        self, columns: Sequence[str], between: Ticks | None, rows: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of pieces one after the other in the same arrays: pieces may be small."""
+        found: dict[str, NDArray[Any]] = {}
+        size = filled = 0
+        for left, run, start, stop in self._parts(between):
+            at = start
+            while at < stop:
+                if filled == size:
+                    size, filled = min(rows, left - (at - start)), 0
+                    found = empty_columns(columns, size)
+                count = min(stop - at, size - filled)
+                run.fill(at, {name: own[filled : filled + count] for name, own in found.items()})
+                at, filled = at + count, filled + count
+                if filled == size:
+                    yield pa.RecordBatch.from_pydict(found)
+        if filled < size:
+            yield pa.RecordBatch.from_pydict({name: own[:filled] for name, own in found.items()})
+
+    def _parts(self, between: Ticks | None) -> Iterator[tuple[int, RunRows, int, int]]:
+        """Yield runs, each open meanwhile, and which rows of them; and how many there are yet."""
+        left = sum(piece.stop - piece.start for piece in self._pieces)
         for piece in self._pieces:
             if _span(piece).meets(between):
                 with closing(self._run(piece)) as run:
                     ends = piece.start, piece.stop
                     if between is not None:
                         ends = run.between(*ends, *between)
-                    yield from run.batches(*ends, columns, rows)
+                    yield left, run, *ends
+            left -= piece.stop - piece.start
 
     def _run(self, piece: TimedPiece) -> RunRows:
         return RunRows(str(self._folder / piece.run))
