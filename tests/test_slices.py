@@ -75,6 +75,9 @@ def test_slices_give_the_rows_and_figures_of_the_whole(
         assert rows.equals(whole)
         assert figures(again) == figures(report)
     assert max(map(len, begun)) > 2
+    for parts in begun:
+        lane = parts[0].files.rows
+        assert lane - len(parts) < sum(part.rows for part in parts) <= lane
     assert whole.num_rows
 
 

@@ -119,8 +119,8 @@ class ReplayTask:
 
     @property
     def rows(self) -> int:
-        """Tuples of both sides of the lane."""
-        return sum(side.rows for side in self.profile)
+        """Tuples of both sides of the lane, or about so many of its part."""
+        return self.files.rows if self.slice is None else self.slice.rows
 
     @property
     def start_ts(self) -> int | None:

@@ -198,10 +198,9 @@ class _Job:
 
     def _replayed(self, lanes: list[ReplayTask]) -> list[LaneResult]:
         """Replay the lanes, the largest tasks first; return their results, or their slices'."""
-        cut = [(own, lane.rows / len(parts)) for lane in lanes for parts in [sliced(lane)]
-               for own in parts]  # fmt: skip
-        order = sorted(range(len(cut)), key=lambda i: -cut[i][1])
-        found = self._mapped([cut[i][0] for i in order])
+        cut = [part for lane in lanes for part in sliced(lane)]
+        order = sorted(range(len(cut)), key=lambda i: -cut[i].rows)
+        found = self._mapped([cut[i] for i in order])
         return [result for _, result in sorted(zip(order, found, strict=True), key=itemgetter(0))]
 
     def _mapped(self, tasks: list[ReplayTask]) -> list[LaneResult]:

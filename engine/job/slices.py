@@ -58,7 +58,7 @@ def time_slices(task: ReplayTask) -> list[ReplayTask]:
     starts = [first, *(cut for cut in cuts if first < cut <= last)]
     ends = [*(start - 1 for start in starts[1:]), last]
     return [
-        replace(task, slice=TimeSlice(number, *pair))
+        replace(task, slice=TimeSlice(number, *pair, task.rows // len(starts)))
         for number, pair in enumerate(zip(starts, ends, strict=True))
     ]
 

@@ -17,11 +17,14 @@ class TimeSlice(NamedTuple):
         Of the slices of a lane, in the order of time.
     first, last : int
         In ticks, both included.
+    rows : int
+        Tuples of both streams in it, about.
     """
 
     number: int
     first: int
     last: int
+    rows: int
 
     def read(self, windows: tuple[int, int]) -> tuple[int, int]:
         """Return the first and last tick of the tuples to read: its own and a window before."""
