@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from engine import cli, replay_tables
-from engine.job.report import versions
+from engine.job.versions import versions
 
 SHARES = [5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95]
 POLICIES = ("age", "recent", "until_expiry")

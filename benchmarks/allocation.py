@@ -22,7 +22,7 @@ from typing import Any
 
 import engine
 from engine import cli
-from engine.job.report import versions
+from engine.job.versions import versions
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "allocation.json"

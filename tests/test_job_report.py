@@ -32,7 +32,7 @@ from job_cases import (
 
 from engine.cli import main
 from engine.job import keys as keys_module
-from engine.job.report import _version_of, versions
+from engine.job.versions import _version_of, versions
 from engine.policies import POLICIES
 
 SETTINGS: list[dict[str, Any]] = [
@@ -241,7 +241,7 @@ def test_a_loaded_package_without_metadata_is_named_by_its_own_version(
         raise metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(metadata, "version", nothing)
-    monkeypatch.setattr("engine.job.report._version_of", _version_of.__wrapped__)
+    monkeypatch.setattr("engine.job.versions._version_of", _version_of.__wrapped__)
     monkeypatch.setitem(sys.modules, "pyspark", SimpleNamespace(__version__="4.2.0"))
     found = versions()
     assert found["pyspark"] == "4.2.0"

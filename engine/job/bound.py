@@ -19,12 +19,12 @@ from engine.job.report import (
     bounds_report,
     memory_report,
     stream_report,
-    versions,
     window_report,
 )
 from engine.job.retention import RETAINED
 from engine.job.split import LaneModels, lane_budgets
 from engine.job.stages import Progress, Stages
+from engine.job.versions import versions
 from engine.lanes.manifest import Prepared
 from engine.optimum.bound import BoundSettings
 from engine.optimum.effort import Effort

@@ -5,12 +5,8 @@ from __future__ import annotations
 import json
 import math
 import os
-import platform
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from functools import cache
-from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +20,7 @@ from engine.job.counted import Tally
 from engine.job.keys import TOP, KeyLoss
 from engine.job.lane_task import LaneResult
 from engine.job.options import JobOptions
+from engine.job.versions import versions
 from engine.lanes.manifest import Prepared, key_of
 from engine.optimum.certificate import gap_between
 from engine.policies import Value
@@ -32,7 +29,6 @@ from engine.streams import SIDES
 from gpu_kernels.devices import Choice
 
 TIME_BINS = 50
-PACKAGES = ("winnowjoin", "numba", "numpy", "pyarrow", "pyspark")
 
 
 def check_place(path: Path, what: str = "report") -> None:
@@ -89,22 +85,6 @@ def importance_share(
 ) -> float:
     """Return the importance recall: exactly 1 where nothing was lost."""
     return 1.0 if outputs == exact_outputs else share(importance, exact_importance)
-
-
-def versions() -> dict[str, str]:
-    """Return the versions of Python, of this package and of those that results depend on."""
-    return {
-        "python": platform.python_version(),
-        **{package: _version_of(package) for package in PACKAGES},
-    }
-
-
-@cache
-def _version_of(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:  # Spark brings a pyspark without metadata
-        return getattr(sys.modules.get(package), "__version__", "not installed")
 
 
 def time_bins(first: int, last: int) -> tuple[int, ...]:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine.grubjoin.adapt import basic_counts
-from engine.job.report import by_time, importance_share, lost_importance, share, versions
+from engine.job.report import by_time, importance_share, lost_importance, share
+from engine.job.versions import versions
 from engine.multijoin.harvested import Harvested
 from engine.multijoin.tally import Tally, added
 from engine.multijoin.task import MultiJoinResult, MultiJoinTask

@@ -25,9 +25,9 @@ from engine.job.report import (
     lost_importance,
     plain_parameters,
     share,
-    versions,
 )
 from engine.job.stages import Progress, Stages
+from engine.job.versions import versions
 from engine.replay.settings import UNLIMITED
 from engine.star.options import StarOptions
 from engine.star.read import StreamSource, output_schema
