@@ -32,7 +32,7 @@ from job_cases import (
 
 from engine.cli import main
 from engine.job import keys as keys_module
-from engine.job.versions import _version_of, versions
+from engine.job.versions import versions
 from engine.policies import POLICIES
 
 SETTINGS: list[dict[str, Any]] = [
@@ -240,8 +240,9 @@ def test_a_loaded_package_without_metadata_is_named_by_its_own_version(
     def nothing(name: str) -> str:
         raise metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr(metadata, "version", nothing)
-    monkeypatch.setattr("engine.job.versions._version_of", _version_of.__wrapped__)
+    monkeypatch.setattr("engine.job.versions._stated", nothing)
+    monkeypatch.delitem(sys.modules, "pyspark", raising=False)
+    assert versions()["pyspark"] == "not installed"  # which says nothing of when it is loaded
     monkeypatch.setitem(sys.modules, "pyspark", SimpleNamespace(__version__="4.2.0"))
     found = versions()
     assert found["pyspark"] == "4.2.0"

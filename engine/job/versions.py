@@ -18,9 +18,13 @@ def versions() -> dict[str, str]:
     }
 
 
-@cache
 def _version_of(package: str) -> str:
     try:
-        return metadata.version(package)
+        return _stated(package)
     except metadata.PackageNotFoundError:  # Spark brings a pyspark without metadata
         return getattr(sys.modules.get(package), "__version__", "not installed")
+
+
+@cache
+def _stated(package: str) -> str:
+    return metadata.version(package)
