@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.errors import InputError
@@ -104,7 +104,8 @@ def test_times_and_rows_are_steps_where_most_are_short(
     assert (jumps[:, 0].size, marks[-1, 1]) == (column.packing.base, column.packing.base)
     for mark in range(len(marks) - 1):
         begin = mark * MARK_ROWS
-        for skipped in (0, 1, 40, len(column.values) - begin - 1):
+        further = jumps[jumps[:, 0] > begin, 0][:2] - begin
+        for skipped in (0, 1, 40, len(column.values) - begin - 1, *further, *(further - 1)):
             found = np.empty(len(values) - begin - skipped, np.int64)
             summed(column.values[begin:], begin, int(marks[mark, 0]), jumps, found)
             assert found.tolist() == values[begin + skipped :].tolist()
@@ -123,6 +124,7 @@ def test_steps_go_round_the_ends_of_int64() -> None:
     assert found.tolist() == few.tolist()
 
 
+@settings(deadline=None)
 @given(
     rows=st.lists(
         st.tuples(
