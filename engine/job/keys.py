@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,16 @@ class KeyLoss(NamedTuple):
             -(self.exact_outputs - self.outputs),
             self.code,
         )
+
+    def told(self, key: object) -> dict[str, Any]:
+        """Return it as a report has it, of the key as it is called there."""
+        return {
+            "key": key,
+            "exact_outputs": self.exact_outputs,
+            "lost_outputs": self.exact_outputs - self.outputs,
+            "exact_importance": self.exact_importance,
+            "lost_importance": self.exact_importance - self.importance,
+        }
 
 
 COUNTS = np.dtype(

@@ -10,15 +10,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from engine.errors import OutputError
 from engine.job.ahead import STAGE as COUNT
 from engine.job.bound_task import LaneBounds
 from engine.job.budget import Amounts
-from engine.job.counted import Tally
 from engine.job.keys import TOP, KeyLoss
 from engine.job.lane_task import LaneResult
+from engine.job.losses import losses, share
 from engine.job.options import JobOptions
 from engine.job.versions import versions
 from engine.lanes.manifest import Prepared, key_of
@@ -75,71 +73,33 @@ class Report(NamedTuple):
             raise OutputError(f"report {path} cannot be written: {error}") from error
 
 
-def share(part: float, whole: float) -> float:
-    """Return part / whole; of nothing, nothing was lost."""
-    return part / whole if whole else 1.0
-
-
-def importance_share(
-    outputs: int, importance: float, exact_outputs: int, exact_importance: float
-) -> float:
-    """Return the importance recall: exactly 1 where nothing was lost."""
-    return 1.0 if outputs == exact_outputs else share(importance, exact_importance)
-
-
 def time_bins(first: int, last: int) -> tuple[int, ...]:
     """Return the left edges of the time bins of streams from one tick to another."""
     width = max(1, -(-(last - first + 1) // TIME_BINS))
     return tuple(range(first, last + 1, width))
 
 
-def by_time(
-    pairs: Sequence[tuple[Tally, Tally]], edges: Sequence[int], last: int
-) -> list[dict[str, float | int]]:
-    """Return what was lost by time bin, from the exact tallies and those of the results."""
-    exact, kept = (np.sum([pair[i].by_bin for pair in pairs], axis=0) for i in (0, 1))
-    exact_importance, kept_importance = (
-        np.sum([pair[i].importance_by_bin for pair in pairs], axis=0) for i in (0, 1)
-    )
-    ends = [*(edge - 1 for edge in edges[1:]), last]
-    return [
-        {
-            "from": edges[i],
-            "to": ends[i],
-            "exact_outputs": int(exact[i]),
-            "lost_outputs": int(exact[i] - kept[i]),
-            "exact_importance": float(exact_importance[i]),
-            "lost_importance": lost_importance(
-                exact[i], kept[i], exact_importance[i], kept_importance[i]
-            ),
-        }
-        for i in range(len(edges))
-    ]
-
-
-def lost_importance(exact: int, kept: int, importance: float, kept_importance: float) -> float:
-    """Return lost importance; exactly 0 where nothing was lost, whatever the order of the sums."""
-    return float(importance - kept_importance) if exact != kept else 0.0
+def _against_exact(
+    prepared: Prepared, results: list[LaneResult], edges: tuple[int, ...]
+) -> dict[str, Any]:
+    """Return what was lost, also by key."""
+    lasts = [s.last_ts for s in prepared.streams if s.last_ts is not None]
+    found = losses([(r.exact, r.result) for r in results], edges, max(lasts, default=0))
+    found["lost"]["top_keys"] = _top_keys(prepared, results)
+    found["lost"]["top_keys_complete"] = all(r.keys_complete for r in results)
+    return found
 
 
 def _top_keys(prepared: Prepared, results: list[LaneResult]) -> list[dict[str, Any]]:
-    losses: list[tuple[KeyLoss, int]] = [
+    keys: list[tuple[KeyLoss, int]] = [
         (loss, result.lane) for result in results for loss in result.top
     ]
-    losses = [pair for pair in losses if pair[0].exact_outputs > pair[0].outputs]
-    losses.sort(key=lambda pair: (*pair[0].rank, pair[1]))
+    keys = [pair for pair in keys if pair[0].exact_outputs > pair[0].outputs]
+    keys.sort(key=lambda pair: (*pair[0].rank, pair[1]))
     named = []
-    for loss, lane in losses[:TOP]:
+    for loss, lane in keys[:TOP]:
         key = [plain(v) for v in key_of(prepared, lane, loss.side, loss.row)]
-        named.append(
-            {
-                "key": key[0] if len(key) == 1 else key,
-                "exact_outputs": loss.exact_outputs,
-                "lost_outputs": loss.exact_outputs - loss.outputs,
-                "exact_importance": loss.exact_importance,
-                "lost_importance": loss.exact_importance - loss.importance,
-            }
-        )
+        named.append(loss.told(key[0] if len(key) == 1 else key))
     return named
 
 
@@ -221,29 +181,15 @@ def build_report(
     predicted: Mapping[str, Any] | None = None,
 ) -> Report:
     """Put the lanes' results together."""
-    exact = sum(r.exact.outputs for r in results)
     outputs = sum(r.result.outputs for r in results)
-    exact_importance = math.fsum(r.exact.importance for r in results)
     importance = math.fsum(r.result.importance for r in results)
     left, right = prepared.streams
-    lasts = [s.last_ts for s in prepared.streams if s.last_ts is not None]
     spent = seconds.get("replay", 0.0) + seconds.get(COUNT, 0.0)
     joined = left.joined + right.joined
     content: dict[str, Any] = {
         **stream_report(prepared),
-        "exact": {"outputs": exact, "importance": exact_importance},
         "result": {"outputs": outputs, "importance": importance},
-        "recall": share(outputs, exact),
-        "importance_recall": importance_share(outputs, importance, exact, exact_importance),
-        "lost": {
-            "outputs": exact - outputs,
-            "importance": lost_importance(exact, outputs, exact_importance, importance),
-            "by_time": by_time([(r.exact, r.result) for r in results], edges, max(lasts, default=0))
-            if results
-            else [],
-            "top_keys": _top_keys(prepared, results),
-            "top_keys_complete": all(r.keys_complete for r in results),
-        },
+        **_against_exact(prepared, results, edges),
         "peak_memory": {
             "left": sum(r.peaks[0] for r in results),
             "right": sum(r.peaks[1] for r in results),

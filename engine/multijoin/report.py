@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine.grubjoin.adapt import basic_counts
-from engine.job.report import by_time, importance_share, lost_importance, share
+from engine.job.losses import losses
 from engine.job.versions import versions
 from engine.multijoin.harvested import Harvested
-from engine.multijoin.tally import Tally, added
+from engine.multijoin.tally import added
 from engine.multijoin.task import MultiJoinResult, MultiJoinTask
 
 ON_CPU = {"used": "cpu", "reason": "exact multi-way joins run on the CPU"}
@@ -49,7 +49,8 @@ def report_content(
         "result": {"outputs": result.outputs, "importance": result.importance},
     }
     if exact is not None:
-        content |= _against(exact, result, task.edges)
+        edges = task.edges
+        content |= losses([(exact, result)] if edges else [], edges[:-1], max(edges, default=1) - 1)
     content |= {
         "predicate": options.predicate.text,
         "join_graph": options.graph,
@@ -77,25 +78,6 @@ def report_content(
 def _window(task: MultiJoinTask, stream: int) -> int | str:
     size = int(task.windows.size[stream])
     return f"rows:{size}" if task.windows.by_rows[stream] else size
-
-
-def _against(exact: Tally, result: Tally, edges: Sequence[int]) -> dict[str, Any]:
-    """Return what was lost of the exact join."""
-    last = edges[-1] - 1 if edges else 0
-    return {
-        "exact": {"outputs": exact.outputs, "importance": exact.importance},
-        "recall": share(result.outputs, exact.outputs),
-        "importance_recall": importance_share(
-            result.outputs, result.importance, exact.outputs, exact.importance
-        ),
-        "lost": {
-            "outputs": exact.outputs - result.outputs,
-            "importance": lost_importance(
-                exact.outputs, result.outputs, exact.importance, result.importance
-            ),
-            "by_time": by_time([(exact, result)], edges[:-1], last) if edges else [],  # type: ignore[list-item]
-        },
-    }
 
 
 def _method(task: MultiJoinTask, results: Sequence[MultiJoinResult]) -> dict[str, Any]:

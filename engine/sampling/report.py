@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.job.report import Report, memory_report, share, stream_report, window_report
+from engine.job.losses import share
+from engine.job.report import Report, memory_report, stream_report, window_report
 from engine.job.versions import versions
 from engine.lanes.manifest import Prepared
 from engine.sampling.options import SampleOptions

@@ -16,16 +16,10 @@ from engine.facts.read import table_archive
 from engine.facts.roles import check_fact_roles
 from engine.instants import parse_instant
 from engine.job.heartbeat import listening
+from engine.job.losses import losses
 from engine.job.output import output_at
 from engine.job.part import reported
-from engine.job.report import (
-    Report,
-    by_time,
-    importance_share,
-    lost_importance,
-    plain_parameters,
-    share,
-)
+from engine.job.report import Report, plain_parameters
 from engine.job.stages import Progress, Stages
 from engine.job.versions import versions
 from engine.replay.settings import UNLIMITED
@@ -131,7 +125,6 @@ def _content(task: StarTask, found: StarResult, seconds: dict[str, float]) -> di
     """Return the report: that of two streams, with the streams' names for left and right."""
     options, settings = task.options, task.settings
     own = {s.name: r for s, r in zip(options.streams, found.streams, strict=True)}
-    exact, result = found.exact, found.result
     spent = seconds.get("replay", 0.0)
     joined = sum(stream.joined for stream in found.streams)
     return {
@@ -141,30 +134,8 @@ def _content(task: StarTask, found: StarResult, seconds: dict[str, float]) -> di
         "rejected": {name: s.rejected for name, s in own.items()},
         "sorted": {name: s.in_order for name, s in own.items()},
         "fact": found.fact._asdict(),
-        "exact": {"outputs": exact.outputs, "importance": exact.importance},
-        "result": {"outputs": result.outputs, "importance": result.importance},
-        "recall": share(result.outputs, exact.outputs),
-        "importance_recall": importance_share(
-            result.outputs, result.importance, exact.outputs, exact.importance
-        ),
-        "lost": {
-            "outputs": exact.outputs - result.outputs,
-            "importance": lost_importance(
-                exact.outputs, result.outputs, exact.importance, result.importance
-            ),
-            "by_time": by_time([(exact, result)], found.edges, found.last) if joined else [],
-            "top_keys": [
-                {
-                    "key": key,
-                    "exact_outputs": loss.exact_outputs,
-                    "lost_outputs": loss.exact_outputs - loss.outputs,
-                    "exact_importance": loss.exact_importance,
-                    "lost_importance": loss.exact_importance - loss.importance,
-                }
-                for key, loss in found.top
-            ],
-            "top_keys_complete": True,
-        },
+        "result": {"outputs": found.result.outputs, "importance": found.result.importance},
+        **_against_exact(found),
         "peak_memory": {name: s.peak for name, s in own.items()},
         "estimator_memory": {
             "tuples": sum(s.exact_peak for s in found.streams)
@@ -196,6 +167,15 @@ def _content(task: StarTask, found: StarResult, seconds: dict[str, float]) -> di
         "seed": settings.seed,
         "out": None if options.out is None else str(options.out),
     }
+
+
+def _against_exact(found: StarResult) -> dict[str, Any]:
+    """Return what was lost, also by attribute of the first stream."""
+    joined = any(stream.joined for stream in found.streams)
+    content = losses([(found.exact, found.result)] if joined else [], found.edges, found.last)
+    content["lost"]["top_keys"] = [loss.told(key) for key, loss in found.top]
+    content["lost"]["top_keys_complete"] = True
+    return content
 
 
 def _parameters(options: StarOptions, settings: StarSettings) -> dict[str, Any]:

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from engine.job.report import importance_share, plain_parameters, share
+from engine.job.losses import importance_share, share
+from engine.job.report import plain_parameters
 from engine.policies import policy_or_sample
 from engine.replay.settings import ReplaySettings
 from engine.sweep.bounds import Best, Place
