@@ -81,6 +81,7 @@ def replay(
     device: str = "auto",
     plan: str | os.PathLike[str] | None = None,
     profile: str | os.PathLike[str] | None = None,
+    reference: str = "exact",
     bound: str | bool = False,
     gap: float = 0.0,
     seconds: float = 60.0,
@@ -136,6 +137,9 @@ def replay(
     profile : path, optional
         Profile, as ``winnow profile`` writes it: AGE's curves, and what `split` and the predicted
         recall go by, in place of a pass over the streams.
+    reference : {"exact", "none"}
+        Whether the exact join is counted beside one within a budget. Without it a replay takes
+        less time, and its report does not tell what was lost.
     bound : bool or {"auto", "states", "flow", "dual"}
         Find the best possible importance within the budget as well: ``report["bound"]``.
     gap, seconds : float
@@ -206,6 +210,7 @@ def replay(
         device=device,
         plan=plan,
         profile=profile,
+        reference=reference,
         bound=bound,
         gap=gap,
         seconds=seconds,

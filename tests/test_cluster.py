@@ -82,6 +82,7 @@ def test_workers_run_what_the_archive_holds(cluster: Cluster) -> None:
         ("replay", {"policy": "age", "lanes": 3, "memory": 12, "columns": "ids"}),
         ("replay", {"policy": "yield", "lanes": 2, "memory": 12, "on": "word"}),
         ("replay", {"lanes": 7}),
+        ("replay", {"policy": "simpprob", "lanes": 5, "memory": "20%", "reference": "none"}),
         ("replay", {"policy": "prob", "partition_by": "group", "memory": 24}),
         ("replay", {"policy": "simp", "lanes": 3, "memory": 12, **FACTS}),
         ("sample", {"lanes": 3, "memory": 12, "aggregate": "count(*) every 30"}),

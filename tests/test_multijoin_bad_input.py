@@ -151,6 +151,7 @@ OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
     "optimiser": (SHED | {"optimiser": "gredy"}, r"--optimiser is 'gredy'.*Did you mean 'greedy'"),
     "metric": (SHED | {"metric": "best"}, r"--metric is 'best'; choose one of best-output"),
     "reference": (SHED | {"reference": "no"}, r"--reference is 'no'; choose one of exact, none"),
+    "exact": ({"reference": "none"}, r"--reference none leaves .*and this join is exact: leave it"),
     "tuples": (SHED | {"window": "rows:5"}, r"count-based windows cannot be harvested"),
     "plot": ({"plot": "x.png"}, r"--plot shows how load was shed, and none is: give --capacity"),
     "plot form": (SHED | {"plot": "x.pdf"}, r"--plot x.pdf: write a file that ends in .png or"),

@@ -25,7 +25,9 @@ from engine import cli
 from engine.errors import InputError, SpecError
 from engine.executors import ThreadExecutor
 from engine.policies import POLICIES
+from engine.star import task
 from engine.star.keywords import StarJoin, star_options
+from engine.star.lane import StarReplay
 from engine.star.run import run_star
 
 NAMES = ("permits", "trips", "claims")
@@ -182,6 +184,33 @@ def test_percentages_are_of_what_the_exact_join_needs(folder: Path) -> None:
     assert found(pq.read_table(folder / "out")) == oracle(policy="simp", budgets=budgets)
 
 
+@pytest.mark.parametrize("policy", ["dgl", "age"])
+def test_the_exact_join_need_not_be_counted(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, policy: str
+) -> None:
+    """But for age curves, which it tells."""
+    assert cli.main(words(folder, policy=policy)) == 0
+    beside = json.loads((folder / "report.json").read_text())
+    begun = []
+
+    def noted(settings: Any, *args: Any, **more: Any) -> StarReplay:
+        begun.append(settings.policy)
+        return StarReplay(settings, *args, **more)
+
+    monkeypatch.setattr(task, "StarReplay", noted)
+    alone = {"out": folder / "alone", "report": folder / "alone.json", "reference": "none"}
+    assert cli.main(words(folder, policy=policy, **alone)) == 0
+    assert begun == ([None, "age"] if policy == "age" else ["dgl"])
+    report = json.loads((folder / "alone.json").read_text())
+    outputs = found(pq.read_table(folder / "alone"))
+    assert outputs == found(pq.read_table(folder / "out"))
+    for one in (report, beside):
+        del one["seconds"], one["tuples_per_second"], one["out"]
+    for name in ("exact", "recall", "importance_recall", "lost"):
+        del beside[name]
+    assert report == beside
+
+
 def test_without_memory_it_is_the_exact_join(folder: Path) -> None:
     assert cli.main(words(folder, memory=None)) == 0
     exact = naive_star.exact_star(rows_of(), (6, 6, 6), links())
@@ -325,6 +354,7 @@ WRONG = {
     "bound": ({"bound": "auto"}, "--bound is not available with --stream"),
     "plan": ({"plan": "x"}, "--plan is not available with --stream"),
     "cache": ({"cache": "x"}, "--cache is not available with --stream: no lanes are prepared"),
+    "reference": ({"reference": "none", "memory": None}, "--reference none leaves the exact join"),
     "gpu": ({"device": "gpu"}, "--device is 'gpu', which is not available with --stream"),
     "left": ({"left": "x"}, "--left is not available with --stream: name every stream"),
     "window": ({"window_left": 3}, "--window-left is not available .* give --window for all"),

@@ -9,7 +9,7 @@ from engine.cli.fact import FACT_OPTIONS, fact_options
 from engine.cli.options import Given, number, parameters, required, roles, text
 from engine.errors import SpecError
 from engine.job.budget import EVEN, parse_amounts
-from engine.job.options import DEFAULT_POLICY, JobOptions
+from engine.job.options import DEFAULT_POLICY, REFERENCES, JobOptions
 from engine.optimum.effort import METHODS, Effort
 from engine.replay.layout import COMBINES, PROBES
 
@@ -136,6 +136,7 @@ def job_options(given: Given) -> JobOptions:
         bound=None if bound is None else effort(given, bound),
         fact=fact_options(given),
         profile=None if profile is None else Path(profile),
+        reference=text(given, "reference") or REFERENCES[0],
     )
 
 

@@ -7,7 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from engine.cli.engines import add_engine_arguments
-from engine.cli.options import Given, collect, names, number, required, text
+from engine.cli.options import (
+    Given,
+    add_reference_argument,
+    collect,
+    names,
+    number,
+    required,
+    text,
+)
 from engine.cli.per_stream import pairs, per_stream
 from engine.cli.running import carried_out
 from engine.errors import SpecError
@@ -15,7 +23,7 @@ from engine.grubjoin.settings import ADMISSIONS, CLOCKS, PROBES, SCORES, SHEDDIN
 from engine.harvesting.greedy import METRICS
 from engine.harvesting.optimise import METHODS as OPTIMISERS
 from engine.multijoin.keywords import MultiJoin, multijoin_options
-from engine.multijoin.options import GRAPHS, METHODS, REFERENCES, MultiJoinOptions
+from engine.multijoin.options import GRAPHS, METHODS, MultiJoinOptions
 from engine.multijoin.run import run_multijoin
 from engine.multijoin.table import print_multijoin
 
@@ -129,9 +137,7 @@ def _add_shedding(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="what winnow profile says of two of the streams, LEFT,RIGHT=FILE, to begin with",
     )
-    shed.add_argument(
-        "--reference", help=f"{', '.join(REFERENCES)}: whether the exact join is counted beside"
-    )
+    add_reference_argument(shed)
 
 
 def _decimal(given: Given, name: str) -> float:

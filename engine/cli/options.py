@@ -12,6 +12,7 @@ from typing import Any
 from engine.archives.roles import Roles
 from engine.cli.engines import add_engine_arguments
 from engine.errors import SpecError, did_you_mean
+from engine.job.options import REFERENCES
 from engine.policies import Value
 
 Given = dict[str, Any]
@@ -50,6 +51,15 @@ def add_archive_arguments(parser: argparse.ArgumentParser) -> None:
     add_engine_arguments(where)
     where.add_argument("--cache", help="folder of prepared lanes (default: the user's cache)")
     where.add_argument("--job", help="TOML file with any of these options; the command line wins")
+
+
+def add_reference_argument(group: argparse._ArgumentGroup) -> None:
+    """Add the option that says whether an approximate join is compared with the exact one."""
+    group.add_argument(
+        "--reference",
+        help=f"{', '.join(REFERENCES)}: whether the exact join is counted beside, so that the "
+        f"report says what was lost (default {REFERENCES[0]})",
+    )
 
 
 def collect(args: argparse.Namespace, known: set[str], tables: Collection[str] = TABLES) -> Given:

@@ -14,7 +14,7 @@ from engine.cli.join import (
     check_effort,
     job_options,
 )
-from engine.cli.options import Given, add_archive_arguments, collect
+from engine.cli.options import Given, add_archive_arguments, add_reference_argument, collect
 from engine.cli.running import carried_out
 from engine.cli.streams import STREAM_OPTIONS, add_stream_arguments, streams_options
 from engine.errors import SpecError
@@ -30,7 +30,7 @@ from engine.star.run import run_star
 
 _OPTIONS = JOIN_OPTIONS | EFFORT_OPTIONS | STREAM_OPTIONS | {
     "policy", "param", "estimator", "seed", "device", "columns", "plan", "bound",
-    "split", "profile",
+    "split", "profile", "reference",
 }  # fmt: skip
 
 
@@ -56,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     budget.add_argument("--estimator", help=f"of match counts: {', '.join(ESTIMATORS)}")
     budget.add_argument("--seed", type=int, help="of random draws (default 0)")
+    add_reference_argument(budget)
     output = parser.add_argument_group("output")
     output.add_argument("--out", help="folder of the Parquet dataset (default: count only)")
     output.add_argument("--columns", help="all (default), or ids: leave the payload out")

@@ -15,7 +15,7 @@ STREAM_OPTIONS = {"stream", "fact_on"}
 SHARED = STREAM_OPTIONS | {
     "fact", "fact_begin", "fact_end", "fact_op", "fact_time", "fact_id", "fact_access", "time",
     "importance", "window", "memory", "policy", "param", "estimator", "probe", "combine",
-    "start_ts", "seed", "bad_rows", "columns", "out", "report", "engine", "device",
+    "start_ts", "seed", "bad_rows", "columns", "out", "report", "engine", "device", "reference",
 }  # fmt: skip
 """What can be told of several streams."""
 _INSTEAD = {
@@ -103,6 +103,7 @@ def streams_options(given: Given) -> StarOptions:
     )
     for name in (
         "fact_access", "policy", "estimator", "probe", "combine", "columns", "bad_rows",
+        "reference",
     ):  # fmt: skip
         if name in given:
             join[name] = required(given, name)  # type: ignore[literal-required]

@@ -1,4 +1,4 @@
-"""The exact join beside a lane's replay: counted, or looked up where it was counted before."""
+"""The exact join beside a lane's replay: counted, looked up where it was before, or left out."""
 
 from __future__ import annotations
 
@@ -64,13 +64,14 @@ class Counting:
             self._file.write(Counted(self.tally, by_key()))
 
 
-class Known:
-    """Stands in for an exact join that was counted before."""
+class Uncounted:
+    """Stands in for an exact join that nobody asked for: knows who is in reach, and no more."""
 
+    tally: Tally | None = None
+    known: NDArray[np.void] | None = None
     ages: Ages = (np.empty(0, np.int64), np.empty(0, np.int64))
 
-    def __init__(self, counted: Counted, windows: tuple[int, int]) -> None:
-        self.tally, self.known = counted
+    def __init__(self, windows: tuple[int, int]) -> None:
         self.live = LiveKeys(*windows)
 
     def push(self, batch: LaneBatch, ids: Ids, keys: Keys) -> None:
@@ -78,4 +79,12 @@ class Known:
         self.live.push(batch.left, ids[0], batch.right, ids[1], keys.size)
 
     def keep(self, complete: bool, by_key: Callable[[], NDArray[np.void]]) -> None:
-        """Do nothing: it is kept."""
+        """Do nothing: there is nothing to be kept."""
+
+
+class Known(Uncounted):
+    """Stands in for an exact join that was counted before."""
+
+    def __init__(self, counted: Counted, windows: tuple[int, int]) -> None:
+        super().__init__(windows)
+        self.tally, self.known = counted

@@ -92,7 +92,7 @@ class LaneKeys:
         What the exact join comes to for every key that has an output, by code: it is not counted
         again.
     remembers : bool
-        Whether to keep the counts of dropped keys without a replay too.
+        Whether to keep the counts of dropped keys.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ class LaneKeys:
         self._followers = [follower for follower in (replay, *followers) if follower is not None]
         self._exact, self._replay, self._forgets = exact, replay, forgets
         self._known = known
-        self._remembers = remembers or replay is not None  # without one nothing is lost
+        self._remembers = remembers
         self.outputs = np.zeros(0, np.int64)
         self.importance = np.zeros(0)
         self._example = np.zeros((0, 2), np.int64)

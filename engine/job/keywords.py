@@ -79,10 +79,11 @@ class Join(Fact, Budgeted, total=False):
 
 
 class Replay(Join, total=False):
-    """The keywords of a replay: what it follows, and whether its best possible is looked for."""
+    """The keywords of a replay: what it follows, and what its result is compared with."""
 
     plan: str | os.PathLike[str] | None
     profile: str | os.PathLike[str] | None
+    reference: str
     bound: str | bool
     gap: float
     seconds: float
@@ -116,7 +117,7 @@ def job_of(left: str, right: str, out: Path | None, cache: Path | None, join: Jo
         bound=_bound(given),
         fact=fact_of(given),
         profile=None if given.get("profile") is None else Path(given["profile"]),
-        **{name: given[name] for name in (*chosen, "device") if name in given},
+        **{name: given[name] for name in (*chosen, "device", "reference") if name in given},
     )
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from engine.exact.stream import ExactStream
 from engine.facts.links import Links
 from engine.job.counted import CountedFile, Tally
-from engine.job.counting import Counting, Known
+from engine.job.counting import Counting, Known, Uncounted
 from engine.job.fact_keys import FactKeys
 from engine.job.heartbeat import rows_done
 from engine.job.keys import KeyLoss, LaneKeys
@@ -103,6 +103,8 @@ class ReplayTask:
         Write the payload columns as well.
     slice : TimeSlice or None
         Do this part of an exact join alone (`engine.job.slices`).
+    compares : bool
+        Whether the exact join is counted beside an approximate one.
     """
 
     files: LaneFiles
@@ -116,11 +118,17 @@ class ReplayTask:
     out: Path | None = None
     payload: bool = False
     slice: TimeSlice | None = None
+    compares: bool = True
 
     @property
     def rows(self) -> int:
         """Tuples of both sides of the lane, or about so many of its part."""
         return self.files.rows if self.slice is None else self.slice.rows
+
+    @property
+    def counts_exact(self) -> bool:
+        """Whether the exact join is counted: beside a replay, or as what is wanted itself."""
+        return self.compares or not self.approximate or self.age_buckets is not None
 
     @property
     def start_ts(self) -> int | None:
@@ -132,10 +140,10 @@ class ReplayTask:
 
 
 class LaneResult(NamedTuple):
-    """What a lane's replay came to."""
+    """What a lane's replay came to, and the exact join beside it where that was counted."""
 
     lane: int
-    exact: Tally
+    counted: Tally | None
     result: Tally
     peaks: tuple[int, int]
     exact_peaks: tuple[int, int]
@@ -149,13 +157,19 @@ class LaneResult(NamedTuple):
     device: Choice | None = None
 
     @property
+    def exact(self) -> Tally:
+        """What the exact join comes to, of a task that counts it."""
+        assert self.counted is not None  # noqa: S101 - the caller has asked for it
+        return self.counted
+
+    @property
     def outputs(self) -> int:
         """Rows that it has written, where it was to write."""
         return self.result.outputs
 
 
 def replay_lane(task: ReplayTask, plan: Plan | None = None) -> LaneResult:
-    """Replay a lane within its budget beside the exact count, by its policy or by a plan.
+    """Replay a lane within its budget, by its policy or by a plan, beside the exact count if asked.
 
     What the exact join comes to is looked up where an earlier replay within the same windows has
     counted it. Memory is bounded by the windows, the budget and a batch, never by the lane.
@@ -183,7 +197,13 @@ def replay_lane(task: ReplayTask, plan: Plan | None = None) -> LaneResult:
             facts=None if task.files.facts is None else task.files.facts.index(),
         )
     keys = (
-        LaneKeys(exact.live, replay, forgets=not history, known=exact.known)
+        LaneKeys(
+            exact.live,
+            replay,
+            forgets=not history,
+            known=exact.known,
+            remembers=task.compares and replay is not None,  # without one nothing is lost
+        )
         if links is None
         else FactKeys(links, replay)
     )
@@ -211,6 +231,7 @@ def replay_lane(task: ReplayTask, plan: Plan | None = None) -> LaneResult:
     result = exact.tally
     if replay is not None and task.approximate:
         result = Tally(replay.outputs, replay.importance, replay.by_bin, replay.importance_by_bin)
+    assert result is not None  # noqa: S101 - what is not approximate is counted
     exact_peaks = task.profile.left.peak, task.profile.right.peak
     return LaneResult(
         task.files.lane,
@@ -231,16 +252,18 @@ def replay_lane(task: ReplayTask, plan: Plan | None = None) -> LaneResult:
 def counted_file(task: ReplayTask) -> CountedFile | None:
     """Return where the exact join beside a lane's replay is kept, None where it is not."""
     by_age = task.age_buckets is not None or task.settings.policy == "age"
-    if not task.approximate or by_age or task.files.facts is not None:
+    if not task.approximate or not task.compares or by_age or task.files.facts is not None:
         return None
     return CountedFile(task.files.folder, task.settings, task.bin_edges)
 
 
 def _exact(
     task: ReplayTask, settings: ReplaySettings, partners: tuple[Partners, Partners] | None
-) -> Counting | Known:
+) -> Counting | Uncounted:
     """Return the exact join beside a replay, which is looked up where it may be and is there."""
     windows = settings.window_left, settings.window_right
+    if not task.counts_exact:
+        return Uncounted(windows)
     ages = task.age_buckets or (1 if task.approximate and settings.policy == "age" else None)
     file = counted_file(task)
     found = None if file is None else file.read()

@@ -6,17 +6,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from engine.archives.roles import Roles
-from engine.errors import SpecError, did_you_mean
+from engine.errors import SpecError
 from engine.facts.access import DEFAULT_METHOD, check_method
 from engine.facts.roles import FactRoles
 from engine.job.budget import EVEN, SPLITS, Amounts
 from engine.optimum.effort import Effort
 from engine.policies import Policy, Value, Worth, policy_or_sample
+from engine.replay.settings import chosen
 
 DEFAULT_POLICY = "dgl"
 DEVICES = ("auto", "cpu", "gpu")
 BAD_ROWS = ("error", "quarantine")
 COLUMNS = ("all", "ids")
+REFERENCES = ("exact", "none")
 MOST_BUCKETS = 100_000
 
 
@@ -60,6 +62,16 @@ def settled(name: str, given: dict[str, Value]) -> tuple[str, dict[str, Value]]:
                 f"at most {MOST_BUCKETS}"
             )
     return policy.name, parameters
+
+
+def check_reference(reference: str, *, exact: bool) -> None:
+    """Raise `SpecError` if a join cannot be compared so; `exact` tells whether it loses nothing."""
+    chosen("--reference", reference, REFERENCES)
+    if exact and reference == "none":
+        raise SpecError(
+            "--reference none leaves the exact join beside an approximate one uncounted, and this "
+            "join is exact: leave it out"
+        )
 
 
 def check_split(split: str, memory: Amounts, policy: Policy, *, through: bool) -> None:
@@ -121,6 +133,8 @@ class JobOptions:
     profile : Path or None
         Profile that tells AGE's curves and the frequencies of the join attributes in place of a
         pass over the archives.
+    reference : {"exact", "none"}
+        Whether the exact join is counted beside, so that the report tells what was lost.
     """
 
     left: str
@@ -148,6 +162,7 @@ class JobOptions:
     bound: Effort | None = None
     fact: FactOptions | None = None
     profile: Path | None = None
+    reference: str = "exact"
 
     def __post_init__(self) -> None:
         name, parameters = settled(self.policy, self.parameters)
@@ -159,11 +174,8 @@ class JobOptions:
             ("--columns", self.columns, COLUMNS),
             ("--split", self.split, SPLITS),
         ):
-            if value not in known:
-                raise SpecError(
-                    f"{name} is {value!r}; choose one of {', '.join(known)}."
-                    + did_you_mean(value, known)
-                )
+            chosen(name, value, known)
+        check_reference(self.reference, exact=self.exact)
         check_split(
             self.split, self.memory, policy_or_sample(self.policy), through=self.fact is not None
         )
@@ -178,6 +190,11 @@ class JobOptions:
     def fact_access(self) -> str:
         """How facts are found."""
         return DEFAULT_METHOD if self.fact is None else self.fact.access
+
+    @property
+    def compares(self) -> bool:
+        """Whether the exact join is counted."""
+        return self.reference == "exact"
 
     @property
     def exact(self) -> bool:

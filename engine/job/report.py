@@ -189,7 +189,7 @@ def build_report(
     content: dict[str, Any] = {
         **stream_report(prepared),
         "result": {"outputs": outputs, "importance": importance},
-        **_against_exact(prepared, results, edges),
+        **(_against_exact(prepared, results, edges) if options.compares else {}),
         "peak_memory": {
             "left": sum(r.peaks[0] for r in results),
             "right": sum(r.peaks[1] for r in results),

@@ -176,6 +176,7 @@ class _Job:
                 approximate=not self.options.exact,
                 out=None if self.output is None else self.output.draft,
                 payload=self.prepared.payload,
+                compares=self.options.compares,
             )
             for one, profile, budget in zip(files, profiles, self.budgets, strict=True)
         ]
@@ -283,8 +284,11 @@ class _Job:
     def _predicted(
         self, models: LaneModels, results: Sequence[LaneResult]
     ) -> dict[str, Any] | None:
-        """Return the recall that the policy's model expects, None where there is none."""
-        if self._by_age:
+        """Return the recall that the policy's model expects, None where there is none.
+
+        The age curves' is in parts of the exact join, and so only where that is counted.
+        """
+        if self._by_age and self.options.compares:
             exact = sum(result.exact.outputs for result in results)
             left, right = (sum(int(r.ages[side].sum()) for r in results) for side in (0, 1))
             return predicted_by_age(models, self.budgets, exact, (left, right))

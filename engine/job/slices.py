@@ -95,7 +95,7 @@ def _joined(slices: list[LaneResult]) -> LaneResult:
     first = slices[0]
     peaks = [max(one.peaks[side] for one in slices) for side in (0, 1)]
     return first._replace(
-        exact=summed([one.exact for one in slices]),
+        counted=summed([one.exact for one in slices]),
         result=summed([one.result for one in slices]),
         peaks=(peaks[0], peaks[1]),
         seconds=sum(one.seconds for one in slices),

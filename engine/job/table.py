@@ -45,7 +45,9 @@ def print_report(report: Report, console: Console | None = None) -> None:
         )
     if "fact" in content:
         console.print(facts_line(content["fact"]))
-    if content["lost"]["outputs"]:
+    if "lost" not in content:
+        console.print("the exact join was not counted: what was lost of it is not known")
+    elif content["lost"]["outputs"]:
         _where(content, console)
     seconds = ", ".join(f"{name} {value:.2f}" for name, value in content["seconds"].items())
     console.print(
@@ -68,16 +70,23 @@ def _results(content: dict[str, Any]) -> Table:
     table = Table(title=f"policy {policy['name']}{told}", title_justify="left")
     for name in ("", "outputs", "importance"):
         table.add_column(name, justify="left" if not name else "right")
-    for name in ("exact", "result", "lost"):
-        part = content[name]
-        table.add_row(name, number(part["outputs"]), number(part["importance"]))
-    table.add_row("recall", percent(content["recall"]), percent(content["importance_recall"]))
+    add_compared(table, content)
     if "predicted" in content:
         expected = content["predicted"]
         table.add_row(f"predicted by {expected['model']}", percent(expected["recall"]), "")
     if "bound" in content:
         _add_best(table, content["bound"])
     return table
+
+
+def add_compared(table: Table, content: dict[str, Any]) -> None:
+    """Add what came out and, where the exact join was counted, that, what was lost and recall."""
+    for name in ("exact", "result", "lost"):
+        if name in content:
+            part = content[name]
+            table.add_row(name, number(part["outputs"]), number(part["importance"]))
+    if "recall" in content:
+        table.add_row("recall", percent(content["recall"]), percent(content["importance_recall"]))
 
 
 def _add_best(table: Table, bound: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ from engine.grubjoin.settings import HarvestSettings
 from engine.harvesting.greedy import METRICS
 from engine.harvesting.optimise import METHODS as OPTIMISERS
 from engine.job.by_stream import check_name
-from engine.job.options import BAD_ROWS, COLUMNS
+from engine.job.options import BAD_ROWS, COLUMNS, check_reference
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import MOST_STREAMS
 from engine.replay.settings import chosen
@@ -24,7 +24,6 @@ METHODS = (
     AUTO, "naive-nlj", "eager-nlj", "lazy-nlj", "general-lazy-nlj", "eager-hash", "lazy-hash",
     "hybrid",
 )  # fmt: skip
-REFERENCES = ("exact", "none")
 ROWS = "rows:"
 RESERVED = ("ts", "importance", "weight", "tick")
 """What outputs and reports call something else."""
@@ -160,7 +159,7 @@ class MultiJoinOptions:
             if names.count(name) > 1:
                 raise SpecError(f"stream {name} is given more than once: give each its own name")
         chosen("--join-graph", self.graph, GRAPHS)
-        chosen("--reference", self.reference, REFERENCES)
+        check_reference(self.reference, exact=self.harvest is None)
         chosen("--combine", self.combine, COMBINE)
         chosen("--device", self.device, ("auto", "cpu", "gpu"))
         if self.device == "gpu" and self.harvest is None:

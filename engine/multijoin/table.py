@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from engine.job.report import Report
-from engine.job.table import number, percent
+from engine.job.table import add_compared, number, percent
 
 
 def print_multijoin(report: Report, console: Console | None = None) -> None:
@@ -35,12 +35,7 @@ def _results(content: dict[str, Any]) -> Table:
     table = Table(title=title, title_justify="left")
     for name in ("", "outputs", "importance"):
         table.add_column(name, justify="left" if not name else "right")
-    for name in ("exact", "result", "lost"):
-        if name in content:
-            part = content[name]
-            table.add_row(name, number(part["outputs"]), number(part["importance"]))
-    if "recall" in content:
-        table.add_row("recall", percent(content["recall"]), percent(content["importance_recall"]))
+    add_compared(table, content)
     return table
 
 

@@ -60,6 +60,7 @@ def replay_streams(
     seed: int = 0,
     columns: str = "all",
     bad_rows: str = "error",
+    reference: str = "exact",
     **changes: Unpack[Changes],
 ) -> StreamsResult:
     """Join several streams through a fact relation within a memory budget for each.
@@ -86,7 +87,7 @@ def replay_streams(
         F's attribute that joins a stream; by default the column of the stream's name.
     out : path, optional
         Folder of the output dataset, which must not exist; without it outputs are returned.
-    policy, params, estimator, probe, combine, start_ts, seed, columns, bad_rows
+    policy, params, estimator, probe, combine, start_ts, seed, columns, bad_rows, reference
         As for `engine.replay_tables`; not the policy `yield`. AGE takes ``curve_NAME`` for a
         stream's own curve.
     **changes
@@ -122,7 +123,8 @@ def replay_streams(
     join = StarJoin(
         on=on, time=time, importance=importance, window=window, memory=memory, fact_on=fact_on,
         policy=policy, params=params, estimator=estimator, probe=probe, combine=combine,
-        start_ts=start_ts, seed=seed, columns=columns, bad_rows=bad_rows, **changes,
+        start_ts=start_ts, seed=seed, columns=columns, bad_rows=bad_rows, reference=reference,
+        **changes,
     )  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="winnow-") as folder:
         place = Path(folder) / "out" if out is None else Path(out)

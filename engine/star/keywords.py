@@ -52,6 +52,7 @@ class StarJoin(Changes, total=False):
     seed: int
     columns: str
     bad_rows: str
+    reference: str
 
 
 def star_options(
@@ -82,7 +83,9 @@ def star_options(
             if value is None:
                 raise SpecError(f"{name} of stream {stream} is missing: give it for all or for it")
     attributes = [_names(per["fact_on"][name] or name) for name in names]
-    chosen = ("policy", "estimator", "probe", "combine", "seed", "columns", "bad_rows")
+    chosen = (
+        "policy", "estimator", "probe", "combine", "seed", "columns", "bad_rows", "reference",
+    )  # fmt: skip
     start = given.get("start_ts")
     return StarOptions(
         streams=tuple(

@@ -13,7 +13,7 @@ from engine.facts.access import DEFAULT_METHOD, check_method
 from engine.facts.roles import FactRoles
 from engine.job.budget import Amount
 from engine.job.by_stream import check_name
-from engine.job.options import BAD_ROWS, COLUMNS, DEFAULT_POLICY, settled
+from engine.job.options import BAD_ROWS, COLUMNS, DEFAULT_POLICY, check_reference, settled
 from engine.policies import Value
 from engine.replay.settings import chosen
 
@@ -79,6 +79,8 @@ class StarOptions:
         Whether payload columns are written.
     out : Path or None
         Folder of the output dataset; None: count only.
+    reference : {"exact", "none"}
+        Whether the exact join is counted beside, so that the report tells what was lost.
 
     Raises
     ------
@@ -100,6 +102,7 @@ class StarOptions:
     bad_rows: str = "error"
     columns: str = "all"
     out: Path | None = None
+    reference: str = "exact"
 
     def __post_init__(self) -> None:
         check_method(self.access)
@@ -113,6 +116,7 @@ class StarOptions:
         object.__setattr__(self, "parameters", parameters)
         chosen("--bad-rows", self.bad_rows, BAD_ROWS)
         chosen("--columns", self.columns, COLUMNS)
+        check_reference(self.reference, exact=self.exact)
         if not -(2**63) <= self.seed < 2**64:
             raise SpecError(f"--seed is {self.seed}; it must fit 64 bits")
 

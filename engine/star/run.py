@@ -15,6 +15,7 @@ from engine.executors import Executor
 from engine.facts.read import table_archive
 from engine.facts.roles import check_fact_roles
 from engine.instants import parse_instant
+from engine.job.counted import Tally
 from engine.job.heartbeat import listening
 from engine.job.losses import losses
 from engine.job.output import output_at
@@ -25,8 +26,9 @@ from engine.job.versions import versions
 from engine.replay.settings import UNLIMITED
 from engine.star.options import StarOptions
 from engine.star.read import StreamSource, output_schema
+from engine.star.results import StarResult
 from engine.star.settings import StarSettings
-from engine.star.task import StarResult, StarTask, replay_star
+from engine.star.task import StarTask, replay_star
 
 DEVICE = {"used": "cpu", "reason": "joins of several streams run on the CPU"}
 
@@ -57,7 +59,7 @@ def run_star(options: StarOptions, executor: Executor, progress: Progress | None
     rows = sum(file.rows or 0 for source in task.sources for file in source.archive.files)
     with output_at(options.out) as output:
         draft = None if output is None else output.draft
-        passes = rows if options.exact else 2 * rows
+        passes = rows if options.exact or options.reference == "none" else 2 * rows
         with listening(lambda done: stages.progress("rows", done, max(done, passes))):
             (result,) = executor.map(replay_star, [_within(task, draft)])
         stages.seconds.update(result.seconds)
@@ -135,7 +137,7 @@ def _content(task: StarTask, found: StarResult, seconds: dict[str, float]) -> di
         "sorted": {name: s.in_order for name, s in own.items()},
         "fact": found.fact._asdict(),
         "result": {"outputs": found.result.outputs, "importance": found.result.importance},
-        **_against_exact(found),
+        **(_against(found.exact, found) if found.exact is not None else {}),
         "peak_memory": {name: s.peak for name, s in own.items()},
         "estimator_memory": {
             "tuples": sum(s.exact_peak for s in found.streams)
@@ -169,10 +171,10 @@ def _content(task: StarTask, found: StarResult, seconds: dict[str, float]) -> di
     }
 
 
-def _against_exact(found: StarResult) -> dict[str, Any]:
+def _against(exact: Tally, found: StarResult) -> dict[str, Any]:
     """Return what was lost, also by attribute of the first stream."""
     joined = any(stream.joined for stream in found.streams)
-    content = losses([(found.exact, found.result)] if joined else [], found.edges, found.last)
+    content = losses([(exact, found.result)] if joined else [], found.edges, found.last)
     content["lost"]["top_keys"] = [loss.told(key) for key, loss in found.top]
     content["lost"]["top_keys_complete"] = True
     return content

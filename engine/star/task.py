@@ -7,7 +7,6 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -35,6 +34,7 @@ from engine.star.read import (
     set_aside,
     star_facts,
 )
+from engine.star.results import FactResult, StarResult, StreamResult
 from engine.star.settings import Curves, StarSettings
 
 READ_ROWS = 65_536
@@ -64,65 +64,8 @@ class StarTask:
     draft: Path | None = None
 
 
-class StreamResult(NamedTuple):
-    """What became of one stream."""
-
-    rows: int
-    joined: int
-    null_keys: int
-    rejected: int
-    in_order: bool
-    budget: int
-    peak: int
-    exact_peak: int
-
-
-class FactResult(NamedTuple):
-    """What became of F."""
-
-    rows: int
-    facts: int
-    duplicates: int
-    deletes: int
-    null_keys: int
-    between_ticks: int
-    rejected: int
-
-
-class StarResult(NamedTuple):
-    """What a star join came to.
-
-    Attributes
-    ----------
-    top : list of (key, KeyLoss)
-        Attributes of the first stream that lost most.
-    edges, last
-        Left edges of the time bins, and the last tick.
-    part : str or None
-        Name of the written file.
-    schema : pyarrow.Schema
-        Of the outputs.
-    seconds : dict
-        By stage.
-    rejected : dict of str to (str, int)
-        Names of the files of rejected rows, and how many there are.
-    """
-
-    streams: tuple[StreamResult, ...]
-    fact: FactResult
-    exact: Tally
-    result: Tally
-    top: list[tuple[object, KeyLoss]]
-    edges: tuple[int, ...]
-    last: int
-    part: str | None
-    schema: pa.Schema
-    seconds: dict[str, float]
-    rejected: dict[str, tuple[str, int]]
-
-
 def replay_star(task: StarTask) -> StarResult:
-    """Read the streams and F, count the exact join, and replay it within its budgets.
+    """Read the streams and F, count the exact join if asked, and replay it within its budgets.
 
     Memory: the streams, F and what joins them; O(rows).
     """
@@ -172,23 +115,16 @@ class _Run:
 
     def result(self) -> StarResult:
         """Count the exact join, replay, write and put together what came of it."""
-        options, settings = self._task.options, self._settings
-        exact, emit = options.exact, self._task.draft is not None
-        measured = not exact and settings.policy == "age" and None in options.curves
-        buckets = int(settings.parameters["buckets"]) if measured else 0  # type: ignore[arg-type]
-        whole = self._lane(
-            replace(settings, policy=None, parameters={}, estimator="memory"),
-            [UNLIMITED] * len(self._profiles),
-            emit=emit and exact,
-            ages=buckets,
-        )
-        part = self._replayed(whole, write=emit and exact)
+        exact, emit = self._task.options.exact, self._task.draft is not None
+        whole, part = self._whole(write=emit and exact)
         self._spent("replay" if exact else "count")
         lane = whole
-        if not exact:
-            lane = self._lane(settings, self._budgets, emit=emit, curves=self._curves(whole))
+        if lane is None or not exact:
+            curves = self._curves(whole)
+            lane = self._lane(self._settings, self._budgets, emit=emit, curves=curves)
             part = self._replayed(lane, write=emit)
             self._spent("replay")
+        compared = None if self._task.options.reference == "none" else whole
         draft, reads, aside = self._task.draft, self._reads, {}
         if draft is not None:
             aside = set_aside(draft, self._names, [*reads], self._table)
@@ -213,18 +149,35 @@ class _Run:
             table.between_ticks, table.rejected.num_rows,
         )  # fmt: skip
         return StarResult(
-            streams, fact, _tally(whole), _tally(lane), [] if exact else self._top(whole, lane),
+            streams, fact, None if compared is None else _tally(compared), _tally(lane),
+            [] if exact or compared is None else self._top(compared, lane),
             self._edges, self._last, part, self._schema, self._seconds, aside,
         )  # fmt: skip
 
-    def _curves(self, whole: StarReplay) -> Curves:
+    def _whole(self, *, write: bool) -> tuple[StarReplay | None, str | None]:
+        """Run the exact join, where it is asked for or tells AGE's curves; return what it wrote."""
+        options, settings = self._task.options, self._settings
+        measured = not options.exact and settings.policy == "age" and None in options.curves
+        if options.reference == "none" and not measured:
+            return None, None
+        buckets = int(settings.parameters["buckets"]) if measured else 0  # type: ignore[arg-type]
+        whole = self._lane(
+            replace(settings, policy=None, parameters={}, estimator="memory"),
+            [UNLIMITED] * len(self._profiles),
+            emit=write,
+            ages=buckets,
+        )
+        return whole, self._replayed(whole, write=write)
+
+    def _curves(self, whole: StarReplay | None) -> Curves:
         """Return AGE's curves: as given, else measured by the exact join (P5 6.1)."""
         if self._settings.policy != "age":
             return ()
+        measured = [None] * len(self._profiles) if whole is None else whole.ages
         return [
-            ages / max(1, profile.rows) if curve is None else np.array(curve)
+            np.array(curve) if ages is None or curve is not None else ages / max(1, profile.rows)
             for curve, ages, profile in zip(
-                self._task.options.curves, whole.ages, self._profiles, strict=True
+                self._task.options.curves, measured, self._profiles, strict=True
             )
         ]
 

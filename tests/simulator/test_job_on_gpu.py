@@ -67,6 +67,16 @@ def test_rows_and_report_are_those_of_the_cpu(policy: str, tmp_path: Path) -> No
     assert ref[1]["device"] == {"used": "cpu", "reason": "asked for"}
 
 
+def test_the_exact_join_need_not_be_counted(tmp_path: Path) -> None:
+    streams(tmp_path)
+    ref, comp = both(tmp_path, policy="prob", lanes=3, memory="30%", reference="none")
+    assert comp[0].equals(ref[0])
+    assert comp[0].num_rows > 0
+    assert comp[1]["device"]["used"] == "gpu"
+    assert alike(comp[1]) == alike(ref[1])
+    assert not {"exact", "recall", "lost"} & comp[1].keys()
+
+
 def test_groups_of_a_partition_share_a_launch(tmp_path: Path) -> None:
     made = streams(tmp_path)
     for side in ("left", "right"):
