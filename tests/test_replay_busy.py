@@ -92,3 +92,22 @@ def test_dgl_where_neighbouring_priorities_round_together(scale: float) -> None:
         case = case._replace(left=left, right=right, params=params, estimator="memory")
         check(case)
         check(apart(case, seed))
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.3])
+def test_dgl_where_many_priorities_round_together(scale: float) -> None:
+    """As above, of so many that those of the top's priority lie deep in the heap."""
+    levels = [1.0, *(float(np.nextafter(1.0, side)) for side in (0.0, 2.0))]
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        left, right = (
+            [(t, k, float(rng.choice(levels))) for t, k, _ in long_stream(rng, tied=seed > 2)]
+            for _ in range(2)
+        )
+        params = {"beta": scale * 2.0**-55, "alpha": 1e30, "initial": "importance"}
+        case = busy("dgl", seed)._replace(
+            left=left, right=right, params=params, estimator="memory", windows=(90, 60),
+            budgets=(41, 33 + seed),
+        )  # fmt: skip
+        check(case)
+        check(apart(case, seed))

@@ -172,31 +172,44 @@ def _settle(memory: Memory, keys: Records, lost: float) -> bool:
 def _least_positive(memory: Memory, lost: float) -> Integer:
     """Return the slot of least rank in the heap of V, whose top is up to date.
 
-    V orders P but for one case: two neighbouring floats V may round to one P, and then importance,
-    m and arrival decide. Only where that happens at the top are all entries looked at.
+    V orders P but for neighbouring floats V that round to one P; then importance, m and arrival
+    decide. Where that happens at the top, the entries whose V may be as low are gone through: they
+    are the first of the heap from its top down. O(their number).
     """
-    heap = memory.heap
-    top = heap[0]
-    least = dgl.priority(top.priority, lost)
-    if dgl.priority(np.nextafter(top.priority, np.inf), lost) != least:
-        return np.int64(top.what)
-    best = top.what
-    for i in range(1, memory.n[HEAP]):
-        slot = memory.slots[nth(heap[nth(i)].what)]
-        if (
-            slot.seq == heap[nth(i)].seq
-            and dgl.priority(memory.value[nth(slot.place)], lost) == least
-        ):
-            chosen = memory.slots[nth(best)]
-            if slot.importance != chosen.importance:
-                better = slot.importance < chosen.importance
-            elif slot.m != chosen.m:
-                better = slot.m < chosen.m
-            else:
-                better = slot.seq < chosen.seq
-            if better:
-                best = heap[nth(i)].what
-    return np.int64(best)
+    heap, n = memory.heap, memory.n[HEAP]
+    least = dgl.priority(heap[0].priority, lost)
+    best = heap[0].what
+    if dgl.priority(np.nextafter(heap[0].priority, np.inf), lost) != least:
+        return np.int64(best)
+    i = np.int64(0)
+    while True:
+        if dgl.priority(heap[nth(i)].priority, lost) <= least:
+            what = heap[nth(i)].what
+            if memory.slots[nth(what)].seq == heap[nth(i)].seq and _goes_first(
+                memory, what, best, least, lost
+            ):
+                best = what
+            if 2 * i + 1 < n:
+                i = 2 * i + 1
+                continue
+        while i > 0 and (i & 1 == 0 or i + 1 == n):  # all below the parent is done
+            i = (i - 1) >> 1
+        if i == 0:
+            return np.int64(best)
+        i += 1
+
+
+@compiled
+def _goes_first(memory: Memory, what: Integer, best: Integer, least: float, lost: float) -> bool:
+    """Tell whether a slot's priority is the least as well, and it ranks below the best of those."""
+    slot, chosen = memory.slots[nth(what)], memory.slots[nth(best)]
+    if dgl.priority(memory.value[nth(slot.place)], lost) != least:
+        return False
+    if slot.importance != chosen.importance:
+        return bool(slot.importance < chosen.importance)
+    if slot.m != chosen.m:
+        return bool(slot.m < chosen.m)
+    return bool(slot.seq < chosen.seq)
 
 
 @compiled
