@@ -92,7 +92,8 @@ class LaneKeys:
         What the exact join comes to for every key that has an output, by code: it is not counted
         again.
     remembers : bool
-        Whether to keep the counts of dropped keys.
+        Whether `counts` and `top` will be asked for: an example is kept of each key, and the counts
+        of dropped ones. Else they tell nothing.
 
     Attributes
     ----------
@@ -145,7 +146,7 @@ class LaneKeys:
             self.outputs = np.concatenate([self.outputs, np.zeros(room, np.int64)])
             self.importance = np.concatenate([self.importance, np.zeros(room)])
             self._example = np.concatenate([self._example, np.zeros((room, 2), np.int64)])
-        for side in (1, 0) if size > known else ():
+        for side in (1, 0) if size > known and self._remembers else ():
             batch = (left, right)[side]
             fresh = np.flatnonzero(ids[side] >= known)[::-1]
             self._example[ids[side][fresh]] = np.column_stack(
@@ -204,7 +205,7 @@ class LaneKeys:
 
     def top(self) -> list[KeyLoss]:
         """Return the keys that lost most."""
-        return _first(self.counts())
+        return _first(self.counts()) if self._remembers else []
 
     def counts(self) -> NDArray[np.void]:
         """Return the counts of the keys that have an output of the exact join: (n,) COUNTS."""
