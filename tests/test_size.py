@@ -87,6 +87,10 @@ def test_a_worker_takes_what_was_foretold(tmp_path: Path) -> None:
         columns = {} if out is None else {"columns": "all"}
         found = measured(folder, out, window=window, memory=memory, **columns)
         assert found <= foretold <= 1.4 * found, (window, memory, found, foretold)
+    wanted = Wanted(parse_amounts("10%", None, None), lanes=1, reference="none")
+    foretold = sized(profiled(folder, 300_000), wanted)["worker"]["peak"]
+    found = measured(folder, window=300_000, memory="10%", reference="none")
+    assert found <= foretold <= 1.4 * found, (found, foretold)
 
 
 def test_memory_follows_what_is_held(small: ArrivalProfile) -> None:
@@ -98,6 +102,7 @@ def test_memory_follows_what_is_held(small: ArrivalProfile) -> None:
     def worker(profile: ArrivalProfile = large, **wanted: Any) -> dict[str, int]:
         return sized(profile, Wanted(lanes=1, **wanted))["worker"]
 
+    alone = worker(memory=TENTH, reference="none")
     exact, tenth, whole = worker(), worker(memory=TENTH), worker(memory=halves(Amount(share=1)))
     assert exact["join_memory"] == 0
     assert whole["join_memory"] == pytest.approx(10 * tenth["join_memory"], abs=10)
@@ -108,7 +113,11 @@ def test_memory_follows_what_is_held(small: ArrivalProfile) -> None:
     assert wide["payload"] > 2 * 10**8 // MIB
     assert wide["peak"] == pytest.approx(tenth["peak"] + wide["payload"], abs=2)
     ring = 1.5 * 24 * 2**22  # two windows of 10^6 and a batch fit in 2^22 slots
-    assert exact["exact_count"] == -(-ring // MIB)
+    assert exact["exact_count"] == tenth["exact_count"] == -(-ring // MIB)
+    assert alone["exact_count"] == 0
+    assert alone["join_memory"] == tenth["join_memory"]
+    with pytest.raises(SpecError, match="--reference none leaves the exact join"):
+        Wanted(reference="none")
 
 
 def test_every_policy_is_sized(small: ArrivalProfile) -> None:

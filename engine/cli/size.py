@@ -11,9 +11,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from engine.cli.options import add_reference_argument
 from engine.errors import SpecError
 from engine.job.budget import parse_amounts
-from engine.job.options import DEFAULT_POLICY
+from engine.job.options import DEFAULT_POLICY, REFERENCES
 from engine.profile.model import ArrivalProfile
 from engine.profile.sizing import Wanted, sized
 
@@ -41,6 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     join.add_argument("--memory-left", help="the same for left tuples alone")
     join.add_argument("--memory-right", help="the same for right tuples alone")
     join.add_argument("--policy", default=DEFAULT_POLICY, help=f"default {DEFAULT_POLICY}")
+    add_reference_argument(join)
     join.add_argument("--lanes", type=int, help="default: as many as keep the cores busy")
     join.add_argument(
         "--row-bytes",
@@ -71,6 +73,7 @@ def run(args: argparse.Namespace) -> int:
         args.executor_cores,
         _row_bytes(args.row_bytes),
         args.gpu_memory,
+        args.reference or REFERENCES[0],
     )
     found = sized(ArrivalProfile.load(Path(args.profile)), wanted)
     if args.format == "table":

@@ -13,6 +13,7 @@ from engine.errors import SpecError
 from engine.job.budget import Amount, Amounts
 from engine.job.keys import COUNTS, IDLE, REMEMBERED
 from engine.job.on_gpu import GROUP_ROWS
+from engine.job.options import REFERENCES, check_reference
 from engine.lanes.reader import BATCH_ROWS
 from engine.lanes.split import SPLIT_BYTES
 from engine.lanes.stages import SPLIT_ROWS
@@ -66,6 +67,8 @@ class Wanted:
         Of the columns of left and right that are written, decoded; 0 for ids alone.
     gpu_memory : float or None
         GiB of one GPU; None without.
+    reference : {"exact", "none"}
+        Whether the exact join is counted beside a replay.
 
     Raises
     ------
@@ -80,9 +83,11 @@ class Wanted:
     executor_cores: int = 4
     row_bytes: Pair = (0.0, 0.0)
     gpu_memory: float | None = None
+    reference: str = REFERENCES[0]
 
     def __post_init__(self) -> None:
         policy_named(self.policy)
+        check_reference(self.reference, exact=self.exact)
         for name in ("lanes", "cores", "executor_cores"):
             value = getattr(self, name)
             if value is not None and not 1 <= value <= 100_000:
@@ -92,6 +97,11 @@ class Wanted:
             raise SpecError(f"--row-bytes is {self.row_bytes}; give bytes, 0 or more")
         if self.gpu_memory is not None and not 0 < self.gpu_memory < math.inf:
             raise SpecError(f"--gpu-memory is {self.gpu_memory}; give the GiB of a GPU, above 0")
+
+    @property
+    def exact(self) -> bool:
+        """Whether both sides are kept whole."""
+        return self.memory == (None, None)
 
 
 def slot_bytes(policy: Policy) -> float:
@@ -140,7 +150,7 @@ def _lane_memory(
     slots = 2 ** math.ceil(
         math.log2(max(2048.0, 2 * max(map(sum, zip(peaks, batch, strict=True)))))
     )
-    exact = wanted.memory == (None, None)
+    exact, compares = wanted.exact, wanted.reference == REFERENCES[0]
     budget = sum(
         _budget(amount, peak, stream.peak, alone=alone)
         for amount, peak, stream in zip(wanted.memory, peaks, profile.streams, strict=True)
@@ -148,13 +158,13 @@ def _lane_memory(
     keys = float(lanes.keys[at])
     ids = min(keys, max(IDLE, 2 * min(keys, sum(peaks))) + sum(batch))
     a_key = HEAD_BYTES + NAME_BYTES + 2 * 32 + (0 if exact else 2 * KEY.itemsize + 2 * 16)
-    idle = min(keys, REMEMBERED) if keys > IDLE else 0.0
+    idle = min(keys, REMEMBERED) if keys > IDLE and compares else 0.0
     payload = sum(
         width * (_PAYLOAD * peak + _BATCHES * arriving)
         for width, peak, arriving in zip(wanted.row_bytes, peaks, batch, strict=True)
     )
     return {
-        "exact_count": _GROWS * RING_BYTES * slots,
+        "exact_count": _GROWS * RING_BYTES * slots if compares else 0.0,
         "join_memory": 0.0 if exact else budget * slot_bytes(policy_named(wanted.policy)),
         "keys": a_key * ids + 2 * COUNTS.itemsize * idle,
         "payload": payload + (WRITE if payload else 0),
