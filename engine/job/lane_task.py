@@ -127,8 +127,8 @@ class ReplayTask:
 
     @property
     def counts_exact(self) -> bool:
-        """Whether the exact join is counted: beside a replay, or as what is wanted itself."""
-        return self.compares or not self.approximate or self.age_buckets is not None
+        """Whether the exact join is counted: beside a replay, or as the result itself."""
+        return self.compares or not self.approximate
 
     @property
     def start_ts(self) -> int | None:
