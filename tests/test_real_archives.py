@@ -152,7 +152,8 @@ def test_exact_pairs_are_duckdbs(tmp_path: Path, cache: Path, name: str) -> None
 def test_figures_at_a_tenth_of_the_memory(
     tmp_path: Path, cache: Path, name: str, policy: str, probe: str
 ) -> None:
-    found = report(tmp_path, cache, JOINS[name], memory="10%", policy=policy, probe=probe)
+    told = {"memory": "10%", "policy": policy, "probe": probe}
+    found = report(tmp_path, cache, JOINS[name], **told)
     outputs, importance = PINNED[name, policy, probe]
     assert found["result"]["outputs"] == outputs
     assert found["result"]["importance"] == pytest.approx(importance, rel=1e-12)
@@ -160,6 +161,10 @@ def test_figures_at_a_tenth_of_the_memory(
     assert 0 < found["importance_recall"] < 1
     for side in ("left", "right"):
         assert found["peak_memory"][side] <= found["memory"][side]
+    alone = report(tmp_path, cache, JOINS[name], reference="none", **told)
+    assert "exact" not in alone
+    for field in ("result", "peak_memory"):
+        assert alone[field] == found[field]
 
 
 @pytest.mark.parametrize("name", OPTIMUM)
