@@ -19,7 +19,7 @@ from engine.grubjoin.on_gpu import GpuProber
 from engine.grubjoin.prober import CpuProber, Outputs, Prober
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import Attributes, Floats, MultiStreams, Windows, windows_of
-from gpu_kernels.combine import COMBINE
+from gpu_kernels.combine import COMBINES
 from gpu_kernels.devices import Device
 
 ORDERS = ((1, 2), (2, 0), (1, 0))
@@ -92,7 +92,7 @@ def drawn(kind: str, batch: int, held: int, seed: int = 6) -> Work:
         each * np.arange(4), ts, np.arange(n), rng.random(n), _attributes(rng, kind, n, held)
     )
     windows = windows_of([GAP * held] * 3)
-    rules = Rules(everyone=kind != "equi", combine=COMBINE.index("min"), window=windows.size)
+    rules = Rules(everyone=kind != "equi", combine=COMBINES.index("min"), window=windows.size)
     admitted = admitted_none(streams)
     admitted.number[:] = each
     admitted.place[:], admitted.ts[:] = np.arange(n), ts

@@ -27,14 +27,14 @@ from engine.device.replay import (
 from engine.device.sampled import lane_sizes
 from engine.executors import ThreadExecutor
 from engine.generate import ImportanceModel, ZipfSpec, zipf_streams
-from engine.lanes.profile import profile_side
+from engine.lanes.profile import LaneProfile, profile_side
 from engine.policies import POLICIES, SAMPLING, Structure
 from engine.randomness import uniforms
 from engine.replay.lane import LaneReplay
 from engine.replay.planned import Plan
 from engine.replay.ready import Ready
-from engine.replay.sampled import Sampling, Sizing, priorities
-from engine.replay.settings import LaneProfile, ReplaySettings
+from engine.replay.settings import ReplaySettings
+from engine.sampling.replayed import Sampling, Sizing, priorities
 from engine.streams import StreamBatch
 from gpu_kernels.devices import Device
 from gpu_kernels.replay.plan import Variant

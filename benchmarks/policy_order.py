@@ -28,9 +28,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.generate import ImportanceModel, ZipfSpec, zipf_streams
-from engine.lanes.profile import profile_side
+from engine.lanes.profile import LaneProfile, profile_side
 from engine.replay.lane import LaneReplay
-from engine.replay.settings import UNLIMITED, LaneProfile, ReplaySettings
+from engine.replay.settings import UNLIMITED, ReplaySettings
 from engine.streams import StreamBatch
 
 RESULTS = Path(__file__).resolve().parent / "results" / "policy_order.json"

@@ -25,11 +25,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.generate import ImportanceModel, ZipfSpec, zipf_streams
-from engine.lanes.profile import profile_side
+from engine.lanes.profile import LaneProfile, profile_side
 from engine.lanes.reader import BATCH_ROWS
 from engine.policies import POLICIES
 from engine.replay.lane import LaneReplay
-from engine.replay.settings import LaneProfile, ReplaySettings
+from engine.replay.settings import ReplaySettings
 from engine.streams import StreamBatch
 
 RESULTS = Path(__file__).resolve().parent / "results" / "replay_throughput.json"

@@ -32,7 +32,7 @@ from engine.archives.roles import Roles
 from engine.generate import ImportanceModel, ZipfSpec, write_streams, zipf_sources
 from engine.job.budget import parse_amounts
 from engine.job.options import JobOptions
-from engine.job.report import Report
+from engine.report.envelope import Report
 
 RESULTS = Path(__file__).resolve().parent / "results"
 SEED = 1

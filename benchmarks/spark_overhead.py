@@ -33,8 +33,8 @@ from scale import (
 )
 
 from engine.executors import Executor, ThreadExecutor
-from engine.job.report import Report
 from engine.job.run import run_replay
+from engine.report.envelope import Report
 from spark_plugin.executor import SparkExecutor
 
 _SMALL = 200_000

@@ -27,7 +27,7 @@ from engine.facts.index import FactIndex, fact_index
 from engine.facts.links import Links
 from engine.facts.relation import BEFORE, NEVER, Facts
 from engine.keys import KeyTable
-from engine.lanes.profile import profile_side
+from engine.lanes.profile import LaneProfile, profile_side
 from engine.optimum.bound import BoundSettings, bound_lane
 from engine.optimum.effort import Effort
 from engine.optimum.facts import fact_pairs
@@ -35,7 +35,7 @@ from engine.optimum.matches import Matches, matches_of_pairs
 from engine.optimum.objective import Objective
 from engine.optimum.states import optimal_states
 from engine.replay.lane import LaneReplay
-from engine.replay.settings import UNLIMITED, LaneProfile, ReplaySettings
+from engine.replay.settings import UNLIMITED, ReplaySettings
 from engine.streams import LEFT, RIGHT, StreamBatch
 
 RESULTS = Path(__file__).resolve().parent / "results" / "star_join.json"

@@ -28,8 +28,8 @@ import pyarrow as pa
 
 from engine.facts.access import access_by
 from engine.facts.relation import BEFORE, NEVER
-from engine.lanes.profile import profile_side
-from engine.replay.settings import UNLIMITED, SideProfile
+from engine.lanes.profile import SideProfile, profile_side
+from engine.replay.settings import UNLIMITED
 from engine.star.index import StarFacts, StarIndex, star_index
 from engine.star.lane import StarReplay
 from engine.star.settings import StarSettings

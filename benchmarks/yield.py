@@ -32,10 +32,10 @@ from policy_order import FIGURES, MODELS, Point, commit, filled
 from engine.bound_api import bound_tables
 from engine.exact.stream import ExactStream
 from engine.generate import AgeCurveSpec, ZipfSpec, age_curve_streams, zipf_streams
-from engine.lanes.profile import profile_side
+from engine.lanes.profile import LaneProfile, profile_side
 from engine.policies import Value
 from engine.replay.lane import LaneReplay
-from engine.replay.settings import UNLIMITED, LaneProfile, ReplaySettings
+from engine.replay.settings import UNLIMITED, ReplaySettings
 from engine.streams import StreamBatch
 
 HERE = Path(__file__).resolve().parent

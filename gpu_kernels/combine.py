@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpu_kernels.portable import portable
 
-COMBINE = ("min", "sum", "product", "max", "mean")
+COMBINES = ("min", "sum", "product", "max", "mean")
 MIN, SUM, PRODUCT, MAX, MEAN = range(5)
 
 

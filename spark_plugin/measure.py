@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from engine.exact.stream import ExactStream
 from engine.facts.links import Links
+from engine.lanes.profile import LaneProfile
 from engine.lanes.reader import LaneBatch
 from engine.models.worth import LaneWorth, lane_worths
 from engine.policies import Worth
-from engine.replay.settings import LaneProfile
 from spark_plugin.lanes import LaneName
 from spark_plugin.spool import Spool
 from spark_plugin.worker import Keys, Plan, lanes_in, linked, untils

@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from engine.device.attempt import ON_CPU, ON_GPU, Wanted, attempt, wanted_device, worth_it
 from engine.job.on_gpu import GROUP_ROWS
+from engine.lanes.profile import LaneProfile
 from engine.lanes.reader import LaneBatch
 from engine.policies import age
 from engine.replay.planned import Plan as Decided
-from engine.replay.settings import LaneProfile
 from gpu_kernels.devices import Choice, Device
 from spark_plugin.lanes import LaneName
 from spark_plugin.spool import HELD_BYTES, Spool

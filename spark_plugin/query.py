@@ -18,10 +18,11 @@ from engine.errors import SpecError
 from engine.job.budget import EVEN, EXPECTED, Amounts
 from engine.job.plan import Curves, curves_cut, curves_given
 from engine.job.split import LaneModels, lane_budgets
+from engine.lanes.profile import LaneProfile
 from engine.lanes.split import MAX_LANES, too_many_lanes
 from engine.models.worth import SUMMARISED
 from engine.policies import Worth
-from engine.replay.settings import LaneProfile, ReplaySettings
+from engine.replay.settings import ReplaySettings
 from spark_plugin.columns import Side, layout_of, output_schema, unite
 from spark_plugin.facts import FactJoin
 from spark_plugin.gpu import GpuTerms, bind_task, gpu_terms

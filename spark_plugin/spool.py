@@ -13,9 +13,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from engine.lanes.profile import profile_side
+from engine.lanes.profile import LaneProfile, profile_side
 from engine.lanes.reader import LaneBatch
-from engine.replay.settings import LaneProfile
 from engine.streams import SIDES, StreamBatch
 
 HELD_BYTES = 64 << 20

@@ -16,8 +16,8 @@ from job_cases import stream, table
 from engine.executors import Executor, SerialExecutor
 from engine.job.keywords import job_of
 from engine.job.options import JobOptions
-from engine.job.report import Report
 from engine.job.run import run_replay
+from engine.report.envelope import Report
 
 ORDER = [("ts", "ascending"), ("left_row", "ascending"), ("right_row", "ascending")]
 ROLES = {"on": "k", "time": "t", "importance": "i"}

@@ -11,6 +11,7 @@ import pytest
 
 from engine.job.budget import Amount
 from engine.job.split import LaneModels, apportioned, lane_budgets
+from engine.lanes.profile import LaneProfile, SideProfile
 from engine.models import age, frequency
 from engine.models.counts import KeyCounts
 from engine.models.rate_curve import from_pieces, merged, shared
@@ -18,7 +19,7 @@ from engine.models.worth import SideWorth, fluctuating, lane_worths
 from engine.models.worth import _class_of as worth_class
 from engine.policies import POLICIES, Worth
 from engine.policies.age import FINE, priorities, refined
-from engine.replay.settings import UNLIMITED, LaneProfile, SideProfile
+from engine.replay.settings import UNLIMITED
 
 CURVES = {
     "example 3.3": [1.0, 1.0, 2.0, 1.0],

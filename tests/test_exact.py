@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engine.errors import SpecError
-from engine.exact import COMBINE, ExactStream, all_pairs, count_pairs, emit_pairs, slices
+from engine.exact import COMBINES, ExactStream, all_pairs, count_pairs, emit_pairs, slices
 from engine.keys import KeyTable
 from engine.streams import StreamBatch
 
@@ -88,7 +88,7 @@ def cases(draw) -> Case:  # noqa: ANN001
         draw(streams(keys, top)),
         draw(streams(keys, top)),
         (draw(window), draw(window)),
-        draw(st.sampled_from(COMBINE)),
+        draw(st.sampled_from(COMBINES)),
         draw(st.none() | st.integers(-6, top + 1)),
     )
 

@@ -25,7 +25,7 @@ SIGNATURES = {
     "EVALUATE uint8": (types.uint8[:, ::1], types.int32[::1], *LAYOUT, N, N, F, F),
     "EVALUATE uint16": (types.uint16[:, ::1], types.int32[::1], *LAYOUT, N, N, F, F),
     "TABULATE": (*PIECES, I, I, N, I, I, I, F, F, F, F, F),
-    "COMBINE": (*PIECES, I, I, I, I, I, F, F, F, F),
+    "COMBINES": (*PIECES, I, I, I, I, I, F, F, F, F),
     "SEARCH": (*PIECES, N, N, I, I, F, I, I, F, F, F, F, I),
     "CHOOSE": (I, F, F, I, F, F, I),
 }

@@ -17,12 +17,12 @@ from engine.facts.access import DEFAULT_METHOD
 from engine.job import keys, lane_task, look
 from engine.job.budget import parse_amounts
 from engine.job.kept import looked_at, profiled
-from engine.job.lane_task import LaneFiles, streamed
 from engine.job.look import LookTask, look_at_lane, profile_of
 from engine.job.plan import lane_files, lanes_to_replay
 from engine.job.run import run_replay
 from engine.job.stages import Stages
 from engine.lanes import reader
+from engine.lanes.lane import LaneFiles, streamed
 from engine.lanes.manifest import Prepared
 from engine.models.worth import SUMMARISED
 from engine.policies import Worth

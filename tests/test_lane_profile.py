@@ -9,8 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from engine.lanes.profile import SideLook, profile_side
-from engine.replay.settings import SideProfile
+from engine.lanes.profile import SideLook, SideProfile, profile_side
 from engine.streams import StreamBatch
 
 

@@ -14,7 +14,7 @@ from naive_multijoin import Tuple, band, distance, equi, exact, inner
 
 import engine.multiway.exact.plan as planning
 from engine.errors import InputError, SpecError
-from engine.exact.combine import COMBINE
+from engine.exact.combine import COMBINES
 from engine.jit import jit
 from engine.multiway.exact import ExactJoin
 from engine.multiway.exact.bits import counted, drop, listed, put
@@ -96,7 +96,7 @@ def check(join: ExactJoin, expected: Sequence[tuple[Any, int, float]], chunk_row
 @pytest.mark.parametrize("graph", ["clique", "star"])
 @pytest.mark.parametrize("kind", PREDICATES)
 def test_outputs_are_those_of_the_definition(kind: str, graph: str, sizes: tuple[int, ...]) -> None:
-    for seed, combine in enumerate(COMBINE):
+    for seed, combine in enumerate(COMBINES):
         streams = random_streams(seed, sizes, kind, distinct=3)
         rng = np.random.default_rng(seed)
         windows = windows_of(rng.integers(0, 45, len(sizes)).tolist())
@@ -110,7 +110,7 @@ def test_outputs_are_those_of_the_definition(kind: str, graph: str, sizes: tuple
 @pytest.mark.usefixtures("many_slices")
 @pytest.mark.parametrize("kind", PREDICATES)
 def test_count_windows_and_equal_importance(kind: str) -> None:
-    for seed, combine in enumerate(COMBINE):
+    for seed, combine in enumerate(COMBINES):
         streams = random_streams(seed, (14, 12, 15), kind)
         worth = np.repeat([0.5, 2.0, 1.25], [14, 12, 15])
         streams = streams._replace(importance=worth)
@@ -168,7 +168,7 @@ def test_join_orders_change_the_order_of_outputs_alone(kind: str) -> None:
 
 def test_dense_lists_are_weighed_without_trying_all_combinations() -> None:
     for kind in ("equi", "band"):
-        for combine in COMBINE:
+        for combine in COMBINES:
             streams = random_streams(8, (12, 14, 13), kind, span=9, distinct=1)
             windows = windows_of([30] * 3)
             expected = definition(streams, windows, MEETS[kind], kind, "clique", combine)

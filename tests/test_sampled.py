@@ -13,7 +13,7 @@ from sampled_cases import NAMES, Sampled, adversarial, brute, cases, lengthy, me
 from engine.errors import SpecError
 from engine.policies import POLICIES, SAMPLING, Structure, policy_named, policy_or_sample
 from engine.replay.lane import LaneReplay
-from engine.replay.sampled import priorities
+from engine.sampling.replayed import priorities
 from engine.streams import StreamBatch
 
 FEW = settings(

@@ -9,8 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 from sweep_cases import COMMON, FIGURES, drifting, swept
 
+from engine.lanes.profile import LaneProfile, SideProfile
 from engine.policies import POLICIES
-from engine.replay.settings import LaneProfile, ReplaySettings, SideProfile
+from engine.replay.settings import ReplaySettings
 from engine.sweep.cell import Cell
 from engine.sweep.task import cost, deal
 from spark_plugin import submit

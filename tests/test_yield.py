@@ -13,12 +13,12 @@ from replay_cases import Case, Rows, batch_of, expected, run
 from yield_cases import PROBES, lagged, regular
 
 from engine.errors import SpecError
-from engine.replay.layout import COMBINES
 from engine.replay.settings import ReplaySettings
 from engine.streams import StreamBatch
 from engine.worth.cells import class_of
 from engine.worth.estimate import Estimate, Terms
 from engine.worth.layout import nothing_seen
+from gpu_kernels.combine import COMBINES
 
 POLICIES_BESIDE = ("prob", "dgl", "dimpprob", "recent", "until_expiry")
 

@@ -12,15 +12,17 @@ from numpy.typing import NDArray
 
 from engine.errors import SpecError
 from engine.executors import Executor
-from engine.job.lane_task import LaneFiles, ReplayTask, arrivals, replay_lane
+from engine.job.lane_task import ReplayTask, replay_lane
 from engine.job.look import profile_of
 from engine.job.plan import lane_files, lanes_to_replay
 from engine.job.stages import Stages
 from engine.keys import KeyTable
+from engine.lanes.lane import LaneFiles, arrivals
 from engine.lanes.manifest import Prepared
+from engine.lanes.profile import LaneProfile
 from engine.models.counts import KeyCounts, added
 from engine.profile.model import ArrivalProfile
-from engine.replay.settings import LaneProfile, ReplaySettings
+from engine.replay.settings import ReplaySettings
 
 
 @dataclass(frozen=True)

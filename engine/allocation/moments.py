@@ -9,13 +9,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.job.lane_task import LaneFiles
 from engine.job.look import profile_of
 from engine.keys import KeyTable
+from engine.lanes.lane import LaneFiles
+from engine.lanes.profile import LaneProfile
 from engine.lanes.reader import lane_batches
 from engine.replay.lane import LaneReplay
 from engine.replay.layout import Outputs
-from engine.replay.settings import UNLIMITED, LaneProfile, ReplaySettings
+from engine.replay.settings import UNLIMITED, ReplaySettings
 
 
 @dataclass(frozen=True)

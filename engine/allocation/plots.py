@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.allocation.options import RECALL
 from engine.errors import OutputError
-from engine.job.report import check_place
+from engine.report.envelope import check_place
 
 FORMATS = ("png", "svg")
 _COLOURS = {"alloc": "#0072B2", "prop": "#E69F00"}

@@ -7,8 +7,8 @@ from typing import Any
 
 from engine.allocation.rounds import Division, Part
 from engine.allocation.run import Allocation
-from engine.job.report import Report, window_report
 from engine.job.versions import versions
+from engine.report.envelope import Report, window_report
 from engine.streams import SIDES
 
 

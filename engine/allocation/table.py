@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.table import Table
 
 from engine.allocation.options import RECALL
-from engine.job.report import Report
 from engine.job.table import number, percent
+from engine.report.envelope import Report
 
 _TITLES = {
     "alloc": "ALLOC: the worst join does as well as it can",

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 from engine.cli import explain_archives
 from engine.cli.options import Given, number, required, text
 from engine.errors import SpecError
-from engine.job.report import Report, check_place
 from engine.ordering.explain import Measured, explain
 from engine.ordering.methods import DEFAULT_METHOD, METHODS, OrderingProblem
 from engine.ordering.statistics import JoinStatistics, StreamStatistics
 from engine.ordering.table import print_explanation
+from engine.report.envelope import Report, check_place
 
 SHOWN = 10
 """Orders in the table unless --top says otherwise."""

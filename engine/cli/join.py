@@ -11,7 +11,8 @@ from engine.errors import SpecError
 from engine.job.budget import EVEN, parse_amounts
 from engine.job.options import DEFAULT_POLICY, REFERENCES, JobOptions
 from engine.optimum.effort import METHODS, Effort
-from engine.replay.layout import COMBINES, PROBES
+from engine.replay.layout import PROBES
+from gpu_kernels.combine import COMBINES
 
 JOIN_OPTIONS = {
     "left", "right", "on", "left_on", "right_on", "time", "left_time", "right_time", "importance",

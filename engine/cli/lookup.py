@@ -10,10 +10,10 @@ from engine.cli.fact import CHANGE_OPTIONS, add_access_argument, add_change_argu
 from engine.cli.options import Given, collect, names, required, text
 from engine.cli.progress import progress_bar
 from engine.facts.access import DEFAULT_METHOD
-from engine.job.report import check_place
 from engine.lookup.api import look_up
 from engine.lookup.options import LookupOptions
 from engine.lookup.table import print_lookup
+from engine.report.envelope import check_place
 
 _OPTIONS = {
     "stream", "on", "time", "importance", "fact_on", "bad_rows", "out", "columns", "report",

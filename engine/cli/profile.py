@@ -18,10 +18,10 @@ from engine.cli.options import (
 from engine.cli.running import carried_out
 from engine.errors import SpecError
 from engine.job.options import JobOptions
-from engine.job.report import Report
 from engine.profile.options import DEFAULT_BUCKETS, ProfileOptions
 from engine.profile.run import run_profile
 from engine.profile.table import print_profile
+from engine.report.envelope import Report
 
 _OPTIONS = {
     "left", "right", "on", "left_on", "right_on", "time", "left_time", "right_time", "importance",

@@ -20,12 +20,12 @@ from engine.cli.streams import STREAM_OPTIONS, add_stream_arguments, streams_opt
 from engine.errors import SpecError
 from engine.executors import Executor
 from engine.job.options import DEFAULT_POLICY
-from engine.job.report import Report
 from engine.job.run import run_replay
 from engine.job.stages import Progress
 from engine.job.table import print_report
 from engine.policies import POLICIES
 from engine.replay.layout import ESTIMATORS
+from engine.report.envelope import Report
 from engine.star.run import run_star
 
 _OPTIONS = JOIN_OPTIONS | EFFORT_OPTIONS | STREAM_OPTIONS | {

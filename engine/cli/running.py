@@ -11,8 +11,8 @@ from engine.cli.engines import engine_of
 from engine.cli.options import Given, text
 from engine.cli.progress import progress_bar
 from engine.executors import Executor
-from engine.job.report import Report, check_place
 from engine.job.stages import Progress
+from engine.report.envelope import Report, check_place
 
 R = TypeVar("R")
 

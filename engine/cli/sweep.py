@@ -22,13 +22,14 @@ from engine.cli.options import (
 )
 from engine.cli.running import carried_out
 from engine.job.options import JobOptions
-from engine.job.report import Report
 from engine.policies import POLICIES, SAMPLING
-from engine.replay.layout import COMBINES, ESTIMATORS, PROBES
+from engine.replay.layout import ESTIMATORS, PROBES
+from engine.report.envelope import Report
 from engine.sweep.grid import MEASURES, parse_targets
 from engine.sweep.options import DEFAULT_MEMORY, DEFAULT_POLICIES, SweepOptions
 from engine.sweep.run import run_sweep
 from engine.sweep.table import print_sweep
+from gpu_kernels.combine import COMBINES
 
 _OPTIONS = {
     "left", "right", "on", "left_on", "right_on", "time", "left_time", "right_time", "importance",

@@ -13,9 +13,10 @@ from engine.device.host_bytes import HOST_BYTES_A_PARTNER, HOST_BYTES_A_ROW
 from engine.device.replay import Curves, Outcome, Setting, load_lanes, replay_on_device
 from engine.facts.links import Links
 from engine.host import half_of_memory
+from engine.lanes.profile import LaneProfile
 from engine.lanes.reader import LaneBatch
 from engine.replay.planned import Plan
-from engine.replay.settings import LaneProfile, ReplaySettings
+from engine.replay.settings import ReplaySettings
 from gpu_kernels.devices import Device, TooLargeError
 from gpu_kernels.replay.layout import FOREVER
 

@@ -13,10 +13,11 @@ from engine.device.policies import policy_functions, tabulate
 from engine.device.sampled import Sampled, place_sizes
 from engine.device.through_facts import place_partners
 from engine.device.valued import place_worth
+from engine.lanes.profile import LaneProfile
 from engine.policies import Structure, age
 from engine.replay.layout import Rules
-from engine.replay.sampled import Sampling
-from engine.replay.settings import LaneProfile, ReplaySettings
+from engine.replay.settings import ReplaySettings
+from engine.sampling.replayed import Sampling
 from gpu_kernels.devices import Device
 from gpu_kernels.replay.layout import LANE_FLOATS, LANE_INTEGERS
 from gpu_kernels.replay.plan import Need, Variant, choose_variant, simulated_variant

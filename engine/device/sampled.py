@@ -13,8 +13,8 @@ from engine.lanes.profile import Peak
 from engine.models.counts import KeyCounts
 from engine.randomness import uniforms
 from engine.replay.layout import Rules
-from engine.replay.sampled import Sampling, Sizing, priorities
 from engine.replay.settings import ReplaySettings
+from engine.sampling.replayed import Sampling, Sizing, priorities
 from engine.sampling.sizes import tuple_sizes
 
 Pair = tuple[NDArray[np.float64], NDArray[np.float64]]

@@ -4,9 +4,9 @@
 `ExactStream` counts archives that do not fit in memory, batch by batch.
 """
 
-from engine.exact.combine import COMBINE
+from engine.exact.combine import COMBINES
 from engine.exact.count import ExactCount, count_pairs
 from engine.exact.pairs import all_pairs, emit_pairs
 from engine.exact.stream import ExactStream
 
-__all__ = ["COMBINE", "ExactCount", "ExactStream", "all_pairs", "count_pairs", "emit_pairs"]
+__all__ = ["COMBINES", "ExactCount", "ExactStream", "all_pairs", "count_pairs", "emit_pairs"]

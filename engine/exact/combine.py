@@ -5,10 +5,10 @@ from __future__ import annotations
 import gpu_kernels.combine as portable
 from engine.errors import SpecError, did_you_mean
 from engine.jit import jit
-from gpu_kernels.combine import COMBINE, MAX, MEAN, MIN, PRODUCT, SUM
+from gpu_kernels.combine import COMBINES, MAX, MEAN, MIN, PRODUCT, SUM
 
 __all__ = [
-    "COMBINE",
+    "COMBINES",
     "MAX",
     "MEAN",
     "MIN",
@@ -28,11 +28,11 @@ def combine_code(combine: str) -> int:
     SpecError
         No such way to combine importance.
     """
-    if combine not in COMBINE:
-        known = ", ".join(COMBINE)
-        hint = did_you_mean(combine, COMBINE)
+    if combine not in COMBINES:
+        known = ", ".join(COMBINES)
+        hint = did_you_mean(combine, COMBINES)
         raise SpecError(f"combine {combine!r} must be one of {known}.{hint}")
-    return COMBINE.index(combine)
+    return COMBINES.index(combine)
 
 
 combined = jit(portable.combined)

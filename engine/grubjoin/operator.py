@@ -49,7 +49,7 @@ from engine.grubjoin.settings import LEAST_THROTTLE, HarvestSettings
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import Floats, Ints, MultiStreams, Windows, arrival_order
 from engine.randomness import uniforms
-from gpu_kernels.combine import COMBINE
+from gpu_kernels.combine import COMBINES
 from gpu_kernels.philox import PURPOSE_SHED, PURPOSE_SHRED
 
 UNLIMITED = int(np.iinfo(np.int64).max)
@@ -137,7 +137,7 @@ class GrubJoin:
             streams, windows, settings, [list(order) for order in orders],
         )  # fmt: skip
         everyone = graph == "clique" and not predicate.transitive
-        self._rules = Rules(everyone, COMBINE.index(combine), windows.size)
+        self._rules = Rules(everyone, COMBINES.index(combine), windows.size)
         self._start = -UNLIMITED if start_ts is None else start_ts
         self._emit = emit
         self._stream_of = np.repeat(np.arange(m), np.diff(streams.first))

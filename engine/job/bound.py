@@ -14,13 +14,7 @@ from engine.job.opening import Opened, open_job, prepare_job
 from engine.job.options import JobOptions
 from engine.job.output import output_at
 from engine.job.plan import groups_of, lane_files, lanes_to_replay, worths_needed
-from engine.job.report import (
-    Report,
-    bounds_report,
-    memory_report,
-    stream_report,
-    window_report,
-)
+from engine.job.report import bounds_report
 from engine.job.retention import RETAINED
 from engine.job.split import LaneModels, lane_budgets
 from engine.job.stages import Progress, Stages
@@ -30,6 +24,7 @@ from engine.optimum.bound import BoundSettings
 from engine.optimum.effort import Effort
 from engine.optimum.objective import Objective
 from engine.policies import policy_named
+from engine.report.envelope import Report, memory_report, stream_report, window_report
 from gpu_kernels.devices import Choice
 
 MOST_TOLD = 1000

@@ -7,8 +7,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from engine.job.report import Report
 from engine.job.table import facts_line, number, percent
+from engine.report.envelope import Report
 
 
 def print_bound(report: Report, console: Console | None = None) -> None:

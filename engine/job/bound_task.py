@@ -17,9 +17,10 @@ import pyarrow as pa
 from engine.device.attempt import ASKED_FOR_CPU, ON_CPU, ON_GPU, Wanted, attempt
 from engine.executors import Executor
 from engine.facts.relation import Facts
-from engine.job.lane_task import LaneFiles
 from engine.job.retention import write_retained
 from engine.job.stages import Stages
+from engine.lanes.lane import LaneFiles
+from engine.lanes.profile import LaneProfile
 from engine.lanes.reader import LaneBatch, whole_lane
 from engine.lanes.stored import Stored
 from engine.optimum.bound import BoundSettings, LaneBound, bound_lane
@@ -31,7 +32,7 @@ from engine.optimum.facts import fact_pairs
 from engine.optimum.objective import Objective
 from engine.optimum.retained import Retained, Worth
 from engine.optimum.states_text import states_text
-from engine.replay.settings import LaneProfile, ReplaySettings
+from engine.replay.settings import ReplaySettings
 from engine.streams import SIDES
 from gpu_kernels.devices import Choice, Device
 

@@ -18,12 +18,12 @@ import numpy as np
 from engine.disk import whole_file
 from engine.executors import Executor
 from engine.jit import source_digest
-from engine.job.lane_task import LaneFiles
 from engine.job.look import Look, LookTask, Windows, look_at_lane
 from engine.job.stages import Stages
+from engine.lanes.lane import LaneFiles
+from engine.lanes.profile import LaneProfile, SideProfile
 from engine.models.worth import LaneWorth, SideWorth
 from engine.policies import Worth
-from engine.replay.settings import LaneProfile, SideProfile
 
 T = TypeVar("T")
 STAGE = "profile"

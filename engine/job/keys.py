@@ -8,12 +8,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.keys import KeyTable
+from engine.keys import IDLE, KeyTable
 from engine.replay.lane import LaneReplay
 from engine.streams import StreamBatch
 
-IDLE = 1 << 16
-"""Ids are not dropped below this many."""
 REMEMBERED = 1 << 20
 """Keys without an unexpired tuple whose counts are kept exactly."""
 TOP = 10

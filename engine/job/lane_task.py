@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -13,7 +12,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from engine.exact.stream import ExactStream
-from engine.facts.links import Links
 from engine.job.counted import CountedFile, Tally
 from engine.job.counting import Counting, Known, Uncounted
 from engine.job.fact_keys import FactKeys
@@ -22,61 +20,16 @@ from engine.job.keys import KeyLoss, LaneKeys
 from engine.job.output import id_columns
 from engine.job.part import FactColumns, LanePart, MemberPayload, beside
 from engine.job.time_slice import TimeSlice
-from engine.lanes.facts import FactFile
-from engine.lanes.reader import LANE_COLUMNS, lane_batches
-from engine.lanes.stored import Stored
+from engine.lanes.lane import LaneFiles
+from engine.lanes.profile import LaneProfile
+from engine.lanes.reader import lane_batches
 from engine.partners import Partners
 from engine.policies import age
 from engine.replay.lane import LaneReplay
 from engine.replay.layout import Outputs
 from engine.replay.planned import Plan
-from engine.replay.settings import LaneProfile, ReplaySettings
-from engine.streams import StreamBatch
+from engine.replay.settings import ReplaySettings
 from gpu_kernels.devices import Choice
-
-_STREAMED = ("_ts", "_key", "_importance")
-
-
-@dataclass(frozen=True)
-class LaneFiles:
-    """Where a lane lies, None for a side without rows, and what joins its sides if not equality.
-
-    What is found out of it is kept in its folder.
-    """
-
-    lane: int
-    folder: Path
-    rows: int
-    left: Stored | None
-    right: Stored | None
-    facts: FactFile | None = None
-
-    def links(self, windows: tuple[int, int] | None) -> Links | None:
-        """Return what the lane's tuples join through the facts, None where there are none.
-
-        Parameters
-        ----------
-        windows : (int, int) or None
-            The longest of left and right; None where the history estimator counts.
-        """
-        if self.facts is None:
-            return None
-        return Links(self.facts.index(), (arrivals(self.left), arrivals(self.right)), windows)
-
-
-def streamed(stored: Stored, columns: Sequence[str] = _STREAMED) -> Iterator[StreamBatch]:
-    """Yield a stream's tuples batch by batch: of its columns those named, the others empty."""
-    none = np.empty(0, np.int64)
-    with stored.open() as rows:
-        for batch in rows.batches(columns):
-            found = {name: batch.column(name).to_numpy() for name in columns}
-            yield StreamBatch(*(found.get(name, none) for name in LANE_COLUMNS))
-
-
-def arrivals(stored: Stored | None) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Yield the arrival times and join attributes of a stream, batch by batch."""
-    if stored is not None:
-        yield from ((batch.ts, batch.key) for batch in streamed(stored, ("_ts", "_key")))
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.facts.index import FactSide
-from engine.job.lane_task import LaneFiles, streamed
-from engine.lanes.profile import SideLook
+from engine.lanes.lane import LaneFiles, streamed
+from engine.lanes.profile import LaneProfile, SideLook
 from engine.lanes.stored import Stored
 from engine.models.worth import LaneWorth, LaneWorths
 from engine.policies import Worth
-from engine.replay.settings import LaneProfile
 from engine.streams import SIDES, StreamBatch
 
 Windows = tuple[int, int]

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from engine.job.budget import Amounts
-from engine.job.lane_task import LaneFiles, LaneResult
+from engine.job.lane_task import LaneResult
+from engine.lanes.lane import LaneFiles
 from engine.lanes.manifest import Lane, Prepared
 from engine.models.worth import SUMMARISED
 from engine.policies import Policy, Worth, age

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
-import os
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
-from engine.errors import OutputError
 from engine.job.ahead import STAGE as COUNT
 from engine.job.bound_task import LaneBounds
-from engine.job.budget import Amounts
 from engine.job.keys import TOP, KeyLoss
 from engine.job.lane_task import LaneResult
 from engine.job.losses import losses, share
@@ -21,62 +15,16 @@ from engine.job.options import JobOptions
 from engine.job.versions import versions
 from engine.lanes.manifest import Prepared, key_of
 from engine.optimum.certificate import gap_between
-from engine.policies import Value
-from engine.replay.settings import UNLIMITED, ReplaySettings
-from engine.streams import SIDES
+from engine.replay.settings import ReplaySettings
+from engine.report.envelope import (
+    Report,
+    memory_report,
+    plain,
+    plain_parameters,
+    stream_report,
+    window_report,
+)
 from gpu_kernels.devices import Choice
-
-TIME_BINS = 50
-
-
-def check_place(path: Path, what: str = "report") -> None:
-    """Find out before the work whether a report, or another file, could be written.
-
-    Raises
-    ------
-    OutputError
-        If not.
-    """
-    if path.is_dir():
-        raise OutputError(f"{what} {path} is a folder: name a file, as in {path}/report.json")
-    above = next(folder for folder in path.absolute().parents if folder.exists())
-    if not above.is_dir() or not os.access(above, os.W_OK):
-        raise OutputError(f"{what} {path} cannot be written: {above} is no folder to write to")
-
-
-class Report(NamedTuple):
-    """A report, as JSON holds it.
-
-    Attributes
-    ----------
-    content : dict
-        See docs/report.md for every field.
-    """
-
-    content: dict[str, Any]
-
-    def save(self, path: Path) -> None:
-        """Write the report as JSON, whole or not at all.
-
-        Raises
-        ------
-        OutputError
-            If it cannot be written.
-        """
-        draft = path.with_name(f".{path.name}.tmp")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            draft.write_text(json.dumps(self.content, indent=2, allow_nan=False) + "\n")
-            draft.replace(path)
-        except OSError as error:
-            draft.unlink(missing_ok=True)
-            raise OutputError(f"report {path} cannot be written: {error}") from error
-
-
-def time_bins(first: int, last: int) -> tuple[int, ...]:
-    """Return the left edges of the time bins of streams from one tick to another."""
-    width = max(1, -(-(last - first + 1) // TIME_BINS))
-    return tuple(range(first, last + 1, width))
 
 
 def _against_exact(
@@ -103,51 +51,6 @@ def _top_keys(prepared: Prepared, results: list[LaneResult]) -> list[dict[str, A
     return named
 
 
-def plain(value: object) -> object:
-    """Return a join attribute as JSON holds it."""
-    if isinstance(value, (bool, int, float, str, type(None))):
-        return value
-    return value.hex() if isinstance(value, bytes) else str(value)
-
-
-def _budget(budgets: list[tuple[int, int]], side: int) -> int | None:
-    """Return a side's memory over all lanes, None where it is exact."""
-    given = [pair[side] for pair in budgets]
-    return None if UNLIMITED in given else sum(given)
-
-
-def stream_report(
-    prepared: Prepared,
-    names: Sequence[str] = ("rows", "joined", "null_keys", "rejected", "sorted"),
-) -> dict[str, dict[str, int]]:
-    """Return what was read, of the streams and of what joins them, and what became of it."""
-    left, right = prepared.streams
-    found: dict[str, dict[str, int]] = {
-        name: {"left": getattr(left, name), "right": getattr(right, name)} for name in names
-    }
-    if prepared.facts is not None:
-        found["fact"] = asdict(prepared.facts)
-        del found["fact"]["bytes"]
-    return found
-
-
-def memory_report(asked: Amounts, budgets: list[tuple[int, int]]) -> dict[str, Any]:
-    """Return the memory of each side over all lanes, None where it is exact, and as asked."""
-    return {
-        "left": _budget(budgets, 0),
-        "right": _budget(budgets, 1),
-        "asked": {
-            side: None if amount is None else str(amount)
-            for side, amount in zip(SIDES, asked, strict=True)
-        },
-    }
-
-
-def window_report(windows: tuple[int, int], unit: str) -> dict[str, Any]:
-    """Return the windows, and what one tick is."""
-    return {"left": windows[0], "right": windows[1], "tick": unit}
-
-
 def bounds_report(found: LaneBounds) -> dict[str, Any]:
     """Return what is proven, as a report has it."""
     return {
@@ -157,14 +60,6 @@ def bounds_report(found: LaneBounds) -> dict[str, Any]:
         "outputs": found.plan.outputs,
         "importance": found.plan.importance,
         "method": "+".join(sorted(found.methods)) or "none",
-    }
-
-
-def plain_parameters(parameters: Mapping[str, Value]) -> dict[str, Any]:
-    """Return parameters as JSON holds them: a function by its module and name."""
-    return {
-        name: f"{value.__module__}:{value.__name__}" if callable(value) else value
-        for name, value in parameters.items()
     }
 
 

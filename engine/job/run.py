@@ -25,12 +25,7 @@ from engine.job.bound_task import LaneBounds, bound_lanes, bound_settings, bound
 from engine.job.budget import EXPECTED
 from engine.job.heartbeat import listening
 from engine.job.kept import looked_at
-from engine.job.lane_task import (
-    LaneFiles,
-    LaneResult,
-    ReplayTask,
-    replay_lane,
-)
+from engine.job.lane_task import LaneResult, ReplayTask, replay_lane
 from engine.job.on_gpu import grouped, replay_group
 from engine.job.opening import choose_lanes, open_job, prepare_job
 from engine.job.options import JobOptions
@@ -48,18 +43,21 @@ from engine.job.plan import (
 )
 from engine.job.planned_task import PlannedTask, replay_planned
 from engine.job.predicted import predicted_by_age, predicted_by_frequency
-from engine.job.report import Report, build_report, time_bins
+from engine.job.report import build_report
 from engine.job.retention import plan_file
 from engine.job.slices import in_lanes, sliced
 from engine.job.split import LaneModels, lane_budgets
 from engine.job.stages import Progress, Stages
 from engine.job.told import Told, check_asked
+from engine.lanes.lane import LaneFiles
 from engine.lanes.manifest import Prepared
+from engine.lanes.profile import LaneProfile
 from engine.models.worth import LaneWorth
 from engine.optimum.effort import Effort
 from engine.policies import Worth, policy_named
 from engine.profile.model import ArrivalProfile
-from engine.replay.settings import LaneProfile, ReplaySettings
+from engine.replay.settings import ReplaySettings
+from engine.report.envelope import Report, time_bins
 from gpu_kernels.devices import Choice
 
 

@@ -17,8 +17,8 @@ import numpy as np
 from engine.job.counted import Tally
 from engine.job.lane_task import LaneResult, ReplayTask
 from engine.job.time_slice import TimeSlice
+from engine.lanes.profile import LaneProfile
 from engine.lanes.stored import Stored
-from engine.replay.settings import LaneProfile
 
 SLICE_ROWS = 2_000_000
 """Rows of a lane from which on it is cut, and of a slice at least."""

@@ -8,12 +8,13 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.job.budget import EVEN, EXPECTED, Amount, Amounts, split_budget
+from engine.lanes.profile import LaneProfile
 from engine.models.age import side_curve
 from engine.models.frequency import FrequencyModel
 from engine.models.rate_curve import RateCurve, merged, shared
 from engine.models.worth import SUMMARISED, LaneWorth, fluctuating
 from engine.policies import Policy, Worth
-from engine.replay.settings import UNLIMITED, LaneProfile
+from engine.replay.settings import UNLIMITED
 
 Pair = tuple[RateCurve, RateCurve]
 

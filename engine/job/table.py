@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from engine.job.report import Report
+from engine.report.envelope import Report
 
 _BARS = " ▁▂▃▄▅▆▇█"
 

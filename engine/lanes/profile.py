@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.jit import kernel as compiled
 from engine.jit import nth
-from engine.replay.settings import SideProfile
 from engine.streams import StreamBatch
 
 _SUM, _ERROR = range(2)
@@ -163,3 +163,37 @@ def profile_side(
     for batch in batches:
         look.add(batch)
     return look.profile(window)
+
+
+class SideProfile(NamedTuple):
+    """What one pass over a side of a lane tells.
+
+    Attributes
+    ----------
+    rows : int
+        Tuples that take part.
+    first_ts, last_ts : int
+        In ticks; 0 where there are none.
+    peak : int
+        Most unexpired tuples at any instant: what the exact join needs.
+    mean_importance : float
+    """
+
+    rows: int
+    first_ts: int
+    last_ts: int
+    peak: int
+    mean_importance: float
+
+
+class LaneProfile(NamedTuple):
+    """Both sides of a lane."""
+
+    left: SideProfile
+    right: SideProfile
+
+    @property
+    def t0(self) -> int:
+        """First ts of the lane."""
+        firsts = [side.first_ts for side in self if side.rows]
+        return min(firsts, default=0)

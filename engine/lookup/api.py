@@ -17,11 +17,11 @@ from engine.errors import SpecError
 from engine.facts.read import table_archive
 from engine.facts.roles import FactRoles
 from engine.job.output import output_at
-from engine.job.report import Report
 from engine.job.stages import Progress
 from engine.lookup.options import LookupOptions
 from engine.lookup.run import Source, run_lookup
 from engine.lookup.sinks import FolderSink, MemorySink
+from engine.report.envelope import Report
 
 Names = str | Sequence[str]
 

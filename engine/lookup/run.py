@@ -23,11 +23,11 @@ from engine.facts.access import access_by
 from engine.facts.lookup import FactLookup, Matches
 from engine.facts.read import FactTable, read_facts
 from engine.facts.roles import FactColumns, check_fact_roles
-from engine.job.report import Report
 from engine.job.stages import Progress, Stages
 from engine.job.versions import versions
 from engine.lookup.options import LookupOptions, told_apart
 from engine.lookup.sinks import WRITE_ROWS, Sink
+from engine.report.envelope import Report
 
 IDS = pa.schema(
     [

@@ -5,8 +5,8 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
-from engine.job.report import Report
 from engine.job.table import number
+from engine.report.envelope import Report
 
 
 def print_lookup(report: Report, console: Console | None = None) -> None:

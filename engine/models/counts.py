@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.job.lane_task import LaneFiles, arrivals
 from engine.keys import KeyTable
+from engine.lanes.lane import LaneFiles, arrivals
 
 
 class KeyCounts(NamedTuple):

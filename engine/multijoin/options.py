@@ -16,7 +16,7 @@ from engine.job.options import BAD_ROWS, COLUMNS, check_reference
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import MOST_STREAMS
 from engine.replay.settings import chosen
-from gpu_kernels.combine import COMBINE
+from gpu_kernels.combine import COMBINES
 
 GRAPHS = ("clique", "star")
 AUTO = "auto"
@@ -160,7 +160,7 @@ class MultiJoinOptions:
                 raise SpecError(f"stream {name} is given more than once: give each its own name")
         chosen("--join-graph", self.graph, GRAPHS)
         check_reference(self.reference, exact=self.harvest is None)
-        chosen("--combine", self.combine, COMBINE)
+        chosen("--combine", self.combine, COMBINES)
         chosen("--device", self.device, ("auto", "cpu", "gpu"))
         if self.device == "gpu" and self.harvest is None:
             raise SpecError(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import OutputError, SpecError
-from engine.job.report import check_place
+from engine.report.envelope import check_place
 
 FORMATS = (".png", ".svg")
 # Okabe and Ito's colours, which all kinds of colour vision tell apart

@@ -21,7 +21,6 @@ from engine.grubjoin.settings import HarvestSettings
 from engine.instants import parse_instant
 from engine.job.output import OutputFolder, output_at
 from engine.job.part import reported
-from engine.job.report import Report, time_bins
 from engine.job.stages import Progress, Stages
 from engine.multijoin.attributes import check_attributes
 from engine.multijoin.options import AUTO, HARVEST_TIMES, ROWS, JoinStream, MultiJoinOptions
@@ -41,6 +40,7 @@ from engine.multijoin.task import (
 from engine.multiway.meets import condition
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import Windows, windows_of
+from engine.report.envelope import Report, time_bins
 
 TICKS = {"tick": 1.0, "s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9, "day": 1.0 / 86_400}
 """Of a second; where times are plain numbers a tick is taken for one."""

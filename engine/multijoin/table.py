@@ -7,8 +7,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from engine.job.report import Report
 from engine.job.table import add_compared, number, percent
+from engine.report.envelope import Report
 
 
 def print_multijoin(report: Report, console: Console | None = None) -> None:

@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.job.keys import IDLE
-from engine.keys import KeyTable
+from engine.keys import IDLE, KeyTable
 from engine.models.counts import KeyCounts
 from engine.profile.kernel import BITS, KeyArrays
 from engine.profile.sketch import KeySketch

@@ -12,7 +12,6 @@ from engine.job.budget import Amount, split_budget
 from engine.job.heartbeat import listening
 from engine.job.opening import choose_lanes, open_job, prepare_job
 from engine.job.plan import lane_files, lanes_to_replay
-from engine.job.report import check_place
 from engine.job.stages import Progress, Stages
 from engine.lanes.manifest import Prepared
 from engine.profile.build import Together, build_profile
@@ -21,6 +20,7 @@ from engine.profile.model import ArrivalProfile
 from engine.profile.options import ProfileOptions
 from engine.profile.plots import check_folder, draw
 from engine.profile.task import PassTask, SideSurvey, SurveyTask, pass_lane, survey_lane
+from engine.report.envelope import check_place
 
 _NOTHING = SideSurvey((0,), 0, 0, 0.0, 0.0, 0.0)
 

@@ -11,9 +11,10 @@ import numpy as np
 from engine.device.host_bytes import HOST_BYTES_A_ROW
 from engine.errors import SpecError
 from engine.job.budget import Amount, Amounts
-from engine.job.keys import COUNTS, IDLE, REMEMBERED
+from engine.job.keys import COUNTS, REMEMBERED
 from engine.job.on_gpu import GROUP_ROWS
 from engine.job.options import REFERENCES, check_reference
+from engine.keys import IDLE
 from engine.lanes.reader import BATCH_ROWS
 from engine.lanes.split import SPLIT_BYTES
 from engine.lanes.stages import SPLIT_ROWS

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.job.heartbeat import rows_done
-from engine.job.lane_task import LaneFiles, streamed
+from engine.lanes.lane import LaneFiles, streamed
 from engine.lanes.profile import profile_side
 from engine.lanes.reader import lane_batches
 from engine.profile.lane_pass import LaneCounts, LanePass, PassSettings

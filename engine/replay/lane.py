@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from engine.errors import SpecError
 from engine.exact.checks import sealed
 from engine.facts.index import FactIndex
+from engine.lanes.profile import LaneProfile
 from engine.partners import Partners
 from engine.policies import Structure
 from engine.randomness import PURPOSE_PRIORITY, uniforms
@@ -43,7 +44,7 @@ from engine.replay.layout import (
 )
 from engine.replay.planned import Plan
 from engine.replay.ready import Ready, parts_of, set_tables
-from engine.replay.settings import LaneProfile, ReplaySettings
+from engine.replay.settings import ReplaySettings
 from engine.streams import StreamBatch
 from engine.worth.through import estimate_of
 
@@ -257,7 +258,7 @@ class LaneReplay:
         elif draw is None and self._structure is Structure.SAMPLED:
             raise SpecError(
                 f"policy {self.settings.policy} ranks tuples by what is drawn from their sizes: "
-                "give their priorities (engine.replay.sampled)"
+                "give their priorities (engine.sampling.replayed)"
             )
         elif draw is None and self._draws:
             draw = uniforms(self.settings.seed, PURPOSE_PRIORITY, side, batch.row)

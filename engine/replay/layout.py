@@ -192,7 +192,6 @@ class Rules(NamedTuple):
 
 MEMORY_ESTIMATOR, WINDOW_ESTIMATOR, HISTORY_ESTIMATOR = range(3)
 ESTIMATORS = ("memory", "window", "history")
-COMBINES = ("min", "sum", "product", "max", "mean")
 PROBES = ("before_admission", "after_admission")
 
 # Counters of a replay, in `progress`

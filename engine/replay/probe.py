@@ -26,23 +26,9 @@ from engine.replay.layout import (
     Rules,
     Tallies,
 )
-from gpu_kernels.portable import portable
+from gpu_kernels.combine import combined
 
 _LEFT = np.int64(0)
-
-
-@portable
-def combined(combine: Integer, a: float, b: float) -> float:
-    """Return the importance of an output tuple: min, sum, product, max or mean of its members'."""
-    if combine == 0:
-        return min(a, b)
-    if combine == 1:
-        return a + b
-    if combine == 2:
-        return a * b
-    if combine == 3:
-        return max(a, b)
-    return (a + b) / 2.0
 
 
 @compiled

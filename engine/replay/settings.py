@@ -4,52 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 
 from engine.errors import SpecError, did_you_mean
+from engine.lanes.profile import LaneProfile
 from engine.policies import Policy, Structure, Value, policy_or_sample
 from engine.randomness import PURPOSE_CLUSTER, PURPOSE_PRIORITY
-from engine.replay.layout import COMBINES, ESTIMATORS, PROBES, Rules
+from engine.replay.layout import ESTIMATORS, PROBES, Rules
 from engine.worth.estimate import Terms
+from gpu_kernels.combine import COMBINES
 
 UNLIMITED = np.iinfo(np.int64).max
 _NEVER = np.iinfo(np.int64).min
-
-
-class SideProfile(NamedTuple):
-    """What one pass over a side of a lane tells.
-
-    Attributes
-    ----------
-    rows : int
-        Tuples that take part.
-    first_ts, last_ts : int
-        In ticks; 0 where there are none.
-    peak : int
-        Most unexpired tuples at any instant: what the exact join needs.
-    mean_importance : float
-    """
-
-    rows: int
-    first_ts: int
-    last_ts: int
-    peak: int
-    mean_importance: float
-
-
-class LaneProfile(NamedTuple):
-    """Both sides of a lane."""
-
-    left: SideProfile
-    right: SideProfile
-
-    @property
-    def t0(self) -> int:
-        """First ts of the lane."""
-        firsts = [side.first_ts for side in self if side.rows]
-        return min(firsts, default=0)
 
 
 def chosen(option: str, value: str, known: tuple[str, ...]) -> str:

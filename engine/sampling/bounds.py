@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.jit import kernel
-from engine.job.lane_task import LaneFiles
 from engine.keys import KeyTable
+from engine.lanes.lane import LaneFiles
 from engine.lanes.reader import lane_batches
 from engine.sampling.sizes import ByKey
 

@@ -9,12 +9,14 @@ from numpy.typing import NDArray
 
 from engine.errors import SpecError
 from engine.executors import Executor
-from engine.job.lane_task import LaneFiles, ReplayTask, replay_lane
+from engine.job.lane_task import ReplayTask, replay_lane
 from engine.job.plan import curves_measured
 from engine.job.stages import Stages
+from engine.lanes.lane import LaneFiles
 from engine.lanes.manifest import Prepared
+from engine.lanes.profile import LaneProfile
 from engine.profile.model import ArrivalProfile
-from engine.replay.settings import UNLIMITED, LaneProfile, ReplaySettings
+from engine.replay.settings import UNLIMITED, ReplaySettings
 from engine.sampling.model import Known
 
 BUCKETS = 100

@@ -38,7 +38,7 @@ from engine.sampling.memory import ticks_held
 from engine.sampling.outputs import SampledOutputs, empty_samples, first_samples
 from engine.sampling.totals import Totals, totals_of
 from engine.streams import SIDES, StreamBatch
-from gpu_kernels.combine import COMBINE
+from gpu_kernels.combine import COMBINES
 
 METHODS = ("eq-cluster", "pps-cluster", "bottom-k", "uniform")
 _FEWEST = 1024
@@ -109,7 +109,7 @@ class LaneSampler:
         self.method = method
         self._rules = Rules(
             ranked=ranked,
-            combine=COMBINE.index(combine),
+            combine=COMBINES.index(combine),
             emit=emit,
             start_ts=first_counted(start_ts),
             window_left=windows[0],
@@ -249,8 +249,8 @@ def _check(method: str, combine: str, budget: tuple[int, int], p: float, chunk: 
     """Raise `SpecError` for what a sample cannot be made with."""
     if method not in METHODS:
         raise SpecError(f"sampling method {method!r} is none of {', '.join(METHODS)}")
-    if combine not in COMBINE:
-        raise SpecError(f"combine {combine!r} is none of {', '.join(COMBINE)}")
+    if combine not in COMBINES:
+        raise SpecError(f"combine {combine!r} is none of {', '.join(COMBINES)}")
     for side, most in zip(SIDES, budget, strict=True):
         if most < 0:
             raise SpecError(f"budget {most} of stream {side} must be 0 tuples or more")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.job.lane_task import streamed
+from engine.lanes.lane import streamed
 from engine.lanes.profile import Peak
 from engine.lanes.stored import Stored
 

@@ -10,13 +10,14 @@ from typing import NamedTuple
 from engine.errors import SpecError
 from engine.executors import Executor
 from engine.job.budget import Amount, split_budget
-from engine.job.lane_task import LaneFiles
 from engine.job.plan import groups_of
 from engine.job.split import LaneModels, lane_budgets
 from engine.job.stages import Stages
+from engine.lanes.lane import LaneFiles
 from engine.lanes.manifest import Lane, Prepared
+from engine.lanes.profile import LaneProfile, SideProfile
 from engine.policies import SAMPLING
-from engine.replay.settings import UNLIMITED, LaneProfile, SideProfile
+from engine.replay.settings import UNLIMITED
 from engine.sampling.fractions import Chosen, Limits, check_memory, choose
 from engine.sampling.knowledge import known_of, measured_curves, profile_curves
 from engine.sampling.model import LaneModel, ModelTask, Recipe, model_lane

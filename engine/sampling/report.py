@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from engine.job.losses import share
-from engine.job.report import Report, memory_report, stream_report, window_report
 from engine.job.versions import versions
 from engine.lanes.manifest import Prepared
+from engine.report.envelope import Report, memory_report, stream_report, window_report
 from engine.sampling.options import SampleOptions
 from engine.sampling.plan import SamplePlan
 from engine.sampling.task import LaneSample

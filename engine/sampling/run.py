@@ -21,10 +21,10 @@ from engine.job.opening import Opened, choose_lanes, open_job, prepare_job
 from engine.job.output import OutputFolder, output_at
 from engine.job.part import commit_parts
 from engine.job.plan import lane_files, lanes_to_replay
-from engine.job.report import Report
 from engine.job.stages import Progress, Stages
 from engine.lanes.manifest import Prepared
 from engine.replay.settings import ReplaySettings
+from engine.report.envelope import Report
 from engine.sampling.options import SampleOptions
 from engine.sampling.plan import Planner, SamplePlan
 from engine.sampling.report import Context, build_report

@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from engine.job.report import Report
 from engine.job.table import number, percent
+from engine.report.envelope import Report
 
 FIRST = 10
 """Rows of an aggregate that are shown."""

@@ -16,9 +16,9 @@ from engine.aggregates import AggregateSpec, LaneAggregates
 from engine.exact.stream import ExactStream
 from engine.job.heartbeat import rows_done
 from engine.job.keys import LaneKeys
-from engine.job.lane_task import LaneFiles
 from engine.job.output import id_columns
 from engine.job.part import LanePart, MemberPayload, beside
+from engine.lanes.lane import LaneFiles
 from engine.lanes.reader import LaneBatch, lane_batches
 from engine.replay.settings import UNLIMITED
 from engine.sampling.inclusion import Inclusion, row_measures

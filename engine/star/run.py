@@ -20,10 +20,10 @@ from engine.job.heartbeat import listening
 from engine.job.losses import losses
 from engine.job.output import output_at
 from engine.job.part import reported
-from engine.job.report import Report, plain_parameters
 from engine.job.stages import Progress, Stages
 from engine.job.versions import versions
 from engine.replay.settings import UNLIMITED
+from engine.report.envelope import Report, plain_parameters
 from engine.star.options import StarOptions
 from engine.star.read import StreamSource, output_schema
 from engine.star.results import StarResult

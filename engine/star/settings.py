@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import SpecError
+from engine.lanes.profile import SideProfile
 from engine.policies import Policy, Structure, Value, age, policy_named
-from engine.replay.layout import COMBINES, ESTIMATORS, PROBES
-from engine.replay.settings import SideProfile, chosen, number_of
+from engine.replay.layout import ESTIMATORS, PROBES
+from engine.replay.settings import chosen, number_of
 from engine.star.layout import FOREVER, Rules
+from gpu_kernels.combine import COMBINES
 
 _ALWAYS = int(np.iinfo(np.int64).min)
 Curves = Sequence[NDArray[np.float64] | None]

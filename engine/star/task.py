@@ -19,9 +19,9 @@ from engine.job.counted import Tally
 from engine.job.heartbeat import rows_done
 from engine.job.keys import COUNTS, KeyLoss, greatest
 from engine.job.output import PartWriter
-from engine.job.report import plain, time_bins
-from engine.lanes.profile import profile_side
-from engine.replay.settings import UNLIMITED, SideProfile
+from engine.lanes.profile import SideProfile, profile_side
+from engine.replay.settings import UNLIMITED
+from engine.report.envelope import plain, time_bins
 from engine.star.index import StarFacts, StarIndex, star_index
 from engine.star.lane import StarReplay
 from engine.star.layout import FOREVER, StarOutputs

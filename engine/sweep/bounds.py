@@ -12,8 +12,8 @@ from engine.job.bound_task import (
     shared_effort,
     sum_of,
 )
-from engine.job.lane_task import LaneFiles
 from engine.job.stages import Stages
+from engine.lanes.lane import LaneFiles
 from engine.optimum.effort import Effort
 from engine.replay.settings import ReplaySettings
 from engine.sweep.cell import Cell

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from engine.replay.sampled import Sampling
-from engine.replay.settings import LaneProfile, ReplaySettings
+from engine.lanes.profile import LaneProfile
+from engine.replay.settings import ReplaySettings
+from engine.sampling.replayed import Sampling
 
 Curve = tuple[float, ...] | None
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.exact.stream import ExactStream
-from engine.job.lane_task import LaneFiles
+from engine.lanes.lane import LaneFiles
 from engine.partners import Partners
 from engine.replay.settings import ReplaySettings
 from engine.sweep.crew import Crew

@@ -12,21 +12,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.job.lane_task import LaneFiles
-from engine.keys import KeyTable
+from engine.keys import IDLE, KeyTable
+from engine.lanes.lane import LaneFiles
 from engine.lanes.reader import lane_batches
 from engine.models.counts import lane_counts
 from engine.partners import Partners
 from engine.randomness import uniforms
 from engine.replay.layout import Window
-from engine.replay.sampled import Sizing
+from engine.sampling.replayed import Sizing
 from engine.sampling.sizes import SizeRule, tuple_sizes
 from engine.streams import StreamBatch
 from engine.worth.estimate import Terms, Valued
 from engine.worth.through import estimate_of
 
-IDLE = 1 << 16
-"""Ids are not dropped below this many."""
 _LONG_AGO = np.iinfo(np.int64).min // 2
 
 Draws = tuple[NDArray[np.float64], NDArray[np.float64]]

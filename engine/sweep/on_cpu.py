@@ -8,13 +8,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from engine.job.heartbeat import rows_done
-from engine.job.lane_task import LaneFiles
+from engine.lanes.lane import LaneFiles
+from engine.lanes.profile import LaneProfile, SideProfile
 from engine.partners import Partners, no_partners
 from engine.policies import age
 from engine.replay.lane import LaneReplay
 from engine.replay.ready import Ready
-from engine.replay.sampled import priorities
-from engine.replay.settings import LaneProfile, ReplaySettings, SideProfile
+from engine.replay.settings import ReplaySettings
+from engine.sampling.replayed import priorities
 from engine.streams import StreamBatch
 from engine.sweep.cell import Cell, CellResult
 from engine.sweep.crew import Crew

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engine.job.heartbeat import rows_done
-from engine.job.lane_task import LaneFiles
+from engine.lanes.lane import LaneFiles
 from engine.lanes.reader import lane_batches
 from engine.policies import age
-from engine.replay.sampled import Sampling
+from engine.sampling.replayed import Sampling
 from engine.sweep.cell import Cell, CellResult
 from gpu_kernels.devices import Device
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from engine.job.report import plain_parameters, stream_report
 from engine.job.versions import versions
 from engine.lanes.manifest import Prepared
+from engine.report.envelope import plain_parameters, stream_report
 from engine.sweep.advice import Advice
 from engine.sweep.options import Grid, SweepOptions
 from gpu_kernels.devices import Choice

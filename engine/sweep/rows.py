@@ -11,9 +11,9 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from engine.job.losses import importance_share, share
-from engine.job.report import plain_parameters
 from engine.policies import policy_or_sample
 from engine.replay.settings import ReplaySettings
+from engine.report.envelope import plain_parameters
 from engine.sweep.bounds import Best, Place
 from engine.sweep.cell import CellResult
 from engine.sweep.exact import Exact

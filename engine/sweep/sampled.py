@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from engine.executors import Executor
-from engine.job.lane_task import LaneFiles
 from engine.job.stages import Stages
+from engine.lanes.lane import LaneFiles
+from engine.lanes.profile import LaneProfile
 from engine.lanes.reader import lane_batches
 from engine.models.counts import lane_counts
-from engine.replay.sampled import Sampling, Sizing
-from engine.replay.settings import LaneProfile, ReplaySettings
+from engine.replay.settings import ReplaySettings
 from engine.sampling.inclusion import SizeTable, added, pps_scale, size_table, ticks_held
+from engine.sampling.replayed import Sampling, Sizing
 from engine.sampling.sizes import floor_of, tuple_sizes
 from engine.sweep.grid import Point
 

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 
 from engine.device.attempt import ASKED_FOR_CPU, ON_GPU, Wanted, attempt
 from engine.host import half_of_memory
-from engine.job.lane_task import LaneFiles
+from engine.lanes.lane import LaneFiles
 from engine.policies import Structure
 from engine.replay.settings import ReplaySettings
 from engine.sweep.cell import Cell, CellResult

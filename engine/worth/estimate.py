@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.exact.checks import sealed
-from engine.replay.layout import COMBINES
 from engine.streams import StreamBatch
 from engine.worth.layout import LEFT_AT, RIGHT_AT, WAYS, Worth, nothing_seen
 from engine.worth.observe import Join, Side, observe
 from engine.worth.renew import renew
+from gpu_kernels.combine import COMBINES
 
 
 class Terms(NamedTuple):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 from engine.jit import kernel as compiled
-from engine.replay.probe import combined
 from engine.worth.layout import (
     BINS,
     FIRST_RENEWAL,
@@ -19,6 +18,7 @@ from engine.worth.layout import (
     Integer,
     Worth,
 )
+from gpu_kernels.combine import combined
 
 _LEAST, _GREATEST = 1, BINS - 1
 _OFFSET = 63 * 8 + 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from engine.jit import kernel as compiled
 from engine.keys import shift_of, slot_of
-from engine.replay.probe import combined
 from engine.worth.layout import (
     ARRIVED,
     FREE_FREE,
@@ -21,6 +20,7 @@ from engine.worth.layout import (
     Integer,
     Worth,
 )
+from gpu_kernels.combine import combined
 
 
 @compiled

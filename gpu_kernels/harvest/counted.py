@@ -111,4 +111,4 @@ def combine(
 
 
 TABULATE = Kernel(tabulate)
-COMBINE = Kernel(combine)
+COMBINES = Kernel(combine)

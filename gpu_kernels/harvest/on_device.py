@@ -162,7 +162,7 @@ class DeviceHarvest:
             starts = np.cumsum(sizes) - sizes - ranges.begin
             hosts = (starts, ranges.first, ranges.last, space.weights, space.offsets)
             arguments = [*pieces, *map(self.device.upload, hosts), *tables, costs, outputs]
-            self.device.launch(counted.COMBINE, blocks.owner.size, staging.THREADS, arguments)
+            self.device.launch(counted.COMBINES, blocks.owner.size, staging.THREADS, arguments)
         return costs, outputs
 
     def best(self, space: Space, ranges: Ranges, run: int = _RUN) -> Best:

@@ -167,7 +167,7 @@ def count_kernel(variant: Variant) -> Kernel:
         everyone, bound, places, code, value, first, item, weight
             See `Join`.
         combine : int64
-            Index among `gpu_kernels.combine.COMBINE`.
+            Index among `gpu_kernels.combine.COMBINES`.
         importance : (n,) float64
             Of all tuples.
         counts : (tuples, 2 * hops + 1) int64

@@ -48,7 +48,7 @@ class Condition(NamedTuple):
     everyone : bool
         Whether members must agree with each other and not with the latest alone.
     combine : int
-        Index among `gpu_kernels.combine.COMBINE`.
+        Index among `gpu_kernels.combine.COMBINES`.
     """
 
     kind: int

@@ -42,7 +42,7 @@ def importance_of(combine: int, importance: Array, members: Array, number: int) 
     Parameters
     ----------
     combine : int
-        Index among `gpu_kernels.combine.COMBINE`.
+        Index among `gpu_kernels.combine.COMBINES`.
     importance : (n,) float64
         By place.
     members : (m,) int64

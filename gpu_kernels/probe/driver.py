@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_kernels.combine import COMBINE
+from gpu_kernels.combine import COMBINES
 from gpu_kernels.devices import Array, Device
 from gpu_kernels.probe.composite import coded
 from gpu_kernels.probe.lists import Options, count_into, searches
@@ -130,14 +130,14 @@ def sum_pairs(
         O(tuples + outputs); the same on every device whose memory holds the streams, to the last
         digit.
     """
-    if combine not in COMBINE:
-        raise ProbeError(f"combine {combine!r} must be one of {', '.join(COMBINE)}")
+    if combine not in COMBINES:
+        raise ProbeError(f"combine {combine!r} must be one of {', '.join(COMBINES)}")
     check_streams(left, right, probe, weighed=True)
     options = _options(window_left, window_right, AHEAD, start_ts, probe)
     lanes = len(options.windows.left)
     outputs = np.zeros(lanes, np.int64)
     gains: list[list[float]] = [[] for _ in range(lanes)]
-    work = partial(sums_of, device, (left, right), options, COMBINE.index(combine))
+    work = partial(sums_of, device, (left, right), options, COMBINES.index(combine))
     for lane, found, sums in _worked(device, (left, right), options, LIST_BYTES, work):
         outputs[lane] += found
         gains[lane] += sums

@@ -36,7 +36,7 @@ def lane_of(integers: Array, floats: Array, number: Integer) -> Lane:
         integers[number, layout.SEED],
         integers[number, layout.ESTIMATOR],
         integers[number, layout.AFTER_ADMISSION],
-        integers[number, layout.COMBINE],
+        integers[number, layout.COMBINES],
         integers[number, layout.INITIAL_BY_IMPORTANCE],
         integers[number, layout.KEYS],
         integers[number, layout.COUNTERS_AT],

@@ -10,9 +10,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from engine.errors import SpecError
+from engine.lanes.profile import LaneProfile, SideProfile
 from engine.lanes.reader import LaneBatch
 from engine.replay.saved import SavedReplay
-from engine.replay.settings import LaneProfile, SideProfile
 from engine.streams import SIDES
 from spark_plugin.keys import LaneKeys
 from spark_plugin.streaming.blob import pack, unpack

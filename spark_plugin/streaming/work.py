@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from pyspark import cloudpickle
 
 from engine.archives.canonical import direct_codes
+from engine.lanes.profile import LaneProfile
 from engine.lanes.reader import LaneBatch
-from engine.replay.settings import LaneProfile
 from engine.streams import SIDES, StreamBatch
 from spark_plugin.lanes import KEY, LaneName, key_name
 from spark_plugin.streaming.lane import StreamLane, as_batch

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from spark_cases import ORDER, ROLES, archived, drawn, found, write
 
-from engine.replay.settings import SideProfile
+from engine.lanes.profile import SideProfile
 from spark_plugin import on_gpu
 from spark_plugin.dataframe import replay
 

@@ -19,7 +19,7 @@ from engine.grubjoin.operator import GrubJoin
 from engine.grubjoin.prober import CpuProber, Outputs
 from engine.grubjoin.settings import HarvestSettings
 from engine.multiway.streams import Ints, windows_of
-from gpu_kernels.combine import COMBINE
+from gpu_kernels.combine import COMBINES
 from gpu_kernels.devices import Choice, SimulatedDevice
 from gpu_kernels.multiway import on_device
 
@@ -121,7 +121,7 @@ class Found:
 @pytest.mark.parametrize("graph", ["clique", "star"])
 @pytest.mark.parametrize("kind", list(PREDICATES))
 def test_every_call_is_answered_alike(kind: str, graph: str, m: int) -> None:
-    combine = COMBINE[(list(PREDICATES).index(kind) + m) % 5]
+    combine = COMBINES[(list(PREDICATES).index(kind) + m) % 5]
     dense: dict[str, Any] = {"span": 10, "distinct": 2} if kind in ("equi", "inner") else {}
     outputs = 0
     for given in (THROTTLED, CLOCKED):
@@ -132,7 +132,7 @@ def test_every_call_is_answered_alike(kind: str, graph: str, m: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("combine", COMBINE)
+@pytest.mark.parametrize("combine", COMBINES)
 def test_whole_windows_and_every_importance(
     combine: str, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,1 @@
+"""Reports: what every one holds, how it is written and printed."""
