@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 from engine.cli.options import Given, required, text
 from engine.cli.per_stream import pairs, per_stream
 from engine.errors import SpecError
+from engine.multijoin.join_task import MultiJoinTask
 from engine.multijoin.keywords import MultiJoin, multijoin_options
 from engine.multijoin.options import GRAPHS
 from engine.multijoin.orders import bucket_numbers, statistics_of
 from engine.multijoin.read import read_streams
 from engine.multijoin.run import TICKS, check_rows, opened
-from engine.multijoin.task import MultiJoinTask
 from engine.multiway.loops.method import LoopsSettings
 from engine.multiway.loops.run import LoopsRun
 from engine.multiway.measure import measure

@@ -8,13 +8,12 @@ from typing import Any, NamedTuple
 from engine.device.attempt import ON_CPU, combined_choice, wanted_device
 from engine.errors import SpecError
 from engine.executors import Executor
-from engine.job.bound_task import LaneBounds, bound_lanes, bound_tasks
+from engine.job.bound_task import LaneBounds, bound_lanes, bound_tasks, bounds_report
 from engine.job.kept import looked_at
 from engine.job.opening import Opened, open_job, prepare_job
 from engine.job.options import JobOptions
 from engine.job.output import output_at
 from engine.job.plan import groups_of, lane_files, lanes_to_replay, worths_needed
-from engine.job.report import bounds_report
 from engine.job.retention import RETAINED
 from engine.job.split import LaneModels, lane_budgets
 from engine.job.stages import Progress, Stages

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -25,7 +25,7 @@ from engine.lanes.reader import LaneBatch, whole_lane
 from engine.lanes.stored import Stored
 from engine.optimum.bound import BoundSettings, LaneBound, bound_lane
 from engine.optimum.build import pairs_of
-from engine.optimum.certificate import Backend
+from engine.optimum.certificate import Backend, gap_between
 from engine.optimum.dual import CpuDual
 from engine.optimum.effort import Effort
 from engine.optimum.facts import fact_pairs
@@ -274,3 +274,15 @@ def sum_of(found: Sequence[LaneBounds]) -> LaneBounds:
         tuple(text for one in found for text in one.texts),
         tuple(device for one in found for device in one.devices),
     )
+
+
+def bounds_report(found: LaneBounds) -> dict[str, Any]:
+    """Return what is proven, as a report has it."""
+    return {
+        "lower": found.lower,
+        "upper": found.upper,
+        "gap": gap_between(found.lower, found.upper),
+        "outputs": found.plan.outputs,
+        "importance": found.plan.importance,
+        "method": "+".join(sorted(found.methods)) or "none",
+    }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -19,8 +20,10 @@ from engine.job.heartbeat import rows_done
 from engine.job.keys import KeyLoss, LaneKeys
 from engine.job.output import id_columns
 from engine.job.part import FactColumns, LanePart, MemberPayload, beside
+from engine.job.plan import Curves
 from engine.job.time_slice import TimeSlice
 from engine.lanes.lane import LaneFiles
+from engine.lanes.manifest import Prepared
 from engine.lanes.profile import LaneProfile
 from engine.lanes.reader import lane_batches
 from engine.partners import Partners
@@ -238,3 +241,13 @@ def _rows_of(out: Outputs, members: MemberPayload | None, facts: FactColumns | N
         if facts is not None:
             table = beside(table, facts.payload.take(pa.array(out.fact)))
     return table
+
+
+def curves_measured(given: Curves, passes: Sequence[LaneResult], prepared: Prepared) -> Curves:
+    """Return the curves, those not given from passes that counted ages (P5 6.1)."""
+    curves = list(given)
+    for side, stream in enumerate(prepared.streams):
+        if curves[side] is None:
+            ages = np.sum([result.ages[side] for result in passes], axis=0)
+            curves[side] = tuple((np.atleast_1d(ages) / max(1, stream.joined)).tolist())
+    return curves[0], curves[1]

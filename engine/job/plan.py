@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-import numpy as np
-
 from engine.job.budget import Amounts
-from engine.job.lane_task import LaneResult
 from engine.lanes.lane import LaneFiles
 from engine.lanes.manifest import Lane, Prepared
 from engine.models.worth import SUMMARISED
@@ -68,16 +65,6 @@ def curves_given(settings: ReplaySettings) -> Curves:
     both = settings.parameters["curve"]
     left, right = (settings.parameters[f"curve_{side}"] or both for side in ("left", "right"))
     return left, right  # type: ignore[return-value]
-
-
-def curves_measured(given: Curves, passes: Sequence[LaneResult], prepared: Prepared) -> Curves:
-    """Return the curves, those not given from passes that counted ages (P5 6.1)."""
-    curves = list(given)
-    for side, stream in enumerate(prepared.streams):
-        if curves[side] is None:
-            ages = np.sum([result.ages[side] for result in passes], axis=0)
-            curves[side] = tuple((np.atleast_1d(ages) / max(1, stream.joined)).tolist())
-    return curves[0], curves[1]
 
 
 def curves_cut(curves: Curves, settings: ReplaySettings) -> Curves:

@@ -7,14 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from engine.job.ahead import STAGE as COUNT
-from engine.job.bound_task import LaneBounds
+from engine.job.bound_task import LaneBounds, bounds_report
 from engine.job.keys import TOP, KeyLoss
 from engine.job.lane_task import LaneResult
 from engine.job.losses import losses, share
 from engine.job.options import JobOptions
 from engine.job.versions import versions
 from engine.lanes.manifest import Prepared, key_of
-from engine.optimum.certificate import gap_between
 from engine.replay.settings import ReplaySettings
 from engine.report.envelope import (
     Report,
@@ -49,18 +48,6 @@ def _top_keys(prepared: Prepared, results: list[LaneResult]) -> list[dict[str, A
         key = [plain(v) for v in key_of(prepared, lane, loss.side, loss.row)]
         named.append(loss.told(key[0] if len(key) == 1 else key))
     return named
-
-
-def bounds_report(found: LaneBounds) -> dict[str, Any]:
-    """Return what is proven, as a report has it."""
-    return {
-        "lower": found.lower,
-        "upper": found.upper,
-        "gap": gap_between(found.lower, found.upper),
-        "outputs": found.plan.outputs,
-        "importance": found.plan.importance,
-        "method": "+".join(sorted(found.methods)) or "none",
-    }
 
 
 def build_report(

@@ -25,7 +25,7 @@ from engine.job.bound_task import LaneBounds, bound_lanes, bound_settings, bound
 from engine.job.budget import EXPECTED
 from engine.job.heartbeat import listening
 from engine.job.kept import looked_at
-from engine.job.lane_task import LaneResult, ReplayTask, replay_lane
+from engine.job.lane_task import LaneResult, ReplayTask, curves_measured, replay_lane
 from engine.job.on_gpu import grouped, replay_group
 from engine.job.opening import choose_lanes, open_job, prepare_job
 from engine.job.options import JobOptions
@@ -35,7 +35,6 @@ from engine.job.plan import (
     Curves,
     curves_cut,
     curves_given,
-    curves_measured,
     groups_of,
     lane_files,
     lanes_to_replay,

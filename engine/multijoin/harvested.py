@@ -21,7 +21,7 @@ from engine.multiway.measure import Measures
 from engine.multiway.streams import Floats, Ints, Windows
 
 if TYPE_CHECKING:
-    from engine.multijoin.task import MultiJoinTask
+    from engine.multijoin.join_task import MultiJoinTask
 
 Part = tuple[Ints, Ints, Floats]
 

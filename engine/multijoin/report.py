@@ -9,8 +9,9 @@ from engine.grubjoin.adapt import basic_counts
 from engine.job.losses import losses
 from engine.job.versions import versions
 from engine.multijoin.harvested import Harvested
+from engine.multijoin.join_task import MultiJoinTask
 from engine.multijoin.tally import added
-from engine.multijoin.task import MultiJoinResult, MultiJoinTask
+from engine.multijoin.task import MultiJoinResult
 
 ON_CPU = {"used": "cpu", "reason": "exact multi-way joins run on the CPU"}
 

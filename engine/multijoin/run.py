@@ -23,6 +23,7 @@ from engine.job.output import OutputFolder, output_at
 from engine.job.part import reported
 from engine.job.stages import Progress, Stages
 from engine.multijoin.attributes import check_attributes
+from engine.multijoin.join_task import MultiJoinTask
 from engine.multijoin.options import AUTO, HARVEST_TIMES, ROWS, JoinStream, MultiJoinOptions
 from engine.multijoin.orders import check_loops
 from engine.multijoin.plots import check_plot, save_plot
@@ -30,13 +31,7 @@ from engine.multijoin.priors import priors_of
 from engine.multijoin.read import StreamSource
 from engine.multijoin.report import report_content
 from engine.multijoin.shares import share_count, shares_of, times_of
-from engine.multijoin.task import (
-    REJECTED,
-    MultiJoinResult,
-    MultiJoinTask,
-    join_streams,
-    output_schema,
-)
+from engine.multijoin.task import REJECTED, MultiJoinResult, join_streams, output_schema
 from engine.multiway.meets import condition
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import Windows, windows_of

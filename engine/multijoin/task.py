@@ -14,63 +14,22 @@ import pyarrow as pa
 
 from engine.archives.bad_rows import FaultTally
 from engine.archives.families import plain_type
-from engine.archives.roles import JoinColumns
-from engine.grubjoin.prior import PairPrior
-from engine.grubjoin.settings import HarvestSettings
 from engine.job.output import PartWriter, write_file
 from engine.multijoin.harvested import Harvested, harvested
-from engine.multijoin.options import AUTO, MultiJoinOptions
+from engine.multijoin.join_task import MultiJoinTask
+from engine.multijoin.options import AUTO
 from engine.multijoin.orders import loops_orders
-from engine.multijoin.read import WHOLE, Read, Share, StreamCounts, StreamSource, read_streams
+from engine.multijoin.read import Read, StreamCounts, read_streams
 from engine.multijoin.tally import NOTHING, Tally, tallied
 from engine.multiway.exact.join import ExactJoin
 from engine.multiway.loops.method import LoopsSettings
 from engine.multiway.loops.run import LoopsCounters, LoopsRun
-from engine.multiway.streams import Floats, Ints, Windows
+from engine.multiway.streams import Floats, Ints
 
 Part = tuple[Ints, Ints, Floats]
 """Members (n, m), ts and importance of some outputs."""
 REJECTED = "_rejected"
 """Folder of the rows that are no tuples, in the output's."""
-
-
-@dataclass(frozen=True)
-class MultiJoinTask:
-    """A join, or a share of it.
-
-    Attributes
-    ----------
-    options : MultiJoinOptions
-    sources : tuple of StreamSource
-    columns : JoinColumns
-    windows : Windows
-    start_ts : int or None
-    tau, expire_every : int or None
-        Ticks.
-    harvest : HarvestSettings or None
-    edges : tuple of int
-        Left edges of the time bins, and the end of the last.
-    share : Share
-    threads : int or None
-    draft : Path or None
-        Folder for the part of the dataset; None to count only.
-    priors : tuple of PairPrior
-        What profiles say of the streams of a harvested join.
-    """
-
-    options: MultiJoinOptions
-    sources: tuple[StreamSource, ...]
-    columns: JoinColumns
-    windows: Windows
-    start_ts: int | None
-    tau: int | None
-    expire_every: int | None
-    harvest: HarvestSettings | None
-    edges: tuple[int, ...]
-    share: Share = WHOLE
-    threads: int | None = None
-    draft: Path | None = None
-    priors: tuple[PairPrior, ...] = ()
 
 
 class MultiJoinResult(NamedTuple):

@@ -23,9 +23,10 @@ import math
 
 import numpy as np
 
-from engine.optimum.dual import Dual, margin
+from engine.optimum.dual import margin
 from engine.optimum.dual_kernels import Prices
 from engine.optimum.intervals import NEVER
+from engine.optimum.protocols import Dual
 
 HOT = 0.2  # first temperature, in typical worths, where tuples have one choice each
 COLD = 0.0005  # last one

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from engine.errors import SpecError
 from engine.optimum.ascent import Ascent
-from engine.optimum.dual import CpuDual, Dual, margin
+from engine.optimum.dual import CpuDual, margin
 from engine.optimum.dual_kernels import Prices
 from engine.optimum.intervals import NEVER, Intervals
+from engine.optimum.protocols import Dual
 from engine.optimum.repair import Repaired, repair
 
 GAP = 0.01

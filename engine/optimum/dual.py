@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,102 +28,12 @@ from engine.exact.checks import thread_count
 from engine.exact.combine import neumaier
 from engine.optimum.dual_kernels import Prices, columns_of, cover, decide, share_out, span
 from engine.optimum.intervals import Intervals
-from engine.optimum.point import CpuPoint, Point
+from engine.optimum.point import CpuPoint
+from engine.optimum.protocols import Cover, Dual, Evaluation, Slope
 
 CHUNK = 1 << 17  # tuples; fixed, so that sums do not depend on the number of threads
 _AHEAD = 2  # chunks a thread may hold back
 _UNIT = 2.0**-53
-
-
-class Evaluation(NamedTuple):
-    """The dual at some prices.
-
-    Attributes
-    ----------
-    value : float
-        D(P), off by less than the dual's margin.
-    load : (nodes,) int64
-        Tuples that hold each stretch if each makes its best choice; K - load is a subgradient.
-    chosen : (n,) int64
-        These choices, positions in the intervals' `end`; NEVER where nothing is worth its price.
-        Of choices of equal profit the shortest.
-    """
-
-    value: float
-    load: NDArray[np.int64]
-    chosen: NDArray[np.int64]
-
-
-class Slope(NamedTuple):
-    """The dual and what a smoothed one, in which choices have shares, says of its surroundings.
-
-    A choice of profit v has a share in proportion to ``exp(v / temperature)``, staying out that of
-    profit 0.
-
-    Attributes
-    ----------
-    value : float
-        D(P) itself, as in `Evaluation`.
-    load : (nodes,) float64
-        Expected tuples on each stretch; K - load is the smoothed dual's gradient.
-    curve : (nodes,) float64
-        At least the sum of the absolute values of each row of the smoothed dual's Hessian, times
-        the temperature: a diagonal matrix of them is no less than the Hessian.
-    """
-
-    value: float
-    load: NDArray[np.float64]
-    curve: NDArray[np.float64]
-
-
-class Cover(NamedTuple):
-    """What the tuples that could hold a stretch are like, whatever the prices.
-
-    Attributes
-    ----------
-    tuples : (nodes,) int64
-        How many there are: where these are no more than the budget a price of 0 is optimal.
-    length : (nodes,) float64
-        Mean stretches from their arrival to the end of their last choice; 0 where there are none.
-    """
-
-    tuples: NDArray[np.int64]
-    length: NDArray[np.float64]
-
-
-class Dual(Protocol):
-    """What the ascent needs: the CPU's is `CpuDual`.
-
-    Attributes
-    ----------
-    nodes, budget : int
-        Stretches of the line; the most tuples on each.
-    mass : float
-        Sum over tuples of the worth of their last choice.
-    """
-
-    @property
-    def nodes(self) -> int: ...  # noqa: D102
-    @property
-    def budget(self) -> int: ...  # noqa: D102
-    @property
-    def mass(self) -> float: ...  # noqa: D102
-
-    def cover(self) -> Cover:
-        """Return what could hold each stretch."""
-        ...
-
-    def evaluate(self, cumulative: Prices) -> Evaluation:
-        """Return the dual at the (nodes + 1,) float64 running sums of prices, non-decreasing."""
-        ...
-
-    def slope(self, cumulative: Prices, temperature: float) -> Slope:
-        """Return the dual and its smoothed gradient; `temperature` is more than 0."""
-        ...
-
-    def start(self, length: NDArray[np.float64], price: Prices) -> Point:
-        """Return prices to climb from; see `CpuPoint`."""
-        ...
 
 
 def margin(dual: Dual, cumulative: Prices) -> float:

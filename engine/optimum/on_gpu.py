@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.optimum.dual import Cover, CpuDual, Evaluation, Slope
+from engine.optimum.dual import CpuDual
 from engine.optimum.dual_kernels import Prices
 from engine.optimum.intervals import Intervals
 from engine.optimum.point import TRUST
+from engine.optimum.protocols import Cover, Evaluation, Slope
 from gpu_kernels.devices import Device
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class GpuPoint:
-    """Prices in a device's memory, as `engine.optimum.point.Point` has them.
+    """Prices in a device's memory, as `engine.optimum.protocols.Point` has them.
 
     Parameters
     ----------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,34 +12,10 @@ from engine.optimum.dual_kernels import Prices
 from gpu_kernels.optimum.formulas import bend_and_price
 
 if TYPE_CHECKING:
-    from engine.optimum.dual import Dual
+    from engine.optimum.protocols import Dual
 
 TRUST = 4.0
 """Temperatures by which a step may move the price of a usual interval."""
-
-
-class Point(Protocol):
-    """Prices of a side's stretches, where the momentum has carried them, and the last step."""
-
-    def slope(self, temperature: float) -> float:
-        """Return the dual here, for the next step; `temperature` is more than 0."""
-        ...
-
-    def move(self, temperature: float) -> float:
-        """Step down the last slope; return how far that goes against the momentum."""
-        ...
-
-    def carry(self, by: float) -> None:
-        """Let the momentum carry the new prices on, by `by` of the last step."""
-        ...
-
-    def ends(self) -> Prices:
-        """Return the first and the last of the prices' running sums: (2,) float64."""
-        ...
-
-    def sums(self) -> Prices:
-        """Return all of them, not to be kept: (nodes + 1,) float64, non-decreasing."""
-        ...
 
 
 def _move(

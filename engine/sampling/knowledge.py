@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from engine.errors import SpecError
 from engine.executors import Executor
-from engine.job.lane_task import ReplayTask, replay_lane
-from engine.job.plan import curves_measured
+from engine.job.lane_task import ReplayTask, curves_measured, replay_lane
 from engine.job.stages import Stages
 from engine.lanes.lane import LaneFiles
 from engine.lanes.manifest import Prepared

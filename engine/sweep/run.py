@@ -13,14 +13,13 @@ from engine.errors import SpecError
 from engine.executors import Executor, ThreadExecutor
 from engine.job.heartbeat import listening
 from engine.job.kept import looked_at
-from engine.job.lane_task import LaneResult, ReplayTask, replay_lane
+from engine.job.lane_task import LaneResult, ReplayTask, curves_measured, replay_lane
 from engine.job.opening import Opened, open_job, prepare_job
 from engine.job.output import output_at
 from engine.job.plan import (
     Curves,
     curves_cut,
     curves_given,
-    curves_measured,
     groups_of,
     lane_files,
     lanes_to_replay,
