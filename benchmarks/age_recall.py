@@ -20,8 +20,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from engine import cli, replay_tables
-from engine.job.versions import versions
+from engine import commands as cli
+from engine import replay_tables
+from engine.report.versions import versions
 
 SHARES = [5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95]
 POLICIES = ("age", "recent", "until_expiry")

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 import engine
-from engine import cli
-from engine.job.versions import versions
+from engine import commands as cli
+from engine.report.versions import versions
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "allocation.json"

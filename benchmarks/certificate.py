@@ -39,7 +39,7 @@ from engine.optimum.dual import CpuDual
 from engine.optimum.flow import solve_flow
 from engine.optimum.intervals import intervals_of
 from engine.optimum.matches import Rows, Weigh, matches_of_pairs
-from engine.streams import SIDES, StreamBatch
+from engine.runtime.streams import SIDES, StreamBatch
 
 RESULTS = Path(__file__).resolve().parent / "results" / "certificate.json"
 AT = (25, 50, 100, 200, 400)

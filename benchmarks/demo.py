@@ -19,20 +19,20 @@ from pathlib import Path
 from typing import Any
 
 HOME = Path("demo")
-os.environ.setdefault("WINNOW_CACHE", str((HOME / "cache").resolve()))  # read by engine.jit
+os.environ.setdefault("WINNOW_CACHE", str((HOME / "cache").resolve()))  # read by engine.runtime.jit
 
 from rich.console import Console  # noqa: E402
 from rich.table import Table  # noqa: E402
 
-from engine import cli  # noqa: E402
+from engine import commands as cli  # noqa: E402
 from engine.archives.roles import Roles  # noqa: E402
-from engine.cli.engines import engine_named  # noqa: E402
-from engine.cli.progress import progress_bar  # noqa: E402
-from engine.executors import Executor  # noqa: E402
-from engine.job.budget import parse_amounts  # noqa: E402
-from engine.job.options import JobOptions  # noqa: E402
-from engine.job.run import run_replay  # noqa: E402
+from engine.commands.engines import engine_named  # noqa: E402
+from engine.commands.progress import progress_bar  # noqa: E402
+from engine.jobs.replay.run import run_replay  # noqa: E402
+from engine.options.budget import parse_amounts  # noqa: E402
+from engine.options.replay import JobOptions  # noqa: E402
 from engine.policies import POLICIES  # noqa: E402
+from engine.runtime.executors import Executor  # noqa: E402
 
 WINDOW, DOMAIN, MEMORY = 9_999, 1_000, "10%"
 COMPARED = [name for name in POLICIES if name != "custom"]

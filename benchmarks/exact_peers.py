@@ -33,7 +33,7 @@ import pyarrow as pa  # noqa: E402
 import pyarrow.parquet as pq  # noqa: E402
 
 from engine.exact import all_pairs, count_pairs  # noqa: E402
-from engine.streams import StreamBatch  # noqa: E402
+from engine.runtime.streams import StreamBatch  # noqa: E402
 
 SIZES = {"W1": (10_000_000, 100_000, 100_000), "W2": (1_000_000, 2000, 2000)}
 SIZES["W2z"] = SIZES["W2"]

@@ -28,9 +28,9 @@ from gpu_replay import (
 from engine.device.columns import paired
 from engine.device.replay import Setting, load_lanes, replay_on_device
 from engine.facts.index import FactIndex, fact_index
+from engine.facts.key_links import Partners
 from engine.facts.links import Links
 from engine.facts.relation import BEFORE, NEVER, Facts
-from engine.partners import Partners
 from engine.replay.lane import LaneReplay
 from gpu_kernels.devices import Device
 

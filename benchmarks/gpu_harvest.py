@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.harvesting.on_cpu import CpuHarvest
-from engine.harvesting.profile import JoinProfile
+from engine.multiway.fractions.on_cpu import CpuHarvest
+from engine.multiway.fractions.profile import JoinProfile
 from gpu_kernels.devices import Device
 from gpu_kernels.harvest.layout import flatten
 from gpu_kernels.harvest.space import Best, Ranges, Search, Space, ranges_of, space_of

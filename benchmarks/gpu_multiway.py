@@ -14,9 +14,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.grubjoin.layout import WHOLE, Admitted, Batch, Plan, Rules, admitted_none, whole_plan
-from engine.grubjoin.on_gpu import GpuProber
-from engine.grubjoin.prober import CpuProber, Outputs, Prober
+from engine.device.multiway import GpuProber
+from engine.multiway.harvest.layout import (
+    WHOLE,
+    Admitted,
+    Batch,
+    Plan,
+    Rules,
+    admitted_none,
+    whole_plan,
+)
+from engine.multiway.harvest.prober import CpuProber, Outputs, Prober
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import Attributes, Floats, MultiStreams, Windows, windows_of
 from gpu_kernels.combine import COMBINES

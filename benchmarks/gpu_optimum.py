@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from engine.device.optimum import GpuDual
 from engine.optimum.ascent import Ascent
 from engine.optimum.dual import CpuDual
 from engine.optimum.dual_kernels import Prices
 from engine.optimum.intervals import Intervals
-from engine.optimum.on_gpu import GpuDual
 from engine.optimum.protocols import Dual
 from gpu_kernels.devices import Device
 

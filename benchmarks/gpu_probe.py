@@ -196,7 +196,7 @@ def duckdb_count(data: Workload, device: Device) -> tuple[int, float] | None:
 def cpu_count(data: Workload, device: Device) -> tuple[int, float]:
     """Return the CPU engine's count and its seconds on all cores, compiled before."""
     from engine.exact import count_pairs  # noqa: PLC0415 - not needed on the device alone
-    from engine.streams import StreamBatch  # noqa: PLC0415 - the same
+    from engine.runtime.streams import StreamBatch  # noqa: PLC0415 - the same
 
     ts = device.download(data.ts)
     ones = np.ones(len(ts))

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from engine.device.batches import plans_on_device
 from engine.device.columns import LaneColumns, paired
-from engine.device.plan import plans_on_device
 from engine.device.replay import (
     DeviceLanes,
     Outcome,
@@ -25,17 +25,17 @@ from engine.device.replay import (
     replay_on_device,
 )
 from engine.device.sampled import lane_sizes
-from engine.executors import ThreadExecutor
 from engine.generate import ImportanceModel, ZipfSpec, zipf_streams
 from engine.lanes.profile import LaneProfile, profile_side
 from engine.policies import POLICIES, SAMPLING, Structure
-from engine.randomness import uniforms
 from engine.replay.lane import LaneReplay
 from engine.replay.planned import Plan
 from engine.replay.ready import Ready
 from engine.replay.settings import ReplaySettings
+from engine.runtime.executors import ThreadExecutor
+from engine.runtime.randomness import uniforms
+from engine.runtime.streams import StreamBatch
 from engine.sampling.replayed import Sampling, Sizing, priorities
-from engine.streams import StreamBatch
 from gpu_kernels.devices import Device
 from gpu_kernels.replay.plan import Variant
 

@@ -26,9 +26,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from gpu_suite import commit, surroundings
 
-from engine.executors import Executor, ThreadExecutor
-from engine.job.keywords import job_of
-from engine.job.run import run_replay
+from engine.jobs.replay.run import run_replay
+from engine.options.keywords import job_of
+from engine.runtime.executors import Executor, ThreadExecutor
 
 SPAN, KEYS, WINDOW = 40, 2000, 4000
 """Ticks a row, distinct keys, and W in ticks."""

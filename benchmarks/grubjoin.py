@@ -27,15 +27,15 @@ import numpy as np
 from policy_order import commit, filled
 
 from engine.generate.lagged_gaussian import LaggedGaussianSpec, lagged_gaussian_streams
-from engine.grubjoin.layout import Plan, Rules
-from engine.grubjoin.operator import GrubJoin
-from engine.grubjoin.prober import CpuProber
-from engine.grubjoin.settings import HarvestSettings
-from engine.multijoin.harvested import kept_fractions
+from engine.jobs.multijoin.harvested import kept_fractions
+from engine.multiway.harvest.layout import Plan, Rules
+from engine.multiway.harvest.operator import GrubJoin
+from engine.multiway.harvest.prober import CpuProber
+from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.measure import Measures, measure
+from engine.multiway.orders.low_selectivity import low_selectivity_orders
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import MultiStreams, Windows, no_attributes, windows_of
-from engine.ordering.low_selectivity import low_selectivity_orders
 
 RESULTS = Path(__file__).resolve().parent / "results" / "grubjoin.json"
 SECOND = 10**6

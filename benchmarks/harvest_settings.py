@@ -29,11 +29,11 @@ from typing import Any
 import numba
 import numpy as np
 
-from engine.harvesting.exhaustive import best_settings
-from engine.harvesting.frontier import best_setting
-from engine.harvesting.greedy import DELTA, METRICS, greedy
-from engine.harvesting.histograms import scores
-from engine.harvesting.profile import JoinProfile, Scores
+from engine.multiway.fractions.exhaustive import best_settings
+from engine.multiway.fractions.frontier import best_setting
+from engine.multiway.fractions.greedy import DELTA, METRICS, greedy
+from engine.multiway.fractions.histograms import scores
+from engine.multiway.fractions.profile import JoinProfile, Scores
 from gpu_kernels.harvest.space import Search
 
 THROTTLES = [z / 10 for z in range(1, 10)]

@@ -25,11 +25,11 @@ from policy_order import commit
 
 from engine.generate.lagged_gaussian import LaggedGaussianSpec, lagged_gaussian_streams
 from engine.generate.zipf import ZipfSpec, zipf_streams
-from engine.grubjoin.indexed_prober import IndexedProber
-from engine.grubjoin.layout import Plan, Rules
-from engine.grubjoin.operator import GrubJoin
-from engine.grubjoin.prober import CpuProber, Prober
-from engine.grubjoin.settings import HarvestSettings
+from engine.multiway.harvest.indexed_prober import IndexedProber
+from engine.multiway.harvest.layout import Plan, Rules
+from engine.multiway.harvest.operator import GrubJoin
+from engine.multiway.harvest.prober import CpuProber, Prober
+from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import Attributes, MultiStreams, no_attributes, windows_of
 

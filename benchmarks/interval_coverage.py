@@ -30,9 +30,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from engine.aggregates import LaneAggregates, layout, parse_aggregate
-from engine.aggregates.intervals import estimates
-from engine.aggregates.others import others_of
+from engine.sampling.aggregates import LaneAggregates, layout, parse_aggregate
+from engine.sampling.aggregates.intervals import estimates
+from engine.sampling.aggregates.others import others_of
 from engine.sampling.outputs import SampledOutputs
 
 Floats = NDArray[np.float64]

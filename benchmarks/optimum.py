@@ -37,7 +37,7 @@ from engine.optimum.build import pairs_of
 from engine.optimum.effort import Effort
 from engine.optimum.matches import Matches, matches_of_pairs
 from engine.optimum.objective import Objective
-from engine.streams import StreamBatch
+from engine.runtime.streams import StreamBatch
 
 SIDES = (0, 1)
 

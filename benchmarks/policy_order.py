@@ -31,7 +31,7 @@ from engine.generate import ImportanceModel, ZipfSpec, zipf_streams
 from engine.lanes.profile import LaneProfile, profile_side
 from engine.replay.lane import LaneReplay
 from engine.replay.settings import UNLIMITED, ReplaySettings
-from engine.streams import StreamBatch
+from engine.runtime.streams import StreamBatch
 
 RESULTS = Path(__file__).resolve().parent / "results" / "policy_order.json"
 POLICIES = ("dgl", "dimpprob", "simpprob", "prob", "simp", "rand")

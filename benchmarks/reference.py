@@ -24,9 +24,9 @@ from typing import Any, NamedTuple
 
 from scale import RESULTS, WORKLOADS, Workload, about, job, save, write_archive
 
-from engine.executors import SerialExecutor
-from engine.job.options import REFERENCES
-from engine.job.run import run_replay
+from engine.jobs.replay.run import run_replay
+from engine.options.replay import REFERENCES
+from engine.runtime.executors import SerialExecutor
 
 WORK = WORKLOADS["sparse"]
 WINDOWS = (99_999, 999_999)

@@ -30,7 +30,7 @@ from engine.lanes.reader import BATCH_ROWS
 from engine.policies import POLICIES
 from engine.replay.lane import LaneReplay
 from engine.replay.settings import ReplaySettings
-from engine.streams import StreamBatch
+from engine.runtime.streams import StreamBatch
 
 RESULTS = Path(__file__).resolve().parent / "results" / "replay_throughput.json"
 COMPARED = tuple(name for name in POLICIES if name != "custom")

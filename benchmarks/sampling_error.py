@@ -29,7 +29,7 @@ import matplotlib as mpl
 import numpy as np
 import pyarrow as pa
 
-from engine.sampling.api import sample_tables
+from engine.api.sample import sample_tables
 
 TICKS = 100
 """Of a time unit: few tuples of the two streams arrive in one instant."""

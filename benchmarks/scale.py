@@ -30,8 +30,8 @@ from typing import Any, NamedTuple
 
 from engine.archives.roles import Roles
 from engine.generate import ImportanceModel, ZipfSpec, write_streams, zipf_sources
-from engine.job.budget import parse_amounts
-from engine.job.options import JobOptions
+from engine.options.budget import parse_amounts
+from engine.options.replay import JobOptions
 from engine.report.envelope import Report
 
 RESULTS = Path(__file__).resolve().parent / "results"

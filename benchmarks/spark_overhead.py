@@ -32,9 +32,9 @@ from scale import (
     write_archive,
 )
 
-from engine.executors import Executor, ThreadExecutor
-from engine.job.run import run_replay
+from engine.jobs.replay.run import run_replay
 from engine.report.envelope import Report
+from engine.runtime.executors import Executor, ThreadExecutor
 from spark_plugin.executor import SparkExecutor
 
 _SMALL = 200_000

@@ -36,7 +36,7 @@ from scale import (
     write_archive,
 )
 
-from engine.job.run import run_replay
+from engine.jobs.replay.run import run_replay
 from spark_plugin.executor import SparkExecutor
 
 _SMALL = 200_000

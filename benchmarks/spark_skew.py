@@ -25,10 +25,10 @@ import numpy as np
 import pyarrow as pa
 from scale import RESULTS, SEED, Workload, about, figures, job, local_session, save
 
-from engine.executors import Executor
 from engine.generate import ImportanceModel, StreamSource, ZipfSpec, write_streams, zipf_sources
-from engine.job import slices
-from engine.job.run import run_replay
+from engine.jobs.replay import slices
+from engine.jobs.replay.run import run_replay
+from engine.runtime.executors import Executor
 from spark_plugin.executor import SparkExecutor
 
 T = TypeVar("T")

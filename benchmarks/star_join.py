@@ -26,7 +26,6 @@ from policy_order import Point, commit, filled, streams
 from engine.facts.index import FactIndex, fact_index
 from engine.facts.links import Links
 from engine.facts.relation import BEFORE, NEVER, Facts
-from engine.keys import KeyTable
 from engine.lanes.profile import LaneProfile, profile_side
 from engine.optimum.bound import BoundSettings, bound_lane
 from engine.optimum.effort import Effort
@@ -36,7 +35,8 @@ from engine.optimum.objective import Objective
 from engine.optimum.states import optimal_states
 from engine.replay.lane import LaneReplay
 from engine.replay.settings import UNLIMITED, ReplaySettings
-from engine.streams import LEFT, RIGHT, StreamBatch
+from engine.runtime.key_table import KeyTable
+from engine.runtime.streams import LEFT, RIGHT, StreamBatch
 
 RESULTS = Path(__file__).resolve().parent / "results" / "star_join.json"
 DOMAIN, ROWS, FACTS = 50, 5000, 250

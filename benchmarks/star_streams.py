@@ -30,10 +30,10 @@ from engine.facts.access import access_by
 from engine.facts.relation import BEFORE, NEVER
 from engine.lanes.profile import SideProfile, profile_side
 from engine.replay.settings import UNLIMITED
+from engine.runtime.streams import StreamBatch
 from engine.star.index import StarFacts, StarIndex, star_index
 from engine.star.lane import StarReplay
 from engine.star.settings import StarSettings
-from engine.streams import StreamBatch
 
 RESULTS = Path(__file__).resolve().parent / "results" / "star_streams.json"
 STREAMS, VALUES, FACTS, WINDOW, SHARE = 3, 200, 500, 2000, 0.1

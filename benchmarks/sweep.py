@@ -28,12 +28,12 @@ from typing import Any
 from replay_throughput import versions
 
 import engine
-from engine import cli
-from engine.executors import ThreadExecutor
-from engine.sweep import run as sweep_run
-from engine.sweep.cell import Cell, CellResult
-from engine.sweep.on_cpu import replay_cells
-from engine.sweep.task import SweepOutcome, SweepTask, sweep_lane
+from engine import commands as cli
+from engine.jobs.sweep import run as sweep_run
+from engine.jobs.sweep.cell import Cell, CellResult
+from engine.jobs.sweep.on_cpu import replay_cells
+from engine.jobs.sweep.task import SweepOutcome, SweepTask, sweep_lane
+from engine.runtime.executors import ThreadExecutor
 
 RESULTS = Path(__file__).resolve().parent / "results" / "sweep.json"
 POLICIES = ("rand", "prob", "simp", "simpprob", "dimpprob", "dgl", "age")

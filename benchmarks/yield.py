@@ -29,14 +29,14 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from policy_order import FIGURES, MODELS, Point, commit, filled
 
-from engine.bound_api import bound_tables
+from engine.api.bound import bound_tables
 from engine.exact.stream import ExactStream
 from engine.generate import AgeCurveSpec, ZipfSpec, age_curve_streams, zipf_streams
 from engine.lanes.profile import LaneProfile, profile_side
 from engine.policies import Value
 from engine.replay.lane import LaneReplay
 from engine.replay.settings import UNLIMITED, ReplaySettings
-from engine.streams import StreamBatch
+from engine.runtime.streams import StreamBatch
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "yield.json"

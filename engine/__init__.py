@@ -1,7 +1,6 @@
 """Approximate sliding-window joins of archived streams: model, policies and CPU drivers.
 
-`replay_tables` joins Arrow tables (it is `engine.api.replay`; ``engine.replay`` is the subpackage)
-and `replay_archives` joins files; `sweep_tables` and `sweep_archives` do so under a grid of
+`replay_tables` joins Arrow tables and `replay_archives` joins files; `sweep_tables` and `sweep_archives` do so under a grid of
 settings; `sample_tables` and `sample_archives` sample a join and estimate aggregates of it;
 `bound_tables` and `bound_archives` say what would be best; `profile_tables` and `profile_archives`
 measure what streams are like; `allocate_joins` divides one memory over several joins;
@@ -16,20 +15,20 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from engine.allocation.api import allocate_joins
-    from engine.api import ReplayResult, replay_archives
-    from engine.api import replay as replay_tables
-    from engine.bound_api import BoundResult, bound_archives, bound_tables
-    from engine.lookup.api import LookupResult, lookup_archives, lookup_tables
-    from engine.multijoin.api import MultiJoinOutput
-    from engine.multijoin.api import multijoin as multijoin_streams
+    from engine.api.allocate import allocate_joins
+    from engine.api.bound import BoundResult, bound_archives, bound_tables
+    from engine.api.lookup import LookupResult, lookup_archives, lookup_tables
+    from engine.api.multijoin import MultiJoinOutput
+    from engine.api.multijoin import multijoin as multijoin_streams
+    from engine.api.profile import profile_archives, profile_tables
+    from engine.api.replay import ReplayResult, replay_archives
+    from engine.api.replay import replay as replay_tables
+    from engine.api.sample import SampleResult, sample_archives, sample_tables
+    from engine.api.star import StreamsResult, replay_streams
+    from engine.api.sweep import sweep_archives, sweep_tables
+    from engine.jobs.sweep.run import SweepResult
+    from engine.models.profile.model import ArrivalProfile
     from engine.multiway.predicate import register_theta
-    from engine.profile.api import profile_archives, profile_tables
-    from engine.profile.model import ArrivalProfile
-    from engine.sampling.api import SampleResult, sample_archives, sample_tables
-    from engine.star.api import StreamsResult, replay_streams
-    from engine.sweep.api import sweep_archives, sweep_tables
-    from engine.sweep.run import SweepResult
 
 __all__ = [
     "ArrivalProfile",
@@ -59,30 +58,30 @@ __all__ = [
 ]
 
 _NAMES = {
-    "allocate_joins": ("engine.allocation.api", "allocate_joins"),
-    "ArrivalProfile": ("engine.profile.model", "ArrivalProfile"),
-    "BoundResult": ("engine.bound_api", "BoundResult"),
-    "bound_archives": ("engine.bound_api", "bound_archives"),
-    "bound_tables": ("engine.bound_api", "bound_tables"),
-    "LookupResult": ("engine.lookup.api", "LookupResult"),
-    "lookup_archives": ("engine.lookup.api", "lookup_archives"),
-    "lookup_tables": ("engine.lookup.api", "lookup_tables"),
-    "MultiJoinOutput": ("engine.multijoin.api", "MultiJoinOutput"),
-    "multijoin_streams": ("engine.multijoin.api", "multijoin"),
-    "profile_archives": ("engine.profile.api", "profile_archives"),
-    "profile_tables": ("engine.profile.api", "profile_tables"),
+    "allocate_joins": ("engine.api.allocate", "allocate_joins"),
+    "ArrivalProfile": ("engine.models.profile.model", "ArrivalProfile"),
+    "BoundResult": ("engine.api.bound", "BoundResult"),
+    "bound_archives": ("engine.api.bound", "bound_archives"),
+    "bound_tables": ("engine.api.bound", "bound_tables"),
+    "LookupResult": ("engine.api.lookup", "LookupResult"),
+    "lookup_archives": ("engine.api.lookup", "lookup_archives"),
+    "lookup_tables": ("engine.api.lookup", "lookup_tables"),
+    "MultiJoinOutput": ("engine.api.multijoin", "MultiJoinOutput"),
+    "multijoin_streams": ("engine.api.multijoin", "multijoin"),
+    "profile_archives": ("engine.api.profile", "profile_archives"),
+    "profile_tables": ("engine.api.profile", "profile_tables"),
     "register_theta": ("engine.multiway.predicate", "register_theta"),
-    "ReplayResult": ("engine.api", "ReplayResult"),
-    "SampleResult": ("engine.sampling.api", "SampleResult"),
-    "StreamsResult": ("engine.star.api", "StreamsResult"),
-    "SweepResult": ("engine.sweep.run", "SweepResult"),
-    "replay_archives": ("engine.api", "replay_archives"),
-    "replay_streams": ("engine.star.api", "replay_streams"),
-    "replay_tables": ("engine.api", "replay"),
-    "sample_archives": ("engine.sampling.api", "sample_archives"),
-    "sample_tables": ("engine.sampling.api", "sample_tables"),
-    "sweep_archives": ("engine.sweep.api", "sweep_archives"),
-    "sweep_tables": ("engine.sweep.api", "sweep_tables"),
+    "ReplayResult": ("engine.api.replay", "ReplayResult"),
+    "SampleResult": ("engine.api.sample", "SampleResult"),
+    "StreamsResult": ("engine.api.star", "StreamsResult"),
+    "SweepResult": ("engine.jobs.sweep.run", "SweepResult"),
+    "replay_archives": ("engine.api.replay", "replay_archives"),
+    "replay_streams": ("engine.api.star", "replay_streams"),
+    "replay_tables": ("engine.api.replay", "replay"),
+    "sample_archives": ("engine.api.sample", "sample_archives"),
+    "sample_tables": ("engine.api.sample", "sample_tables"),
+    "sweep_archives": ("engine.api.sweep", "sweep_archives"),
+    "sweep_tables": ("engine.api.sweep", "sweep_tables"),
 }
 
 

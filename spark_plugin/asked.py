@@ -9,15 +9,15 @@ from datetime import timedelta
 from pyspark.sql import DataFrame
 
 from engine.archives.roles import Roles
-from engine.device.attempt import ON_CPU
-from engine.durations import parse_window
-from engine.errors import SpecError, did_you_mean
-from engine.instants import parse_instant
-from engine.job.budget import EVEN, SPLITS, Amounts, parse_amounts
-from engine.job.keywords import fact_of
-from engine.job.options import COLUMNS, DEFAULT_POLICY, DEVICES, check_split
+from engine.options.budget import EVEN, SPLITS, Amounts, parse_amounts
+from engine.options.keywords import fact_of
+from engine.options.replay import COLUMNS, DEFAULT_POLICY, DEVICES, check_split
 from engine.policies import Value, policy_named
 from engine.replay.settings import ReplaySettings, chosen
+from engine.runtime.device_choice import ON_CPU
+from engine.runtime.durations import parse_window
+from engine.runtime.errors import SpecError, did_you_mean
+from engine.runtime.instants import parse_instant
 from spark_plugin.columns import Side, check_columns
 from spark_plugin.facts import FactJoin, join_through
 from spark_plugin.query import Query, settled_lanes

@@ -16,9 +16,9 @@ from pyspark.sql.types import DataType, LongType, StringType, StructField, Struc
 from engine.archives.roles import JoinColumns, Roles, check_roles
 from engine.archives.source import Archive
 from engine.archives.ticks import FAULTS
-from engine.errors import InputError, SpecError
-from engine.job.output import IDS
-from engine.streams import SIDES
+from engine.jobs.output import IDS
+from engine.runtime.errors import InputError, SpecError
+from engine.runtime.streams import SIDES
 from spark_plugin.hashing import as_double, attribute, lane_of, travelling
 from spark_plugin.lanes import GROUP, KEY, Layout
 

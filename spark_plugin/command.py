@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import TypeVar
 
-from engine.executors import Executor
+from engine.runtime.executors import Executor
 from spark_plugin.executor import SparkExecutor
 from spark_plugin.session import get_session
 

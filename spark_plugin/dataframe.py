@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from pyspark.sql import DataFrame
 
-from engine.job.budget import EVEN
-from engine.job.options import DEFAULT_POLICY
+from engine.options.budget import EVEN
+from engine.options.replay import DEFAULT_POLICY
 from engine.policies import Value
 from spark_plugin.asked import Asked, Memory, Names, Window
 
@@ -136,7 +136,7 @@ def replay(
     the history estimator) the task finds out itself: it puts the lane aside on Spark's local disk.
 
     Memory of a worker: the windows, the budget and a batch. With a GPU, a task puts lanes aside and
-    reads up to `engine.job.on_gpu.GROUP_ROWS` rows at once.
+    reads up to `engine.jobs.replay.on_gpu.GROUP_ROWS` rows at once.
 
     Examples
     --------

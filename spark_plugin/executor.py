@@ -13,7 +13,7 @@ from typing import TypeVar
 from pyspark import InheritableThread, cloudpickle
 from pyspark.sql import SparkSession
 
-from engine.host import keep_freed_memory
+from engine.runtime.host import keep_freed_memory
 from spark_plugin.archives.first_pass import Relational
 from spark_plugin.gpu import GpuTerms, bind_task, gpu_terms
 from spark_plugin.outcome import Outcome, attempt
@@ -32,7 +32,7 @@ _TASKS = 4
 
 
 class SparkExecutor:
-    """Runs tasks on a Spark session (`engine.executors.Executor`).
+    """Runs tasks on a Spark session (`engine.runtime.executors.Executor`).
 
     Items are cut, in order, into a few jobs that run at the same time, so that results come back
     while others are computed; where they go through few tuples, one job has them all. Within a job

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
-from engine.errors import DeviceError
+from engine.runtime.errors import DeviceError
 from gpu_kernels.lent import SHARE, Lent, LentError, lend, memory_share
 
 _TASK = "spark.task.resource.gpu.amount"

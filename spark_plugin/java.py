@@ -10,8 +10,8 @@ import shutil
 import uuid
 from pathlib import Path
 
-from engine.errors import DeviceError
-from engine.jit import cache_home
+from engine.runtime.errors import DeviceError
+from engine.runtime.jit import cache_home
 
 REMEDY = (
     "install Java 17 or 21 (apt-get install default-jre-headless, or pip install "

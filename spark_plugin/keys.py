@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from engine.archives.canonical import LANE_SEED, hashed
-from engine.keys import KeyTable
 from engine.lanes.reader import LaneBatch
-from engine.streams import SIDES, StreamBatch
+from engine.runtime.key_table import KeyTable
+from engine.runtime.streams import SIDES, StreamBatch
 from spark_plugin.lanes import Layout, key_name
 
 IDLE = 1 << 16

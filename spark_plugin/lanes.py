@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from engine.archives import families
 from engine.archives.canonical import canonical, direct_codes
 from engine.archives.ticks import FAULTS, ticks
-from engine.errors import InputError
-from engine.streams import SIDES
+from engine.runtime.errors import InputError
+from engine.runtime.streams import SIDES
 
 GROUP, KEY = "group_", "key_"
 """Prefixes of the partition columns and join attributes, which both sides have in common."""

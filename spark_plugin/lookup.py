@@ -14,13 +14,13 @@ from pyspark.sql.types import DataType, LongType, StructField, StructType
 from engine.archives.roles import Roles, check_importance
 from engine.archives.source import Archive
 from engine.archives.ticks import FAULTS
-from engine.errors import SpecError, did_you_mean
 from engine.facts.faults import FACT_FAULTS, OVERLAPS
 from engine.facts.read import read_facts
 from engine.facts.relation import BEFORE, NEVER
 from engine.facts.roles import FactColumns, FactRoles, check_fact_roles
-from engine.job.options import COLUMNS
-from engine.lookup.options import told_apart
+from engine.options.lookup import told_apart
+from engine.options.replay import COLUMNS
+from engine.runtime.errors import SpecError, did_you_mean
 from spark_plugin.columns import (
     arrow_schema,
     attributes,

@@ -14,8 +14,8 @@ from engine.exact.stream import ExactStream
 from engine.facts.links import Links
 from engine.lanes.profile import LaneProfile
 from engine.lanes.reader import LaneBatch
-from engine.models.worth import LaneWorth, lane_worths
 from engine.policies import Worth
+from engine.value_model.summary import LaneWorth, lane_worths
 from spark_plugin.lanes import LaneName
 from spark_plugin.spool import Spool
 from spark_plugin.worker import Keys, Plan, lanes_in, linked, untils

@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from engine.device.attempt import ON_CPU, ON_GPU, Wanted, attempt, wanted_device, worth_it
-from engine.job.on_gpu import GROUP_ROWS
+from engine.jobs.replay.on_gpu import GROUP_ROWS
 from engine.lanes.profile import LaneProfile
 from engine.lanes.reader import LaneBatch
 from engine.policies import age
 from engine.replay.planned import Plan as Decided
+from engine.runtime.device_choice import ON_CPU, ON_GPU, Wanted, attempt, wanted_device, worth_it
 from gpu_kernels.devices import Choice, Device
 from spark_plugin.lanes import LaneName
 from spark_plugin.spool import HELD_BYTES, Spool
@@ -112,7 +112,7 @@ def _tell(wanted: Wanted, choice: Choice) -> None:
 
 
 def _decided(plan: Plan, device: Device, group: list[_Aside]) -> list[Decided]:
-    from engine.device.plan import (  # noqa: PLC0415 - numba's CUDA, only where it is used
+    from engine.device.batches import (  # noqa: PLC0415 - numba's CUDA, only where it is used
         Undecided,
         decided,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from engine.errors import WinnowError
+from engine.runtime.errors import WinnowError
 
 
 class OtherwiseError(Exception):

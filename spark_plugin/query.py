@@ -13,16 +13,16 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from engine.archives.roles import JoinColumns
-from engine.device.attempt import LANES_A_CORE, ON_CPU, ON_GPU
-from engine.errors import SpecError
-from engine.job.budget import EVEN, EXPECTED, Amounts
-from engine.job.plan import Curves, curves_cut, curves_given
-from engine.job.split import LaneModels, lane_budgets
+from engine.jobs.lanes import Curves, curves_cut, curves_given
+from engine.jobs.split import LaneModels, lane_budgets
 from engine.lanes.profile import LaneProfile
 from engine.lanes.split import MAX_LANES, too_many_lanes
-from engine.models.worth import SUMMARISED
+from engine.options.budget import EVEN, EXPECTED, Amounts
 from engine.policies import Worth
 from engine.replay.settings import ReplaySettings
+from engine.runtime.device_choice import LANES_A_CORE, ON_CPU, ON_GPU
+from engine.runtime.errors import SpecError
+from engine.value_model.summary import SUMMARISED
 from spark_plugin.columns import Side, layout_of, output_schema, unite
 from spark_plugin.facts import FactJoin
 from spark_plugin.gpu import GpuTerms, bind_task, gpu_terms

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 
-from engine.errors import SpecError, did_you_mean
+from engine.runtime.errors import SpecError, did_you_mean
 
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 # Plan nodes that neither repeat rows nor make new ones.

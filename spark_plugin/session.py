@@ -17,7 +17,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from engine.errors import DeviceError
+from engine.runtime.errors import DeviceError
 from spark_plugin.java import REMEDY, provide_java
 from spark_plugin.rapids.options import RapidsOptions
 from spark_plugin.rapids.session import configure, has_plugin, jar_on_classpath, require_plugin

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from engine.lanes.profile import LaneProfile, profile_side
 from engine.lanes.reader import LaneBatch
-from engine.streams import SIDES, StreamBatch
+from engine.runtime.streams import SIDES, StreamBatch
 
 HELD_BYTES = 64 << 20
 Until = Callable[[StreamBatch], NDArray[np.int64]]

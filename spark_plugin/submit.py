@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from engine.cli import main as command_line
+from engine.commands import main as command_line
 from spark_plugin import command
 from spark_plugin.rapids import command as spark_conf
 from spark_plugin.shipping import command as package

@@ -7,8 +7,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from engine.sweep.api import sweep_archives
-from engine.sweep.run import SweepResult
+from engine.api.sweep import sweep_archives
+from engine.jobs.sweep.run import SweepResult
 from spark_plugin.executor import SparkExecutor
 from spark_plugin.session import get_session
 
@@ -29,7 +29,7 @@ def sweep(
     session : SparkSession, optional
         By default the active one, or a new one.
     **options
-        As for `engine.sweep.api.sweep_archives`.
+        As for `engine.api.sweep.sweep_archives`.
 
     Returns
     -------

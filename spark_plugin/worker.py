@@ -13,16 +13,16 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from engine.facts.links import Links
-from engine.job.budget import Amounts, split_budget
-from engine.job.output import IDS, id_columns
-from engine.job.payload import PayloadWindow
+from engine.jobs.output import IDS, id_columns
+from engine.jobs.payload import PayloadWindow
 from engine.lanes.profile import LaneProfile, SideProfile
 from engine.lanes.reader import LaneBatch, united_batches
+from engine.options.budget import Amounts, split_budget
 from engine.replay.lane import LaneReplay
 from engine.replay.layout import Outputs
 from engine.replay.planned import Plan as Decided
 from engine.replay.settings import UNLIMITED, ReplaySettings
-from engine.streams import SIDES, StreamBatch
+from engine.runtime.streams import SIDES, StreamBatch
 from spark_plugin.facts import SharedFacts
 from spark_plugin.keys import LaneKeys, Renumbered
 from spark_plugin.lanes import LaneName, LaneStream, Layout

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import engine
-from engine.executors import Executor, ThreadExecutor
 from engine.generate import (
     AgeCurveSpec,
     ZipfSpec,
@@ -14,6 +13,7 @@ from engine.generate import (
     write_streams,
     zipf_sources,
 )
+from engine.runtime.executors import Executor, ThreadExecutor
 
 ROWS, WINDOW = 3000, 199
 

@@ -17,14 +17,14 @@ import pyspark
 from job_cases import streams
 from quick_java import EXECUTORS
 
-from engine.device import attempt
+from engine.runtime import device_choice as attempt
 
 if __name__ == "__main__":
     attempt.__dict__["LANES_A_CORE"] = 0  # before others take it
 
 from spark_cases import ORDER, archived, replayed
 
-from engine.errors import WinnowError
+from engine.runtime.errors import WinnowError
 from spark_plugin.dataframe import replay
 from spark_plugin.executor import SparkExecutor
 from spark_plugin.session import get_session

@@ -17,7 +17,7 @@ from fake_cupy import fake_cupy
 from pyspark import TaskContext
 from pyspark.daemon import manager
 
-from engine.device import attempt
+from engine.runtime import device_choice as attempt
 from gpu_kernels import devices
 
 FOLDER = Path(os.environ["WINNOW_FAKE"])

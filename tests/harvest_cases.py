@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from engine.harvesting.profile import JoinProfile
+from engine.multiway.fractions.profile import JoinProfile
 
 Join = dict[str, Any]
 

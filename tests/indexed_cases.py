@@ -10,13 +10,13 @@ from multiway_cases import PREDICATES, random_streams
 from naive_multijoin import Member, pair_meets
 from test_grubjoin import MEETS, PURPOSES, Configure, ages_of, tuples_of
 
-from engine.grubjoin.adapt import Indexed, Learnt, setting_of
-from engine.grubjoin.indexed_prober import IndexedProber
-from engine.grubjoin.indexes import entries_of
-from engine.grubjoin.operator import GrubJoin, MakeProber
-from engine.grubjoin.settings import HarvestSettings
+from engine.multiway.harvest.adapt import Indexed, Learnt, setting_of
+from engine.multiway.harvest.indexed_prober import IndexedProber
+from engine.multiway.harvest.indexes import entries_of
+from engine.multiway.harvest.operator import GrubJoin, MakeProber
+from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.streams import MultiStreams, windows_of
-from engine.randomness import uniforms
+from engine.runtime.randomness import uniforms
 
 
 def looked_up(kind: str, x: Any, u: Any) -> int:

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from engine.archives.roles import Roles
-from engine.cli import main
-from engine.executors import SerialExecutor
-from engine.job.budget import parse_amounts
-from engine.job.options import JobOptions
+from engine.commands import main
+from engine.options.budget import parse_amounts
+from engine.options.replay import JobOptions
+from engine.runtime.executors import SerialExecutor
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from engine.cli import main
+from engine.commands import main
 
 NAMES = ("a", "b", "c")
 BASE = dt.datetime(2024, 3, 31, 0, 30)  # noqa: DTZ001 - a column without time zone

@@ -15,7 +15,7 @@ from engine.optimum.intervals import Intervals, intervals_of
 from engine.optimum.matches import Matches, Rows, matches_of_pairs
 from engine.optimum.objective import Objective
 from engine.optimum.retained import NOT_STORED, Retained
-from engine.streams import StreamBatch
+from engine.runtime.streams import StreamBatch
 
 ANY = 1 << 40
 """A budget that nothing exceeds."""

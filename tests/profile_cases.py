@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 from job_cases import Rows, table
 from naive import MASK32, philox4x32
 
-from engine.profile.api import profile_archives
-from engine.profile.model import ArrivalProfile
+from engine.api.profile import profile_archives
+from engine.models.profile.model import ArrivalProfile
 
 Tuples = list[tuple[int, Any, float, int]]
 RETAIN_PURPOSE = 6

@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from engine.facts.index import FactIndex, fact_index
+from engine.facts.key_links import Partners
 from engine.facts.links import Links
 from engine.facts.relation import BEFORE, NEVER, Facts
 from engine.lanes.profile import LaneProfile, profile_side
-from engine.partners import Partners
 from engine.policies import POLICIES
 from engine.replay.lane import LaneReplay
 from engine.replay.planned import Plan
 from engine.replay.settings import UNLIMITED, ReplaySettings
-from engine.streams import StreamBatch
+from engine.runtime.streams import StreamBatch
 
 Rows = list[tuple[int, int | None, float]]
 Fact = tuple[int, int, int | None, int | None, int]

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from job_cases import MEMORY, WINDOW, Rows
 from naive_sampling import Sample
 
-from engine.cli import main
+from engine.commands import main
 
 METHODS = naive_sampling.METHODS
 Row = tuple[int, int, int, float, float]

@@ -24,10 +24,10 @@ from engine.device.replay import Setting
 from engine.device.sampled import lane_sizes
 from engine.lanes.profile import LaneProfile, profile_side
 from engine.policies import SAMPLING
-from engine.randomness import PURPOSE_CLUSTER, uniforms
 from engine.replay.lane import LaneReplay
 from engine.replay.ready import Ready
 from engine.replay.settings import ReplaySettings
+from engine.runtime.randomness import PURPOSE_CLUSTER, uniforms
 from engine.sampling.inclusion import pps_scale, size_table, ticks_held
 from engine.sampling.replayed import Sampling, Sizing, priorities
 from engine.sampling.sizes import floor_of

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from replay_cases import cut
 
-from engine.keys import KeyTable
 from engine.replay.settings import UNLIMITED
+from engine.runtime.key_table import KeyTable
+from engine.runtime.streams import StreamBatch
 from engine.sampling.lane import METHODS, LaneSampler
 from engine.sampling.totals import Totals
-from engine.streams import StreamBatch
 
 COMBINES = ("min", "sum", "product", "max", "mean")
 MEASURES = {

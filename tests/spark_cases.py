@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from job_cases import stream, table
 
-from engine.executors import Executor, SerialExecutor
-from engine.job.keywords import job_of
-from engine.job.options import JobOptions
-from engine.job.run import run_replay
+from engine.jobs.replay.run import run_replay
+from engine.options.keywords import job_of
+from engine.options.replay import JobOptions
 from engine.report.envelope import Report
+from engine.runtime.executors import Executor, SerialExecutor
 
 ORDER = [("ts", "ascending"), ("left_row", "ascending"), ("right_row", "ascending")]
 ROLES = {"on": "k", "time": "t", "importance": "i"}

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from job_cases import table
 
-from engine.executors import Executor, SerialExecutor, ThreadExecutor
-from engine.job.keywords import job_of
-from engine.job.run import run_replay
-from engine.sweep.api import sweep_archives
-from engine.sweep.run import SweepResult
+from engine.api.sweep import sweep_archives
+from engine.jobs.replay.run import run_replay
+from engine.jobs.sweep.run import SweepResult
+from engine.options.keywords import job_of
+from engine.runtime.executors import Executor, SerialExecutor, ThreadExecutor
 
 COMMON = {"on": "k", "time": "t", "importance": "i"}
 FIGURES = (

@@ -9,17 +9,17 @@ import naive_models as naive
 import numpy as np
 import pytest
 
-from engine.job.budget import Amount
-from engine.job.split import LaneModels, apportioned, lane_budgets
+from engine.jobs.split import LaneModels, apportioned, lane_budgets
 from engine.lanes.profile import LaneProfile, SideProfile
 from engine.models import age, frequency
 from engine.models.counts import KeyCounts
 from engine.models.rate_curve import from_pieces, merged, shared
-from engine.models.worth import SideWorth, fluctuating, lane_worths
-from engine.models.worth import _class_of as worth_class
+from engine.options.budget import Amount
 from engine.policies import POLICIES, Worth
 from engine.policies.age import FINE, priorities, refined
 from engine.replay.settings import UNLIMITED
+from engine.value_model.summary import SideWorth, fluctuating, lane_worths
+from engine.value_model.summary import _class_of as worth_class
 
 CURVES = {
     "example 3.3": [1.0, 1.0, 2.0, 1.0],

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
-from engine.aggregates import LaneAggregates, parse_aggregate
-from engine.aggregates.estimate import combine
+from engine.sampling.aggregates import LaneAggregates, parse_aggregate
+from engine.sampling.aggregates.estimate import combine
 from engine.sampling.outputs import SampledOutputs
 
 SEEDS = 400

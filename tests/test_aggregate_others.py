@@ -10,10 +10,10 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
-from engine.aggregates import LaneAggregates, layout, parse_aggregate
-from engine.aggregates.estimate import combine
-from engine.aggregates.intervals import estimates
-from engine.aggregates.others import others_of
+from engine.sampling.aggregates import LaneAggregates, layout, parse_aggregate
+from engine.sampling.aggregates.estimate import combine
+from engine.sampling.aggregates.intervals import estimates
+from engine.sampling.aggregates.others import others_of
 from engine.sampling.outputs import SampledOutputs
 
 SCHEMAS = pa.schema([("v", pa.float64()), ("g", pa.string())]), pa.schema([])

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from engine.aggregates import parse_aggregate
-from engine.aggregates.panes import Panes
-from engine.aggregates.spec import AggregateSpec, Column
-from engine.errors import InputError, SpecError
+from engine.runtime.errors import InputError, SpecError
+from engine.sampling.aggregates import parse_aggregate
+from engine.sampling.aggregates.panes import Panes
+from engine.sampling.aggregates.spec import AggregateSpec, Column
 
 LEFT = pa.schema(
     [

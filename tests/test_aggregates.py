@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
-from engine.aggregates import AggregateSpec, LaneAggregates, layout, parse_aggregate, state
-from engine.aggregates.estimate import combine
+from engine.sampling.aggregates import AggregateSpec, LaneAggregates, layout, parse_aggregate, state
+from engine.sampling.aggregates.estimate import combine
 from engine.sampling.outputs import SampledOutputs
 
 SCHEMAS = (

@@ -13,10 +13,13 @@ from job_cases import Noting
 from spark_cases import figures, job, replayed, write
 
 from engine.exact.stream import ExactStream
-from engine.executors import SerialExecutor
-from engine.job import ahead, keys, lane_task, slices
-from engine.job.run import run_replay
-from engine.lanes import lanefiles, reader
+from engine.jobs.exact import key_totals as keys
+from engine.jobs.replay import lane_task, slices
+from engine.jobs.replay import precount as ahead
+from engine.jobs.replay.run import run_replay
+from engine.lanes import reader
+from engine.lanes import write as lanefiles
+from engine.runtime.executors import SerialExecutor
 from spark_plugin.executor import SparkExecutor
 
 ROWS = 1200
@@ -109,7 +112,7 @@ def test_too_many_keys_are_counted_beside(folder: Path, monkeypatch: pytest.Monk
 def test_what_could_not_be_kept_is_counted_beside(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.job.counted.os.access", lambda *_: False)
+    monkeypatch.setattr("engine.jobs.exact.exact_cache.os.access", lambda *_: False)
     beside, counted, ran = both(folder, monkeypatch, lanes=1, window=9, memory="20%")
     assert "count_slice" not in dict(ran)
     assert figures(counted[1]) == figures(beside[1])

@@ -13,12 +13,11 @@ import numpy as np
 import pytest
 from allocate_cases import aged, allocated, zipf
 
-from engine import cli
-from engine.allocation.divide import alloc, filled, prop, whole
-from engine.allocation.joins import measured
-from engine.allocation.keywords import options_of
-from engine.allocation.measure import JoinMeasure
-from engine.allocation.recall import (
+from engine import commands as cli
+from engine.jobs.allocate.divide import alloc, filled, prop, whole
+from engine.jobs.allocate.joins import measured
+from engine.jobs.allocate.measure import JoinMeasure
+from engine.jobs.allocate.recall import (
     AGE,
     FREQUENCY,
     chosen_model,
@@ -26,14 +25,15 @@ from engine.allocation.recall import (
     recall_model,
     varying,
 )
-from engine.allocation.run import run_allocation
-from engine.errors import SpecError
-from engine.executors import SerialExecutor, ThreadExecutor
-from engine.job.stages import Stages
+from engine.jobs.allocate.run import run_allocation
 from engine.models.counts import KeyCounts
 from engine.models.frequency import pieces
-from engine.profile.model import ArrivalProfile
-from engine.profile.parts import AgeCurve, Correlation, Frequencies, StreamProfile
+from engine.models.profile.model import ArrivalProfile
+from engine.models.profile.parts import AgeCurve, Correlation, Frequencies, StreamProfile
+from engine.options.allocate_keywords import options_of
+from engine.runtime.errors import SpecError
+from engine.runtime.executors import SerialExecutor, ThreadExecutor
+from engine.runtime.stages import Stages
 
 TICKS, WINDOW = 100, 10
 

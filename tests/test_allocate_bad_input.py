@@ -10,8 +10,8 @@ import pytest
 from job_cases import streams
 
 import engine
-from engine.cli import main
-from engine.errors import InputError, SpecError
+from engine.commands import main
+from engine.runtime.errors import InputError, SpecError
 
 JOIN: dict[str, Any] = {
     "name": "a", "left": "left.parquet", "right": "right.parquet", "on": "k", "time": "t",

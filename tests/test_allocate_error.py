@@ -12,12 +12,12 @@ import pytest
 from allocate_cases import aged, allocated, zipf
 from naive_models import theorem_4_2_closed
 
-from engine.allocation.error import EQ, PPS, UNIFORM, ErrorModel, classes_of
-from engine.allocation.error_join import measured_error
-from engine.allocation.keywords import options_of
-from engine.allocation.moments import SideMoments
-from engine.executors import SerialExecutor
-from engine.job.stages import Stages
+from engine.jobs.allocate.error import EQ, PPS, UNIFORM, ErrorModel, classes_of
+from engine.jobs.allocate.error_join import measured_error
+from engine.jobs.allocate.moments import SideMoments
+from engine.options.allocate_keywords import options_of
+from engine.runtime.executors import SerialExecutor
+from engine.runtime.stages import Stages
 
 SPAN, WINDOWS = 100, (10, 10)
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from allocate_cases import aged, allocated, zipf
 
-from engine.allocation.calibrate import calibrated
-from engine.allocation.recall import RecallModel
+from engine.jobs.allocate.calibrate import calibrated
+from engine.jobs.allocate.recall import RecallModel
 from engine.models.rate_curve import from_pieces, merged
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import graphlib
 import importlib
 import re
 import subprocess
@@ -15,8 +16,8 @@ import naive
 import naive_sampling
 import pytest
 
-from engine.jit import UNCOMPILED
 from engine.policies import POLICIES, SAMPLING
+from engine.runtime.jit import UNCOMPILED
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("gpu_kernels", "engine", "spark_plugin", "pyspark_winnow")
@@ -27,6 +28,86 @@ GPU = {"cupy", "cudf"}
 MOST_LINES = 320
 SOURCES = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
 TYPE_CHECKING = "TYPE_CHECKING"
+
+ROOMS = {
+    "engine": {
+        "runtime": "",
+        "policies": "runtime",
+        "archives": "runtime",
+        "facts": "runtime archives",
+        "exact": "runtime facts",
+        "lanes": "runtime archives facts",
+        "models": "runtime exact lanes",
+        "value_model": "runtime policies facts exact models",
+        "replay": "runtime policies facts exact lanes value_model",
+        "sampling": "runtime policies archives exact lanes models replay",
+        "optimum": "runtime facts exact replay",
+        "multiway": "runtime exact",
+        "star": "runtime policies facts exact lanes replay",
+        "options": "runtime policies archives facts replay sampling optimum multiway",
+        "device": (
+            "runtime policies facts exact lanes models value_model replay sampling optimum multiway"
+        ),
+        "report": "runtime policies lanes models replay options",
+        "jobs": (
+            "runtime policies archives facts exact lanes models value_model replay sampling optimum"
+            " multiway star options device report"
+        ),
+        "api": "runtime policies archives facts models optimum options report jobs",
+        "generate": "runtime",
+        "commands": (
+            "runtime policies archives facts lanes models replay sampling optimum multiway options"
+            " report jobs api generate"
+        ),
+    },
+    "gpu_kernels": {
+        "portable": "",
+        "lent": "",
+        "devices": "lent",
+        "combine": "portable",
+        "philox": "portable",
+        "compiler": "portable",
+        "teams": "portable compiler",
+        "probe": "combine compiler devices",
+        "harvest": "portable compiler devices",
+        "optimum": "portable combine compiler devices",
+        "multiway": "portable combine compiler devices teams",
+        "replay": "portable combine compiler devices philox teams",
+    },
+    "spark_plugin": {
+        "gpu": "",
+        "hashing": "",
+        "java": "",
+        "lanes": "",
+        "outcome": "",
+        "rows": "",
+        "settle": "",
+        "spool": "",
+        "rapids": "",
+        "shipping": "",
+        "spread": "rapids",
+        "session": "java rapids",
+        "columns": "hashing lanes",
+        "keys": "lanes",
+        "facts": "hashing rows session columns",
+        "lookup": "hashing rows session columns",
+        "worker": "lanes spool keys facts",
+        "measure": "lanes spool worker",
+        "on_gpu": "lanes spool worker",
+        "archives": "gpu hashing outcome settle spread session columns",
+        "executor": "gpu outcome settle rapids session archives",
+        "query": "gpu lanes settle spread session columns facts worker measure on_gpu",
+        "asked": "rows columns facts query",
+        "dataframe": "asked",
+        "command": "session executor",
+        "sweep": "session executor",
+        "submit": "rapids shipping command",
+        "streaming": "hashing lanes keys session columns worker query asked",
+    },
+}
+"""What each room, a folder or module of a package, may import of the package's others. Lowest first:
+no room imports one that stands after it."""
+MOST_ROOMS = 20
 
 
 class Import(NamedTuple):
@@ -79,6 +160,79 @@ def test_imports_point_one_way(path: Path) -> None:
         assert found.package != "pyspark" or package in SPARK, where
         assert found.package not in GPU or not found.at_load, f"{where} when it is loaded"
         assert found.package not in {"tests", "benchmarks", "naive"}, where
+
+
+def modules() -> dict[str, Path]:
+    """Return the source files of all packages by the names under which they are imported."""
+    return {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in SOURCES
+    }
+
+
+def imported_modules() -> dict[str, set[str]]:
+    """Return the modules of ours that each one imports, wherever the import stands."""
+    known = modules()
+    found: dict[str, set[str]] = {name: set() for name in known}
+    for name, path in known.items():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module in known:
+                inner = {f"{node.module}.{own.name}" for own in node.names}
+                found[name] |= (inner & known.keys()) or {node.module}
+            elif isinstance(node, ast.Import):
+                found[name] |= {own.name for own in node.names} & known.keys()
+        found[name].discard(name)
+    return found
+
+
+@pytest.mark.parametrize("package", sorted(ROOMS))
+def test_a_room_imports_what_the_table_allows_and_all_of_that(package: str) -> None:
+    found: dict[str, set[str]] = {}
+    for name, others in imported_modules().items():
+        if name.startswith(f"{package}."):
+            room = name.split(".")[1]
+            own = {other.split(".")[1] for other in others if other.startswith(f"{package}.")}
+            found[room] = found.get(room, set()) | own - {room}
+    assert found == {room: set(below.split()) for room, below in ROOMS[package].items()}
+
+
+@pytest.mark.parametrize("package", sorted(ROOMS))
+def test_rooms_stand_in_the_order_of_their_imports(package: str) -> None:
+    order = list(ROOMS[package])
+    for room, below in ROOMS[package].items():
+        for other in below.split():
+            assert order.index(other) < order.index(room), f"{room} imports {other}"
+
+
+def test_the_engine_has_twenty_rooms_and_no_loose_module() -> None:
+    inside = [path for path in (ROOT / "engine").iterdir() if path.name != "__pycache__"]
+    folders = sorted(path.name for path in inside if path.is_dir())
+    assert folders == sorted(ROOMS["engine"])
+    assert len(folders) <= MOST_ROOMS
+    assert {path.name for path in inside if path.is_file()} == {"__init__.py", "py.typed"}
+    for room in folders:
+        text = (ROOT / "engine" / room / "__init__.py").read_text()
+        assert ast.get_docstring(ast.parse(text)), f"engine/{room} does not say what is in it"
+
+
+def siblings(name: str, other: str) -> tuple[str, str] | None:
+    """Return the two packages or modules of one parent through which a module imports another."""
+    own, theirs = name.split("."), other.split(".")
+    at = next(
+        (i for i, pair in enumerate(zip(own, theirs, strict=False)) if len({*pair}) > 1), None
+    )
+    if not at:
+        return None
+    return ".".join(own[: at + 1]), ".".join(theirs[: at + 1])
+
+
+def test_no_packages_or_files_import_each_other_in_a_circle() -> None:
+    below: dict[str, set[str]] = {}
+    for name, others in imported_modules().items():
+        for other in others:
+            if pair := siblings(name, other):
+                below.setdefault(pair[0], set()).add(pair[1])
+    graphlib.TopologicalSorter(below).prepare()
 
 
 def test_engine_and_kernels_load_without_spark_and_gpu_packages() -> None:

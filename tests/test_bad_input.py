@@ -11,10 +11,10 @@ import pytest
 
 from engine.archives.roles import Roles, check_roles
 from engine.archives.source import Archive, open_archive
-from engine.errors import InputError, OutputError, SpecError
-from engine.executors import SerialExecutor
 from engine.lanes.manifest import Prepared
 from engine.lanes.prepare import prepare
+from engine.runtime.errors import InputError, OutputError, SpecError
+from engine.runtime.executors import SerialExecutor
 
 GOOD = {"t": [1, 2], "k": [1, 2], "i": [0.5, 1.0]}
 ROLES = Roles(("k",), "t", "i")

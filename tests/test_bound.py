@@ -14,7 +14,7 @@ import pytest
 from job_cases import MEMORY, WINDOW, Streams, arguments, peak, streams, table
 
 import engine
-from engine.cli import main
+from engine.commands import main
 from engine.optimum import states
 from engine.policies import POLICIES
 

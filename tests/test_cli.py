@@ -36,9 +36,9 @@ from job_cases import (
 )
 from replay_cases import remaining
 
-from engine.cli import main
-from engine.errors import SpecError
+from engine.commands import main
 from engine.policies import POLICIES, SAMPLING
+from engine.runtime.errors import SpecError
 
 BASE = 1_700_000_000
 """Seconds since 1970 at which the streams with timestamps begin."""

@@ -12,10 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 from job_cases import Streams, arguments, read, stream, streams, table, winnow
 
-from engine.cli import main
-from engine.executors import SerialExecutor, ThreadExecutor
-from engine.job import lane_task, opening, output
+from engine.commands import main
+from engine.jobs import opening, output
+from engine.jobs.replay import lane_task
 from engine.replay.lane import LaneReplay
+from engine.runtime.executors import SerialExecutor, ThreadExecutor
 
 OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
     "policy": ({"policy": "simprob"}, r"no policy 'simprob'.*rand.*Did you mean 'simpprob'\?"),

@@ -16,7 +16,7 @@ from lookup_cases import cases as lookup_streams
 from spark_cases import drawn, write
 
 import engine
-from engine.cli import main
+from engine.commands import main
 
 JOIN = {"on": "k", "time": "t", "importance": "i", "window": 9}
 RUN_SPECIFIC = {"seconds", "tuples_per_second", "out", "device", "versions"}

@@ -16,13 +16,13 @@ import pyarrow.parquet as pq
 import pytest
 from job_cases import job, streams
 
-from engine.disk import full_disk_told, remove_folder, whole_file
-from engine.errors import OutputError
-from engine.executors import SerialExecutor
-from engine.job.output import OutputFolder, PartWriter, output_at, write_file
-from engine.job.part import reported
-from engine.job.run import run_replay
-from engine.owner import claim, is_gone, own_mark
+from engine.jobs.output import OutputFolder, PartWriter, output_at, write_file
+from engine.jobs.part import reported
+from engine.jobs.replay.run import run_replay
+from engine.runtime.disk import full_disk_told, remove_folder, whole_file
+from engine.runtime.errors import OutputError
+from engine.runtime.executors import SerialExecutor
+from engine.runtime.lease import claim, is_gone, own_mark
 
 TABLE = pa.table({"x": [1, 2, 3]})
 
@@ -170,7 +170,7 @@ def test_who_writes_into_a_removed_folder_finds_it_gone(tmp_path: Path) -> None:
 def another(place: Path) -> Iterator[subprocess.Popen[str]]:
     """Run a process that has begun an output, until it is killed."""
     program = (
-        "import sys, time; from pathlib import Path; from engine.job.output import OutputFolder\n"
+        "import sys, time; from pathlib import Path; from engine.jobs.output import OutputFolder\n"
         "own = OutputFolder(Path(sys.argv[1]))\n"
         "print(own.draft.parent, flush=True); time.sleep(600)"
     )

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from engine.device.attempt import Wanted, attempt, combined_choice, wanted_device, worth_it
-from engine.errors import DeviceError, InputError
+from engine.runtime.device_choice import Wanted, attempt, combined_choice, wanted_device, worth_it
+from engine.runtime.errors import DeviceError, InputError
 from gpu_kernels import devices
 from gpu_kernels.devices import Choice, TooLargeError
 

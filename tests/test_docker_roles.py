@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from quick_java import EXECUTORS
 
-from engine.jit import cache_home
+from engine.runtime.jit import cache_home
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCKER = ROOT / "docker"

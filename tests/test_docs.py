@@ -21,12 +21,13 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from engine import allocate_joins, cli
-from engine.allocation.keywords import JOIN_OPTIONS
-from engine.cli.fact import add_access_argument, add_fact_arguments
-from engine.cli.join import add_join_arguments
-from engine.cli.options import add_archive_arguments
-from engine.sweep.rows import SCHEMA
+from engine import allocate_joins
+from engine import commands as cli
+from engine.commands.fact_options import add_access_argument, add_fact_arguments
+from engine.commands.given import add_archive_arguments
+from engine.commands.join_options import add_join_arguments
+from engine.jobs.sweep.rows import SCHEMA
+from engine.options.allocate_keywords import JOIN_OPTIONS
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])

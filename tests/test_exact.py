@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from engine.errors import SpecError
 from engine.exact import COMBINES, ExactStream, all_pairs, count_pairs, emit_pairs, slices
-from engine.keys import KeyTable
-from engine.streams import StreamBatch
+from engine.runtime.errors import SpecError
+from engine.runtime.key_table import KeyTable
+from engine.runtime.streams import StreamBatch
 
 RULES = {
     "min": min,

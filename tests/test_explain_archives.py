@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from multijoin_cases import CASES, NAMES, WINDOWS
 
-from engine.cli import main
+from engine.commands import main
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ import pytest
 from fact_job_cases import JOIN, NAMES, Case, as_log, case, fact_table, in_type, rows_of
 
 import engine
-from engine.cli import main
-from engine.errors import InputError, SpecError
+from engine.commands import main
 from engine.policies import POLICIES
+from engine.runtime.errors import InputError, SpecError
 
 KNOWN = sorted(set(POLICIES) - {"custom", "age"})
 

@@ -14,7 +14,7 @@ from test_replay import DRAWN, check
 
 from engine.exact.stream import ExactStream
 from engine.policies import POLICIES
-from engine.streams import StreamBatch
+from engine.runtime.streams import StreamBatch
 
 KNOWN = sorted(POLICIES)
 

@@ -20,12 +20,12 @@ import pytest
 from engine.archives import canonical
 from engine.archives.roles import Roles
 from engine.archives.source import Archive, open_archive
-from engine.errors import InputError, SpecError
 from engine.facts import read
 from engine.facts.order import order_by
 from engine.facts.read import FactTable, read_facts, table_archive
 from engine.facts.relation import BEFORE, NEVER
 from engine.facts.roles import FactRoles, check_fact_roles
+from engine.runtime.errors import InputError, SpecError
 
 INTERVALS = FactRoles(("a",), ("b",), begin="begin", end="end")
 LOG = FactRoles(("a",), ("b",), op="op", time="time")

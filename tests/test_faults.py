@@ -23,7 +23,7 @@ from spark_cases import drawn, write
 from test_cluster import JOIN, dataset, figures, right, words
 from thorough import repeats
 
-from engine.cli import main
+from engine.commands import main
 
 TIMES = range(int(os.environ.get("WINNOW_FAULT_TIMES", "1")))
 OPTIONS = JOIN | {"policy": "dgl", "lanes": 3, "memory": "20%", "report": "report.json"}

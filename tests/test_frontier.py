@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from harvest_cases import Join, drawn_join, exact_join, profile
 
-from engine.errors import SpecError
-from engine.harvesting.dual import best_price, most_output, near, worth
-from engine.harvesting.evaluate import evaluate
-from engine.harvesting.exhaustive import best_settings, enumerate_settings
-from engine.harvesting.frontier import Optimum, best_setting, upper_bound
-from engine.harvesting.greedy import greedy, totals
-from engine.harvesting.merging import undominated
-from engine.harvesting.profile import JoinProfile
+from engine.multiway.fractions.dual import best_price, most_output, near, worth
+from engine.multiway.fractions.evaluate import evaluate
+from engine.multiway.fractions.exhaustive import best_settings, enumerate_settings
+from engine.multiway.fractions.frontier import Optimum, best_setting, upper_bound
+from engine.multiway.fractions.greedy import greedy, totals
+from engine.multiway.fractions.merging import undominated
+from engine.multiway.fractions.profile import JoinProfile
+from engine.runtime.errors import SpecError
 from gpu_kernels.harvest.layout import flatten
 from gpu_kernels.harvest.space import Search
 

@@ -14,7 +14,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from engine.errors import OutputError, SpecError
+from engine.commands import generate as command
 from engine.generate import (
     AgeCurveSpec,
     ImportanceModel,
@@ -24,13 +24,13 @@ from engine.generate import (
     age_curve,
     age_curve_sources,
     age_curve_streams,
-    command,
     lagged_gaussian_sources,
     lagged_gaussian_streams,
     write_streams,
     zipf_sources,
     zipf_streams,
 )
+from engine.runtime.errors import OutputError, SpecError
 
 ZIPF = ZipfSpec(rows=200_000, domain=100, correlation="direct", seed=7)
 AGE = AgeCurveSpec(rows=20_000, seed=7)

@@ -15,7 +15,7 @@ from thorough import repeats
 
 from engine.device.columns import paired
 from engine.device.replay import Setting, load_lanes, replay_on_device
-from engine.harvesting.profile import JoinProfile
+from engine.multiway.fractions.profile import JoinProfile
 from gpu_kernels.harvest.layout import flatten
 from gpu_kernels.harvest.on_device import DeviceHarvest
 from gpu_kernels.harvest.space import Search, ranges_of, space_of

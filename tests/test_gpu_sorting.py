@@ -20,12 +20,12 @@ from spark_cases import drawn, write
 
 from engine.archives.roles import Roles
 from engine.archives.source import open_archive
-from engine.device.attempt import ASKED_FOR_CPU, Wanted
-from engine.errors import DeviceError
-from engine.executors import SerialExecutor
 from engine.lanes import sorting
 from engine.lanes.prepare import prepare
 from engine.lanes.sorting import lane_order, sorted_by_cudf, sorting_device
+from engine.runtime.device_choice import ASKED_FOR_CPU, Wanted
+from engine.runtime.errors import DeviceError
+from engine.runtime.executors import SerialExecutor
 from gpu_kernels import devices
 from gpu_kernels.devices import Choice
 

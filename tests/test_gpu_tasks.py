@@ -13,11 +13,11 @@ import pytest
 from fake_cupy import TOTAL, fake_cupy, name_of
 from spark_cases import drawn, write
 
-from engine.device.attempt import GpuFaultError, Wanted, attempt, wanted_device
-from engine.errors import DeviceError, SpecError
-from engine.executors import SerialExecutor
-from engine.job import on_gpu
-from engine.job.on_gpu import grouped
+from engine.jobs.replay import on_gpu
+from engine.jobs.replay.on_gpu import grouped
+from engine.runtime.device_choice import GpuFaultError, Wanted, attempt, wanted_device
+from engine.runtime.errors import DeviceError, SpecError
+from engine.runtime.executors import SerialExecutor
 from gpu_kernels import devices, lent
 from gpu_kernels.devices import Choice, CudaDevice, TooLargeError
 from gpu_kernels.lent import Lent, LentError, allowance, chosen, lend, memory_share, sharers

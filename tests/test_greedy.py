@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from harvest_cases import drawn_join, exact_join, profile
 
-from engine.errors import SpecError
-from engine.harvesting.evaluate import evaluate
-from engine.harvesting.exhaustive import best_settings
-from engine.harvesting.greedy import METRICS, WAYS, Picked, greedy
-from engine.harvesting.optimise import METHODS, harvest_setting
-from engine.harvesting.profile import JoinProfile
+from engine.multiway.fractions.evaluate import evaluate
+from engine.multiway.fractions.exhaustive import best_settings
+from engine.multiway.fractions.greedy import METRICS, WAYS, Picked, greedy
+from engine.multiway.fractions.optimise import METHODS, harvest_setting
+from engine.multiway.fractions.profile import JoinProfile
+from engine.runtime.errors import SpecError
 from gpu_kernels.harvest.space import Search
 
 PAPER = JoinProfile(

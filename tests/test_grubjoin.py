@@ -10,14 +10,14 @@ import pytest
 from multiway_cases import PREDICATES, random_streams, values
 from naive_multijoin import Tuple, band, distance, equi, inner
 
-from engine.errors import SpecError
-from engine.grubjoin import ahead
-from engine.grubjoin.adapt import Learnt, setting_of
-from engine.grubjoin.operator import GrubJoin
-from engine.grubjoin.prober import CpuProber
-from engine.grubjoin.settings import HarvestSettings
+from engine.multiway.harvest import ahead
+from engine.multiway.harvest.adapt import Learnt, setting_of
+from engine.multiway.harvest.operator import GrubJoin
+from engine.multiway.harvest.prober import CpuProber
+from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.streams import MultiStreams, Windows, windows_of
-from engine.randomness import uniforms
+from engine.runtime.errors import SpecError
+from engine.runtime.randomness import uniforms
 from gpu_kernels.philox import PURPOSE_SHED, PURPOSE_SHRED
 
 MEETS = {
@@ -185,7 +185,7 @@ def test_results_do_not_depend_on_threads_and_how_far_ahead(
     threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ahead, "_LEAST", 1 if threads == 1 else 200)
-    monkeypatch.setattr("engine.grubjoin.prober._SLICE", 2)
+    monkeypatch.setattr("engine.multiway.harvest.prober._SLICE", 2)
     done = both(
         5, "band", (60, 70, 65), capacity=60.0, basic_window=4, buffer=3, shred=0.5, adapt_every=6,
         threads=threads,
@@ -202,7 +202,7 @@ def test_gaps_and_empty_streams() -> None:
 
 
 def test_an_output_that_no_chunk_holds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.grubjoin.prober.CHUNK", 3)
+    monkeypatch.setattr("engine.multiway.harvest.prober.CHUNK", 3)
     check(*both(1, "equi", (20, 21, 19), throttle=0.6, basic_window=3, adapt_every=9, shred=0.5))
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from harvest_cases import exact_join, profile
 
-from engine.errors import SpecError
-from engine.harvesting.evaluate import evaluate
-from engine.harvesting.exhaustive import best_settings
-from engine.harvesting.profile import JoinProfile, basic_windows
+from engine.multiway.fractions.evaluate import evaluate
+from engine.multiway.fractions.exhaustive import best_settings
+from engine.multiway.fractions.profile import JoinProfile, basic_windows
+from engine.runtime.errors import SpecError
 from gpu_kernels.harvest.space import Search
 
 PAPER = JoinProfile(

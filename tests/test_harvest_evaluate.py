@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from harvest_cases import drawn_join, exact_join, profile
 
-from engine.harvesting.evaluate import evaluate
-from engine.harvesting.exhaustive import best_settings, counts_of, enumerate_settings
-from engine.harvesting.profile import JoinProfile, basic_windows, yield_factors
+from engine.multiway.fractions.evaluate import evaluate
+from engine.multiway.fractions.exhaustive import best_settings, counts_of, enumerate_settings
+from engine.multiway.fractions.profile import JoinProfile, basic_windows, yield_factors
 from gpu_kernels.harvest.space import Search
 
 FLAT = ((0.01,) * 3,) * 3

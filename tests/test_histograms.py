@@ -9,8 +9,7 @@ import naive_harvest
 import numpy as np
 import pytest
 
-from engine.errors import SpecError
-from engine.harvesting.histograms import (
+from engine.multiway.fractions.histograms import (
     bucket_of,
     decay,
     empty_histograms,
@@ -18,7 +17,8 @@ from engine.harvesting.histograms import (
     mass,
     scores,
 )
-from engine.harvesting.profile import JoinProfile
+from engine.multiway.fractions.profile import JoinProfile
+from engine.runtime.errors import SpecError
 
 ROUNDING = 1e-12
 """Of masses below edges, relative to the whole mass."""

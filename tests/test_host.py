@@ -12,7 +12,7 @@ import pytest
 FAULTS = """
 import resource, sys
 import numpy as np
-from engine.host import keep_freed_memory
+from engine.runtime.host import keep_freed_memory
 if sys.argv[1] == "kept":
     keep_freed_memory()
 for _ in range(20):

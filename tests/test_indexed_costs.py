@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.errors import SpecError
-from engine.harvesting.indexed import IndexCosts, indexed_used, windows_touched
-from engine.harvesting.optimise import METHODS, harvest_setting
-from engine.harvesting.profile import JoinProfile
-from engine.harvesting.random_drop import keep_fractions
+from engine.multiway.fractions.indexed import IndexCosts, indexed_used, windows_touched
+from engine.multiway.fractions.optimise import METHODS, harvest_setting
+from engine.multiway.fractions.profile import JoinProfile
+from engine.multiway.shedding.random_drop import keep_fractions
+from engine.runtime.errors import SpecError
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -33,21 +33,22 @@ from job_cases import (
 )
 
 from engine.archives.roles import Roles
-from engine.executors import Executor, SerialExecutor, ThreadExecutor
 from engine.facts.access import DEFAULT_METHOD
-from engine.job import keys as keys_module
-from engine.job import lane_task, opening
-from engine.job.budget import Amount, Amounts, parse_amounts, split_budget
-from engine.job.look import LookTask, look_at_lane
-from engine.job.plan import groups_of, lane_files, lanes_to_replay
-from engine.job.run import run_replay
-from engine.job.split import LaneModels, lane_budgets
+from engine.jobs import opening
+from engine.jobs.exact import key_totals as keys_module
+from engine.jobs.lane_stats import LookTask, look_at_lane
+from engine.jobs.lanes import groups_of, lane_files, lanes_to_replay
+from engine.jobs.replay import lane_task
+from engine.jobs.replay.run import run_replay
+from engine.jobs.split import LaneModels, lane_budgets
 from engine.lanes.manifest import Prepared
 from engine.lanes.prepare import prepare
 from engine.lanes.reader import lane_batches
 from engine.lanes.stored import Stored
-from engine.models.worth import SUMMARISED
+from engine.options.budget import Amount, Amounts, parse_amounts, split_budget
 from engine.policies import POLICIES
+from engine.runtime.executors import Executor, SerialExecutor, ThreadExecutor
+from engine.value_model.summary import SUMMARISED
 
 COMPARED = [
     name for name in sorted(POLICIES) if name not in {"custom", "age", "additive", "multiplicative"}
@@ -291,11 +292,11 @@ MEASURED = """
 import resource, sys
 from pathlib import Path
 from job_cases import job
-from engine.executors import SerialExecutor
-from engine.job.plan import groups_of, lane_files, lanes_to_replay
-from engine.job.run import run_replay
-from engine.job.split import LaneModels, lane_budgets
-from engine.models.worth import SUMMARISED
+from engine.runtime.executors import SerialExecutor
+from engine.jobs.lanes import groups_of, lane_files, lanes_to_replay
+from engine.jobs.replay.run import run_replay
+from engine.jobs.split import LaneModels, lane_budgets
+from engine.value_model.summary import SUMMARISED
 folder = Path(sys.argv[1])
 options = {"window_left": "2000", "window_right": "2000"}
 small = folder.parent / "warm"

@@ -12,21 +12,23 @@ from job_cases import Noting, job, streams
 
 from engine.exact.live import LiveKeys
 from engine.exact.stream import ExactStream
-from engine.executors import SerialExecutor
 from engine.facts.access import DEFAULT_METHOD
-from engine.job import keys, lane_task, look
-from engine.job.budget import parse_amounts
-from engine.job.kept import looked_at, profiled
-from engine.job.look import LookTask, look_at_lane, profile_of
-from engine.job.plan import lane_files, lanes_to_replay
-from engine.job.run import run_replay
-from engine.job.stages import Stages
+from engine.jobs import lane_stats as look
+from engine.jobs.exact import key_totals as keys
+from engine.jobs.lane_cache import looked_at, profiled
+from engine.jobs.lane_stats import LookTask, look_at_lane, profile_of
+from engine.jobs.lanes import lane_files, lanes_to_replay
+from engine.jobs.replay import lane_task
+from engine.jobs.replay.run import run_replay
 from engine.lanes import reader
 from engine.lanes.lane import LaneFiles, streamed
 from engine.lanes.manifest import Prepared
-from engine.models.worth import SUMMARISED
+from engine.options.budget import parse_amounts
 from engine.policies import Worth
-from engine.streams import StreamBatch
+from engine.runtime.executors import SerialExecutor
+from engine.runtime.stages import Stages
+from engine.runtime.streams import StreamBatch
+from engine.value_model.summary import SUMMARISED
 
 
 def replay(folder: Path, **options: Any) -> tuple[dict[str, Any], list[str]]:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.errors import SpecError
-from engine.keys import KeyTable
+from engine.runtime.errors import SpecError
+from engine.runtime.key_table import KeyTable
 
 CODES = st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(-3, 3), max_size=40)
 

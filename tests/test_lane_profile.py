@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from engine.lanes.profile import SideLook, SideProfile, profile_side
-from engine.streams import StreamBatch
+from engine.runtime.streams import StreamBatch
 
 
 def side_of(seed: int, rows: int, span: int) -> StreamBatch:

@@ -19,14 +19,14 @@ from lookup_cases import FACT, IDS, ON, cases, rows_of
 
 import engine
 from engine import lookup_archives, lookup_tables
-from engine.cli import main
-from engine.errors import InputError, OutputError, SpecError
+from engine.commands import main
 from engine.facts import access as access_module
 from engine.facts import read
 from engine.facts.access import METHODS, Binary, access_by, group_by
 from engine.facts.lookup import FactLookup
 from engine.facts.relation import BEFORE, NEVER, Facts
-from engine.lookup import sinks
+from engine.jobs.lookup import sinks
+from engine.runtime.errors import InputError, OutputError, SpecError
 
 DATA = Path(os.environ.get("WINNOW_DATA", Path(__file__).parents[2] / "shared" / "data"))
 BPI = DATA / "bpi2020"
@@ -320,7 +320,7 @@ def test_rows_that_differ_anywhere_are_several_facts() -> None:
 
 def test_outputs_of_many_parts_are_in_order(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(sinks, "WRITE_ROWS", 100)
-    monkeypatch.setattr("engine.lookup.run.WRITE_ROWS", 64)
+    monkeypatch.setattr("engine.jobs.lookup.run.WRITE_ROWS", 64)
     rng = np.random.default_rng(0)
     stream = pa.table({"k": rng.integers(0, 40, 300_000), "t": np.arange(300_000)})
     fact = pa.table({"k": np.arange(20), "v": np.arange(20)})
@@ -478,7 +478,7 @@ def test_an_archive_that_changes_while_it_is_read(tmp_path: Path, monkeypatch: A
         pq.write_table(cases(3)[0].slice(0, 5), stream)
         return before(*args, **how)
 
-    monkeypatch.setattr("engine.lookup.run.read_facts", meanwhile)
+    monkeypatch.setattr("engine.jobs.lookup.run.read_facts", meanwhile)
     with pytest.raises(InputError, match=r"s\.parquet changed while it was read"):
         lookup_archives(stream, tmp_path / "f.parquet", **ON, fact_on="a", out=tmp_path / "out")
     assert not list(tmp_path.glob("*out*"))

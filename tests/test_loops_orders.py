@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from engine.multiway.loops.run import run_method
+from engine.multiway.orders.exhaustive import ranked_orders
+from engine.multiway.orders.heuristic import choose_order
+from engine.multiway.orders.methods import OrderingProblem
+from engine.multiway.orders.statistics import JoinStatistics, StreamStatistics
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import MultiStreams, no_attributes, windows_of
-from engine.ordering.exhaustive import ranked_orders
-from engine.ordering.heuristic import choose_order
-from engine.ordering.methods import OrderingProblem
-from engine.ordering.statistics import JoinStatistics, StreamStatistics
 
 EQUAL = Predicate("equi", ("attr",))
 TABLES = {

@@ -12,9 +12,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from engine.errors import SpecError
 from engine.models.fraction import fraction_for, memory_moments, reserved
 from engine.models.memory import aged, expected_admitted, expected_memory, matched
+from engine.runtime.errors import SpecError
 
 
 def held_for(p: Fraction, times: list[Fraction], most: int, window: Fraction) -> Fraction:

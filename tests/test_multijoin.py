@@ -14,8 +14,8 @@ from multijoin_cases import CASES, NAMES, WINDOWS, expected, found, joined, stre
 from pyarrow import csv
 
 import engine
-from engine.multijoin.api import multijoin
-from engine.multijoin.options import METHODS
+from engine.api.multijoin import multijoin
+from engine.options.multijoin import METHODS
 
 engine.register_theta("rises", cases.rises)
 P3 = METHODS[1:]
@@ -183,10 +183,10 @@ def test_a_job_file_says_the_same(folder: Path, tmp_path: Path) -> None:
     """
     (tmp_path / "job.toml").write_text(text)
     told = ["multijoin", "--job", f"{tmp_path}/job.toml", "--report", f"{tmp_path}/r.json"]
-    assert engine.cli.main(told) == 0
+    assert engine.commands.main(told) == 0
     assert found(pq.read_table(tmp_path / "out")) == expected(streams(0), CASES["several"])
     again = [*told, "--out", f"{tmp_path}/out2", "--predicate", "equi:k", "--method", "auto"]
-    assert engine.cli.main(again) == 2  # auto has no tau
+    assert engine.commands.main(again) == 2  # auto has no tau
 
 
 def test_two_streams_and_eight(tmp_path: Path) -> None:
@@ -298,5 +298,5 @@ def test_python_takes_a_folder_for_the_output(folder: Path, tmp_path: Path) -> N
 
 
 def test_a_job_is_not_a_package() -> None:
-    """`engine.multijoin` is the subpackage, so the function has another name in `engine`."""
+    """`engine.jobs.multijoin` is the subpackage, so the function has another name in `engine`."""
     assert engine.multijoin_streams is multijoin

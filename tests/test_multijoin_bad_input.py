@@ -13,10 +13,10 @@ import pytest
 from multijoin_cases import CASES
 
 import engine
-from engine.cli import main
-from engine.errors import InputError, SpecError
-from engine.multijoin import task
-from engine.multijoin.api import multijoin
+from engine.api.multijoin import multijoin
+from engine.commands import main
+from engine.jobs.multijoin import task
+from engine.runtime.errors import InputError, SpecError
 
 SHED = {"throttle": 0.5, "basic_window": 2, "adapt_every": 5}
 TWO = ["a=x.parquet", "b=y.parquet"]
@@ -288,9 +288,11 @@ def test_a_failure_leaves_nothing(
     cases.write(tmp_path, cases.streams(0))
     before = everything(tmp_path)
     if where == "commit":
-        monkeypatch.setattr(engine.job.output.OutputFolder, "commit", fail)
+        monkeypatch.setattr(engine.jobs.output.OutputFolder, "commit", fail)
     else:
-        monkeypatch.setattr(task if where == "_set_aside" else engine.multijoin.run, where, fail)
+        monkeypatch.setattr(
+            task if where == "_set_aside" else engine.jobs.multijoin.run, where, fail
+        )
     with pytest.raises(FailingError):
         main(cases.words(tmp_path, out=tmp_path / "new" / "out", slices=2))
     assert everything(tmp_path) == before
@@ -314,12 +316,12 @@ def test_python_refuses_what_is_no_join() -> None:
 
 def test_a_changing_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cases.write(tmp_path, cases.streams(0))
-    true = engine.multijoin.run.times_of
+    true = engine.jobs.multijoin.run.times_of
 
     def late(*args: Any) -> Any:
         pq.write_table(cases.drawn(99, 40), tmp_path / "c.parquet")
         return true(*args)
 
-    monkeypatch.setattr(engine.multijoin.run, "times_of", late)
+    monkeypatch.setattr(engine.jobs.multijoin.run, "times_of", late)
     assert main(cases.words(tmp_path)) == 2
     assert not (tmp_path / "out").exists()

@@ -9,8 +9,8 @@ import multijoin_cases as cases
 import pytest
 from multijoin_cases import CASES, NAMES, expected, joined, streams
 
-from engine.harvesting.greedy import METRICS
-from engine.multijoin.api import multijoin
+from engine.api.multijoin import multijoin
+from engine.multiway.fractions.greedy import METRICS
 
 BASE = {"basic_window": 2, "adapt_every": 6}
 SHED: dict[str, dict[str, Any]] = {

@@ -11,15 +11,15 @@ import pyarrow.parquet as pq
 import pytest
 
 import engine
-from engine.cli import main
-from engine.errors import SpecError
-from engine.grubjoin.adapt import Learnt, basic_counts
-from engine.grubjoin.prior import PairPrior, begin
-from engine.grubjoin.settings import HarvestSettings
-from engine.harvesting.ages import empty_ages, learn_ages
-from engine.harvesting.histograms import empty_histograms, learn
+from engine.commands import main
+from engine.models.profile.ages import correlation
+from engine.multiway.fractions.ages import empty_ages, learn_ages
+from engine.multiway.fractions.histograms import empty_histograms, learn
+from engine.multiway.harvest.adapt import Learnt, basic_counts
+from engine.multiway.harvest.prior import PairPrior, begin
+from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.streams import windows_of
-from engine.profile.ages import correlation
+from engine.runtime.errors import SpecError
 
 WINDOW = 400
 LAG = 250

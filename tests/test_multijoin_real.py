@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from multijoin_cases import joined
 
-from engine.multijoin.api import multijoin
+from engine.api.multijoin import multijoin
 
 DATA = Path(os.environ.get("WINNOW_DATA", Path(__file__).parents[2] / "shared" / "data"))
 pytestmark = pytest.mark.skipif(

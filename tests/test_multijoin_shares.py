@@ -17,14 +17,14 @@ from engine.archives.roles import JoinColumns, Roles
 from engine.archives.row_groups import GroupTimes, group_times
 from engine.archives.rows import Choice, Part, Rows
 from engine.archives.source import open_archive
-from engine.executors import SerialExecutor
-from engine.multijoin import read, shares
-from engine.multijoin.keywords import multijoin_options
-from engine.multijoin.read import FOREVER, StreamSource
-from engine.multijoin.run import run_multijoin
-from engine.multijoin.shares import share_count, shares_of, times_of
+from engine.jobs.multijoin import read, shares
+from engine.jobs.multijoin.read import FOREVER, StreamSource
+from engine.jobs.multijoin.run import run_multijoin
+from engine.jobs.multijoin.shares import share_count, shares_of, times_of
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import windows_of
+from engine.options.multijoin_keywords import multijoin_options
+from engine.runtime.executors import SerialExecutor
 
 BAND = Predicate("band", ("v",), 1.0)
 EQUI = Predicate("equi", ("k",))

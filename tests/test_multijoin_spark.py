@@ -12,12 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 from multijoin_cases import CASES, NAMES, WINDOWS, expected, found, joined, streams
 
-from engine.cli import main
-from engine.errors import InputError
-from engine.executors import ThreadExecutor
-from engine.multijoin.keywords import multijoin_options
-from engine.multijoin.run import run_multijoin
+from engine.commands import main
+from engine.jobs.multijoin.run import run_multijoin
 from engine.multiway.predicate import Predicate
+from engine.options.multijoin_keywords import multijoin_options
+from engine.runtime.errors import InputError
+from engine.runtime.executors import ThreadExecutor
 from spark_plugin.executor import SparkExecutor
 
 

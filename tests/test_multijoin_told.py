@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.cli import main
+from engine.commands import main
 
 
 def test_what_is_told_by_stream_may_be_told_one_by_one(tmp_path: Path) -> None:

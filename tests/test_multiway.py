@@ -9,10 +9,7 @@ import numpy as np
 import pytest
 from multiway_cases import PREDICATES, random_streams, values
 
-from engine.errors import SpecError
-from engine.jit import kernel
-from engine.multijoin.options import Loops
-from engine.multijoin.orders import harvest_orders, loops_orders, statistics_of
+from engine.jobs.multijoin.orders import harvest_orders, loops_orders, statistics_of
 from engine.multiway.measure import measure
 from engine.multiway.meets import Condition, condition, meets
 from engine.multiway.predicate import Predicate, parse_predicate, register_theta
@@ -24,6 +21,9 @@ from engine.multiway.streams import (
     reach,
     windows_of,
 )
+from engine.options.multijoin import Loops
+from engine.runtime.errors import SpecError
+from engine.runtime.jit import kernel
 
 MEETS = {
     "equi": oracle.equi(),

@@ -13,9 +13,7 @@ from multiway_cases import PREDICATES, random_streams, values
 from naive_multijoin import Tuple, band, distance, equi, exact, inner
 
 import engine.multiway.exact.plan as planning
-from engine.errors import InputError, SpecError
 from engine.exact.combine import COMBINES
-from engine.jit import jit
 from engine.multiway.exact import ExactJoin
 from engine.multiway.exact.bits import counted, drop, listed, put
 from engine.multiway.predicate import Predicate
@@ -25,6 +23,8 @@ from engine.multiway.streams import (
     no_attributes,
     windows_of,
 )
+from engine.runtime.errors import InputError, SpecError
+from engine.runtime.jit import jit
 
 MEETS: dict[str, Callable[[Any, Any], bool]] = {
     "equi": equi(),

@@ -10,8 +10,8 @@ from gpu_cases import CompilingDevice, make_up_device
 from multiway_cases import PREDICATES, random_streams
 from numba import types
 
-from engine.grubjoin.layout import WHOLE, Batch, Rules, admitted_none, whole_plan
-from engine.grubjoin.on_gpu import GpuProber
+from engine.device.multiway import GpuProber
+from engine.multiway.harvest.layout import WHOLE, Batch, Rules, admitted_none, whole_plan
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import windows_of
 from gpu_kernels.compiler import Kernel, fused_operations

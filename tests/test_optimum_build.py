@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engine.errors import SpecError
 from engine.exact import all_pairs
 from engine.optimum import build
 from engine.optimum.build import build_intervals, pairs_of
 from engine.optimum.intervals import Intervals, intervals_of
 from engine.optimum.matches import Rows, Weigh, matches_of_pairs
-from engine.streams import LEFT, RIGHT, StreamBatch
+from engine.runtime.errors import SpecError
+from engine.runtime.streams import LEFT, RIGHT, StreamBatch
 
 
 def stream(seed: int, n: int, ticks: int, keys: int) -> StreamBatch:

@@ -15,7 +15,6 @@ from naive import SIDES
 from numpy.typing import NDArray
 from optimum_cases import random_case
 
-from engine.errors import SpecError
 from engine.optimum import dual as dual_module
 from engine.optimum.ascent import Ascent
 from engine.optimum.certificate import Certificate, certify
@@ -23,6 +22,7 @@ from engine.optimum.dual import CpuDual, margin
 from engine.optimum.flow import solve_flow
 from engine.optimum.intervals import NEVER, Intervals, held
 from engine.optimum.retained import Retained, until_of
+from engine.runtime.errors import SpecError
 
 KINDS = [(objective, signed) for objective in oracle.OBJECTIVES for signed in (False, True)]
 KINDS.remove(("outputs", True))

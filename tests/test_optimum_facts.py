@@ -20,7 +20,7 @@ from engine.optimum.facts import fact_pairs
 from engine.optimum.intervals import intervals_of
 from engine.optimum.retained import Retained
 from engine.optimum.states import optimal_states
-from engine.streams import StreamBatch
+from engine.runtime.streams import StreamBatch
 
 BEFORE, AFTER = PROBES
 OPEN = np.iinfo(np.int64).max

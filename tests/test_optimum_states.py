@@ -11,11 +11,11 @@ from naive import PROBES, SIDES, Table
 from naive_optimum import OBJECTIVES
 from optimum_cases import Case
 
-from engine.errors import SpecError
 from engine.optimum import state_paths
 from engine.optimum.matches import Matches
 from engine.optimum.retained import NOT_STORED, Retained
 from engine.optimum.states import Graph, Optimal, optimal_states
+from engine.runtime.errors import SpecError
 
 BEFORE, AFTER = PROBES
 P1 = {

@@ -16,17 +16,17 @@ import pytest
 from test_architecture import imports
 from test_docs import documented_options, fields, named_in, options_of, parser_of
 
-from engine import cli
-from engine.errors import SpecError
-from engine.ordering.comparisons import local_comparisons
-from engine.ordering.cost import cost_of, local_costs, order_costs
-from engine.ordering.exhaustive import all_orders, ranked_local_orders, ranked_orders
-from engine.ordering.explain import Measured, explain
-from engine.ordering.heuristic import choose_local_orders, choose_order, fast_streams
-from engine.ordering.low_selectivity import low_selectivity_orders
-from engine.ordering.methods import METHODS, OrderingProblem
-from engine.ordering.statistics import JoinStatistics, StreamStatistics
-from engine.ordering.table import print_explanation
+from engine import commands as cli
+from engine.jobs.explain import Measured, explain
+from engine.multiway.orders.comparisons import local_comparisons
+from engine.multiway.orders.cost import cost_of, local_costs, order_costs
+from engine.multiway.orders.exhaustive import all_orders, ranked_local_orders, ranked_orders
+from engine.multiway.orders.heuristic import choose_local_orders, choose_order, fast_streams
+from engine.multiway.orders.low_selectivity import low_selectivity_orders
+from engine.multiway.orders.methods import METHODS, OrderingProblem
+from engine.multiway.orders.statistics import JoinStatistics, StreamStatistics
+from engine.report.order_tables import print_explanation
+from engine.runtime.errors import SpecError
 
 TABLE5 = {"rates": [10, 1, 1, 3], "windows": [100, 100, 200, 100], "distinct": [500, 50, 40, 5]}
 TABLE6 = {"rates": [100, 1, 1, 3], "windows": [100] * 4, "distinct": [200, 200, 20, 2]}

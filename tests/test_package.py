@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-import engine.jit
-from engine.cli import main
-from engine.errors import SpecError
+import engine.runtime.jit
+from engine.commands import main
+from engine.runtime.errors import SpecError
 from spark_plugin.shipping import command, environment
 from spark_plugin.shipping.environment import packed, write_environment
 
@@ -61,7 +61,7 @@ def test_the_zip_is_the_code_the_same_each_time(
 def test_what_was_compiled_is_found_again_from_another_archive(tmp_path: Path) -> None:
     program = (
         "import numpy as np, engine, sys\n"
-        "from engine.shell_sort import shell_sorted as f\n"
+        "from engine.runtime.shell_sort import shell_sorted as f\n"
         "f(np.array([3, 1, 2]), 0, 3)\n"
         "print(engine.__file__, sum(f.stats.cache_hits.values()), f.stats.cache_path)\n"
     )
@@ -81,7 +81,7 @@ def test_what_was_compiled_is_found_again_from_another_archive(tmp_path: Path) -
     assert [hits for hits, _ in seen] == ["0", "1"]
     assert seen[0][1] == seen[1][1]
     digest = seen[0][1].split("/")[-2]
-    assert digest == engine.jit.source_digest()  # of the code that is not in a zip
+    assert digest == engine.runtime.jit.source_digest()  # of the code that is not in a zip
 
 
 def test_packages_are_what_is_needed_and_no_more() -> None:

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.errors import InputError
 from engine.lanes.packed import (
     OFFSETS,
     PLAIN,
@@ -25,6 +24,7 @@ from engine.lanes.packed import (
 from engine.lanes.placing import in_lanes, lane_counts
 from engine.lanes.runfiles import COLUMNS, RunRows, empty_columns, write_rows
 from engine.lanes.steps import MARK_ROWS, mark_count, stepped, summed
+from engine.runtime.errors import InputError
 
 LEAST, GREATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 NOTHING = pa.table({})

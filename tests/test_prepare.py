@@ -23,16 +23,17 @@ from numpy.typing import NDArray
 import engine.archives.normalise as normalise_module
 from engine.archives.roles import Roles
 from engine.archives.source import Archive, open_archive
-from engine.errors import InputError
-from engine.executors import Executor, SerialExecutor, ThreadExecutor
-from engine.lanes import keep, lanefiles, runfiles, runs
+from engine.lanes import keep, runfiles, runs
 from engine.lanes import prepare as prepare_module
+from engine.lanes import write as lanefiles
 from engine.lanes.manifest import Prepared, key_of
 from engine.lanes.merge import merged
 from engine.lanes.prepare import prepare, prepare_cached
 from engine.lanes.reader import LaneBatch, lane_batches, united_batches
 from engine.lanes.stored import MergedFile, RunPieces, Stored
-from engine.streams import SIDES
+from engine.runtime.errors import InputError
+from engine.runtime.executors import Executor, SerialExecutor, ThreadExecutor
+from engine.runtime.streams import SIDES
 
 relaxed = settings(
     deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture]

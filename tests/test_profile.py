@@ -25,13 +25,13 @@ from profile_cases import (
 )
 
 import engine
-from engine.cli import main
-from engine.executors import SerialExecutor
-from engine.keys import KeyTable
+from engine.commands import main
+from engine.jobs.profile import task
 from engine.lanes.reader import lane_batches
-from engine.profile import keys as profile_keys
-from engine.profile import task
-from engine.profile.model import ArrivalProfile
+from engine.models.profile import keys as profile_keys
+from engine.models.profile.model import ArrivalProfile
+from engine.runtime.executors import SerialExecutor
+from engine.runtime.key_table import KeyTable
 
 SIDES = ("left", "right")
 

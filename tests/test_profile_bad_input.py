@@ -13,9 +13,9 @@ from job_cases import stream
 from profile_cases import profiled, written
 
 import engine
-from engine.cli import main
-from engine.errors import OutputError, SpecError
-from engine.profile.model import ArrivalProfile
+from engine.commands import main
+from engine.models.profile.model import ArrivalProfile
+from engine.runtime.errors import OutputError, SpecError
 
 
 @pytest.fixture

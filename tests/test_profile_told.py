@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.cli import main
+from engine.commands import main
 
 JOIN = "--on key --time ts --window 30 --memory 20% --engine local"
 

@@ -27,9 +27,9 @@ from job_cases import (
 from replay_cases import remaining
 
 import engine
-from engine import api
-from engine.api import replay, replay_archives
-from engine.errors import InputError, SpecError
+from engine.api import replay as api
+from engine.api.replay import replay, replay_archives
+from engine.runtime.errors import InputError, SpecError
 
 TIMED = {"on": "k", "time": "t", "importance": "i", "window": WINDOW, "memory": MEMORY}
 CURVES = {"curve_left": [1.0, 3.0, 2.0], "curve_right": [1.0, 3.0, 2.0]}

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from engine.cli import main
-from engine.errors import DeviceError, SpecError
+from engine.commands import main
+from engine.runtime.errors import DeviceError, SpecError
 from spark_plugin.rapids import command, files
 from spark_plugin.rapids.options import CONTEXTS, SPARKS, RapidsOptions
 from spark_plugin.rapids.settings import settings_of

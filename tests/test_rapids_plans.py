@@ -15,7 +15,7 @@ import pytest
 from rapids_plans import REPLAYS, SHARED, archives
 from spark_cases import archived
 
-from engine.errors import DeviceError, SpecError
+from engine.runtime.errors import DeviceError, SpecError
 from spark_plugin.rapids.files import fetched_jar, jar_place
 from spark_plugin.rapids.options import PLUGIN, SPARKS, RapidsOptions
 from spark_plugin.rapids.settings import settings_of

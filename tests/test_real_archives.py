@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 from job_cases import arguments, oracle, outputs_of, peak
 
-from engine.cli import main
+from engine.commands import main
 
 HERE = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("WINNOW_DATA", HERE.parent / "shared" / "data"))

@@ -12,9 +12,9 @@ import pytest
 from test_real_archives import DATA, pytestmark  # noqa: F401 - skips where there are no archives
 from thorough import repeats
 
-from engine.executors import ThreadExecutor
-from engine.job.keywords import job_of
-from engine.job.run import run_replay
+from engine.jobs.replay.run import run_replay
+from engine.options.keywords import job_of
+from engine.runtime.executors import ThreadExecutor
 from spark_plugin.executor import SparkExecutor
 
 DAY, MINUTE = 86_400, 60_000_000

@@ -18,14 +18,17 @@ from job_cases import Noting, by_row, oracle, outputs_of, streams, winnow
 from spark_cases import figures, job, replayed, write
 
 import engine
-from engine.cli import main
-from engine.errors import SpecError
+from engine.commands import main
 from engine.exact.stream import ExactStream
-from engine.executors import Executor, SerialExecutor, ThreadExecutor
-from engine.job import ahead, keys, lane_task, slices
-from engine.job.run import run_replay
-from engine.lanes import lanefiles, reader
+from engine.jobs.exact import key_totals as keys
+from engine.jobs.replay import lane_task, slices
+from engine.jobs.replay import precount as ahead
+from engine.jobs.replay.run import run_replay
+from engine.lanes import reader
+from engine.lanes import write as lanefiles
 from engine.policies import POLICIES
+from engine.runtime.errors import SpecError
+from engine.runtime.executors import Executor, SerialExecutor, ThreadExecutor
 from spark_plugin.executor import SparkExecutor
 
 COMPARED = {"exact", "recall", "importance_recall", "lost"}

@@ -16,8 +16,6 @@ import pytest
 
 from engine.archives.roles import Roles, check_roles
 from engine.archives.source import Archive, open_archive
-from engine.errors import InputError, SpecError
-from engine.executors import Executor, SerialExecutor
 from engine.lanes import keep
 from engine.lanes.first_pass import first_pass_of
 from engine.lanes.manifest import Prepared
@@ -25,7 +23,9 @@ from engine.lanes.prepare import prepare
 from engine.lanes.runfiles import ROWS
 from engine.lanes.split import Plan, Splitting
 from engine.lanes.stored import RunPieces
-from engine.streams import SIDES
+from engine.runtime.errors import InputError, SpecError
+from engine.runtime.executors import Executor, SerialExecutor
+from engine.runtime.streams import SIDES
 from spark_plugin import command
 from spark_plugin.archives import first_pass
 from spark_plugin.archives.first_pass import Relational

@@ -11,11 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from replay_cases import Case, batch_of, busy, cases, cut, keys_of, run, told
 
-from engine.errors import SpecError
 from engine.policies import POLICIES
 from engine.replay.layout import ENTRY, KEY, LOG, SLOT
 from engine.replay.planned import Plan
 from engine.replay.saved import SavedReplay
+from engine.runtime.errors import SpecError
 from spark_plugin.streaming.blob import pack, unpack
 
 SOME = settings(

@@ -17,10 +17,10 @@ from naive_sampling import Sample, naive_aggregate, naive_exact
 from sample_cases import METHODS, Given, Row, arguments, oracle, read, sampled
 
 import engine
-from engine.cli import main
-from engine.job import keys as keys_module
+from engine.commands import main
+from engine.jobs.exact import key_totals as keys_module
+from engine.jobs.sample import task as task_module
 from engine.lanes.reader import lane_batches
-from engine.sampling import task as task_module
 
 CASES = [
     ("eq-cluster", {}),

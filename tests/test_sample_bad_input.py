@@ -13,9 +13,9 @@ from job_cases import Streams, stream, streams, table
 from sample_cases import arguments
 
 import engine
-from engine.cli import main
-from engine.errors import OutputError, SpecError
-from engine.sampling import run as run_module
+from engine.commands import main
+from engine.jobs.sample import run as run_module
+from engine.runtime.errors import OutputError, SpecError
 
 FREE: dict[str, Any] = {"memory": None}
 UNIFORM: dict[str, Any] = {"method": "uniform"}

@@ -17,10 +17,10 @@ from naive_sampling import (
 )
 from sample_cases import arguments, read
 
-from engine.cli import main
+from engine.commands import main
 from engine.lanes.manifest import Prepared
 from engine.models.counts import KeyCounts
-from engine.profile.model import (
+from engine.models.profile.model import (
     AgeCurve,
     ArrivalProfile,
     Correlation,

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from replay_cases import Run
 from sampled_cases import NAMES, Sampled, adversarial, brute, cases, lengthy, measures, run, told
 
-from engine.errors import SpecError
 from engine.policies import POLICIES, SAMPLING, Structure, policy_named, policy_or_sample
 from engine.replay.lane import LaneReplay
+from engine.runtime.errors import SpecError
+from engine.runtime.streams import StreamBatch
 from engine.sampling.replayed import priorities
-from engine.streams import StreamBatch
 
 FEW = settings(
     max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True

@@ -23,7 +23,7 @@ from sampling_cases import (
     sampler_of,
 )
 
-from engine.errors import SpecError
+from engine.runtime.errors import SpecError
 from engine.sampling.lane import METHODS, LaneSampler
 
 

@@ -10,8 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from engine.replay.settings import UNLIMITED
+from engine.runtime.streams import StreamBatch
 from engine.sampling.lane import METHODS, LaneSampler
-from engine.streams import StreamBatch
 
 SEEDS = 600
 KEYS = 60

@@ -15,23 +15,23 @@ import pyarrow.parquet as pq
 import pytest
 
 import engine
-from engine.cli import main
-from engine.errors import SpecError
-from engine.job.budget import Amount, halves, parse_amounts
+from engine.commands import main
+from engine.jobs.size.dealing import lanes_chosen, lanes_expected, speed_up
+from engine.jobs.size.sizing import MIB, Wanted, sized, slot_bytes
+from engine.models.profile.model import ArrivalProfile
+from engine.options.budget import Amount, halves, parse_amounts
 from engine.policies import POLICIES
-from engine.profile.dealing import lanes_chosen, lanes_expected, speed_up
-from engine.profile.model import ArrivalProfile
-from engine.profile.sizing import MIB, Wanted, sized, slot_bytes
 from engine.replay.layout import SLOT
+from engine.runtime.errors import SpecError
 
 TENTH = parse_amounts("10%", None, None)
 
 MEASURED = """
 import json, re, sys
 from pathlib import Path
-from engine.executors import SerialExecutor
-from engine.job.keywords import job_of
-from engine.job.run import run_replay
+from engine.runtime.executors import SerialExecutor
+from engine.options.keywords import job_of
+from engine.jobs.replay.run import run_replay
 
 left, right, cache, out, join = json.loads(sys.argv[1])
 run_replay(job_of(left, right, out and Path(out), Path(cache), join), SerialExecutor())

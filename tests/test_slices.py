@@ -13,13 +13,14 @@ from spark_cases import figures, replayed, write
 
 from engine.archives.roles import Roles
 from engine.archives.source import open_archive
-from engine.executors import SerialExecutor, ThreadExecutor
-from engine.job import slices
-from engine.lanes import keep, lanefiles, runfiles
+from engine.jobs.replay import slices
+from engine.lanes import keep, runfiles
+from engine.lanes import write as lanefiles
 from engine.lanes.prepare import prepare
 from engine.lanes.reader import lane_batches, whole_lane
 from engine.lanes.stored import MergedFile, RunPieces, Stored
-from engine.streams import SIDES
+from engine.runtime.executors import SerialExecutor, ThreadExecutor
+from engine.runtime.streams import SIDES
 from spark_plugin.executor import SparkExecutor
 
 ROWS = 900
@@ -69,7 +70,9 @@ def test_slices_give_the_rows_and_figures_of_the_whole(
     monkeypatch.setattr(slices, "_WINDOWS", 0)
     begun = []
     cut = slices.sliced
-    monkeypatch.setattr("engine.job.run.sliced", lambda task: begun.append(cut(task)) or begun[-1])
+    monkeypatch.setattr(
+        "engine.jobs.replay.run.sliced", lambda task: begun.append(cut(task)) or begun[-1]
+    )
     for executor in (SerialExecutor(), ThreadExecutor(2)):
         rows, again = replayed(folder, executor, **told)
         assert rows.equals(whole)
@@ -95,7 +98,9 @@ def test_what_the_past_decides_is_not_cut(folder: Path, monkeypatch: pytest.Monk
     small(monkeypatch)
     found = []
     cut = slices.sliced
-    monkeypatch.setattr("engine.job.run.sliced", lambda task: found.append(cut(task)) or found[-1])
+    monkeypatch.setattr(
+        "engine.jobs.replay.run.sliced", lambda task: found.append(cut(task)) or found[-1]
+    )
     replayed(folder, memory="10%", lanes=1)
     replayed(folder, memory=None, lanes=1, estimator="history")
     replayed(folder, memory=None, lanes=1, window=5000)  # a slice would read all before it

@@ -17,9 +17,9 @@ from job_cases import streams
 from pyspark import SparkConf
 from spark_cases import ROLES, TUPLES, figures, replayed
 
-from engine.bound_api import bound_archives
-from engine.errors import DeviceError, InputError, OutputError, WinnowError
-from engine.executors import ThreadExecutor
+from engine.api.bound import bound_archives
+from engine.runtime.errors import DeviceError, InputError, OutputError, WinnowError
+from engine.runtime.executors import ThreadExecutor
 from spark_plugin import command, submit
 from spark_plugin.executor import SparkExecutor, blocks
 from spark_plugin.java import provide_java

@@ -19,7 +19,7 @@ from engine.archives.canonical import LANE_SEED, canonical, hashed
 from engine.archives.families import canonical_type
 from engine.archives.roles import Roles
 from engine.archives.ticks import FAULTS
-from engine.errors import InputError, SpecError, WinnowError
+from engine.runtime.errors import InputError, SpecError, WinnowError
 from spark_plugin.columns import Side, attributes, check_columns, unite
 from spark_plugin.dataframe import replay
 from spark_plugin.hashing import lane_of, travelling

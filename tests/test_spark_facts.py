@@ -13,7 +13,7 @@ from fact_job_cases import JOIN, NAMES, Case, as_log, case, fact_table, in_type,
 from test_fact_job import parted
 
 import engine
-from engine.errors import InputError, SpecError
+from engine.runtime.errors import InputError, SpecError
 from spark_plugin.dataframe import replay
 from spark_plugin.executor import SparkExecutor
 

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 from thorough import repeats
 
 from engine import lookup_tables
-from engine.errors import InputError, SpecError
+from engine.runtime.errors import InputError, SpecError
 from spark_plugin.lookup import lookup
 
 SORT = [("row", "ascending"), ("fact_row", "ascending")]

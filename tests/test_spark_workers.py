@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from engine.archives.canonical import hashed
-from engine.errors import InputError
 from engine.lanes.profile import profile_side
 from engine.lanes.reader import LaneBatch
-from engine.streams import StreamBatch
+from engine.runtime.errors import InputError
+from engine.runtime.streams import StreamBatch
 from spark_plugin import keys as keys_module
 from spark_plugin.keys import LaneKeys
 from spark_plugin.lanes import LaneName, LaneStream, Layout, key_name

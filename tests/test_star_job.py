@@ -21,14 +21,14 @@ from job_cases import arguments, outputs_of, stream, streams, table
 from pyarrow import csv
 
 import engine
-from engine import cli
-from engine.errors import InputError, SpecError
-from engine.executors import ThreadExecutor
+from engine import commands as cli
+from engine.jobs.star import task
+from engine.jobs.star.run import run_star
+from engine.options.star_keywords import StarJoin, star_options
 from engine.policies import POLICIES
-from engine.star import task
-from engine.star.keywords import StarJoin, star_options
+from engine.runtime.errors import InputError, SpecError
+from engine.runtime.executors import ThreadExecutor
 from engine.star.lane import StarReplay
-from engine.star.run import run_star
 
 NAMES = ("permits", "trips", "claims")
 DATA = Path(

@@ -20,8 +20,8 @@ from star_cases import (
 )
 from test_naive_star import P2_F, P2_OUTPUTS, P2_R, P2_S
 
-from engine.errors import SpecError
 from engine.policies import POLICIES
+from engine.runtime.errors import SpecError
 from engine.star.settings import StarSettings
 
 KNOWN = sorted(set(POLICIES) - {"yield"})

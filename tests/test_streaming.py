@@ -17,8 +17,8 @@ from spark_cases import archived, drawn
 from stream_cases import by_hand, micro_batch, parts, same, told
 from thorough import THOROUGH, repeats
 
-from engine.errors import InputError, SpecError, WinnowError
 from engine.policies import POLICIES
+from engine.runtime.errors import InputError, SpecError, WinnowError
 from spark_plugin.streaming import lane as lane_module
 from spark_plugin.streaming import replay
 from spark_plugin.streaming import source as source_module

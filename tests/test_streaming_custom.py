@@ -11,7 +11,7 @@ import pytest
 from spark_cases import drawn
 from stream_cases import micro_batch, parts, told
 
-from engine.errors import SpecError
+from engine.runtime.errors import SpecError
 from spark_plugin.streaming.fingerprint import fingerprint
 
 SOURCE = """

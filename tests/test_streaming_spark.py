@@ -20,7 +20,7 @@ from pyspark.errors import StreamingQueryException
 from spark_cases import ORDER, ROLES, TUPLES, archived, drawn
 from stream_cases import parts, same
 
-from engine.errors import SpecError
+from engine.runtime.errors import SpecError
 from spark_plugin.streaming import register, replay
 from spark_plugin.streaming.registered import check_python
 

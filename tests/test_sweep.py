@@ -12,14 +12,15 @@ from job_cases import streams
 from replay_cases import cumulative, remaining
 from sweep_cases import FIGURES, alone, assert_cells_are_replays, drifting, swept
 
-from engine.executors import SerialExecutor, ThreadExecutor
-from engine.job import lane_task
-from engine.keys import KeyTable
+from engine.jobs.replay import lane_task
+from engine.jobs.sweep import on_cpu, task
+from engine.jobs.sweep import shared_batches as feed
+from engine.jobs.sweep.broadcast_pool import AHEAD, Crew
 from engine.lanes.reader import lane_batches
 from engine.policies import POLICIES
 from engine.replay.lane import LaneReplay
-from engine.sweep import feed, on_cpu, task
-from engine.sweep.crew import AHEAD, Crew
+from engine.runtime.executors import SerialExecutor, ThreadExecutor
+from engine.runtime.key_table import KeyTable
 
 EVERY = [name for name in POLICIES if name != "custom"]
 GRIDS: dict[str, dict[str, Any]] = {

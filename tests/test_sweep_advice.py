@@ -7,12 +7,12 @@ from typing import Any
 
 from rich.console import Console
 
+from engine.jobs.sweep.advice import Advice, advise
+from engine.jobs.sweep.rows import SCHEMA, Row, rows_in, table_of
+from engine.jobs.sweep.run import SweepResult
+from engine.jobs.sweep.table import print_sweep
+from engine.options.grid import Target
 from engine.policies import POLICIES
-from engine.sweep.advice import Advice, advise
-from engine.sweep.grid import Target
-from engine.sweep.rows import SCHEMA, Row, rows_in, table_of
-from engine.sweep.run import SweepResult
-from engine.sweep.table import print_sweep
 
 TARGET = Target("importance_recall", 0.9)
 

@@ -6,10 +6,8 @@ from typing import Any
 
 import pytest
 
-from engine.errors import SpecError
-from engine.job.budget import parse_amounts
-from engine.policies import POLICIES
-from engine.sweep.grid import (
+from engine.options.budget import parse_amounts
+from engine.options.grid import (
     Target,
     parse_memory,
     parse_policies,
@@ -19,6 +17,8 @@ from engine.sweep.grid import (
     points_of,
     split_parameters,
 )
+from engine.policies import POLICIES
+from engine.runtime.errors import SpecError
 
 
 @pytest.mark.parametrize(

@@ -18,12 +18,12 @@ from job_cases import table
 from sweep_cases import COMMON, FIGURES, alone, drifting, swept
 
 import engine
-from engine.cli import main
-from engine.device import attempt
-from engine.errors import DeviceError, InputError, OutputError
-from engine.sweep import plots, write
-from engine.sweep.rows import SCHEMA
-from engine.sweep.run import SweepResult
+from engine.commands import main
+from engine.jobs.sweep import plots, write
+from engine.jobs.sweep.rows import SCHEMA
+from engine.jobs.sweep.run import SweepResult
+from engine.runtime import device_choice as attempt
+from engine.runtime.errors import DeviceError, InputError, OutputError
 from gpu_kernels.devices import Choice
 
 MEASURES = ("recall", "importance_recall", "peak_memory", "seconds")
@@ -130,7 +130,7 @@ def drawn(folder: Path) -> tuple[Any, Any, Any]:
 
 
 def plots_rows(found: pa.Table) -> Any:
-    from engine.sweep.rows import rows_in  # noqa: PLC0415 - next to its use
+    from engine.jobs.sweep.rows import rows_in  # noqa: PLC0415 - next to its use
 
     return rows_in(found)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from test_real_archives import EXACT, JOINS, PINNED, pytestmark
 
-from engine.sweep.api import sweep_archives
+from engine.api.sweep import sweep_archives
 
 __all__ = ["pytestmark"]  # skips where the archives are not
 

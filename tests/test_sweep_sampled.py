@@ -12,11 +12,12 @@ from sampled_cases import KINDS, NAMES, Sampled, brute
 from sweep_cases import FIGURES, drifting, swept
 from test_sweep import small_batches
 
-from engine.cli import main
-from engine.errors import SpecError
-from engine.executors import SerialExecutor
+from engine.commands import main
+from engine.jobs.sweep import sampled
+from engine.jobs.sweep import shared_batches as feed
 from engine.policies import POLICIES
-from engine.sweep import feed, sampled
+from engine.runtime.errors import SpecError
+from engine.runtime.executors import SerialExecutor
 
 Streams = tuple[list[Any], list[Any]]
 

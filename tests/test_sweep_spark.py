@@ -9,11 +9,11 @@ import pyarrow.parquet as pq
 import pytest
 from sweep_cases import COMMON, FIGURES, drifting, swept
 
+from engine.jobs.sweep.cell import Cell
+from engine.jobs.sweep.task import cost, deal
 from engine.lanes.profile import LaneProfile, SideProfile
 from engine.policies import POLICIES
 from engine.replay.settings import ReplaySettings
-from engine.sweep.cell import Cell
-from engine.sweep.task import cost, deal
 from spark_plugin import submit
 from spark_plugin.executor import SparkExecutor
 from spark_plugin.sweep import sweep

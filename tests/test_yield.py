@@ -12,12 +12,12 @@ from job_cases import streams, winnow
 from replay_cases import Case, Rows, batch_of, expected, run
 from yield_cases import PROBES, lagged, regular
 
-from engine.errors import SpecError
 from engine.replay.settings import ReplaySettings
-from engine.streams import StreamBatch
-from engine.worth.cells import class_of
-from engine.worth.estimate import Estimate, Terms
-from engine.worth.layout import nothing_seen
+from engine.runtime.errors import SpecError
+from engine.runtime.streams import StreamBatch
+from engine.value_model.cells import class_of
+from engine.value_model.estimate import Estimate, Terms
+from engine.value_model.layout import nothing_seen
 from gpu_kernels.combine import COMBINES
 
 POLICIES_BESIDE = ("prob", "dgl", "dimpprob", "recent", "until_expiry")

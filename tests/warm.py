@@ -33,7 +33,7 @@ def ask(place: str, words: list[str]) -> int:
 
 def do(words: list[str]) -> int:
     """Run a command in this process, and return its exit status."""
-    from engine.cli import main  # noqa: PLC0415 - loaded by whoever serves
+    from engine.commands import main  # noqa: PLC0415 - loaded by whoever serves
 
     sys.argv = words if words[0] == "winnow" else ["-c"]
     try:
@@ -73,8 +73,8 @@ def serve(place: str) -> int:
 
     import pyarrow.parquet  # noqa: F401, PLC0415
 
-    import engine.cli  # noqa: PLC0415
-    from engine.cli.engines import registered_commands  # noqa: PLC0415
+    import engine.commands  # noqa: PLC0415
+    from engine.commands.engines import registered_commands  # noqa: PLC0415
 
     registered_commands({})
     _ = engine.replay_tables

@@ -1,1 +1,4 @@
-"""Archived streams: Parquet and CSV files read as tuples in arrival order."""
+"""Archives: files to rows, and the roles that columns play.
+
+It imports `runtime`. A newcomer starts with `source.py`, which opens an archive, and `roles.py`.
+"""

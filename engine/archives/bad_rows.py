@@ -11,7 +11,7 @@ from engine.archives.normalise import FIRST_ROWS, Normalised
 from engine.archives.roles import Roles
 from engine.archives.rows import Part
 from engine.archives.ticks import FAULTS
-from engine.errors import InputError
+from engine.runtime.errors import InputError
 
 _MOST_LINES = 6
 

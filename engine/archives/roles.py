@@ -10,7 +10,7 @@ import pyarrow.types as pt
 
 from engine.archives import families, texts
 from engine.archives.source import Archive
-from engine.errors import InputError, SpecError, did_you_mean
+from engine.runtime.errors import InputError, SpecError, did_you_mean
 
 _FINER = ("s", "ms", "us", "ns")
 

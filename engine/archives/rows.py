@@ -13,7 +13,7 @@ import pyarrow.types as pt
 from engine.archives.row_groups import GroupTimes, Wanted, group_times
 from engine.archives.source import Archive, unreadable
 from engine.archives.texts import SpoolTask, as_text, spool
-from engine.errors import InputError
+from engine.runtime.errors import InputError
 
 PART_ROWS = 131_072
 

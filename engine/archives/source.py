@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from engine.archives import texts
-from engine.errors import InputError, did_you_mean
+from engine.runtime.errors import InputError, did_you_mean
 
 FORMATS = {
     ".parquet": "parquet",

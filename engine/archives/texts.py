@@ -15,8 +15,8 @@ import pyarrow.csv as pv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from engine.disk import full_disk_told, whole_file
-from engine.errors import InputError, OutputError
+from engine.runtime.disk import full_disk_told, whole_file
+from engine.runtime.errors import InputError, OutputError
 
 T = TypeVar("T")
 NULLS = ["", "null", "NULL", "NA", "N/A", "#N/A", "n/a", "<NA>", "\\N"]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from engine.archives import texts
 from engine.archives.canonical import contiguous
 from engine.archives.families import UNIT_DIGITS
-from engine.jit import kernel as compiled
+from engine.runtime.jit import kernel as compiled
 
 _DAY_MS = 86_400_000
 _INT64 = np.iinfo(np.int64)

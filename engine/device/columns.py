@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from engine.exact.combine import combined, neumaier
 from engine.facts.index import FactIndex
+from engine.facts.key_links import Integer, Partners, partner, span
 from engine.facts.links import Links
-from engine.jit import kernel as compiled
-from engine.keys import KeyTable
-from engine.partners import Integer, Partners, partner, span
-from engine.streams import StreamBatch
+from engine.runtime.jit import kernel as compiled
+from engine.runtime.key_table import KeyTable
+from engine.runtime.streams import StreamBatch
 
 
 class SideColumns(NamedTuple):

@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from engine.device.columns import LaneColumns, both, joined_with
 from engine.device.through_facts import most_matches
-from engine.host import half_of_memory
-from engine.jit import jit
-from engine.jit import kernel as compiled
-from engine.partners import Partners
+from engine.facts.key_links import Partners
 from engine.policies import Policy, Structure, Value, dgl, yield_
 from engine.replay.layout import ESTIMATORS, HISTORY_ESTIMATOR, Rules
 from engine.replay.settings import ReplaySettings
+from engine.runtime.host import half_of_memory
+from engine.runtime.jit import jit
+from engine.runtime.jit import kernel as compiled
 from gpu_kernels.devices import TooLargeError
 from gpu_kernels.portable import portable
 from gpu_kernels.replay.layout import PolicyFunctions, Ranking

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from engine.device.columns import LaneColumns
 from engine.lanes.profile import Peak
 from engine.models.counts import KeyCounts
-from engine.randomness import uniforms
 from engine.replay.layout import Rules
 from engine.replay.settings import ReplaySettings
+from engine.runtime.randomness import uniforms
 from engine.sampling.replayed import Sampling, Sizing, priorities
 from engine.sampling.sizes import tuple_sizes
 

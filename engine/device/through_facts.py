@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.device.columns import LaneColumns
-from engine.partners import Partners
+from engine.facts.key_links import Partners
 from engine.replay.settings import ReplaySettings
 from gpu_kernels.devices import TooLargeError
 from gpu_kernels.replay.layout import FOREVER

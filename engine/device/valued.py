@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.device.columns import LaneColumns
-from engine.streams import StreamBatch
-from engine.worth.estimate import Terms
-from engine.worth.through import estimate_of
+from engine.runtime.streams import StreamBatch
+from engine.value_model.estimate import Terms
+from engine.value_model.through import estimate_of
 from gpu_kernels.replay.layout import LANE_INTEGERS
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.exact.memory import paged
-from engine.jit import jit, nth
+from engine.runtime.jit import jit, nth
 
 BLOCK = 1024  # arrivals; their work lists (16 KiB) stay in the first-level cache
 NEXT_LEFT, NEXT_RIGHT, LOW_LEFT, LOW_RIGHT = range(4)

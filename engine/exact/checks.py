@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import SpecError
-from engine.streams import SIDES, StreamBatch
+from engine.runtime.errors import SpecError
+from engine.runtime.streams import SIDES, StreamBatch
 
 T = TypeVar("T", bound=np.generic)
 EVERY = int(np.iinfo(np.int64).min)  # start_ts that counts everything

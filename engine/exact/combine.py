@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import gpu_kernels.combine as portable
-from engine.errors import SpecError, did_you_mean
-from engine.jit import jit
+from engine.runtime.errors import SpecError, did_you_mean
+from engine.runtime.jit import jit
 from gpu_kernels.combine import COMBINES, MAX, MEAN, MIN, PRODUCT, SUM
 
 __all__ = [

@@ -18,8 +18,8 @@ from engine.exact.checks import (
 )
 from engine.exact.combine import combine_code, combined, neumaier
 from engine.exact.slices import Slice, cut_slices, with_dense_keys
-from engine.jit import jit, nth
-from engine.streams import StreamBatch
+from engine.runtime.jit import jit, nth
+from engine.runtime.streams import StreamBatch
 
 
 class ExactCount(NamedTuple):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.exact.chains import BLOCK
-from engine.jit import jit, nth
+from engine.runtime.jit import jit, nth
 
 LOG = 1 << 14  # steps along chains noted at a time; 128 KiB
 LISTED, BEGUN, GROUP, NEEDED = range(4)

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.exact.checks import EVERY
-from engine.jit import jit
-from engine.streams import StreamBatch
+from engine.runtime.jit import jit
+from engine.runtime.streams import StreamBatch
 
 
 @jit

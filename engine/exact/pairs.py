@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import SpecError
 from engine.exact.chains import BLOCK, empty_chains, empty_work, grown, stage
 from engine.exact.checks import (
     check_in_order,
@@ -21,9 +20,10 @@ from engine.exact.checks import (
 from engine.exact.emit import BEGUN, GROUP, LISTED, LOG, NEEDED, emit, empty_scratch
 from engine.exact.memory import paged
 from engine.exact.slices import Slice, cut_slices, with_dense_keys
-from engine.in_order import in_parallel
-from engine.jit import jit
-from engine.streams import StreamBatch
+from engine.runtime.errors import SpecError
+from engine.runtime.jit import jit
+from engine.runtime.ordered_map import in_parallel
+from engine.runtime.streams import StreamBatch
 
 Pairs = tuple[NDArray[Any], NDArray[Any]]
 Dtype = type[np.signedinteger[Any]]

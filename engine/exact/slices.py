@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import SpecError
 from engine.exact.checks import EVERY, sealed
-from engine.jit import jit
-from engine.keys import KeyTable
-from engine.streams import StreamBatch
+from engine.runtime.errors import SpecError
+from engine.runtime.jit import jit
+from engine.runtime.key_table import KeyTable
+from engine.runtime.streams import StreamBatch
 
 _DIRECT = 4  # heads a tuple up to which keys address them directly
 _FEW = 1 << 15  # tuples below which a thread is not worth its start

@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import SpecError
 from engine.exact.checks import check_order, check_windows, first_counted, sealed
 from engine.exact.combine import combine_code
 from engine.exact.memory import paged
 from engine.exact.ring import empty_ring, with_room
 from engine.exact.stream_kernel import BIN, CURSOR, LOW, NEXT, OUTPUTS, first_unexpired, run_batch
-from engine.partners import Partners
-from engine.streams import StreamBatch
+from engine.facts.key_links import Partners
+from engine.runtime.errors import SpecError
+from engine.runtime.streams import StreamBatch
 
 
 class _Arrivals(NamedTuple):
@@ -62,7 +62,7 @@ class ExactStream:
     Examples
     --------
     >>> import numpy as np
-    >>> from engine.streams import StreamBatch
+    >>> from engine.runtime.streams import StreamBatch
     >>> ts, key, one = np.arange(4), np.array([7, 8, 7, 7]), np.ones(4)
     >>> batch, ids = StreamBatch(ts, ts, key, one), np.array([0, 1, 0, 0])
     >>> outputs, importance = np.zeros(2, np.int64), np.zeros(2)

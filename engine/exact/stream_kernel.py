@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.exact.combine import combined, neumaier
-from engine.jit import jit, nth
-from engine.partners import Integer
+from engine.facts.key_links import Integer
+from engine.runtime.jit import jit, nth
 
 BLOCK = 512
 # Places in the int64 vector that a batch leaves to the next, and the entries of the work list.
@@ -269,7 +269,7 @@ def _run_batch(
     left_ts, left_ids, left_importance, right_ts, right_ids, right_importance : (n,), (m,)
         The arrivals; ids are dense.
     left_first, left_other, right_first, right_other
-        See `engine.partners.Partners`; None in an equi-join.
+        See `engine.facts.key_links.Partners`; None in an equi-join.
     ts, link, value
         `Ring`, with room for the arrivals.
     heads : (2 * ids,) int64

@@ -7,13 +7,13 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import SpecError, did_you_mean
-from engine.jit import kernel
-from engine.keys import shift_of, slot_of
+from engine.runtime.errors import SpecError, did_you_mean
+from engine.runtime.jit import kernel
+from engine.runtime.key_table import shift_of, slot_of
 
 METHODS = ("scan", "index", "hash", "binary")
 DEFAULT_METHOD = "hash"
-_SPARE = 4  # slots a code, as in engine.keys
+_SPARE = 4  # slots a code, as in engine.runtime.key_table
 Ints = NDArray[np.int64]
 
 

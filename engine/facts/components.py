@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.facts.relation import Facts
-from engine.jit import jit
+from engine.runtime.jit import jit
 
 Ints = NDArray[np.int64]
 

@@ -9,7 +9,7 @@ import numpy as np
 from engine.facts.access import DEFAULT_METHOD, Access, Groups, access_by
 from engine.facts.relation import Facts
 from engine.facts.versions import NONE, Ints, Versions, numbered, versions
-from engine.jit import jit
+from engine.runtime.jit import jit
 
 
 class FactSide(NamedTuple):

@@ -13,12 +13,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import SpecError
 from engine.facts.index import FactIndex, FactSide
+from engine.facts.key_links import NOBODY, Partners
 from engine.facts.relation import NEVER
 from engine.facts.versions import NONE, Ints
-from engine.jit import jit
-from engine.partners import NOBODY, Partners
+from engine.runtime.errors import SpecError
+from engine.runtime.jit import jit
 
 _MOST = np.iinfo(np.int32).max
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from engine.facts.access import Access
 from engine.facts.order import order_by
 from engine.facts.relation import BEFORE, Facts
-from engine.jit import kernel
+from engine.runtime.jit import kernel
 
 OUTPUTS = 1 << 20
 """Matches that are held at once, unless a single arrival has more."""

@@ -17,7 +17,6 @@ from engine.archives.canonical import LANE_SEED, canonical, codes, contiguous, s
 from engine.archives.normalise import decoded
 from engine.archives.rows import Rows
 from engine.archives.source import Archive, check_unchanged
-from engine.errors import InputError, SpecError, did_you_mean
 from engine.facts import standing
 from engine.facts.faults import EMPTY
 from engine.facts.order import order_by
@@ -25,6 +24,7 @@ from engine.facts.rejected import complain, rejected_rows
 from engine.facts.relation import BEFORE, NEVER, Facts
 from engine.facts.roles import FactColumns, FactRoles, is_direct
 from engine.facts.times import Cells, change_cells, interval_cells
+from engine.runtime.errors import InputError, SpecError, did_you_mean
 
 BAD_ROWS = ("error", "quarantine")
 _PART_ROWS = 1 << 20

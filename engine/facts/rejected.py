@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from engine.archives.bad_rows import BadRows, bad_rows_error
 from engine.archives.normalise import FIRST_ROWS, original_name
-from engine.errors import InputError
 from engine.facts.faults import FACT_FAULTS, IDENTITY
 from engine.facts.roles import FactRoles
+from engine.runtime.errors import InputError
 
 Faults = NDArray[np.int8]
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from engine.archives import families
 from engine.archives.roles import Roles, check_present, common_time, common_types
 from engine.archives.source import Archive
-from engine.errors import InputError, SpecError
+from engine.runtime.errors import InputError, SpecError
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from engine.facts import faults
 from engine.facts.relation import NEVER
-from engine.jit import kernel
+from engine.runtime.jit import kernel
 
 Ints = NDArray[np.int64]
 STANDS, DUPLICATE, DELETE = range(3)

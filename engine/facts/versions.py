@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from engine.facts.order import order_by
 from engine.facts.relation import NEVER
-from engine.jit import jit
+from engine.runtime.jit import jit
 
 Ints = NDArray[np.int64]
 

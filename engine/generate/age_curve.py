@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from engine.errors import SpecError
 from engine.generate.arrivals import ArrivalSpec, Clock
 from engine.generate.importance import ImportanceModel
 from engine.generate.source import (
@@ -27,7 +26,8 @@ from engine.generate.source import (
     exact_ratio,
     to_table,
 )
-from engine.streams import LEFT, RIGHT
+from engine.runtime.errors import SpecError
+from engine.runtime.streams import LEFT, RIGHT
 
 CURVES = ("increasing", "decreasing", "bell")
 LEFT_ROWS_AT_ONCE = 2**20

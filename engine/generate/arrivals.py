@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import SpecError
 from engine.generate.source import Purpose, check_name, check_range, draws
+from engine.runtime.errors import SpecError
 
 ARRIVALS = ("regular", "uniform", "exponential")
 

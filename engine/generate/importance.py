@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import SpecError
 from engine.generate.source import check_name, check_range
+from engine.runtime.errors import SpecError
 
 IMPORTANCE_KINDS = ("constant", "uniform", "rare-high", "inverse-frequency", "exponential")
 

@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from engine.errors import SpecError
 from engine.generate.arrivals import ArrivalSpec, Clock
 from engine.generate.importance import ImportanceModel
 from engine.generate.source import (
@@ -21,6 +20,7 @@ from engine.generate.source import (
     exact_ratio,
     to_table,
 )
+from engine.runtime.errors import SpecError
 
 TICKS_PER_SECOND = 10**6
 VALUE_SCHEMA = pa.schema(

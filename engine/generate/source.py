@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from engine.errors import SpecError, did_you_mean
+from engine.runtime.errors import SpecError, did_you_mean
 
 ROW_GROUP_ROWS = 2**16
 """Rows of a record batch, and of a row group of a written archive."""
@@ -85,7 +85,7 @@ def check_range(name: str, value: float, low: float, high: float = math.inf) -> 
     >>> check_range("skew-left", -1, 0)
     Traceback (most recent call last):
     ...
-    engine.errors.SpecError: skew-left -1 must be 0 or more
+    engine.runtime.errors.SpecError: skew-left -1 must be 0 or more
     """
     if math.isfinite(value) and low <= value <= high:
         return

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from engine.errors import OutputError
 from engine.generate.source import ROW_GROUP_ROWS, StreamSource, check_name
+from engine.runtime.errors import OutputError
 
 FORMATS = ("parquet", "csv")
 

@@ -15,16 +15,19 @@ from engine.archives.canonical import LANE_SEED
 from engine.archives.roles import JoinColumns, Roles
 from engine.archives.source import Archive
 from engine.archives.texts import SpoolTask, spool
-from engine.device.attempt import ASKED_FOR_CPU, Wanted
-from engine.disk import remove_folder
-from engine.executors import Executor
 from engine.facts.read import FactTable
 from engine.lanes.facts import FactCodes, FactSummary, write_facts
 from engine.lanes.faults import check_faults
 from engine.lanes.first_pass import FirstPass, Source, first_pass_of
 from engine.lanes.groups import json_group
 from engine.lanes.keep import keep_runs, worth_keeping
-from engine.lanes.lanefiles import (
+from engine.lanes.manifest import Lane, LaneSide, Prepared
+from engine.lanes.runs import Pieces
+from engine.lanes.split import Plan, SplitResult, fitting_rows
+from engine.lanes.split_task import SplitTask, split
+from engine.lanes.splits import Splits
+from engine.lanes.stages import Progress, Stages, lane_ranges, row_group_runs
+from engine.lanes.write import (
     WORK,
     CheckTask,
     LaneTask,
@@ -33,13 +36,10 @@ from engine.lanes.lanefiles import (
     join_rejected,
     write_lanes,
 )
-from engine.lanes.manifest import Lane, LaneSide, Prepared
-from engine.lanes.runs import Pieces
-from engine.lanes.split import Plan, SplitResult, fitting_rows
-from engine.lanes.split_task import SplitTask, split
-from engine.lanes.splits import Splits
-from engine.lanes.stages import Progress, Stages, lane_ranges, row_group_runs
-from engine.streams import SIDES
+from engine.runtime.device_choice import ASKED_FOR_CPU, Wanted
+from engine.runtime.disk import remove_folder
+from engine.runtime.executors import Executor
+from engine.runtime.streams import SIDES
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from engine.executors import Executor
 from engine.lanes.split import Plan, SplitResult
+from engine.runtime.executors import Executor
 
 
 class Source(NamedTuple):

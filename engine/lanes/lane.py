@@ -13,7 +13,7 @@ from engine.facts.links import Links
 from engine.lanes.facts import FactFile
 from engine.lanes.reader import LANE_COLUMNS
 from engine.lanes.stored import Stored
-from engine.streams import StreamBatch
+from engine.runtime.streams import StreamBatch
 
 _STREAMED = ("_ts", "_key", "_importance")
 

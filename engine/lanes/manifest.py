@@ -11,11 +11,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.errors import InputError
 from engine.lanes.facts import FACTS, FactFile, FactSummary
 from engine.lanes.runs import TimedPiece
 from engine.lanes.stored import MergedFile, Rows, RunPieces, Stored
-from engine.streams import SIDES
+from engine.runtime.errors import InputError
+from engine.runtime.streams import SIDES
 
 VERSION = 5
 MANIFEST = "manifest.json"

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.jit import kernel as compiled
+from engine.runtime.jit import kernel as compiled
 
 PLAIN, OFFSETS, SINGLES, WHOLE, STEPS = range(5)
 _WIDEST = 4

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.jit import kernel as compiled
-from engine.jit import nth
 from engine.lanes.packed import OFFSETS, SINGLES, WHOLE, Packing
+from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import nth
 
 Lanes = NDArray[np.uint16]
 Order = NDArray[np.int64]

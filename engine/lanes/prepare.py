@@ -11,10 +11,6 @@ from pathlib import Path
 
 from engine.archives.roles import JoinColumns, Roles, check_roles, check_streams
 from engine.archives.source import Archive, check_unchanged
-from engine.device.attempt import ASKED_FOR_CPU, Wanted
-from engine.disk import remove_folder
-from engine.errors import InputError, OutputError, SpecError
-from engine.executors import Executor
 from engine.facts.read import read_facts
 from engine.lanes.build import Build
 from engine.lanes.facts import FactInput
@@ -23,7 +19,11 @@ from engine.lanes.runs import lanes_written
 from engine.lanes.sorting import sorting_device
 from engine.lanes.split import MAX_LANES, too_many_lanes
 from engine.lanes.stages import SPLIT_ROWS, Progress
-from engine.owner import claim, release, remove_leftovers
+from engine.runtime.device_choice import ASKED_FOR_CPU, Wanted
+from engine.runtime.disk import remove_folder
+from engine.runtime.errors import InputError, OutputError, SpecError
+from engine.runtime.executors import Executor
+from engine.runtime.lease import claim, release, remove_leftovers
 
 __all__ = ["fingerprint", "prepare", "prepare_cached"]
 

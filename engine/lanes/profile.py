@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.jit import kernel as compiled
-from engine.jit import nth
-from engine.streams import StreamBatch
+from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import nth
+from engine.runtime.streams import StreamBatch
 
 _SUM, _ERROR = range(2)
 _ARRIVALS = 128

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from engine.lanes.buffer import TimeBuffer, first_beyond
 from engine.lanes.runfiles import COLUMNS
 from engine.lanes.stored import READ_ROWS, Rows, Stored, Ticks
-from engine.streams import LEFT, RIGHT, SIDES, StreamBatch
+from engine.runtime.streams import LEFT, RIGHT, SIDES, StreamBatch
 
 BATCH_ROWS = 131_072
 PAYLOAD_ROWS = 65_536

@@ -22,10 +22,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from engine.errors import InputError
 from engine.lanes.packed import PLAIN, STEPS, Packed, Packing, unpacked
 from engine.lanes.runs import KEYS, Piece
 from engine.lanes.steps import MARK_ROWS, mark_count, summed
+from engine.runtime.errors import InputError
 
 ROWS, KEPT = ".rows", ".kept.arrow"
 COLUMNS = {"_ts": np.int64, "_row": np.int64, "_key": np.int64, "_importance": np.float64}

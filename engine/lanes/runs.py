@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.disk import full_disk_told
 from engine.lanes.packed import Packed, unpacked
+from engine.runtime.disk import full_disk_told
 
 KEYS = ".keys.arrow"
 

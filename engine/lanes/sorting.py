@@ -7,8 +7,8 @@ from importlib.util import find_spec
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.device.attempt import ASKED_FOR_CPU, ON_CPU, ON_GPU, Wanted, attempt
 from engine.lanes.placing import Lanes, Order, by_lane, lane_counts
+from engine.runtime.device_choice import ASKED_FOR_CPU, ON_CPU, ON_GPU, Wanted, attempt
 from gpu_kernels.devices import Choice
 
 _AT = "at"

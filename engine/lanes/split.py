@@ -17,8 +17,6 @@ from engine.archives.canonical import same_rows
 from engine.archives.normalise import FaultCount, Normalised, normalise
 from engine.archives.roles import JoinColumns, Roles
 from engine.archives.texts import as_text
-from engine.device.attempt import ASKED_FOR_CPU, Wanted
-from engine.errors import SpecError
 from engine.lanes.facts import FactCodes
 from engine.lanes.groups import distinct_groups
 from engine.lanes.packed import Packed, packed, packing_of
@@ -27,7 +25,9 @@ from engine.lanes.runfiles import write_blocks, write_rows
 from engine.lanes.runs import KEYS, Run, lanes_written, write_index
 from engine.lanes.sorting import lane_order
 from engine.lanes.steps import stepped
-from engine.streams import SIDES
+from engine.runtime.device_choice import ASKED_FOR_CPU, Wanted
+from engine.runtime.errors import SpecError
+from engine.runtime.streams import SIDES
 
 MAX_LANES = 65_536
 SPLIT_BYTES = 1 << 28

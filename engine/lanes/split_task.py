@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from engine.archives.source import unreadable
-from engine.errors import InputError
 from engine.lanes.split import Plan, SplitResult, Splitting
-from engine.streams import SIDES
+from engine.runtime.errors import InputError
+from engine.runtime.streams import SIDES
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import SpecError
 from engine.lanes.groups import Group
 from engine.lanes.keep import in_order
 from engine.lanes.manifest import StreamSummary
 from engine.lanes.runs import PlacedRun, Run
 from engine.lanes.split import MAX_LANES, SplitResult, too_many_lanes
-from engine.streams import LEFT, RIGHT
+from engine.runtime.errors import SpecError
+from engine.runtime.streams import LEFT, RIGHT
 
 _BOTH = (LEFT, RIGHT)
 

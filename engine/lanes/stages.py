@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from engine.executors import Executor
+from engine.runtime.executors import Executor
 
 SPLIT_ROWS = 1_000_000
 _LANES_A_TASK = 512

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.jit import kernel as compiled
-from engine.jit import nth
 from engine.lanes.packed import OFFSETS, PLAIN, STEPS, Packed, Packing
+from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import nth
 
 MARK_ROWS = 1_024
 _FEW = 32

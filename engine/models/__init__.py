@@ -1,1 +1,4 @@
-"""Arrival models: what a stream's past says of what its tuples will match (P5 2)."""
+"""Models of streams: age curves, key frequencies, memory, and the profile that holds them (P5).
+
+It imports `lanes` and what lies below. A newcomer starts with `age.py` and `frequency.py`.
+"""

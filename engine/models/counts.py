@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.keys import KeyTable
 from engine.lanes.lane import LaneFiles, arrivals
+from engine.runtime.key_table import KeyTable
 
 
 class KeyCounts(NamedTuple):

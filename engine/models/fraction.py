@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from math import exp, sqrt
 from statistics import NormalDist
 
-from engine.errors import SpecError
 from engine.models.memory import Stored
-from engine.scipy_late import brentq
+from engine.runtime.errors import SpecError
+from engine.runtime.scipy_late import brentq
 
 _LEAST = -690.0
 """Logarithm of the least fraction that is looked for: about 1e-300."""

@@ -1,1 +1,6 @@
-"""Multi-way window joins on any predicate (P3)."""
+"""Joins of several streams: exact, by nested loops and hashing (P3), harvested and shed (P4).
+
+`predicate.py` and `streams.py` are the model; `exact`, `loops` and `harvest` compute the join,
+`fractions` chooses harvest fractions, `shedding` drops tuples at random, `orders` costs join
+orders. It imports `exact` and what lies below. A newcomer starts with `predicate.py`.
+"""

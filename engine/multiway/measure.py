@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.jit import kernel
 from engine.multiway.meets import Condition, condition, meets
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import Floats, Ints, MultiStreams, Windows, reach
+from engine.runtime.jit import kernel
 
 PROBES, PARTNERS = 1024, 256
 """Tuples of a stream that are tried, and in how many tuples in reach of each, evenly spread."""

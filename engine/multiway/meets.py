@@ -1,7 +1,7 @@
 """Whether two tuples meet, for compiled code that takes any predicate.
 
-Its callers should be compiled by `engine.jit.kernel`: with numba's reference counts a comparison
-takes 60 ns, without them 1 ns.
+Its callers should be compiled by `engine.runtime.jit.kernel`: with numba's reference counts a
+comparison takes 60 ns, without them 1 ns.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numba
 from numba.extending import register_jitable
 
-from engine.jit import woven
 from engine.multiway.predicate import Predicate, Theta
 from engine.multiway.streams import Attributes
+from engine.runtime.jit import woven
 from gpu_kernels.multiway.predicates import EQUI, holds
 
 _VECTOR = numba.types.Array(numba.float64, 1, "C")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from engine.errors import SpecError, did_you_mean
+from engine.runtime.errors import SpecError, did_you_mean
 from gpu_kernels.multiway.predicates import KINDS
 
 Theta = Callable[[Any, Any], bool]

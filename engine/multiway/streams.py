@@ -12,8 +12,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import SpecError
-from engine.jit import jit
+from engine.runtime.errors import SpecError
+from engine.runtime.jit import jit
 
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]

@@ -23,7 +23,7 @@ from engine.optimum.intervals import Intervals, intervals_of
 from engine.optimum.matches import Rows, matches_of_pairs
 from engine.optimum.objective import Objective
 from engine.optimum.retained import Realised, Retained, Worth, realised, until_of
-from engine.streams import LEFT, RIGHT, StreamBatch
+from engine.runtime.streams import LEFT, RIGHT, StreamBatch
 
 EXACT = 1e-12
 """Relative difference up to which two sums are one (contract, section 3)."""

@@ -18,10 +18,10 @@ from numpy.typing import DTypeLike, NDArray
 
 from engine.exact.checks import check_order, check_windows
 from engine.exact.pairs import all_pairs, emit_pairs
-from engine.host import half_of_memory
 from engine.optimum.intervals import Intervals, prune
 from engine.optimum.matches import Matches, Rows, Weigh, matches_of_pairs
-from engine.streams import LEFT, RIGHT, StreamBatch
+from engine.runtime.host import half_of_memory
+from engine.runtime.streams import LEFT, RIGHT, StreamBatch
 
 SLICE_PAIRS = 1 << 23
 """Pairs that a slice is meant to have: about half a gigabyte while it is worked on."""

@@ -11,13 +11,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import SpecError
 from engine.optimum.ascent import Ascent
 from engine.optimum.dual import CpuDual, margin
 from engine.optimum.dual_kernels import Prices
 from engine.optimum.intervals import NEVER, Intervals
 from engine.optimum.protocols import Dual
 from engine.optimum.repair import Repaired, repair
+from engine.runtime.errors import SpecError
 
 GAP = 0.01
 SECONDS = 300.0

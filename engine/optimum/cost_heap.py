@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.jit import jit
+from engine.runtime.jit import jit
 
 Longs = NDArray[np.int64]
 

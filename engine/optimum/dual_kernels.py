@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.exact.combine import neumaier
-from engine.jit import jit
 from engine.optimum.intervals import NEVER, Intervals
+from engine.runtime.jit import jit
 from gpu_kernels.optimum.formulas import FAR, profit_of
 
 Prices = NDArray[np.float64]

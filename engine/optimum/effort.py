@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from engine.errors import SpecError, did_you_mean
+from engine.runtime.errors import SpecError, did_you_mean
 
 METHODS = ("auto", "states", "flow", "dual")
 

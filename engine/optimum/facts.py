@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from engine.exact.pairs import all_pairs
 from engine.facts.relation import Facts
-from engine.jit import kernel
-from engine.streams import StreamBatch
+from engine.runtime.jit import kernel
+from engine.runtime.streams import StreamBatch
 
 Ints = NDArray[np.int64]
 

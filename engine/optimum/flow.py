@@ -17,8 +17,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import WinnowError
-from engine.jit import jit
 from engine.optimum.cost_heap import Longs
 from engine.optimum.intervals import NEVER, Intervals
 from engine.optimum.network import (
@@ -29,6 +27,8 @@ from engine.optimum.network import (
     begin_flow,
     new_search,
 )
+from engine.runtime.errors import WinnowError
+from engine.runtime.jit import jit
 
 STEPS = 1 << 20  # nodes done between two looks at the clock
 _HEADROOM = 6  # bits that prices may grow by

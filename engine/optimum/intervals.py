@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.jit import jit
 from engine.optimum.matches import Matches
+from engine.runtime.jit import jit
 
 NEVER = -1
 

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.jit import jit
-from engine.streams import LEFT, StreamBatch
+from engine.runtime.jit import jit
+from engine.runtime.streams import LEFT, StreamBatch
 
 Rows = NDArray[np.int32]
 Weigh = Callable[[Rows, Rows], NDArray[np.float64]]

@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.jit import jit
 from engine.optimum.cost_heap import Longs, pop, push
+from engine.runtime.jit import jit
 
 NONE = -1
 _ON, _BACK = -1, -2  # along the line, against it

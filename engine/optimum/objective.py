@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import SpecError, did_you_mean
 from engine.exact.combine import combine_code, combined
-from engine.jit import jit
 from engine.optimum.matches import Rows, Weigh
-from engine.streams import StreamBatch
+from engine.runtime.errors import SpecError, did_you_mean
+from engine.runtime.jit import jit
+from engine.runtime.streams import StreamBatch
 
 OBJECTIVES = ("importance", "outputs", "minimum")
 

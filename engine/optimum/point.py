@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.jit import jit
 from engine.optimum.dual_kernels import Prices
+from engine.optimum.protocols import Dual
+from engine.runtime.jit import jit
 from gpu_kernels.optimum.formulas import bend_and_price
-
-if TYPE_CHECKING:
-    from engine.optimum.protocols import Dual
 
 TRUST = 4.0
 """Temperatures by which a step may move the price of a usual interval."""

@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.exact.combine import neumaier
-from engine.jit import jit
 from engine.optimum.dual_kernels import Prices, columns_of
 from engine.optimum.intervals import NEVER, Intervals, held
+from engine.runtime.jit import jit
 
 _SWEEPS = 8  # at most; the first two bring nearly all
 _LITTLE = 1e-4  # of the worth; a sweep that adds less is the last

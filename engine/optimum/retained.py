@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.exact.combine import combine_code, combined, neumaier
-from engine.jit import jit
 from engine.optimum.intervals import NEVER, Intervals
 from engine.optimum.matches import Rows
 from engine.replay.planned import Plan
-from engine.streams import StreamBatch
+from engine.runtime.jit import jit
+from engine.runtime.streams import StreamBatch
 
 NOT_STORED = np.iinfo(np.int64).min
 

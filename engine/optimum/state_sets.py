@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.jit import kernel
+from engine.runtime.jit import kernel
 
 FREE = -1
 NOBODY = -1

@@ -20,12 +20,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import SpecError
-from engine.jit import kernel
 from engine.optimum.matches import Matches
 from engine.optimum.retained import NOT_STORED
 from engine.optimum.state_paths import Paths
 from engine.optimum.state_sets import NOBODY, drop, earn, start, successors
+from engine.runtime.errors import SpecError
+from engine.runtime.jit import kernel
 
 MOST_STATES = 1_000_000
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from engine.optimum.matches import Rows, matches_of_pairs
 from engine.optimum.objective import Objective
 from engine.optimum.retained import NOT_STORED, Retained
-from engine.streams import LEFT, RIGHT, StreamBatch
+from engine.runtime.streams import LEFT, RIGHT, StreamBatch
 
 _NAMES = "RS"
 Keys = tuple[Sequence[object], Sequence[object]]

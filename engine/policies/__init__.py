@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from engine.errors import SpecError, did_you_mean
 from engine.policies import (
     additive,
     age,
@@ -20,6 +19,7 @@ from engine.policies import (
 )
 from engine.policies.base import Parameter, Policy, Structure, Value, Worth
 from engine.policies.sampling import SAMPLING
+from engine.runtime.errors import SpecError, did_you_mean
 
 __all__ = [
     "POLICIES", "SAMPLING", "Parameter", "Policy", "Structure", "Value", "Worth", "policy_named",

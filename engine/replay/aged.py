@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.jit import kernel as compiled
-from engine.jit import nth
 from engine.replay.layout import (
     COUNT,
     LOGGED,
@@ -24,6 +22,8 @@ from engine.replay.layout import (
     Records,
 )
 from engine.replay.memory import insert, remove
+from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import nth
 
 
 @compiled

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.jit import kernel as compiled
-from engine.jit import nth, woven
-from engine.partners import Partners
+from engine.facts.key_links import Partners
 from engine.policies import Structure
 from engine.replay.instant import expire, hasten
 from engine.replay.layout import (
@@ -28,6 +26,8 @@ from engine.replay.layout import (
 )
 from engine.replay.probe import has_room, probe_residents
 from engine.replay.ranked import admit_ranked, reward
+from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import nth, woven
 
 _LEFT, _RIGHT = np.int64(0), np.int64(1)
 _NO_FACT = np.int32(-1)

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.jit import kernel as compiled
-from engine.jit import nth
 from engine.policies import dgl
 from engine.replay.heap import drop_at, heapify, precedes, rise, sink_from_top
 from engine.replay.layout import (
@@ -31,6 +29,8 @@ from engine.replay.layout import (
     Records,
 )
 from engine.replay.memory import insert, remove
+from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import nth
 
 _SLOTS = np.int64(NONE)
 _TOP = np.int64(0)

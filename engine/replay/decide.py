@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.jit import kernel as compiled
-from engine.jit import nth, woven
-from engine.partners import Partners, joins_nobody, partner, span
+from engine.facts.key_links import Partners, joins_nobody, partner, span
 from engine.policies import Structure
 from engine.replay import aged, keyed, planned, static, valued
 from engine.replay.instant import match_count
@@ -24,6 +22,8 @@ from engine.replay.layout import (
     Rules,
 )
 from engine.replay.ranked import admit_ranked, reward
+from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import nth, woven
 
 _STATIC, _KEYED, _DECAY, _AGED, _RERANK, _PLANNED, _VALUED, _SAMPLED = (
     int(each) for each in Structure

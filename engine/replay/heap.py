@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.jit import kernel as compiled
-from engine.jit import nth
-from engine.prefetch import prefetch
 from engine.replay.layout import NONE, Integer, Records
+from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import nth
+from engine.runtime.prefetch import prefetch
 
 _CACHED = 2048
 """Entries of a heap that the nearest cache holds anyway."""

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.jit import kernel as compiled
-from engine.jit import nth, woven
-from engine.partners import Partners, look_ahead, next_ended, partner, span
+from engine.facts.key_links import Partners, look_ahead, next_ended, partner, span
 from engine.policies import Structure
-from engine.prefetch import prefetch
 from engine.replay import aged, keyed, valued
 from engine.replay.layout import (
     BIN,
@@ -33,6 +30,9 @@ from engine.replay.layout import (
     Window,
 )
 from engine.replay.memory import remove
+from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import nth, woven
+from engine.runtime.prefetch import prefetch
 
 _KEYED, _AGED, _VALUED = int(Structure.KEYED), int(Structure.AGED), int(Structure.VALUED)
 _FAR, _NEAR = 24, 8

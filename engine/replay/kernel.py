@@ -14,9 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.jit import kernel as compiled
-from engine.jit import nth, woven
-from engine.partners import Partners, fact, partner, span
+from engine.facts.key_links import Partners, fact, partner, span
 from engine.replay.alone import allowed, expire_both, is_alone, replay_alone
 from engine.replay.decide import decide, note_matches
 from engine.replay.instant import advance, begin, clear
@@ -41,6 +39,8 @@ from engine.replay.layout import (
     Window,
 )
 from engine.replay.probe import has_room, probe_arrivals, probe_residents
+from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import nth, woven
 
 _BEGIN, _PROBE_LEFT, _PROBE_RIGHT, _LATE_LEFT, _LATE_RIGHT = range(5)
 _LEFT, _RIGHT = np.int64(0), np.int64(1)

@@ -8,13 +8,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import SpecError
 from engine.exact.checks import sealed
 from engine.facts.index import FactIndex
+from engine.facts.key_links import Partners
 from engine.lanes.profile import LaneProfile
-from engine.partners import Partners
 from engine.policies import Structure
-from engine.randomness import PURPOSE_PRIORITY, uniforms
 from engine.replay import kernel
 from engine.replay.allocate import (
     SlidingWindow,
@@ -45,8 +43,10 @@ from engine.replay.layout import (
 from engine.replay.planned import Plan
 from engine.replay.ready import Ready, parts_of, set_tables
 from engine.replay.settings import ReplaySettings
-from engine.streams import StreamBatch
-from engine.worth.through import estimate_of
+from engine.runtime.errors import SpecError
+from engine.runtime.randomness import PURPOSE_PRIORITY, uniforms
+from engine.runtime.streams import StreamBatch
+from engine.value_model.through import estimate_of
 
 _NOTHING_READY = Ready()
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.jit import kernel as compiled
-from engine.jit import nth
 from engine.replay.layout import (
     CELL,
     CELL_FLOATS,
@@ -23,6 +21,8 @@ from engine.replay.layout import (
     Memory,
     Records,
 )
+from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import nth
 
 
 @compiled

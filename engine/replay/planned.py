@@ -12,12 +12,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.jit import kernel as compiled
-from engine.jit import nth
 from engine.replay.heap import drop_at, rise
 from engine.replay.layout import HEAP, Integer, Memory, Records
 from engine.replay.memory import insert, remove
 from engine.replay.static import rebuild
+from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import nth
 
 _SLOTS = np.int64(-1)
 _TOP = np.int64(0)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.jit import kernel as compiled
-from engine.jit import nth
-from engine.partners import Partners, partner, span
+from engine.facts.key_links import Partners, partner, span
 from engine.replay.layout import (
     BIN,
     CELL,
@@ -26,6 +24,8 @@ from engine.replay.layout import (
     Rules,
     Tallies,
 )
+from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import nth
 from gpu_kernels.combine import combined
 
 _LEFT = np.int64(0)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.jit import kernel as compiled
-from engine.jit import nth
 from engine.policies import Structure, dgl
 from engine.replay import decay, static
 from engine.replay.layout import Arrivals, Integer, Memory, Records, Rules
+from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import nth
 
 _STATIC, _DECAY = int(Structure.STATIC), int(Structure.DECAY)
 

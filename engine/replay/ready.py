@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.replay.layout import Arrivals, Memory, Window
-from engine.worth.estimate import Valued
+from engine.value_model.estimate import Valued
 
 
 class Ready(NamedTuple):

@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import SpecError
 from engine.policies import Structure
 from engine.replay.lane import LaneReplay
 from engine.replay.layout import (
@@ -23,7 +22,8 @@ from engine.replay.layout import (
     ZERO,
     Memory,
 )
-from engine.streams import SIDES
+from engine.runtime.errors import SpecError
+from engine.runtime.streams import SIDES
 
 State: TypeAlias = dict[str, NDArray[Any]]
 _ARRAYS = ("slots", "cells", "value", "since", "heap", "zero", "log", "n")
@@ -39,7 +39,7 @@ class SavedReplay(LaneReplay):
     Examples
     --------
     >>> from engine.replay.settings import LaneProfile, ReplaySettings, SideProfile
-    >>> from engine.streams import StreamBatch
+    >>> from engine.runtime.streams import StreamBatch
     >>> side = SideProfile(2, 0, 5, 2, 1.0)
     >>> def fresh():
     ...     settings = ReplaySettings(9, 9, "recent")

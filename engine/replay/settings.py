@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine.errors import SpecError, did_you_mean
 from engine.lanes.profile import LaneProfile
 from engine.policies import Policy, Structure, Value, policy_or_sample
-from engine.randomness import PURPOSE_CLUSTER, PURPOSE_PRIORITY
 from engine.replay.layout import ESTIMATORS, PROBES, Rules
-from engine.worth.estimate import Terms
+from engine.runtime.errors import SpecError, did_you_mean
+from engine.runtime.randomness import PURPOSE_CLUSTER, PURPOSE_PRIORITY
+from engine.value_model.estimate import Terms
 from gpu_kernels.combine import COMBINES
 
 UNLIMITED = np.iinfo(np.int64).max

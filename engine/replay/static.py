@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.jit import kernel as compiled
-from engine.jit import nth
 from engine.replay.heap import drop_at, heapify, precedes, rise, sink
 from engine.replay.layout import COUNT, HEAP, NONE, OLDEST, Integer, Memory, Records
 from engine.replay.memory import insert, remove
+from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import nth
 
 _SLOTS = np.int64(NONE)
 _TOP = np.int64(0)

@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.jit import kernel as compiled
-from engine.jit import nth
 from engine.policies import yield_
 from engine.replay.layout import (
     CELL,
@@ -28,6 +26,8 @@ from engine.replay.layout import (
 )
 from engine.replay.memory import insert, remove
 from engine.replay.pairing import BY_VALUE, grown, without
+from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import nth
 
 _ROOT, _OLDEST = 0, 1
 """Columns of `Memory.runs`: root by state and bucket; oldest resident by bucket."""

@@ -9,12 +9,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from engine.errors import OutputError
-from engine.job.budget import Amounts
 from engine.lanes.manifest import Prepared
+from engine.options.budget import Amounts
 from engine.policies import Value
 from engine.replay.settings import UNLIMITED
-from engine.streams import SIDES
+from engine.runtime.errors import OutputError
+from engine.runtime.streams import SIDES
 
 TIME_BINS = 50
 

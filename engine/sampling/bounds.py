@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.jit import kernel
-from engine.keys import KeyTable
 from engine.lanes.lane import LaneFiles
 from engine.lanes.reader import lane_batches
+from engine.runtime.jit import kernel
+from engine.runtime.key_table import KeyTable
 from engine.sampling.sizes import ByKey
 
 

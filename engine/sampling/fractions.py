@@ -10,10 +10,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import SpecError
 from engine.models.fraction import fraction_for, reserved
 from engine.models.memory import Stored, aged, expected_memory, matched
 from engine.replay.settings import UNLIMITED
+from engine.runtime.errors import SpecError
+from engine.runtime.scipy_late import brentq
+from engine.runtime.streams import SIDES
 from engine.sampling.inclusion import (
     Inclusion,
     SizeTable,
@@ -23,8 +25,6 @@ from engine.sampling.inclusion import (
     scaled,
 )
 from engine.sampling.model import LaneModel, Recipe, awaited
-from engine.scipy_late import brentq
-from engine.streams import SIDES
 
 _LEAST = -690.0
 """Logarithm of the least scale that is looked for, relative to that which keeps everything."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.jit import kernel as compiled
 from engine.replay.layout import NONE, Integer, Records
+from engine.runtime.jit import kernel as compiled
 from engine.sampling.admit import admit, leave
 from engine.sampling.instant import begin, count, write
 from engine.sampling.layout import (

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import SpecError
 from engine.exact.checks import check_windows, first_counted, sealed
 from engine.replay.layout import NONE, Records
 from engine.replay.settings import UNLIMITED
+from engine.runtime.errors import SpecError
+from engine.runtime.streams import SIDES, StreamBatch
 from engine.sampling import kernel, uniform
 from engine.sampling.admit import settle
 from engine.sampling.layout import (
@@ -37,7 +38,6 @@ from engine.sampling.layout import (
 from engine.sampling.memory import ticks_held
 from engine.sampling.outputs import SampledOutputs, empty_samples, first_samples
 from engine.sampling.totals import Totals, totals_of
-from engine.streams import SIDES, StreamBatch
 from gpu_kernels.combine import COMBINES
 
 METHODS = ("eq-cluster", "pps-cluster", "bottom-k", "uniform")

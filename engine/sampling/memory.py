@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.jit import kernel as compiled
 from engine.replay.layout import NONE, Integer, Records
+from engine.runtime.jit import kernel as compiled
 from engine.sampling.layout import COUNT, FREE, NEWEST, OLDEST, PEAK, Memory
 from gpu_kernels.combine import neumaier
 

@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.jit import jit
 from engine.models.counts import KeyCounts
 from engine.policies import Policy
 from engine.replay.callbacks import sampled_callback
 from engine.replay.layout import Records
+from engine.runtime.jit import jit
 from engine.sampling.sizes import SizeRule, opposite_counts
 
 

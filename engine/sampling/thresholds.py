@@ -7,8 +7,8 @@ Duffield, Lund and Thorup (JACM 2007) weight by a threshold; Ting (KDD 2022) let
 
 from __future__ import annotations
 
-from engine.jit import kernel as compiled
 from engine.replay.layout import NONE, Integer
+from engine.runtime.jit import kernel as compiled
 from engine.sampling.layout import EVENTS, OLDEST, Memory
 
 

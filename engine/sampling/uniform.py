@@ -11,8 +11,8 @@ import math
 
 import numpy as np
 
-from engine.jit import kernel as compiled
 from engine.replay.layout import NONE, Integer, Records
+from engine.runtime.jit import kernel as compiled
 from engine.sampling.instant import begin, count, write
 from engine.sampling.layout import (
     CLUSTERS,

@@ -1,1 +1,4 @@
-"""Star-streaming joins of any number of streams through a fact relation (contract, section 5)."""
+"""Joins of several streams through one fact relation within a memory budget (P2).
+
+It imports `replay`, `facts` and what lies below. A newcomer starts with `lane.py`.
+"""

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.jit import kernel as compiled
-from engine.jit import woven
 from engine.policies import Structure, dgl
 from engine.replay.heap import drop_at, heapify, precedes, rise, sink
+from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import woven
 from engine.star.layout import (
     AT,
     COUNT,

@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.errors import SpecError
 from engine.facts.access import group_by
 from engine.facts.index import spans as spans_of
 from engine.facts.relation import NEVER
 from engine.facts.versions import NONE, numbered, versions
-from engine.jit import jit
+from engine.runtime.errors import SpecError
+from engine.runtime.jit import jit
+from engine.runtime.streams import StreamBatch
 from engine.star.layout import Ints, Shorts, Streams
-from engine.streams import StreamBatch
 
 _MOST = int(np.iinfo(np.int32).max)
 

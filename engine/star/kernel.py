@@ -6,8 +6,8 @@ where it stopped.
 
 from __future__ import annotations
 
-from engine.jit import kernel as compiled
-from engine.jit import woven
+from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import woven
 from engine.star.decide import decide
 from engine.star.layout import (
     AT,

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from engine.errors import SpecError
 from engine.lanes.profile import SideProfile
-from engine.randomness import PURPOSE_PRIORITY, uniforms
 from engine.replay.callbacks import arrival_callback, now_callback
 from engine.replay.layout import ENTRY, KEY
+from engine.runtime.errors import SpecError
+from engine.runtime.randomness import PURPOSE_PRIORITY, uniforms
 from engine.star import kernel
 from engine.star.index import StarIndex
 from engine.star.layout import (

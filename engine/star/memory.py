@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.jit import kernel as compiled
-from engine.jit import woven
 from engine.replay.layout import HISTORY_ESTIMATOR, MEMORY_ESTIMATOR, WINDOW_ESTIMATOR
+from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import woven
 from engine.star.layout import (
     AT,
     COUNT,

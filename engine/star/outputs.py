@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from engine.exact.combine import MAX, MEAN, MIN, PRODUCT, SUM
-from engine.jit import kernel as compiled
-from engine.jit import woven
-from engine.shell_sort import shell_sorted
+from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import woven
+from engine.runtime.shell_sort import shell_sorted
 from engine.star.layout import (
     BIN,
     COMBINATION,

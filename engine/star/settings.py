@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import SpecError
 from engine.lanes.profile import SideProfile
 from engine.policies import Policy, Structure, Value, age, policy_named
 from engine.replay.layout import ESTIMATORS, PROBES
 from engine.replay.settings import chosen, number_of
+from engine.runtime.errors import SpecError
 from engine.star.layout import FOREVER, Rules
 from gpu_kernels.combine import COMBINES
 

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 
 from engine.lanes.first_pass import Source
 from engine.lanes.split import Plan, SplitResult, fitting_rows
-from engine.streams import SIDES
+from engine.runtime.streams import SIDES
 from spark_plugin.archives.eligible import Footers, check_read_alike, footers_of
 from spark_plugin.archives.partitions import collected, mapped
 from spark_plugin.archives.scan import Columns, block_name, scanned, spelled

@@ -12,8 +12,8 @@ import pyarrow as pa
 from pyspark import TaskContext, cloudpickle
 from pyspark.sql import DataFrame
 
-from engine.errors import WinnowError
-from engine.host import keep_freed_memory
+from engine.runtime.errors import WinnowError
+from engine.runtime.host import keep_freed_memory
 from spark_plugin.gpu import GpuTerms, bind_task
 from spark_plugin.outcome import OtherwiseError, Outcome
 from spark_plugin.session import ArrowFunction, map_in_arrow

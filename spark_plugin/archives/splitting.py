@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from engine.lanes.split import Plan, SplitResult, Splitting
-from engine.streams import SIDES
+from engine.runtime.streams import SIDES
 from spark_plugin.archives.scan import Columns
 from spark_plugin.archives.survey import Cut
 from spark_plugin.outcome import OtherwiseError

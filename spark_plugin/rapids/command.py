@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from engine.errors import SpecError, did_you_mean
+from engine.runtime.errors import SpecError, did_you_mean
 from spark_plugin.rapids.files import fetched_jar
 from spark_plugin.rapids.options import CLASSIFIERS, MASTERS, MODES, SHUFFLES, RapidsOptions
 from spark_plugin.rapids.settings import FORMATS, settings_of, written

@@ -10,8 +10,8 @@ import uuid
 from importlib import resources
 from pathlib import Path
 
-from engine.errors import DeviceError
-from engine.jit import cache_home
+from engine.runtime.errors import DeviceError
+from engine.runtime.jit import cache_home
 from spark_plugin.rapids.options import MODULE, VERSION
 
 _IVY = """<ivysettings>

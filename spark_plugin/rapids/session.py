@@ -11,7 +11,7 @@ from pathlib import Path
 from pyspark import SparkConf
 from pyspark.sql import SparkSession
 
-from engine.errors import SpecError
+from engine.runtime.errors import SpecError
 from spark_plugin.rapids.files import fetched_jar
 from spark_plugin.rapids.options import PLUGIN, RapidsOptions
 from spark_plugin.rapids.settings import settings_of

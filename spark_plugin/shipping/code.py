@@ -9,8 +9,8 @@ from importlib import metadata, resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from engine.disk import full_disk_told, whole_file
-from engine.errors import OutputError, SpecError
+from engine.runtime.disk import full_disk_told, whole_file
+from engine.runtime.errors import OutputError, SpecError
 
 PACKAGES = ("engine", "gpu_kernels", "spark_plugin", "pyspark_winnow")
 """What an application imports."""

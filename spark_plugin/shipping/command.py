@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from engine.errors import SpecError
+from engine.runtime.errors import SpecError
 
 MEANING = "pack winnow, and the packages that it needs, for clusters where it is not installed"
 

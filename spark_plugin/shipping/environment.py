@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from engine.errors import SpecError
+from engine.runtime.errors import SpecError
 from spark_plugin.shipping.code import WINNOW, archive_at
 
 LEFT_OUT = ("pyspark", "py4j")

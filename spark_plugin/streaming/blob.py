@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.lib.format import descr_to_dtype, dtype_to_descr
 from numpy.typing import NDArray
 
-from engine.errors import SpecError
+from engine.runtime.errors import SpecError
 
 _MAGIC = b"winnow-state-1\n"
 _CODEC = "lz4"

@@ -17,8 +17,8 @@ from engine.archives.normalise import decoded
 from engine.archives.roles import JoinColumns, Roles
 from engine.archives.source import Archive, open_archive, unreadable
 from engine.archives.ticks import FAULTS, ticks
-from engine.errors import InputError
-from engine.streams import SIDES
+from engine.runtime.errors import InputError
+from engine.runtime.streams import SIDES
 
 
 @dataclass(frozen=True)

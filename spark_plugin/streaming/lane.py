@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from engine.errors import SpecError
 from engine.lanes.profile import LaneProfile, SideProfile
 from engine.lanes.reader import LaneBatch
 from engine.replay.saved import SavedReplay
-from engine.streams import SIDES
+from engine.runtime.errors import SpecError
+from engine.runtime.streams import SIDES
 from spark_plugin.keys import LaneKeys
 from spark_plugin.streaming.blob import pack, unpack
 from spark_plugin.worker import Joined, Plan, lane_replay

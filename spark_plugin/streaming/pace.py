@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from engine.errors import SpecError
+from engine.runtime.errors import SpecError
 
 _TICKS = {
     "s": Fraction(1),

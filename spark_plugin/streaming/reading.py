@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from engine.archives.normalise import Normalised, normalise
 from engine.archives.rows import PART_ROWS
 from engine.lanes.groups import distinct_groups
-from engine.streams import SIDES
+from engine.runtime.streams import SIDES
 from spark_plugin.hashing import travelled, travelling
 from spark_plugin.lanes import KEY
 from spark_plugin.streaming.feed import Chunk, Feed, bad_row, read, times_of

@@ -8,7 +8,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 import spark_plugin
-from engine.errors import SpecError
+from engine.runtime.errors import SpecError
 from spark_plugin.streaming.source import Source
 
 _PATH = "PYTHONPATH"

@@ -13,8 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from engine.archives.source import Archive
-from engine.device.attempt import ON_GPU
-from engine.errors import InputError, SpecError, did_you_mean
+from engine.runtime.device_choice import ON_GPU
+from engine.runtime.errors import InputError, SpecError, did_you_mean
 from spark_plugin.asked import Asked
 from spark_plugin.columns import arrow_schema
 from spark_plugin.query import Query

@@ -19,7 +19,7 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from engine.errors import InputError
+from engine.runtime.errors import InputError
 from spark_plugin.streaming.index import TimeIndex
 from spark_plugin.streaming.options import Options, parse
 from spark_plugin.streaming.pace import Pace

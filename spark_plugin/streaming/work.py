@@ -16,7 +16,7 @@ from pyspark import cloudpickle
 from engine.archives.canonical import direct_codes
 from engine.lanes.profile import LaneProfile
 from engine.lanes.reader import LaneBatch
-from engine.streams import SIDES, StreamBatch
+from engine.runtime.streams import SIDES, StreamBatch
 from spark_plugin.lanes import KEY, LaneName, key_name
 from spark_plugin.streaming.lane import StreamLane, as_batch
 from spark_plugin.worker import Plan, guessed

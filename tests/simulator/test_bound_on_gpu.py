@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from job_cases import arguments, streams
 
-from engine.cli import main
+from engine.commands import main
 from gpu_kernels.devices import SimulatedDevice
 from gpu_kernels.optimum import on_device, steps
 
@@ -47,7 +47,7 @@ def test_what_does_not_fit_is_done_on_the_cpu_or_refused(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(SimulatedDevice, "free_bytes", lambda _: 1000)
-    monkeypatch.setattr("engine.job.bound_task.GPU_ROWS", 1)
+    monkeypatch.setattr("engine.jobs.bound.task.GPU_ROWS", 1)
     words = arguments(folder, out=None, report=None, device="gpu", window=5, memory=2)
     assert main(["bound", *words[1:]]) == 2
     assert "does not fit on the GPU" in capsys.readouterr().err

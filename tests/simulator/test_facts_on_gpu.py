@@ -13,7 +13,7 @@ from fact_job_cases import JOIN, NAMES, Case, case, rows_of
 from sweep_cases import FIGURES
 from test_job_on_gpu import alike
 
-from engine.cli import main
+from engine.commands import main
 
 Table = list[dict[str, Any]]
 
@@ -109,6 +109,6 @@ def test_a_sweep_s_cells_are_those_of_the_cpu(estimator: str, tmp_path: Path) ->
 def test_what_joins_the_lanes_must_fit_in_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("engine.device.plan.HOST_BYTES_A_PARTNER", 2**50)
+    monkeypatch.setattr("engine.device.batches.HOST_BYTES_A_PARTNER", 2**50)
     assert main(told(small(26), tmp_path, "replay", device="gpu")) != 0
     assert "what joins the lanes takes" in capsys.readouterr().err

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from harvest_cases import drawn_join, exact_join, profile
 
-from engine.errors import DeviceError, SpecError
-from engine.harvesting.evaluate import evaluate
-from engine.harvesting.exhaustive import best_settings, enumerate_settings
-from engine.harvesting.on_cpu import CpuHarvest
-from engine.harvesting.profile import JoinProfile
+from engine.multiway.fractions.evaluate import evaluate
+from engine.multiway.fractions.exhaustive import best_settings, enumerate_settings
+from engine.multiway.fractions.on_cpu import CpuHarvest
+from engine.multiway.fractions.profile import JoinProfile
+from engine.runtime.errors import DeviceError, SpecError
 from gpu_kernels.devices import SimulatedDevice
 from gpu_kernels.harvest import on_device, search, staging
 from gpu_kernels.harvest.layout import flatten

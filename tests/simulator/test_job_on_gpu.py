@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from job_cases import arguments, streams, table, winnow
 
-from engine.cli import main
+from engine.commands import main
 from engine.policies import POLICIES
 from gpu_kernels.devices import SimulatedDevice, TooLargeError
 
@@ -116,7 +116,7 @@ def test_what_fails_in_the_middle_is_done_again_on_the_cpu(
         answer = {"gpu_seen": (True, "CuPy sees 1"), "_simulated": False}[name]
         monkeypatch.setattr(f"gpu_kernels.devices.{name}", lambda answer=answer: answer)
     monkeypatch.setattr("gpu_kernels.devices.CudaDevice", SimulatedDevice)
-    monkeypatch.setattr("engine.device.attempt.LANES_A_CORE", 0)
+    monkeypatch.setattr("engine.runtime.device_choice.LANES_A_CORE", 0)
 
     def lost(*_: Any, **__: Any) -> None:
         raise RuntimeError("CUDA_ERROR_LAUNCH_FAILED")

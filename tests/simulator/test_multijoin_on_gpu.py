@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from engine.errors import DeviceError
-from engine.multijoin.api import multijoin
+from engine.api.multijoin import multijoin
+from engine.runtime.errors import DeviceError
 from gpu_kernels.devices import SimulatedDevice
 
 JOIN = {

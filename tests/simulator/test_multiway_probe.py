@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 from multiway_cases import PREDICATES, random_streams
 
-from engine.device.attempt import ASKED_FOR_CPU, Wanted
-from engine.errors import DeviceError
-from engine.grubjoin import ahead
-from engine.grubjoin.layout import Admitted, Batch, Plan, Probed
-from engine.grubjoin.on_gpu import GpuProber, prober_on
-from engine.grubjoin.operator import GrubJoin
-from engine.grubjoin.prober import CpuProber, Outputs
-from engine.grubjoin.settings import HarvestSettings
+from engine.device.multiway import GpuProber, prober_on
+from engine.multiway.harvest import ahead
+from engine.multiway.harvest.layout import Admitted, Batch, Plan, Probed
+from engine.multiway.harvest.operator import GrubJoin
+from engine.multiway.harvest.prober import CpuProber, Outputs
+from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.streams import Ints, windows_of
+from engine.runtime.device_choice import ASKED_FOR_CPU, Wanted
+from engine.runtime.errors import DeviceError
 from gpu_kernels.combine import COMBINES
 from gpu_kernels.devices import Choice, SimulatedDevice
 from gpu_kernels.multiway import on_device
@@ -236,7 +236,7 @@ def test_what_fails_in_the_middle_goes_on_on_the_cpu(
     kernel: str, allowed: int, used: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(on_device, "CHUNK", 3)
-    monkeypatch.setattr("engine.grubjoin.prober.CHUNK", 2)
+    monkeypatch.setattr("engine.multiway.harvest.prober.CHUNK", 2)
     cpu = Found(on_cpu, "theta", (16, 15, 17), **CLOCKED)
     Lost(monkeypatch, kernel, allowed)
     make, told = prober_on(Wanted(Choice("gpu", "there is one")), SimulatedDevice)

@@ -10,11 +10,11 @@ import lockstep
 import numpy as np
 import pytest
 
+from engine.device.optimum import GpuDual, dual_on
 from engine.optimum.certificate import certify
 from engine.optimum.dual import CpuDual
 from engine.optimum.intervals import Intervals, intervals_of
 from engine.optimum.matches import Matches
-from engine.optimum.on_gpu import GpuDual, dual_on
 from gpu_kernels.devices import SimulatedDevice, TooLargeError
 from gpu_kernels.optimum import blocks, on_device, steps
 from gpu_kernels.optimum.formulas import exponential

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from probe_cases import DEVICE, FOREVER, Apart, Join, Narrow, check, drawn
 
-from engine.errors import DeviceError, SpecError
+from engine.device.exact import all_pairs_on_gpu, count_pairs_on_gpu, emit_pairs_on_gpu
 from engine.exact import count_pairs, emit_pairs
-from engine.exact.on_gpu import all_pairs_on_gpu, count_pairs_on_gpu, emit_pairs_on_gpu
-from engine.streams import StreamBatch
+from engine.runtime.errors import DeviceError, SpecError
+from engine.runtime.streams import StreamBatch
 from gpu_kernels import probe
 from gpu_kernels.probe import composite, pairs, walk
 from gpu_kernels.probe.streams import Stream

@@ -12,8 +12,8 @@ from job_cases import streams, table
 from replay_cases import remaining
 from sweep_cases import FIGURES, swept
 
-from engine.errors import DeviceError
 from engine.policies import POLICIES
+from engine.runtime.errors import DeviceError
 from gpu_kernels.devices import SimulatedDevice
 
 GRID: dict[str, Any] = {

@@ -9,7 +9,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from engine.jit import kernel
+from engine.runtime.jit import kernel
 
 _BLOCK = 4  # log2 of the words that are counted together
 _FEW = 2 << _BLOCK  # words that are counted one by one

@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 
 from engine.exact.combine import MAX, MEAN, MIN, PRODUCT, SUM
-from engine.jit import kernel as compiled
-from engine.jit import woven
 from engine.multiway.exact.layout import (
     BIN,
     HIGH,
@@ -27,7 +25,9 @@ from engine.multiway.exact.layout import (
     Work,
 )
 from engine.multiway.streams import Floats
-from engine.shell_sort import shell_sorted
+from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import woven
+from engine.runtime.shell_sort import shell_sorted
 from gpu_kernels.combine import combined, neumaier
 
 _MOST = 2.0**62

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from engine.jit import kernel as compiled
-from engine.jit import woven
 from engine.multiway.exact.box import emitted, weighed
 from engine.multiway.exact.layout import Integer, Part, Rules, Tallies, Work
 from engine.multiway.meets import meets
 from engine.multiway.streams import Attributes
+from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import woven
 
 
 @compiled

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from engine.jit import kernel as compiled
 from engine.multiway.exact.layout import (
     CELLS,
     END,
@@ -21,6 +20,7 @@ from engine.multiway.exact.layout import (
 )
 from engine.multiway.meets import meets
 from engine.multiway.streams import Attributes
+from engine.runtime.jit import kernel as compiled
 
 
 @compiled

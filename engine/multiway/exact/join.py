@@ -9,11 +9,9 @@ from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
-from engine.errors import InputError, SpecError
 from engine.exact.checks import EVERY, first_counted, sealed, thread_count
 from engine.exact.combine import combine_code, combined
 from engine.exact.memory import paged
-from engine.in_order import in_parallel
 from engine.multiway.exact.layout import DONE, HIGH, OUTPUTS, REST, WRITTEN, Rules, Tallies
 from engine.multiway.exact.order import rises, same
 from engine.multiway.exact.plan import Cut, Keys, cuts, keys_of, memory, plan_of
@@ -29,6 +27,8 @@ from engine.multiway.streams import (
     MultiStreams,
     Windows,
 )
+from engine.runtime.errors import InputError, SpecError
+from engine.runtime.ordered_map import in_parallel
 from gpu_kernels.combine import MEAN, SUM, neumaier
 
 T = TypeVar("T")

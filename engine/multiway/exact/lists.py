@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from engine.jit import jit
-from engine.jit import kernel as compiled
 from engine.multiway.exact.layout import (
     CELLS,
     END,
@@ -25,6 +23,8 @@ from engine.multiway.exact.layout import (
     Part,
 )
 from engine.multiway.streams import Attributes, Floats, Ints
+from engine.runtime.jit import jit
+from engine.runtime.jit import kernel as compiled
 
 
 @jit

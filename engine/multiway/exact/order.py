@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.jit import jit
 from engine.multiway.streams import Floats, Ints
+from engine.runtime.jit import jit
 
 _MOVES = 4
 """Steps a value by which the packed order may be put right."""

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.keys import KeyTable
 from engine.multiway.exact.grid import cells
 from engine.multiway.exact.layout import (
     CELLS,
@@ -29,6 +28,7 @@ from engine.multiway.exact.spans import ranked
 from engine.multiway.exact.sweep import closes
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import Ints, MultiStreams, Windows, no_attributes
+from engine.runtime.key_table import KeyTable
 
 _FEW = 1 << 13  # tuples of a slice, or more
 _MOST = 256  # slices

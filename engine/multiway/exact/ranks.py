@@ -14,8 +14,6 @@ from typing import Any
 import numpy as np
 
 from engine.exact.combine import MAX, MIN
-from engine.jit import kernel as compiled
-from engine.jit import woven
 from engine.multiway.exact.bits import counted, listed, lowest, masked
 from engine.multiway.exact.box import closed, emitted, summed, tally, weighed
 from engine.multiway.exact.layout import (
@@ -32,6 +30,8 @@ from engine.multiway.exact.layout import (
     Work,
 )
 from engine.multiway.streams import Floats, Ints
+from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import woven
 
 _SPARSE = 8
 """Ranks a live tuple from which on the live are listed before they are weighed."""

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.jit import jit
 from engine.multiway.streams import Floats, Ints, MultiStreams
+from engine.runtime.jit import jit
 from gpu_kernels.multiway.members import importance_of
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.jit import jit
 from engine.multiway.exact.layout import END, GREATER, LOW, Narrow, Part, Ranks
 from engine.multiway.exact.order import ascending
 from engine.multiway.streams import Floats, Ints
+from engine.runtime.jit import jit
 
 BLOCK = 1024
 """Bits that are counted together."""

@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 
 from engine.exact.combine import MAX, MIN
-from engine.jit import jit, woven
-from engine.jit import kernel as compiled
 from engine.multiway.exact.bits import drop, put
 from engine.multiway.exact.box import closed, emitted, tally, weighed
 from engine.multiway.exact.clique import combinations, in_order
@@ -33,7 +31,9 @@ from engine.multiway.exact.layout import (
 from engine.multiway.exact.lists import lists_drop, lists_put
 from engine.multiway.exact.ranks import ranks_probe
 from engine.multiway.streams import MultiStreams
-from engine.prefetch import prefetch
+from engine.runtime.jit import jit, woven
+from engine.runtime.jit import kernel as compiled
+from engine.runtime.prefetch import prefetch
 
 _NEAR, _FAR = 12, 64  # tuples ahead of which lists, and columns, are fetched
 

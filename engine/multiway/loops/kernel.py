@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from engine.jit import kernel as compiled
-from engine.jit import woven
 from engine.multiway.loops.layout import (
     DEPTH,
     DIRECTION,
@@ -31,6 +29,8 @@ from engine.multiway.loops.layout import (
 from engine.multiway.loops.nest import first_of, nest
 from engine.multiway.loops.stores import aim, expire_due, insert
 from engine.multiway.streams import MultiStreams
+from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import woven
 
 _ARRIVE, _BATCH, _PROBE = range(3)
 

@@ -8,10 +8,10 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from engine.errors import SpecError, did_you_mean
 from engine.multiway.loops.layout import IN_REACH, NEW, UNCHECKED, Plan
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import MOST_STREAMS, Ints
+from engine.runtime.errors import SpecError, did_you_mean
 
 Buckets: TypeAlias = int | Sequence[int | None] | None
 """Hash buckets of every stream's store; None for a store that is scanned."""

@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 
 from engine.exact.combine import MEAN, SUM, combined, neumaier
-from engine.jit import kernel as compiled
-from engine.jit import woven
 from engine.multiway.loops.layout import (
     COMPARISONS,
     DELAY,
@@ -38,6 +36,8 @@ from engine.multiway.loops.layout import (
 from engine.multiway.loops.stores import aim, in_reach
 from engine.multiway.meets import meets
 from engine.multiway.streams import MultiStreams
+from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import woven
 
 
 @woven

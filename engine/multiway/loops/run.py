@@ -7,9 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.errors import SpecError
 from engine.exact.combine import combine_code
-from engine.jit import jit
 from engine.multiway.loops.kernel import advance
 from engine.multiway.loops.layout import (
     ACCESSES,
@@ -36,6 +34,8 @@ from engine.multiway.loops.method import Buckets, LoopsSettings
 from engine.multiway.meets import condition
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import Floats, Ints, MultiStreams, Windows
+from engine.runtime.errors import SpecError
+from engine.runtime.jit import jit
 
 CHUNK = 1 << 16
 """Outputs a part."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from engine.jit import kernel as compiled
-from engine.jit import woven
 from engine.multiway.loops.layout import (
     ACCESSES,
     EXPIRATIONS,
@@ -17,6 +15,8 @@ from engine.multiway.loops.layout import (
     State,
 )
 from engine.multiway.streams import MultiStreams
+from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import woven
 
 
 @woven

@@ -1,6 +1,0 @@
-"""Aggregates of a sampled join, with intervals (P5 4.3, 6.2.4)."""
-
-from engine.aggregates.lane import LaneAggregates
-from engine.aggregates.spec import AggregateSpec, parse_aggregate
-
-__all__ = ["AggregateSpec", "LaneAggregates", "parse_aggregate"]

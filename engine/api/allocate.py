@@ -1,0 +1,59 @@
+"""Allocations from Python: the command line's work as a function."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from engine.jobs.allocate.report import build_report
+from engine.jobs.allocate.run import run_allocation
+from engine.options.allocate_keywords import options_of, read_toml
+from engine.report.allocate_plots import check_folder, draw
+from engine.runtime.executors import Executor, ThreadExecutor
+from engine.runtime.stages import Progress
+
+
+def allocate_joins(
+    jobs: str | os.PathLike[str] | Mapping[str, Any],
+    *,
+    plots: str | os.PathLike[str] | None = None,
+    cache: str | os.PathLike[str] | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Divide one memory over several joins as ``winnow allocate`` does (P5 5).
+
+    Parameters
+    ----------
+    jobs : path or mapping
+        A TOML file, or what one holds: ``{"memory": "20%", "join": [{"left": ..., ...}, ...]}``.
+    plots : path, optional
+        Folder for plots of memory and recall.
+    cache : path, optional
+        Folder of prepared lanes; by default the user's cache.
+    executor : Executor, optional
+        Where tasks run; by default on threads. `spark_plugin.executor.SparkExecutor` spreads them
+        over a Spark session.
+    progress : callable, optional
+        Called as ``progress(stage, done, total)``.
+
+    Returns
+    -------
+    dict
+        The report; docs/allocate.md explains every field.
+
+    Raises
+    ------
+    WinnowError
+        If the jobs mean nothing, an archive cannot be read, or the plots cannot be written.
+    """
+    if plots is not None:
+        check_folder(Path(plots))
+    content = jobs if isinstance(jobs, Mapping) else read_toml(Path(jobs))
+    options = options_of(content, None if cache is None else Path(cache))
+    report = build_report(run_allocation(options, executor or ThreadExecutor(), progress))
+    if plots is not None:
+        draw(report.content, Path(plots))
+    return report.content

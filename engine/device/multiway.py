@@ -1,0 +1,231 @@
+"""Batches of tuples probed on a GPU, equal to the CPU's bit for bit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TypeVar
+
+import numpy as np
+
+from engine.exact.checks import thread_count
+from engine.multiway.harvest.layout import WHOLE, Admitted, Batch, Plan, Probed, Rules
+from engine.multiway.harvest.prober import CpuProber, Outputs, Prober
+from engine.multiway.predicate import Predicate
+from engine.multiway.streams import Ints, MultiStreams
+from engine.runtime.device_choice import ON_GPU, Wanted, attempt, combined_choice
+from gpu_kernels.devices import Choice, Device, open_device
+from gpu_kernels.multiway.layout import Columns, Condition, Directions, Tuples
+
+T = TypeVar("T")
+
+
+class GpuProber:
+    """Probes on a GPU, a warp a tuple.
+
+    Streams and attributes are copied once, admitted tuples as they come, plans as they are set.
+
+    Parameters
+    ----------
+    streams : MultiStreams
+    rules : Rules
+    predicate : Predicate
+    whole : Plan
+        What shredded tuples read, but for the first hop.
+    device : Device
+
+    Raises
+    ------
+    TooLargeError
+        If the streams do not fit in the device's memory.
+    """
+
+    def __init__(
+        self, streams: MultiStreams, rules: Rules, predicate: Predicate, whole: Plan, device: Device
+    ) -> None:
+        from gpu_kernels.multiway.on_device import DeviceWalks  # noqa: PLC0415 - loads numba.cuda
+
+        bound = predicate.bound
+        condition = Condition(
+            predicate.code, bound * bound if predicate.kind == "distance" else bound,
+            predicate.function, rules.everyone, rules.combine,
+        )  # fmt: skip
+        columns = Columns(streams.ts, streams.importance, *streams.attributes)
+        self._walks = DeviceWalks(device, columns, streams.first, rules.window, condition)
+        self._whole = whole
+        self._plan: Plan | None = None
+        self._sent = np.zeros(streams.number, np.int64)
+        self._found = np.zeros(streams.ts.size, np.int64)
+
+    def count(self, admitted: Admitted, plan: Plan, batch: Batch) -> Probed:
+        """Return what the walks of a batch come to. O(comparisons).
+
+        Parameters
+        ----------
+        admitted : Admitted
+            The last of each stream are those of the batch; what was there before them is unchanged.
+        plan : Plan
+        batch : Batch
+        """
+        hops = plan.order.shape[1]
+        self._admit(admitted, np.bincount(batch.stream, minlength=hops + 1))
+        self._set(admitted, plan)
+        counts, total = self._walks.count(self._tuples(batch))
+        outputs = np.ascontiguousarray(counts[:, 2 * hops])
+        self._found[batch.place] = outputs
+        return Probed(
+            np.ascontiguousarray(counts[:, :hops]),
+            np.ascontiguousarray(counts[:, hops : 2 * hops]),
+            outputs,
+            total,
+        )
+
+    def outputs(
+        self, admitted: Admitted, plan: Plan, batch: Batch, wanted: Ints
+    ) -> Iterator[Outputs]:
+        """Yield the outputs of the wanted tuples of a batch, in their order.
+
+        They were counted before, with the same plan.
+        """
+        self._set(admitted, plan)
+        own = Batch._make(values[wanted] for values in batch)
+        for members, importance in self._walks.outputs(self._tuples(own), self._found[own.place]):
+            yield Outputs(members, importance)
+
+    def _admit(self, admitted: Admitted, new: Ints) -> None:
+        """Copy the admitted tuples that have changed: those of the batch, and any before them."""
+        for stream, count in enumerate(new.tolist()):
+            number = int(admitted.number[stream])
+            begin = min(int(self._sent[stream]), number - count)
+            if begin < number:
+                at = int(admitted.first[stream])
+                part = slice(at + begin, at + number)
+                self._walks.admit(part.start, admitted.place[part], admitted.ts[part])
+            self._sent[stream] = number
+
+    def _set(self, admitted: Admitted, plan: Plan) -> None:
+        self._walks.limit(admitted.gone, admitted.number)
+        if plan is not self._plan:
+            both = zip(plan, self._whole, strict=True)
+            order, runs, first, youngest, oldest = (np.concatenate(pair) for pair in both)
+            m = plan.order.shape[0]
+            # the plan's last end is where the first of the whole windows begins
+            starts = np.concatenate([first[:m], first[m + 1 :] + first[m]])
+            self._walks.direct(Directions(order, runs, starts, youngest, oldest))
+            self._plan = plan
+
+    def _tuples(self, batch: Batch) -> Tuples:
+        streams = self._whole.order.shape[0]
+        direction = np.where(batch.shred == WHOLE, batch.stream, batch.stream + streams)
+        return Tuples(batch.place, direction, batch.shred)
+
+
+class ChosenProber:
+    """Probes on the GPU if that was chosen, and on the CPU from where it fails.
+
+    Both find the same, so that nothing is done again but the call that failed.
+
+    Parameters
+    ----------
+    wanted : Wanted
+    opened : callable
+        Gives the device.
+    told : dict
+        Kept up to date: what a report says, "used" and "reason".
+    streams, rules, predicate, whole
+        As `GpuProber` has them.
+
+    Raises
+    ------
+    DeviceError
+        If the GPU was demanded and cannot do it; from every call.
+    """
+
+    def __init__(
+        self, wanted: Wanted, opened: Callable[[], Device], told: dict[str, str],
+        streams: MultiStreams, rules: Rules, predicate: Predicate, whole: Plan,
+    ) -> None:  # fmt: skip
+        self._wanted, self._told = wanted, told
+        self._cpu = CpuProber(streams, rules, predicate, whole, thread_count(None))
+        self._worked: list[Choice] = []
+
+        def made(device: Device) -> tuple[GpuProber, Device] | None:
+            return GpuProber(streams, rules, predicate, whole, device), device
+
+        self._gpu, choice = attempt(wanted, made, lambda: None, opened)
+        self._tell(choice)
+
+    def _tell(self, choice: Choice) -> None:
+        used, reason = combined_choice([*self._worked, choice], choice)
+        self._told.update(used=used, reason=reason)
+
+    def _tried(self, on_gpu: Callable[[GpuProber], T], on_cpu: Callable[[], T]) -> T:
+        """Return what the GPU gives; if it fails, what the CPU gives, from now on."""
+        if self._gpu is None:
+            return on_cpu()
+        prober, device = self._gpu
+        found, choice = attempt(self._wanted, lambda _: on_gpu(prober), on_cpu, lambda: device)
+        self._tell(choice)
+        if choice.device == ON_GPU:
+            self._worked = [choice]
+        else:
+            self._gpu = None
+        return found
+
+    def count(self, admitted: Admitted, plan: Plan, batch: Batch) -> Probed:
+        """Return what the walks of a batch come to. O(comparisons)."""
+        return self._tried(
+            lambda gpu: gpu.count(admitted, plan, batch),
+            lambda: self._cpu.count(admitted, plan, batch),
+        )
+
+    def outputs(
+        self, admitted: Admitted, plan: Plan, batch: Batch, wanted: Ints
+    ) -> Iterator[Outputs]:
+        """Yield the outputs of the wanted tuples of a batch, in their order."""
+        given = 0
+        if self._gpu is not None:
+            parts = self._gpu[0].outputs(admitted, plan, batch, wanted)
+            while (part := self._tried(lambda _: next(parts, None), lambda: None)) is not None:
+                given += part.importance.size
+                yield part
+        if self._gpu is None:
+            yield from _behind(self._cpu.outputs(admitted, plan, batch, wanted), given)
+
+
+def _behind(parts: Iterator[Outputs], given: int) -> Iterator[Outputs]:
+    """Yield outputs but for the first, which were given already."""
+    for part in parts:
+        own = Outputs(part.members[given:], part.importance[given:])
+        given = max(0, given - part.importance.size)
+        if own.importance.size:
+            yield own
+
+
+def prober_on(
+    wanted: Wanted, opened: Callable[[], Device] = open_device
+) -> tuple[Callable[[MultiStreams, Rules, Predicate, Plan], Prober], dict[str, str]]:
+    """Return what makes the prober of a join on the device wanted, and what a report says of it.
+
+    Parameters
+    ----------
+    wanted : Wanted
+    opened : callable
+        Gives the device.
+
+    Returns
+    -------
+    callable
+        For `engine.multiway.harvest.operator.GrubJoin`.
+    dict
+        "used" and "reason"; of the device that was chosen until a prober is made, then of that
+        which the work was done on so far.
+
+    Examples
+    --------
+    >>> from engine.runtime.device_choice import ASKED_FOR_CPU
+    >>> prober_on(ASKED_FOR_CPU)[1]
+    {'used': 'cpu', 'reason': 'asked for'}
+    """
+    told = {"used": wanted.choice.device, "reason": wanted.choice.reason}
+    return partial(ChosenProber, wanted, opened, told), told

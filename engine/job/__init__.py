@@ -1,1 +1,0 @@
-"""A replay from end to end: archives in, output tuples and a report out."""

@@ -1,0 +1,162 @@
+"""A join whose error is to be allocated: measured, modelled, sampled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import fsum
+from typing import Any
+
+import numpy as np
+
+from engine.jobs.allocate.divide import whole
+from engine.jobs.allocate.error import ErrorModel, classes_of
+from engine.jobs.allocate.joins import Measured, opened_join
+from engine.jobs.allocate.measure import JoinMeasure, peaks_of, span_of
+from engine.jobs.allocate.moments import MomentsTask, SideMoments, lane_moments, together
+from engine.jobs.lanes import lane_files, lanes_to_replay
+from engine.jobs.sample.run import run_sample
+from engine.models.counts import KeyCounts
+from engine.options.allocate import METHODS, JoinOptions
+from engine.options.budget import Amount
+from engine.options.sample import SampleOptions
+from engine.runtime.executors import Executor
+from engine.runtime.stages import Stages
+
+
+@dataclass(frozen=True)
+class MeasuredError(Measured):
+    """A join whose archives have been read for the moments of its outputs."""
+
+    sides: tuple[SideMoments, SideMoments]
+
+
+def measured_error(join: JoinOptions, executor: Executor, stages: Stages) -> MeasuredError:
+    """Read a join's archives and return what the error of a sample depends on.
+
+    Raises
+    ------
+    WinnowError
+        If an archive cannot be read.
+    """
+    job, settings, prepared = opened_join(join, executor, stages)
+    first, last = span_of(prepared)
+    tasks = [
+        MomentsTask(lane_files(prepared, lane, ""), settings, last)
+        for lane in lanes_to_replay(prepared)
+    ]
+    lanes = stages.mapped(executor, "measure", lane_moments, tasks)
+    left, right = (together([lane.sides[side] for lane in lanes]) for side in (0, 1))
+    none = np.zeros(0)
+    found = JoinMeasure(
+        (prepared.left.joined, prepared.right.joined),
+        (settings.window_left, settings.window_right),
+        prepared.unit,
+        last - first + 1,
+        peaks_of([lane.profile for lane in lanes]),
+        sum(lane.outputs for lane in lanes),
+        fsum(lane.importance for lane in lanes),
+        (float(left.outputs.sum()), float(right.outputs.sum())),
+        (none, none),
+        KeyCounts(*(np.zeros(0, np.int64) for _ in range(3))),
+    )
+    return MeasuredError(join, job, found, (left, right))
+
+
+@dataclass(frozen=True)
+class ErrorJoin:
+    """A join with its relation of memory and error; docs as of `RecallJoin`.
+
+    Attributes
+    ----------
+    measured : MeasuredError
+    model : ErrorModel
+    expected : dict
+        Error that each method promises at the proportional share.
+    """
+
+    measured: MeasuredError
+    model: ErrorModel
+    expected: dict[str, float]
+
+    @property
+    def weight(self) -> float:
+        """P5's w_i."""
+        return self.measured.options.weight
+
+    @property
+    def peaks(self) -> tuple[int, int]:
+        """What the exact join needs."""
+        return self.measured.found.peaks
+
+    def wanted(self, level: float, least: float) -> float:
+        """Return the error of a common level: ``(1 - level) / level / weight``."""
+        del least
+        return (1 - level) / level / self.weight if level else float("inf")
+
+    def split(self, memory: int) -> tuple[int, int]:
+        """Return the tuples of left and right, some for each whose tuples may match later."""
+        left, right = whole(self.model.split(memory), memory)
+        if memory >= 2 and self._needed == (True, True):
+            left = min(max(left, 1), memory - 1)
+            right = min(max(right, 1), memory - left)
+        return left, right
+
+    @property
+    def _needed(self) -> tuple[bool, bool]:
+        """Whether left and right must have memory for any estimate."""
+        found = self.measured.found
+        left, right = (all(found.rows) and window > 0 for window in found.windows)
+        return left, right
+
+    def predicted(self, left: int, right: int) -> float:
+        """Return the expected relative error."""
+        return self.model.error(left, right)
+
+    def replayed(self, left: int, right: int, executor: Executor, stages: Stages) -> float | None:
+        """Sample the join and return the standard error that it estimates, over the exact sum.
+
+        None where a side that needs memory has none: nothing could be estimated.
+        """
+        memory = left, right
+        if any(need and not own for need, own in zip(self._needed, memory, strict=True)):
+            return None
+        base = replace(self.measured.job, memory=(Amount(tuples=left), Amount(tuples=right)))
+        options = SampleOptions(base, method=self.model.method)
+        found = run_sample(options, executor, stages.progress).report.content["estimates"]
+        error = found["importance"]["standard_error"]
+        return error / self.model.total if error else 0.0
+
+    def told(self) -> dict[str, Any]:
+        """Return what a report says of the model."""
+        return {"method": self.model.method, "expected": self.expected}
+
+
+def error_join(one: Measured, share: float) -> ErrorJoin:
+    """Return a join by its method, else by that of least error at a memory.
+
+    Parameters
+    ----------
+    one : MeasuredError
+    share : float
+        Its part of the memory by PROP.
+    """
+    assert isinstance(one, MeasuredError)  # noqa: S101 - measured_error made it
+    found = one.found
+    models = {
+        method: ErrorModel(
+            method,
+            one.sides,
+            (
+                classes_of(one.sides[0], found.span, method),
+                classes_of(one.sides[1], found.span, method),
+            ),
+            found.windows,
+            found.span,
+            found.importance,
+            found.peaks,
+        )
+        for method in METHODS
+    }
+    expected = {method: model.at(share) for method, model in models.items()}
+    chosen = one.options.method or min(METHODS, key=lambda method: expected[method])
+    return ErrorJoin(one, models[chosen], expected)

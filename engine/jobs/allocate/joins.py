@@ -1,0 +1,204 @@
+"""A join whose recall is to be allocated: measured, modelled, replayed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from engine.jobs.allocate.divide import whole
+from engine.jobs.allocate.measure import JoinMeasure, measure_join, profiled
+from engine.jobs.allocate.recall import (
+    AGE,
+    FREQUENCY,
+    RecallModel,
+    better,
+    chosen_model,
+    recall_model,
+)
+from engine.jobs.lanes import Curves, curves_cut, curves_given
+from engine.jobs.opening import open_job, prepare_job
+from engine.jobs.replay.run import run_replay
+from engine.lanes.manifest import Prepared
+from engine.models.profile.model import ArrivalProfile
+from engine.options.allocate import JoinOptions
+from engine.options.budget import Amount
+from engine.options.replay import JobOptions
+from engine.policies import policy_named
+from engine.replay.settings import ReplaySettings
+from engine.runtime.executors import Executor
+from engine.runtime.stages import Stages
+
+POLICY_OF = {AGE: "age", FREQUENCY: "prob"}
+ESTIMATOR_OF = {"prob": "history"}
+"""P5's PROB goes by how often keys arrive, not by what is in memory."""
+DEFAULT_ESTIMATOR = "memory"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A join whose archives have been read.
+
+    Attributes
+    ----------
+    options : JoinOptions
+    job : JobOptions
+        With the number of lanes that it is prepared in.
+    found : JoinMeasure
+    """
+
+    options: JoinOptions
+    job: JobOptions
+    found: JoinMeasure
+
+
+def buckets_of(join: JoinOptions) -> int:
+    """Return the buckets of a join's age curves: its own, else those of AGE."""
+    own = join.job.parameters.get("buckets") if join.policy == "age" else None
+    default = next(p.default for p in policy_named("age").parameters if p.name == "buckets")
+    return int(default if own is None else own)  # type: ignore[arg-type]
+
+
+def opened_join(
+    join: JoinOptions, executor: Executor, stages: Stages
+) -> tuple[JobOptions, ReplaySettings, Prepared]:
+    """Return a join's job with its lanes, what it is measured by, and its prepared archives."""
+    job = replace(join.job, lanes=join.job.lanes or 1)
+    opened = open_job(job)
+    settings = ReplaySettings(
+        *opened.windows(job),
+        estimator=join.estimator or DEFAULT_ESTIMATOR,
+        probe=job.probe,
+        combine=job.combine,
+        start_ts=opened.start_ts(job),
+    )
+    prepared = prepare_job(job, opened, executor, stages, lanes=job.lanes or 1, payload=False)
+    return job, settings, prepared
+
+
+def measured(join: JoinOptions, executor: Executor, stages: Stages) -> Measured:
+    """Read a join's archives, or its profile, and return what they tell.
+
+    Raises
+    ------
+    WinnowError
+        If an archive cannot be read, or the profile is of another join.
+    """
+    job, settings, prepared = opened_join(join, executor, stages)
+    if join.profile is not None:
+        profile = ArrivalProfile.load(join.profile)
+        return Measured(join, job, profiled(profile, prepared, settings, str(join.profile)))
+    settings = replace(settings, estimator=DEFAULT_ESTIMATOR)
+    return Measured(join, job, measure_join(prepared, settings, buckets_of(join), executor, stages))
+
+
+@dataclass(frozen=True)
+class RecallJoin:
+    """A join with its relation of memory and recall.
+
+    Attributes
+    ----------
+    measured : Measured
+    job : JobOptions
+        With its policy, but no memory yet.
+    model : RecallModel
+    expected : dict
+        Recall that each model promises at the proportional share.
+    """
+
+    measured: Measured
+    job: JobOptions
+    model: RecallModel
+    expected: dict[str, float]
+
+    @property
+    def weight(self) -> float:
+        """P5's w_i."""
+        return self.measured.options.weight
+
+    @property
+    def peaks(self) -> tuple[int, int]:
+        """What the exact join needs."""
+        return self.measured.found.peaks
+
+    def wanted(self, level: float, least: float) -> float:
+        """Return the recall of a common level: ``level * weight / least``, at most 1.
+
+        Parameters
+        ----------
+        level : float
+            0 to 1.
+        least : float
+            Least weight of all joins.
+        """
+        return min(1.0, level * (self.weight / least))
+
+    def split(self, memory: int) -> tuple[int, int]:
+        """Return the tuples of left and right."""
+        left, right = whole(self.model.split(memory), memory)
+        return left, right
+
+    def predicted(self, left: int, right: int) -> float:
+        """Return the expected recall."""
+        return self.model.recall(left, right)
+
+    def replayed(self, left: int, right: int, executor: Executor, stages: Stages) -> float:
+        """Replay the join with such memories and return its recall."""
+        job = replace(self.job, memory=(Amount(tuples=left), Amount(tuples=right)))
+        found: float = run_replay(job, executor, stages.progress).content["recall"]
+        return found
+
+    def told(self) -> dict[str, Any]:
+        """Return what a report says of the model."""
+        return {
+            "model": self.model.name,
+            "expected": self.expected,
+            "policy": self.job.policy,
+            "estimator": self.job.estimator,
+        }
+
+
+def curves_to_replay(
+    found: JoinMeasure, given: Curves, parameters: dict[str, Any]
+) -> dict[str, Any]:
+    """Return AGE's curves, those not given as they were measured, cut as a replay cuts them.
+
+    So no replay has to measure them again, nor cuts what has been cut.
+    """
+    settings = ReplaySettings(*found.windows, policy="age", parameters=parameters)
+    left, right = (
+        tuple(measured.tolist()) if own is None else own
+        for own, measured in zip(given, found.curves, strict=True)
+    )
+    cut = curves_cut((left, right), settings)
+    return {"curve_left": cut[0], "curve_right": cut[1], "grain": None}
+
+
+def recall_join(one: Measured, share: float) -> RecallJoin:
+    """Return a join by the model of its policy, else by that which fits better at a memory.
+
+    Parameters
+    ----------
+    one : Measured
+    share : float
+        Its part of the memory by PROP.
+    """
+    join, found = one.options, one.found
+    given: Curves = (None, None)
+    if join.policy == "age":
+        settings = ReplaySettings(*found.windows, policy="age", parameters=one.job.parameters)
+        given = curves_given(settings)
+    expected = better(found, share, given)
+    name = chosen_model(found, expected)
+    if join.policy is not None:
+        name = AGE if join.policy == "age" else FREQUENCY
+    policy = join.policy or POLICY_OF[name]
+    parameters = dict(one.job.parameters) if join.policy is not None else {}
+    if policy == "age":
+        parameters |= curves_to_replay(found, given, parameters)
+    job = replace(
+        one.job,
+        policy=policy,
+        parameters=parameters,
+        estimator=join.estimator or ESTIMATOR_OF.get(policy, DEFAULT_ESTIMATOR),
+    )
+    return RecallJoin(one, job, recall_model(name, found, given), expected)

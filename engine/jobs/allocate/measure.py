@@ -1,0 +1,274 @@
+"""What one join's archives tell of it: peaks, matches by age, tuples of each key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import fsum
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.jobs.lane_stats import profile_of
+from engine.jobs.lanes import lane_files, lanes_to_replay
+from engine.jobs.replay.lane_task import ReplayTask, replay_lane
+from engine.lanes.lane import LaneFiles, arrivals
+from engine.lanes.manifest import Prepared
+from engine.lanes.profile import LaneProfile
+from engine.models.counts import KeyCounts, added
+from engine.models.profile.model import ArrivalProfile
+from engine.replay.settings import ReplaySettings
+from engine.runtime.errors import SpecError
+from engine.runtime.executors import Executor
+from engine.runtime.key_table import KeyTable
+from engine.runtime.stages import Stages
+
+
+@dataclass(frozen=True)
+class MeasureTask:
+    """One pass over a lane.
+
+    Attributes
+    ----------
+    files : LaneFiles
+    settings : ReplaySettings
+        Windows, importance and first tick that counts.
+    buckets : int
+        Of the age curves.
+    middle : int
+        Last tick of the first half.
+    """
+
+    files: LaneFiles
+    settings: ReplaySettings
+    buckets: int
+    middle: int
+
+
+class LaneMeasure(NamedTuple):
+    """What a lane's pass told.
+
+    Attributes
+    ----------
+    profile : LaneProfile
+    outputs : int
+    importance : float
+        Of the exact join.
+    ages : ((buckets,) int64, (buckets,) int64)
+        Outputs by the age of the earlier member, of left and right.
+    halves : (KeyCounts, KeyCounts)
+        Tuples of each key in the first and the second half of the span.
+    """
+
+    profile: LaneProfile
+    outputs: int
+    importance: float
+    ages: tuple[NDArray[np.int64], NDArray[np.int64]]
+    halves: tuple[KeyCounts, KeyCounts]
+
+
+def measure_lane(task: MeasureTask) -> LaneMeasure:
+    """Measure a lane. Memory: O(windows + keys)."""
+    settings = task.settings
+    profile = profile_of(task.files, (settings.window_left, settings.window_right))
+    found = replay_lane(ReplayTask(task.files, settings, profile, (0, 0), age_buckets=task.buckets))
+    return LaneMeasure(
+        profile,
+        found.exact.outputs,
+        found.exact.importance,
+        found.ages,
+        half_counts(task.files, task.middle),
+    )
+
+
+def half_counts(files: LaneFiles, middle: int) -> tuple[KeyCounts, KeyCounts]:
+    """Count the keys of a lane until `middle`, and after it. Memory: O(keys)."""
+    table = KeyTable()
+    totals = [np.zeros((2, 0), np.int64), np.zeros((2, 0), np.int64)]
+    for side, stored in enumerate((files.left, files.right)):
+        for ts, codes in arrivals(stored):
+            ids = table.intern(codes)
+            late = ts > middle
+            found = np.stack(
+                [np.bincount(ids[half], minlength=table.size) for half in (~late, late)]
+            )
+            found[:, : totals[side].shape[1]] += totals[side]
+            totals[side] = found
+    left, right = (np.pad(one, ((0, 0), (0, table.size - one.shape[1]))) for one in totals)
+    order = np.argsort(table.keys)
+    codes = table.keys[order]
+    first, second = (KeyCounts(codes, left[i][order], right[i][order]) for i in (0, 1))
+    return first, second
+
+
+class JoinMeasure(NamedTuple):
+    """What is known of a join before its memory is.
+
+    Attributes
+    ----------
+    rows : (int, int)
+        Tuples that take part.
+    windows : (int, int)
+        W in ticks.
+    unit : str
+        What a tick is.
+    span : int
+        Ticks from the first to the last tuple of both streams; 1 without any.
+    peaks : (int, int)
+        Most unexpired tuples at once.
+    outputs : int
+    importance : float
+        Of the exact join.
+    matches : (float, float)
+        Outputs whose stored member is of left and right; the others are simultaneous.
+    curves : ((n,) float64, (n,) float64)
+        p_i: matches of a tuple by its age.
+    counts : KeyCounts
+        Tuples of each key.
+    rest : (int, int, int)
+        Keys that are not listed, and their tuples of left and right.
+    halves : (KeyCounts, KeyCounts) or None
+        Tuples of each key in the first and second half of the span; None where a profile does not
+        have them.
+    fits : str or None
+        The model that a profile says fits better.
+    """
+
+    rows: tuple[int, int]
+    windows: tuple[int, int]
+    unit: str
+    span: int
+    peaks: tuple[int, int]
+    outputs: int
+    importance: float
+    matches: tuple[float, float]
+    curves: tuple[NDArray[np.float64], NDArray[np.float64]]
+    counts: KeyCounts
+    rest: tuple[int, int, int] = (0, 0, 0)
+    halves: tuple[KeyCounts, KeyCounts] | None = None
+    fits: str | None = None
+
+    @property
+    def peak(self) -> int:
+        """Tuples that the exact join needs."""
+        return sum(self.peaks)
+
+
+def measure_join(
+    prepared: Prepared, settings: ReplaySettings, buckets: int, executor: Executor, stages: Stages
+) -> JoinMeasure:
+    """Measure all lanes of a join.
+
+    Parameters
+    ----------
+    prepared : Prepared
+        Without partition groups.
+    settings : ReplaySettings
+    buckets : int
+        Of the age curves.
+    executor : Executor
+    stages : Stages
+
+    """
+    first, last = span_of(prepared)
+    tasks = [
+        MeasureTask(lane_files(prepared, lane, ""), settings, buckets, first + (last - first) // 2)
+        for lane in lanes_to_replay(prepared)
+    ]
+    lanes = stages.mapped(executor, "measure", measure_lane, tasks)
+    windows = settings.window_left, settings.window_right
+    return _together(lanes, prepared, windows, last - first + 1, buckets)
+
+
+def span_of(prepared: Prepared) -> tuple[int, int]:
+    """Return the first and last tick of both streams; (0, 0) without rows."""
+    firsts = [s.first_ts for s in prepared.streams if s.first_ts is not None]
+    lasts = [s.last_ts for s in prepared.streams if s.last_ts is not None]
+    return min(firsts, default=0), max(lasts, default=0)
+
+
+def _together(
+    lanes: Sequence[LaneMeasure],
+    prepared: Prepared,
+    windows: tuple[int, int],
+    span: int,
+    buckets: int,
+) -> JoinMeasure:
+    rows = prepared.left.joined, prepared.right.joined
+    none = np.zeros(buckets, np.int64)
+    ages = [np.sum([lane.ages[side] for lane in lanes] or [none], axis=0) for side in (0, 1)]
+    left, right = (total / max(1, own) for total, own in zip(ages, rows, strict=True))
+    halves = (
+        added([lane.halves[0] for lane in lanes]),
+        added([lane.halves[1] for lane in lanes]),
+    )
+    return JoinMeasure(
+        rows,
+        windows,
+        prepared.unit,
+        span,
+        peaks_of([lane.profile for lane in lanes]),
+        sum(lane.outputs for lane in lanes),
+        fsum(lane.importance for lane in lanes),
+        (float(ages[0].sum()), float(ages[1].sum())),
+        (left, right),
+        added(halves),
+        halves=halves,
+    )
+
+
+def peaks_of(profiles: Sequence[LaneProfile]) -> tuple[int, int]:
+    """Return the most unexpired tuples of left and right, added up over the lanes."""
+    return sum(p.left.peak for p in profiles), sum(p.right.peak for p in profiles)
+
+
+def profiled(
+    profile: ArrivalProfile, prepared: Prepared, settings: ReplaySettings, where: str
+) -> JoinMeasure:
+    """Return what a profile tells of a join.
+
+    Parameters
+    ----------
+    profile : ArrivalProfile
+    prepared : Prepared
+        The join's archives.
+    settings : ReplaySettings
+    where : str
+        The profile's file.
+
+    Raises
+    ------
+    SpecError
+        If the profile is of streams without rows, of other windows or another tick.
+    """
+    windows = settings.window_left, settings.window_right
+    if not profile.ticks:
+        raise SpecError(f"profile {where} is of streams without rows: it tells nothing")
+    if profile.unit != prepared.unit:
+        raise SpecError(
+            f"profile {where} has times in {profile.unit}, and the archives in {prepared.unit}: "
+            "make a profile of archives such as these"
+        )
+    if profile.windows != windows:
+        raise SpecError(
+            f"profile {where} is of windows of {profile.windows[0]} and {profile.windows[1]} "
+            f"ticks, and the join of {windows[0]} and {windows[1]}: make a profile with the "
+            "windows of the join"
+        )
+    left, right = profile.streams
+    rest = profile.frequencies.rest
+    return JoinMeasure(
+        (left.rows, right.rows),
+        windows,
+        profile.unit,
+        max(1, profile.ticks),
+        (left.peak, right.peak),
+        int(profile.exact["outputs"]),
+        float(profile.exact.get("importance", 0.0)),
+        (left.age.matches * left.rows, right.age.matches * right.rows),
+        (profile.curve(0), profile.curve(1)),
+        profile.counts(),
+        (int(rest["keys"]), int(rest["left"]), int(rest["right"])),
+        fits=profile.fit.get("model"),
+    )

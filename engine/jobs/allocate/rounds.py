@@ -1,0 +1,199 @@
+"""Divisions of a memory, replayed: the model's, the proportional, and those that replays refine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
+
+from engine.jobs.allocate.calibrate import CalibratedCurve, calibrated
+from engine.jobs.allocate.divide import alloc, filled, whole
+from engine.jobs.allocate.error_join import ErrorJoin
+from engine.jobs.allocate.joins import RecallJoin
+from engine.options.allocate import RECALL, JoinOptions
+from engine.runtime.errors import WinnowError
+from engine.runtime.executors import Executor
+from engine.runtime.stages import Stages
+
+MODEL, PROPORTIONAL, REFINED = "model", "prop", "refined"
+
+Join: TypeAlias = RecallJoin | ErrorJoin
+
+
+class Part(NamedTuple):
+    """What a join gets, and what that is worth.
+
+    Attributes
+    ----------
+    left, right : int
+        Tuples.
+    predicted : float
+        Recall, or relative error.
+    replayed : float or None
+        The same of a replay; None where there was none.
+    """
+
+    left: int
+    right: int
+    predicted: float
+    replayed: float | None
+
+    @property
+    def memory(self) -> int:
+        """Tuples of both sides."""
+        return self.left + self.right
+
+
+class Division(NamedTuple):
+    """A memory divided over joins, and what they came to with it.
+
+    Attributes
+    ----------
+    by : {"model", "prop", "refined"}
+    parts : list of Part
+        One a join.
+    predicted : float
+        Least recall / weight, or greatest error * weight.
+    replayed : float or None
+        The same of replays; None where not all joins were replayed.
+    """
+
+    by: str
+    parts: list[Part]
+    predicted: float
+    replayed: float | None
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """Divisions of one memory over joins, each replayed once.
+
+    Attributes
+    ----------
+    joins : sequence of Join
+    metric : {"recall", "error"}
+    executor : Executor
+    stages : Stages
+    found : list of Division
+        So far.
+    """
+
+    joins: Sequence[Join]
+    metric: str
+    executor: Executor
+    stages: Stages
+    found: list[Division] = field(default_factory=list)
+
+    def replay(
+        self, by: str, shares: Sequence[int], curves: Sequence[CalibratedCurve] | None = None
+    ) -> None:
+        """Add a division: split and replay every join with its share.
+
+        Parameters
+        ----------
+        by : {"model", "prop", "refined"}
+        shares : sequence of int
+            Tuples of each join.
+        curves : sequence of CalibratedCurve, optional
+            That tell what is expected; by default the models do.
+        """
+        parts = []
+        for number, (join, share) in enumerate(zip(self.joins, shares, strict=True)):
+            sides = join.split(share)
+            expected = curves[number].at(share) if curves else join.predicted(*sides)
+            parts.append(Part(*sides, expected, self._replayed(number, sides)))
+        predicted = self._worst([part.predicted for part in parts])
+        replayed = [part.replayed for part in parts if part.replayed is not None]
+        whole_round = len(replayed) == len(parts)
+        self.found.append(
+            Division(by, parts, predicted, self._worst(replayed) if whole_round else None)
+        )
+
+    def _replayed(self, number: int, sides: tuple[int, int]) -> float | None:
+        """Return what a join comes to with such memories, from an earlier round if that has it."""
+        for division in self.found:
+            part = division.parts[number]
+            if (part.left, part.right) == sides:
+                return part.replayed
+        options = self.joins[number].measured.options
+        with naming(options), self.stages.timed("replay"):
+            return self.joins[number].replayed(*sides, self.executor, told(self.stages, options))
+
+    def _worst(self, qualities: Sequence[float]) -> float:
+        """Return the least recall / weight, or the greatest error * weight."""
+        both = list(zip(qualities, (join.weight for join in self.joins), strict=True))
+        if self.metric == RECALL:
+            return min(quality / weight for quality, weight in both)
+        return max(quality * weight for quality, weight in both)
+
+    def refine(self, memory: int, rounds: int) -> None:
+        """Divide again by curves that go through the replays, and replay that, so many times.
+
+        It ends early where a division has been replayed before: nothing new would be learnt.
+        """
+        for _ in range(rounds):
+            curves = []
+            for number, join in enumerate(self.joins):
+                assert isinstance(join, RecallJoin)  # noqa: S101 - options refine no other metric
+                own = [division.parts[number] for division in self.found]
+                replays = {part.memory: part.replayed for part in own if part.replayed is not None}
+                curves.append(calibrated(join.model, replays))
+            shares = divided(self.joins, memory, [curve.memory_for for curve in curves])
+            if any(shares == [part.memory for part in one.parts] for one in self.found):
+                return
+            self.replay(REFINED, shares, curves)
+
+    def settled(self) -> int:
+        """Return the place of the division whose replayed worst join did best, the first of equals.
+
+        Of samples there is one division but the proportional, and that is taken.
+        """
+        if self.metric != RECALL:
+            return 0
+        replayed = [-1.0 if one.replayed is None else one.replayed for one in self.found]
+        return replayed.index(max(replayed))
+
+
+def divided(
+    joins: Sequence[Join],
+    memory: int,
+    memory_for: Sequence[Callable[[float], float]] | None = None,
+) -> list[int]:
+    """Return ALLOC's memory of each join, in whole tuples.
+
+    Parameters
+    ----------
+    joins : sequence of Join
+    memory : int
+    memory_for : sequence of callable, optional
+        Least memory of each join by recall or error; by default as its model tells.
+    """
+    least = min(join.weight for join in joins)
+    peaks = [sum(join.peaks) for join in joins]
+    tell = memory_for or [join.model.memory_for for join in joins]
+    _, parts = alloc(
+        [
+            lambda level, join=join, one=one: one(join.wanted(level, least))  # type: ignore[misc]
+            for join, one in zip(joins, tell, strict=True)
+        ],
+        memory,
+    )
+    return whole(filled(parts, peaks, memory), memory)
+
+
+@contextmanager
+def naming(join: JoinOptions) -> Iterator[None]:
+    """Say which join an error is of."""
+    try:
+        yield
+    except WinnowError as error:
+        raise type(error)(f"join {join.name}: {error}") from error
+
+
+def told(stages: Stages, join: JoinOptions) -> Stages:
+    """Return stages of one join, told under its name, whose seconds are those of all."""
+    return Stages(
+        lambda stage, done, total: stages.progress(f"{join.name}: {stage}", done, total),
+        stages.seconds,
+    )

@@ -1,0 +1,1 @@
+"""The job behind `winnow bound`: the best possible result, lane by lane."""

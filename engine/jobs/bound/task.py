@@ -1,0 +1,288 @@
+"""The bound of one lane as a task, and of all lanes together."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+import time
+import uuid
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from engine.facts.relation import Facts
+from engine.jobs.retention import write_retained
+from engine.lanes.lane import LaneFiles
+from engine.lanes.profile import LaneProfile
+from engine.lanes.reader import LaneBatch, whole_lane
+from engine.lanes.stored import Stored
+from engine.optimum.bound import BoundSettings, LaneBound, bound_lane
+from engine.optimum.build import pairs_of
+from engine.optimum.certificate import Backend, gap_between
+from engine.optimum.dual import CpuDual
+from engine.optimum.effort import Effort
+from engine.optimum.facts import fact_pairs
+from engine.optimum.objective import Objective
+from engine.optimum.retained import Retained, Worth
+from engine.optimum.states_text import states_text
+from engine.replay.settings import ReplaySettings
+from engine.runtime.device_choice import ASKED_FOR_CPU, ON_CPU, ON_GPU, Wanted, attempt
+from engine.runtime.executors import Executor
+from engine.runtime.stages import Stages
+from engine.runtime.streams import SIDES
+from gpu_kernels.devices import Choice, Device
+
+GPU_ROWS = 1_000_000
+"""Tuples of both sides from which on auto finds prices on a GPU: an estimate."""
+
+
+@dataclass(frozen=True)
+class BoundTask:
+    """A lane to be bounded.
+
+    Attributes
+    ----------
+    files : LaneFiles
+    settings : BoundSettings
+    budget : tuple of int
+        K of left and right; UNLIMITED for an exact side.
+    rows : int
+        Of both sides.
+    out : Path or None
+        Folder for the part of the plan; None for the bounds alone.
+    told : bool
+        Tell the plan's path through the memory states, for a small case.
+    wanted : Wanted
+        Where the certificate's prices are found.
+    """
+
+    files: LaneFiles
+    settings: BoundSettings
+    budget: tuple[int, int]
+    rows: int
+    out: Path | None = None
+    told: bool = False
+    wanted: Wanted = ASKED_FOR_CPU
+
+
+class LaneBounds(NamedTuple):
+    """What is proven of a lane, or of several.
+
+    Attributes
+    ----------
+    lower, upper : float
+        Of the best possible value of the objective.
+    plan, exact : Worth
+        Outputs and importance of the plan found, and of the exact join.
+    methods : dict
+        Sides of lanes by the method that bounded them.
+    seconds : float
+        Of all lanes, added up.
+    parts : dict of str to int
+        Files of the plan, and how many rows each holds.
+    texts : tuple of str
+        The plan's paths, where they were to be told.
+    devices : tuple of Choice
+        Where prices were found.
+    """
+
+    lower: float
+    upper: float
+    plan: Worth
+    exact: Worth
+    methods: dict[str, int]
+    seconds: float
+    parts: dict[str, int]
+    texts: tuple[str, ...]
+    devices: tuple[Choice, ...]
+
+
+def bound_tasks(
+    files: Sequence[LaneFiles],
+    settings: BoundSettings,
+    budgets: Sequence[tuple[int, int]],
+    profiles: Sequence[LaneProfile],
+    out: Path | None = None,
+    *,
+    told: bool = False,
+    wanted: Wanted = ASKED_FOR_CPU,
+) -> list[BoundTask]:
+    """Return the task of each lane; `out` is the folder of the plan's parts."""
+    return [
+        BoundTask(
+            one,
+            settings,
+            budget,
+            sum(side.rows for side in profile),
+            out,
+            told,
+            _worth_it(wanted, settings.effort, profile),
+        )
+        for one, budget, profile in zip(files, budgets, profiles, strict=True)
+    ]
+
+
+def _worth_it(wanted: Wanted, effort: Effort, profile: LaneProfile) -> Wanted:
+    """Return the CPU where a GPU would have nothing to do, or not enough."""
+    rows = sum(side.rows for side in profile)
+    if effort.method == "states":
+        return Wanted(Choice(ON_CPU, "memory states are not for a GPU"))
+    if wanted.demanded or wanted.choice.device != ON_GPU or rows >= GPU_ROWS:
+        return wanted
+    why = f"a certificate of {rows} tuples is found sooner on the CPU; --device gpu uses the GPU"
+    return Wanted(Choice(ON_CPU, why))
+
+
+def bound_files(task: BoundTask) -> LaneBounds:
+    """Bound a lane, which is held in memory whole, and write its plan."""
+    begun = time.perf_counter()
+    lane = whole_lane(task.files.left, task.files.right)
+    facts = None if task.files.facts is None else task.files.facts.index().facts
+    with tempfile.TemporaryDirectory(prefix="winnow-bound-") as scratch:
+
+        def bounded(backend: Backend = CpuDual) -> LaneBound:
+            return bound_lane(
+                lane.left, lane.right, task.settings, task.budget, facts=facts,
+                scratch=Path(scratch), backend=backend,
+            )  # fmt: skip
+
+        found, device = attempt(task.wanted, lambda gpu: bounded(_dual_on(gpu)), bounded)
+    parts: dict[str, int] = {}
+    if task.out is not None:
+        name = f"part-{task.files.lane:05d}.{uuid.uuid4().hex[:8]}.parquet"
+        write_retained(task.out / name, (lane.left, lane.right), found.retained)
+        parts = {name: sum(until.size for until in found.retained)}
+    return LaneBounds(
+        found.lower,
+        found.upper,
+        found.worth,
+        found.exact,
+        dict(Counter(found.methods)),
+        time.perf_counter() - begun,
+        parts,
+        (_told(task, lane, facts, found.retained),) if task.told else (),
+        (device,),
+    )
+
+
+def _dual_on(device: Device) -> Backend:
+    from engine.device.optimum import dual_on  # noqa: PLC0415 - numba's CUDA, only where it is used
+
+    return dual_on(device)
+
+
+def _told(task: BoundTask, lane: LaneBatch, facts: Facts | None, retained: Retained) -> str:
+    """Return the plan's path as P1's printing procedure has it."""
+    settings = task.settings
+    if facts is None:
+        pairs = list(pairs_of(lane.left, lane.right, settings.windows, settings.start_ts))
+    else:
+        pairs = fact_pairs(
+            lane.left, lane.right, facts, *settings.windows, start_ts=settings.start_ts
+        )
+    left, right = (
+        _keys(stored, side)
+        for stored, side in zip((task.files.left, task.files.right), SIDES, strict=True)
+    )
+    return states_text(
+        lane.left,
+        lane.right,
+        pairs,
+        settings.objective,
+        retained,
+        after_admission=settings.after_admission,
+        keys=(left, right),
+    )
+
+
+def _keys(stored: Stored | None, side: str) -> list[object]:
+    """Return the join attributes of a stream's tuples: of several columns, tuples."""
+    if stored is None:
+        return []
+    with stored.open() as rows:
+        own = [name for name in rows.schema.names if name.startswith(f"{side}_")] or ["_key"]
+        table = pa.Table.from_batches(rows.batches(own))
+        columns = [table.column(name).to_pylist() for name in own]
+    return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
+
+
+def bound_settings(settings: ReplaySettings, effort: Effort) -> BoundSettings:
+    """Return what a replay's best possible importance is bounded by."""
+    return BoundSettings(
+        settings.window_left,
+        settings.window_right,
+        Objective(combine=settings.combine),
+        settings.probe,
+        settings.start_ts,
+        effort,
+    )
+
+
+def bound_lanes(tasks: Sequence[BoundTask], executor: Executor, stages: Stages) -> LaneBounds:
+    """Bound lanes, the seconds allowed shared by their rows, and add up what is proven."""
+    ordered = sorted(shared_effort(tasks, executor), key=lambda task: -task.rows)
+    found: list[LaneBounds] = stages.mapped(executor, "bound", bound_files, ordered)
+    return sum_of(found)
+
+
+def shared_effort(tasks: Sequence[BoundTask], executor: Executor) -> list[BoundTask]:
+    """Share the seconds allowed for all tasks, and the cores, among them."""
+    at_once = max(1, min(len(tasks), executor.slots or executor.threads))
+    cores = max(1, executor.threads // at_once) if not executor.slots else 1
+    rows = max(1, sum(task.rows for task in tasks))
+    return [
+        replace(
+            task,
+            settings=replace(
+                task.settings,
+                effort=_part_of(task.settings.effort, at_once * task.rows / rows),
+                threads=cores,
+            ),
+        )
+        for task in tasks
+    ]
+
+
+def _part_of(effort: Effort, share: float) -> Effort:
+    return replace(effort, seconds=effort.seconds * min(1.0, share))
+
+
+def sum_of(found: Sequence[LaneBounds]) -> LaneBounds:
+    """Add up what is proven of lanes."""
+    methods: Counter[str] = Counter()
+    for one in found:
+        methods.update(one.methods)
+    plan, exact = (
+        Worth(
+            sum(getattr(one, name).outputs for one in found),
+            math.fsum(getattr(one, name).importance for one in found),
+        )
+        for name in ("plan", "exact")
+    )
+    return LaneBounds(
+        math.fsum(one.lower for one in found),
+        math.fsum(one.upper for one in found),
+        plan,
+        exact,
+        dict(methods),
+        math.fsum(one.seconds for one in found),
+        {name: rows for one in found for name, rows in one.parts.items()},
+        tuple(text for one in found for text in one.texts),
+        tuple(device for one in found for device in one.devices),
+    )
+
+
+def bounds_report(found: LaneBounds) -> dict[str, Any]:
+    """Return what is proven, as a report has it."""
+    return {
+        "lower": found.lower,
+        "upper": found.upper,
+        "gap": gap_between(found.lower, found.upper),
+        "outputs": found.plan.outputs,
+        "importance": found.plan.importance,
+        "method": "+".join(sorted(found.methods)) or "none",
+    }

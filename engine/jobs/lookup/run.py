@@ -1,0 +1,224 @@
+"""Runs a look-up: F is read and indexed, then the stream goes by, part by part."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from engine.archives.bad_rows import FaultTally, bad_rows_error, with_file
+from engine.archives.families import plain_type
+from engine.archives.normalise import Normalised, normalise
+from engine.archives.roles import JoinColumns, check_importance
+from engine.archives.rows import Part, Rows
+from engine.archives.source import Archive, check_unchanged
+from engine.facts.access import access_by
+from engine.facts.lookup import FactLookup, Matches
+from engine.facts.read import FactTable, read_facts
+from engine.facts.roles import FactColumns, check_fact_roles
+from engine.jobs.lookup.sinks import WRITE_ROWS, Sink
+from engine.options.lookup import LookupOptions, told_apart
+from engine.report.envelope import Report
+from engine.report.versions import versions
+from engine.runtime.errors import SpecError
+from engine.runtime.stages import Progress, Stages
+
+IDS = pa.schema(
+    [
+        ("row", pa.int64()),
+        ("fact_row", pa.int64()),
+        ("ts", pa.int64()),
+        ("importance", pa.float64()),
+    ]
+)
+
+
+class Source(NamedTuple):
+    """Rows: an archive's, or of a table that an archive stands for.
+
+    Attributes
+    ----------
+    archive : Archive
+    table : pyarrow.Table, optional
+    """
+
+    archive: Archive
+    table: pa.Table | None = None
+
+
+def output_schema(options: LookupOptions, stream: pa.Schema, fact: pa.Schema) -> pa.Schema:
+    """Return the columns of the outputs."""
+    schema = IDS
+    if options.columns == "all":
+        for prefix, own in (("stream", stream), ("fact", fact)):
+            for column in own:
+                schema = schema.append(pa.field(f"{prefix}_{column.name}", plain_type(column.type)))
+    return schema
+
+
+def run_lookup(
+    options: LookupOptions,
+    stream: Source,
+    fact: Source,
+    sink: Sink | None,
+    progress: Progress | None = None,
+) -> tuple[Report, pa.Schema]:
+    """Look every tuple of a stream up in F.
+
+    Parameters
+    ----------
+    options : LookupOptions
+    stream, fact : Source
+        With sides "stream" and "fact".
+    sink : Sink, optional
+        Takes the outputs; without one they are only counted.
+    progress : callable, optional
+        Called as ``progress(stage, done, total)``.
+
+    Returns
+    -------
+    (Report, pyarrow.Schema)
+        The schema is that of the outputs. Memory: F, a part of the stream and its outputs.
+
+    Raises
+    ------
+    WinnowError
+        If the options mean nothing, or a source is no stream or no fact relation.
+    """
+    stages = Stages() if progress is None else Stages(progress)
+    roles = told_apart(options.fact_roles, fact.archive)
+    options = replace(options, fact_roles=roles)
+    columns = check_fact_roles([(stream.archive, options.stream_roles)], fact.archive, roles)
+    if options.stream_roles.importance is not None:
+        check_importance(stream.archive, options.stream_roles.importance)
+    payload = options.columns == "all" and sink is not None
+    if payload and "row" in fact.archive.schema.names:
+        raise SpecError(
+            "column row of the fact archive would be written as fact_row, which holds the position "
+            "of the row: rename it or leave the columns out with --columns ids"
+        )
+    with stages.timed("facts"):
+        given = fact.archive if fact.table is None else fact.table
+        table = read_facts(given, roles, columns, bad_rows=options.bad_rows, payload=payload)
+    if sink is not None and table.rejected.num_rows:
+        sink.reject("fact", table.rejected)
+    with stages.timed("index"):
+        access = access_by(options.access, table.facts.a)
+        lookup = FactLookup(table.facts, access, table.values[0])
+    run = _Run(options, stream, columns, table, lookup, sink)
+    with stages.timed("lookup"), tempfile.TemporaryDirectory(prefix="winnow-") as folder:
+        schema = run.all(Path(folder), stages)
+    content = run.tally.content(table) | {
+        "access": options.access,
+        "tick": columns.unit,
+        "seconds": {name: round(value, 6) for name, value in stages.seconds.items()},
+        "rows_per_second": run.tally.rows / max(stages.seconds["lookup"], 1e-9),
+        "versions": versions(),
+        "out": None if options.out is None else str(options.out),
+    }
+    facts = fact.archive.schema if table.payload is None else table.payload.schema
+    return Report(content), output_schema(options, schema, facts)
+
+
+@dataclass
+class _Tally:
+    """What the stream came to."""
+
+    rows: int = 0
+    null_keys: int = 0
+    rejected: int = 0
+    matched: int = 0
+    outputs: int = 0
+    sums: list[float] = field(default_factory=list)
+    faults: FaultTally = field(default_factory=FaultTally)
+
+    def add(self, part: Part, found: Normalised) -> None:
+        """Count a part."""
+        self.rows += part.table.num_rows
+        self.null_keys += found.null_keys
+        self.rejected += found.rejected.num_rows
+        self.faults.add(part, found)
+
+    def content(self, table: FactTable) -> dict[str, Any]:
+        """Return the report's fields."""
+        return {
+            "rows": {"stream": self.rows, "fact": table.rows},
+            "null_keys": {"stream": self.null_keys, "fact": table.null_keys},
+            "rejected": {"stream": self.rejected, "fact": table.rejected.num_rows},
+            "facts": int(table.facts.a.size),
+            "duplicates": table.duplicates,
+            "deletes": table.deletes,
+            "between_ticks": table.between_ticks,
+            "matched": self.matched,
+            "outputs": self.outputs,
+            "importance": math.fsum(self.sums),
+        }
+
+
+@dataclass
+class _Run:
+    options: LookupOptions
+    stream: Source
+    columns: FactColumns
+    table: FactTable
+    lookup: FactLookup
+    sink: Sink | None
+    tally: _Tally = field(default_factory=_Tally)
+
+    def all(self, folder: Path, stages: Stages) -> pa.Schema:
+        """Let the stream go by; return its schema."""
+        options, roles = self.options, self.options.stream_roles
+        lenient = tuple(filter(None, (roles.time, roles.importance)))
+        rows = Rows(self.stream.archive, lenient, folder, self.stream.table)
+        quarantine = options.bad_rows == "quarantine"
+        everything = self.table.payload is not None or quarantine
+        names = tuple(rows.schema.names) if everything else roles.columns
+        join = JoinColumns(self.columns.unit, self.columns.zoned, self.columns.left, ())
+        known = [file.rows for file in self.stream.archive.files]
+        total = sum(count for count in known if count is not None)
+        for part in rows.parts(names):
+            found = normalise(part.table, roles, join, part.first, seed=self.table.seed)
+            self.tally.add(part, found)
+            if self.sink is not None and quarantine and found.rejected.num_rows:
+                self.sink.reject("stream", with_file(found.rejected, part.file))
+            if quarantine or not self.tally.faults:
+                self._look_up(found)
+            stages.progress("rows", self.tally.rows, max(total, self.tally.rows))
+        check_unchanged([self.stream.archive])
+        if self.tally.faults and not quarantine:
+            raise bad_rows_error(self.tally.faults.bad_rows(roles))
+        return rows.schema
+
+    def _look_up(self, found: Normalised) -> None:
+        met = np.zeros(found.ts.size, np.bool_)
+        for matches in self.lookup.matches(found.key, found.ts, found.keys, WRITE_ROWS):
+            met[matches.arrival] = True
+            importance = found.importance[matches.arrival]
+            self.tally.outputs += importance.size
+            self.tally.sums.append(float(importance.sum()))
+            if self.sink is not None:
+                self.sink.write(self._outputs(found, matches, importance))
+        self.tally.matched += int(np.count_nonzero(met))
+
+    def _outputs(
+        self, found: Normalised, matches: Matches, importance: NDArray[np.float64]
+    ) -> pa.Table:
+        fact_row = self.table.facts.row[matches.fact]
+        ids = found.row[matches.arrival], fact_row, found.ts[matches.arrival], importance
+        table = pa.table([pa.array(column) for column in ids], schema=IDS)
+        if self.table.payload is None:
+            return table
+        members = (
+            ("stream", found.payload.take(pa.array(matches.arrival))),
+            ("fact", self.table.payload.take(pa.array(fact_row))),
+        )
+        for prefix, own in members:
+            for name, column in zip(own.column_names, own.columns, strict=True):
+                table = table.append_column(f"{prefix}_{name}", column)
+        return table

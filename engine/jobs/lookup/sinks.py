@@ -1,0 +1,98 @@
+"""Where the outputs of a look-up go: into a folder, or into memory."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from engine.jobs.output import OutputFolder, PartWriter
+
+PART = "part-00000.parquet"
+WRITE_ROWS = 131_072
+
+
+class Sink(Protocol):
+    """Takes outputs in their order, and the rows that were set aside."""
+
+    def write(self, table: pa.Table) -> None:
+        """Take outputs."""
+        ...
+
+    def reject(self, name: str, table: pa.Table) -> None:
+        """Take rejected rows of "stream" or "fact", after those before them."""
+        ...
+
+
+class MemorySink:
+    """Keeps everything.
+
+    Attributes
+    ----------
+    outputs : list of pyarrow.Table
+    rejected : dict of list of pyarrow.Table
+    """
+
+    def __init__(self) -> None:
+        self.outputs: list[pa.Table] = []
+        self.rejected: dict[str, list[pa.Table]] = {}
+
+    def write(self, table: pa.Table) -> None:
+        """Take outputs."""
+        self.outputs.append(table)
+
+    def reject(self, name: str, table: pa.Table) -> None:
+        """Take rejected rows."""
+        self.rejected.setdefault(name, []).append(table)
+
+
+class FolderSink:
+    """Writes the dataset of a look-up, in row groups of `WRITE_ROWS` rows or more.
+
+    Parameters
+    ----------
+    folder : OutputFolder
+    """
+
+    def __init__(self, folder: OutputFolder) -> None:
+        self._folder = folder
+        self._writer = PartWriter(folder.draft / PART)
+        self._waiting: list[pa.Table] = []
+        self._rows = 0
+        self._aside: dict[str, pq.ParquetWriter] = {}
+
+    def write(self, table: pa.Table) -> None:
+        """Append outputs."""
+        self._waiting.append(table)
+        self._rows += table.num_rows
+        if sum(part.num_rows for part in self._waiting) >= WRITE_ROWS:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._waiting:
+            self._writer.write(pa.concat_tables(self._waiting))
+            self._waiting = []
+
+    def reject(self, name: str, table: pa.Table) -> None:
+        """Append rejected rows to their file."""
+        if name not in self._aside:
+            place = self._folder.whole / "_rejected"
+            place.mkdir(exist_ok=True)
+            path = place / f"{name}.parquet"
+            self._aside[name] = pq.ParquetWriter(path, table.schema, compression="zstd")
+        self._aside[name].write_table(table)
+
+    def close(self) -> None:
+        """Finish the files as they are."""
+        self._writer.close()
+        for writer in self._aside.values():
+            writer.close()
+
+    def commit(self, schema: pa.Schema) -> None:
+        """Write what waits, finish the files and put the dataset in its place."""
+        self._flush()
+        there = self._writer.close()
+        for writer in self._aside.values():
+            writer.close()
+        self._folder.commit({PART: self._rows} if there else {}, schema)

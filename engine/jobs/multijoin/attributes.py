@@ -1,0 +1,280 @@
+"""Columns of an archive as the attributes that a predicate compares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+from numpy.typing import NDArray
+
+from engine.archives import families
+from engine.archives.canonical import LANE_SEED, canonical, contiguous, direct_codes, hashed
+from engine.archives.roles import check_present
+from engine.archives.source import Archive
+from engine.multiway.predicate import Predicate
+from engine.multiway.streams import Attributes, Floats, Ints
+from engine.runtime.errors import InputError
+
+
+class Raw(NamedTuple):
+    """The attributes of one stream's rows, before codes are given.
+
+    Attributes
+    ----------
+    keys : list of pyarrow.Array
+        Of equi: canonical.
+    value : (n, d) float64
+        Of band, distance and theta.
+    vectors : pyarrow.Array
+        Of inner: lists of structs (item, weight).
+    """
+
+    keys: list[pa.Array]
+    value: Floats
+    vectors: pa.Array
+
+    def take(self, which: NDArray[Any]) -> Raw:
+        """Return the attributes of some rows, by a mask or by their places."""
+        if which.dtype == np.bool_ and which.all():
+            return self
+        places = pa.array(np.flatnonzero(which) if which.dtype == np.bool_ else which)
+        value = self.value[which] if self.value.size else self.value
+        vectors = self.vectors.take(places) if len(self.vectors) else self.vectors
+        return Raw([key.take(places) for key in self.keys], value, vectors)
+
+    def lane(self, rows: int, lanes: int) -> Ints:
+        """Return the lane of rows by the hash of equi's attributes: (n,) int64."""
+        if any(key.null_count for key in self.keys):
+            return np.zeros(rows, np.int64)  # no row has attributes
+        hashes = hashed(self.keys, LANE_SEED, rows)
+        return (hashes % np.uint64(lanes)).astype(np.int64)
+
+    @staticmethod
+    def joined(parts: Sequence[Raw]) -> Raw:
+        """Return parts one behind the other."""
+        keys = [pa.concat_arrays(own) for own in zip(*(part.keys for part in parts), strict=True)]
+        value = np.concatenate([part.value for part in parts])
+        return Raw(keys, value, pa.concat_arrays([part.vectors for part in parts]))
+
+
+def _no_vectors(item: pa.DataType) -> pa.Array:
+    return pa.array([], pa.large_list(pa.struct([("item", item), ("weight", pa.float64())])))
+
+
+_NO_VECTORS = _no_vectors(pa.int64())
+_NUMBERS = ("integer", "float", "decimal", "boolean", "null")
+_ITEMS = ("integer", "string", "binary", "null")
+
+
+def check_attributes(
+    predicate: Predicate, streams: Sequence[tuple[Archive, Sequence[str]]]
+) -> tuple[pa.DataType, ...]:
+    """Return the canonical types in which attributes are compared: of equi, and inner's items.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, or its type cannot be compared so.
+    """
+    for archive, columns in streams:
+        for name in columns:
+            check_present(archive, name)
+    if predicate.kind in ("equi", "inner"):
+        return tuple(
+            _common([(archive, columns[at]) for archive, columns in streams], predicate.kind)
+            for at in range(len(predicate.columns))
+        )
+    for archive, columns in streams:
+        for name in columns:
+            kind = archive.schema.field(name).type
+            if families.family(kind) not in _NUMBERS:
+                raise InputError(
+                    f"column {name} of the {archive.side} archive has type {kind}: predicate "
+                    f"{predicate.kind} compares numbers; cast it or name another column"
+                )
+    return ()
+
+
+def _common(columns: Sequence[tuple[Archive, str]], predicate: str) -> pa.DataType:
+    """Return the canonical type of columns, or of their items."""
+    kinds = []
+    for archive, name in columns:
+        kind = archive.schema.field(name).type
+        kinds.append(families.value_type(kind if predicate == "equi" else _item(archive, name)))
+    for (one, mine), kind in zip(columns, kinds, strict=True):
+        for (other, its), another in zip(columns, kinds, strict=True):
+            why = families.canonical_type(kind, another)
+            if isinstance(why, str):
+                raise InputError(
+                    f"column {mine} of the {one.side} archive "
+                    f"({one.schema.field(mine).type}) and column {its} of the "
+                    f"{other.side} archive ({other.schema.field(its).type}): {why}"
+                )
+    return _canonical([kind for kind in kinds if not pt.is_null(kind)])
+
+
+def _canonical(kinds: Sequence[pa.DataType]) -> pa.DataType:
+    """Return the canonical type of types that have one pair by pair."""
+    if not kinds:
+        return pa.int64()
+    if pt.is_timestamp(kinds[0]):
+        units = sorted(kinds, key=lambda kind: families.UNIT_DIGITS[kind.unit])
+        return families.canonical_type(units[0], units[-1])
+    common = kinds[0]
+    for kind in kinds:
+        common = families.canonical_type(common, kind)
+    return common
+
+
+def _item(archive: Archive, name: str) -> pa.DataType:
+    """Return the type of a column's items.
+
+    Raises
+    ------
+    InputError
+        If it has none.
+    """
+    kind = archive.schema.field(name).type
+    item, weight = None, pa.float64()
+    if pt.is_map(kind):
+        item, weight = kind.key_type, kind.item_type
+    elif pt.is_list(kind) or pt.is_large_list(kind):
+        item = kind.value_type
+    elif pt.is_null(kind):
+        item = kind
+    weighed = families.family(weight) in ("integer", "float", "decimal", "null")
+    if item is None or families.family(item) not in _ITEMS or not weighed:
+        raise InputError(
+            f"column {name} of the {archive.side} archive has type {kind}: predicate inner takes "
+            "lists of integers or strings (sets), or maps of them to numbers (weights)"
+        )
+    return item
+
+
+def raw_attributes(
+    predicate: Predicate, table: pa.Table, columns: Sequence[str], kinds: Sequence[pa.DataType]
+) -> tuple[Raw, NDArray[np.bool_]]:
+    """Return the attributes of rows, and which rows have them: the others match nothing.
+
+    Parameters
+    ----------
+    predicate : Predicate
+    table : pyarrow.Table
+    columns : sequence of str
+    kinds : sequence of pyarrow.DataType
+        From `check_attributes`.
+
+    Raises
+    ------
+    InputError
+        If a cell is no number.
+    """
+    good = np.ones(table.num_rows, np.bool_)
+    for name in columns:
+        good &= table.column(name).is_valid().to_numpy()
+    whole = bool(good.all())
+    some = table if whole else table.filter(pa.array(good))
+    if predicate.kind == "equi":
+        keys = [canonical(some.column(n), k) for n, k in zip(columns, kinds, strict=True)]
+        return _spread(Raw(keys, np.zeros((0, 1)), _NO_VECTORS), good), good
+    if predicate.kind == "inner":
+        vectors = _vectors(some.column(columns[0]), kinds[0])
+        return _spread(Raw([], np.zeros((0, 1)), vectors), good), good
+    value = np.full((table.num_rows, len(columns)), np.nan)
+    for at, name in enumerate(columns):
+        cells = some.column(name)
+        if pt.is_boolean(cells.type) or pt.is_null(cells.type):
+            cells = pc.cast(cells, pa.int8())
+        value[good, at] = pc.cast(cells, pa.float64(), safe=False).to_numpy()
+    good &= ~np.isnan(value).any(axis=1)
+    return Raw([], value, _NO_VECTORS), good
+
+
+def _spread(raw: Raw, good: NDArray[np.bool_]) -> Raw:
+    """Give the rows without attributes any: they are left out in the end."""
+    if good.all():
+        return raw
+    if not good.any():
+        nulls = [pa.nulls(good.size, key.type) for key in raw.keys]
+        return Raw(nulls, raw.value, pa.nulls(good.size, raw.vectors.type))
+    places = np.maximum(np.cumsum(good) - 1, 0)
+    return raw.take(places.astype(np.int64))
+
+
+def _vectors(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
+    """Return sets and maps as lists of (item, weight); the weights of a set are 1."""
+    cells = contiguous(column)
+    if pt.is_null(cells.type):
+        return _no_vectors(kind)  # no row has one
+    first = np.asarray(cells.offsets).astype(np.int64)
+    inside = slice(int(first[0]) if first.size else 0, int(first[-1]) if first.size else 0)
+    if pt.is_map(cells.type):
+        items, weights = cells.keys[inside], pc.cast(cells.items[inside], pa.float64())
+    else:
+        items = cells.values[inside]
+        weights = pa.array(np.ones(len(items)))
+    struct = pa.StructArray.from_arrays([canonical(items, kind), weights], ["item", "weight"])
+    starts = first - first[0] if first.size else np.zeros(1, np.int64)
+    return pa.LargeListArray.from_arrays(pa.array(starts), struct)
+
+
+def joined_attributes(predicate: Predicate, raws: Sequence[Raw]) -> Attributes:
+    """Return the attributes of all streams, coded alike."""
+    tuples = sum(_length(predicate, raw) for raw in raws)
+    none = np.zeros(0, np.int64)
+    code, value, first, item, weight = none, np.zeros((0, 1)), none, none, np.zeros(0)
+    if predicate.kind == "equi":
+        code = _codes([raw.keys for raw in raws], tuples)
+    elif predicate.kind == "inner":
+        first, item, weight = _sparse([raw.vectors for raw in raws])
+    else:
+        value = np.ascontiguousarray(np.concatenate([raw.value for raw in raws]))
+    return Attributes(code, value, first, item, weight)
+
+
+def _length(predicate: Predicate, raw: Raw) -> int:
+    if predicate.kind == "equi":
+        return len(raw.keys[0])
+    return len(raw.vectors) if predicate.kind == "inner" else len(raw.value)
+
+
+def _codes(streams: Sequence[Sequence[pa.Array]], tuples: int) -> Ints:
+    """Return int64 codes, equal if and only if all attributes are."""
+    columns = [pa.concat_arrays(own) for own in zip(*streams, strict=True)]
+    if len(columns) == 1 and families.is_direct(columns[0].type):
+        return direct_codes(columns[0]).astype(np.int64)
+    code = np.zeros(tuples, np.int64)
+    for column in columns:
+        encoded = pc.dictionary_encode(column)
+        own = np.asarray(encoded.indices).astype(np.int64)
+        code = code * len(encoded.dictionary) + own
+        if len(columns) > 1:
+            code = np.unique(code, return_inverse=True)[1].astype(np.int64)
+    return code
+
+
+def _sparse(streams: Sequence[pa.Array]) -> tuple[Ints, Ints, Floats]:
+    """Return the vectors as rows of items in ascending order of code, each once.
+
+    Items that are null, or whose weight is null or NaN, are in no vector.
+    """
+    counts = np.concatenate([np.diff(np.asarray(part.offsets)) for part in streams])
+    flat = [part.flatten() for part in streams]
+    items = pa.concat_arrays([part.field("item") for part in flat])
+    weights = np.concatenate([np.asarray(part.field("weight"), np.float64) for part in flat])
+    codes = np.asarray(pc.dictionary_encode(items).indices.fill_null(0)).astype(np.int64)
+    owner = np.repeat(np.arange(counts.size), counts)
+    good = ~np.isnan(weights) & items.is_valid().to_numpy(zero_copy_only=False)
+    owner, codes, weights = owner[good], codes[good], weights[good]
+    order = np.lexsort((codes, owner))
+    owner, codes, weights = owner[order], codes[order], weights[order]
+    begins = np.ones(codes.size, np.bool_)
+    begins[1:] = (owner[1:] != owner[:-1]) | (codes[1:] != codes[:-1])
+    # an item that a set names twice is in it once; a map has each key once
+    first = np.zeros(counts.size + 1, np.int64)
+    np.cumsum(np.bincount(owner[begins], minlength=counts.size), out=first[1:])
+    return first, codes[begins], weights[begins]

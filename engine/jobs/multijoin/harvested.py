@@ -1,0 +1,131 @@
+"""A harvested join of streams that were read, with its baseline RandomDrop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from engine.device.multiway import prober_on
+from engine.jobs.multijoin.join_task import MultiJoinTask
+from engine.jobs.multijoin.orders import harvest_orders
+from engine.jobs.multijoin.read import Read
+from engine.jobs.multijoin.tally import Tally, tallied
+from engine.multiway.fractions.indexed import IndexCosts
+from engine.multiway.fractions.profile import JoinProfile
+from engine.multiway.harvest.adapt import Setting, basic_counts
+from engine.multiway.harvest.indexed_costs import measured_costs
+from engine.multiway.harvest.operator import GrubJoin, MakeProber, Step
+from engine.multiway.harvest.settings import HarvestSettings
+from engine.multiway.measure import Measures
+from engine.multiway.shedding.random_drop import keep_fractions
+from engine.multiway.streams import Floats, Ints, Windows
+from engine.runtime.device_choice import wanted_device
+
+Part = tuple[Ints, Ints, Floats]
+
+
+INDEXED = {"used": "cpu", "reason": "indexes are probed on the CPU"}
+
+
+class Harvested(NamedTuple):
+    """What a harvested join says of itself.
+
+    Attributes
+    ----------
+    comparisons : int
+    pushes, pops, drops, shed : list of int
+        By stream.
+    peak : int
+        Most tuples in the windows at once.
+    steps : list of Step
+    setting : Setting or None
+        The last.
+    keep : list of float or None
+        Of RandomDrop.
+    t0 : int
+        The first tick.
+    device : dict of str
+        "used" and "reason".
+    """
+
+    comparisons: int
+    pushes: list[int]
+    pops: list[int]
+    drops: list[int]
+    shed: list[int]
+    peak: int
+    steps: list[Step]
+    setting: Setting | None
+    keep: list[float] | None
+    t0: int
+    device: dict[str, str]
+
+
+def kept_fractions(
+    found: Measures,
+    windows: Windows,
+    orders: list[list[int]],
+    settings: HarvestSettings,
+    costs: IndexCosts | None = None,
+) -> Floats:
+    """Return what RandomDrop keeps of each stream to stay within the capacity (P4 6.2).
+
+    By the streams' average rates and selectivities: the optimisation is static.
+    """
+    join = JoinProfile(
+        (found.rates * settings.per_second).tolist(),
+        ((windows.size + 1) / settings.per_second).tolist(),
+        basic_counts(windows, settings.basic_window),
+        orders,
+        found.selectivities.tolist(),
+        indexes=costs,
+    )
+    assert settings.capacity is not None  # noqa: S101 - the settings demand it
+    throttle = min(1.0, settings.capacity / join.full_cost) if join.full_cost else 1.0
+    return keep_fractions(join, throttle).keep
+
+
+def harvested(
+    task: MultiJoinTask, read: Read, through: Callable[[Iterator[Part]], Iterator[Part]]
+) -> tuple[Tally, Harvested, list[list[int]]]:
+    """Run a harvested join.
+
+    Parameters
+    ----------
+    task : MultiJoinTask
+    read : Read
+    through : callable
+        Takes the outputs on their way.
+    """
+    options, settings, streams = task.options, task.harvest, read.streams
+    assert settings is not None  # noqa: S101 - the caller has looked
+    orders, found = harvest_orders(
+        streams, task.windows, options.predicate, options.names, options.loops.order
+    )
+    keep = None
+    if settings.shedding == "random-drop":
+        costs = None
+        if settings.probe == "index":
+            costs = measured_costs(
+                streams, task.windows, options.predicate, orders, settings.basic_window
+            )
+        keep = kept_fractions(found, task.windows, orders, settings, costs).tolist()
+    prober: MakeProber | None = None
+    device = INDEXED
+    if settings.probe != "index":
+        prober, device = prober_on(wanted_device(options.device))
+    join = GrubJoin(
+        streams, task.windows, options.predicate, settings, orders, graph=options.graph,
+        combine=options.combine, start_ts=task.start_ts, keep=keep, prober=prober,
+        priors=task.priors,
+    )  # fmt: skip
+    parts = (
+        (part.members, streams.ts[part.members].max(axis=1), part.importance) for part in join.run()
+    )
+    tally = tallied(through(parts), task.edges)
+    t0 = int(streams.ts.min()) if streams.ts.size else 0
+    said = Harvested(
+        join.comparisons, join.pushes.tolist(), join.pops.tolist(), join.drops.tolist(),
+        join.shed.tolist(), join.peak, join.steps, join.setting, keep, t0, device,
+    )  # fmt: skip
+    return tally, said, orders

@@ -1,0 +1,289 @@
+"""Reading the streams of a multi-way join: their tuples, attributes and payload."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from engine.archives.bad_rows import FaultTally, with_file
+from engine.archives.normalise import Normalised, decoded, fault_counts, normalise, original_name
+from engine.archives.roles import JoinColumns, Roles
+from engine.archives.row_groups import GroupTimes
+from engine.archives.rows import Choice, Part, Rows
+from engine.archives.source import Archive, check_unchanged
+from engine.archives.ticks import Faults, importances, of_time, ticks
+from engine.jobs.multijoin.attributes import Raw, joined_attributes, raw_attributes
+from engine.multiway.predicate import Predicate
+from engine.multiway.streams import Floats, Ints, MultiStreams, Windows
+
+FOREVER = int(np.iinfo(np.int64).max)
+
+
+class Share(NamedTuple):
+    """The tuples that a task is for, and which others it needs.
+
+    Every output is in one share: with slices of time in that of its latest tuple, with lanes in
+    that of the attributes of all its tuples.
+
+    Attributes
+    ----------
+    number : int
+        Of the share.
+    begin, end : int
+        A slice of time, ``begin <= ts < end``. A window before it is read as well.
+    lanes : int
+        Into how many lanes all attributes are hashed, `number` being one; 0: none.
+    """
+
+    number: int = 0
+    begin: int = -FOREVER
+    end: int = FOREVER
+    lanes: int = 0
+
+
+WHOLE = Share()
+
+
+class StreamSource(NamedTuple):
+    """A stream to be read.
+
+    Attributes
+    ----------
+    archive : Archive
+        With the stream's name as its side.
+    table : pyarrow.Table or None
+        Its rows, if they are in memory.
+    roles : Roles
+        Of time and importance; the predicate's columns are `columns`.
+    columns : tuple of str
+    """
+
+    archive: Archive
+    table: pa.Table | None
+    roles: Roles
+    columns: tuple[str, ...]
+
+
+class StreamCounts(NamedTuple):
+    """What became of the rows of one stream, of those that the task is for.
+
+    Attributes
+    ----------
+    rows, joined, null_keys, rejected : int
+        Read; in the join; with an attribute that is null or NaN; set aside.
+    in_order : bool
+        Whether the archive was in order of time.
+    """
+
+    rows: int
+    joined: int
+    null_keys: int
+    rejected: int
+    in_order: bool
+
+
+class Read(NamedTuple):
+    """The streams as they were read.
+
+    Attributes
+    ----------
+    streams : MultiStreams
+    payload : list of pyarrow.Table
+        Every column of each stream, by place; without columns where ids alone are wanted.
+    counts : list of StreamCounts
+    rejected : list of pyarrow.Table or None
+    faults : list of FaultTally
+        Of the rejected rows.
+    """
+
+    streams: MultiStreams
+    payload: list[pa.Table]
+    counts: list[StreamCounts]
+    rejected: list[pa.Table | None]
+    faults: list[FaultTally]
+
+
+class Tuples(NamedTuple):
+    """Tuples of one stream, by place."""
+
+    ts: Ints
+    row: Ints
+    importance: Floats
+    raw: Raw
+    payload: pa.Table
+
+
+def read_streams(
+    sources: Sequence[StreamSource], predicate: Predicate, columns: JoinColumns, windows: Windows,
+    *, payload: bool, rejected: bool, share: Share = WHOLE,
+) -> Read:  # fmt: skip
+    """Read the streams of a join, in arrival order.
+
+    Parameters
+    ----------
+    sources : sequence of StreamSource
+    predicate : Predicate
+    columns : JoinColumns
+        The tick, and the attributes' types.
+    windows : Windows
+        How far before a slice of time tuples are read.
+    payload, rejected : bool
+        Whether to keep every column, and the rows that are no tuples.
+    share : Share
+        What is wanted; by default all.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read. Memory: O(tuples of the share and of a window before it).
+    """
+    found = []
+    for stream, source in enumerate(sources):
+        window = 0 if windows.by_rows[stream] else int(windows.size[stream])
+        reader = StreamReader(source, predicate, columns, share, window)
+        found.append(reader.read(payload=payload, rejected=rejected))
+    parts = [part for part, *_ in found]
+    sizes = [part.ts.size for part in parts]
+    streams = MultiStreams(
+        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        np.concatenate([part.ts for part in parts]),
+        np.concatenate([part.row for part in parts]),
+        np.concatenate([part.importance for part in parts]),
+        joined_attributes(predicate, [part.raw for part in parts]),
+    )
+    _, counts, aside, faults = (list(own) for own in zip(*found, strict=True))
+    return Read(streams, [part.payload for part in parts], counts, aside, faults)
+
+
+class StreamReader:
+    """Reads what a task needs of one stream.
+
+    Parameters
+    ----------
+    source : StreamSource
+    predicate : Predicate
+    columns : JoinColumns
+    share : Share
+    window : int
+        Ticks before a slice of time that are read.
+    """
+
+    def __init__(
+        self, source: StreamSource, predicate: Predicate, columns: JoinColumns, share: Share,
+        window: int,
+    ) -> None:  # fmt: skip
+        self._source, self._predicate, self._columns, self._share = (
+            source, predicate, columns, share,
+        )  # fmt: skip
+        self._first = max(-FOREVER, share.begin - window)
+        self._plain = JoinColumns(columns.unit, columns.zoned, (), ())
+        self._rows = self._joined = self._nulls = self._rejected = 0
+        self._in_order, self._last = True, -FOREVER
+        self._faults = FaultTally()
+        self._aside: list[pa.Table] = []
+
+    def read(
+        self, *, payload: bool, rejected: bool
+    ) -> tuple[Tuples, StreamCounts, pa.Table | None, FaultTally]:
+        """Return the tuples, what became of the rows, those set aside, and their faults."""
+        source, roles = self._source, self._source.roles
+        lenient = tuple(filter(None, (roles.time, roles.importance)))
+        choice = Choice(roles.time, self._columns.unit, self._overlaps)
+        with tempfile.TemporaryDirectory(prefix="winnow-") as folder:
+            archive = Rows(source.archive, lenient, Path(folder), source.table)
+            names = list(dict.fromkeys((*roles.columns, *source.columns)))
+            names = list(archive.schema.names) if payload or rejected else names
+            found = []
+            for part in archive.parts(names, choice=choice):
+                self._arrive(part)
+                if part.left_out is None:
+                    found.append(self._tuples(part, payload=payload, rejected=rejected))
+            check_unchanged([source.archive])
+            empty = Part(decoded(archive.schema.empty_table().select(names)), "", 0, 0)
+            found = found or [self._tuples(empty, payload=payload, rejected=False)]
+        counts = StreamCounts(
+            self._rows + self._rejected, self._joined, self._nulls, self._rejected, self._in_order
+        )
+        aside = pa.concat_tables(self._aside) if self._aside else None
+        return _ordered(found), counts, aside, self._faults
+
+    def _overlaps(self, group: GroupTimes) -> bool:
+        return group.high >= self._first and group.low < self._share.end
+
+    def _arrive(self, part: Part) -> None:
+        """Note whether row groups that are not read are in order of time."""
+        if part.left_out is not None:
+            self._in_order &= part.left_out.low >= self._last
+            self._last = max(self._last, part.left_out.high)
+
+    def _tuples(self, part: Part, *, payload: bool, rejected: bool) -> Tuples:
+        """Count the rows of a part, and return the tuples among them that the task needs."""
+        share, own = self._share, normalise(part.table, self._source.roles, self._plain, part.first)
+        if own.rejected.num_rows:
+            self._set_aside(part, own, keep=rejected)
+        if own.ts.size:
+            self._in_order &= bool((own.ts[1:] >= own.ts[:-1]).all())
+            self._in_order &= int(own.ts[0]) >= self._last
+            self._last = max(self._last, int(own.ts.max()))
+        raw, good = raw_attributes(
+            self._predicate, own.payload, self._source.columns, self._columns.keys
+        )
+        needed = (own.ts >= self._first) & (own.ts < share.end)
+        mine = needed & (own.ts >= share.begin)
+        if share.lanes:
+            needed = np.where(good, raw.lane(good.size, share.lanes), 0) == share.number
+            mine = needed
+        self._rows += int(mine.sum())
+        self._nulls += int((mine & ~good).sum())
+        self._joined += int((mine & good).sum())
+        keep = needed & good
+        kept = own.payload.filter(pa.array(keep)) if payload else own.payload.select([])
+        return Tuples(own.ts[keep], own.row[keep], own.importance[keep], raw.take(keep), kept)
+
+    def _set_aside(self, part: Part, own: Normalised, *, keep: bool) -> None:
+        """Take the rejected rows of this share: those without a time are the first one's."""
+        share = self._share
+        ts, faults = self._faults_of(own.rejected)
+        first = share.number == 0
+        timed = first if share.lanes else (ts >= share.begin) & (ts < share.end)
+        mine = np.where(of_time(faults), first, timed)
+        total = int(mine.sum())
+        self._rejected += total
+        if not total:
+            return
+        rejected = own.rejected.filter(pa.array(mine))
+        counts = fault_counts(faults[mine], rejected.column("row").to_numpy())
+        self._faults.add(part, replace(own, faults=counts))
+        if keep:
+            self._aside.append(with_file(rejected, part.file))
+
+    def _faults_of(self, rejected: pa.Table) -> tuple[Ints, Faults]:
+        """Return the times of rejected rows, and what is wrong with each."""
+        roles, columns = self._source.roles, self._columns
+        cells = rejected.column(original_name(roles.time))
+        ts, faults = ticks(cells, columns.unit, zoned=columns.zoned)
+        if roles.importance is None:
+            return ts, faults
+        weights = rejected.column(original_name(roles.importance))
+        return ts, np.where(faults == 0, importances(weights)[1], faults)
+
+
+def _ordered(parts: Sequence[Tuples]) -> Tuples:
+    """Put the parts of a stream together, in arrival order."""
+    ts, row, importance = (
+        np.concatenate([getattr(part, name) for part in parts])
+        for name in ("ts", "row", "importance")
+    )
+    raw = Raw.joined([part.raw for part in parts])
+    payload = pa.concat_tables([part.payload for part in parts]).combine_chunks()
+    if (ts[1:] >= ts[:-1]).all():
+        return Tuples(ts, row, importance, raw, payload)
+    order = np.argsort(ts, kind="stable")
+    moved = payload.take(pa.array(order)) if payload.num_columns else payload
+    return Tuples(ts[order], row[order], importance[order], raw.take(order), moved)

@@ -1,0 +1,140 @@
+"""The report of a multi-way join."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from engine.jobs.multijoin.harvested import Harvested
+from engine.jobs.multijoin.join_task import MultiJoinTask
+from engine.jobs.multijoin.tally import added
+from engine.jobs.multijoin.task import MultiJoinResult
+from engine.multiway.harvest.adapt import basic_counts
+from engine.report.losses import losses
+from engine.report.versions import versions
+
+ON_CPU = {"used": "cpu", "reason": "exact multi-way joins run on the CPU"}
+
+
+def report_content(
+    task: MultiJoinTask, results: Sequence[MultiJoinResult], seconds: dict[str, float]
+) -> dict[str, Any]:
+    """Return the report, as JSON holds it; see docs/multijoin.md for every field.
+
+    Parameters
+    ----------
+    task : MultiJoinTask
+        Any of them.
+    results : sequence of MultiJoinResult
+        Of all.
+    seconds : dict
+        By stage.
+    """
+    options, names = task.options, task.options.names
+    result = added([own.result for own in results])
+    told = [own.exact for own in results if own.exact is not None]
+    exact = added(told) if len(told) == len(results) else None
+    counts = {name: [own.counts[i] for own in results] for i, name in enumerate(names)}
+    stages = dict(seconds)
+    for own in results:
+        for stage, spent in own.seconds.items():
+            stages[stage] = stages.get(stage, 0.0) + spent
+    joined = {name: sum(own.joined for own in rows) for name, rows in counts.items()}
+    spent = stages.get("join", 0.0)
+    content: dict[str, Any] = {
+        "rows": {name: sum(own.rows for own in rows) for name, rows in counts.items()},
+        "joined": joined,
+        "null_keys": {name: sum(own.null_keys for own in rows) for name, rows in counts.items()},
+        "rejected": {name: sum(own.rejected for own in rows) for name, rows in counts.items()},
+        "sorted": {name: all(own.in_order for own in rows) for name, rows in counts.items()},
+        "result": {"outputs": result.outputs, "importance": result.importance},
+    }
+    if exact is not None:
+        edges = task.edges
+        content |= losses([(exact, result)] if edges else [], edges[:-1], max(edges, default=1) - 1)
+    content |= {
+        "predicate": options.predicate.text,
+        "join_graph": options.graph,
+        "window": {
+            **{s.name: _window(task, i) for i, s in enumerate(options.streams)},
+            "tick": task.columns.unit,
+        },
+        "method": _method(task, results),
+        "combine": options.combine,
+        "start_ts": task.start_ts,
+        "slices": len(results),
+        "seconds": {name: round(value, 6) for name, value in stages.items()},
+        "tuples_per_second": sum(joined.values()) / spent if spent else 0.0,
+        "device": dict(ON_CPU),
+        "versions": versions(),
+        "seed": options.seed,
+        "out": None if options.out is None else str(options.out),
+    }
+    if results[0].harvested is not None:
+        content["device"] = dict(results[0].harvested.device)
+        content["harvest"] = _harvest(task, results[0].harvested)
+    return content
+
+
+def _window(task: MultiJoinTask, stream: int) -> int | str:
+    size = int(task.windows.size[stream])
+    return f"rows:{size}" if task.windows.by_rows[stream] else size
+
+
+def _method(task: MultiJoinTask, results: Sequence[MultiJoinResult]) -> dict[str, Any]:
+    """Return how outputs were found, and what that cost."""
+    names = task.options.names
+    found: dict[str, Any] = {"name": task.options.loops.method}
+    first = results[0]
+    if task.harvest is not None:
+        found["name"] = task.harvest.shedding
+    if first.orders:
+        found["orders"] = [[names[stream] for stream in order] for order in first.orders]
+    if first.loops is not None:
+        own = first.loops._asdict()
+        found |= {name: own[name] for name in own if name not in ("outputs", "importance")}
+        found["tau"], found["expire_every"] = task.tau, task.expire_every
+    return found
+
+
+def _harvest(task: MultiJoinTask, found: Harvested) -> dict[str, Any]:
+    """Return how load was shed."""
+    names, settings = task.options.names, task.harvest
+    assert settings is not None  # noqa: S101 - it was harvested by them
+    by_name = {
+        name: dict(zip(names, getattr(found, name), strict=True))
+        for name in ("pushes", "pops", "drops", "shed")
+    }
+    return {
+        "settings": {
+            name: getattr(settings, name)
+            for name in settings.__dataclass_fields__
+            if name != "seed"
+        },
+        "comparisons": found.comparisons,
+        **by_name,
+        "peak_memory": found.peak,
+        "keep": None if found.keep is None else dict(zip(names, found.keep, strict=True)),
+        "basic_windows": dict(
+            zip(names, basic_counts(task.windows, settings.basic_window), strict=True)
+        ),
+        "setting": None
+        if found.setting is None
+        else {
+            "counts": found.setting.counts.tolist(),
+            "rankings": [[hop.tolist() for hop in hops] for hops in found.setting.rankings],
+        },
+        "steps": [
+            {
+                "to": found.t0 + step.at,
+                "throttle": step.throttle,
+                "beta": step.beta,
+                "pushes": list(step.pushes),
+                "pops": list(step.pops),
+                "drops": list(step.drops),
+                "comparisons": step.comparisons,
+                "outputs": step.outputs,
+            }
+            for step in found.steps
+        ],
+    }

@@ -1,0 +1,98 @@
+"""The parts that an exact join is cut into, a task each.
+
+Every output is in one of them: a join on equal attributes is cut by their hash into lanes, others
+into slices of time. An output belongs to the slice that its latest tuple is in (P3 3; contract,
+section 1), and a slice reads a window's length before it as well.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from engine.archives.normalise import normalise
+from engine.archives.roles import JoinColumns, Roles
+from engine.archives.row_groups import GroupTimes
+from engine.archives.rows import Choice, Rows
+from engine.jobs.multijoin.read import FOREVER, Share, StreamSource
+from engine.multiway.predicate import Predicate
+from engine.multiway.streams import Ints, Windows
+
+_EVERY = 16
+"""Of so many tuples the time of one is looked at, to cut time into slices."""
+_LEAST_ROWS = 100_000
+"""Rows that are worth a task."""
+
+
+def shares_of(sample: Ints, windows: Windows, predicate: Predicate, number: int) -> list[Share]:
+    """Return shares of about equally many tuples.
+
+    Parameters
+    ----------
+    sample : (n,) int64
+        Times of some tuples.
+    windows : Windows
+        A count-based one reaches back any time, over tuples of all attributes: there is one share.
+    predicate : Predicate
+    number : int
+        Shares; there may be fewer slices where many tuples have one time.
+
+    Examples
+    --------
+    >>> from engine.multiway.streams import windows_of
+    >>> windows, near = windows_of([10, 5]), Predicate("band", ("v",), 1.0)
+    >>> [share[1:3] for share in shares_of(np.arange(100), windows, near, 2)]
+    [(-9223372036854775807, 50), (50, 9223372036854775807)]
+    >>> shares_of(np.arange(100), windows, Predicate("equi", ("k",)), 2)[1].lanes
+    2
+    """
+    if number < 2 or sample.size == 0 or windows.by_rows.any():
+        return [Share()]
+    if predicate.transitive:
+        return [Share(lane, lanes=number) for lane in range(number)]
+    ranks = (np.arange(1, number) * sample.size) // number
+    cuts = sorted(set(np.sort(sample)[ranks].tolist()))
+    spans = pairwise([-FOREVER, *cuts, FOREVER])
+    return [Share(at, begin, end) for at, (begin, end) in enumerate(spans)]
+
+
+def share_count(asked: int | None, slots: int, rows: Sequence[int | None]) -> int:
+    """Return how many shares to make: as asked, else one for each task that can run elsewhere.
+
+    In this process a join uses all cores by itself, and one share is enough.
+    """
+    if asked is not None:
+        return asked
+    known = sum(own or 0 for own in rows)
+    return max(1, min(slots, known // _LEAST_ROWS)) if slots else 1
+
+
+def times_of(sources: Sequence[StreamSource], columns: JoinColumns) -> Ints:
+    """Return times of some tuples of all streams, the first and the last included: (n,) int64.
+
+    Row groups with statistics are not read: their times are taken to be spread evenly.
+    """
+    found = [np.zeros(0, np.int64)]
+    plain = JoinColumns(columns.unit, columns.zoned, (), ())
+
+    def told(group: GroupTimes) -> bool:
+        some = 2 + group.rows // _EVERY
+        span = group.high - group.low
+        found.append(group.low + (np.arange(some) * (span / (some - 1))).astype(np.int64))
+        found.append(np.array([group.low, group.high]))
+        return False
+
+    for source in sources:
+        roles = Roles((), source.roles.time)
+        choice = Choice(roles.time, columns.unit, told)
+        with tempfile.TemporaryDirectory(prefix="winnow-") as folder:
+            archive = Rows(source.archive, (roles.time,), Path(folder), source.table)
+            for part in archive.parts((roles.time,), choice=choice):
+                ts = normalise(part.table, roles, plain, part.first).ts
+                if ts.size:
+                    found += [ts[::_EVERY], np.array([ts.min(), ts.max()])]
+    return np.concatenate(found)

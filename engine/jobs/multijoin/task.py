@@ -1,0 +1,227 @@
+"""A multi-way join as tasks: pure functions of a small description, run here or by Spark."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from engine.archives.bad_rows import FaultTally
+from engine.archives.families import plain_type
+from engine.jobs.multijoin.harvested import Harvested, harvested
+from engine.jobs.multijoin.join_task import MultiJoinTask
+from engine.jobs.multijoin.orders import loops_orders
+from engine.jobs.multijoin.read import Read, StreamCounts, read_streams
+from engine.jobs.multijoin.tally import NOTHING, Tally, tallied
+from engine.jobs.output import PartWriter, write_file
+from engine.multiway.exact.join import ExactJoin
+from engine.multiway.loops.method import LoopsSettings
+from engine.multiway.loops.run import LoopsCounters, LoopsRun
+from engine.multiway.streams import Floats, Ints
+from engine.options.multijoin import AUTO
+
+Part = tuple[Ints, Ints, Floats]
+"""Members (n, m), ts and importance of some outputs."""
+REJECTED = "_rejected"
+"""Folder of the rows that are no tuples, in the output's."""
+
+
+class MultiJoinResult(NamedTuple):
+    """What a task came to.
+
+    Attributes
+    ----------
+    counts : list of StreamCounts
+    exact : Tally or None
+        None where the exact join was not counted.
+    result : Tally
+    loops : LoopsCounters or None
+    harvested : Harvested or None
+    orders : list of list of int
+        Join orders taken; none by `auto`.
+    part : str or None
+        Name of the written file.
+    schema : pyarrow.Schema
+        Of the outputs.
+    seconds : dict
+        By stage.
+    faults : list of FaultTally
+        Of the rows that are no tuples, by stream.
+    rejected : list of str or None
+        Names of the files of those rows, by stream.
+    """
+
+    counts: list[StreamCounts]
+    exact: Tally | None
+    result: Tally
+    loops: LoopsCounters | None
+    harvested: Harvested | None
+    orders: list[list[int]]
+    part: str | None
+    schema: pa.Schema
+    seconds: dict[str, float]
+    faults: list[FaultTally]
+    rejected: list[str | None]
+
+
+@dataclass
+class _Clock:
+    seconds: dict[str, float] = field(default_factory=dict)
+    begun: float = field(default_factory=time.perf_counter)
+
+    def spent(self, stage: str) -> None:
+        now = time.perf_counter()
+        self.seconds[stage] = self.seconds.get(stage, 0.0) + now - self.begun
+        self.begun = now
+
+
+def join_streams(task: MultiJoinTask) -> MultiJoinResult:
+    """Read the streams and join them.
+
+    Memory: the streams, those of the task's times and what they need from before; O(rows).
+    """
+    options, clock = task.options, _Clock()
+    kept = task.draft is not None
+    read = read_streams(
+        task.sources, options.predicate, task.columns, task.windows, share=task.share,
+        payload=kept and options.columns == "all",
+        rejected=kept and options.bad_rows == "quarantine",
+    )  # fmt: skip
+    clock.spent("read")
+    if options.bad_rows == "error" and any(read.faults):
+        return _result(read, NOTHING, None)  # who has asked for the task will say so
+    schema = output_schema(options.names, [table.schema for table in read.payload])
+    write = _Writer(task.draft, task.share.number, read, schema)
+    if task.harvest is not None:
+        found = _harvest(task, read, write, clock)
+    elif options.loops.method != AUTO:
+        found = _loops(task, read, write, clock)
+    else:
+        found = _exact(task, read, write, clock)
+    aside = [None if task.draft is None else _set_aside(task.draft, own) for own in read.rejected]
+    return found._replace(part=write.close(), schema=schema, seconds=clock.seconds, rejected=aside)
+
+
+def _result(read: Read, result: Tally, exact: Tally | None) -> MultiJoinResult:
+    return MultiJoinResult(
+        read.counts, exact, result, None, None, [], None, pa.schema([]), {}, read.faults,
+        [None] * len(read.counts),
+    )  # fmt: skip
+
+
+def _exact_join(task: MultiJoinTask, read: Read) -> ExactJoin:
+    options = task.options
+    told = [options.names.index(name) for name in options.loops.order]
+    orders = [[j for j in told if j != i] for i in range(len(options.names))] if told else None
+    return ExactJoin(
+        read.streams, task.windows, options.predicate, graph=options.graph,
+        combine=options.combine, start_ts=task.start_ts, threads=task.threads, orders=orders,
+        slices=(task.share.begin, task.share.end),
+    )  # fmt: skip
+
+
+def _counted(task: MultiJoinTask, read: Read) -> Tally:
+    return Tally(*_exact_join(task, read).count(np.array(task.edges, np.int64)))
+
+
+def _exact(task: MultiJoinTask, read: Read, write: _Writer, clock: _Clock) -> MultiJoinResult:
+    if task.draft is None:
+        tally = _counted(task, read)
+    else:
+        parts = ((p.members, p.ts, p.importance) for p in _exact_join(task, read).outputs())
+        tally = tallied(write.all(parts), task.edges)
+    clock.spent("join")
+    return _result(read, tally, tally)
+
+
+def _loops(task: MultiJoinTask, read: Read, write: _Writer, clock: _Clock) -> MultiJoinResult:
+    options = task.options
+    order, orders, buckets = loops_orders(
+        read.streams, task.windows, options.predicate, options.names, options.loops, task.tau
+    )
+    clock.spent("order")
+    settings = LoopsSettings(
+        options.loops.method, options.graph, order, orders, task.tau, task.expire_every or 0,
+        buckets,
+    )  # fmt: skip
+    run = LoopsRun(
+        read.streams, task.windows, options.predicate, settings, combine=options.combine,
+        start_ts=task.start_ts,
+    )  # fmt: skip
+    parts = ((part.members, part.ts, part.importance) for part in run.parts())
+    tally = tallied(write.all(parts), task.edges)
+    clock.spent("join")
+    taken = [order] if order is not None else orders
+    return _result(read, tally, tally)._replace(loops=run.counters, orders=taken or [])
+
+
+def _harvest(task: MultiJoinTask, read: Read, write: _Writer, clock: _Clock) -> MultiJoinResult:
+    exact = _counted(task, read) if task.options.reference == "exact" else None
+    clock.spent("count")
+    assert task.harvest is not None  # noqa: S101 - the caller has looked
+    tally, found, orders = harvested(task, read, write.all)
+    clock.spent("join")
+    return _result(read, tally, exact)._replace(harvested=found, orders=orders)
+
+
+class _Writer:
+    """Writes outputs as they come; without a folder lets them pass."""
+
+    def __init__(self, draft: Path | None, number: int, read: Read, schema: pa.Schema) -> None:
+        self._name = f"part-{number:05d}.{uuid.uuid4().hex[:8]}.parquet"
+        self._read, self._schema = read, schema
+        self._writer = None if draft is None else PartWriter(draft / self._name)
+
+    def all(self, parts: Iterator[Part]) -> Iterator[Part]:
+        """Write parts on their way."""
+        for part in parts:
+            if self._writer is not None:
+                self._writer.write(self._table(*part))
+            yield part
+
+    def _table(self, members: Ints, ts: Ints, importance: Floats) -> pa.Table:
+        streams = self._read.streams
+        columns: list[Any] = [streams.row[places] for places in members.T]
+        columns += [ts, importance, np.ones(ts.size)]
+        for stream, table in enumerate(self._read.payload):
+            places = pa.array(members[:, stream] - streams.first[stream])
+            columns += table.take(places).columns if table.num_columns else []
+        return pa.table(columns, schema=self._schema)
+
+    def close(self) -> str | None:
+        """Finish; return the name of the file if there is one."""
+        return self._name if self._writer is not None and self._writer.close() else None
+
+
+def output_schema(names: Sequence[str], payloads: Sequence[pa.Schema]) -> pa.Schema:
+    """Return the columns of the outputs.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of the streams.
+    payloads : sequence of pyarrow.Schema
+        What is written of each of them.
+    """
+    fields = [pa.field(f"{name}_row", pa.int64()) for name in names]
+    fields += [pa.field("ts", pa.int64())]
+    fields += [pa.field(name, pa.float64()) for name in ("importance", "weight")]
+    for name, schema in zip(names, payloads, strict=True):
+        fields += [pa.field(f"{name}_{own.name}", plain_type(own.type)) for own in schema]
+    return pa.schema(fields)
+
+
+def _set_aside(draft: Path, rejected: pa.Table | None) -> str | None:
+    """Write rows that are no tuples to a file of this attempt; return its name."""
+    if rejected is None:
+        return None
+    place = draft / REJECTED / f"{uuid.uuid4().hex}.parquet"
+    place.parent.mkdir(exist_ok=True)
+    write_file(place, rejected)
+    return place.name

@@ -1,0 +1,160 @@
+"""The parts of the output dataset: each lane writes one, and the driver puts them in place."""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from engine.archives.source import Archive
+from engine.jobs.output import IDS, OutputFolder, PartWriter
+from engine.jobs.payload import PayloadWindow
+from engine.lanes.facts import FactFile
+from engine.lanes.manifest import Prepared
+from engine.lanes.reader import LaneBatch
+from engine.runtime.errors import OutputError
+
+
+class LanePart:
+    """A lane's output on its way to a file of this attempt's own.
+
+    Parameters
+    ----------
+    folder : Path
+    lane : int
+    number : int, optional
+        Of a slice of the lane.
+    """
+
+    def __init__(self, folder: Path, lane: int, number: int | None = None) -> None:
+        own = f"part-{lane:05d}" + ("" if number is None else f"-{number:05d}")
+        self._name = f"{own}.{uuid.uuid4().hex[:8]}.parquet"
+        self._writer = PartWriter(folder / self._name)
+        self.schema: pa.Schema | None = None
+
+    def write(self, table: pa.Table) -> None:
+        """Append output tuples."""
+        self.schema = table.schema
+        self._writer.write(table)
+
+    def close(self) -> str | None:
+        """Finish the file and return its name, None if there was no output."""
+        return self._name if self._writer.close() else None
+
+
+class MemberPayload:
+    """The payload of both members of outputs, for as long as they can join.
+
+    Parameters
+    ----------
+    windows : (int, int)
+        W of left and right in ticks.
+    """
+
+    def __init__(self, windows: tuple[int, int]) -> None:
+        self._windows = PayloadWindow(windows[0]), PayloadWindow(windows[1])
+        self._empty = [False, False]  # sides of which no column is read
+
+    def arrive(self, batch: LaneBatch) -> None:
+        """Keep the payload of arrivals."""
+        tables = batch.left_payload, batch.right_payload
+        for side, (arrived, table) in enumerate(zip(batch[:2], tables, strict=True)):
+            self._empty[side] = table is None or table.num_columns == 0
+            if table is not None and table.num_columns:
+                self._windows[side].push(arrived.ts, table)
+
+    def take(
+        self, left_seq: NDArray[np.int64], right_seq: NDArray[np.int64]
+    ) -> tuple[pa.Table, pa.Table]:
+        """Return the payload of left and right members by their arrival numbers."""
+        left, right = (
+            pa.table({}) if empty else window.take(seq)
+            for window, empty, seq in zip(
+                self._windows, self._empty, (left_seq, right_seq), strict=True
+            )
+        )
+        return left, right
+
+
+class FactColumns:
+    """What is written of the facts that join outputs."""
+
+    def __init__(self, file: FactFile, payload: bool) -> None:
+        self.rows = file.index().facts.row
+        self.payload = file.payload() if payload else pa.table({})
+
+
+def beside(table: pa.Table, columns: pa.Table) -> pa.Table:
+    """Return a table with the columns of another after its own."""
+    for name in columns.column_names:
+        table = table.append_column(name, columns.column(name))
+    return table
+
+
+class Written(Protocol):
+    """What a lane wrote."""
+
+    @property
+    def part(self) -> str | None:
+        """Its file, None if it had no output."""
+        ...
+
+    @property
+    def schema(self) -> pa.Schema | None:
+        """The columns of that file."""
+        ...
+
+    @property
+    def outputs(self) -> int:
+        """The rows that it reports to have put there."""
+        ...
+
+
+def commit_parts(
+    output: OutputFolder,
+    prepared: Prepared,
+    archives: tuple[Archive, Archive],
+    results: Sequence[Written],
+) -> None:
+    """Put the lanes' parts and the rows that were set aside in the dataset's place."""
+    with output.writing():
+        for rejected in prepared.rejected_files:
+            target = output.whole / "_rejected"
+            target.mkdir(exist_ok=True)
+            shutil.copyfile(rejected, target / rejected.name)
+    schemas = [result.schema for result in results if result.schema is not None]
+    parts = reported((result.part, result.outputs) for result in results)
+    output.commit(parts, schemas[0] if schemas else _empty_schema(prepared, archives))
+
+
+def reported(results: Iterable[tuple[str | None, int]]) -> dict[str, int]:
+    """Return the parts of results, each a part and the rows that it reports.
+
+    Raises
+    ------
+    OutputError
+        If one reports rows and has no part.
+    """
+    parts: dict[str, int] = {}
+    for part, rows in results:
+        if part is not None:
+            parts[part] = rows
+        elif rows:
+            raise OutputError(f"{rows} rows of the output were not written: run it again")
+    return parts
+
+
+def _empty_schema(prepared: Prepared, archives: tuple[Archive, Archive]) -> pa.Schema:
+    """Return the schema of an output with no rows."""
+    schema = IDS
+    if prepared.payload:
+        for archive in archives:
+            for column in archive.schema:
+                schema = schema.append(column.with_name(f"{archive.side}_{column.name}"))
+    return schema

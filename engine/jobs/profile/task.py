@@ -1,0 +1,118 @@
+"""The two passes of a profile over a lane as tasks: pure functions, run here or by Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.lanes.lane import LaneFiles, streamed
+from engine.lanes.profile import profile_side
+from engine.lanes.reader import lane_batches
+from engine.models.profile.lane_pass import LaneCounts, LanePass, PassSettings
+from engine.runtime.heartbeat import rows_done
+from engine.runtime.streams import StreamBatch
+
+
+@dataclass(frozen=True)
+class SurveyTask:
+    """The first pass over a lane.
+
+    Attributes
+    ----------
+    files : LaneFiles
+    windows : (int, int)
+    edges : tuple of int
+        Of the time bins, and the tick after the span.
+    """
+
+    files: LaneFiles
+    windows: tuple[int, int]
+    edges: tuple[int, ...]
+
+
+class SideSurvey(NamedTuple):
+    """What the first pass tells of a side.
+
+    Attributes
+    ----------
+    rows : tuple of int
+        By time bin.
+    peak : int
+        Most unexpired tuples at once.
+    held : int
+        Ticks for which the tuples are unexpired within the span, added up.
+    mean_importance, least, greatest : float
+    """
+
+    rows: tuple[int, ...]
+    peak: int
+    held: int
+    mean_importance: float
+    least: float
+    greatest: float
+
+
+@dataclass
+class _Noted:
+    """What is noted of tuples on their way."""
+
+    window: int
+    edges: NDArray[np.int64]
+    rows: NDArray[np.int64] = field(init=False)
+    held: int = 0
+    least: float = np.inf
+    greatest: float = -np.inf
+
+    def __post_init__(self) -> None:
+        self.rows = np.zeros(self.edges.size - 1, np.int64)
+
+    def of(self, batches: Iterator[StreamBatch]) -> Iterator[StreamBatch]:
+        """Hand batches on."""
+        for batch in batches:
+            if batch.ts.size:
+                self.rows += np.diff(np.searchsorted(batch.ts, self.edges))
+                left = np.minimum(self.window + 1, self.edges[-1] - batch.ts)
+                self.held += (int((left >> 32).sum()) << 32) + int((left & 0xFFFFFFFF).sum())
+                self.least = min(self.least, float(batch.importance.min()))
+                self.greatest = max(self.greatest, float(batch.importance.max()))
+            yield batch
+
+
+def survey_lane(task: SurveyTask) -> tuple[SideSurvey, SideSurvey]:
+    """Return rows by time, peaks and importances of a lane. Memory: the windows' times."""
+    found = []
+    for stored, window in zip((task.files.left, task.files.right), task.windows, strict=True):
+        noted = _Noted(window, np.array(task.edges, np.int64))
+        own = profile_side(noted.of(iter(()) if stored is None else streamed(stored)), window)
+        found.append(
+            SideSurvey(
+                tuple(noted.rows.tolist()),
+                own.peak,
+                noted.held,
+                own.mean_importance,
+                noted.least,
+                noted.greatest,
+            )
+        )
+    return found[0], found[1]
+
+
+@dataclass(frozen=True)
+class PassTask:
+    """The second pass over a lane."""
+
+    files: LaneFiles
+    settings: PassSettings
+
+
+def pass_lane(task: PassTask) -> LaneCounts:
+    """Return what the pass over a lane counts."""
+    counting = LanePass(task.settings)
+    for batch in lane_batches(task.files.left, task.files.right):
+        counting.push(batch)
+        rows_done(batch.left.ts.size + batch.right.ts.size)
+    return counting.close()

@@ -1,0 +1,1 @@
+"""The job behind `winnow replay`: prepare, profile, replay, commit, report."""

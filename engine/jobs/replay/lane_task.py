@@ -1,0 +1,253 @@
+"""One lane as a task: a pure function of a small description, run here or by a Spark worker."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from engine.exact.stream import ExactStream
+from engine.facts.key_links import Partners
+from engine.jobs.exact.counting import Counting, Known, Uncounted
+from engine.jobs.exact.exact_cache import CountedFile, Tally
+from engine.jobs.exact.fact_keys import FactKeys
+from engine.jobs.exact.key_totals import KeyLoss, LaneKeys
+from engine.jobs.exact.time_slice import TimeSlice
+from engine.jobs.lanes import Curves
+from engine.jobs.output import id_columns
+from engine.jobs.part import FactColumns, LanePart, MemberPayload, beside
+from engine.lanes.lane import LaneFiles
+from engine.lanes.manifest import Prepared
+from engine.lanes.profile import LaneProfile
+from engine.lanes.reader import lane_batches
+from engine.policies import age
+from engine.replay.lane import LaneReplay
+from engine.replay.layout import Outputs
+from engine.replay.planned import Plan
+from engine.replay.settings import ReplaySettings
+from engine.runtime.heartbeat import rows_done
+from gpu_kernels.devices import Choice
+
+
+@dataclass(frozen=True)
+class ReplayTask:
+    """A lane's replay.
+
+    Attributes
+    ----------
+    files : LaneFiles
+    settings : ReplaySettings
+    profile : LaneProfile
+    budget : tuple of int
+    curves : tuple of tuple of float or None
+        AGE's curves.
+    age_buckets : int or None
+        Count the ages of exact matches instead of replaying.
+    bin_edges : tuple of int
+        Left edges of the time bins.
+    approximate : bool
+        False: an exact join, which is its own result.
+    out : Path or None
+        Folder for the part of the dataset; None to count only.
+    payload : bool
+        Write the payload columns as well.
+    slice : TimeSlice or None
+        Do this part of an exact join alone (`engine.jobs.replay.slices`).
+    compares : bool
+        Whether the exact join is counted beside an approximate one.
+    """
+
+    files: LaneFiles
+    settings: ReplaySettings
+    profile: LaneProfile
+    budget: tuple[int, int]
+    curves: tuple[tuple[float, ...] | None, tuple[float, ...] | None] = (None, None)
+    age_buckets: int | None = None
+    bin_edges: tuple[int, ...] = (0,)
+    approximate: bool = True
+    out: Path | None = None
+    payload: bool = False
+    slice: TimeSlice | None = None
+    compares: bool = True
+
+    @property
+    def rows(self) -> int:
+        """Tuples of both sides of the lane, or about so many of its part."""
+        return self.files.rows if self.slice is None else self.slice.rows
+
+    @property
+    def counts_exact(self) -> bool:
+        """Whether the exact join is counted: beside a replay, or as the result itself."""
+        return self.compares or not self.approximate
+
+    @property
+    def start_ts(self) -> int | None:
+        """First tick whose outputs count."""
+        asked = self.settings.start_ts
+        if self.slice is None:
+            return asked
+        return self.slice.first if asked is None else max(asked, self.slice.first)
+
+
+class LaneResult(NamedTuple):
+    """What a lane's replay came to, and the exact join beside it where that was counted."""
+
+    lane: int
+    counted: Tally | None
+    result: Tally
+    peaks: tuple[int, int]
+    exact_peaks: tuple[int, int]
+    top: list[KeyLoss]
+    keys_complete: bool
+    part: str | None
+    ages: tuple[NDArray[np.int64], NDArray[np.int64]]
+    seconds: float
+    schema: pa.Schema | None
+    estimator_keys: int
+    device: Choice | None = None
+
+    @property
+    def exact(self) -> Tally:
+        """What the exact join comes to, of a task that counts it."""
+        assert self.counted is not None  # noqa: S101 - the caller has asked for it
+        return self.counted
+
+    @property
+    def outputs(self) -> int:
+        """Rows that it has written, where it was to write."""
+        return self.result.outputs
+
+
+def replay_lane(task: ReplayTask, plan: Plan | None = None) -> LaneResult:
+    """Replay a lane within its budget, by its policy or by a plan, beside the exact count if asked.
+
+    What the exact join comes to is looked up where an earlier replay within the same windows has
+    counted it. Memory is bounded by the windows, the budget and a batch, never by the lane.
+    """
+    begun = time.perf_counter()
+    settings = replace(task.settings, start_ts=task.start_ts)
+    edges = np.array(task.bin_edges, np.int64)
+    history = settings.estimator == "history"
+    windows = settings.window_left, settings.window_right
+    links = task.files.links(None if history else windows)
+    partners = None if links is None else links.partners
+    exact = _exact(task, settings, partners)
+    emit = task.out is not None
+    replay = None
+    if task.age_buckets is None and (task.approximate or emit):
+        replay = LaneReplay(
+            settings,
+            task.profile,
+            task.budget,
+            curves=age.as_arrays(task.curves),
+            emit=emit,
+            bin_edges=edges,
+            plan=plan,
+            partners=partners,
+            facts=None if task.files.facts is None else task.files.facts.index(),
+        )
+    keys = (
+        LaneKeys(
+            exact.live,
+            replay,
+            forgets=not history,
+            known=exact.known,
+            remembers=task.compares and replay is not None,  # without one nothing is lost
+        )
+        if links is None
+        else FactKeys(links, replay)
+    )
+    number = None if task.slice is None else task.slice.number
+    part = None if task.out is None else LanePart(task.out, task.files.lane, number)
+    members = MemberPayload(windows) if emit and task.payload else None
+    facts = None
+    if emit and task.files.facts is not None:
+        facts = FactColumns(task.files.facts, task.payload)
+    files = task.files.left, task.files.right
+    between = None if task.slice is None else task.slice.read(windows)
+    for batch in lane_batches(*files, payload=task.payload, between=between):
+        ids = keys.intern(batch.left, batch.right)
+        exact.push(batch, ids, keys)
+        if members is not None:
+            members.arrive(batch)
+        arrived = batch.left.ts, batch.right.ts
+        rows_done(sum(ts.size if task.slice is None else task.slice.own(ts) for ts in arrived))
+        if replay is not None:
+            for out in replay.push(batch.left, ids[0], batch.right, ids[1], keys.size):
+                if part is not None:
+                    part.write(_rows_of(out, members, facts))
+    if isinstance(keys, LaneKeys):
+        exact.keep(keys.complete, keys.counts)
+    result = exact.tally
+    if replay is not None and task.approximate:
+        result = Tally(replay.outputs, replay.importance, replay.by_bin, replay.importance_by_bin)
+    assert result is not None  # noqa: S101 - what is not approximate is counted
+    exact_peaks = task.profile.left.peak, task.profile.right.peak
+    return LaneResult(
+        task.files.lane,
+        exact.tally,
+        result,
+        exact_peaks if replay is None else replay.peaks,
+        exact_peaks,
+        keys.top() if task.approximate else [],
+        keys.complete,
+        None if part is None else part.close(),
+        exact.ages,
+        time.perf_counter() - begun,
+        None if part is None else part.schema,
+        keys.size if settings.estimator == "history" else 0,
+    )
+
+
+def counted_file(task: ReplayTask) -> CountedFile | None:
+    """Return where the exact join beside a lane's replay is kept, None where it is not."""
+    by_age = task.age_buckets is not None or task.settings.policy == "age"
+    if not task.approximate or not task.compares or by_age or task.files.facts is not None:
+        return None
+    return CountedFile(task.files.folder, task.settings, task.bin_edges)
+
+
+def _exact(
+    task: ReplayTask, settings: ReplaySettings, partners: tuple[Partners, Partners] | None
+) -> Counting | Uncounted:
+    """Return the exact join beside a replay, which is looked up where it may be and is there."""
+    windows = settings.window_left, settings.window_right
+    if not task.counts_exact:
+        return Uncounted(windows)
+    ages = task.age_buckets or (1 if task.approximate and settings.policy == "age" else None)
+    file = counted_file(task)
+    found = None if file is None else file.read()
+    if found is not None:
+        return Known(found, windows)
+    edges = np.array(task.bin_edges, np.int64)
+    join = ExactStream(*windows, settings.combine, settings.start_ts, edges, ages, partners)
+    return Counting(join, file)
+
+
+def _rows_of(out: Outputs, members: MemberPayload | None, facts: FactColumns | None) -> pa.Table:
+    """Return output tuples as they are written, with the payload of their members."""
+    table = id_columns(out)
+    if facts is not None:
+        table = table.add_column(2, "fact_row", pa.array(facts.rows[out.fact]))
+    if members is not None:
+        for taken in members.take(out.left_seq, out.right_seq):
+            table = beside(table, taken)
+        if facts is not None:
+            table = beside(table, facts.payload.take(pa.array(out.fact)))
+    return table
+
+
+def curves_measured(given: Curves, passes: Sequence[LaneResult], prepared: Prepared) -> Curves:
+    """Return the curves, those not given from passes that counted ages (P5 6.1)."""
+    curves = list(given)
+    for side, stream in enumerate(prepared.streams):
+        if curves[side] is None:
+            ages = np.sum([result.ages[side] for result in passes], axis=0)
+            curves[side] = tuple((np.atleast_1d(ages) / max(1, stream.joined)).tolist())
+    return curves[0], curves[1]

@@ -1,0 +1,134 @@
+"""The report of a replay: what was read, what came out, and exactly what was lost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from engine.jobs.bound.task import LaneBounds, bounds_report
+from engine.jobs.exact.key_totals import TOP, KeyLoss
+from engine.jobs.replay.lane_task import LaneResult
+from engine.jobs.replay.precount import STAGE as COUNT
+from engine.lanes.manifest import Prepared, key_of
+from engine.options.replay import JobOptions
+from engine.replay.settings import ReplaySettings
+from engine.report.envelope import (
+    Report,
+    memory_report,
+    plain,
+    plain_parameters,
+    stream_report,
+    window_report,
+)
+from engine.report.losses import losses, share
+from engine.report.versions import versions
+from gpu_kernels.devices import Choice
+
+
+def _against_exact(
+    prepared: Prepared, results: list[LaneResult], edges: tuple[int, ...]
+) -> dict[str, Any]:
+    """Return what was lost, also by key."""
+    lasts = [s.last_ts for s in prepared.streams if s.last_ts is not None]
+    found = losses([(r.exact, r.result) for r in results], edges, max(lasts, default=0))
+    found["lost"]["top_keys"] = _top_keys(prepared, results)
+    found["lost"]["top_keys_complete"] = all(r.keys_complete for r in results)
+    return found
+
+
+def _top_keys(prepared: Prepared, results: list[LaneResult]) -> list[dict[str, Any]]:
+    keys: list[tuple[KeyLoss, int]] = [
+        (loss, result.lane) for result in results for loss in result.top
+    ]
+    keys = [pair for pair in keys if pair[0].exact_outputs > pair[0].outputs]
+    keys.sort(key=lambda pair: (*pair[0].rank, pair[1]))
+    named = []
+    for loss, lane in keys[:TOP]:
+        key = [plain(v) for v in key_of(prepared, lane, loss.side, loss.row)]
+        named.append(loss.told(key[0] if len(key) == 1 else key))
+    return named
+
+
+def build_report(
+    options: JobOptions,
+    settings: ReplaySettings,
+    prepared: Prepared,
+    results: list[LaneResult],
+    budgets: list[tuple[int, int]],
+    edges: tuple[int, ...],
+    seconds: Mapping[str, float],
+    device: Choice,
+    bounds: LaneBounds | None = None,
+    predicted: Mapping[str, Any] | None = None,
+) -> Report:
+    """Put the lanes' results together."""
+    outputs = sum(r.result.outputs for r in results)
+    importance = math.fsum(r.result.importance for r in results)
+    left, right = prepared.streams
+    spent = seconds.get("replay", 0.0) + seconds.get(COUNT, 0.0)
+    joined = left.joined + right.joined
+    content: dict[str, Any] = {
+        **stream_report(prepared),
+        "result": {"outputs": outputs, "importance": importance},
+        **(_against_exact(prepared, results, edges) if options.compares else {}),
+        "peak_memory": {
+            "left": sum(r.peaks[0] for r in results),
+            "right": sum(r.peaks[1] for r in results),
+        },
+        "estimator_memory": _estimator_memory(settings, results),
+        "memory": memory_report(options.memory, budgets),
+        "window": window_report((settings.window_left, settings.window_right), prepared.unit),
+        "policy": {
+            "name": _policy(options, settings),
+            "parameters": {}
+            if options.exact or options.plan is not None
+            else plain_parameters(settings.parameters),
+            "estimator": settings.estimator,
+            "probe": settings.probe,
+            "combine": settings.combine,
+            "profile": None if options.profile is None else str(options.profile),
+        },
+        "start_ts": settings.start_ts,
+        "lanes": {
+            "per_group": prepared.lanes_per_group,
+            "groups": prepared.groups,
+            "replayed": len(results),
+        },
+        "seconds": {name: round(value, 6) for name, value in seconds.items()},
+        "tuples_per_second": joined / spent if spent else 0.0,
+        "device": {"used": device.device, "reason": device.reason},
+        "versions": versions(),
+        "seed": settings.seed,
+        "out": None if options.out is None else str(options.out),
+    }
+    if predicted is not None:
+        content["predicted"] = dict(predicted)
+    if bounds is not None:
+        content["bound"] = _best(bounds, importance)
+    return Report(content)
+
+
+def _estimator_memory(settings: ReplaySettings, results: list[LaneResult]) -> dict[str, int]:
+    """Return what is remembered besides the join memories."""
+    if settings.terms is not None:
+        tuples, keys = settings.terms.reserved
+        return {"tuples": tuples * len(results), "keys": keys * len(results)}
+    peaks = [sum(r.exact_peaks) for r in results] if settings.estimator == "window" else []
+    return {"tuples": sum(peaks), "keys": sum(r.estimator_keys for r in results)}
+
+
+def _policy(options: JobOptions, settings: ReplaySettings) -> str | None:
+    if options.plan is not None:
+        return "plan"
+    return "exact" if options.exact else settings.policy
+
+
+def _best(bounds: LaneBounds, importance: float) -> dict[str, Any]:
+    """Return the best possible, of which the result itself is one, and the result's share."""
+    bounds = bounds._replace(lower=min(max(bounds.lower, importance), bounds.upper))
+    share_of_best = {
+        "least": share(importance, bounds.upper),
+        "most": min(1.0, share(importance, bounds.lower)),
+    }
+    return bounds_report(bounds) | {"share_of_best": share_of_best}

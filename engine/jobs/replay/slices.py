@@ -1,0 +1,112 @@
+"""Slices of time of a lane's exact join: tasks of their own where a lane is large.
+
+An exact join keeps whole windows, so what joins in a stretch of time depends on the tuples of that
+stretch and of one window before it, and on nothing else. A task that reads those counts the
+outputs of its stretch, each output in exactly one. Under a budget there is no such cut: who is in
+memory depends on all that came before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import groupby
+
+import numpy as np
+
+from engine.jobs.exact.exact_cache import Tally
+from engine.jobs.exact.time_slice import TimeSlice
+from engine.jobs.replay.lane_task import LaneResult, ReplayTask
+from engine.lanes.profile import LaneProfile
+from engine.lanes.stored import Stored
+
+SLICE_ROWS = 2_000_000
+"""Rows of a lane from which on it is cut, and of a slice at least."""
+_WINDOWS = 4
+"""Windows that a slice is long at least, for it reads one more."""
+
+
+def sliced(task: ReplayTask) -> list[ReplayTask]:
+    """Return the tasks that together do an exact lane's, in the order of time.
+
+    Where cuts lie depends on the lane alone, never on where it runs: sums of floats are then added
+    in one order everywhere.
+
+    Parameters
+    ----------
+    task : ReplayTask
+        Of an exact join.
+
+    Returns
+    -------
+    list of ReplayTask
+        The task itself where it is small, or joins through facts.
+    """
+    whole = task.approximate or task.age_buckets is not None or task.files.facts is not None
+    if whole or task.settings.estimator == "history":
+        return [task]
+    return time_slices(task)
+
+
+def time_slices(task: ReplayTask) -> list[ReplayTask]:
+    """Return the tasks of a lane's slices of time; the task itself where the lane is small."""
+    size = max(SLICE_ROWS, _WINDOWS * sum(side.peak for side in task.profile))
+    if task.rows < 2 * size:
+        return [task]
+    cuts = _cuts([task.files.left, task.files.right], task.rows // size)
+    first, last = _ends(task.profile)
+    starts = [first, *(cut for cut in cuts if first < cut <= last)]
+    ends = [*(start - 1 for start in starts[1:]), last]
+    return [
+        replace(task, slice=TimeSlice(number, *pair, task.rows // len(starts)))
+        for number, pair in enumerate(zip(starts, ends, strict=True))
+    ]
+
+
+def _ends(profile: LaneProfile) -> tuple[int, int]:
+    there = [side for side in profile if side.rows]
+    return min(side.first_ts for side in there), max(side.last_ts for side in there)
+
+
+def _cuts(streams: Sequence[Stored | None], parts: int) -> list[int]:
+    """Return first ticks of the slices but the first, of about equal rows."""
+    spans = []
+    for stored in streams:
+        if stored is not None:
+            with stored.open() as rows:
+                spans += rows.spans()
+    spans.sort(key=lambda span: span.first)
+    upto = np.cumsum([span.rows for span in spans])
+    places = np.searchsorted(upto, [upto[-1] * part // parts for part in range(1, parts)])
+    return sorted({spans[int(place)].first for place in places})
+
+
+def in_lanes(results: Sequence[LaneResult]) -> list[LaneResult]:
+    """Return one result a lane, of results in which the slices of a lane stand in their order.
+
+    The parts that slices wrote are told by their own results alone.
+    """
+    return [_joined(list(own)) for _, own in groupby(results, key=lambda result: result.lane)]
+
+
+def _joined(slices: list[LaneResult]) -> LaneResult:
+    if len(slices) == 1:
+        return slices[0]
+    first = slices[0]
+    peaks = [max(one.peaks[side] for one in slices) for side in (0, 1)]
+    return first._replace(
+        counted=summed([one.exact for one in slices]),
+        result=summed([one.result for one in slices]),
+        peaks=(peaks[0], peaks[1]),
+        seconds=sum(one.seconds for one in slices),
+    )
+
+
+def summed(tallies: Sequence[Tally]) -> Tally:
+    """Return what slices come to together."""
+    return Tally(
+        sum(tally.outputs for tally in tallies),
+        float(sum(tally.importance for tally in tallies)),
+        np.sum([tally.by_bin for tally in tallies], axis=0),
+        np.sum([tally.importance_by_bin for tally in tallies], axis=0),
+    )

@@ -1,0 +1,137 @@
+"""Plans as files: ``side, row, until_ts``, one line a tuple (contract, section 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+from numpy.typing import NDArray
+
+from engine.jobs.output import write_file
+from engine.lanes.manifest import Prepared
+from engine.lanes.reader import lane_batches
+from engine.lanes.stored import Stored
+from engine.optimum.retained import NOT_STORED, Retained, to_follow
+from engine.replay.planned import Plan
+from engine.runtime.errors import InputError
+from engine.runtime.streams import SIDES, StreamBatch
+
+RETAINED = pa.schema([("side", pa.string()), ("row", pa.int64()), ("until_ts", pa.int64())])
+"""``until_ts``: the last arrivals that the tuple meets, in ticks; null where it is never stored."""
+
+
+def write_retained(
+    path: Path, streams: tuple[StreamBatch, StreamBatch], retained: Retained
+) -> None:
+    """Write a lane's plan."""
+    tables = []
+    for name, stream, until in zip(SIDES, streams, retained, strict=True):
+        side = pa.repeat(pa.scalar(name), until.size)
+        stored = pa.array(until, mask=until == NOT_STORED)
+        tables.append(pa.table([side, pa.array(stream.row), stored], schema=RETAINED))
+    write_file(path, pa.concat_tables(tables))
+
+
+class PlanFile(NamedTuple):
+    """A plan of both archives, checked as far as it can be without them.
+
+    Attributes
+    ----------
+    path : Path
+        A Parquet file, or a folder of them as ``winnow bound`` writes it.
+    rows : (int, int)
+        Rows of the left and the right archive.
+    """
+
+    path: Path
+    rows: tuple[int, int]
+
+    def read(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return until when each row of left and right is retained: (rows,) int64 each.
+
+        Raises
+        ------
+        InputError
+            If the plan cannot be read, or names a row twice or one that there is not.
+        """
+        try:
+            table = ds.dataset(self.path, format="parquet").to_table(columns=RETAINED.names)
+            table = table.cast(RETAINED)
+        except (OSError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise InputError(
+                f"plan {self.path} cannot be read ({error}): give a Parquet file or folder of "
+                "side, row, until_ts, as winnow bound --out writes it"
+            ) from None
+        if not pc.all(pc.is_in(table["side"], pa.array(SIDES)), min_count=0).as_py():
+            raise InputError(f"plan {self.path} has lines of a side other than left and right")
+        left, right = (self._side(table, side) for side in (0, 1))
+        return left, right
+
+    def _side(self, table: pa.Table, side: int) -> NDArray[np.int64]:
+        name, rows = SIDES[side], self.rows[side]
+        own = table.filter(pc.equal(table["side"], name))
+        row = own["row"].to_numpy()
+        if own["row"].null_count or (row.size and not 0 <= row.min() <= row.max() < rows):
+            raise InputError(
+                f"plan {self.path} is of other archives: it has {name} rows that are not in 0 to "
+                f"{rows - 1}"
+            )
+        if np.bincount(row.astype(np.int64), minlength=1).max(initial=0) > 1:
+            raise InputError(f"plan {self.path} names a {name} row more than once")
+        until = np.full(rows, NOT_STORED)
+        until[row.astype(np.int64)] = own["until_ts"].fill_null(NOT_STORED).to_numpy()
+        return until
+
+
+def plan_of_lane(
+    until: tuple[NDArray[np.int64], NDArray[np.int64]],
+    streams: tuple[Stored | None, Stored | None],
+    windows: tuple[int, int],
+    *,
+    after_admission: bool,
+) -> Plan:
+    """Return the part of a plan that a lane follows.
+
+    Parameters
+    ----------
+    until : ((rows,) int64, (rows,) int64)
+        As `PlanFile.read` returns it.
+    streams : (Stored or None, Stored or None)
+    windows : (int, int)
+    after_admission : bool
+
+    Raises
+    ------
+    InputError
+        If a tuple is to be retained beyond its window, or before its arrival.
+    """
+    batches = [(batch.left, batch.right) for batch in lane_batches(*streams)]
+    ts, mine = [], []
+    for side, name in enumerate(SIDES):
+        arrivals = _joined(batch[side].ts for batch in batches)
+        own = until[side][_joined(batch[side].row for batch in batches)]
+        wrong = (own != NOT_STORED) & ((own < arrivals) | (own - arrivals > windows[side]))
+        if wrong.any():
+            at = int(np.flatnonzero(wrong)[0])
+            raise InputError(
+                f"the plan retains a {name} tuple of ts {arrivals[at]} until {own[at]}, which is "
+                f"not in its window of {windows[side]}: give the plan's own --window"
+            )
+        ts.append(arrivals)
+        mine.append(own)
+    return to_follow(ts[0], ts[1], windows, Retained(*mine), after_admission=after_admission)
+
+
+def _joined(parts: Iterable[NDArray[np.int64]]) -> NDArray[np.int64]:
+    return np.concatenate([np.empty(0, np.int64), *parts])
+
+
+def plan_file(path: Path, prepared: Prepared) -> PlanFile:
+    """Return a plan for archives that are prepared."""
+    left, right = prepared.streams
+    return PlanFile(path, (left.rows, right.rows))

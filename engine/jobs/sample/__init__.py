@@ -1,0 +1,1 @@
+"""The job behind `winnow sample`."""

@@ -1,0 +1,224 @@
+"""How the tuples of each partition group are chosen, before its lanes are sampled."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from engine.jobs.lanes import groups_of
+from engine.jobs.sample.knowledge import known_of, measured_curves, profile_curves
+from engine.jobs.split import LaneModels, lane_budgets
+from engine.lanes.lane import LaneFiles
+from engine.lanes.manifest import Lane, Prepared
+from engine.lanes.profile import LaneProfile, SideProfile
+from engine.options.budget import Amount, split_budget
+from engine.options.sample import SampleOptions
+from engine.policies import SAMPLING
+from engine.replay.settings import UNLIMITED
+from engine.runtime.errors import SpecError
+from engine.runtime.executors import Executor
+from engine.runtime.stages import Stages
+from engine.sampling.fractions import Chosen, Limits, check_memory, choose
+from engine.sampling.model import LaneModel, ModelTask, Recipe, model_lane
+from engine.sampling.peaks import PeakTask, group_peak
+from engine.sampling.sizes import floor_of
+
+Pair = tuple[int, int]
+
+
+class LanePlan(NamedTuple):
+    """How a lane is sampled.
+
+    Attributes
+    ----------
+    recipe : Recipe
+    chosen : Chosen
+        Of its group.
+    budget : (int, int)
+        K of left and right, of the lane for bottom-k.
+    """
+
+    recipe: Recipe
+    chosen: Chosen
+    budget: Pair
+
+
+class SamplePlan(NamedTuple):
+    """How all lanes are sampled.
+
+    Attributes
+    ----------
+    lanes : list of LanePlan
+    members : list of list of int
+        Positions of each group's lanes.
+    memory : list of (int, int)
+        K of each group.
+    """
+
+    lanes: list[LanePlan]
+    members: list[list[int]]
+    memory: list[Pair]
+
+
+@dataclass
+class Planner:
+    """Settles how every lane is sampled.
+
+    Parameters
+    ----------
+    options : SampleOptions
+    windows : (int, int)
+        In ticks.
+    prepared : Prepared
+    lanes : list of Lane
+        Those with rows.
+    files : list of LaneFiles
+        Theirs.
+    profiles : list of LaneProfile
+        Theirs.
+    executor : Executor
+    stages : Stages
+    """
+
+    options: SampleOptions
+    windows: Pair
+    prepared: Prepared
+    lanes: list[Lane]
+    files: list[LaneFiles]
+    profiles: list[LaneProfile]
+    executor: Executor
+    stages: Stages
+
+    def plan(self) -> SamplePlan:
+        """Return the plan.
+
+        Raises
+        ------
+        SpecError
+            If a stream has no memory for what it could match, or the profile is of others.
+        """
+        members = groups_of(self.prepared, self.lanes)
+        recipes = self._recipes(members)
+        peaks = self._peaks(members)
+        ranked = self.options.method == "bottom-k"
+        models: list[LaneModel] = []
+        if not ranked:
+            of = {i: recipe for own, recipe in zip(members, recipes, strict=True) for i in own}
+            tasks = [ModelTask(one, of[i]) for i, one in enumerate(self.files)]
+            models = self.stages.mapped(self.executor, "model", model_lane, tasks)
+        budgets = self._ranked_budgets() if ranked else []
+        plans: list[LanePlan | None] = [None] * len(self.lanes)
+        memory = []
+        for own, recipe, peak in zip(members, recipes, peaks, strict=True):
+            if ranked:
+                limits = Limits()
+                memory.append(_together([budgets[i] for i in own]))
+            else:
+                limits = self._limits(peak)
+                memory.append(limits.memory)
+            chosen = choose(recipe, limits, [models[i] for i in own] if models else [])
+            for i in own:
+                plans[i] = LanePlan(recipe, chosen, budgets[i] if ranked else limits.memory)
+        return SamplePlan([plan for plan in plans if plan is not None], members, memory)
+
+    def _recipes(self, members: list[list[int]]) -> list[Recipe]:
+        """Return how each group's tuples are measured."""
+        options = self.options
+        base = Recipe(options.method, self.windows, size=options.sizes, count=options.counts)
+        profile = None
+        if options.profile is not None:
+            profile, known = known_of(options.profile, self.prepared)
+            base = replace(base, known=known)
+        if options.method == "uniform" and options.counts == "age":
+            if profile is not None and options.profile is not None:
+                curves = profile_curves(profile, self.windows, options.profile)
+            else:
+                curves = measured_curves(
+                    self.files, self.profiles, self.windows, self.prepared, self.executor,
+                    self.stages,
+                )  # fmt: skip
+            base = replace(base, curves=curves)
+        return [self._recipe(base, own) for own in members]
+
+    def _recipe(self, base: Recipe, own: list[int]) -> Recipe:
+        sides = [[self.profiles[i][side] for i in own] for side in (0, 1)]
+        some = [profile for side in sides for profile in side if profile.rows]
+        left, right = (_floor(side) for side in sides)
+        first, last = min(p.first_ts for p in some), max(p.last_ts for p in some)
+        return replace(base, first=first, last=last, floors=(left, right))
+
+    def _peaks(self, members: list[list[int]]) -> list[Pair]:
+        """Return the most unexpired tuples of each group, left and right."""
+        if all(len(own) == 1 for own in members) or not self._needs_peaks:
+            return [
+                _together([(self.profiles[i].left.peak, self.profiles[i].right.peak) for i in own])
+                for own in members
+            ]
+        tasks = []
+        for own in members:
+            for side, window in enumerate(self.windows):
+                streams = [(self.files[i].left, self.files[i].right)[side] for i in own]
+                tasks.append(PeakTask(tuple(one for one in streams if one is not None), window))
+        found = self.stages.mapped(self.executor, "peaks", group_peak, tasks)
+        return list(zip(found[::2], found[1::2], strict=True))
+
+    @property
+    def _needs_peaks(self) -> bool:
+        """Whether what a group may keep depends on its peak, which its lanes' do not tell."""
+        shares = [amount for amount in self.options.base.memory if amount and amount.share]
+        return self.options.method != "bottom-k" and bool(shares or self.options.overflow)
+
+    def _limits(self, peaks: Pair) -> Limits:
+        """Return what a group may keep."""
+        given = zip(self.options.base.memory, peaks, strict=True)
+        left, right = (_tuples(amount, peak) for amount, peak in given)
+        return Limits((left, right), self.options.fraction, self.options.overflow, peaks)
+
+    def _ranked_budgets(self) -> list[Pair]:
+        """Return K of each lane for bottom-k."""
+        fraction = self.options.fraction
+        if fraction is not None:
+            return [
+                (math.ceil(fraction * own.left.peak), math.ceil(fraction * own.right.peak))
+                for own in self.profiles
+            ]
+        memory = self.options.base.memory
+        models = LaneModels(self.profiles, [{} for _ in self.lanes], (None, None), self.windows)
+        found = lane_budgets(
+            memory, groups_of(self.prepared, self.lanes), models, SAMPLING["bottom_k"]
+        )
+        budgets = []
+        for (left, right), own in zip(found, self.profiles, strict=True):
+            pair = _at_least(memory[0], left, own.left), _at_least(memory[1], right, own.right)
+            try:
+                check_memory(Limits(pair), self.windows, (own.left.rows, own.right.rows))
+            except SpecError as error:
+                if len(self.lanes) == 1:
+                    raise
+                lanes = f"of {len(self.lanes)} lanes that share the memory"
+                raise SpecError(f"{lanes}, one has too little: {error}") from None
+            budgets.append(pair)
+        return budgets
+
+
+def _floor(sides: Sequence[SideProfile]) -> float:
+    return floor_of([side.rows for side in sides], [side.mean_importance for side in sides])
+
+
+def _together(pairs: Sequence[Pair]) -> Pair:
+    """Return sums of left and right, UNLIMITED where one is."""
+    left, right = (UNLIMITED if UNLIMITED in own else sum(own) for own in zip(*pairs, strict=True))
+    return left, right
+
+
+def _tuples(amount: Amount | None, peak: int) -> int:
+    """Return K of a group's side: of a percentage, at least 1, for else nothing were estimated."""
+    [found] = split_budget(amount, [peak])
+    return max(1, found) if amount is not None and amount.share and peak else found
+
+
+def _at_least(amount: Amount | None, budget: int, side: SideProfile) -> int:
+    """Return the same of a lane's side."""
+    return max(1, budget) if amount is not None and amount.share and side.peak else budget

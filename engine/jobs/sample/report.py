@@ -1,0 +1,164 @@
+"""The report of a sample: what it estimates beside what is true, and the memory it took."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from engine.jobs.sample.plan import SamplePlan
+from engine.jobs.sample.task import LaneSample
+from engine.lanes.manifest import Prepared
+from engine.options.sample import SampleOptions
+from engine.report.envelope import Report, memory_report, stream_report, window_report
+from engine.report.losses import share
+from engine.report.versions import versions
+from engine.runtime.streams import SIDES
+
+ESTIMATED = ("estimate", "standard_error", "low", "high")
+
+
+class Context(NamedTuple):
+    """What a report says besides results.
+
+    Attributes
+    ----------
+    options : SampleOptions
+    windows : (int, int)
+    start_ts : int or None
+    prepared : Prepared
+    seconds : mapping
+    """
+
+    options: SampleOptions
+    windows: tuple[int, int]
+    start_ts: int | None
+    prepared: Prepared
+    seconds: Mapping[str, float]
+
+
+def build_report(
+    context: Context,
+    plan: SamplePlan,
+    results: Sequence[LaneSample],
+    totals: tuple[pa.Table, pa.Table],
+    aggregates: Mapping[str, pa.Table],
+) -> Report:
+    """Put the lanes' results together.
+
+    Parameters
+    ----------
+    context : Context
+    plan : SamplePlan
+    results : sequence of LaneSample
+        In the plan's order.
+    totals : (pyarrow.Table, pyarrow.Table)
+        The estimates of outputs and of importance.
+    aggregates : mapping
+        The other estimates, by their texts.
+    """
+    options, prepared, seconds = context.options, context.prepared, context.seconds
+    base = options.base
+    exact = sum(r.exact[0] for r in results), math.fsum(r.exact[1] for r in results)
+    joined = sum(stream.joined for stream in prepared.streams)
+    spent = seconds.get("sample", 0.0)
+    rows, clusters = (totals[0].column(name).to_pylist() for name in ("rows", "clusters"))
+    return Report(
+        {
+            **stream_report(prepared),
+            "exact": {"outputs": exact[0], "importance": exact[1]},
+            "sample": {"rows": sum(rows), "clusters": sum(clusters)},
+            "estimates": {
+                name: _estimate(table, truth)
+                for name, table, truth in zip(("outputs", "importance"), totals, exact, strict=True)
+            },
+            "confidence": options.confidence,
+            "aggregates": [_summary(text, table) for text, table in aggregates.items()],
+            "method": {
+                "name": options.method,
+                "size": options.sizes if options.method in ("pps-cluster", "bottom-k") else None,
+                "count": options.counts if options.method == "uniform" else None,
+                "unbiased": options.unbiased,
+                "combine": base.combine,
+                "fraction": options.fraction,
+                "overflow": options.overflow,
+                "profile": None if options.profile is None else str(options.profile),
+            },
+            "inclusion": _inclusion(plan),
+            "memory": memory_report(base.memory, plan.memory)
+            | {"expected": _expected(plan), "mean": _mean(plan, results)},
+            "peak_memory": {side: sum(r.peaks[i] for r in results) for i, side in enumerate(SIDES)},
+            "window": window_report(context.windows, prepared.unit),
+            "start_ts": context.start_ts,
+            "lanes": {
+                "per_group": prepared.lanes_per_group,
+                "groups": prepared.groups,
+                "sampled": len(results),
+            },
+            "seconds": {name: round(value, 6) for name, value in seconds.items()},
+            "tuples_per_second": joined / spent if spent else 0.0,
+            "versions": versions(),
+            "seed": base.seed,
+            "out": None if base.out is None else str(base.out),
+            "aggregates_out": None
+            if options.aggregates_out is None
+            else str(options.aggregates_out),
+        }
+    )
+
+
+def _estimate(table: pa.Table, exact: float) -> dict[str, float | None]:
+    """Return an estimated total; without any output it is 0, of no interval."""
+    line = table.to_pylist()[0] if table.num_rows else {}
+    estimate = float(line.get("estimate") or 0.0)
+    found = {name: line.get(name) for name in ESTIMATED} | {"estimate": estimate}
+    error = abs(estimate - exact) / exact if exact else None
+    return found | {"exact": exact, "relative_error": error}
+
+
+def _summary(text: str, table: pa.Table) -> dict[str, Any]:
+    """Return how many estimates an aggregate has, and how many intervals cover."""
+    covered = None
+    if "covered" in table.schema.names:
+        known = pc.sum(pc.is_valid(table.column("covered"))).as_py() or 0
+        covered = share(pc.sum(table.column("covered")).as_py() or 0, known)
+    return {"aggregate": text, "estimates": table.num_rows, "covered": covered}
+
+
+def _groups(plan: SamplePlan) -> list[int]:
+    """Return the position of one lane of each group."""
+    return [own[0] for own in plan.members]
+
+
+def _inclusion(plan: SamplePlan) -> dict[str, float | None]:
+    """Return the mean inclusion probability of each side over the groups, None for bottom-k."""
+    chosen = [plan.lanes[i].chosen for i in _groups(plan)]
+    found: dict[str, float | None] = {}
+    for i, side in enumerate(SIDES):
+        known = [(one.shares[i], one.rows[i]) for one in chosen if one.shares is not None]
+        rows = sum(n for _, n in known)
+        found[side] = math.fsum(p * n for p, n in known) / rows if rows else None
+    return found
+
+
+def _expected(plan: SamplePlan) -> dict[str, float | None]:
+    """Return the tuples that were to be held on average, None for bottom-k."""
+    chosen = [plan.lanes[i].chosen.memory for i in _groups(plan)]
+    return {
+        side: None
+        if None in chosen or not chosen
+        else math.fsum(one[i] for one in chosen if one is not None)
+        for i, side in enumerate(SIDES)
+    }
+
+
+def _mean(plan: SamplePlan, results: Sequence[LaneSample]) -> dict[str, float]:
+    """Return the tuples held on average over each group's own span, added up."""
+    pairs = list(zip(plan.lanes, results, strict=True))
+    return {
+        side: math.fsum(result.held[i] / lane.recipe.span for lane, result in pairs)
+        for i, side in enumerate(SIDES)
+    }

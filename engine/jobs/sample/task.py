@@ -1,0 +1,233 @@
+"""A lane's sample as a task: a pure function of a small description, run here or by Spark."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from engine.exact.stream import ExactStream
+from engine.jobs.exact.key_totals import LaneKeys
+from engine.jobs.output import id_columns
+from engine.jobs.part import LanePart, MemberPayload, beside
+from engine.lanes.lane import LaneFiles
+from engine.lanes.reader import LaneBatch, lane_batches
+from engine.replay.settings import UNLIMITED
+from engine.runtime.heartbeat import rows_done
+from engine.runtime.streams import SIDES
+from engine.sampling.aggregates import AggregateSpec, LaneAggregates
+from engine.sampling.inclusion import Inclusion, row_measures
+from engine.sampling.lane import LaneSampler
+from engine.sampling.model import Recipe, lane_rule
+from engine.sampling.outputs import SampledOutputs
+
+Measures = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class SampleTask:
+    """A lane to be sampled.
+
+    Attributes
+    ----------
+    files : LaneFiles
+    recipe : Recipe
+    inclusion : Inclusion
+    budget : (int, int)
+        K of left and right, for bottom-k.
+    combine : str
+    start_ts : int or None
+    seed : int
+    specs : tuple of AggregateSpec
+        Resolved.
+    schemas : (pyarrow.Schema, pyarrow.Schema)
+        Of the archives.
+    exact_aggregates : bool
+    out : Path or None
+        Folder for the part of the dataset.
+    payload : bool
+        Write the payload columns as well.
+    """
+
+    files: LaneFiles
+    recipe: Recipe
+    inclusion: Inclusion
+    budget: tuple[int, int] = (UNLIMITED, UNLIMITED)
+    combine: str = "min"
+    start_ts: int | None = None
+    seed: int = 0
+    specs: tuple[AggregateSpec, ...] = ()
+    schemas: tuple[pa.Schema, pa.Schema] = (pa.schema([]), pa.schema([]))
+    exact_aggregates: bool = False
+    out: Path | None = None
+    payload: bool = False
+
+    @property
+    def read(self) -> bool | frozenset[str]:
+        """What is read of the payload: all, nothing, or the columns that are aggregated."""
+        if self.payload:
+            return True
+        names = self.aggregates().columns
+        return frozenset(
+            f"{side}_{name}" for side, own in zip(SIDES, names, strict=True) for name in own
+        )
+
+    def aggregates(self, *, independent: bool = False) -> LaneAggregates:
+        """Return what sums outputs up."""
+        return LaneAggregates(self.specs, self.schemas, independent=independent)
+
+
+class LaneSample(NamedTuple):
+    """What a lane's sample came to.
+
+    Attributes
+    ----------
+    lane : int
+    exact : (int, float)
+        Outputs of the exact join, and their importance.
+    tables : list of pyarrow.Table
+        The sums of each aggregate.
+    exact_tables : list of pyarrow.Table or None
+        The same of the exact join, where it was aggregated.
+    peaks : (int, int)
+        Most tuples held at once, left and right.
+    held : (float, float)
+        Ticks held, summed over tuples.
+    part : str or None
+        The file of the output.
+    schema : pyarrow.Schema or None
+    seconds : float
+    outputs : int
+        Sampled, and written where they were to be.
+    """
+
+    lane: int
+    exact: tuple[int, float]
+    tables: list[pa.Table]
+    exact_tables: list[pa.Table] | None
+    peaks: tuple[int, int]
+    held: tuple[float, float]
+    part: str | None
+    schema: pa.Schema | None
+    seconds: float
+    outputs: int
+
+
+class _Sink:
+    """What becomes of a sampler's outputs: they are summed up, and written."""
+
+    def __init__(self, task: SampleTask, members: MemberPayload | None, *, exact: bool) -> None:
+        independent = not exact and task.inclusion.method == "uniform"
+        self._members = members
+        self._aggregates = task.aggregates(independent=independent)
+        self._columns = self._aggregates.columns
+        self._written = task.payload
+        self.outputs = 0
+        writes = task.out is not None and not exact
+        self._part = LanePart(task.out, task.files.lane) if writes and task.out else None
+
+    def take(self, out: SampledOutputs) -> None:
+        """Take output tuples."""
+        self.outputs += out.ts.size
+        none = pa.table({})
+        members = (none, none)
+        if self._members is not None:
+            members = self._members.take(out.left_seq, out.right_seq)
+        left, right = (
+            pa.table({name: table.column(f"{side}_{name}") for name in names})
+            for side, table, names in zip(SIDES, members, self._columns, strict=True)
+        )
+        self._aggregates.add(out, left, right)
+        if self._part is None:
+            return
+        table = id_columns(out)
+        for payload in members if self._written else ():
+            table = beside(table, payload)
+        self._part.write(table)
+
+    def close(self) -> tuple[list[pa.Table], str | None, pa.Schema | None]:
+        """Return the sums of each aggregate, and what was written."""
+        if self._part is None:
+            return self._aggregates.close(), None, None
+        return self._aggregates.close(), self._part.close(), self._part.schema
+
+
+def sample_lane(task: SampleTask) -> LaneSample:
+    """Sample a lane beside the exact count.
+
+    Memory is bounded by the windows, the keys and a batch, never by the lane.
+    """
+    begun = time.perf_counter()
+    windows = task.recipe.windows
+    rule = lane_rule(task.recipe, task.files)
+    exact = ExactStream(*windows, task.combine, task.start_ts)
+    members = MemberPayload(windows) if task.read else None
+
+    def measures(
+        side: int, codes: NDArray[np.int64], importance: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        return row_measures(task.inclusion, rule, side, codes, importance)
+
+    sampler = _sampler(task, task.inclusion.method)
+    runs = [(sampler, measures, _Sink(task, members, exact=False))]
+    if task.exact_aggregates:
+        runs.append((_sampler(task, "eq-cluster"), _certain, _Sink(task, members, exact=True)))
+    keys = LaneKeys(exact, None, forgets=True, followers=[run[0] for run in runs])
+    for batch in lane_batches(task.files.left, task.files.right, payload=task.read):
+        ids = keys.intern(batch.left, batch.right)
+        exact.push(batch.left, ids[0], batch.right, ids[1], keys.outputs, keys.importance)
+        if members is not None:
+            members.arrive(batch)
+        rows_done(batch.left.ts.size + batch.right.ts.size)
+        for own, measure, sink in runs:
+            for out in own.push(
+                batch.left, ids[0], batch.right, ids[1], keys.size, _both(measure, batch)
+            ):
+                sink.take(out)
+    tables, part, schema = runs[0][2].close()
+    exact_tables = runs[1][2].close()[0] if task.exact_aggregates else None
+    return LaneSample(
+        task.files.lane,
+        (exact.outputs, exact.importance),
+        tables,
+        exact_tables,
+        sampler.peaks,
+        sampler.held,
+        part,
+        schema,
+        time.perf_counter() - begun,
+        runs[0][2].outputs,
+    )
+
+
+def _sampler(task: SampleTask, method: str) -> LaneSampler:
+    return LaneSampler(
+        method,
+        task.recipe.windows,
+        combine=task.combine,
+        start_ts=task.start_ts,
+        seed=task.seed,
+        budget=task.budget,
+        p=task.inclusion.fractions[0] if method == "uniform" else 1.0,
+    )
+
+
+def _certain(
+    side: int, codes: NDArray[np.int64], importance: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    del side, importance
+    return np.ones(codes.size)
+
+
+def _both(
+    measure: Callable[[int, NDArray[np.int64], NDArray[np.float64]], NDArray[np.float64]],
+    batch: LaneBatch,
+) -> Measures:
+    left, right = (measure(side, own.key, own.importance) for side, own in enumerate(batch[:2]))
+    return left, right

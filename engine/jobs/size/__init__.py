@@ -1,0 +1,1 @@
+"""The job behind `winnow size`: what a cluster must be given."""

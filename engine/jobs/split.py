@@ -1,0 +1,206 @@
+"""How the memory of one join is split: over its sides, and over its hash lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.lanes.profile import LaneProfile
+from engine.models.age import side_curve
+from engine.models.frequency import FrequencyModel
+from engine.models.rate_curve import RateCurve, merged, shared
+from engine.options.budget import EVEN, EXPECTED, Amount, Amounts, split_budget
+from engine.policies import Policy, Worth
+from engine.replay.settings import UNLIMITED
+from engine.value_model.summary import SUMMARISED, LaneWorth, fluctuating
+
+Pair = tuple[RateCurve, RateCurve]
+
+
+class LaneModels(NamedTuple):
+    """What is expected of the lanes of a job.
+
+    Attributes
+    ----------
+    profiles : sequence of LaneProfile
+    worths : sequence of dict
+        Summaries by kind of worth, as far as they were asked for.
+    curves : tuple of tuple of float or None
+        AGE's curves of left and right, before they are cut finer.
+    windows : (int, int)
+        W of left and right, in ticks.
+    frequencies : FrequencyModel or None
+        Of the whole join, where a profile tells it.
+    through_facts : bool
+        Whether facts join the streams: equal keys then say nothing of matches.
+    """
+
+    profiles: Sequence[LaneProfile]
+    worths: Sequence[dict[Worth, LaneWorth]]
+    curves: tuple[tuple[float, ...] | None, tuple[float, ...] | None]
+    windows: tuple[int, int]
+    frequencies: FrequencyModel | None = None
+    through_facts: bool = False
+
+    @property
+    def ticks(self) -> int:
+        """The span of both streams."""
+        there = [side for profile in self.profiles for side in profile if side.rows]
+        if not there:
+            return 1
+        return max(side.last_ts for side in there) - min(side.first_ts for side in there) + 1
+
+    def worth_to(self, policy: Policy) -> Worth:
+        """Return what splits a budget over lanes under a policy."""
+        own = policy.worth in SUMMARISED
+        return Worth.EVEN if own and self.through_facts else policy.worth
+
+    def by_age(self, lane: int) -> Pair:
+        """Return AGE's rate curves of a lane."""
+        left, right = (
+            side_curve(np.array(curve or (0.0,)), window, side.rows / self.ticks)
+            for curve, window, side in zip(
+                self.curves, self.windows, self.profiles[lane], strict=True
+            )
+        )
+        return left, right
+
+    def frequency(self, lane: int) -> FrequencyModel:
+        """Return the frequency model of a lane."""
+        left, right = (
+            side.curve(window, self.ticks)
+            for side, window in zip(self.worths[lane][Worth.COUNT], self.windows, strict=True)
+        )
+        pairs = self.worths[lane][Worth.COUNT][0].pairs
+        return FrequencyModel(left, right, pairs / self.ticks**2, self.windows)
+
+    def fluctuating(self, lane: int, side: int, worth: Worth) -> RateCurve:
+        """Return what a lane's side yields of a policy's worth, by memory (`fluctuating`)."""
+        if worth is Worth.AGE:
+            curve = self.by_age(lane)[side]
+            live = np.diff(curve.memory)
+            gains = np.diff(curve.rate) / live
+        else:
+            live, gains = self.worths[lane][worth][side].pieces(self.windows[side], self.ticks)
+        return fluctuating(live, gains, self.profiles[lane][side].peak)
+
+    def of_group(self, lanes: Sequence[int], policy: Policy) -> Pair:
+        """Return the rate curves of a join's sides by which one memory is split over them."""
+        if policy.worth is not Worth.AGE and self.frequencies is not None:
+            return self.frequencies.left, self.frequencies.right
+        pairs = [
+            self.by_age(lane) if policy.worth is Worth.AGE else self.frequency(lane)[:2]
+            for lane in lanes
+        ]
+        return merged([left for left, _ in pairs]), merged([right for _, right in pairs])
+
+
+def lane_budgets(
+    memory: Amounts,
+    groups: Sequence[Sequence[int]],
+    models: LaneModels,
+    policy: Policy,
+    split: str = EVEN,
+) -> list[tuple[int, int]]:
+    """Split each group's memory over its sides and lanes (contract, section 8; P5 3.2.2, 5).
+
+    Parameters
+    ----------
+    memory : tuple of Amount or None
+        Of each side; a percentage is of the peaks of the group's lanes together.
+    groups : sequence of sequence of int
+        The lanes of each join with a budget of its own.
+    models : LaneModels
+    policy : Policy
+        Lanes share so that as much as can be of its worth is kept.
+    split : {"even", "expected"}
+        As `memory` says, or the two as one memory of which each side gets what gains most.
+
+    Returns
+    -------
+    list of (int, int)
+        K of left and right of each lane. The sum over a group's lanes is its memory, but for
+        percentages rounded down.
+    """
+    budgets = [(0, 0)] * len(models.profiles)
+    for lanes in groups:
+        peaks = [[models.profiles[lane][side].peak for lane in lanes] for side in (0, 1)]
+        totals = [_total(memory[side], peaks[side]) for side in (0, 1)]
+        if split == EXPECTED:
+            totals = _sides(memory, peaks, models.of_group(lanes, policy))
+        parts = [_lanes(totals[side], peaks[side], lanes, side, models, policy) for side in (0, 1)]
+        for lane, left, right in zip(lanes, *parts, strict=True):
+            budgets[lane] = left, right
+    return budgets
+
+
+def _total(amount: Amount | None, peaks: Sequence[int]) -> int:
+    if amount is None:
+        return UNLIMITED
+    return (amount.tuples or 0) if amount.share is None else int(amount.share * sum(peaks))
+
+
+def _sides(memory: Amounts, peaks: Sequence[Sequence[int]], curves: Pair) -> list[int]:
+    """Return the memory of both sides that together reach the most outputs."""
+    most = [sum(side) for side in peaks]
+    left, right = memory
+    if left is None or right is None:
+        raise AssertionError  # options do not let it pass
+    if left.share is None:
+        total = (left.tuples or 0) + (right.tuples or 0)
+    else:
+        total = int(left.share * sum(most))
+    return apportioned(shared(curves, total), total, most, [curve.most > 0 for curve in curves])
+
+
+def _lanes(
+    total: int,
+    peaks: Sequence[int],
+    lanes: Sequence[int],
+    side: int,
+    models: LaneModels,
+    policy: Policy,
+) -> list[int]:
+    """Return each lane's part of one side's memory."""
+    if len(lanes) == 1 or total == UNLIMITED:
+        return [total] * len(lanes)
+    worth = models.worth_to(policy)
+    if worth is Worth.EVEN or total >= sum(peaks):
+        return split_budget(Amount(tuples=total), peaks)
+    curves = [models.fluctuating(lane, side, worth) for lane in lanes]
+    return apportioned(shared(curves, total), total, peaks, [curve.most > 0 for curve in curves])
+
+
+def apportioned(
+    parts: Sequence[float], total: int, most: Sequence[int], first: Sequence[bool] | None = None
+) -> list[int]:
+    """Return whole numbers that sum to `total`, near the parts.
+
+    What the parts leave over goes where there is room up to `most`, in proportion to that room, to
+    those named `first` before the others; if there is not enough room, all is in proportion to
+    `most`. Fractions go by largest remainder.
+
+    Examples
+    --------
+    >>> apportioned([1.5, 2.6, 0.9], 5, [9, 9, 9]), apportioned([1.0, 2.0], 6, [1, 8])
+    ([1, 3, 1], [1, 5])
+    >>> apportioned([1.0, 0.0], 6, [4, 9], [True, False])
+    [4, 2]
+    """
+    whole = np.array(parts, np.float64)
+    limits = np.maximum(np.array(most, np.float64), whole)
+    if not limits.any():
+        return [0] * len(parts)
+    for chosen in ([] if first is None else [np.array(first)]) + [np.ones(whole.size, bool)]:
+        room = np.where(chosen, limits - whole, 0.0)
+        rest = total - float(whole.sum())
+        if rest > 0 and room.any():
+            whole += room * min(1.0, rest / room.sum())
+    if total > limits.sum():
+        whole = limits * (total / limits.sum())
+    found = np.floor(whole).astype(np.int64)
+    order = np.lexsort((np.arange(whole.size), found - whole))
+    found[order[: max(0, total - int(found.sum()))]] += 1
+    return [int(one) for one in found]

@@ -1,0 +1,1 @@
+"""The job that replays several streams through a fact relation."""

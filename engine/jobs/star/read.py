@@ -1,0 +1,205 @@
+"""Reading the streams of a star join, each whole, and the fact relation that joins them."""
+
+from __future__ import annotations
+
+import tempfile
+import uuid
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from engine.archives.bad_rows import FaultTally, bad_rows_error, with_file
+from engine.archives.families import value_type
+from engine.archives.normalise import Normalised, normalise
+from engine.archives.roles import JoinColumns, Roles
+from engine.archives.rows import Rows
+from engine.archives.source import Archive, check_unchanged
+from engine.facts.access import Access, access_by
+from engine.facts.lookup import groups_of
+from engine.facts.read import FactTable
+from engine.facts.roles import FactColumns
+from engine.jobs.output import write_file
+from engine.runtime.streams import StreamBatch
+from engine.star.index import StarFacts
+from engine.star.layout import Ints
+
+
+class StreamSource(NamedTuple):
+    """A stream to be read.
+
+    Attributes
+    ----------
+    archive : Archive
+        With the stream's name as its side.
+    table : pyarrow.Table or None
+        Its rows, if they are in memory.
+    roles : Roles
+    """
+
+    archive: Archive
+    table: pa.Table | None
+    roles: Roles
+
+
+class StreamRead(NamedTuple):
+    """A stream in arrival order.
+
+    Attributes
+    ----------
+    batch : StreamBatch
+    group : (n,) int64
+        Position of each tuple's attribute among those of F, -1 where F lacks it.
+    keys : list of pyarrow.Array
+        Canonical attributes, in the order of the rows.
+    payload : pyarrow.Table
+        Every column, in the order of the rows, if they are wanted.
+    order : (n,) int64
+        Position of each tuple in that order.
+    rows, null_keys : int
+    rejected : pyarrow.Table or None
+    in_order : bool
+        Whether the archive was in order of time.
+    """
+
+    batch: StreamBatch
+    group: Ints
+    keys: list[pa.Array]
+    payload: pa.Table
+    order: Ints
+    rows: int
+    null_keys: int
+    rejected: pa.Table | None
+    in_order: bool
+
+
+def star_facts(table: FactTable) -> StarFacts:
+    """Return the facts that were read, by row."""
+    order = np.argsort(table.facts.row, kind="stable")
+    attributes = (table.facts.a, table.facts.b, *table.others)
+    return StarFacts(
+        tuple(own[order] for own in attributes),
+        table.facts.begin[order],
+        table.facts.end[order],
+        table.facts.row[order],
+    )
+
+
+def read_stream(
+    source: StreamSource,
+    columns: FactColumns,
+    side: int,
+    table: FactTable,
+    facts: StarFacts,
+    *,
+    access: str,
+    bad_rows: str,
+    payload: bool,
+) -> StreamRead:
+    """Read a stream and find the attributes of its tuples among those of F.
+
+    Parameters
+    ----------
+    source : StreamSource
+    columns : FactColumns
+        What F has in common with its streams.
+    side : int
+        The place of the stream among them.
+    table, facts
+        F as it was read, and by row.
+    access : {"scan", "index", "hash", "binary"}
+        How F is searched.
+    bad_rows : {"error", "quarantine"}
+    payload : bool
+        Whether to keep every column.
+
+    Raises
+    ------
+    InputError
+        If a row is bad, or a file cannot be read.
+    """
+    roles, quarantine = source.roles, bad_rows == "quarantine"
+    join = JoinColumns(columns.unit, columns.zoned, columns.attributes[side], ())
+    lenient = tuple(filter(None, (roles.time, roles.importance)))
+    faults, rejected, found, rows = FaultTally(), [], [], 0
+    with tempfile.TemporaryDirectory(prefix="winnow-") as folder:
+        archive = Rows(source.archive, lenient, Path(folder), source.table)
+        names = archive.schema.names if payload or quarantine else roles.columns
+        for part in archive.parts(names):
+            own = normalise(part.table, roles, join, part.first, seed=table.seed)
+            rows += part.table.num_rows
+            faults.add(part, own)
+            if own.rejected.num_rows:
+                rejected.append(with_file(own.rejected, part.file))
+            found.append(own if payload else replace(own, payload=own.payload.select([])))
+        check_unchanged([source.archive])
+        empty = archive.schema.empty_table().select(list(names))
+    if faults and not quarantine:
+        raise bad_rows_error(faults.bad_rows(roles))
+    if not found:
+        found = [normalise(empty, roles, join, 0, seed=table.seed)]
+    return _joined(
+        found, access_by(access, facts.attributes[side]), table.values[side], rows,
+        pa.concat_tables(rejected) if rejected else None,
+    )  # fmt: skip
+
+
+def _joined(
+    parts: Sequence[Normalised], access: Access, known: Sequence[pa.Array], rows: int,
+    rejected: pa.Table | None,
+) -> StreamRead:  # fmt: skip
+    """Put the parts of a stream together, in arrival order."""
+    ts, row, key, importance = (
+        np.concatenate([getattr(part, name) for part in parts])
+        for name in ("ts", "row", "key", "importance")
+    )
+    keys = [pa.concat_arrays(columns) for columns in zip(*(p.keys for p in parts), strict=True)]
+    group = groups_of(access, known, key, keys)
+    in_order = bool((ts[1:] >= ts[:-1]).all())
+    order = np.arange(ts.size) if in_order else np.argsort(ts, kind="stable")
+    return StreamRead(
+        StreamBatch(ts[order], row[order], key[order], importance[order]),
+        group[order],
+        keys,
+        pa.concat_tables([part.payload for part in parts]).combine_chunks(),
+        order,
+        rows,
+        sum(part.null_keys for part in parts),
+        rejected,
+        in_order,
+    )
+
+
+def output_schema(names: Sequence[str], payloads: Sequence[pa.Schema]) -> pa.Schema:
+    """Return the columns of the outputs.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of the streams.
+    payloads : sequence of pyarrow.Schema
+        What is written of each of them, and of F; none for ids alone.
+    """
+    ids = [pa.field(f"{name}_row", pa.int64()) for name in (*names, "fact")]
+    ids += [pa.field("ts", pa.int64())]
+    ids += [pa.field(name, pa.float64()) for name in ("importance", "weight")]
+    for name, schema in zip((*names, "fact"), payloads, strict=False):
+        ids += [pa.field(f"{name}_{own.name}", value_type(own.type)) for own in schema]
+    return pa.schema(ids)
+
+
+def set_aside(
+    draft: Path, names: Sequence[str], reads: Sequence[StreamRead], table: FactTable
+) -> dict[str, tuple[str, int]]:
+    """Write rejected rows to files of this attempt; return their names and how many there are."""
+    tables = {name: read.rejected for name, read in zip(names, reads, strict=True)}
+    tables["fact"] = table.rejected if table.rejected.num_rows else None
+    files = {}
+    for name, rejected in tables.items():
+        if rejected is not None:
+            files[name] = f"{name}.{uuid.uuid4().hex}", rejected.num_rows
+            write_file(draft / files[name][0], rejected)
+    return files

@@ -1,0 +1,268 @@
+"""A star join as one task: a pure function of a small description, run here or by Spark."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from engine.archives.source import Archive
+from engine.facts.read import FactTable, read_facts
+from engine.facts.roles import FactColumns
+from engine.jobs.exact.exact_cache import Tally
+from engine.jobs.exact.key_totals import COUNTS, KeyLoss, greatest
+from engine.jobs.output import PartWriter
+from engine.jobs.star.read import (
+    StreamRead,
+    StreamSource,
+    output_schema,
+    read_stream,
+    set_aside,
+    star_facts,
+)
+from engine.jobs.star.results import FactResult, StarResult, StreamResult
+from engine.lanes.profile import SideProfile, profile_side
+from engine.options.budget import split_budget
+from engine.options.star import StarOptions
+from engine.replay.settings import UNLIMITED
+from engine.report.envelope import plain, time_bins
+from engine.runtime.heartbeat import rows_done
+from engine.star.index import StarFacts, StarIndex, star_index
+from engine.star.lane import StarReplay
+from engine.star.layout import FOREVER, StarOutputs
+from engine.star.settings import Curves, StarSettings
+
+READ_ROWS = 65_536
+"""Outputs that are written at once."""
+
+
+@dataclass(frozen=True)
+class StarTask:
+    """A replay of several streams.
+
+    Attributes
+    ----------
+    options : StarOptions
+    sources : tuple of StreamSource
+    fact : Archive
+    columns : FactColumns
+    settings : StarSettings
+    draft : Path or None
+        Folder for the part of the dataset; None to count only.
+    """
+
+    options: StarOptions
+    sources: tuple[StreamSource, ...]
+    fact: Archive
+    columns: FactColumns
+    settings: StarSettings
+    draft: Path | None = None
+
+
+def replay_star(task: StarTask) -> StarResult:
+    """Read the streams and F, count the exact join if asked, and replay it within its budgets.
+
+    Memory: the streams, F and what joins them; O(rows).
+    """
+    return _Run(task).result()
+
+
+class _Run:
+    def __init__(self, task: StarTask) -> None:
+        self._task, self._settings = task, task.settings
+        self._seconds: dict[str, float] = {}
+        self._begun = time.perf_counter()
+        self._table, self._facts, self._reads = _read(task)
+        batches = [read.batch for read in self._reads]
+        self._spent("prepare")
+        groups = [read.group for read in self._reads]
+        self._index: StarIndex = star_index(batches, groups, self._facts)
+        self._profiles: list[SideProfile] = [
+            profile_side([batch], window, lambda _, until=until: until)  # type: ignore[misc]
+            for batch, window, until in zip(
+                batches, self._settings.windows, self._index.until, strict=True
+            )
+        ]
+        self._budgets = [
+            split_budget(stream.memory, [profile.peak])[0]
+            for stream, profile in zip(task.options.streams, self._profiles, strict=True)
+        ]
+        there = [profile for profile in self._profiles if profile.rows]
+        self._last = max((profile.last_ts for profile in there), default=0)
+        first = min((profile.first_ts for profile in there), default=0)
+        self._edges = time_bins(first, self._last) if there else (0,)
+        self._spent("profile")
+
+    def _spent(self, stage: str) -> None:
+        now = time.perf_counter()
+        self._seconds[stage] = now - self._begun
+        self._begun = now
+
+    def _lane(
+        self, settings: StarSettings, budgets: Sequence[int], *, emit: bool = False,
+        curves: Curves = (), ages: int = 0,
+    ) -> StarReplay:  # fmt: skip
+        return StarReplay(
+            settings, self._index, [read.batch.row for read in self._reads], self._profiles,
+            budgets, curves=curves, emit=emit, edges=np.array(self._edges, np.int64),
+            age_buckets=ages, chunk=READ_ROWS,
+        )  # fmt: skip
+
+    def result(self) -> StarResult:
+        """Count the exact join, replay, write and put together what came of it."""
+        exact, emit = self._task.options.exact, self._task.draft is not None
+        whole, part = self._whole(write=emit and exact)
+        self._spent("replay" if exact else "count")
+        lane = whole
+        if lane is None or not exact:
+            curves = self._curves(whole)
+            lane = self._lane(self._settings, self._budgets, emit=emit, curves=curves)
+            part = self._replayed(lane, write=emit)
+            self._spent("replay")
+        compared = None if self._task.options.reference == "none" else whole
+        draft, reads, aside = self._task.draft, self._reads, {}
+        if draft is not None:
+            aside = set_aside(draft, self._names, [*reads], self._table)
+        streams = tuple(
+            StreamResult(
+                read.rows,
+                read.batch.ts.size,
+                read.null_keys,
+                0 if read.rejected is None else read.rejected.num_rows,
+                read.in_order,
+                budget,
+                peak,
+                profile.peak,
+            )
+            for read, budget, peak, profile in zip(
+                reads, self._budgets, lane.peaks, self._profiles, strict=True
+            )
+        )
+        table = self._table
+        fact = FactResult(
+            table.rows, table.facts.a.size, table.duplicates, table.deletes, table.null_keys,
+            table.between_ticks, table.rejected.num_rows,
+        )  # fmt: skip
+        return StarResult(
+            streams, fact, None if compared is None else _tally(compared), _tally(lane),
+            [] if exact or compared is None else self._top(compared, lane),
+            self._edges, self._last, part, self._schema, self._seconds, aside,
+        )  # fmt: skip
+
+    def _whole(self, *, write: bool) -> tuple[StarReplay | None, str | None]:
+        """Run the exact join, where it is asked for or tells AGE's curves; return what it wrote."""
+        options, settings = self._task.options, self._settings
+        measured = not options.exact and settings.policy == "age" and None in options.curves
+        if options.reference == "none" and not measured:
+            return None, None
+        buckets = int(settings.parameters["buckets"]) if measured else 0  # type: ignore[arg-type]
+        whole = self._lane(
+            replace(settings, policy=None, parameters={}, estimator="memory"),
+            [UNLIMITED] * len(self._profiles),
+            emit=write,
+            ages=buckets,
+        )
+        return whole, self._replayed(whole, write=write)
+
+    def _curves(self, whole: StarReplay | None) -> Curves:
+        """Return AGE's curves: as given, else measured by the exact join (P5 6.1)."""
+        if self._settings.policy != "age":
+            return ()
+        measured = [None] * len(self._profiles) if whole is None else whole.ages
+        return [
+            np.array(curve) if ages is None or curve is not None else ages / max(1, profile.rows)
+            for curve, ages, profile in zip(
+                self._task.options.curves, measured, self._profiles, strict=True
+            )
+        ]
+
+    def _replayed(self, lane: StarReplay, *, write: bool) -> str | None:
+        """Run a replay to its end, time bin by time bin; write its outputs to a file."""
+        name = f"part-00000.{uuid.uuid4().hex[:8]}.parquet"
+        draft = self._task.draft
+        writer = PartWriter(draft / name) if draft is not None and write else None
+        times = self._index.streams.ts
+        done = 0
+        for stop in [*self._edges[1:], FOREVER]:
+            for out in lane.run(stop):
+                if writer is not None:
+                    writer.write(self._outputs(out))
+            gone = int(np.count_nonzero(times < stop))
+            rows_done(gone - done)
+            done = gone
+        return name if writer is not None and writer.close() else None
+
+    @property
+    def _names(self) -> list[str]:
+        return [stream.name for stream in self._task.options.streams]
+
+    @property
+    def _payloads(self) -> list[pa.Table]:
+        """The columns to be written of every stream, by row, and of F; none for ids alone."""
+        if self._table.payload is None:
+            return []
+        return [*(read.payload for read in self._reads), self._table.payload]
+
+    @property
+    def _schema(self) -> pa.Schema:
+        return output_schema(self._names, [table.schema for table in self._payloads])
+
+    def _outputs(self, out: StarOutputs) -> pa.Table:
+        """Return outputs as they are written."""
+        fact_row = self._facts.row[out.fact]
+        rows = [read.batch.row[at] for read, at in zip(self._reads, out.members.T, strict=True)]
+        columns = [*rows, fact_row, out.ts, out.importance, np.ones(out.ts.size)]
+        if self._payloads:
+            places = [r.order[at] for r, at in zip(self._reads, out.members.T, strict=True)]
+            for table, place in zip(self._payloads, [*places, fact_row], strict=True):
+                columns += table.take(pa.array(place)).columns
+        return pa.table(columns, schema=self._schema)
+
+    def _top(self, whole: StarReplay, lane: StarReplay) -> list[tuple[object, KeyLoss]]:
+        """Return the attributes of the first stream that lost most, each with its counts."""
+        codes = self._facts.attributes[0]
+        distinct, group = np.unique(codes, return_inverse=True)
+        group = group[self._index.facts]
+        counts = np.zeros(distinct.size, COUNTS)
+        counts["code"] = distinct
+        for names, own in (
+            (("exact", "exact_importance"), whole),
+            (("outputs", "importance"), lane),
+        ):
+            counts[names[0]] = np.bincount(group, own.by_fact, distinct.size)
+            counts[names[1]] = np.bincount(group, own.importance_by_fact, distinct.size)
+        read = self._reads[0]
+        found = []
+        for loss in greatest(counts[counts["exact"] > counts["outputs"]]):
+            at = int(read.order[np.argmax(read.group == np.searchsorted(distinct, loss.code))])
+            key = [plain(column[at].as_py()) for column in read.keys]
+            found.append((key[0] if len(key) == 1 else key, loss))
+        return found
+
+
+def _tally(lane: StarReplay) -> Tally:
+    return Tally(lane.outputs, lane.importance, lane.by_bin, lane.importance_by_bin)
+
+
+def _read(task: StarTask) -> tuple[FactTable, StarFacts, list[StreamRead]]:
+    """Read F, then every stream."""
+    options = task.options
+    payload = options.columns == "all" and task.draft is not None
+    given = task.fact if isinstance(options.fact, str) else options.fact
+    table = read_facts(
+        given, options.fact_roles, task.columns, bad_rows=options.bad_rows, payload=payload
+    )
+    facts = star_facts(table)
+    reads = [
+        read_stream(
+            source, task.columns, side, table, facts, access=options.access,
+            bad_rows=options.bad_rows, payload=payload,
+        )
+        for side, source in enumerate(task.sources)
+    ]  # fmt: skip
+    return table, facts, reads

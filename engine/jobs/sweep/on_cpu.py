@@ -1,0 +1,145 @@
+"""A lane replayed under many cells at once on the cores of this machine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from engine.facts.key_links import Partners, no_partners
+from engine.jobs.sweep.broadcast_pool import Crew
+from engine.jobs.sweep.cell import Cell, CellResult
+from engine.jobs.sweep.exact import ExactCounter, longest_of
+from engine.jobs.sweep.shared_batches import Draws, LaneFeed, Shared, Wants
+from engine.lanes.lane import LaneFiles
+from engine.lanes.profile import LaneProfile, SideProfile
+from engine.policies import age
+from engine.replay.lane import LaneReplay
+from engine.replay.ready import Ready
+from engine.replay.settings import ReplaySettings
+from engine.runtime.heartbeat import rows_done
+from engine.runtime.streams import StreamBatch
+from engine.sampling.replayed import priorities
+
+
+def replay_cells(
+    files: LaneFiles,
+    cells: Sequence[Cell],
+    threads: int,
+    counters: Sequence[ExactCounter] = (),
+) -> list[CellResult]:
+    """Replay a lane under every cell, reading it once.
+
+    Parameters
+    ----------
+    files : LaneFiles
+    cells : sequence of Cell
+    threads : int
+        Cells replayed at once.
+    counters : sequence of ExactCounter
+        Exact counts to be made from the same batches.
+
+    Returns
+    -------
+    list of CellResult
+        In the order of the cells; each equal to the cell's own replay, whatever the others are.
+
+    Notes
+    -----
+    Memory: the budgets and keys of all cells, the windows, and `AHEAD` batches.
+    """
+    if not cells and not counters:
+        return []
+    feed = LaneFeed(files, _wants(cells, counters))
+    _compile(cells, through_facts=feed.partners is not None)
+    for counter in counters:
+        counter.through(feed.partners)
+    running = [_Running(cell, feed.partners) for cell in cells]
+    Crew([*(counter.take for counter in counters), *(one.take for one in running)], threads).run(
+        feed
+    )
+    return [one.result() for one in running]
+
+
+class _Running:
+    """One cell on its way through a lane."""
+
+    def __init__(self, cell: Cell, partners: tuple[Partners, Partners] | None) -> None:
+        self._cell = cell
+        self._replay = LaneReplay(
+            cell.settings, cell.profile, cell.budget, curves=age.as_arrays(cell.curves),
+            emit=False, partners=partners,
+        )  # fmt: skip
+        self._seconds = 0.0
+
+    def take(self, batch: Shared) -> None:
+        """Replay a batch."""
+        settings = self._cell.settings
+        ready = Ready(
+            self._draws(batch),
+            tuple(batch.windows[which] for which in _windows_of(self._cell)),
+            None if settings.terms is None else batch.valued[settings.terms],
+        )
+        begun = time.thread_time()
+        if batch.renumbered is not None:
+            self._replay.remap(batch.renumbered)
+        for _ in self._replay.push(
+            batch.left, batch.left_ids, batch.right, batch.right_ids, batch.keys, ready
+        ):
+            raise AssertionError  # it counts only
+        self._seconds += time.thread_time() - begun
+        rows_done(batch.rows)
+
+    def _draws(self, batch: Shared) -> Draws | None:
+        """Return the batch's uniforms, or the priorities that a sampling policy draws by them."""
+        settings, sampling = self._cell.settings, self._cell.sampling
+        if not settings.draws:
+            return None
+        draws = batch.draws[settings.purpose, settings.seed]
+        if sampling is None:
+            return draws
+        left, right = (
+            priorities(settings.the_policy, *of_side)
+            for of_side in zip(batch.sizes[sampling.sizing], sampling.scales, draws, strict=True)
+        )
+        return left, right
+
+    def result(self) -> CellResult:
+        """Return what the cell came to."""
+        replay = self._replay
+        return CellResult(
+            self._cell.number, replay.outputs, replay.importance, replay.peaks, self._seconds
+        )
+
+
+def _windows_of(cell: Cell) -> tuple[tuple[int, int], ...]:
+    """Return the (side, W) that a cell's estimator counts in."""
+    counts = cell.settings.estimator == "window" and cell.settings.counts
+    return tuple(enumerate(cell.windows)) if counts else ()
+
+
+def _wants(cells: Sequence[Cell], counters: Sequence[ExactCounter]) -> Wants:
+    windows = [*(cell.windows for cell in cells), *(counter.windows for counter in counters)]
+    return Wants(
+        longest_of(windows),
+        all(cell.settings.estimator != "history" for cell in cells),
+        frozenset(
+            (cell.settings.purpose, cell.settings.seed) for cell in cells if cell.settings.draws
+        ),
+        frozenset(which for cell in cells for which in _windows_of(cell)),
+        frozenset(cell.settings.terms for cell in cells if cell.settings.terms is not None),
+        frozenset(cell.sampling.sizing for cell in cells if cell.sampling is not None),
+    )
+
+
+def _compile(cells: Sequence[Cell], *, through_facts: bool) -> None:
+    """Have the kernel compiled, or loaded, before any cell's time is taken."""
+    if cells:
+        none = np.empty(0, np.int64)
+        empty, ids = StreamBatch(none, none, none, np.empty(0)), np.empty(0, np.int32)
+        profile = LaneProfile(*(SideProfile(0, 0, 0, 0, 0.0),) * 2)
+        partners = (no_partners(), no_partners()) if through_facts else None
+        replay = LaneReplay(ReplaySettings(0, 0), profile, (0, 0), emit=False, partners=partners)
+        for _ in replay.push(empty, ids, empty, ids, 0):
+            raise AssertionError  # there is nothing in it

@@ -1,0 +1,212 @@
+"""The Lagrangian dual of the harvest problem: a price of comparisons, and what is near its optimum.
+
+To maximise O subject to C <= limit is a multiple-choice knapsack: of each direction one setting is
+taken, of cost rate * C_i and output rate * N_{i,m} (Kellerer, Pferschy, Pisinger: Knapsack
+Problems, 2004, chapter 11). At a price (lambda, outputs a comparison) a direction is worth
+
+    rate * V_1 = rate * max (N_{i,m} - price * C_i),
+    V_j = max over counts k of passed_j[k] * V_{j+1} - price * used_j[k],  V_m = 1,
+
+from the last hop to the first: n steps a hop, where the direction has n^(m-1) settings.
+For every price, price * limit + sum rate * V_1 bounds O from above (Dyer 1984, Zemel 1984: the best
+price gives the linear relaxation's optimum). A setting of output bound - gap or more can only have
+parts that fall short of their direction's rate * V_1 by gap or less; since V_j is exact, a walk
+over the hops meets these settings and hardly any other.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.multiway.fractions.greedy import totals
+from engine.runtime.jit import jit
+from gpu_kernels.harvest.formulas import add_comparisons
+from gpu_kernels.harvest.layout import Floats, Ints, Layout
+
+Counts = NDArray[np.uint16]
+
+
+class Direction(NamedTuple):
+    """Settings of one direction, in the order of their indexes.
+
+    Attributes
+    ----------
+    counts : (settings, m - 1) uint16
+    cost, output : (settings,) float64
+        rate * C_i and rate * N_{i,m}, as the contract's formulas give them.
+    """
+
+    counts: Counts
+    cost: Floats
+    output: Floats
+
+
+@jit
+def worth(price: float, least: int, layout: Layout) -> tuple[Floats, Ints]:
+    """Return V of every hop and the counts that give it, the least ones among equals.
+
+    Returns
+    -------
+    values : (directions, m) float64
+        V_j for one tuple of the direction's stream; 1 behind the last hop. O(m^2 n).
+    counts : (directions, m - 1) int64
+    """
+    m = layout.rates.size
+    values = np.ones((m, m))
+    counts = np.empty((m, m - 1), np.int64)
+    for direction in range(m):
+        for j in range(m - 2, -1, -1):
+            hop = layout.hops[direction] + j
+            first = layout.entries[hop]
+            after = values[direction, j + 1]
+            best = -np.inf
+            for k in range(least, layout.entries[hop + 1] - first):
+                value = layout.passed[first + k] * after - price * layout.used[first + k]
+                if value > best:
+                    best = value
+                    counts[direction, j] = k
+            values[direction, j] = best
+    return values, counts
+
+
+@jit
+def most_output(least: int, layout: Layout) -> Ints:
+    """Return a setting of the greatest O there is, without counts that add nothing to it."""
+    m = layout.rates.size
+    counts = np.full((m, m - 1), least, np.int64)
+    for direction in range(m):
+        entries = layout.entries[layout.hops[direction] : layout.hops[direction + 1] + 1]
+        whole = layout.passed[entries[1:] - 1]
+        if layout.rates[direction] == 0.0 or np.any(whole == 0.0):
+            continue
+        for j in range(m - 1):
+            while layout.passed[entries[j] + counts[direction, j]] != whole[j]:
+                counts[direction, j] += 1
+    return counts
+
+
+@jit
+def best_price(limit: float, least: int, layout: Layout) -> tuple[float, float, Ints]:
+    """Return the price of the least upper bound, and the two settings that it lies between.
+
+    The bracket is of a setting within the limit and one beyond it (or at it); the chord between
+    them is the next price, and what is best at it replaces one of them, until the chord is an edge
+    of the hull of all (C, O): a finite number of steps, about 10.
+
+    Parameters
+    ----------
+    limit : float
+        From the cost of the least setting to that of `most_output`, in comparisons a second.
+    least : int
+    layout : Layout
+        Of one join.
+
+    Returns
+    -------
+    price : float
+        In outputs a comparison.
+    scale : float
+        The greatest number that the bound's sums meet, which their rounding is relative to.
+    within : (m, m - 1) int64
+        The setting within the limit.
+    """
+    m = layout.rates.size
+    within = np.full((m, m - 1), least, np.int64)
+    beyond = most_output(least, layout)
+    cost_within, output_within = totals(within, layout)
+    cost_beyond, output_beyond = totals(beyond, layout)
+    price = output_beyond / cost_beyond if output_beyond > 0 and cost_beyond > 0 else 1.0
+    while cost_beyond > cost_within and output_beyond > output_within:
+        price = (output_beyond - output_within) / (cost_beyond - cost_within)
+        _, counts = worth(price, least, layout)
+        cost, output = totals(counts, layout)
+        inside = cost <= limit
+        if (cost <= cost_within and inside) or (cost >= cost_beyond and not inside):
+            break
+        gain = (output - output_within) - price * (cost - cost_within)
+        if gain <= 1e-14 * (output_beyond + price * cost_beyond):
+            break
+        if inside and cost < cost_beyond:
+            within, cost_within, output_within = counts, cost, output
+        elif not inside:
+            beyond, cost_beyond, output_beyond = counts, cost, output
+        else:
+            break
+    scale = max(output_beyond, price * cost_beyond, price * limit)
+    return price, scale, within
+
+
+@jit
+def near(
+    direction: int,
+    price: float,
+    floor: float,
+    allowed: float,
+    most: int,
+    least: int,
+    layout: Layout,
+    values: Floats,
+) -> tuple[int, Counts, Floats, Floats]:
+    """Return a direction's settings that are worth `floor` or more and cost `allowed` or less.
+
+    Where no partial result is left the counts that follow make no difference: they are `least`.
+    Of a direction without tuples there is one setting.
+
+    Parameters
+    ----------
+    direction : int
+    price, floor, allowed : float
+        In outputs a comparison, outputs a second and comparisons a second.
+    most : int
+        Settings at most; with more, their number is returned as -1.
+    values : (directions, m) float64
+        What `worth` returned.
+    """
+    rate = layout.rates[direction]
+    begin = layout.hops[direction]
+    last = layout.hops[direction + 1] - begin - 1
+    size = 64
+    counts = np.empty((size, last + 1), np.uint16)
+    costs = np.empty(size)
+    outputs = np.empty(size)
+    at = np.zeros(last + 1, np.int64)
+    cost = np.zeros(last + 2)
+    partials = np.ones(last + 2)
+    found = 0
+    j = 0
+    at[0] = least
+    while j >= 0 and not (rate == 0.0 and found == 1):
+        entry = layout.entries[begin + j] + at[j]
+        if entry >= layout.entries[begin + j + 1]:
+            j -= 1
+            continue
+        at[j] += 1
+        spent = add_comparisons(cost[j], layout.used[entry], partials[j])
+        left = partials[j] * layout.passed[entry]
+        if rate * spent > allowed:
+            j -= 1  # greater counts cost as much and more
+            continue
+        if rate * (left * values[direction, j + 1] - price * spent) < floor:
+            continue
+        if j < last and rate * left != 0.0:
+            j += 1
+            cost[j] = spent
+            partials[j] = left
+            at[j] = least
+            continue
+        if found == most:
+            return -1, counts[:0], costs[:0], outputs[:0]
+        if found == size:
+            size *= 2
+            counts = np.concatenate((counts, np.empty_like(counts)))
+            costs = np.concatenate((costs, np.empty_like(costs)))
+            outputs = np.concatenate((outputs, np.empty_like(outputs)))
+        for hop in range(last + 1):
+            counts[found, hop] = at[hop] - 1 if hop <= j else least
+        costs[found] = rate * spent
+        outputs[found] = rate * left
+        found += 1
+    return found, counts[:found], costs[:found], outputs[:found]

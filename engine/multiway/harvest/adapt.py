@@ -1,0 +1,244 @@
+"""The adaptation step: throttle fraction, what was learnt, and the setting that follows (P4 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.multiway.fractions.ages import age_scores
+from engine.multiway.fractions.histograms import scores
+from engine.multiway.fractions.indexed import IndexCosts
+from engine.multiway.fractions.optimise import harvest_setting
+from engine.multiway.fractions.profile import JoinProfile, ranked
+from engine.multiway.harvest.indexed_costs import index_costs
+from engine.multiway.harvest.layout import POPS, PUSHES, Plan, Ranges, plan_of
+from engine.multiway.harvest.settings import LEAST_THROTTLE, HarvestSettings
+from engine.multiway.streams import Floats, Ints, Windows
+
+
+class Indexed(NamedTuple):
+    """What the cost of indexed hops depends on.
+
+    Attributes
+    ----------
+    candidates : (m, m - 1) float64
+        By direction and hop: those of the tuples compared by a scan that indexes gave.
+    entries : (m,) float64
+        Of a tuple of each stream, on average.
+    """
+
+    candidates: Floats
+    entries: Floats
+
+
+class Learnt(NamedTuple):
+    """What sampled tuples have taught.
+
+    Attributes
+    ----------
+    histograms : (m, buckets) float64
+        Of outputs by the time of stream i's member less that of stream 0's.
+    comparisons, passes : (m, m - 1) float64
+        By direction and hop; comparisons as a scan makes them.
+    rates : (m,) float64
+        Pushes a tick in the last interval that had any.
+    ages : (m, m - 1, n) float64
+        Of outputs, by direction and hop (`engine.multiway.fractions.ages`).
+    indexed : Indexed or None
+        Where indexes are probed.
+    """
+
+    histograms: Floats
+    comparisons: Floats
+    passes: Floats
+    rates: Floats
+    ages: Floats
+    indexed: Indexed | None = None
+
+
+class Setting(NamedTuple):
+    """What each hop reads.
+
+    Attributes
+    ----------
+    counts : (m, m - 1) int64
+        Logical basic windows.
+    rankings : m sequences of m - 1 int64 arrays
+        Indexes of the logical basic windows by rank, from 0, the youngest 0.
+    """
+
+    counts: Ints
+    rankings: Sequence[Sequence[Ints]]
+
+
+def throttle_after(
+    throttle: float, interval: NDArray[np.int64], boost: float
+) -> tuple[float, float]:
+    """Return beta and the throttle fraction after an interval (P4 3.1).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> throttle_after(0.5, np.array([[10, 10], [8, 8], [2, 2]]), 1.2)
+    (0.8, 0.4)
+    """
+    pushes, pops = int(interval[PUSHES].sum()), int(interval[POPS].sum())
+    beta = pops / pushes if pushes else 1.0
+    after = beta * throttle if beta < 1 else min(1.0, boost * throttle)
+    return beta, max(LEAST_THROTTLE, after)
+
+
+def basic_counts(windows: Windows, basic_window: int) -> list[int]:
+    """Return n_i, the logical basic windows of each window (P4 4.1.1).
+
+    Examples
+    --------
+    >>> from engine.multiway.streams import windows_of
+    >>> basic_counts(windows_of([20, 21, 0]), 2)
+    [10, 11, 1]
+    """
+    return [max(1, -(-size // basic_window)) for size in windows.size.tolist()]
+
+
+def steadied(scores: Floats, samples: float) -> Floats:
+    """Return scores drawn towards each other by as much as chance explains of their differences.
+
+    The best of scores that differ by chance alone promise output that they do not hold. Of n
+    shares of `samples` independent matches whose true shares are equal, the squared differences
+    from 1/n add up to ``(n - 1) / (n * samples)`` on average; that part of what they add up to is
+    taken away (James and Stein's shrinkage). Segments without any match stay so.
+
+    Parameters
+    ----------
+    scores : (n,) float64
+    samples : float
+
+    Examples
+    --------
+    >>> steadied(np.array([6.0, 4.0, 0.0]), 10).tolist()
+    [0.5, 0.5, 0.0]
+    """
+    some = scores > 0
+    n = int(some.sum())
+    shares: Floats = scores / scores.sum()
+    spread = float(((shares[some] - 1.0 / n) ** 2).sum())
+    if spread == 0.0:
+        return shares
+    chance = (n - 1) / (n * samples) if samples > 0 else np.inf
+    kept = max(0.0, 1.0 - chance / spread)
+    drawn: Floats = np.where(some, 1.0 / n + kept * (shares - 1.0 / n), 0.0)
+    return drawn
+
+
+def setting_of(
+    learnt: Learnt,
+    windows: Windows,
+    orders: Sequence[Sequence[int]],
+    throttle: float,
+    settings: HarvestSettings,
+) -> Setting:
+    """Return the setting that harvests most within a throttle fraction of the full cost."""
+    m = len(orders)
+    basic = basic_counts(windows, settings.basic_window)
+    if settings.scores == "ages":
+        found = age_scores(learnt.ages, orders, basic)
+        found = [
+            [steadied(hop, float(learnt.passes[i, 0])) for hop in hops]
+            for i, hops in enumerate(found)
+        ]
+    else:
+        found = scores(learnt.histograms, windows.size, settings.basic_window, orders)
+    rankings = [[ranked(hop).astype(np.int64) for hop in hops] for hops in found]
+    if throttle == 1.0:
+        counts = np.array([[basic[other] for other in order] for order in orders], np.int64)
+        return Setting(counts, rankings)
+    selectivities = np.ones((m, m))
+    pooled = _ratio(learnt.passes.sum(), learnt.comparisons.sum(), 1.0)
+    for i, order in enumerate(orders):
+        for hop, other in enumerate(order):
+            selectivities[i, other] = _ratio(
+                learnt.passes[i, hop], learnt.comparisons[i, hop], pooled
+            )
+    own = learnt.indexed
+    join = JoinProfile(
+        learnt.rates.tolist(),
+        (windows.size + 1.0).tolist(),
+        basic,
+        orders,
+        selectivities.tolist(),
+        [[hop.tolist() for hop in hops] for hops in found],
+        None if own is None else _learnt_costs(learnt, own, windows, basic, orders),
+    )
+    chosen = harvest_setting(join, throttle, settings.optimiser, metric=settings.metric)
+    return Setting(chosen.counts, rankings)
+
+
+def _learnt_costs(
+    learnt: Learnt, indexed: Indexed, windows: Windows, basic: Sequence[int],
+    orders: Sequence[Sequence[int]],
+) -> IndexCosts:  # fmt: skip
+    pooled = _ratio(indexed.candidates.sum(), learnt.comparisons.sum(), 1.0)
+    read = learnt.comparisons
+    parts = np.divide(indexed.candidates, read, out=np.full(read.shape, pooled), where=read > 0)
+    sizes = learnt.rates * (windows.size + 1.0)
+    return index_costs(parts, indexed.entries, sizes, basic, orders)
+
+
+def _ratio(part: float, whole: float, otherwise: float) -> float:
+    return float(part / whole) if whole > 0 else otherwise
+
+
+def plan_from(
+    setting: Setting, orders: Sequence[Sequence[int]], windows: Windows, basic_window: int
+) -> Plan:
+    """Return what a setting reads as runs of ages.
+
+    Neighbouring logical basic windows are one run; a direction with a hop that reads nothing reads
+    nothing at all.
+    """
+    basic = basic_counts(windows, basic_window)
+    ranges: list[list[Ranges]] = []
+    for i, order in enumerate(orders):
+        if (setting.counts[i] == 0).any():
+            ranges.append([[] for _ in order])
+            continue
+        hops: list[Ranges] = []
+        for hop, other in enumerate(order):
+            chosen = setting.rankings[i][hop][: setting.counts[i, hop]]
+            hops.append(_runs(chosen, basic[other], int(windows.size[other]), basic_window))
+        ranges.append(hops)
+    return plan_of(orders, ranges)
+
+
+def _runs(chosen: Ints, basic: int, size: int, basic_window: int) -> Ranges:
+    """Return the ages of logical basic windows, joined; the last reaches the window's end.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> _runs(np.array([4, 0, 1]), 5, 10, 2)
+    [(0, 4), (8, 11)]
+    """
+    found: list[tuple[int, int]] = []
+    for k in np.sort(chosen).tolist():
+        begin = k * basic_window
+        end = size + 1 if k == basic - 1 else begin + basic_window
+        if found and found[-1][1] == begin:
+            found[-1] = (found[-1][0], end)
+        else:
+            found.append((begin, end))
+    return found
+
+
+def horizons(plan: Plan, windows: Windows) -> Ints:
+    """Return the age behind which no direction reads a stream: (m,) int64 ticks (P4 7)."""
+    found = np.zeros(windows.size.size, np.int64)
+    for i in range(found.size):
+        for hop, other in enumerate(plan.order[i]):
+            begin, end = plan.first[i] + plan.runs[i, hop], plan.first[i] + plan.runs[i, hop + 1]
+            if end > begin:
+                found[other] = max(found[other], plan.oldest[begin:end].max())
+    return np.minimum(found, windows.size)

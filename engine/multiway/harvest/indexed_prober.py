@@ -1,0 +1,143 @@
+"""Batches of tuples probed by indexes on the CPU, by several threads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from engine.multiway.harvest.indexed_walk import ROWS, Hops, Walk, begin_indexed, next_indexed
+from engine.multiway.harvest.indexes import Index, Indexes
+from engine.multiway.harvest.layout import WHOLE, Admitted, Batch, Plan, Probed, Rules
+from engine.multiway.harvest.probe import NEXT, STARTED, WRITTEN, importance_of, write_members
+from engine.multiway.harvest.prober import Outputs, Slices, in_chunks, no_results
+from engine.multiway.meets import Condition, condition
+from engine.multiway.predicate import Predicate
+from engine.multiway.streams import Floats, Ints, MultiStreams
+from engine.runtime.jit import kernel
+from gpu_kernels.multiway.walk import STACK_COLUMNS
+
+
+@kernel
+def _count_batch(
+    streams: MultiStreams, rules: Rules, condition: Condition, admitted: Admitted, index: Index,
+    plan: Plan, whole: Plan, batch: Batch, begin: int, end: int, walk: Walk, members: Ints,
+    out: Probed,
+) -> None:  # fmt: skip
+    """Write what the walks of the tuples ``begin <= k < end`` of a batch come to."""
+    for k in range(begin, end):
+        place, stream, shred = batch.place[k], batch.stream[k], batch.shred[k]
+        hops = Hops(out.comparisons[k], out.passes[k], out.read[k], out.candidates[k])
+        outputs = 0
+        total = 0.0
+        own = plan if shred == WHOLE else whole
+        begin_indexed(streams, rules, admitted, own, place, stream, shred, walk, hops)
+        while next_indexed(
+            streams, rules, condition, admitted, index, own, place, stream, shred, walk, hops
+        ):
+            write_members(own.order[stream], walk.stack, stream, place, members)
+            outputs += 1
+            total += importance_of(streams, rules, members)
+        out.outputs[k] = outputs
+        out.importance[k] = total
+
+
+@kernel
+def _write_batch(
+    streams: MultiStreams, rules: Rules, condition: Condition, admitted: Admitted, index: Index,
+    plan: Plan, whole: Plan, batch: Batch, wanted: Ints, walk: Walk, idle: Hops, members: Ints,
+    importance: Floats, progress: Ints,
+) -> bool:  # fmt: skip
+    """Write the outputs of the wanted tuples; False if there is no more room."""
+    while progress[NEXT] < wanted.size:
+        k = wanted[progress[NEXT]]
+        place, stream, shred = batch.place[k], batch.stream[k], batch.shred[k]
+        own = plan if shred == WHOLE else whole
+        if progress[STARTED] == 0:
+            begin_indexed(streams, rules, admitted, own, place, stream, shred, walk, idle)
+            progress[STARTED] = 1
+        while True:
+            if progress[WRITTEN] == members.shape[0]:
+                return False
+            if not next_indexed(
+                streams, rules, condition, admitted, index, own, place, stream, shred, walk, idle
+            ):
+                break
+            at = progress[WRITTEN]
+            write_members(own.order[stream], walk.stack, stream, place, members[at])
+            importance[at] = importance_of(streams, rules, members[at])
+            progress[WRITTEN] = at + 1
+        progress[NEXT] += 1
+        progress[STARTED] = 0
+    return True
+
+
+class IndexedProber:
+    """Probes on this machine's cores, by indexes on top of the physical basic windows (P4 7).
+
+    Its outputs are those of `engine.multiway.harvest.prober.CpuProber`, a tuple's in another order.
+
+    Parameters
+    ----------
+    streams : MultiStreams
+    rules : Rules
+    predicate : Predicate
+        Any that `engine.multiway.harvest.indexes.INDEXED` has.
+    whole : Plan
+        What shredded tuples read, but for the first hop.
+    basic_window : int
+        b, in ticks.
+    threads : int
+    """
+
+    def __init__(
+        self, streams: MultiStreams, rules: Rules, predicate: Predicate, whole: Plan,
+        basic_window: int, threads: int,
+    ) -> None:  # fmt: skip
+        self._join = streams, rules, condition(predicate)
+        self._whole = whole
+        self._indexes = Indexes(streams, predicate, basic_window)
+        self._slices = Slices(threads)
+
+    def _walk(self, plan: Plan) -> Walk:
+        runs = max(1, int(np.diff(plan.first).max()), int(np.diff(self._whole.first).max()))
+        return Walk(
+            np.zeros((ROWS, STACK_COLUMNS), np.int64), np.zeros((runs, 2), np.int64),
+            np.zeros((plan.order.shape[1], 3), np.int64),
+        )  # fmt: skip
+
+    def count(self, admitted: Admitted, plan: Plan, batch: Batch) -> Probed:
+        """Return what the walks of a batch come to.
+
+        The tuples of the batch are the last admitted ones of their streams. O(comparisons).
+        """
+        size, hops = batch.place.size, plan.order.shape[1]
+        new = np.bincount(batch.stream, minlength=admitted.number.size)
+        for stream, end in enumerate((admitted.first[:-1] + admitted.number).tolist()):
+            self._indexes.update(admitted, stream, end - int(new[stream]))
+        room = np.zeros((2, size, hops), np.int64)
+        out = no_results(size, hops)._replace(read=room[0], candidates=room[1])
+
+        def work(begin: int, end: int) -> None:
+            _count_batch(
+                *self._join, admitted, self._indexes.index, plan, self._whole, batch, begin, end,
+                self._walk(plan), np.zeros(hops + 1, np.int64), out,
+            )  # fmt: skip
+
+        self._slices.work_off(size, work)
+        return out
+
+    def outputs(
+        self, admitted: Admitted, plan: Plan, batch: Batch, wanted: Ints
+    ) -> Iterator[Outputs]:
+        """Return the outputs of the wanted tuples of a batch, in the order of the tuples."""
+        hops = plan.order.shape[1]
+        walk, idle = self._walk(plan), Hops(*np.zeros((4, hops), np.int64))
+
+        def write(members: Ints, importance: Floats, progress: Ints) -> bool:
+            return _write_batch(
+                *self._join, admitted, self._indexes.index, plan, self._whole, batch, wanted, walk,
+                idle, members, importance, progress,
+            )  # fmt: skip
+
+        return in_chunks(hops, write)

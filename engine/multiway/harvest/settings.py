@@ -1,0 +1,128 @@
+"""The settings of a harvested join, checked."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from engine.runtime.errors import SpecError, did_you_mean
+
+SHEDDINGS = ("harvest", "random-drop")
+ADMISSIONS = ("all", "conserve")
+SCORES = ("ages", "streams")
+CLOCKS = ("virtual", "wall")
+PROBES = ("scan", "index")
+LEAST_THROTTLE = 0.001
+"""z is never less: a join that took nothing in an interval must be able to go on."""
+
+
+@dataclass(frozen=True)
+class HarvestSettings:
+    """How a join sheds load (P4 3 to 5, 7).
+
+    Parameters
+    ----------
+    basic_window : int
+        b: ticks (or tuples, of a count-based window), 1 or more.
+    capacity : float, optional
+        Comparisons a second that the operator makes; None: any number.
+    clock : {"virtual", "wall"}
+        Whether a comparison takes the time that the capacity says, or what it took here.
+    throttle : float, optional
+        A fixed throttle fraction z in (0, 1]; None: adapted.
+    per_second : float
+        Ticks of a second.
+    buffer : int
+        Tuples that an input buffer holds.
+    adapt_every : int
+        Delta, in ticks.
+    boost : float
+        gamma, 1 or more.
+    shred : float
+        omega: the part of the tuples by which time correlations are learnt, in [0, 1].
+    forget : float
+        What of that which was learnt is kept at an adaptation, in [0, 1].
+    buckets : int
+        Buckets of a per-stream histogram for each basic window.
+    scores : {"ages", "streams"}
+        How segments are scored: by the ages of each direction's matches, or by P4's histograms of
+        each stream and equations 1 and 2.
+    shedding : {"harvest", "random-drop"}
+        By window harvesting, or by dropping tuples at random before the buffers.
+    admission : {"all", "conserve"}
+        Whether tuples that no direction reads any more leave the windows (P4 7).
+    probe : {"scan", "index"}
+        Whether the selected basic windows are gone through, or their indexes (P4 7).
+    optimiser, metric : str
+        See `engine.multiway.fractions.optimise`.
+    seed : int
+
+    Raises
+    ------
+    SpecError
+        If one of them means nothing.
+    """
+
+    basic_window: int
+    capacity: float | None = None
+    clock: str = "virtual"
+    throttle: float | None = None
+    per_second: float = 1.0
+    buffer: int = 10
+    adapt_every: int = 5
+    boost: float = 1.2
+    shred: float = 0.1
+    forget: float = 0.8
+    buckets: int = 4
+    scores: str = "ages"
+    shedding: str = "harvest"
+    admission: str = "all"
+    probe: str = "scan"
+    optimiser: str = "exact"
+    metric: str = "best-delta-output-per-delta-cost"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, least in (("basic_window", 1), ("buffer", 1), ("adapt_every", 1), ("buckets", 1)):
+            if getattr(self, name) < least:
+                raise SpecError(f"{_option(name)} {getattr(self, name)} must be {least} or more")
+        for name in ("shred", "forget"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise SpecError(f"{_option(name)} {getattr(self, name)} must be from 0 to 1")
+        if not (self.boost >= 1 and math.isfinite(self.boost)):
+            raise SpecError(f"--boost {self.boost} must be 1 or more and finite")
+        for name in ("capacity", "per_second"):
+            value = getattr(self, name)
+            if value is not None and not (value > 0 and math.isfinite(value)):
+                raise SpecError(f"{_option(name)} {value} must be more than 0 and finite")
+        if self.throttle is not None and not 0 < self.throttle <= 1:
+            raise SpecError(f"--throttle {self.throttle} must be more than 0 and at most 1")
+        for name, known in (
+            ("shedding", SHEDDINGS),
+            ("admission", ADMISSIONS),
+            ("clock", CLOCKS),
+            ("scores", SCORES),
+            ("probe", PROBES),
+        ):
+            value = getattr(self, name)
+            if value not in known:
+                raise SpecError(
+                    f"{_option(name)} is {value!r}; choose one of {', '.join(known)}."
+                    + did_you_mean(value, known)
+                )
+        if self.shedding == "random-drop" and self.capacity is None:
+            raise SpecError("--shedding random-drop keeps to a capacity: give --capacity")
+        if self.clock == "wall" and (self.capacity is not None or self.throttle is not None):
+            raise SpecError(
+                "--clock wall measures the capacity, and one, or a throttle fraction, is given: "
+                "leave it out"
+            )
+
+    @property
+    def ticks_a_comparison(self) -> float:
+        """Virtual time that a comparison takes."""
+        return 0.0 if self.capacity is None else self.per_second / self.capacity
+
+
+def _option(name: str) -> str:
+    return "--" + name.replace("_", "-")

@@ -1,0 +1,177 @@
+"""The cost of join orders (P3 4.2, 5.1): attribute comparisons per unit time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.multiway.orders.methods import Floats, OrderingProblem, Orders
+from engine.runtime.errors import SpecError
+
+GivenOrders = Orders | Sequence[Sequence[int]]
+GivenOrder = Sequence[int] | Sequence[Sequence[int]]
+LocalCost = Callable[[OrderingProblem, int, GivenOrders], Floats]
+
+
+def local_costs(problem: OrderingProblem, direction: int, orders: GivenOrders) -> Floats:
+    """Return what local orders of one direction cost.
+
+    The loops are gone through from the outermost, with N = the partial results so far and v = the
+    fewest distinct values so far: every loop but the first makes N * C_l comparisons, and
+    N *= C_l / max(v, v_l), v = min(v, v_l). C_l is the store of l (`OrderingProblem.stores`; of a
+    hashed one a bucket, P3 5.3); of the direction's own stream the one tuple that is joined, or
+    the batch of new ones. P3's comparisons are those of the loop's condition: expired tuples that
+    are still in a store cost as much as others, and are passed on like others.
+
+    Parameters
+    ----------
+    problem : OrderingProblem
+    direction : int
+        i, the stream of the new tuples, from 0.
+    orders : (n, m) int64
+        All streams from the outermost loop to the innermost, i among them.
+
+    Returns
+    -------
+    (n,) float64
+        O(n * m).
+
+    Raises
+    ------
+    SpecError
+        If an order is none, or its cost is more than float64 holds.
+
+    Examples
+    --------
+    P3 table 5, a new tuple of stream 2 in the global order 1234:
+
+    >>> from engine.multiway.orders.statistics import JoinStatistics, StreamStatistics
+    >>> table5 = zip("1234", (10, 1, 1, 3), (100, 100, 200, 100), (500, 50, 40, 5))
+    >>> problem = OrderingProblem(JoinStatistics(tuple(StreamStatistics(*s) for s in table5)))
+    >>> local_costs(problem, 1, [[1, 0, 2, 3]]).tolist()
+    [3800.0]
+    """
+    orders = checked_orders(problem, orders)
+    loops, distinct = problem.loops(direction), problem.distinct
+    cost = np.zeros(len(orders))
+    with np.errstate(over="ignore", invalid="ignore"):
+        partial, least = loops[orders[:, 0]], distinct[orders[:, 0]]
+        for stream in orders.T[1:]:
+            size, own = loops[stream], distinct[stream]
+            cost += partial * size
+            partial = partial * (size / np.maximum(least, own))
+            least = np.minimum(least, own)
+        return _held(problem.per_unit(direction, cost))
+
+
+def order_costs(
+    problem: OrderingProblem, orders: GivenOrders, local: LocalCost = local_costs
+) -> Floats:
+    """Return what global orders cost: the sum over the directions (P3 5.1).
+
+    Parameters
+    ----------
+    problem : OrderingProblem
+        Where its method is general-lazy-nlj, an order is taken in all directions: P3's naive
+        algorithm, re-evaluated lazily.
+    orders : (n, m) int64
+    local : callable
+        What a direction costs: `local_costs`, or `comparisons.local_comparisons`.
+
+    Returns
+    -------
+    (n,) float64
+        O(n * m^2).
+
+    Examples
+    --------
+    >>> from engine.multiway.orders.statistics import JoinStatistics, StreamStatistics
+    >>> table5 = zip("1234", (10, 1, 1, 3), (100, 100, 200, 100), (500, 50, 40, 5))
+    >>> problem = OrderingProblem(JoinStatistics(tuple(StreamStatistics(*s) for s in table5)))
+    >>> order_costs(problem, [[0, 1, 2, 3], [1, 0, 2, 3]]).tolist()
+    [16000.0, 19600.0]
+    """
+    orders = checked_orders(problem, orders)
+    total = np.zeros(len(orders))
+    with np.errstate(over="ignore"):
+        for i in range(problem.m):
+            total += local(problem, i, local_orders(problem, i, orders))
+    return _held(total)
+
+
+def cost_of(problem: OrderingProblem, order: GivenOrder, local: LocalCost = local_costs) -> float:
+    """Return what one global order costs, or the local ones of all directions together.
+
+    Parameters
+    ----------
+    problem : OrderingProblem
+    order : m ints, or m sequences of m or m - 1 ints
+        A global order; or every direction's own, with its stream or, where that is outermost,
+        without it.
+    local : callable
+        As for `order_costs`.
+
+    Examples
+    --------
+    >>> from engine.multiway.orders.statistics import JoinStatistics, StreamStatistics
+    >>> table5 = zip("1234", (10, 1, 1, 3), (100, 100, 200, 100), (500, 50, 40, 5))
+    >>> problem = OrderingProblem(JoinStatistics(tuple(StreamStatistics(*s) for s in table5)))
+    >>> cost_of(problem, [0, 1, 2, 3])
+    16000.0
+    >>> cost_of(problem, [[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2]])
+    16000.0
+    """
+    if np.ndim(order[0]) == 0:
+        return float(order_costs(problem, np.asarray([order]), local)[0])
+    if len(order) != problem.m:
+        raise SpecError(f"{len(order)} local orders for {problem.m} streams; give {problem.m}")
+    total = 0.0
+    for i, own in enumerate(order):
+        loops = own if len(own) == problem.m else [i, *own]  # type: ignore[arg-type,misc]
+        total += float(local(problem, i, np.asarray([loops]))[0])
+    return total
+
+
+def local_orders(problem: OrderingProblem, direction: int, orders: Orders) -> Orders:
+    """Return the loops of one direction under global orders: its own first, or where it stands.
+
+    Examples
+    --------
+    >>> from engine.multiway.orders.statistics import JoinStatistics, StreamStatistics
+    >>> join = JoinStatistics(tuple(StreamStatistics(name, 1, 100, 50) for name in "abc"))
+    >>> local_orders(OrderingProblem(join), 1, np.array([[0, 2, 1]])).tolist()
+    [[1, 0, 2]]
+    >>> local_orders(OrderingProblem(join, "naive-nlj"), 1, np.array([[0, 2, 1]])).tolist()
+    [[0, 2, 1]]
+    """
+    if not problem.rules.outermost:
+        return orders
+    others = orders[orders != direction].reshape(-1, problem.m - 1)
+    return np.insert(others, 0, direction, axis=1)
+
+
+def checked_orders(problem: OrderingProblem, orders: GivenOrders) -> Orders:
+    """Return orders as (n, m) int64.
+
+    Raises
+    ------
+    SpecError
+        If one does not name every stream once.
+    """
+    found: NDArray[np.int64] = np.asarray(orders, np.int64)
+    wanted = np.arange(problem.m)
+    if found.ndim != 2 or found.shape[1] != problem.m or (np.sort(found) != wanted).any():
+        raise SpecError(
+            f"orders {found.tolist()[:1]} must name each of the {problem.m} streams once, from 0"
+        )
+    return found
+
+
+def _held(costs: Floats) -> Floats:
+    if not np.isfinite(costs).all():
+        raise SpecError(
+            "an order costs more comparisons than float64 holds; give smaller rates or windows"
+        )
+    return costs

@@ -1,0 +1,181 @@
+"""The join algorithms of P3 as its cost model tells them apart."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.multiway.orders.statistics import JoinStatistics
+from engine.runtime.errors import SpecError, did_you_mean
+
+Floats = NDArray[np.float64]
+Orders = NDArray[np.int64]
+
+
+class Method(NamedTuple):
+    """What the cost of an algorithm depends on.
+
+    Attributes
+    ----------
+    lazy : bool
+        New tuples are joined every tau, not at once; expired ones are removed every tau.
+    outermost : bool
+        New tuples are in the outermost loop; otherwise at their stream's place in the order.
+    local : bool
+        Every direction has an order of its own.
+    hashed : {"none", "some", "all"}
+        Which windows are hashed.
+    """
+
+    lazy: bool
+    outermost: bool
+    local: bool
+    hashed: str
+
+
+METHODS = {
+    "eager-nlj": Method(lazy=False, outermost=True, local=False, hashed="none"),
+    "naive-nlj": Method(lazy=False, outermost=False, local=False, hashed="none"),
+    "lazy-nlj": Method(lazy=True, outermost=True, local=False, hashed="none"),
+    "general-lazy-nlj": Method(lazy=True, outermost=False, local=True, hashed="none"),
+    "eager-hash": Method(lazy=False, outermost=True, local=False, hashed="all"),
+    "lazy-hash": Method(lazy=True, outermost=True, local=False, hashed="all"),
+    "hybrid": Method(lazy=False, outermost=True, local=False, hashed="some"),
+}
+DEFAULT_METHOD = "eager-nlj"
+
+
+@dataclass(frozen=True)
+class OrderingProblem:
+    """A join and the algorithm whose order is sought.
+
+    Parameters
+    ----------
+    statistics : JoinStatistics
+    method : str
+        One of `METHODS`.
+    tau : float or None
+        P3's tau in the statistics' unit of time, for lazy methods: the interval of re-evaluation
+        and of expiration.
+
+    Raises
+    ------
+    SpecError
+        If there is no such method, or it wants tau or buckets that are not there, or the reverse.
+
+    Examples
+    --------
+    P3 figure 3's join at tau = 50: a lazy store holds half as much again as its window.
+
+    >>> from engine.multiway.orders.statistics import JoinStatistics, StreamStatistics
+    >>> join = JoinStatistics(tuple(StreamStatistics(name, 1, 100, 50) for name in "abcd"))
+    >>> OrderingProblem(join, "lazy-nlj", 50).stores.tolist()
+    [150.0, 150.0, 150.0, 150.0]
+    """
+
+    statistics: JoinStatistics
+    method: str = DEFAULT_METHOD
+    tau: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise SpecError(
+                f"method is {self.method!r}; choose one of {', '.join(METHODS)}."
+                + did_you_mean(self.method, METHODS)
+            )
+        self._check_tau(self.tau)
+        self._check_buckets(METHODS[self.method].hashed)
+
+    def _check_tau(self, tau: float | None) -> None:
+        if not self.rules.lazy and tau is not None:
+            raise SpecError(
+                f"tau is {tau}, but {self.method} joins every tuple at once: leave tau out, or "
+                "choose a lazy method"
+            )
+        if self.rules.lazy and tau is None:
+            raise SpecError(f"tau is missing: {self.method} joins new tuples every tau")
+        if tau is not None and not (tau > 0 and math.isfinite(tau)):
+            raise SpecError(f"tau {tau} must be more than 0 and finite")
+
+    def _check_buckets(self, hashed: str) -> None:
+        with_buckets = [s.name for s in self.statistics.streams if s.buckets is not None]
+        without = [s.name for s in self.statistics.streams if s.buckets is None]
+        if hashed == "none" and with_buckets:
+            raise SpecError(
+                f"{self.method} scans every window, but stream {with_buckets[0]} has buckets: "
+                "leave them out, or choose eager-hash, lazy-hash or hybrid"
+            )
+        if hashed == "all" and without:
+            raise SpecError(
+                f"{self.method} hashes every window, but stream {without[0]} has no buckets: "
+                "give them, or choose hybrid"
+            )
+        if hashed == "some" and not with_buckets:
+            raise SpecError(f"{self.method} needs the buckets of at least one stream")
+
+    @property
+    def rules(self) -> Method:
+        """What the method does."""
+        return METHODS[self.method]
+
+    @property
+    def m(self) -> int:
+        """Number of streams."""
+        return len(self.statistics.streams)
+
+    @cached_property
+    def rates(self) -> Floats:
+        """lambda, (m,) float64."""
+        return np.array([s.rate for s in self.statistics.streams], np.float64)
+
+    @cached_property
+    def windows(self) -> Floats:
+        """T, (m,) float64."""
+        return np.array([s.window for s in self.statistics.streams], np.float64)
+
+    @cached_property
+    def distinct(self) -> Floats:
+        """Return v, (m,) float64."""
+        return np.array([s.distinct for s in self.statistics.streams], np.float64)
+
+    @cached_property
+    def buckets(self) -> Floats:
+        """b, 1 where a window is scanned, (m,) float64."""
+        return np.array([s.buckets or 1 for s in self.statistics.streams], np.float64)
+
+    @cached_property
+    def stores(self) -> Floats:
+        """Tuples in the stores when they are probed, (m,) float64.
+
+        Eagerly expired they are the windows: lambda * T. A lazy method re-evaluates at NOW over
+        stores that were last expired at NOW - tau, when they went back to NOW - tau - T: they hold
+        lambda * (T + tau). (Over time they hold lambda * (T + tau / 2) on average, but they are
+        read only when they are largest.)
+        """
+        return self.rates * (self.windows + (0.0 if self.tau is None else self.tau))
+
+    @cached_property
+    def probed(self) -> Floats:
+        """Tuples of the stores that one probe goes through, a hashed one's a bucket (P3 5.3)."""
+        return self.stores / self.buckets
+
+    def batch(self, direction: int) -> float:
+        """Return the new tuples of one evaluation: one, or the lambda_i * tau of a batch."""
+        return 1.0 if self.tau is None else float(self.rates[direction]) * self.tau
+
+    def per_unit(self, direction: int, evaluation: Floats) -> Floats:
+        """Return what one evaluation of a direction makes per unit time."""
+        if self.tau is None:
+            return float(self.rates[direction]) * evaluation
+        return evaluation / self.tau
+
+    def loops(self, direction: int) -> Floats:
+        """Return the tuples that each stream's loop goes through, (m,) float64."""
+        found = self.probed.copy()
+        found[direction] = self.batch(direction)
+        return found

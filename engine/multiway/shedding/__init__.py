@@ -1,0 +1,1 @@
+"""Shedding: which tuples are dropped before they join."""

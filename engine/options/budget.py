@@ -1,0 +1,118 @@
+"""Memory budgets: as people write them, and split over lanes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+from engine.replay.settings import UNLIMITED
+from engine.runtime.errors import SpecError
+
+
+class Amount(NamedTuple):
+    """A number of tuples, or a share of what the exact join needs at its peak."""
+
+    tuples: int | None = None
+    share: Fraction | None = None
+
+    def __str__(self) -> str:
+        if self.share is not None:
+            return f"{float(self.share * 100):g}%"
+        return str(self.tuples)
+
+
+Amounts = tuple[Amount | None, Amount | None]
+EVEN, EXPECTED = "even", "expected"
+SPLITS = (EVEN, EXPECTED)
+"""How one memory is split over both sides."""
+
+
+def parse_amount(text: str, option: str) -> Amount:
+    """Return the memory that `text` names.
+
+    Raises
+    ------
+    SpecError
+        If it is neither a whole number of tuples nor a percentage, or is negative.
+
+    Examples
+    --------
+    >>> parse_amount("800", "--memory"), str(parse_amount("12.5%", "--memory"))
+    (Amount(tuples=800, share=None), '12.5%')
+    """
+    cleaned = text.strip()
+    if re.fullmatch(r"\d+", cleaned):
+        return Amount(tuples=int(cleaned))
+    if re.fullmatch(r"\d+(\.\d*)?\s*%|\.\d+\s*%", cleaned):
+        return Amount(share=Fraction(cleaned.rstrip("% ")) / 100)
+    raise SpecError(
+        f"{option} is {text!r}; give a whole number of tuples, 0 or more, or a percentage of the "
+        "exact join's peak such as 10%"
+    )
+
+
+def parse_amounts(
+    memory: str | None, left: str | None, right: str | None, split: str = EVEN
+) -> Amounts:
+    """Return the budgets of both sides; None where a side is exact.
+
+    `memory` is the papers' M, half a side (an odd tuple goes left); a percentage of it is of each
+    side's own peak. With another `split` the two are one memory, and there must be one.
+    """
+    if split != EVEN and (left is not None or right is not None):
+        raise SpecError(
+            f"--split {split} splits one memory over both streams: give --memory in place of "
+            "--memory-left and --memory-right"
+        )
+    if memory is None:
+        return (
+            None if left is None else parse_amount(left, "--memory-left"),
+            None if right is None else parse_amount(right, "--memory-right"),
+        )
+    if left is not None or right is not None:
+        raise SpecError("--memory and --memory-left/--memory-right exclude each other; give one")
+    return halves(parse_amount(memory, "--memory"))
+
+
+def halves(amount: Amount) -> Amounts:
+    """Return the memory of each side when both have `amount`."""
+    if amount.tuples is None:
+        return amount, amount
+    return Amount(tuples=amount.tuples - amount.tuples // 2), Amount(tuples=amount.tuples // 2)
+
+
+def split_budget(amount: Amount | None, peaks: Sequence[int]) -> list[int]:
+    """Split one side's memory over the lanes of one join, by window size.
+
+    Parameters
+    ----------
+    amount : Amount or None
+    peaks : sequence of int
+        Most unexpired tuples of the side at once, lane by lane.
+
+    Returns
+    -------
+    list of int
+        K of each lane. A percentage is of each lane's own peak, rounded down; a number of tuples
+        is split in proportion to the peaks by largest remainder, and its sum is never exceeded.
+
+    Examples
+    --------
+    >>> split_budget(Amount(tuples=10), [30, 10, 0]), split_budget(None, [5]) == [UNLIMITED]
+    ([8, 2, 0], True)
+    """
+    if amount is None:
+        return [UNLIMITED] * len(peaks)
+    if amount.share is not None:
+        return [int(amount.share * peak) for peak in peaks]
+    tuples = amount.tuples or 0
+    total = sum(peaks)
+    if len(peaks) == 1 or total == 0:
+        return [tuples] * len(peaks) if len(peaks) == 1 else [0] * len(peaks)
+    shares = [tuples * peak // total for peak in peaks]
+    remainders = sorted(range(len(peaks)), key=lambda i: (-(tuples * peaks[i] % total), i))
+    for i in remainders[: tuples - sum(shares)]:
+        shares[i] += 1
+    return shares

@@ -1,0 +1,165 @@
+"""Everything a sample can be told, however it was told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from engine.options.replay import JobOptions
+from engine.replay.settings import chosen
+from engine.runtime.errors import SpecError
+from engine.sampling.aggregates import AggregateSpec, parse_aggregate
+from engine.sampling.lane import METHODS
+from engine.sampling.model import COUNTS
+from engine.sampling.sizes import SIZES
+
+DEFAULT_METHOD = "pps-cluster"
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class SampleOptions:
+    """A sample of the join of two archives.
+
+    Parameters
+    ----------
+    base : JobOptions
+        Archives, windows, memory, combine, start, lanes, seed, bad rows, columns, output and cache;
+        its policy does not count.
+    method : {"eq-cluster", "pps-cluster", "bottom-k", "uniform"}
+    size : {"matches", "weighted", "equal"} or None
+        Of the tuples, for pps-cluster and bottom-k; None: matches.
+    count : {"bound", "frequency", "age"} or None
+        Matches that uniform waits for; None: bound.
+    fraction : float or None
+        What is sampled, in place of memory.
+    overflow : float or None
+        Probability with which more than the memory may be held at the busiest instant.
+    confidence : float
+        Of the intervals.
+    aggregates : tuple of str
+        As `engine.sampling.aggregates.parse_aggregate` reads them.
+    exact_aggregates : bool
+        Aggregate the exact join beside the sample.
+    aggregates_out : Path or None
+        Folder of the aggregates' tables; None: no files.
+    profile : Path or None
+        Of another time's archive, for frequencies and age curves.
+
+    Raises
+    ------
+    SpecError
+        For what means nothing, or does not go together.
+    """
+
+    base: JobOptions
+    method: str = DEFAULT_METHOD
+    size: str | None = None
+    count: str | None = None
+    fraction: float | None = None
+    overflow: float | None = None
+    confidence: float = CONFIDENCE
+    aggregates: tuple[str, ...] = ()
+    exact_aggregates: bool = False
+    aggregates_out: Path | None = None
+    profile: Path | None = field(default=None)
+
+    def __post_init__(self) -> None:
+        chosen("--method", self.method, METHODS)
+        self._check_method()
+        self._check_amount()
+        if not 0 < self.confidence < 1:
+            raise SpecError(f"--confidence is {self.confidence:g}; give one between 0 and 1")
+        if self.base.fact is not None:
+            raise SpecError(
+                "--fact is of winnow replay, sweep and bound: a sample is of streams that share "
+                "their join attribute"
+            )
+        if not self.aggregates:
+            for name, value in (
+                ("exact-aggregates", self.exact_aggregates),
+                ("aggregates-out", self.aggregates_out),
+            ):
+                if value:
+                    raise SpecError(f"--{name} is of aggregates: name one with --aggregate")
+        places = self.base.out, self.aggregates_out
+        if None not in places and len({str(place.absolute()) for place in places if place}) == 1:
+            raise SpecError("--out and --aggregates-out are one folder: give two")
+        assert self.specs is not None  # noqa: S101 - read here, for its errors
+
+    @cached_property
+    def specs(self) -> tuple[AggregateSpec, ...]:
+        """The aggregates, read."""
+        found = tuple(map(parse_aggregate, self.aggregates))
+        texts = [spec.text for spec in found]
+        for text in texts:
+            if texts.count(text) > 1:
+                raise SpecError(f"--aggregate {text!r} is given twice: give it once")
+        return found
+
+    def _check_method(self) -> None:
+        """Check what belongs to some methods alone."""
+        if self.size is not None:
+            chosen("--size", self.size, SIZES)
+            if self.method not in ("pps-cluster", "bottom-k"):
+                raise SpecError(
+                    f"--size is of pps-cluster and bottom-k; {self.method} knows no sizes"
+                )
+        if self.count is not None:
+            chosen("--count", self.count, COUNTS)
+            if self.method != "uniform":
+                raise SpecError(
+                    f"--count is of uniform; {self.method} keeps tuples until they expire"
+                )
+        if self.profile is not None and not self.uses_profile:
+            raise SpecError(
+                f"--profile tells matches of keys or by age, of which {self.method} with these "
+                "options asks nothing: leave it out"
+            )
+
+    def _check_amount(self) -> None:
+        """Check memory, fraction and overflow."""
+        memory = self.base.memory
+        if self.fraction is not None:
+            if not 0 < self.fraction <= 1:
+                raise SpecError(f"--fraction is {self.fraction:g}; give one above 0, at most 1")
+            if memory != (None, None):
+                raise SpecError("--fraction and --memory exclude each other; give one")
+        elif memory == (None, None):
+            raise SpecError("--memory is missing: give it, or --fraction")
+        if self.method == "uniform" and self.fraction is None and None in memory:
+            raise SpecError(
+                "uniform samples both streams by one fraction, which needs the memory of both: "
+                "give --memory, or --memory-left and --memory-right"
+            )
+        if self.overflow is None:
+            return
+        if self.method == "bottom-k":
+            raise SpecError("--overflow has no use with bottom-k, which never overflows")
+        if self.fraction is not None:
+            raise SpecError("--overflow is of a memory: give --memory in place of --fraction")
+        if not 0 < self.overflow <= 0.5:
+            raise SpecError(f"--overflow is {self.overflow:g}; give one above 0, at most 0.5")
+
+    @property
+    def sizes(self) -> str:
+        """What a tuple's size is."""
+        return self.size or "matches"
+
+    @property
+    def counts(self) -> str:
+        """What uniform waits for."""
+        return self.count or "bound"
+
+    @property
+    def uses_profile(self) -> bool:
+        """Whether frequencies or curves of a profile would be looked at."""
+        if self.method == "uniform":
+            return True
+        return self.method in ("pps-cluster", "bottom-k") and self.sizes != "equal"
+
+    @property
+    def unbiased(self) -> bool:
+        """Whether estimates are right on average whatever the streams are like."""
+        return self.method != "uniform" or self.counts == "bound"

@@ -1,0 +1,109 @@
+"""Plots of an allocation: memory and quality of every join, by ALLOC and by PROP."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.options.allocate import RECALL
+from engine.report.envelope import check_place
+from engine.runtime.errors import OutputError
+
+FORMATS = ("png", "svg")
+_COLOURS = {"alloc": "#0072B2", "prop": "#E69F00"}
+_WIDTH = 0.38
+
+
+def check_folder(folder: Path) -> None:
+    """Find out before the work whether plots could be written.
+
+    Raises
+    ------
+    OutputError
+        If not.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise OutputError(f"plots cannot be written: {folder} is no folder; name another")
+    check_place(folder / f"memory.{FORMATS[0]}", "plot")
+
+
+def draw(content: dict[str, Any], folder: Path) -> list[Path]:
+    """Draw ``memory`` and ``recall`` (or ``error``) as PNG and SVG.
+
+    Parameters
+    ----------
+    content : dict
+        Of the report.
+    folder : Path
+        Made if it is not there.
+
+    Returns
+    -------
+    list of Path
+
+    Raises
+    ------
+    OutputError
+        If they cannot be written.
+    """
+    metric = content["metric"]
+    files = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in ("memory", metric):
+            figure = _figure(content, name)
+            for kind in FORMATS:
+                path = folder / f"{name}.{kind}"
+                figure.savefig(path, dpi=150, metadata={"Date": None} if kind == "svg" else {})
+                files.append(path)
+    except OSError as error:
+        raise OutputError(f"plots cannot be written to {folder}: {error}") from error
+    return files
+
+
+def _figure(content: dict[str, Any], name: str) -> Any:  # noqa: ANN401 - matplotlib's, loaded late
+    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415 - half a second
+    from matplotlib.figure import Figure  # noqa: PLC0415 - the same
+
+    joins = content["joins"]
+    figure = Figure(figsize=(2.8 + 1.1 * len(joins), 3.8), layout="constrained")
+    FigureCanvasAgg(figure)
+    axis = figure.subplots()
+    places = np.arange(len(joins))
+    for shift, how in ((-0.5, "alloc"), (0.5, "prop")):
+        at = places + shift * _WIDTH
+        values = [_value(join[how], name) for join in joins]
+        axis.bar(at, values, 0.92 * _WIDTH, color=_COLOURS[how], label=how.upper())
+        if name != "memory":
+            predicted = [100 * (join[how]["predicted"] or 0.0) for join in joins]
+            axis.plot(
+                at, predicted, linestyle="none", marker="_", markersize=16, markeredgewidth=2,
+                color="#000000", label="predicted" if how == "prop" else None,
+            )  # fmt: skip
+    axis.set_xticks(places, [join["name"] for join in joins])
+    axis.set_ylabel(
+        {
+            "memory": "tuples, both streams",
+            RECALL: "outputs found (% of the exact join's)",
+        }.get(name, "standard error (% of the sum)")
+    )
+    axis.set_ylim(bottom=0)
+    axis.yaxis.set_major_formatter(lambda value, _: f"{value:,g}")
+    axis.grid(visible=True, axis="y", color="#DDDDDD", linewidth=0.6)
+    axis.set_axisbelow(True)
+    for side in ("top", "right"):
+        axis.spines[side].set_visible(False)
+    title = f"{name.capitalize()} of the joins, {content['memory']['tuples']:,} tuples in all"
+    figure.suptitle(title, fontsize=12, x=0.01, horizontalalignment="left")
+    figure.legend(loc="outside right center", frameon=False, fontsize=9)
+    return figure
+
+
+def _value(part: dict[str, Any], name: str) -> float:
+    """Return the height of a bar: what was replayed, else what is predicted."""
+    if name == "memory":
+        return float(part["memory"])
+    quality = part["predicted"] if part["replayed"] is None else part["replayed"]
+    return 100 * (quality or 0.0)

@@ -1,0 +1,92 @@
+"""An allocation as a person reads it on a terminal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from engine.options.allocate import RECALL
+from engine.report.envelope import Report
+from engine.report.tables import number, percent
+
+_TITLES = {
+    "alloc": "ALLOC: the worst join does as well as it can",
+    "prop": "PROP: in proportion to what the exact joins need",
+}
+
+
+def print_allocation(report: Report, console: Console | None = None) -> None:
+    """Print the joins, what each gets by both allocations, and the worst of each."""
+    content = report.content
+    console = console or Console()
+    console.print(_joins(content))
+    told = [f"{join['name']} by {join['profile']}" for join in content["joins"] if join["profile"]]
+    if told:
+        console.print(f"told of without a pass over the archives: {', '.join(told)}", markup=False)
+    for how, title in _TITLES.items():
+        console.print(_parts(content, how, title))
+    if content["refine"]:
+        console.print(f"worst join replayed: {_rounds(content)}")
+    seconds = ", ".join(f"{name} {value:.2f}" for name, value in content["seconds"].items())
+    console.print(f"seconds: {seconds}")
+
+
+def _rounds(content: dict[str, Any]) -> str:
+    """Return what the worst join of each division reached, and on which ALLOC settled."""
+    return ", ".join(
+        f"{one['by']} {_quality(one['replayed'], '-')}" + (" (settled)" if one["settled"] else "")
+        for one in content["rounds"]
+    )
+
+
+def _joins(content: dict[str, Any]) -> Table:
+    memory = content["memory"]
+    table = Table(
+        title=f"memory {number(memory['tuples'])} of {number(memory['exact'])} tuples; "
+        f"{content['metric']} expected of PROP",
+        title_justify="left",
+    )
+    by = "policy" if content["metric"] == RECALL else "method"
+    expected = [*content["joins"][0]["expected"]]
+    for name in ("join", "weight", "peak", by, *expected):
+        table.add_column(name, justify="left" if name in ("join", by) else "right")
+    for join in content["joins"]:
+        table.add_row(
+            join["name"],
+            f"{join['weight']:g}",
+            number(sum(join["exact"]["peak"].values())),
+            join[by],
+            *(_quality(join["expected"][model]) for model in expected),
+        )
+    return table
+
+
+def _parts(content: dict[str, Any], how: str, title: str) -> Table:
+    table = Table(title=title, title_justify="left")
+    metric = content["metric"]
+    for name in ("join", "left", "right", "memory", f"{metric} predicted", "replayed"):
+        table.add_column(name, justify="left" if name == "join" else "right")
+    for join in content["joins"]:
+        part = join[how]
+        table.add_row(
+            join["name"],
+            *(number(part[name]) for name in ("left", "right", "memory")),
+            _quality(part["predicted"]),
+            _quality(part["replayed"], "-"),
+        )
+    table.add_section()
+    table.add_row(
+        "least / weight" if metric == RECALL else "most * weight",
+        "",
+        "",
+        number(content[how]["memory"]),
+        _quality(content[how]["predicted"]),
+        _quality(content[how]["replayed"], "-"),
+    )
+    return table
+
+
+def _quality(value: float | None, none: str = "no bound") -> str:
+    return none if value is None else percent(value)

@@ -1,0 +1,114 @@
+"""What a result lost of the exact join, as a report has it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Tally(Protocol):
+    """Counted outputs and their importance, also by time bin."""
+
+    @property
+    def outputs(self) -> int:
+        """How many there are."""
+        ...
+
+    @property
+    def importance(self) -> float:
+        """The sum of their importance."""
+        ...
+
+    @property
+    def by_bin(self) -> NDArray[np.int64]:
+        """Outputs of each bin."""
+        ...
+
+    @property
+    def importance_by_bin(self) -> NDArray[np.float64]:
+        """Importance of each bin's."""
+        ...
+
+
+def share(part: float, whole: float) -> float:
+    """Return part / whole; of nothing, nothing was lost."""
+    return part / whole if whole else 1.0
+
+
+def importance_share(
+    outputs: int, importance: float, exact_outputs: int, exact_importance: float
+) -> float:
+    """Return the importance recall: exactly 1 where nothing was lost."""
+    return 1.0 if outputs == exact_outputs else share(importance, exact_importance)
+
+
+def lost_importance(exact: int, kept: int, importance: float, kept_importance: float) -> float:
+    """Return lost importance; exactly 0 where nothing was lost, whatever the order of the sums."""
+    return float(importance - kept_importance) if exact != kept else 0.0
+
+
+def losses(pairs: Sequence[tuple[Tally, Tally]], edges: Sequence[int], last: int) -> dict[str, Any]:
+    """Return the exact join, the share of it that was kept, and what was lost, in all and by time.
+
+    Parameters
+    ----------
+    pairs : sequence of (Tally, Tally)
+        Of each lane, the exact join's and the result's; none where there was nothing to join.
+    edges : sequence of int
+        Left edges of the time bins.
+    last : int
+        Last tick of the last bin.
+
+    Returns
+    -------
+    dict
+        Fields ``exact``, ``recall``, ``importance_recall`` and ``lost`` of docs/report.md.
+
+    Examples
+    --------
+    >>> from engine.jobs.exact.exact_cache import Tally
+    >>> exact = Tally(4, 8.0, np.array([3, 1]), np.array([6.0, 2.0]))
+    >>> kept = Tally(3, 6.0, np.array([2, 1]), np.array([4.0, 2.0]))
+    >>> found = losses([(exact, kept)], [0, 10], 19)
+    >>> found["recall"], found["lost"]["importance"], found["lost"]["by_time"][0]["lost_outputs"]
+    (0.75, 2.0, 1)
+    """
+    outputs, kept = (sum(pair[i].outputs for pair in pairs) for i in (0, 1))
+    importance, kept_importance = (math.fsum(pair[i].importance for pair in pairs) for i in (0, 1))
+    return {
+        "exact": {"outputs": outputs, "importance": importance},
+        "recall": share(kept, outputs),
+        "importance_recall": importance_share(kept, kept_importance, outputs, importance),
+        "lost": {
+            "outputs": outputs - kept,
+            "importance": lost_importance(outputs, kept, importance, kept_importance),
+            "by_time": _by_time(pairs, edges, last) if pairs else [],
+        },
+    }
+
+
+def _by_time(
+    pairs: Sequence[tuple[Tally, Tally]], edges: Sequence[int], last: int
+) -> list[dict[str, float | int]]:
+    exact, kept = (np.sum([pair[i].by_bin for pair in pairs], axis=0) for i in (0, 1))
+    exact_importance, kept_importance = (
+        np.sum([pair[i].importance_by_bin for pair in pairs], axis=0) for i in (0, 1)
+    )
+    ends = [*(edge - 1 for edge in edges[1:]), last]
+    return [
+        {
+            "from": edges[i],
+            "to": ends[i],
+            "exact_outputs": int(exact[i]),
+            "lost_outputs": int(exact[i] - kept[i]),
+            "exact_importance": float(exact_importance[i]),
+            "lost_importance": lost_importance(
+                exact[i], kept[i], exact_importance[i], kept_importance[i]
+            ),
+        }
+        for i in range(len(edges))
+    ]

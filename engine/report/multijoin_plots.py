@@ -1,0 +1,122 @@
+"""Plots of how a join shed load: over time (P4 figure 2), and what it reads (P4 figures 3, 4)."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from engine.report.envelope import check_place
+from engine.runtime.errors import OutputError, SpecError
+
+FORMATS = (".png", ".svg")
+# Okabe and Ito's colours, which all kinds of colour vision tell apart
+_COLOURS = (
+    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C510A",
+)  # fmt: skip
+
+
+def check_plot(path: Path) -> None:
+    """Raise `SpecError` if a plot has another format, `OutputError` if its place is none."""
+    if path.suffix not in FORMATS:
+        raise SpecError(f"--plot {path}: write a file that ends in {' or '.join(FORMATS)}")
+    check_place(path, "plot")
+
+
+def save_plot(content: dict[str, Any], path: Path) -> None:
+    """Draw how load was shed and write it to a file.
+
+    Parameters
+    ----------
+    content : dict
+        The report.
+    path : Path
+        .png or .svg.
+
+    Raises
+    ------
+    OutputError
+        If the file cannot be written.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415 - half a second
+    from matplotlib.figure import Figure  # noqa: PLC0415 - the same
+
+    names = list(content["rows"])
+    setting = content["harvest"]["setting"]
+    rows = 3 + (len(names) if setting is not None else 0)
+    figure = Figure(figsize=(9.0, 2.2 * rows), layout="constrained")
+    FigureCanvasAgg(figure)
+    grid = figure.add_gridspec(rows, max(1, len(names) - 1))
+    axes = [figure.add_subplot(grid[0, :])]
+    axes += [figure.add_subplot(grid[row, :], sharex=axes[0]) for row in (1, 2)]
+    _over_time(axes, content, names)
+    if setting is not None:
+        for i in range(len(names)):
+            for hop in range(len(names) - 1):
+                _segments(figure.add_subplot(grid[3 + i, hop]), content, i, hop)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=150)
+    except OSError as error:
+        raise OutputError(f"plot {path} cannot be written: {error}") from error
+
+
+def _over_time(axes: Any, content: dict[str, Any], names: list[str]) -> None:  # noqa: ANN401
+    """Draw throttle fraction, rates and output rate of every interval."""
+    harvest = content["harvest"]
+    steps, second = harvest["steps"], harvest["settings"]["per_second"]
+    span = harvest["settings"]["adapt_every"]
+    begin = min((step["to"] for step in steps), default=0) - span
+    ends = [(step["to"] - begin) / second for step in steps]
+    edges = [0.0, *ends]
+    lengths = [max(to - before, 1e-9) for before, to in pairwise(edges)]
+
+    def stairs(axis: Any, values: list[float], label: str, colour: str, line: str = "-") -> None:  # noqa: ANN401
+        axis.stairs(values, edges, label=label, color=colour, linestyle=line, linewidth=1.6)
+
+    if steps:
+        stairs(axes[0], [step["throttle"] for step in steps], "z", "#000000")
+        for i, name in enumerate(names):
+            colour = _COLOURS[i % len(_COLOURS)]
+            pushed = [step["pushes"][i] / own for step, own in zip(steps, lengths, strict=True)]
+            popped = [step["pops"][i] / own for step, own in zip(steps, lengths, strict=True)]
+            stairs(axes[1], pushed, f"{name}, arrived", colour)
+            stairs(axes[1], popped, f"{name}, joined", colour, ":")
+        made = [step["outputs"] / own for step, own in zip(steps, lengths, strict=True)]
+        stairs(axes[2], made, "outputs", "#0072B2")
+    axes[0].set_ylim(0, 1.05)
+    axes[0].set_ylabel("throttle fraction z")
+    axes[1].set_ylabel("tuples a second")
+    axes[2].set_ylabel("outputs a second")
+    axes[2].set_xlabel("seconds")
+    for axis in axes[1:]:
+        axis.set_ylim(bottom=0)
+    if steps:
+        axes[1].legend(fontsize="x-small", ncols=2, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    for axis in axes:
+        axis.grid(alpha=0.3)
+
+
+def _segments(axis: Any, content: dict[str, Any], direction: int, hop: int) -> None:  # noqa: ANN401
+    """Draw which logical basic windows a hop reads, darker the better their rank."""
+    harvest, names = content["harvest"], list(content["rows"])
+    other = content["method"]["orders"][direction][hop]
+    count = harvest["setting"]["counts"][direction][hop]
+    ranking = harvest["setting"]["rankings"][direction][hop]
+    n = harvest["basic_windows"][other]
+    colour = _COLOURS[names.index(other) % len(_COLOURS)]
+    for rank, segment in enumerate(ranking):
+        read = rank < count
+        axis.barh(
+            0, 0.92, left=segment + 0.04, height=0.8, color=colour if read else "none",
+            alpha=1.0 - 0.6 * rank / n if read else 1.0, edgecolor="#999999", linewidth=0.6,
+        )  # fmt: skip
+    axis.set_xlim(0, n)
+    axis.set_ylim(-0.5, 0.5)
+    axis.set_yticks([])
+    axis.set_title(
+        f"{names[direction]}, hop {hop + 1}: {other}, {count} of {n} (fraction {count / n:.2f})",
+        fontsize="small",
+    )
+    axis.set_xlabel("age, basic windows", fontsize="x-small")
+    axis.tick_params(labelsize="x-small")

@@ -1,0 +1,106 @@
+"""The explanation of a join order as a person reads it on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from engine.report.tables import number
+
+
+def print_explanation(
+    content: dict[str, Any], shown: int | None = None, console: Console | None = None
+) -> None:
+    """Print the streams, the cheapest orders and the choice.
+
+    Parameters
+    ----------
+    content : dict
+        What `explain.explain` returns, and perhaps the ``unit`` of its times.
+    shown : int or None
+        Orders to print, of those that it lists; None: all.
+    console : Console, optional
+    """
+    console = console or Console()
+    console.print(_streams(content["streams"]))
+    tau = "" if content["tau"] is None else f", every {content['tau']:g}"
+    unit = content.get("unit") or "unit time"
+    _say(console, f"{content['method']}{tau}: comparisons per {unit}")
+    for ranking in content.get("directions", [content]):
+        if "direction" in ranking:
+            _say(console, f"new tuples of stream {ranking['direction']}")
+        console.print(_orders(ranking, shown))
+        _say(console, _choice(ranking))
+    if "directions" in content:
+        total, best = number(content["chosen_cost"]), number(content["best_cost"])
+        _say(console, f"all streams: chosen {total}, best {best}")
+    if "low_selectivity" in content:
+        found = content["low_selectivity"]
+        orders = ", ".join(f"{i}: {_order(order)}" for i, order in enumerate(found["orders"], 1))
+        _say(console, f"P4's low selectivity first, at {number(found['cost'])}:\n  {orders}")
+    if content["expected"]["measured"]:
+        console.print(_measured(content["expected"]["measured"]))
+
+
+def _say(console: Console, line: str) -> None:
+    console.print(line, markup=False, highlight=False)
+
+
+def _table(names: Sequence[str], texts: int = 1) -> Table:
+    """Return an empty table whose first columns are texts."""
+    table = Table()
+    for place, name in enumerate(names):
+        table.add_column(name, justify="left" if place < texts else "right")
+    return table
+
+
+def _order(order: Sequence[int] | Sequence[Sequence[int]]) -> str:
+    """Return a global order as 1 2 3, and every direction's own as 1 2 3; 2 1 3; ..."""
+    parts = [own if isinstance(own, int) else " ".join(map(str, own)) for own in order]
+    return (" " if isinstance(parts[0], int) else "; ").join(map(str, parts))
+
+
+def _streams(streams: list[dict[str, Any]]) -> Table:
+    """Return the streams' numbers; names where they say more than the place."""
+    named = any(stream["name"] != str(place) for place, stream in enumerate(streams, 1))
+    names = ("stream", *(["name"] if named else []))
+    fields = ("rate", "window", "distinct", "size", "probed")
+    table = _table((*names, *fields), len(names))
+    for place, stream in enumerate(streams, 1):
+        first = (str(place), stream["name"])[: len(names)]
+        table.add_row(*first, *(f"{stream[field]:,.6g}" for field in fields))
+    return table
+
+
+def _orders(ranking: dict[str, Any], shown: int | None) -> Table:
+    listed, best = ranking["orders"][:shown], ranking["best_cost"]
+    differ = any(order["cost"] != order["comparisons"] for order in listed)
+    table = _table(("order", "cost", "to the best", *(["expected"] if differ else [])))
+    for order in listed:
+        cells = [_order(order["order"]), number(order["cost"])]
+        cells.append(f"{order['cost'] / best:.3f}" if best else "")
+        table.add_row(*cells, *([number(order["comparisons"])] if differ else []))
+    return table
+
+
+def _choice(ranking: dict[str, Any]) -> str:
+    moved = f", with {_order(ranking['moved'])} moved up" if ranking["moved"] else ""
+    mean, worst = number(ranking["mean_cost"]), number(ranking["worst_cost"])
+    chosen, cost = _order(ranking["chosen"]), number(ranking["chosen_cost"])
+    lines = (
+        f"of {number(ranking['possible'])} orders: mean {mean}, worst {worst}",
+        f"P3's heuristic: {chosen} at {cost}, rank {number(ranking['rank'])}",
+        f"  {number(ranking['considered'])} considered, from {_order(ranking['initial'])}{moved}",
+    )
+    return "\n".join(lines)
+
+
+def _measured(runs: list[dict[str, Any]]) -> Table:
+    table = _table(("order", "expected", "actual", "actual / expected"))
+    for run in runs:
+        ratio = "" if run["ratio"] is None else f"{run['ratio']:.3f}"
+        table.add_row(_order(run["order"]), number(run["expected"]), number(run["actual"]), ratio)
+    return table

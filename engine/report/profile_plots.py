@@ -1,0 +1,265 @@
+"""Plots of a profile: age curves, key frequencies, correlation, drift, and recall by memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.models.profile.ages import last_ages
+from engine.models.profile.fit import MODELS
+from engine.models.profile.model import ArrivalProfile
+from engine.runtime.errors import OutputError
+from engine.runtime.streams import SIDES
+
+FORMATS = ("png", "svg")
+# Okabe and Ito's colours, which all kinds of colour vision tell apart
+_COLOURS = ("#0072B2", "#D55E00")
+_ONLINE = {"monitor": ("#009E73", "--"), "retain": ("#CC79A7", "-.")}
+_TICKS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "day": 86_400.0}
+_MANY = (("billion ticks", 1e9), ("million ticks", 1e6))
+_UNITS = (("days", 86_400.0), ("hours", 3600.0), ("minutes", 60.0), ("seconds", 1.0),
+          ("milliseconds", 1e-3), ("microseconds", 1e-6), ("nanoseconds", 1e-9))  # fmt: skip
+
+
+def check_folder(folder: Path) -> None:
+    """Find out before the work whether plots could be written.
+
+    Raises
+    ------
+    OutputError
+        If not.
+    """
+    above = next(own for own in (folder, *folder.absolute().parents) if own.exists())
+    if not above.is_dir() or not os.access(above, os.W_OK):
+        raise OutputError(f"plots {folder} cannot be written: {above} is no folder to write to")
+
+
+def draw(profile: ArrivalProfile, folder: Path) -> list[Path]:
+    """Draw every plot as PNG and SVG.
+
+    Raises
+    ------
+    OutputError
+        If one cannot be written.
+    """
+    plots: dict[str, Callable[[Any, ArrivalProfile], None]] = {
+        "age_curves": _ages,
+        "key_frequencies": _frequencies,
+        "correlation": _correlation,
+        "drift": _drift,
+        "recall": _recall,
+    }
+    files = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, paint in plots.items():
+            figure = _figure(7.2 if name == "drift" else 4.2)
+            paint(figure, profile)
+            for kind in FORMATS:
+                files.append(folder / f"{name}.{kind}")
+                told = {"Date": None} if kind == "svg" else {}
+                figure.savefig(files[-1], dpi=150, metadata=told)
+    except OSError as error:
+        raise OutputError(f"plots {folder} cannot be written: {error}") from error
+    return files
+
+
+def _figure(height: float) -> Any:  # noqa: ANN401 - matplotlib's, which is loaded late
+    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415 - half a second
+    from matplotlib.figure import Figure  # noqa: PLC0415 - the same
+
+    figure = Figure(figsize=(8.6, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def time_scale(ticks: int, unit: str) -> tuple[float, str]:
+    """Return what ticks are to be multiplied by for an axis of that length, and its unit.
+
+    Examples
+    --------
+    >>> time_scale(864_000_000_000, "us"), time_scale(500, "tick")
+    ((1.1574074074074074e-11, 'days'), (1.0, 'ticks'))
+    """
+    if unit not in _TICKS:
+        named = (size for size in _MANY if ticks >= 10 * size[1])
+        name, size = next(named, ("ticks", 1.0))
+        return 1 / size, name
+    size = _TICKS[unit]
+    for name, seconds in _UNITS:
+        if ticks * size >= 2 * seconds:
+            return size / seconds, name
+    return 1.0, unit
+
+
+def _plain(axis: Any, title: str, x: str, y: str) -> None:  # noqa: ANN401 - matplotlib's
+    axis.set_title(title, fontsize=11, loc="left")
+    axis.set_xlabel(x)
+    axis.set_ylabel(y)
+    axis.grid(visible=True, color="#DDDDDD", linewidth=0.6)
+    axis.set_axisbelow(True)
+    if axis.get_xscale() == "linear":
+        _thousands(axis)
+    for side in ("top", "right"):
+        axis.spines[side].set_visible(False)
+
+
+def _legend(axis: Any, below: float = -0.17) -> None:  # noqa: ANN401 - matplotlib's
+    """Explain the lines below the axis, where they cover nothing."""
+    if axis.get_legend_handles_labels()[0]:
+        axis.legend(
+            frameon=False, fontsize=8, ncols=2, loc="upper center", bbox_to_anchor=(0.5, below)
+        )
+
+
+def _thousands(axis: Any) -> None:  # noqa: ANN401 - matplotlib's
+    from matplotlib.ticker import FuncFormatter  # noqa: PLC0415 - late
+
+    for own in (axis.xaxis, axis.yaxis):
+        own.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.12g}"))
+    axis.locator_params(axis="x", nbins=6)
+
+
+def _ages(figure: Any, profile: ArrivalProfile) -> None:  # noqa: ANN401 - matplotlib's
+    for side, axis in enumerate(figure.subplots(1, 2)):
+        own, window = profile.streams[side].age, profile.windows[side]
+        scale, unit = time_scale(window, profile.unit)
+        ends = np.array([0, *last_ages(len(own.buckets), window)]) * scale
+        axis.stairs(own.buckets, ends, fill=True, color=_COLOURS[side], alpha=0.25, linewidth=0)
+        axis.stairs(own.buckets, ends, color=_COLOURS[side], linewidth=1.4, label="exact")
+        for name, (colour, line) in _ONLINE.items():
+            found = (profile.online[name] or {}).get(SIDES[side])
+            if found and found["buckets"]:
+                label = f"{name}: {found['tuples']:,} tuples"
+                axis.stairs(
+                    found["buckets"], ends, color=colour, linestyle=line, linewidth=1.1,
+                    label=label,
+                )  # fmt: skip
+        if own.matches:
+            axis.axvline(
+                own.k_opt * scale, color="#222222", linestyle=":", linewidth=1.4,
+                label=f"k_opt: {_number(own.k_opt * scale)} {unit}",
+            )  # fmt: skip
+        axis.set_ylim(bottom=0)
+        axis.set_xlim(0, max(window * scale, scale))
+        title = f"{SIDES[side]}: {own.matches:.3g} matches a tuple"
+        if not own.matches:
+            axis.set_ylim(0, 1)
+        _plain(axis, title, f"age ({unit})", "matches a tuple in a bucket")
+        _legend(axis)
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
+
+
+def _frequencies(figure: Any, profile: ArrivalProfile) -> None:  # noqa: ANN401 - matplotlib's
+    for side, axis in enumerate(figure.subplots(1, 2)):
+        own = profile.streams[side]
+        ranked = np.sort(profile.counts()[1 + side])[::-1]
+        ranked = ranked[ranked > 0]
+        if ranked.size:
+            ranks = np.arange(1, ranked.size + 1)
+            shown = np.unique(np.geomspace(1, ranked.size, 500).astype(np.int64)) - 1
+            axis.loglog(
+                ranks[shown], ranked[shown], ".", color=_COLOURS[side], markersize=4,
+                label="counted" if profile.frequencies.kind == "exact" else "sketched",
+            )  # fmt: skip
+            if own.zipf_exponent is not None:
+                weights = ranks.astype(np.float64) ** -own.zipf_exponent
+                fitted = ranked.sum() * weights / weights.sum()
+                axis.loglog(
+                    ranks[shown], fitted[shown], color="#222222", linewidth=1.2, linestyle="--",
+                    label=f"Zipf, exponent {own.zipf_exponent:.2f}",
+                )  # fmt: skip
+            axis.set_ylim(bottom=0.7)
+            _log_axes(axis)
+        title = f"{SIDES[side]}: {own.distinct_keys:,} keys"
+        _plain(axis, title, "rank of the key", "tuples of the key")
+        _legend(axis)
+
+
+def _log_axes(axis: Any) -> None:  # noqa: ANN401 - matplotlib's
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter  # noqa: PLC0415 - late
+
+    for own in (axis.xaxis, axis.yaxis):
+        own.set_major_locator(LogLocator(numticks=6))
+        own.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+        own.set_minor_formatter(NullFormatter())
+
+
+def _correlation(figure: Any, profile: ArrivalProfile) -> None:  # noqa: ANN401 - matplotlib's
+    axis = figure.subplots()
+    edges, matches = profile.correlation
+    scale, unit = time_scale(max(profile.windows), profile.unit)
+    heights = matches / np.maximum(np.diff(edges) * scale, scale)
+    later, earlier = edges[1:] > 1, edges[:-1] < 0
+    for kind, colour, label in (
+        (earlier, _COLOURS[1], "right first"), (later, _COLOURS[0], "left first"),
+    ):  # fmt: skip
+        bounds = edges[np.append(kind, False) | np.append(False, kind)] * scale
+        if kind.any() and matches[kind].any():
+            axis.stairs(heights[kind], bounds, fill=True, color=colour, alpha=0.75, label=label)
+    same = int(profile.exact["simultaneous"])
+    if same:
+        axis.axvline(0, color="#222222", linestyle=":", label=f"simultaneous: {same:,}")
+    axis.set_ylim(bottom=0)
+    title = f"Matches by lag: {int(profile.exact['outputs']):,} outputs"
+    _plain(axis, title, f"right.ts - left.ts ({unit})", f"matches a {_one(unit)} of lag")
+    _legend(axis)
+
+
+def _one(unit: str) -> str:
+    """Return a unit as it stands behind "a"."""
+    return unit if " " in unit or len(unit) < 3 else unit.removesuffix("s")
+
+
+def _drift(figure: Any, profile: ArrivalProfile) -> None:  # noqa: ANN401 - matplotlib's
+    length, unit = time_scale(max(1, profile.ticks), profile.unit)
+    scale, of_age = time_scale(max(profile.windows), profile.unit)
+    panels = (
+        ("rate", 1 / length, "Rate", f"tuples a {_one(unit)}"),
+        ("mean_age", scale, "Age of the stored tuple at matches", f"mean age ({of_age})"),
+        ("key_distance", 1.0, "Change of key shares from the bin before", "L1 distance"),
+    )
+    begin = profile.span[0] if profile.span else 0
+    axes = figure.subplots(3, 1, sharex=True)
+    for axis, (name, factor, title, label) in zip(axes, panels, strict=True):
+        for side, own in enumerate(profile.streams):
+            at = [((b["from"] + b["to"]) / 2 - begin) * length for b in own.drift]
+            values = [np.nan if b[name] is None else factor * b[name] for b in own.drift]
+            axis.plot(
+                at, values, color=_COLOURS[side], marker="os"[side], markersize=3.2,
+                linewidth=1.3, label=SIDES[side],
+            )  # fmt: skip
+        axis.set_ylim(bottom=0)
+        _plain(axis, title, "", label)
+    axes[2].set_ylim(0, 2.05)
+    axes[2].set_xlabel(f"time since the first tuple ({unit})")
+    _legend(axes[2], -0.3)
+
+
+def _recall(figure: Any, profile: ArrivalProfile) -> None:  # noqa: ANN401 - matplotlib's
+    axis = figure.subplots()
+    points = profile.advice["memory"]
+    for model, colour in zip(MODELS, _COLOURS, strict=True):
+        for kind, line, marker in (("best", "-", "o"), ("even", "--", "s")):
+            label = f"{model} model, {'best split' if kind == 'best' else 'each its share'}"
+            axis.plot(
+                [*(one["percent"] for one in points), 100],
+                [*(100 * one[model][kind] for one in points), 100],
+                color=colour, linestyle=line, marker=marker, markersize=4.5, linewidth=1.5,
+                label=label,
+            )  # fmt: skip
+    axis.set_ylim(0, 103)
+    axis.set_xlim(0, 103)
+    fits = profile.fit["model"]
+    title = "Expected recall by memory" + (f": the {fits} model fits better" if fits else "")
+    _plain(
+        axis, title, "memory (% of what the exact join needs at its peak)", "expected recall (%)"
+    )
+    _legend(axis)

@@ -1,0 +1,132 @@
+"""The report of a sample, and its aggregates, as a person reads them on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from engine.report.envelope import Report
+from engine.report.tables import number, percent
+
+FIRST = 10
+"""Rows of an aggregate that are shown."""
+_LARGE = 10_000
+"""From here on numbers are shown without decimals."""
+
+
+def print_sample(
+    report: Report, aggregates: Mapping[str, pa.Table], console: Console | None = None
+) -> None:
+    """Print what was estimated, from how much memory, and the first rows of each aggregate."""
+    content = report.content
+    console = console or Console()
+    console.print(_totals(content))
+    console.print(_sides(content))
+    if not content["method"]["unbiased"]:
+        console.print(
+            f"estimates are right on average only if the streams are as the "
+            f"{content['method']['count']} model has them; --count bound needs no model"
+        )
+    if content["method"]["size"] == "weighted":
+        console.print(
+            "sizes are weighted by importance: sums of importance are estimated more precisely, "
+            "numbers of outputs less"
+        )
+    for text, table in aggregates.items():
+        console.print(_aggregate(text, table))
+        if table.num_rows > FIRST:
+            console.print(f"the first {FIRST} of {table.num_rows:,} rows")
+    seconds = ", ".join(f"{name} {value:.2f}" for name, value in content["seconds"].items())
+    console.print(
+        f"seconds: {seconds}; {content['tuples_per_second']:,.0f} tuples/s; seed {content['seed']}"
+    )
+    for what, name in (("output", "out"), ("aggregates", "aggregates_out")):
+        if content[name]:
+            console.print(f"{what}: {content[name]}", markup=False)
+
+
+def _title(content: dict[str, Any]) -> str:
+    """Return what is sampled, and by which method."""
+    method, sample = content["method"], content["sample"]
+    own = [f"{name} {method[name]}" for name in ("size", "count") if method[name]]
+    if method["profile"] is not None:
+        own.append(escape(f"told by {method['profile']}"))
+    said = f"{', '.join([method['name'], *own])}: {sample['rows']:,} outputs"
+    if method["name"] == "uniform":
+        return said
+    return f"{said} of {sample['clusters']:,} stored tuples"
+
+
+def _totals(content: dict[str, Any]) -> Table:
+    table = Table(title=_title(content), title_justify="left")
+    names = "exact", "estimate", f"{100 * content['confidence']:g} % interval", "relative error"
+    for name in ("", *names):
+        table.add_column(name, justify="left" if not name else "right")
+    for name, own in content["estimates"].items():
+        table.add_row(
+            name,
+            _number(own["exact"]),
+            _number(own["estimate"]),
+            _interval(own["low"], own["high"]),
+            "" if own["relative_error"] is None else percent(own["relative_error"]),
+        )
+    return table
+
+
+def _interval(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f"{_number(low)} to {_number(high)}"
+
+
+def _sides(content: dict[str, Any]) -> Table:
+    """Return what each side has and holds, without columns that its method knows nothing for."""
+    memory, sides = content["memory"], list(content["rows"])
+    expected, kept = memory["expected"], content["inclusion"]
+    columns = {
+        "": sides,
+        "rows": [number(content["rows"][side]) for side in sides],
+        "window": [number(content["window"][side]) for side in sides],
+        "memory": ["" if memory[side] is None else number(memory[side]) for side in sides],
+        "expected": ["" if expected[side] is None else f"{expected[side]:,.1f}" for side in sides],
+        "mean": [f"{memory['mean'][side]:,.1f}" for side in sides],
+        "peak": [number(content["peak_memory"][side]) for side in sides],
+        "kept": ["" if kept[side] is None else percent(kept[side]) for side in sides],
+    }
+    columns = {name: cells for name, cells in columns.items() if any(cells)}
+    table = Table()
+    for name in columns:
+        table.add_column(name, justify="left" if not name else "right")
+    for cells in zip(*columns.values(), strict=True):
+        table.add_row(*cells)
+    return table
+
+
+def _aggregate(text: str, found: pa.Table) -> Table:
+    """Draw the first rows: window, groups, estimate, interval and, where known, what is true."""
+    groups = [name for name in found.column_names if name.startswith(("left.", "right."))]
+    windows = found.column("window_begin").null_count < found.num_rows
+    exact = "covered" in found.column_names
+    table = Table(title=text, title_justify="left")
+    for name in [*(["window"] if windows else []), *groups]:
+        table.add_column(name, overflow="fold")
+    for name in ("estimate", "interval", *(("exact", "covered") if exact else ())):
+        table.add_column(name, justify="right")
+    for line in found.slice(0, FIRST).to_pylist():
+        cells = [f"{line['window_begin']} to {line['window_end'] - 1}"] if windows else []
+        cells += ["" if line[name] is None else str(line[name]) for name in groups]
+        cells += [_number(line["estimate"]), _interval(line["low"], line["high"])]
+        if exact:
+            cells += [_number(line["exact"]), {True: "yes", False: "no"}.get(line["covered"], "")]
+        table.add_row(*cells)
+    return table
+
+
+def _number(value: float | None) -> str:
+    """Return a number of about five digits or more; nothing where there is none."""
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if abs(value) >= _LARGE or isinstance(value, int) else f"{value:,.2f}"

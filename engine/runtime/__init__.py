@@ -1,0 +1,5 @@
+"""What every room stands on: errors, compilation, executors, devices, files, time units.
+
+It knows nothing of joins. It imports numpy, numba and `gpu_kernels`, and no other room of `engine`.
+A newcomer starts with `errors.py`, then `jit.py`, which says how functions are compiled and cached.
+"""

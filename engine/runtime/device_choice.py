@@ -1,0 +1,202 @@
+"""A piece of work on the GPU if that is what was chosen, on the CPU if it may and must be."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
+
+from engine.runtime.errors import DeviceError, WinnowError
+from engine.runtime.executors import Executor
+from gpu_kernels.devices import Choice, Device, NoGpuError, choose_device, open_device
+from gpu_kernels.lent import Lent, LentError, lent
+
+T = TypeVar("T")
+
+ON_GPU, ON_CPU = "gpu", "cpu"
+LANES_A_CORE = 16
+"""Replays at once, for each core of the machine, from which on auto takes a GPU: an estimate."""
+
+
+_LASTING = ("TooLargeError", "FusedError", "NumbaError", "ImportError")
+"""What fails in the same way wherever it is tried again; by name, as `FusedError`'s module needs
+CUDA."""
+
+
+class GpuFaultError(RuntimeError):
+    """A GPU failed under a piece of work that will be tried again, in another process."""
+
+
+class Wanted(NamedTuple):
+    """The device that a job runs on.
+
+    Attributes
+    ----------
+    choice : Choice
+    demanded : bool
+        The GPU or nothing: no fall back to the CPU.
+    """
+
+    choice: Choice
+    demanded: bool = False
+
+
+ASKED_FOR_CPU = Wanted(Choice(ON_CPU, "asked for"))
+
+_LOOKED: WeakKeyDictionary[Executor, dict[str, Wanted]] = WeakKeyDictionary()
+"""What the tasks of an executor found, by option."""
+
+
+def wanted_device(option: str, executor: Executor | None = None) -> Wanted:
+    """Return the device for ``--device``.
+
+    Parameters
+    ----------
+    option : {"auto", "cpu", "gpu"}
+    executor : Executor, optional
+        Whose tasks would use it: where they run elsewhere, one of them looks, once, since the
+        machine that plans a job on a cluster seldom has a GPU.
+
+    Raises
+    ------
+    DeviceError
+        If a GPU is demanded and there is none.
+    """
+    if executor is not None and executor.slots and option != ON_CPU:
+        found = _LOOKED.setdefault(executor, {})
+        if option not in found:
+            found[option] = next(iter(executor.map(wanted_device, [option])))
+        return found[option]
+    try:
+        return Wanted(choose_device(option), option == ON_GPU)
+    except NoGpuError as error:
+        raise DeviceError(str(error)) from None
+
+
+def worth_it(wanted: Wanted, lanes: int, cores: int = 0) -> Wanted:
+    """Return the CPU for work that a GPU would do, but slowly: too few lanes at once.
+
+    A lane is replayed by one team of threads, an instant after the other, and takes longer than on
+    a core; what makes a GPU fast is thousands of them.
+
+    Parameters
+    ----------
+    wanted : Wanted
+        Left alone if the GPU was demanded.
+    lanes : int
+        That would be replayed at once.
+    cores : int, optional
+        That would replay them otherwise; by default those of this process.
+    """
+    cores = cores or len(os.sched_getaffinity(0))
+    if wanted.demanded or wanted.choice.device != ON_GPU or lanes >= LANES_A_CORE * cores:
+        return wanted
+    why = (
+        f"{lanes} replays at once are too few to be faster on a GPU than on {cores} cores; "
+        "--device gpu uses it all the same"
+    )
+    return Wanted(Choice(ON_CPU, why))
+
+
+def attempt(
+    wanted: Wanted,
+    on_gpu: Callable[[Device], T],
+    on_cpu: Callable[[], T],
+    opened: Callable[[], Device] = open_device,
+) -> tuple[T, Choice]:
+    """Do a piece of work on the chosen device.
+
+    Parameters
+    ----------
+    wanted : Wanted
+    on_gpu : callable
+        ``(device) -> T``. Whatever it had done when it failed is void.
+    on_cpu : callable
+        ``() -> T``, the same work.
+    opened : callable
+        Gives the device.
+
+    Returns
+    -------
+    (T, Choice)
+        The result, and where it was computed and why.
+
+    Raises
+    ------
+    DeviceError
+        If the GPU was demanded and cannot do it: the work does not fit, or the device failed. Also
+        if it was lent on terms that mean nothing.
+    GpuFaultError
+        If the device failed under work that a scheduler will try again: that ends the process, and
+        with it a CUDA context that is good for nothing any more. The last attempt ends as above.
+    WinnowError
+        What the work itself finds wrong, on either device.
+    """
+    if wanted.choice.device != ON_GPU:
+        return on_cpu(), wanted.choice
+    device: Device | None = None
+    try:
+        device = opened()
+        result = on_gpu(device)
+    except WinnowError:
+        raise
+    except LentError as error:
+        raise DeviceError(str(error)) from None
+    except Exception as error:  # drivers and compilers raise what they like; all of it is told
+        why = _told(error)
+        terms = lent()
+        if terms is not None and not _lasts(error):
+            if terms.again:
+                raise GpuFaultError(why) from error
+            why = _often(why, terms)
+        if wanted.demanded:
+            raise DeviceError(f"--device gpu: {why}; use --device auto or cpu") from error
+    else:
+        return result, Choice(ON_GPU, f"{wanted.choice.reason}: {device.name}")
+    _give_back(device)
+    return on_cpu(), Choice(ON_CPU, f"{why}; done on the CPU")
+
+
+def _lasts(error: Exception) -> bool:
+    """Tell whether trying again is of no use."""
+    return any(kind.__name__ in _LASTING for kind in type(error).__mro__)
+
+
+def _often(why: str, terms: Lent) -> str:
+    return f"{why}, at attempt {terms.attempt + 1}" if terms.attempt else why
+
+
+def _give_back(device: Device | None) -> None:
+    """Let others have the device memory of work that failed; its arrays went with the exception."""
+    if device is not None:
+        with contextlib.suppress(Exception):  # a lost device has nothing to give
+            device.release()
+
+
+def _told(error: Exception) -> str:
+    """Say in a line why the GPU did not do it; drivers and compilers raise what they like."""
+    lines = str(error).strip().splitlines() or [""]
+    if type(error).__name__ == "TooLargeError":
+        return f"the work does not fit on the GPU ({lines[0]})"
+    return f"the GPU failed ({type(error).__name__}: {lines[0]})"
+
+
+def combined_choice(choices: list[Choice], otherwise: Choice) -> Choice:
+    """Return what a report says of pieces of work that were done on several devices.
+
+    Examples
+    --------
+    >>> combined_choice([Choice("gpu", "there is one"), Choice("cpu", "it failed")], None)
+    Choice(device='gpu, cpu', reason='1 of 2 parts on the CPU: it failed')
+    """
+    apart = [choice for choice in choices if choice.device == ON_CPU]
+    if not choices:
+        return otherwise
+    if not apart or len(apart) == len(choices):
+        return choices[0]
+    return Choice(
+        f"{ON_GPU}, {ON_CPU}",
+        f"{len(apart)} of {len(choices)} parts on the CPU: {apart[0].reason}",
+    )

@@ -1,0 +1,128 @@
+"""Windows as people write them: ticks, or durations on columns that hold times."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from engine.runtime.errors import SpecError, did_you_mean
+
+UNITS = ("tick", "s", "ms", "us", "ns", "day")
+
+_NANOSECONDS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "day": 86_400 * 10**9}
+_NAMES = {
+    "ns": ("ns", "nanosecond", "nanoseconds"),
+    "us": ("us", "µs", "microsecond", "microseconds"),
+    "ms": ("ms", "millisecond", "milliseconds"),
+    "s": ("s", "sec", "secs", "second", "seconds"),
+    "min": ("min", "mins", "minute", "minutes"),
+    "h": ("h", "hr", "hrs", "hour", "hours"),
+    "day": ("d", "day", "days"),
+    "week": ("w", "week", "weeks"),
+}
+_SIZES = _NANOSECONDS | {"min": 60 * 10**9, "h": 3600 * 10**9, "week": 7 * 86_400 * 10**9}
+_WORDS = {word: _SIZES[unit] for unit, words in _NAMES.items() for word in words}
+_PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zµ]+)")
+_LARGEST = 2**62 - 1  # as far as times reach: a time plus a lifetime must be an int64
+
+
+def parse_window(text: str, unit: str, name: str) -> int:
+    """Return the window `text` of stream `name` in ticks.
+
+    Parameters
+    ----------
+    text : str
+        A whole number of ticks ("400"), or a duration ("10min", "1h30m", "250 ms", "2 days",
+        "1.5h") where ticks are units of time.
+    unit : {"tick", "s", "ms", "us", "ns", "day"}
+        What one tick is: "tick" for plain integers.
+    name : str
+        The stream, for messages.
+
+    Raises
+    ------
+    SpecError
+        If `text` is neither, is negative, is no whole number of ticks or is 2^62 ticks or more.
+
+    Examples
+    --------
+    >>> parse_window("400", "tick", "left"), parse_window("1h30min", "s", "left")
+    (400, 5400)
+    """
+    return parse_ticks(text, unit, f"window {{}} of stream {name}")
+
+
+def parse_ticks(text: str, unit: str, what: str) -> int:
+    """Return a length of time in ticks: `parse_window` of anything that is one.
+
+    Parameters
+    ----------
+    text, unit : str
+        As of `parse_window`.
+    what : str
+        Whose it is, with {} for the text, for messages.
+
+    Raises
+    ------
+    SpecError
+        As `parse_window`.
+
+    Examples
+    --------
+    >>> parse_ticks("2min", "s", "--tau {}")
+    120
+    """
+    named = what.format(text)
+    cleaned = text.strip().lower()
+    negative = cleaned.startswith("-")
+    body = cleaned.lstrip("+-")
+    if re.fullmatch(r"\d+", body):
+        ticks = Fraction(int(body))
+    elif re.fullmatch(r"\d*\.\d+|\d+\.", body):
+        ticks = Fraction(body)
+    else:
+        ticks = _duration(body, text, unit, what)
+    if negative and ticks:
+        raise SpecError(f"{named} must be 0 ticks or more")
+    if ticks.denominator != 1:
+        one = "a tick" if unit == "tick" else f"one tick is 1 {unit}"
+        raise SpecError(f"{named} is not a whole number of ticks ({one}): round it")
+    if ticks > _LARGEST:
+        raise SpecError(f"{named} is too long: give at most {_LARGEST} ticks")
+    return int(ticks)
+
+
+def _duration(body: str, text: str, unit: str, what: str) -> Fraction:
+    """Return a duration in ticks of `unit`."""
+    named = what.format(text)
+    position, nanoseconds = 0, Fraction(0)
+    while match := _PART.match(body, position):
+        number, word = match.groups()
+        size = _size(word, named, first=position == 0)
+        nanoseconds += Fraction(number) * size
+        position = match.end()
+    if position == 0 or body[position:].strip():
+        raise SpecError(
+            f"{what.format(repr(text))} is neither a number of ticks nor a duration: "
+            "write 400, 10min, 1h30min, 250ms or 2 days"
+        )
+    if unit == "tick":
+        raise SpecError(
+            f"{named} is a duration, but its time column holds plain "
+            "numbers: give a number of ticks, as in 400"
+        )
+    return nanoseconds / _NANOSECONDS[unit]
+
+
+def _size(word: str, named: str, *, first: bool) -> int:
+    """Return the nanoseconds of a unit's name; m is minutes only after another, as in 1h30m."""
+    if word == "m" and not first:
+        return _WORDS["min"]
+    if word == "m":
+        raise SpecError(f"{named}: m may be minutes or months: write min for minutes")
+    if word not in _WORDS:
+        hint = did_you_mean(word, _WORDS)
+        raise SpecError(
+            f"{named}: {word!r} is no unit of time: use ns, us, ms, s, min, h, days or weeks.{hint}"
+        )
+    return _WORDS[word]

@@ -1,0 +1,161 @@
+"""Numba compilation with a disk cache that follows the source of the whole package.
+
+Numba's own cache watches only the file that a function stands in, so a kernel stays stale when a
+helper in another file changes, and goes by the place of that file, which is another for every Spark
+application that ships it. Here the cache folder is named after a digest of every source file that
+can end up in compiled code, and a function's place in it after its module: an edit starts a fresh
+folder, and whoever has the same source, installed or in an archive, shares what was compiled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import cache
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from types import FunctionType
+from typing import Any, TypeVar
+
+import numba
+import numpy as np
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+nth = np.uint64
+"""An index as compiled code takes it: unsigned, which spares the test for one from the end."""
+PACKAGES = ("engine", "gpu_kernels")
+UNCOMPILED = ("engine/commands", "engine/jobs/replay")
+"""Folders whose files nothing compiled depends on: they compile nothing and hold no constants."""
+
+
+@cache
+def source_digest() -> str:
+    """Return a digest of the source that can end up in compiled code, and of numba's version."""
+    digest = hashlib.sha256(numba.__version__.encode())
+    for package in PACKAGES:
+        found = dict(_sources(resources.files(package), package))
+        for name in sorted(found):
+            digest.update(found[name].read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _sources(folder: Traversable, name: str) -> Iterator[tuple[str, Traversable]]:
+    """Yield the source files in a folder, also of an archive, and their names from its parent."""
+    for entry in folder.iterdir():
+        path = f"{name}/{entry.name}"
+        if path in UNCOMPILED:
+            continue
+        if entry.is_dir():
+            yield from _sources(entry, path)
+        elif path.endswith(".py"):
+            yield path, entry
+
+
+def cache_home() -> Path:
+    """Return the folder for everything winnow keeps between runs.
+
+    ``$WINNOW_CACHE`` if set, else ``$XDG_CACHE_HOME/winnow``, else ``~/.cache/winnow``.
+    """
+    if given := os.environ.get("WINNOW_CACHE"):
+        return Path(given)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "winnow"
+
+
+def _compiled_cache() -> str | None:
+    """Return a folder for compiled code that can be written, or None.
+
+    Where the cache cannot be written, as by the user of a cluster's containers, who has no home, it
+    is one among temporary files that is this user's alone.
+    """
+    own = Path(tempfile.gettempdir()) / f"winnow-{os.getuid()}"
+    for home in (cache_home, lambda: own):
+        try:
+            folder = home() / "numba" / source_digest()
+            if home is not cache_home:
+                own.mkdir(mode=0o700, exist_ok=True)
+                if own.is_symlink() or own.stat().st_uid != os.getuid():
+                    return None
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                return str(folder)
+        except (OSError, RuntimeError):
+            continue
+    return None
+
+
+_CACHE_DIR = _compiled_cache()
+
+
+class PackageLocator:
+    """Where numba keeps the compiled code of a function of these packages, in a file or an archive.
+
+    Numba asks it as it asks its own (`numba.core.caching`).
+    """
+
+    def __init__(self, function: FunctionType) -> None:
+        self._function = function
+
+    @classmethod
+    def from_function(cls, function: FunctionType, _file: str) -> PackageLocator | None:
+        """Return the locator of a function, None for those of other packages."""
+        ours = function.__module__.split(".")[0] in PACKAGES
+        return cls(function) if ours and _CACHE_DIR is not None else None
+
+    def ensure_cache_path(self) -> None:
+        """Make the folder."""
+        Path(self.get_cache_path()).mkdir(parents=True, exist_ok=True)
+
+    def get_cache_path(self) -> str:
+        """Return the folder of the function's module."""
+        return str(Path(str(_CACHE_DIR)) / self._function.__module__)
+
+    def get_source_stamp(self) -> str:
+        """Return what tells one state of the source from another: the folder's name does."""
+        return Path(str(_CACHE_DIR)).name
+
+    def get_disambiguator(self) -> str:
+        """Return what tells functions of one name and module apart."""
+        return str(self._function.__code__.co_firstlineno)
+
+
+_LOCATORS = (
+    f"{__name__}.{PackageLocator.__name__},UserProvidedCacheLocator,InTreeCacheLocator,"
+    "UserWideCacheLocator,IPythonCacheLocator,ZipCacheLocator"
+)
+
+
+def jit(function: F, *, cached: bool = True, **options: bool | str) -> F:
+    """Compile `function` for the CPU, without the GIL, from the disk cache where one is there.
+
+    Plain IEEE float64: no fast-math and no fused multiply-add (contract, section 3). Functions
+    built from closures need ``cached=False``: numba cannot tell their cached code apart.
+    """
+    before = numba.config.CACHE_DIR, numba.config.CACHE_LOCATOR_CLASSES
+    if _CACHE_DIR is not None:
+        numba.config.CACHE_DIR, numba.config.CACHE_LOCATOR_CLASSES = _CACHE_DIR, _LOCATORS
+    try:
+        compiled: F = numba.njit(
+            nogil=True, error_model="numpy", cache=cached and _CACHE_DIR is not None, **options
+        )(function)
+    finally:
+        numba.config.CACHE_DIR, numba.config.CACHE_LOCATOR_CLASSES = before
+    return compiled
+
+
+def kernel(function: F) -> F:
+    """Compile a function of arrays and scalars that allocates nothing and owns nothing.
+
+    Without numba's run-time reference counts, which cost an atomic operation for every array at
+    every call: 14 times the time of a replay.
+    """
+    return jit(function, _nrt=False, forceinline=True)
+
+
+def woven(function: F) -> F:
+    """Compile into the callers, before types are inferred, and never by itself."""
+    return jit(function, _nrt=False, inline="always")

@@ -1,0 +1,150 @@
+"""From the sums of lanes to estimates with intervals, one row a window and group (P5 4.3)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+from numpy.typing import NDArray
+
+from engine.runtime.errors import SpecError
+from engine.sampling.aggregates import layout
+from engine.sampling.aggregates.groups import Groups
+from engine.sampling.aggregates.intervals import Floats, estimates
+from engine.sampling.aggregates.others import others_of
+from engine.sampling.aggregates.spec import AggregateSpec
+
+CONFIDENCE = 0.95
+_ROUNDING = 1e-9
+"""Sums in another order differ by less, and intervals of what is certain have no width."""
+
+
+def combine(
+    spec: AggregateSpec,
+    tables: list[pa.Table],
+    confidence: float = CONFIDENCE,
+    *,
+    exact: list[pa.Table] | None = None,
+    span: tuple[int, int] | None = None,
+) -> pa.Table:
+    """Add up the lanes' sums and make the estimates of an aggregate.
+
+    Parameters
+    ----------
+    spec : AggregateSpec
+        Resolved.
+    tables : list of pyarrow.Table
+        From `LaneAggregates.close` of every lane, at least one; added in this order.
+    confidence : float
+        Of the intervals.
+    exact : list of pyarrow.Table, optional
+        The same of the whole join, each output with weight 1.
+    span : (int, int), optional
+        First and last ts that an output may have: without groups, every window that meets them is
+        listed. Otherwise those with an output are.
+
+    Returns
+    -------
+    pyarrow.Table
+        window_begin, window_end (ticks, int64; null without `every`), the group columns, estimate,
+        low, high, standard_error (float64), rows, clusters (int64); with `exact` also exact
+        (float64) and covered (bool). In order of windows, then of groups, nulls last.
+
+    Raises
+    ------
+    SpecError
+        If `confidence` is not between 0 and 1.
+    """
+    if not 0 < confidence < 1:
+        raise SpecError(f"confidence {confidence} must be between 0 and 1, as 0.95 is")
+    cells = _Cells(spec, [*tables, *(exact or [])])
+    if span is not None and not spec.by:
+        cells.list_windows(spec.windows.windows(*span))
+    sums = cells.summed(tables)
+    others = others_of(sums, cells.pools())
+    found = estimates(spec.function, sums, confidence, others).above(cells.shift)
+    columns = cells.named()
+    columns |= {name: _nullable(part) for name, part in found._asdict().items()}
+    for at, name in ((layout.ROWS, "rows"), (layout.CLUSTERS, "clusters")):
+        columns[name] = pa.array(sums[:, at].astype(np.int64))
+    if exact is not None:
+        truth = estimates(spec.function, cells.summed(exact), confidence).estimate + cells.shift
+        slack = _ROUNDING * np.abs(truth)
+        within = (found.low <= truth + slack) & (truth - slack <= found.high)
+        columns["exact"] = _nullable(truth)
+        columns["covered"] = pa.array(within, mask=np.isnan(found.low) | np.isnan(truth))
+    return _in_order(pa.table(columns), len(spec.by) + 1)
+
+
+def _nullable(part: Floats) -> pa.Array:
+    return pa.array(part, mask=np.isnan(part))
+
+
+class _Cells:
+    """The windows and groups of several tables, each pair once."""
+
+    def __init__(self, spec: AggregateSpec, tables: list[pa.Table]) -> None:
+        self._spec = spec
+        self._names = ["window", *(column.name for column in spec.by)]
+        self._groups = Groups([tables[0].schema.field(name).type for name in self._names])
+        for table in tables:
+            self._ids(table)
+        shifts = [table.column(layout.SHIFT)[0].as_py() for table in tables if table.num_rows]
+        self.shift: float = shifts[0] if shifts else 0.0
+        """What stands missing from all averages' values."""
+
+    def _ids(self, table: pa.Table) -> NDArray[np.int32]:
+        return self._groups.intern([table.column(name) for name in self._names], table.num_rows)
+
+    def list_windows(self, windows: range) -> None:
+        """Have these windows, with outputs or without."""
+        numbers = pa.chunked_array([np.arange(windows.start, windows.stop, dtype=np.int64)])
+        self._groups.intern([numbers], len(windows))
+
+    def summed(self, tables: list[pa.Table]) -> Floats:
+        """Return the sums of every cell over some of the tables: (cells, 17) float64."""
+        sums = np.zeros((len(self._groups.values()[0]), len(layout.SUMS)))
+        for table in tables:
+            ids = self._ids(table)  # each once in a table
+            part = np.column_stack([table.column(name).to_numpy() for name in layout.SUMS])
+            by = table.column(layout.SHIFT).to_numpy() - self.shift
+            with np.errstate(all="ignore"):  # what is not finite has no interval
+                sums[ids] += layout.moved(part, by) if np.any(by) else part
+        return sums
+
+    def pools(self) -> list[NDArray[np.int64]]:
+        """Return which cells tell of each other, as `others_of` takes it: those of one group; all.
+
+        Only windows that do not overlap, so that none is told of what it has itself.
+        """
+        window, *groups = self._groups.values()
+        phases = self._spec.windows.a_window
+        phase = window.to_numpy() % phases
+        if not groups:
+            return [phase]
+        by = Groups([column.type for column in groups])
+        ids = by.intern([pa.chunked_array([column]) for column in groups], len(window))
+        return [ids * np.int64(phases) + phase, phase]
+
+    def named(self) -> dict[str, pa.Array]:
+        """Return the columns that tell the cells apart."""
+        window, *groups = self._groups.values()
+        panes = self._spec.windows
+        if not panes.every:
+            begin = end = pa.nulls(len(window), pa.int64())
+        else:
+            begin = pc.multiply(window, panes.every)
+            end = pc.add(begin, panes.over)
+        by = (column.name for column in self._spec.by)
+        return {"window_begin": begin, "window_end": end} | dict(zip(by, groups, strict=True))
+
+
+def _in_order(table: pa.Table, keys: int) -> pa.Table:
+    """Sort by window, then by the group columns."""
+    named = [
+        name
+        for name in table.column_names[: keys + 1]
+        if not pt.is_null(table.schema.field(name).type)
+    ]
+    return table.take(pc.sort_indices(table, [(name, "ascending") for name in named]))

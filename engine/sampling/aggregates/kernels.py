@@ -1,0 +1,245 @@
+"""Compiled sums of clusters, pane by pane and window by window (P5 4.3).
+
+A cluster's sampled outputs come in order of time, with values y_j and inclusion probabilities p_j
+that do not increase. Its share of the estimated variance is the sum over j, k of
+``y_j y_k (1 / p_earlier - 1) / p_later``: with A the sum of ``y_j (1 / p_j - 1)`` over the outputs
+before k, each output adds ``2 A y_k / p_k + y_k^2 (1 / p_k - 1) / p_k``. Two spans of time of one
+cluster merge by ``V = V' + V'' + 2 A' S''``; the same holds for two values, bilinear.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.runtime.jit import jit, kernel
+from engine.sampling.aggregates import layout as at
+from engine.sampling.aggregates.records import Partials, Results, Rows, Slots
+
+DONE, MORE_PARTIALS, MORE_RESULTS = range(3)
+PARTIALS, BEGIN, RESULTS, PANE, WINDOW, ROW = range(6)
+"""Fields of the progress: partials written, the first of an open window, results written, the
+current pane, the next window to close, the next row."""
+PROGRESS_FIELDS = 6
+NO_PANE = np.iinfo(np.int64).min
+
+
+def _add_output(s: NDArray[np.float64], i: int, y: float, w: float) -> None:
+    """Add an output to its cluster's sums."""
+    z = y * w
+    b = y * (w - 1.0)
+    d = w - 1.0
+    s[i, at.C_VYY] += 2.0 * z * s[i, at.C_AY] + z * b
+    s[i, at.C_VY1] += z * s[i, at.C_A1] + w * s[i, at.C_AY] + z * d
+    s[i, at.C_V11] += 2.0 * w * s[i, at.C_A1] + w * d
+    s[i, at.C_AY] += b
+    s[i, at.C_A1] += d
+    s[i, at.C_SY] += z
+    s[i, at.C_S1] += w
+    s[i, at.C_ROWS] += 1.0
+
+
+add_output = kernel(_add_output)
+
+
+def _merge(m: NDArray[np.float64], i: int, s: NDArray[np.float64], j: int) -> None:
+    """Add a later span of time of one cluster to the spans before it."""
+    m[i, at.C_VYY] += s[j, at.C_VYY] + 2.0 * m[i, at.C_AY] * s[j, at.C_SY]
+    m[i, at.C_VY1] += s[j, at.C_VY1] + m[i, at.C_AY] * s[j, at.C_S1] + m[i, at.C_A1] * s[j, at.C_SY]
+    m[i, at.C_V11] += s[j, at.C_V11] + 2.0 * m[i, at.C_A1] * s[j, at.C_S1]
+    m[i, at.C_AY] += s[j, at.C_AY]
+    m[i, at.C_A1] += s[j, at.C_A1]
+    m[i, at.C_SY] += s[j, at.C_SY]
+    m[i, at.C_S1] += s[j, at.C_S1]
+    m[i, at.C_ROWS] += s[j, at.C_ROWS]
+
+
+merge = kernel(_merge)
+
+
+def _fold(
+    r: NDArray[np.float64], i: int, sy: float, s1: float, vyy: float, vy1: float, v11: float
+) -> None:
+    """Add a whole cluster to the sums of its window and group."""
+    r[i, at.S_Y] += sy
+    r[i, at.S_1] += s1
+    if v11 == 0.0:
+        return
+    r[i, at.V_YY] += vyy
+    r[i, at.V_Y1] += vy1
+    r[i, at.V_11] += v11
+    r[i, at.YY_YY] += vyy * vyy
+    r[i, at.YY_Y1] += vyy * vy1
+    r[i, at.YY_11] += vyy * v11
+    r[i, at.Y1_Y1] += vy1 * vy1
+    r[i, at.Y1_11] += vy1 * v11
+    r[i, at.C11_11] += v11 * v11
+    q = v11 / (s1 * s1)
+    r[i, at.RANDOM_V] += q * vyy
+    r[i, at.RANDOM_SIZE] += q * abs(sy)
+    r[i, at.RANDOM_Y] += q * sy
+    r[i, at.RANDOM_1] += s1 * s1
+
+
+fold = kernel(_fold)
+
+
+def _result_row(results: Results, window: int, group: int, n: int) -> tuple[int, int]:
+    """Return the row of a group in a window, and how many rows there are now."""
+    row = results.of_group[group]
+    if row < 0:
+        row = n
+        results.of_group[group] = row
+        results.window[row] = window
+        results.group[row] = group
+        for c in range(results.sums.shape[1]):
+            results.sums[row, c] = 0.0
+        n += 1
+    return row, n
+
+
+result_row = kernel(_result_row)
+
+
+def _close(
+    window: int,
+    begin: int,
+    end: int,
+    partials: Partials,
+    slots: Slots,
+    results: Results,
+    n: int,
+    independent: bool,
+) -> int:
+    """Write a window's groups from the partials of its panes; return how many results there are."""
+    first = n
+    touched = 0
+    for i in range(begin, end):
+        slot = partials.slot[i]
+        if independent:
+            row, n = result_row(results, window, slot, n)
+            for c in range(results.sums.shape[1]):
+                results.sums[row, c] += partials.sums[i, c]
+            continue
+        m = slots.touched[slot]
+        if m < 0:
+            m = touched
+            slots.touched[slot] = m
+            for c in range(partials.sums.shape[1]):
+                partials.merged[m, c] = partials.sums[i, c]
+            partials.order[m] = slot
+            touched += 1
+        else:
+            merge(partials.merged, m, partials.sums, i)
+    for m in range(touched):
+        slot = partials.order[m]
+        slots.touched[slot] = -1
+        row, n = result_row(results, window, slots.group[slot], n)
+        s = partials.merged
+        if s[m, at.C_ROWS] > 0.0:
+            fold(
+                results.sums, row, s[m, at.C_SY], s[m, at.C_S1],
+                s[m, at.C_VYY], s[m, at.C_VY1], s[m, at.C_V11],
+            )  # fmt: skip
+            results.sums[row, at.ROWS] += s[m, at.C_ROWS]
+            if slots.counted[slot]:
+                results.sums[row, at.CLUSTERS] += 1.0
+    for row in range(first, n):
+        results.of_group[results.group[row]] = -1
+    return n
+
+
+close_window = kernel(_close)
+
+
+def _partial(slot: int, pane: int, partials: Partials, slots: Slots, n: int) -> int:
+    """Return where the sums of a slot in this pane stand, -1 if there is no room for them."""
+    if slots.pane[slot] == pane:
+        return int(slots.partial[slot])
+    if n == partials.pane.size:
+        return -1
+    slots.pane[slot] = pane
+    slots.partial[slot] = n
+    partials.pane[n] = pane
+    partials.slot[n] = slot
+    for c in range(partials.sums.shape[1]):
+        partials.sums[n, c] = 0.0
+    return n
+
+
+partial_of = kernel(_partial)
+
+
+def _add_row(rows: Rows, i: int, partials: Partials, j: int, independent: bool) -> None:
+    """Add an output to its partial."""
+    if not rows.valid[i]:
+        return
+    y, w = rows.value[i], rows.weight[i]
+    if independent:
+        c = (w - 1.0) * w
+        fold(partials.sums, j, y * w, w, y * y * c, y * c, c)
+        partials.sums[j, at.ROWS] += 1.0
+        partials.sums[j, at.CLUSTERS] += 1.0
+    else:
+        add_output(partials.sums, j, y, w)
+
+
+add_row = kernel(_add_row)
+
+
+def _drive(
+    rows: Rows,
+    partials: Partials,
+    slots: Slots,
+    results: Results,
+    progress: NDArray[np.int64],
+    a_window: int,
+    independent: bool,
+    flush: bool,
+) -> int:
+    """Add rows, closing every window that is past; with `flush` all windows at the end.
+
+    Returns
+    -------
+    int
+        `DONE`, or what there must be more room for before the call is made again.
+    """
+    n, begin, written = progress[PARTIALS], progress[BEGIN], progress[RESULTS]
+    pane, window, i = progress[PANE], progress[WINDOW], progress[ROW]
+    status = DONE
+    while i < rows.pane.size or (flush and begin < n):
+        following = rows.pane[i] if i < rows.pane.size else pane + a_window
+        if pane == NO_PANE:
+            pane = following
+            window = pane - a_window + 1
+        if following != pane:
+            while window <= min(following - a_window, pane):
+                while begin < n and partials.pane[begin] < window:
+                    begin += 1
+                if written + n - begin > results.window.size:
+                    status = MORE_RESULTS
+                    break
+                written = close_window(
+                    window, begin, n, partials, slots, results, written, independent
+                )
+                window += 1
+            if status != DONE:
+                break
+            pane = following
+            window = pane - a_window + 1
+            while begin < n and partials.pane[begin] < window:
+                begin += 1
+            continue
+        j = partial_of(rows.slot[i], pane, partials, slots, n)
+        if j < 0:
+            status = MORE_PARTIALS
+            break
+        n = max(n, j + 1)
+        add_row(rows, i, partials, j, independent)
+        i += 1
+    progress[PARTIALS], progress[BEGIN], progress[RESULTS] = n, begin, written
+    progress[PANE], progress[WINDOW], progress[ROW] = pane, window, i
+    return status
+
+
+drive = jit(_drive)

@@ -1,0 +1,126 @@
+"""Importance that an output is expected to have, from the opposite stream's so far."""
+
+from __future__ import annotations
+
+import math
+
+from engine.runtime.jit import kernel as compiled
+from engine.value_model.layout import (
+    BINS,
+    FIRST_RENEWAL,
+    IMPORTANCE,
+    LEVEL,
+    NEXT,
+    OF_FREE,
+    OF_OWN,
+    TOTAL,
+    Array,
+    Integer,
+    Worth,
+)
+from gpu_kernels.combine import combined
+
+_LEAST, _GREATEST = 1, BINS - 1
+_OFFSET = 63 * 8 + 1
+
+
+@compiled
+def bin_of(importance: float) -> int:
+    """Return the bin of an importance: 0 for 0, else by its power of two and three bits more."""
+    if importance <= 0.0:
+        return 0
+    fraction, exponent = math.frexp(importance)
+    place = _OFFSET + exponent * 8 + int((fraction - 0.5) * 16.0)
+    return min(max(place, _LEAST), _GREATEST)
+
+
+@compiled
+def with_random(worth: Worth, side: Integer, combine: Integer, x: float, scale: float) -> float:
+    """Return the expected importance of an output with one of `side`'s importances, scaled.
+
+    Parameters
+    ----------
+    worth : Worth
+    side : int
+        Whose importances so far, as of the last renewal.
+    combine : int
+        Place of the combine function among min, sum, product, max, mean.
+    x : float
+        Importance of the tuple itself.
+    scale : float
+        By which the importances are multiplied.
+
+    Returns
+    -------
+    float
+        O(1). Of the importances in the bin of ``x / scale`` the mean is taken.
+    """
+    counts, totals = worth.below_count[side], worth.below_total[side]
+    n = counts[BINS]
+    if n == 0:
+        return combined(combine, x, x)
+    mean = totals[BINS] / n * scale
+    if combine == 1 or combine == 2 or combine == 4:  # noqa: PLR1714 - compiled
+        return combined(combine, x, mean)
+    if scale <= 0.0:
+        return combined(combine, x, 0.0)
+    y = x / scale
+    place = bin_of(y)
+    less, sum_less = counts[place], totals[place]
+    here, sum_here = counts[place + 1] - less, totals[place + 1] - sum_less
+    if sum_here < y * here:
+        less += here
+        sum_less += sum_here
+    if combine == 0:
+        return float(scale * (sum_less + y * (n - less)) / n)
+    return float(scale * (y * less + (totals[BINS] - sum_less)) / n)
+
+
+@compiled
+def expected(worth: Worth, side: Integer, combine: Integer, x: float, free: float) -> float:
+    """Return the expected importance of an output of a tuple of `side`.
+
+    Parameters
+    ----------
+    worth : Worth
+    side : int
+        The tuple's own.
+    combine : int
+    x : float
+        Its importance.
+    free : float
+        What `with_random` says.
+    """
+    sums = worth.sums[side]
+    return float(sums[OF_OWN] * combined(combine, x, x) + sums[OF_FREE] * free)
+
+
+@compiled
+def level_of(worth: Worth, side: Integer) -> float:
+    """Return the expected importance of an output of the mean tuple of `side`, to compare with."""
+    if worth.n[NEXT] > FIRST_RENEWAL:
+        return float(worth.sums[side, LEVEL])
+    return float(worth.sums[side, IMPORTANCE] / worth.counts[side, TOTAL])
+
+
+@compiled
+def find_level(worth: Worth, side: Integer, combine: Integer) -> None:
+    """Take the mean of what outputs are expected to have over the side's importances so far."""
+    level = 0.0
+    for place in range(BINS):
+        number = worth.bin_count[side, place]
+        if number > 0:
+            x = worth.bin_total[side, place] / number
+            free = with_random(worth, 1 - side, combine, x, 1.0)
+            level += number * expected(worth, side, combine, x, free)
+    worth.sums[side, LEVEL] = 0.0
+    if level > 0.0:
+        worth.sums[side, LEVEL] = level / worth.counts[side, TOTAL]
+
+
+@compiled
+def sum_up(counts: Array, totals: Array, below_count: Array, below_total: Array) -> None:
+    """Add the bins up, from the least importance on."""
+    for place in range(BINS):
+        below_count[place + 1] = below_count[place] + counts[place]
+        below_total[place + 1] = below_total[place] + totals[place]

@@ -1,0 +1,230 @@
+"""The pass over both streams: what every arrival is worth, from what has arrived by its instant."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.runtime.jit import kernel as compiled
+from engine.value_model.cells import cell_of, class_of, count, importance_scale, relative_rate, take
+from engine.value_model.expected import bin_of, expected, level_of, with_random
+from engine.value_model.layout import (
+    FIRST,
+    IMPORTANCE,
+    LEFT_AT,
+    NEXT,
+    RIGHT_AT,
+    ROWS,
+    STEP,
+    TOTAL,
+    Array,
+    Integer,
+    Worth,
+)
+from engine.value_model.sample import forget, match, track, watch_all
+
+EVER = int(np.iinfo(np.int64).min)
+"""Before every time."""
+GREATEST = 1e300
+"""Of a value, so that a rate of 0 makes it 0."""
+
+
+class Join(NamedTuple):
+    """The join that tuples are kept for.
+
+    Attributes
+    ----------
+    window_left, window_right : int
+        W in ticks, closed.
+    combine : int
+        Place of the combine function among min, sum, product, max, mean.
+    """
+
+    window_left: int
+    window_right: int
+    combine: int
+
+
+class Side(NamedTuple):
+    """One side's batch; all arrays (n,).
+
+    Attributes
+    ----------
+    ts : int64
+    key : int64
+        Canonical join attribute.
+    importance : float64
+    value : float64
+        Filled: relative rate of the key times expected importance of an output, relative too.
+    first, other, begin : int64, or None in an equi-join
+        Where each tuple's facts begin, (n + 1,); the attribute that each fact joins it to, and from
+        when on.
+    """
+
+    ts: Array
+    key: Array
+    importance: Array
+    value: Array
+    first: Array = None
+    other: Array = None
+    begin: Array = None
+
+
+@compiled
+def _apart(first: Array) -> bool:
+    """Tell whether facts join the tuples, and the sides' keys are different ones."""
+    return first is not None
+
+
+@compiled
+def _span(first: Array, at: Integer) -> tuple[Integer, Integer]:
+    """Return where a tuple's facts begin and end; it is its own in an equi-join."""
+    if first is None:
+        return at, at + 1
+    return first[at], first[at + 1]
+
+
+@compiled
+def _joined(other: Array, key: Array, place: Integer) -> int:
+    """Return the opposite key that a fact joins."""
+    if other is None:
+        return int(key[place])
+    return int(other[place])
+
+
+@compiled
+def _since(begin: Array, place: Integer) -> int:
+    """Return from when on a fact joins."""
+    if begin is None:
+        return EVER
+    return int(begin[place])
+
+
+@compiled
+def _end_of(ts: Array, at: Integer, now: Integer) -> int:
+    while at < ts.size and ts[at] == now:
+        at += 1
+    return int(at)
+
+
+@compiled
+def _follow(n: Array, now: Integer) -> None:
+    """Find the greatest step that all instants so far are a multiple of from the first."""
+    if n[ROWS] == 0:
+        n[FIRST] = now
+    rest = now - n[FIRST]
+    while rest > 0:
+        step = n[STEP]
+        n[STEP] = rest
+        rest = step % rest
+
+
+@compiled
+def _appraise(
+    worth: Worth, join: Join, side: Integer, own: Side, begin: Integer, end: Integer, now: Integer
+) -> None:
+    """Write the arrivals' values, and track some of them."""
+    lifetime = (join.window_left if side == 0 else join.window_right) + 1
+    for i in range(begin, end):
+        cell = cell_of(worth, own.key[i])
+        base = relative_rate(worth, 1 - side, cell)
+        group, share = class_of(worth, 1 - side, cell, base)
+        factor = worth.factor[side, group]
+        if share > 0.0:
+            factor = (1.0 - share) * factor + share * worth.factor[side, group + 1]
+        rate = base * factor
+        x = own.importance[i]
+        scale = importance_scale(worth, 1 - side, cell)
+        free = with_random(worth, 1 - side, join.combine, x, scale)
+        level = level_of(worth, side)
+        value = 0.0
+        if level > 0.0:
+            value = rate * (expected(worth, side, join.combine, x, free) / level)
+        own.value[i] = value if value < GREATEST else GREATEST  # noqa: FURB136 - not a number too
+        track(worth, side, own.key[i], now, lifetime, group, x, free, base, share)
+
+
+@compiled
+def _count(
+    worth: Worth, side: Integer, own: Side, begin: Integer, end: Integer, now: Integer,
+    since: Integer,
+) -> None:  # fmt: skip
+    apart = _apart(own.first)
+    for i in range(begin, end):
+        x = own.importance[i]
+        if apart:
+            take(worth, own.key[i], now, since, apart)
+        place, stop = _span(own.first, i)
+        while place < stop:
+            cell = take(worth, _joined(own.other, own.key, place), now, since, apart)
+            count(worth, side, cell, x)
+            place += 1
+        worth.sums[side, IMPORTANCE] += x
+        worth.counts[side, TOTAL] += 1
+        place = bin_of(x)
+        worth.bin_count[side, place] += 1
+        worth.bin_total[side, place] += x
+
+
+@compiled
+def _match(
+    worth: Worth, side: Integer, opposite: Side, begin: Integer, end: Integer, now: Integer,
+    lifetime: Integer, combine: Integer,
+) -> None:  # fmt: skip
+    """Count what the opposite arrivals match among the tracked tuples of `side`."""
+    for k in range(begin, end):
+        place, stop = _span(opposite.first, k)
+        while place < stop:
+            key = _joined(opposite.other, opposite.key, place)
+            since = _since(opposite.begin, place)
+            x = opposite.importance[k]
+            match(worth, side, key, x, now, lifetime, combine, since)
+            place += 1
+
+
+@compiled
+def observe(worth: Worth, join: Join, left: Side, right: Side, renewed: bool) -> bool:
+    """Go on through a batch; True at its end, False where a renewal is due before an instant.
+
+    Parameters
+    ----------
+    worth : Worth
+        ``n[LEFT_AT]`` and ``n[RIGHT_AT]`` say where in the batch it stands.
+    join : Join
+    left, right : Side
+        Cut between instants.
+    renewed : bool
+        The renewal before this instant has been made.
+    """
+    n = worth.n
+    lifetimes = join.window_left + 1, join.window_right + 1
+    longest = max(join.window_left, join.window_right)
+    while n[LEFT_AT] < left.ts.size or n[RIGHT_AT] < right.ts.size:
+        i, j = n[LEFT_AT], n[RIGHT_AT]
+        if i < left.ts.size and (j >= right.ts.size or left.ts[i] <= right.ts[j]):
+            now = left.ts[i]
+        else:
+            now = right.ts[j]
+        _follow(n, now)
+        forget(worth, 0, now, lifetimes[0])
+        forget(worth, 1, now, lifetimes[1])
+        if n[ROWS] >= n[NEXT] and not renewed:
+            watch_all(worth, 0, now, lifetimes[0])
+            watch_all(worth, 1, now, lifetimes[1])
+            return False
+        renewed = False
+        end = _end_of(left.ts, i, now)
+        stop = _end_of(right.ts, j, now)
+        _match(worth, 0, right, j, stop, now, lifetimes[0], join.combine)
+        _match(worth, 1, left, i, end, now, lifetimes[1], join.combine)
+        _count(worth, 0, left, i, end, now, now - longest)
+        _count(worth, 1, right, j, stop, now, now - longest)
+        _appraise(worth, join, 0, left, i, end, now)
+        _appraise(worth, join, 1, right, j, stop, now)
+        n[ROWS] += end - i + stop - j
+        n[LEFT_AT] = end
+        n[RIGHT_AT] = stop
+    n[LEFT_AT] = 0
+    n[RIGHT_AT] = 0
+    return True

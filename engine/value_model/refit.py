@@ -1,0 +1,135 @@
+"""Renewal: the coefficients and the table of best rates, from what has been counted so far."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.runtime.jit import jit
+from engine.runtime.jit import kernel as compiled
+from engine.value_model.expected import find_level, sum_up
+from engine.value_model.hazards import fit
+from engine.value_model.layout import (
+    FREE_FREE,
+    FREE_SEEN,
+    KEY_XX,
+    KEY_XY,
+    NEXT,
+    OF_FREE,
+    OF_KEY,
+    OF_OWN,
+    OWN_FREE,
+    OWN_OWN,
+    OWN_SEEN,
+    ROWS,
+    STATES,
+    Array,
+    Integer,
+    Worth,
+)
+
+_TELLS = 1e-9
+"""Two predictions of an output's importance differ if their squared sine is above this."""
+_ROUNDS = 16
+"""Improvements of a best rate, at most; three are usual."""
+_CLEAR = 1.0 + 1e-12
+"""A rate is greater than another if it is so by more than rounding."""
+
+
+@compiled
+def best_rate(hazard: Array, state: Integer, bucket: Integer, reward: Array, time: Array) -> float:
+    """Return the greatest mean reward a bucket that a tuple can still have, if it may be dropped.
+
+    Parameters
+    ----------
+    hazard : (STATES, buckets) float64
+        Expected matches in a bucket of age.
+    state, bucket : int
+        Of the tuple, now.
+    reward, time : (STATES, buckets + 1) float64
+        Scratch.
+
+    Notes
+    -----
+    An index of Gittins': reward and time up to where going on no longer pays at this very rate.
+    """
+    states, buckets = hazard.shape
+    rate = hazard[state, bucket]
+    for _ in range(_ROUNDS):
+        for s in range(states):
+            reward[s, buckets] = 0.0
+            time[s, buckets] = 0.0
+        for b in range(buckets - 1, bucket - 1, -1):
+            for s in range(states):
+                matched = 0.0
+                after = s
+                if s + 1 < states:
+                    matched = hazard[s, b] / (1.0 + hazard[s, b])
+                    after = s + 1
+                within = hazard[s, b] + matched * (hazard[after, b] - hazard[s, b])
+                gain = within + (
+                    (1.0 - matched) * reward[s, b + 1] + matched * reward[after, b + 1]
+                )
+                span = 1.0 + ((1.0 - matched) * time[s, b + 1] + matched * time[after, b + 1])
+                goes_on = gain > rate * span * _CLEAR
+                if b == bucket and s == state:
+                    goes_on = True
+                reward[s, b] = gain if goes_on else 0.0
+                time[s, b] = span if goes_on else 0.0
+        better = reward[state, bucket] / time[state, bucket]
+        if not better > rate * _CLEAR:
+            break
+        rate = better
+    return float(rate)
+
+
+@compiled
+def _coefficients(sums: Array) -> None:
+    """Fit what outputs were worth by what was predicted: its own importance, and a random one's."""
+    own, free, both = sums[OWN_OWN], sums[FREE_FREE], sums[OWN_FREE]
+    sums[OF_OWN] = 0.0
+    sums[OF_FREE] = 1.0
+    determinant = own * free - both * both
+    if determinant > _TELLS * (own * free):
+        of_own = (sums[OWN_SEEN] * free - sums[FREE_SEEN] * both) / determinant
+        of_free = (sums[FREE_SEEN] * own - sums[OWN_SEEN] * both) / determinant
+        if of_own > 0.0:
+            sums[OF_OWN] = of_own
+            sums[OF_FREE] = of_free
+            if not of_free > 0.0:
+                sums[OF_OWN] = 1.0
+                sums[OF_FREE] = 0.0
+    sums[OF_KEY] = 0.0
+    if sums[KEY_XX] > 0.0 and sums[KEY_XY] > 0.0:
+        sums[OF_KEY] = min(1.0, sums[KEY_XY] / sums[KEY_XX])
+
+
+def _renew(worth: Worth, lifetimes: tuple[int, int], combine: int) -> None:
+    """Renew what is derived from the counts, for the arrivals from here on.
+
+    Parameters
+    ----------
+    worth : Worth
+    lifetimes : tuple of int
+        w of left and right, in ticks.
+    combine : int
+        Place of the combine function among min, sum, product, max, mean.
+    """
+    worth.n[NEXT] = worth.n[ROWS] + worth.n[ROWS] // 10 + 32
+    buckets = worth.table.shape[2]
+    reward, time = np.empty((STATES, buckets + 1)), np.empty((STATES, buckets + 1))
+    for side in range(2):
+        sum_up(
+            worth.bin_count[side], worth.bin_total[side],
+            worth.below_count[side], worth.below_total[side],
+        )  # fmt: skip
+        _coefficients(worth.sums[side])
+    for side in range(2):
+        find_level(worth, side, combine)
+        bucket_ticks = lifetimes[side] / float(buckets)
+        hazard = fit(worth.matches[side], worth.exposure[side], bucket_ticks, worth.factor[side])
+        for s in range(STATES):
+            for b in range(buckets):
+                worth.table[side, s, b] = best_rate(hazard, s, b, reward, time)
+
+
+renew = jit(_renew)

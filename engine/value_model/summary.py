@@ -1,0 +1,318 @@
+"""What a lane's tuples are worth to a policy: a small summary, and how memory is best spent on it.
+
+The budget of a join is split over its hash lanes (contract, section 8) so that no lane keeps what
+is worth less than what another drops: as if all were one. For that each lane tells how many tuples
+it has of each worth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.exact.checks import sealed
+from engine.models.rate_curve import RateCurve, from_pieces, from_points
+from engine.policies import Worth
+from engine.runtime.jit import kernel, nth
+from engine.runtime.key_table import KeyTable
+from engine.runtime.scipy_late import gammaincc
+
+Arriving = Callable[[int], Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]]
+"""Yields the join attributes and importances of a side, batch by batch, each time it is called."""
+SUMMARISED = (Worth.COUNT, Worth.IMPORTANCE, Worth.VALUE)
+"""The kinds of worth that are a tuple's own."""
+PER_OCTAVE = 4
+"""Classes of worth from one power of two to the next."""
+_STEP = 1.12
+
+
+class SideWorth(NamedTuple):
+    """The tuples of one side of a lane by their worth to a policy.
+
+    Attributes
+    ----------
+    tuples : (n,) float64
+        Of each class, the most wanted first; those worth nothing are in none. A class is of tuples
+        whose worths are within a factor of ``2 ** (1 / PER_OCTAVE)``.
+    matches : (n,) float64
+        Mean number of the other side's tuples of their keys.
+    value : (n,) float64
+        Mean of that times their importance, to within half a class: so it does not depend on the
+        order in which floats are added.
+    """
+
+    tuples: NDArray[np.float64]
+    matches: NDArray[np.float64]
+    value: NDArray[np.float64]
+
+    @property
+    def pairs(self) -> float:
+        """Pairs of tuples of both sides with equal keys."""
+        return float(np.dot(self.tuples, self.matches))
+
+    def pieces(self, window: int, ticks: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the mean live tuples of each class, and the importance that each yields a tick.
+
+        A tuple stays for `window` of so many ticks.
+        """
+        return self.tuples * (window / ticks), self.value / ticks
+
+    def curve(self, window: int, ticks: float) -> RateCurve:
+        """Return the outputs a tick by memory."""
+        return from_pieces(self.tuples * (window / ticks), self.matches / ticks)
+
+
+LaneWorth = tuple[SideWorth, SideWorth]
+
+
+class LaneWorths:
+    """Summarises a lane under several kinds of worth. Memory: O(keys).
+
+    Both sides' tuples are counted first, each side's as they come; then they are weighed.
+
+    Parameters
+    ----------
+    kinds : iterable of Worth
+        Of those in `SUMMARISED`.
+    """
+
+    def __init__(self, kinds: Iterable[Worth]) -> None:
+        self._table = KeyTable()
+        self._counts = [np.zeros(0, np.int64), np.zeros(0, np.int64)]
+        self._classes = {kind: (_Classes(kind), _Classes(kind)) for kind in kinds}
+
+    def count(self, side: int, codes: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Count a side's tuples by their join attributes; return these as dense ids."""
+        ids = self.ids(codes)
+        self._counts[side] = _longer(self._counts[side], self._table.size)
+        _count(ids, self._counts[side])
+        return ids
+
+    def ids(self, codes: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Return dense ids of join attributes."""
+        return self._table.intern(codes)
+
+    def weigh(self, side: int, ids: NDArray[np.int32], importance: NDArray[np.float64]) -> None:
+        """Sort a side's tuples by their worth; all of both sides must have been counted."""
+        others = self._counts[1 - side] = _longer(self._counts[1 - side], self._table.size)
+        for classes in self._classes.values():
+            classes[side].add(sealed(importance, np.float64), ids, others)
+
+    def summary(self) -> dict[Worth, LaneWorth]:
+        """Return what the tuples are worth."""
+        return {
+            kind: (left.summary(), right.summary()) for kind, (left, right) in self._classes.items()
+        }
+
+
+def _longer(counts: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    """Return counts with room for so many keys, and for more than now where there is too little."""
+    if size <= counts.size:
+        return counts
+    return np.concatenate([counts, np.zeros(max(size, 2 * counts.size) - counts.size, np.int64)])
+
+
+def lane_worths(arriving: Arriving, kinds: Sequence[Worth]) -> dict[Worth, LaneWorth]:
+    """Summarise a lane under several kinds of worth. Memory: O(keys); two passes.
+
+    Parameters
+    ----------
+    arriving : callable
+        Of a side.
+    kinds : sequence of Worth
+        Of those in `SUMMARISED`.
+
+    Examples
+    --------
+    >>> def arriving(side):
+    ...     yield np.array([7, 7, 8][side:]), np.array([1.0, 1.0, 5.0][side:])
+    >>> left, right = lane_worths(arriving, [Worth.COUNT])[Worth.COUNT]
+    >>> left.tuples.tolist(), left.matches.tolist(), right.matches.tolist()
+    ([3.0], [1.0], [2.0, 1.0])
+    """
+    found = LaneWorths(kinds)
+    for side in (0, 1):
+        for codes, _ in arriving(side):
+            found.count(side, codes)
+    for side in (0, 1):
+        for codes, importance in arriving(side):
+            found.weigh(side, found.ids(codes), importance)
+    return found.summary()
+
+
+@kernel
+def _count(ids: NDArray[np.int32], counts: NDArray[np.int64]) -> None:
+    for i in range(len(ids)):
+        counts[nth(ids[i])] += 1
+
+
+_NOTHING = -(2**13)
+"""The class of what is 0: below those of all that is greater."""
+_SPAN = 2**14
+"""A class of worth and one of value are one number: worth times this plus value."""
+_FRACTION = 52
+"""Bits of a float64 after its exponent."""
+_QUARTERS = tuple(
+    int(np.float64(2.0 ** (i / PER_OCTAVE)).view(np.int64)) & ((1 << _FRACTION) - 1)
+    for i in range(1, PER_OCTAVE)
+)
+"""Where the classes of an octave begin, by their fractions' bits."""
+_GREATEST = PER_OCTAVE * 1024 - 1
+"""The class of the greatest float64, and of what is beyond."""
+
+
+@kernel
+def _class_of(worth: float) -> int:
+    """Return the class of a worth: the floor of its logarithm times `PER_OCTAVE`."""
+    if not worth > 0.0:
+        return _NOTHING
+    shift = np.int64(0)
+    if worth < 2.0**-1022:  # its exponent is not told by its bits
+        worth *= 2.0**64
+        shift = np.int64(64)
+    bits = np.float64(worth).view(np.int64)
+    place = np.int64(PER_OCTAVE) * ((bits >> _FRACTION) - np.int64(1023) - shift)
+    fraction = bits & np.int64((1 << _FRACTION) - 1)
+    for begin in _QUARTERS:
+        place += np.int64(fraction >= begin)
+    return int(place) if place < _GREATEST else _GREATEST
+
+
+@kernel
+def _tally_values(
+    importance: NDArray[np.float64],
+    ids: NDArray[np.int32],
+    counts: NDArray[np.int64],
+    tally: NDArray[np.int64],
+) -> None:
+    """Add tuples and their matches to the class of their value; row 0 is that of `_NOTHING`."""
+    for i in range(len(ids)):
+        others = counts[nth(ids[i])]
+        at = nth(_class_of(importance[i] * others) - _NOTHING)
+        tally[at, 0] += 1
+        tally[at, 1] += others
+
+
+@kernel
+def _classify(
+    importance: NDArray[np.float64],
+    ids: NDArray[np.int32],
+    counts: NDArray[np.int64],
+    by_importance: bool,
+    codes: NDArray[np.int64],
+) -> None:
+    """Write each tuple's class of worth and that of value, as one number."""
+    for i in range(len(ids)):
+        others = counts[nth(ids[i])]
+        own = importance[i] if by_importance else np.float64(others)
+        codes[i] = _class_of(own) * _SPAN + _class_of(importance[i] * others)
+
+
+@kernel
+def _tally_classes(
+    at: NDArray[np.int32], ids: NDArray[np.int32], counts: NDArray[np.int64],
+    tally: NDArray[np.int64],
+) -> None:  # fmt: skip
+    for i in range(len(at)):
+        tally[nth(at[i]), 0] += 1
+        tally[nth(at[i]), 1] += counts[nth(ids[i])]
+
+
+class _Classes:
+    """Tuples by class of worth and class of value, and their matches: whole numbers.
+
+    Where worth is value, classes are few enough to have a place each.
+    """
+
+    def __init__(self, kind: Worth) -> None:
+        self._by_value = kind == Worth.VALUE
+        self._by_importance = kind == Worth.IMPORTANCE
+        self._names = KeyTable()
+        rows = _GREATEST - _NOTHING + 1 if self._by_value else 0
+        self._tally = np.zeros((rows, 2), np.int64)
+
+    def add(
+        self, importance: NDArray[np.float64], ids: NDArray[np.int32], counts: NDArray[np.int64]
+    ) -> None:
+        if self._by_value:
+            _tally_values(importance, ids, counts, self._tally)
+            return
+        codes = np.empty(ids.size, np.int64)
+        _classify(importance, ids, counts, self._by_importance, codes)
+        at = self._names.intern(codes)
+        fresh = np.zeros((self._names.size - len(self._tally), 2), np.int64)
+        self._tally = np.concatenate([self._tally, fresh])
+        _tally_classes(at, ids, counts, self._tally)
+
+    def _found(self) -> list[tuple[int, int, int, int]]:
+        """Return the class of worth and that of value, the tuples and the matches of each."""
+        if self._by_value:
+            at = np.flatnonzero(self._tally[:, 0])
+            codes = (at + _NOTHING).tolist()
+            pairs = [(code, code) for code in codes]
+        else:
+            at = np.arange(self._names.size)
+            codes = self._names.keys.tolist()
+            owns = [(code + _SPAN // 2) // _SPAN for code in codes]
+            pairs = [(own, code - own * _SPAN) for own, code in zip(owns, codes, strict=True)]
+        return [(*pair, *own) for pair, own in zip(pairs, self._tally[at].tolist(), strict=True)]
+
+    def summary(self) -> SideWorth:
+        classes = sorted(own for own in self._found() if own[0] != _NOTHING)
+        names = sorted({own[0] for own in classes}, reverse=True)
+        sums = np.zeros((3, len(names)))
+        for own, valued, tuples, matches in classes:
+            each = 0.0 if valued == _NOTHING else 2.0 ** ((valued + 0.5) / PER_OCTAVE)
+            sums[:, names.index(own)] += tuples, matches, tuples * each
+        return SideWorth(sums[0], sums[1] / sums[0], sums[2] / sums[0])
+
+
+def fluctuating(live: NDArray[np.float64], worth: NDArray[np.float64], most: int) -> RateCurve:
+    """Return what a memory of whole tuples reaches when those alive come and go at random.
+
+    A lane's live tuples of some worth vary about their mean, the more so the fewer they are: some
+    are dropped for want of room while room elsewhere is spent on less. Were they Poisson about
+    their mean m, memory k would hold ``E min(k, N)`` of them.
+
+    Parameters
+    ----------
+    live : (n,) float64
+        Mean live tuples of each class, the most wanted first.
+    worth : (n,) float64
+        What each of them yields a tick.
+    most : int
+        The greatest memory of interest, such as the most tuples alive at once.
+
+    Returns
+    -------
+    RateCurve
+        The least concave one above, with points at whole numbers of tuples.
+
+    Examples
+    --------
+    >>> curve = fluctuating(np.array([2.0, 8.0]), np.array([5.0, 1.0]), 20)
+    >>> [round(curve.rate_at(k), 2) for k in (1, 2, 10, 20)]
+    [4.46, 7.83, 16.75, 18.0]
+    """
+    sizes = _sizes(most)
+    held = _expected_least(sizes[:, None], np.cumsum(live)[None, :])
+    return from_points(sizes, np.maximum.accumulate(np.diff(held, axis=1, prepend=0.0) @ worth))
+
+
+def _sizes(most: int) -> NDArray[np.float64]:
+    """Return whole numbers from 1 to `most`, ever further apart."""
+    if most < 1:
+        return np.zeros(0)
+    steps = np.arange(int(np.log(most) / np.log(_STEP)) + 1)
+    found: NDArray[np.float64] = np.unique(np.append(np.floor(_STEP**steps), most))
+    return found[found <= most]
+
+
+def _expected_least(k: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return E min(k, N) of a Poisson N: whole k, 1 or more."""
+    fewer = np.where(k > 1, gammaincc(np.maximum(k - 1, 1.0), mean), 0.0)  # P(N <= k - 2)
+    found: NDArray[np.float64] = mean * fewer + k * (1.0 - gammaincc(k, mean))
+    return found
