@@ -1,12 +1,13 @@
 """Approximate sliding-window joins of archived streams: model, policies and CPU drivers.
 
-`replay_tables` joins Arrow tables and `replay_archives` joins files; `sweep_tables` and `sweep_archives` do so under a grid of
-settings; `sample_tables` and `sample_archives` sample a join and estimate aggregates of it;
-`bound_tables` and `bound_archives` say what would be best; `profile_tables` and `profile_archives`
-measure what streams are like; `allocate_joins` divides one memory over several joins;
-`lookup_tables` and `lookup_archives` join one stream with a changing relation, and `replay_streams`
-joins two streams or more through one; `multijoin_streams` joins several on any predicate,
-`register_theta` one of the user's own. All are loaded when first asked for.
+`replay_tables` joins Arrow tables and `replay_archives` joins files; `sweep_tables` and
+`sweep_archives` do so under a grid of settings; `sample_tables` and `sample_archives` sample a join
+and estimate aggregates of it; `bound_tables` and `bound_archives` say what would be best;
+`profile_tables` and `profile_archives` measure what streams are like; `allocate_joins` divides one
+memory over several joins; `lookup_tables` and `lookup_archives` join one stream with a changing
+relation, and `replay_streams` joins two streams or more through one; `multijoin_streams` joins
+several on any predicate, `register_theta` one of the user's own. All are loaded when first asked
+for.
 """
 
 from __future__ import annotations

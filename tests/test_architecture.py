@@ -105,8 +105,8 @@ ROOMS = {
         "streaming": "hashing lanes keys session columns worker query asked",
     },
 }
-"""What each room, a folder or module of a package, may import of the package's others. Lowest first:
-no room imports one that stands after it."""
+"""What each room, a folder or module of a package, may import of the package's others, lowest
+first: no room imports one that stands after it."""
 MOST_ROOMS = 20
 
 

@@ -1,8 +1,8 @@
 """YIELD: what keeping a tuple is expected to yield a tick, from what has arrived (docs/yield.md).
 
 The estimate follows both streams whatever is retained of them (``engine.value_model``). It gives
-every arrival a value, and each side a table by age and by whether a tuple has matched yet; their product
-is the priority.
+every arrival a value, and each side a table by age and by whether a tuple has matched yet; their
+product is the priority.
 """
 
 from __future__ import annotations

@@ -5,8 +5,9 @@ the directions' (cost, output) frontiers. It is found as the core algorithms for
 it (Pisinger 1995; Dyer, Riha and Walker 1995): the Lagrangian dual (`dual.py`) gives an upper bound
 and a price, and a setting that falls short of the bound by a gap or less is made of parts that do.
 A small gap is tried first, then twice as much: only the parts within it are merged (`merging.py`).
-Either the merge meets a setting within the gap, and its best one is the optimum; or there is none, which lowers the upper bound. The gap ends at the best setting known,
-which the greedy heuristic gives at first, so the search ends with a proof.
+Either the merge meets a setting within the gap, and its best one is the optimum; or there is none,
+which lowers the upper bound. The gap ends at the best setting known, which the greedy heuristic
+gives at first, so the search ends with a proof.
 """
 
 from __future__ import annotations
