@@ -22,17 +22,17 @@ demo: $(VENV)/.run ## Generate 1M + 1M tuples and replay them under every policy
 	$(BIN)/python benchmarks/demo.py
 
 test: $(VENV)/.dev check ## Lint, type-check and run all tests, kernels in the CUDA simulator
-	$(BIN)/python tests/compile_first.py
+	$(BIN)/python tests/support/compile_first.py
 	$(BIN)/python -m pytest -n auto --dist worksteal $(TEST_ARGS)
-	NUMBA_ENABLE_CUDASIM=1 $(BIN)/python -m pytest tests/simulator -n auto --dist worksteal $(TEST_ARGS)
+	NUMBA_ENABLE_CUDASIM=1 $(BIN)/python -m pytest tests/gpu/simulator -n auto --dist worksteal $(TEST_ARGS)
 
 thorough: $(VENV)/.dev ## Run all tests with the repeats that `make test` leaves out
-	$(BIN)/python tests/compile_first.py
+	$(BIN)/python tests/support/compile_first.py
 	WINNOW_THOROUGH=1 $(BIN)/python -m pytest -n auto --dist worksteal $(TEST_ARGS)
 
 cover: $(VENV)/.dev ## Run all tests and tell which lines they reach
 	$(BIN)/python -m pytest -n auto --dist worksteal --cov --cov-report=
-	NUMBA_ENABLE_CUDASIM=1 $(BIN)/python -m pytest tests/simulator -n auto --dist worksteal \
+	NUMBA_ENABLE_CUDASIM=1 $(BIN)/python -m pytest tests/gpu/simulator -n auto --dist worksteal \
 	    --cov --cov-append --cov-report=term
 
 check: $(VENV)/.dev ## Lint and type-check alone

@@ -28,7 +28,7 @@ import numpy as np
 from ortools import __version__ as ortools_version
 from ortools.graph.python.min_cost_flow import SimpleMinCostFlow
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "support"))
 
 from paper_workloads import Workload, p1_streams, p1_table1
 

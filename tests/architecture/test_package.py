@@ -1,0 +1,159 @@
+"""The application in archives: what is in them, and that it runs from them."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from places import ROOT
+
+import engine.runtime.jit
+from engine.commands import main
+from engine.runtime.errors import SpecError
+from spark_plugin.shipping import command, environment
+from spark_plugin.shipping.environment import packed, write_environment
+
+
+def package(*words: str) -> int:
+    """Run ``winnow package``."""
+    return main(["package", *words], commands={"package": command})
+
+
+def test_the_zip_is_the_code_the_same_each_time(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = tmp_path / "a.zip", tmp_path / "b.zip"
+    assert package("--out", str(first)) == 0
+    shown = capsys.readouterr().out
+    assert f"--py-files {first} \\\n    {tmp_path}/a-submit.py replay ..." in shown
+    assert package("--out", str(second)) == 0
+    assert first.read_bytes() == second.read_bytes()
+    names = set(zipfile.ZipFile(first).namelist())
+    wanted = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    for pattern in wanted["packages"]["find"]["include"]:
+        top = pattern.rstrip("*")
+        own = {str(path.relative_to(ROOT)) for path in (ROOT / top).rglob("*.py")}
+        assert own
+        assert own <= names
+        assert f"{top}/py.typed" in names
+    assert not [name for name in names if "__pycache__" in name or name.startswith("tests")]
+    version = "import importlib.metadata as m; print(m.version('winnowjoin'))"
+    told = subprocess.run(  # noqa: S603 - ours, and no package that is installed here
+        [sys.executable, "-S", "-c", version], env={"PYTHONPATH": str(first)}, cwd=tmp_path,
+        check=False, capture_output=True, text=True,
+    )  # fmt: skip
+    assert told.stdout.strip() == metadata.version("winnowjoin"), told.stderr
+    submit = (tmp_path / "a-submit.py").read_text()
+    assert submit == (ROOT / "spark_plugin" / "submit.py").read_text()
+
+
+def test_what_was_compiled_is_found_again_from_another_archive(tmp_path: Path) -> None:
+    program = (
+        "import numpy as np, engine, sys\n"
+        "from engine.runtime.shell_sort import shell_sorted as f\n"
+        "f(np.array([3, 1, 2]), 0, 3)\n"
+        "print(engine.__file__, sum(f.stats.cache_hits.values()), f.stats.cache_path)\n"
+    )
+    seen = []
+    for place in ("one", "two"):
+        archive = tmp_path / place / "winnow.zip"
+        archive.parent.mkdir()
+        assert package("--out", str(archive)) == 0
+        kept = {"WINNOW_CACHE": str(tmp_path / "cache"), "PYTHONPATH": str(archive)}
+        shown = subprocess.run(  # noqa: S603 - ours
+            [sys.executable, "-c", program], env=kept, cwd=tmp_path, check=True,
+            capture_output=True, text=True,
+        )  # fmt: skip
+        where, hits, cache = shown.stdout.split()
+        assert where.startswith(str(archive))
+        seen.append((hits, cache))
+    assert [hits for hits, _ in seen] == ["0", "1"]
+    assert seen[0][1] == seen[1][1]
+    digest = seen[0][1].split("/")[-2]
+    assert digest == engine.runtime.jit.source_digest()  # of the code that is not in a zip
+
+
+def test_packages_are_what_is_needed_and_no_more() -> None:
+    names = {own.name.lower() for own in packed()}
+    assert {"numba", "numpy", "llvmlite", "pyarrow", "pandas", "scipy"} <= names
+    assert not names & {"pyspark", "py4j", "pytest", "mypy", "ruff", "winnowjoin"}
+
+
+def test_an_environment_runs_where_it_is_unpacked(tmp_path: Path) -> None:
+    chosen = [own for own in packed() if own.name.lower() in {"packaging", "rich", "numpy"}]
+    first, second = (write_environment(tmp_path / f"{i}.tar.gz", chosen) for i in range(2))
+    assert first.read_bytes() == second.read_bytes()
+    with tarfile.open(first) as archive:
+        names = archive.getnames()
+        archive.extraction_filter = getattr(tarfile, "tar_filter", None)  # not before Python 3.11.4
+        archive.extractall(tmp_path / "env")  # noqa: S202 - our own
+    assert not [name for name in names if "/tests/" in name or name.endswith(".pyc")]
+    program = "import numpy, rich, sys; print(numpy.__file__, numpy.arange(3).sum(), sys.version)"
+    shown = run(tmp_path / "env" / "bin" / "python", "-c", program, python=sys.executable)
+    assert str(tmp_path / "env" / "lib" / "numpy") in shown.stdout
+    missing = run(tmp_path / "env" / "bin" / "python", "-c", "", python="no-such-python")
+    assert missing.returncode == 127
+    assert "no-such-python is not on this machine: install Python 3." in missing.stderr
+
+
+def run(*words: str | Path, python: str) -> subprocess.CompletedProcess[str]:
+    """Run a program with nothing of this environment."""
+    return subprocess.run(  # noqa: S603 - ours
+        words, env={"PATH": os.environ["PATH"], "WINNOW_PYTHON": python}, capture_output=True,
+        text=True, check=False, cwd="/",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ((), "there is nothing to pack: give --out FILE.zip"),
+        (("--out", "winnow.tar"), r"--out winnow.tar must end in .zip"),
+        (("--environment", "env.zip"), "must end in .tar.gz"),
+        (("--out", "there.zip"), "there.zip exists: remove it"),
+        (("--out", "no/where.zip"), "archive no/where.zip cannot be written"),
+        (("--out", "new.zip", "--extra", "gpu"), "--extra is of the packages"),
+        (("--environment", "new.tar.gz", "--extra", "gpus"), "--extra is 'gpus'; choose of bench"),
+    ],
+)
+def test_what_cannot_be_packed_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    words: Sequence[str], why: str,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    Path("there.zip").touch()
+    assert package(*words) == 2
+    assert why in capsys.readouterr().err
+    assert {path.name for path in tmp_path.iterdir()} == {"there.zip"}
+
+
+def test_a_package_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = metadata.distribution
+
+    def without(name: str) -> metadata.Distribution:
+        if name == "llvmlite":
+            raise metadata.PackageNotFoundError(name)
+        return whole(name)
+
+    monkeypatch.setattr(environment.metadata, "distribution", without)
+    with pytest.raises(SpecError, match="package llvmlite, which numba needs, is not installed"):
+        packed()
+
+
+def test_every_option_is_documented() -> None:
+    parser = argparse.ArgumentParser(add_help=False)
+    command.add_arguments(parser)
+    page = (ROOT / "docs" / "cluster.md").read_text()
+    documented = set(re.findall(r"^\| `(--\S+)", page, re.MULTILINE))
+    options = parser._actions  # noqa: SLF001 - it has no other list
+    assert documented == {name for option in options for name in option.option_strings}

@@ -1,0 +1,383 @@
+"""What the documents show is what happens: commands, outputs, tables, options, fields, examples."""
+
+from __future__ import annotations
+
+import argparse
+import doctest
+import importlib
+import importlib.util
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import pytest
+from places import ROOT, SUPPORT
+
+from engine import allocate_joins
+from engine import commands as cli
+from engine.commands.fact_options import add_access_argument, add_fact_arguments
+from engine.commands.given import add_archive_arguments
+from engine.commands.join_options import add_join_arguments
+from engine.jobs.sweep.rows import SCHEMA
+from engine.options.allocate_keywords import JOIN_OPTIONS
+
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+MODULES = [
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+    for package in ("engine", "gpu_kernels", "spark_plugin")
+    for path in sorted((ROOT / package).rglob("*.py"))
+    if path.stem != "__main__"
+]
+BLOCK = re.compile(r"^(?:<!-- (\w+) -->\n)?```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+class Block(NamedTuple):
+    """A fenced block: its mark (run, output, ...), language and text."""
+
+    mark: str
+    language: str
+    text: str
+
+
+def blocks(path: Path) -> list[Block]:
+    return [Block(*match.groups(default="")) for match in BLOCK.finditer(path.read_text())]
+
+
+def marked(mark: str) -> list[Path]:
+    return [path for path in DOCUMENTS if any(block.mark == mark for block in blocks(path))]
+
+
+def named(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def without_timings(text: str) -> list[str]:
+    """Return the lines of an output that do not depend on the machine."""
+    lines = [line.rstrip() for line in text.strip().splitlines()]
+    ends = [i for i, line in enumerate(lines) if line.startswith("seconds:")]
+    return lines[: ends[0]] if ends else lines
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Return that of a person who has the environment active, in a terminal of 80 columns."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    return os.environ | {"PATH": path, "COLUMNS": "80", "PYTHONPATH": str(folder)}
+
+
+@pytest.fixture(scope="module")
+def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Return the socket of a Python that has loaded winnow, beside a `winnow` that asks it."""
+    folder = tmp_path_factory.mktemp("warm")
+    place, script = folder / "socket", folder / "winnow"
+    python = [sys.executable, "-S", "-E", str(SUPPORT / "warm.py"), str(place)]
+    script.write_text(f'#!/bin/sh\nexec {shlex.join(python)} winnow "$@"\n')
+    script.chmod(0o755)
+    serving = [sys.executable, *python[3:]]
+    with subprocess.Popen(serving, stdin=subprocess.PIPE) as server:  # noqa: S603 - ours
+        while not place.exists():
+            assert server.poll() is None
+            time.sleep(0.02)
+        yield place
+
+
+def run(block: Block, folder: Path, warm: Path | None) -> str:
+    """Run a block and return its standard output; `winnow` runs on threads, which start faster.
+
+    In processes of its own, or in those that are forked from one that has loaded winnow.
+    """
+    own = environment(folder)
+    if block.language == "sh":
+        commands = r"winnow (replay|prepare|sample|sweep|bound|allocate|multijoin|profile)"
+        text = re.sub(commands, r"winnow \1 --engine local", block.text)
+        command = ["bash", "-euo", "pipefail", "-c", text]
+        own["PATH"] = f"{warm.parent}{os.pathsep}{own['PATH']}" if warm else own["PATH"]
+    elif warm:
+        asking = ["-S", "-E", str(SUPPORT / "warm.py"), str(warm), "python", block.text]
+        command = [sys.executable, *asking]
+    else:
+        command = [sys.executable, "-W", "ignore", "-c", block.text]
+    done = subprocess.run(  # noqa: S603 - of our own documents
+        command, cwd=folder, env=own, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"{block.text}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.mark.parametrize("path", marked("run"), ids=named)
+def test_blocks_do_what_the_document_says(path: Path, tmp_path: Path, warm: Path) -> None:
+    """Those of the README in processes of their own, as a person's."""
+    shown = ""
+    for block in blocks(path):
+        if block.mark == "run":
+            shown = run(block, tmp_path, None if path.name == "README.md" else warm)
+        elif block.mark == "output":
+            wanted, found = without_timings(block.text), without_timings(shown)
+            assert found[-len(wanted) :] == wanted
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=named)
+def test_marks_and_links_lead_somewhere(path: Path) -> None:
+    assert {block.mark for block in blocks(path)} <= {"", "run", "output"}
+    prose = BLOCK.sub("", path.read_text())
+    for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", prose):
+        assert link.startswith("https://") or (path.parent / link).exists(), link
+
+
+def parser_of(command: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser()
+    getattr(cli, command).add_arguments(parser)
+    return parser
+
+
+def options_of(parser: argparse.ArgumentParser) -> set[str]:
+    return {name for action in parser._actions for name in action.option_strings} - {"-h", "--help"}  # noqa: SLF001 - no other way to list them
+
+
+def documented_options(command: str) -> dict[str, str]:
+    """Return the example of every option in the tables of a command's page."""
+    rows = re.findall(
+        r"^\| `(--[\w-]+)` \|.*\| `([^`|]+)` \|$",
+        (ROOT / "docs" / f"{command}.md").read_text(),
+        re.MULTILINE,
+    )
+    return dict(rows)
+
+
+def test_every_option_is_documented_and_none_besides() -> None:
+    fact = argparse.ArgumentParser()
+    add_access_argument(add_fact_arguments(fact))  # explained on a page of its own
+    assert set(documented_options("facts")) == options_of(fact)
+    assert set(documented_options("replay")) == options_of(parser_of("replay")) - options_of(fact)
+    assert set(documented_options("lookup")) == options_of(parser_of("lookup"))
+    assert set(documented_options("multijoin")) == options_of(parser_of("multijoin"))
+    assert set(documented_options("explain")) == options_of(parser_of("explain"))
+    assert set(documented_options("allocate")) == options_of(parser_of("allocate"))
+    shared = argparse.ArgumentParser()
+    add_archive_arguments(shared)  # explained on the page of replay
+    add_access_argument(add_fact_arguments(shared))
+    own = options_of(parser_of("sweep")) - options_of(shared)
+    assert set(documented_options("sweep")) == own
+    join = argparse.ArgumentParser()
+    add_join_arguments(join)  # the same
+    own = options_of(parser_of("bound")) - options_of(shared) - options_of(join)
+    assert set(documented_options("bound")) == own
+    own = options_of(parser_of("profile")) - options_of(shared) - options_of(join)
+    assert set(documented_options("profile")) == own
+    own = options_of(parser_of("sample")) - options_of(shared) - options_of(join)
+    assert set(documented_options("sample")) == own
+    assert set(documented_options("deploy")) == options_of(parser_of("size"))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "replay", "sample", "sweep", "bound", "lookup", "multijoin", "explain", "profile",
+        "allocate", "size",
+    ],
+)  # fmt: skip
+def test_every_documented_example_is_taken(command: str) -> None:
+    named = {"allocate": ["jobs.toml"], "size": ["--profile=p.json"]}.get(command, [])
+    page = "deploy" if command == "size" else command
+    for option, example in documented_options(page).items():
+        words = shlex.split(example)
+        assert words[0] == option
+        parser_of(command).parse_args([*words, *named])
+
+
+@pytest.mark.parametrize("command", ["replay", "sweep"])
+def test_the_job_file_shown_means_the_options_shown(tmp_path: Path, command: str) -> None:
+    shown = [b.text for b in blocks(ROOT / "docs" / f"{command}.md") if b.language == "toml"]
+    module: Any = getattr(cli, command)
+    for text in shown:
+        (tmp_path / "job.toml").write_text(text)
+        args = parser_of(command).parse_args(["--job", str(tmp_path / "job.toml")])
+        given = module.collect(args, module._OPTIONS)  # noqa: SLF001 - what run() does
+        cli.sweep.sweep_options(given) if command == "sweep" else cli.replay.job_options(given)
+    assert shown
+
+
+def fields(content: Any, name: str = "") -> Iterator[str]:
+    """Yield the names of all fields of a report."""
+    if isinstance(content, dict):
+        for key, value in content.items():
+            yield from fields(value, f"{name}.{key}" if name else key)
+    elif isinstance(content, list):
+        yield name
+        for item in content[:1]:
+            if isinstance(item, dict):
+                yield from fields(item, f"{name}[]")
+    else:
+        yield name
+
+
+OPEN = (
+    "seconds", "versions", "policy.parameters", "grid.policies",
+    "advice[].best", "advice[].below", "advice[].nearest", "advice[].policies",
+)  # fmt: skip
+"""Fields whose own fields depend on the run."""
+
+
+@pytest.mark.parametrize(
+    ("page", "command"),
+    [
+        ("report", "replay --window 20 --memory 4 --bound --policy age"),
+        ("bound", "bound --window 20 --memory 4"),
+        ("sample", "sample --window 20 --memory 4 --aggregate count(*)"),
+        ("sweep", "sweep --windows 20 --memory 4,8 --policies dgl --target recall=0.1"),
+    ],
+)
+def test_every_field_of_the_report_is_documented_and_none_besides(
+    tmp_path: Path, page: str, command: str
+) -> None:
+    streams, report = tmp_path / "streams", tmp_path / "report.json"
+    told = f"generate zipf --rows 500 --domain 9 --seed 1 --out {streams}"
+    assert cli.main(told.split()) == 0
+    told = (
+        f"{command} --left {streams}/left.parquet --right {streams}/right.parquet --on key "
+        f"--time ts --engine local --cache {tmp_path}/lanes --report {report}"
+    )
+    assert cli.main(told.split()) == 0
+    found = set()
+    for name in fields(json.loads(report.read_text())):
+        parents = [own for own in OPEN if name.startswith(own + ".")]
+        found.add(parents[0] if parents else name)
+    text = (ROOT / "docs" / f"{page}.md").read_text()
+    assert named_in(text.split("## The report\n")[-1]) == found
+
+
+def test_every_field_of_a_profile_is_documented_and_none_besides(tmp_path: Path) -> None:
+    streams, file = tmp_path / "streams", tmp_path / "profile.json"
+    assert cli.main(f"generate zipf --rows 500 --domain 9 --seed 1 --out {streams}".split()) == 0
+    told = (
+        f"profile --left {streams}/left.parquet --right {streams}/right.parquet --on key --time ts "
+        f"--window 20 --monitor 9 --retain 0.5 --engine local --cache {tmp_path}/lanes --out {file}"
+    )
+    assert cli.main(told.split()) == 0
+    found = set()
+    for name in fields(json.loads(file.read_text())):
+        own = re.sub(r"\b(left|right)\b", "SIDE", name)
+        found.add(re.sub(r"(within|top_share|window\.SIDE)\.[\d%]+$", r"\1", own))
+    text = (ROOT / "docs" / "profile.md").read_text()
+    assert named_in(text.split("## The file\n")[-1]) == found
+
+
+def test_every_field_of_a_size_is_documented_and_none_besides(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "s.csv").write_text("k,t\n1,1\n1,2\n1,4\n2,9\n")
+    told = f"profile --engine local --on k --time t --window 5 --out {tmp_path}/p.json"
+    words = [f"--{side}={tmp_path}/s.csv" for side in ("left", "right")]
+    assert cli.main([*told.split(), *words, f"--cache={tmp_path}/lanes"]) == 0
+    capsys.readouterr()
+    told = f"size --profile {tmp_path}/p.json --gpu-memory 80 --format json"
+    assert cli.main(told.split()) == 0
+    found = {
+        "settings" if name.startswith("settings.") else name
+        for name in fields(json.loads(capsys.readouterr().out))
+    }
+    text = (ROOT / "docs" / "deploy.md").read_text()
+    section = text.split("### What is held\n")[1].split("\n## ")[0]
+    assert named_in(section) == found
+
+
+def test_every_field_of_a_look_up_is_documented_and_none_besides(tmp_path: Path) -> None:
+    (tmp_path / "s.csv").write_text("k,t\n1,1\n")
+    told = f"lookup --stream {tmp_path}/s.csv --on k --time t --fact {tmp_path}/s.csv"
+    assert cli.main([*told.split(), "--report", str(tmp_path / "report.json")]) == 0
+    names = fields(json.loads((tmp_path / "report.json").read_text()))
+    found = {name if not name.startswith(OPEN) else name.split(".")[0] for name in names}
+    text = (ROOT / "docs" / "lookup.md").read_text()
+    assert named_in(text.split("## The report\n")[-1]) == found
+
+
+def test_every_field_of_a_fact_relation_is_documented_and_none_besides(tmp_path: Path) -> None:
+    (tmp_path / "s.csv").write_text("k,t\n1,1\n")
+    told = f"replay --engine local --on k --time t --window 1 --report {tmp_path}/report.json"
+    told += f" --fact-left k --fact-right k --cache {tmp_path}/lanes"
+    words = [f"--{name}={tmp_path}/s.csv" for name in ("left", "right", "fact")]
+    assert cli.main([*told.split(), *words]) == 0
+    found = {n for n in fields(json.loads((tmp_path / "report.json").read_text())) if "fact" in n}
+    text = (ROOT / "docs" / "facts.md").read_text()
+    assert named_in(text.split("## The report\n")[-1]) == found
+
+
+def test_every_field_of_an_allocation_is_documented_and_none_besides(tmp_path: Path) -> None:
+    (tmp_path / "s.csv").write_text("k,t\n1,1\n1,2\n1,4\n2,9\n")
+    archive = {side: str(tmp_path / "s.csv") for side in ("left", "right")}
+    jobs = {"memory": 4, "join": [archive | {"on": "k", "time": "t", "window": 5}]}
+    found = set()
+    for metric in ("recall", "error"):
+        report = allocate_joins(jobs | {"metric": metric}, cache=tmp_path / "lanes")
+        for name in fields(report):
+            parents = [own for own in (*OPEN, "joins[].expected") if name.startswith(own + ".")]
+            found.add(parents[0] if parents else name)
+    text = (ROOT / "docs" / "allocate.md").read_text()
+    assert named_in(text.split("## The report\n")[-1]) == found
+
+
+def test_the_jobs_are_documented_and_nothing_besides() -> None:
+    text = (ROOT / "docs" / "allocate.md").read_text().split("## The jobs\n")[1].split("\n## ")[0]
+    named = {name.removeprefix("[join.").removesuffix("]") for name in named_in(text)}
+    assert named == {*JOIN_OPTIONS, "memory", "metric", "refine"}
+
+
+def test_every_field_of_a_multi_way_join_is_documented_and_none_besides(tmp_path: Path) -> None:
+    (tmp_path / "s.csv").write_text("k,t\n1,1\n1,2\n1,4\n2,9\n")
+    told = "multijoin --engine local --predicate equi:k --time t --window 5"
+    words = [*told.split(), *(f"--stream={name}={tmp_path}/s.csv" for name in ("a", "b"))]
+    shed = "--capacity 1 --basic-window 1 --adapt-every 2 --shred 1"
+    found = set()
+    for more in ("", "--method lazy-nlj --tau 2", shed):
+        report = tmp_path / "report.json"
+        assert cli.main([*words, *more.split(), "--report", str(report)]) == 0
+        for name in fields(json.loads(report.read_text())):
+            parents = [own for own in OPEN if name.startswith(own + ".")]
+            found.add(re.sub(r"\.[ab]$", ".NAME", parents[0] if parents else name))
+    found = {"harvest.settings" if n.startswith("harvest.settings.") else n for n in found}
+    pages = [(ROOT / "docs" / f"{page}.md").read_text() for page in ("multijoin", "harvest")]
+    assert named_in("".join(text.split("## The report\n")[-1] for text in pages)) == found
+
+
+def named_in(text: str) -> set[str]:
+    """Return what the first columns of tables name."""
+    rows = re.findall(r"^\| ((?:`[\w.\[\]]+`(?:, )?)+) \|", text, re.MULTILINE)
+    return {name for row in rows for name in re.findall(r"`([^`]+)`", row)}
+
+
+def test_every_column_of_a_sweep_is_documented_and_none_besides() -> None:
+    text = (ROOT / "docs" / "sweep.md").read_text()
+    section = text.split("## The table\n")[1].split("## The report\n")[0]
+    assert named_in(section) == set(SCHEMA.names)
+
+
+def policies_table() -> ModuleType:
+    path = ROOT / "docs" / "policies_table.py"
+    spec = importlib.util.spec_from_file_location("policies_table", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_tables_of_policies_are_fresh() -> None:
+    stale = [named(path) for path in policies_table().stale()]
+    assert not stale, f"{', '.join(stale)}: run make docs"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings(name: str) -> None:
+    with warnings.catch_warnings():
+        # Spark remarks on the version of pandas when it is imported.
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support", FutureWarning)
+        module = importlib.import_module(name)
+    assert doctest.testmod(module).failed == 0

@@ -1,0 +1,104 @@
+"""Compile what most tests need, once, before they run side by side and each would wait for its own.
+
+    python tests/support/compile_first.py
+
+`make test` begins with it. Two processes share the kernels, then one lays out Spark's classes for
+the JVMs that follow (`quick_java.ARCHIVE`); what is there already costs nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ProcessPoolExecutor
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import quick_java
+
+import engine
+
+SESSION = "session"
+"""The argument with which this file runs a session and nothing else."""
+STREAM = pa.table({"t": [0, 1, 2], "k": [1, 2, 1], "v": [1.0, 2.0, 3.0]})
+FACT = pa.table({"a": [1, 2], "b": [1, 1]})
+JOIN: dict[str, Any] = {"on": "k", "time": "t", "importance": "v", "window": 2, "memory": 2}
+THROUGH: dict[str, Any] = {"fact": FACT, "fact_left": "a", "fact_right": "b"}
+
+
+def equal_keys() -> None:
+    """Compile replays, counts and bounds of equi-joins."""
+    engine.replay_tables(STREAM, STREAM, policy="yield", **JOIN)
+    engine.bound_tables(STREAM, STREAM, **JOIN)
+
+
+def through_facts() -> None:
+    """Compile replays through facts, of two streams and of several, and look-ups."""
+    engine.replay_tables(STREAM, STREAM, policy="yield", **JOIN, **THROUGH)
+    engine.lookup_tables(STREAM, FACT, on="k", time="t", fact_on="a")
+    engine.replay_streams(
+        {"a": STREAM, "b": STREAM}, FACT, on="k", time="t", window=2, memory=4, policy="dgl"
+    )
+
+
+def several_streams() -> None:
+    """Compile multi-way joins: exact ones, P3's, harvested ones; and their optimisers."""
+    streams = {"a": STREAM, "b": STREAM, "c": STREAM}
+    join: dict[str, Any] = {"time": "t", "window": 2, "columns": "ids"}
+    shed = {"throttle": 0.5, "basic_window": 1, "adapt_every": 1, "shred": 1.0}
+    for predicate in ("band:v:1", "equi:k"):
+        engine.multijoin_streams(streams, predicate=predicate, **join)
+        for probe in ("scan", "index"):
+            engine.multijoin_streams(streams, predicate=predicate, probe=probe, **join, **shed)
+    engine.multijoin_streams(streams, predicate="equi:k", method="eager-nlj", **join)
+
+
+def classes_of_spark() -> None:
+    """Lay out the classes that a session loads, by a JVM of its own as it ends."""
+    if quick_java.ARCHIVE.exists():
+        return
+    draft = quick_java.ARCHIVE.with_suffix(f".{os.getpid()}")
+    subprocess.run(  # noqa: S603 - this file
+        [sys.executable, "-W", "ignore", __file__, SESSION],
+        env=os.environ | quick_java.writing(draft), stdout=subprocess.DEVNULL, check=True,
+    )  # fmt: skip
+    draft.rename(quick_java.ARCHIVE)
+
+
+def run_session() -> None:
+    """Do with Spark what most tests do: read and write files, shuffle, and run Python."""
+    from spark_plugin.dataframe import replay  # noqa: PLC0415 - only in the process for it
+    from spark_plugin.session import get_session  # noqa: PLC0415 - the same
+
+    with tempfile.TemporaryDirectory() as folder:
+        session = get_session("classes")
+        sides = []
+        for side in ("left", "right"):
+            pq.write_table(STREAM, f"{folder}/{side}.parquet")
+            sides.append(session.read.parquet(f"{folder}/{side}.parquet"))
+        kept = replay(*sides, policy="yield", **JOIN)
+        kept.write.parquet(f"{folder}/out")
+        kept.groupBy().count().collect()
+        java = session.sparkContext._gateway.proc  # noqa: SLF001 - no other way to wait for it
+        session.stop()
+        java.stdin.close()
+        java.wait()
+
+
+def main() -> int:
+    """Compile all, two at once."""
+    if sys.argv[1:] == [SESSION]:
+        run_session()
+        return 0
+    works = (several_streams, equal_keys, through_facts, classes_of_spark)
+    with ProcessPoolExecutor(2) as pool:
+        for work in [pool.submit(own) for own in works]:
+            work.result()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
