@@ -38,7 +38,8 @@ class SavedReplay(LaneReplay):
 
     Examples
     --------
-    >>> from engine.replay.settings import LaneProfile, ReplaySettings, SideProfile
+    >>> from engine.lanes.profile import LaneProfile, SideProfile
+    >>> from engine.replay.settings import ReplaySettings
     >>> from engine.runtime.streams import StreamBatch
     >>> side = SideProfile(2, 0, 5, 2, 1.0)
     >>> def fresh():
