@@ -7,8 +7,6 @@ from fractions import Fraction
 
 from engine.runtime.errors import SpecError, did_you_mean
 
-UNITS = ("tick", "s", "ms", "us", "ns", "day")
-
 _NANOSECONDS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "day": 86_400 * 10**9}
 _NAMES = {
     "ns": ("ns", "nanosecond", "nanoseconds"),

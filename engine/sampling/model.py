@@ -88,11 +88,6 @@ class Recipe:
         """Whether tuples differ in size."""
         return self.method in ("pps-cluster", "bottom-k") and self.size != "equal"
 
-    @property
-    def weighs(self) -> bool:
-        """Whether the tuples' importance counts."""
-        return self.sized and self.size == "weighted"
-
     def matching(self, files: LaneFiles) -> ByKey:
         """Return how many tuples of the other stream a lane's keys have."""
         if self.known is not None:

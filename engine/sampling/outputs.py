@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-LEFT_STORED, RIGHT_STORED, SIMULTANEOUS = range(3)
-"""Which member was retained when the other probed; simultaneous: neither, and always output."""
+SIMULTANEOUS = 2
+"""Neither member was retained when the other arrived: such an output is certain."""
 
 
 class SampledOutputs(NamedTuple):
@@ -26,7 +26,8 @@ class SampledOutputs(NamedTuple):
     weight : float64
         1 / inclusion probability: the outputs of the exact join that this one stands for.
     stored : int8
-        LEFT_STORED, RIGHT_STORED or SIMULTANEOUS; the stored member is the output's cluster.
+        The side of the member that was retained when the other probed (0 left, 1 right), which is
+        the output's cluster; else SIMULTANEOUS.
     """
 
     left_row: NDArray[np.int64]

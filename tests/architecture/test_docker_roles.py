@@ -67,8 +67,8 @@ def test_steps_make_an_environment_of_their_own_and_slim_it(tmp_path: Path) -> N
     assert (done.returncode, "has no pyspark" in done.stderr) == (2, True)
     said = succeeded(run(tmp_path / "docker" / "install.sh", source, place, PYTHONPATH=""))
     assert said.endswith(f"winnow is in {place}/bin\n")
-    installed = packages / "engine" / "cli" / "__init__.py"
-    assert installed.read_text() == (ROOT / "engine" / "cli" / "__init__.py").read_text()
+    installed = packages / "engine" / "commands" / "__init__.py"
+    assert installed.read_text() == (ROOT / "engine" / "commands" / "__init__.py").read_text()
     for name in ("pandas/tests/io", "pyspark/examples/src", "numba/tests", "pandas/core"):
         (packages / name).mkdir(parents=True)  # no package: Python takes the lent one
         (packages / name / "left_over.py").touch()

@@ -16,7 +16,6 @@ from engine.multiway.streams import Floats, Ints
 Narrow: TypeAlias = NDArray[np.int32]
 Integer: TypeAlias = int | np.int64
 
-PLANS = ("equi", "ranks", "cells", "items", "scan")
 EQUI, RANKS, CELLS, ITEMS, SCAN = range(5)
 
 LOW, END, GREATER = range(3)
@@ -36,7 +35,7 @@ class Rules(NamedTuple):
     Attributes
     ----------
     plan : int
-        Index among `PLANS`.
+        EQUI, RANKS, CELLS, ITEMS or SCAN.
     clique : bool
         Whether members other than the latest must meet each other too, by comparison.
     combine : int

@@ -151,12 +151,6 @@ def lists_drop(
         lists.sum[at, 1] *= some
 
 
-def all_keys(tuples: int) -> tuple[int, Narrow, Narrow]:
-    """Return the keys of tuples that are all in one list."""
-    del tuples
-    return 1, np.zeros(0, np.int32), np.zeros((0, 0), np.int32)
-
-
 def of_codes(codes: Any, ids: Any) -> tuple[int, Narrow, Narrow]:  # noqa: ANN401 - see below
     """Return dense keys of codes: the codes less their least where they are close together.
 
