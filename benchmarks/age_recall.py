@@ -1,11 +1,11 @@
-"""Measures AGE beside what equation 3 predicts, RECENT and UNTIL_EXPIRY: P5's figures 6 and 7.
+"""Recall of AGE, compared with equation 3, RECENT and UNTIL_EXPIRY: P5's figures 6 and 7.
 
     python benchmarks/age_recall.py [--rows N] [--plot docs/age.png]
 
-Streams are P5's: INC, DEC and BELL (6.2.1: r_1 = 1, r_2 = 5, W_1 = 500, n_1 = 5, 20 buckets), and
-a WAN-like one (6.1: 50 tuples a second, everything matches at about 63 of 120 seconds). Only the
-left window has memory, as in the paper. Prints every point and the largest difference of predicted
-and measured recall; writes them to benchmarks/results/age_recall.json.
+Streams are P5's INC, DEC and BELL (6.2.1: r_1 = 1, r_2 = 5, W_1 = 500, n_1 = 5, 20 buckets), and a
+WAN-like one (6.1: 50 tuples a second, all matches at about 63 of 120 seconds). Only the left window
+has memory, as in the paper. The script prints every point and the largest difference between
+predicted and measured recall, and writes them to benchmarks/results/age_recall.json.
 """
 
 from __future__ import annotations

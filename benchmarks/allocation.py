@@ -1,11 +1,12 @@
-"""P5's figures 10 and 11: one memory for two joins, by ALLOC and in proportion to what they need.
+"""P5's figures 10 and 11: one memory for two joins, divided by ALLOC and in proportion to need.
 
-Figure 10: a directly and an inversely correlated join (DC, IC) of Zipf parameter Z, 50 keys, PROB,
-20 % of the memory of both exact joins. Figure 11: an increasing and a decreasing age curve (INC,
-DEC) of an exponent, AGE, 50 %. r_1 = 1, r_2 = 5, W_1 = 500 and only the outputs of stored left
-tuples count, as in P5 (the right window is 0). Each point is the mean of some seeds: least recall
-of both joins, expected and replayed, and the memory that ALLOC gives each; besides, what the
-model's own division replays, before it is refined, and which division ALLOC settled on.
+Figure 10 has a directly and an inversely correlated join (DC, IC) of Zipf parameter Z, 50 keys,
+PROB, and 20 % of the memory of both exact joins. Figure 11 has an increasing and a decreasing age
+curve (INC, DEC) with a given exponent, AGE, and 50 %. r_1 = 1, r_2 = 5, W_1 = 500, and only the
+outputs of stored left tuples count, as in P5 (the right window is 0). Each point is a mean over
+seeds: the lower recall of the two joins, expected and replayed, and the memory that ALLOC gives
+each join. The results also have the replayed recall of the model's own division, before
+refinement, and the division that ALLOC settled on.
 
     python benchmarks/allocation.py [--rows 20000] [--seeds 3] [--json FILE] [--plot FILE]
 """

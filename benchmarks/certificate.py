@@ -1,12 +1,13 @@
-"""The certificate of the offline optimum: its step rule against others, and an archive at scale.
+"""The certificate of the offline optimum: its step rule against others, and a large archive.
 
-Rules are compared by evaluations of the dual on P1's set-ups (5.2.1, table 1), the optimum being
-the flow's. Each starts at the same prices, and the evaluations that these took count. Plain
-subgradient steps fall with the root of their number; Polyak's know the optimum, which nobody does,
-and are tried as they are and with deflected directions.
+Rules are compared by the number of evaluations of the dual on P1's set-ups (5.2.1, table 1), where
+a min-cost flow gives the optimum. All start at the same prices; the evaluations that these took are
+included. With plain subgradient steps, the gap falls with the square root of their number. Polyak's
+steps need the optimum, which is unknown in practice; they are tried in plain form and with
+deflected directions.
 
-The archive is P1's set-up for 10M + 10M tuples: domain 100k, w = 100k, M = 10 % of both windows,
-in a process of its own, choices and both certificates one side after the other.
+The archive is P1's set-up for 10M + 10M tuples: domain 100k, w = 100k, M = 10 % of both windows. It
+runs in a process of its own, with choices and both certificates one side after the other.
 
     python benchmarks/certificate.py [--rows 10000000] [--threads N] [--gap 0.02]
 """

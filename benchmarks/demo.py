@@ -2,8 +2,8 @@
 
 The archive is P1's online set-up (P1 5.2) made larger: one tuple an instant on each side, keys
 Zipf(1.0) on the left and uniform on the right, few tuples of high importance; counting starts after
-two windows. Everything is kept in ./demo: the archive, its lanes, compiled code, a report a policy,
-comparison.txt and comparison.svg.
+two windows. Everything is stored in ./demo: the archive, its lanes, compiled code, a report for
+each policy, comparison.txt and comparison.svg.
 
     python benchmarks/demo.py [--rows N] [--engine spark|local]
 """

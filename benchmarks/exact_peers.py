@@ -1,10 +1,10 @@
 """Exact window joins against DuckDB and Polars: workloads W1, W2 and W2z.
 
 R and S have N tuples each, one an instant; keys are Zipf(1.0) in R and uniform in S, or Zipf in
-W2z; pairs at most W ticks apart match. Peers run their plain query where that is feasible and
-every rewrite that buckets time: each tuple of one side is copied into the buckets that its window
-meets, then the join is on (key, bucket). All use the same number of threads. Their answers are
-compared first; the rewrites that were fastest then run in turn with ours. Medians are printed.
+both for W2z; pairs at most W ticks apart match. Peers run their plain query where that is
+feasible, and every rewrite that buckets time: each tuple of one side is copied into the buckets
+that its window overlaps, then the join is on (key, bucket). All use the same number of threads.
+Answers are compared first; the fastest rewrites then run in turn with ours. Medians are printed.
 
     python benchmarks/exact_peers.py --workload W1,W2 --repeat 3 --json exact.json
 """

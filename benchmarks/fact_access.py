@@ -1,9 +1,10 @@
-"""Access methods to the fact relation (P2 2.3), and a whole look-up against DuckDB.
+"""Access methods to the fact relation (P2 2.3), and a complete look-up against DuckDB.
 
-F has |F| facts, two versions for each of |F| / 2 random 64-bit attributes, one after the other. A
-million tuples look them up, half of them in vain, on one thread. Each method is timed for finding
-the facts of the tuples' attributes; the scan only for as many tuples as it can. A whole look-up
-also finds the version that is active; DuckDB's plain join, on one thread too, must give as many.
+F has |F| facts: two versions for each of |F| / 2 random 64-bit attributes, one after the other. A
+million tuples look them up on one thread; half of them have no fact. The time of each method is for
+finding the facts of the tuples' attributes; the scan handles only as many tuples as it can. A
+complete look-up also finds the active version; DuckDB's plain join, also on one thread, must give
+the same number of outputs.
 
     python benchmarks/fact_access.py --repeat 3 --json benchmarks/results/fact_access.json
 """

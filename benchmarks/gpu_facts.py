@@ -1,7 +1,7 @@
 """Replays through a fact relation on a device: parity with the CPU, then tuples a second.
 
-The lanes are those of gpu_replay.py. Every attribute of the left stream is joined to four of the
-right, by facts of which half come and go. benchmarks/gpu_suite.py calls `measure_facts`.
+The lanes are those of gpu_replay.py. Facts join every attribute of the left stream to four of the
+right; half of the facts come and go. benchmarks/gpu_suite.py calls `measure_facts`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Harvest settings on a device: the exhaustive search of P4 4.4, and settings given as arrays.
 
-The join is 3-way with n = 20 logical basic windows, whose 20^6 = 64 million settings took the paper
-30 s. Every result is held equal to the CPU's before anything is timed. benchmarks/gpu_suite.py
+The join is 3-way with n = 20 logical basic windows; its 20^6 = 64 million settings took the paper
+30 s. Every result is checked to equal the CPU's before anything is timed. benchmarks/gpu_suite.py
 calls `measure_harvest`.
 """
 

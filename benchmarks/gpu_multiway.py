@@ -1,7 +1,7 @@
 """The multi-way probe on a device: parity with the CPU for every predicate, then times of batches.
 
-The join is 3-way, of streams with one window's worth of tuples behind every probing one; a tuple
-goes through both other windows whole. benchmarks/gpu_suite.py calls `measure_multiway`.
+The join is 3-way, and each stream has one window of tuples before every probing one; a tuple probes
+both other windows in full. benchmarks/gpu_suite.py calls `measure_multiway`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The certificate of the offline optimum on a device: its dual, and rounds of the ascent.
 
-Choices, loads and values are held equal to the CPU's before anything is timed.
+Choices, loads and values are checked to equal the CPU's before anything is timed.
 benchmarks/gpu_suite.py calls `measure_optimum`.
 """
 

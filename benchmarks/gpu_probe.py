@@ -1,7 +1,7 @@
-"""Exact counting on a GPU: time, bandwidth, and DuckDB and the CPU beside it.
+"""Exact counting on a GPU: time and bandwidth, compared with DuckDB and the CPU.
 
-`measure_count` is called by the suite of GPU benchmarks and runs on any `Device`, the simulator
-with a few rows included.
+The suite of GPU benchmarks calls `measure_count`, which runs on any `Device`, including the
+simulator with a few rows.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Spark, the RAPIDS Accelerator and the kernels on one GPU; every row is held against the CPU's.
+"""Spark, the RAPIDS Accelerator and the kernels on one GPU; every row is compared with the CPU's.
 
-Called by gpu_spark.sh, which sets Java, Spark and Python's path up from a folder of parts.
+gpu_spark.sh calls this; it sets up Java, Spark and Python's path from a folder of parts.
 
     benchmarks/gpu_spark.sh PARTS [--dry] [--rows N] [--lanes N] [--json FILE]
 
-Two ways in are run, in one session of an application with one executor that owns the GPU: archives
-(tasks read their files themselves) and DataFrames (scanned, arranged and sorted by RAPIDS). Each
-task takes the GPU that Spark gave it. The CPU's rows come from the local engine.
+Two kinds of input run in one session of an application with one executor that owns the GPU:
+archives (tasks read their files themselves) and DataFrames (scanned, arranged and sorted by
+RAPIDS). Each task uses the GPU that Spark gave it. The CPU's rows come from the local engine.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """Everything that needs a GPU, in one command: parity with the CPU at real size, then benchmarks.
 
-Under 8 minutes on one H200, without a network. Each section is a function of a file beside this
-one, run in a process of its own and within its own time: what hangs, crashes or breaks the device
-context takes no other section with it. The results are written after every section.
+It takes under 8 minutes on one H200, without a network. Each section is a function of another file
+in this folder and runs in a process of its own with its own time limit, so a section that hangs,
+crashes or breaks the device context does not affect the others. The results are written after every
+section.
 
     python benchmarks/gpu_suite.py [--only harvest,count] [--json FILE] [--commit COMMIT]
 
-Exits 0 if every section passed, 1 if one failed, 2 where there is no GPU.
+Exits with 0 if every section passed, 1 if one failed, 2 if there is no GPU.
 """
 
 from __future__ import annotations

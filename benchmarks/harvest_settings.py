@@ -1,14 +1,14 @@
 """Harvest fractions by every optimiser: P4's figures 7 to 10.
 
-Figure 7: what the greedy metrics reach of the optimum, by throttle fraction z; m = 3, w = 10 s,
-b = 1 s, rates U[100, 500], selectivities and pdfs at random. P4 does not say how they are drawn, so
-several ways are: pdfs from random per-stream lags by equations 1 and 2, a lag of its own for every
-hop, scores U[0, 1], flat; selectivities U[0, 0.01] and U[0, 1]. Figures 8 to 10: times by m, n
-and z.
+Figure 7: the share of the optimum that the greedy metrics reach, by throttle fraction z; m = 3, w
+= 10 s, b = 1 s, rates U[100, 500], random selectivities and pdfs. P4 does not say how they are
+drawn, so there are several ways: pdfs from random per-stream lags by equations 1 and 2, a separate
+lag for every hop, scores U[0, 1], flat; selectivities U[0, 0.01] and U[0, 1]. Figures 8 to 10:
+times by m, n and z.
 
     python benchmarks/harvest_settings.py [--runs 100] [--json results/harvest_settings.json]
 
-Times are processor seconds of one thread for a call with a `JoinProfile`, the least of 3.
+Times are CPU seconds of one thread for a call with a `JoinProfile`, the best of 3.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""P4 7: harvested joins that scan their basic windows, and that probe indexes on top of them.
+"""P4 7: harvested joins that scan their basic windows, and that probe indexes on them.
 
-Each join is run with throttle fractions of its own cost: an index costs less, and what is left of
-it reads other basic windows. So outputs are equal at throttle fraction 1, where they are held
-equal, and elsewhere are told beside the comparisons. One thread each.
+Each join runs with throttle fractions of its own cost: an index costs less, and the join spends the
+rest on other basic windows. So outputs are equal only at throttle fraction 1, where this is
+checked; elsewhere they are reported together with the comparisons. One thread each.
 
 Run: python benchmarks/indexed_probe.py [--out FILE]
 """

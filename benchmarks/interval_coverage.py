@@ -1,4 +1,4 @@
-"""How often 95 % intervals of aggregates cover, by ways to make them.
+"""How often 95 % confidence intervals of aggregates cover, by method.
 
 Windows of clusters of outputs are drawn and sampled directly: every cluster with probability 0.1
 (eq-cluster), by size (pps-cluster; sizes are the numbers of outputs times e to a normal error of
@@ -9,11 +9,12 @@ normal around 0.
 
     python benchmarks/interval_coverage.py [--windows 2000] [--json FILE]
 
-Ways for sums: "normal" and "student" are estimate +- t standard errors, with Satterthwaite's
-degrees of freedom for student; "log" the same of the logarithm; "winnow" what the engine does;
-"alone" what it does of a window that nothing is beside. For averages: normal, student and winnow.
-Coverage is of windows with an interval; width that of the median over normal's. There are as many
-windows of 150 clusters, a third of 500, three times of 50.
+Methods for sums: "normal" and "student" are estimate +- t standard errors, with Satterthwaite's
+degrees of freedom for student; "log" is the same for the logarithm; "winnow" is the engine's
+method; "alone" is the engine's method for a window without neighbours. Methods for averages:
+normal, student and winnow. Coverage is over windows with an interval; width is the median's,
+relative to normal's. `--windows` is the number of windows of 150 clusters; there are a third as
+many of 500, and three times as many of 50.
 """
 
 from __future__ import annotations

@@ -2,12 +2,12 @@
 
     python benchmarks/multiway_loops.py [--repeat 10] [--only figure_4a] [--tables docs/page.md]
 
-Streams as P3 6.1: one tuple a tick, of a random stream in proportion to its rate, values uniform. A
-time unit of P3 is as many ticks as all rates add up to, so that a window holds rate x time size
-tuples. The maximum input rate is tuples over seconds once the windows are full, by the wall clock
-and by the processor's time, which tells more on a busy machine; it is the median of the repeats.
-Each repeat has streams of its own, and within one the algorithms take turns. Outputs are written to
-an array that is used again. What explains the rates is counted per tuple.
+Streams follow P3 6.1: one tuple a tick, from a stream drawn in proportion to its rate, with
+uniform values. A time unit of P3 has as many ticks as the sum of all rates, so that a window holds
+rate x time size tuples. The maximum input rate is tuples over seconds once the windows are full,
+in wall time and in CPU time, which is more reliable on a busy machine; it is the median of the
+repeats. Each repeat has its own streams, and within a repeat the algorithms take turns. Outputs
+are written to a reused array. The work that explains the rates is counted per tuple.
 """
 
 from __future__ import annotations

@@ -1,16 +1,17 @@
 """Exact multi-way window joins against DuckDB and Polars.
 
-W3: three streams of lagged ramps (P4 6.2), 200 tuples a second each, 60 s, outputs whose values
-are at most 1 apart, counted. W4: two such streams, 5000 a second, 120 s, counted and written as
-pairs of rows. E3: three streams of one tuple an instant, keys Zipf(1.0) in the first and uniform in
-the others, counted with the sum of the least importance. Windows are 20 s (W3, W4) and 20,000
-instants (E3), closed, and so are bands.
+W3: three streams of lagged ramps (P4 6.2), 200 tuples a second each, 60 s, counting outputs whose
+values are at most 1 apart. W4: two such streams, 5000 a second, 120 s, counted and produced as
+pairs of rows. E3: three streams of one tuple an instant, keys Zipf(1.0) in the first and uniform
+in the others, counted with the sum of the least importance. Windows are 20 s (W3, W4) and 20,000
+instants (E3). Windows and bands are closed.
 
-Peers run their plain query, their inequality joins, and every rewrite by buckets: of the value, of
-time, or of both, one stream as it is and the others copied into every bucket that holds partners.
-All use the same number of threads. Pairs are read once, their rows added up: keeping 5 GB of them
-would measure the memory. Counts and sums are compared first; the rewrites that were fastest then
-run in turn with ours; pairs are asked of those that counted fastest. Medians are printed.
+Peers run their plain query, their inequality joins, and every rewrite with buckets of value, of
+time, or of both: one stream stays as it is and the others are copied into every bucket that holds
+partners. All use the same number of threads. Pairs are read once and their row numbers summed;
+storing 5 GB of them would measure the memory. Counts and sums are compared first; the fastest
+rewrites then run in turn with ours; pairs are requested from those that counted fastest. Medians
+are printed.
 
     python benchmarks/multiway_peers.py --workload W3,W4 --repeat 3 --json multiway.json
 """

@@ -1,8 +1,8 @@
-"""The exact optimum of P1's set-ups, beside OR-Tools' min-cost flow on the same problem.
+"""The exact optimum of P1's set-ups, compared with OR-Tools' min-cost flow on the same problem.
 
 OR-Tools gets the network of the contract, section 4: a node for every instant and for every match
-of every tuple, with whole-number costs (P1's importances are whole), both sides at once in two
-threads as ours are; its arrays are built by numpy and not timed. Ours is timed from the streams on:
+of every tuple, with integer costs (P1's importances are integers), both sides at once in two
+threads like ours; numpy builds its arrays, which is not timed. Our time starts from the streams:
 matches, certificate, flow, proof and the plan's own sum. Values are compared first.
 
     python benchmarks/optimum.py [--repeat 3] [--peer-large] [--json results/optimum.json]

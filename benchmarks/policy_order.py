@@ -4,8 +4,7 @@ Every setting is replayed on generated streams of several seeds, once for each p
 step of the papers' order is checked on the paired differences: it *holds* at a point if the mean
 difference is more than two standard errors above 0, is *reversed* if more than two below, and is
 *even* otherwise. What the papers leave open (the importance model, the estimator, when arrivals
-probe, DGL's constants) is varied. P2's fact relation is a later issue: its streams are joined
-directly here.
+probe, DGL's constants) is varied. P2's streams are joined directly here, without its fact relation.
 
     python benchmarks/policy_order.py [--seeds 12] [--tables docs/policy_order.md]
 """

@@ -1,9 +1,9 @@
-"""What the exact join beside a replay costs, as windows grow: with it and without it, in turn.
+"""Cost of counting the exact join during a replay, as windows grow: with and without, in turn.
 
-The sparse streams of `benchmarks/scale.py` within 10 % and 1 % of the memory, in one prepared lane,
-by the local engine. A tuple meets one tuple of the other stream within the first window before it,
-and as many more as the others are longer. Every run is a process of its own, which has run a small
-replay before, so that its peak of resident memory is the run's. Results must be equal.
+The sparse streams of `benchmarks/scale.py` within 10 % and 1 % of the memory, in one prepared
+lane, with the local engine. A tuple joins one tuple of the other stream within the first window
+before it, and proportionally more in longer windows. Every run is a process of its own that has
+already run a small replay, so the peak resident memory is that of the run. Results must be equal.
 
     python benchmarks/reference.py [--rows 2000000] [--repeats 3] [--json FILE]
 """

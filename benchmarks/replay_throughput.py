@@ -1,9 +1,9 @@
-"""Throughput of a replay, policy by policy, on one core and counting only.
+"""Throughput of a replay for each policy, on one core and counting only.
 
 P1 table 1's set-up (N = 56,000 a stream, w = 2000, M = 800, domain 2000) with keys Zipf 1 x 0 and
 Zipf 1 x 1, and the same 100 times larger in N, w, M and domain; M is also varied. Streams are
-generated and profiled beforehand; what is timed is the replay of all batches by one thread, without
-the exact count beside it. Repeats go round the policies in turn; best and median are printed.
+generated and profiled beforehand; only the replay of all batches by one thread is timed, without
+the exact count. Policies take turns within each repeat; best and median are printed.
 
     python benchmarks/replay_throughput.py [--repeats 5] [--scales 1,100] [--json FILE]
 """

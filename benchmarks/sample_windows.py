@@ -1,17 +1,18 @@
-"""How often intervals of windows cover, on a computing cluster's tasks (gcluster).
+"""How often confidence intervals of windows cover, on a computing cluster's tasks (gcluster).
 
 Three joins on the task: its schedules with its ends, in windows of 30 minutes, with 10 % of the
 peak as memory; its submissions with its schedules, in windows of a minute, with 10 % and with 1 %
-(10 % of its peak is more than the mean, so that all but bottom-k keep everything). Counts and sums
-of priority every 10 minutes and every minute, by each method and some seeds, beside the exact ones.
+(10 % of its peak is more than the mean, so all methods but bottom-k keep everything). Counts and
+sums of priority every 10 minutes and every minute, by each method and several seeds, compared with
+the exact ones.
 
     python benchmarks/sample_windows.py [--seeds 4] [--out FILE]
 
 WINNOW_DATA is the folder of the data, shared/data by default.
 
-Shares are of all windows with an output in the exact join, over all seeds: of those that have an
-interval, and of those whose interval covers, a window without one does not; missed low and high
-tell where the exact value lies. Width is that of the median, over the exact value.
+Shares are of all windows with an output in the exact join, over all seeds: the share that has an
+interval, and the share whose interval covers (a window without one does not). Missed low and high
+give the side on which the exact value lies. Width is the median's, divided by the exact value.
 """
 
 from __future__ import annotations

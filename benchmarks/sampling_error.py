@@ -1,18 +1,18 @@
-"""How far windowed averages over samples are off: P5's figures 8 and 9 (6.2.4).
+"""The error of windowed averages over samples: P5's figures 8 and 9 (6.2.4).
 
-Streams by P5 6.2 and 6.2.3: r_1 = 1, r_2 = 5, times between arrivals U[1 / 2r, 2 / r], W_1 = 500,
-domain 50, Zipf parameter 2; S_1-probe outputs only, so all memory is S_1's. The value is S_1's,
-normal of mean 100; its average over the last 500 time units is taken at each time unit. Figure 8:
-by memory, inversely correlated streams (IC), deviation 100. Figure 9: by deviation, uncorrelated
-streams (UC), memory 10 %. Memory is a share of the mean window; tuples of UNIFORM take 34 bytes in
-place of 32.
+Streams follow P5 6.2 and 6.2.3: r_1 = 1, r_2 = 5, times between arrivals U[1 / 2r, 2 / r],
+W_1 = 500, domain 50, Zipf parameter 2; S_1-probe outputs only, so all memory is S_1's. The value is
+S_1's, normal with mean 100; its average over the last 500 time units is computed at each time unit.
+Figure 8: by memory, inversely correlated streams (IC), deviation 100. Figure 9: by deviation,
+uncorrelated streams (UC), memory 10 %. Memory is a share of the mean window; tuples of UNIFORM take
+34 bytes instead of 32.
 
     python benchmarks/sampling_error.py [--runs 10] [--json benchmarks/results/sampling_error.json]
         [--plot docs/sampling_error.png]
 
 An error is |estimate - exact| / |exact|, a mean over a run; a window without a sampled output has
-none. "of all" is the sum of the errors over the sum of the exact values, which no window of an
-average near 0 decides. Figures are medians over runs, each of streams of its own.
+none. "of all" is the sum of the errors over the sum of the exact values, so that no window with an
+average near 0 dominates it. Figures are medians over runs, each with its own streams.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""What the benchmarks of scale share: archives made on the fly, and what processes use.
+"""Shared parts of the scale benchmarks: generated archives, and resource use of processes.
 
-Streams are those of `benchmarks/exact_peers.py`'s W1 made as long as asked for: one tuple an
-instant on each side, keys Zipf(1.0) on the left and uniform on the right over 100,000, windows of
-100,000 ticks; or, `dense`, P1's online set-up: 1,000 keys and windows of 10,000 ticks, ten times as
-many outputs a tuple. Rates and windows do not depend on the length, so neither does what a tuple
-costs, nor what a worker must hold.
+Streams are those of W1 in `benchmarks/exact_peers.py` at any requested length: one tuple an instant
+on each side, keys Zipf(1.0) on the left and uniform on the right over 100,000, windows of 100,000
+ticks; or, `dense`, P1's online set-up: 1,000 keys and windows of 10,000 ticks, ten times as many
+outputs a tuple. Rates and windows do not depend on the length, so neither does the cost of a tuple
+or the memory of a worker.
 
     python benchmarks/scale.py [--rows N] [--out FOLDER]
 
-writes such an archive and prints how fast, in a temporary folder unless told where.
+writes such an archive (to a temporary folder by default) and prints the speed.
 """
 
 from __future__ import annotations

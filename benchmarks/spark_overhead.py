@@ -1,9 +1,9 @@
 """Spark against the local engine: the same archive, the same lanes, the same cores, in turn.
 
-Every run prepares its lanes anew. Reports are compared first, but for what they say of time.
-Start-up is left out: both have replayed a small archive before. Wall and CPU seconds are medians;
-CPU is of the driver, the JVM and the workers together, and depends less on what else the machine
-does.
+Every run prepares its lanes again. Reports, except their times, are compared first. Start-up is
+excluded: both engines have replayed a small archive before. Wall and CPU seconds are medians; CPU
+is that of the driver, the JVM and the workers together, and depends less on the machine's other
+load.
 
     python benchmarks/spark_overhead.py [--rows 10000000] [--repeats 3] [--json FILE]
 """

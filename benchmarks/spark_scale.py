@@ -1,11 +1,11 @@
 """Cost a tuple and memory of Spark's workers as an archive grows: 1M + 1M to 100M + 100M tuples.
 
-Every size is an archive of its own, made on the fly and deleted afterwards, replayed through Spark
-by a process of its own, on as many cores as asked for: within 10 % of the exact join's memory, the
-exact count beside it. Lanes are prepared anew. A first, small replay in the same session takes the
-start-up away. Five times a second the memory of the driver, the JVM and the workers is read from
-/proc. CPU seconds are of all of these together; they depend less than wall time on what else
-the machine does.
+Each size has its own archive, generated for the run and deleted afterwards. A process of its own
+replays it through Spark on the requested number of cores, within 10 % of the exact join's memory
+and with the exact count. Lanes are prepared again. A first, small replay in the same session
+excludes the start-up. Five times a second the memory of the driver, the JVM and the workers is read
+from /proc. CPU seconds are of all of these together; they depend less than wall time on the
+machine's other load.
 
     python benchmarks/spark_scale.py [--sizes 1,10,100] [--workload sparse] [--json FILE]
 """

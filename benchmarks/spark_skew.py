@@ -1,11 +1,11 @@
-"""A key that has half of all tuples: what of the job it makes serial, and what it does not.
+"""A key that has half of all tuples: which parts of the job it makes serial, and which not.
 
-Tasks are timed by the CPU of the process that runs them, one at a time, so that the figures do not
-depend on what else the machine does. With p cores a stage takes no less than its longest task and
-no less than a p-th of all: the longest task's share of all is what bounds the speed-up. Measured:
-the exact count with a lane to a task and with large lanes cut into slices of time, whose answers
-must be equal, and the replay within 10 % of the memory, which cannot be cut: with the heavy lane's
-exact count beside it, and counted before it in slices.
+Tasks are timed by the CPU time of the process that runs them, one at a time, so that the figures do
+not depend on the machine's other load. With p cores, a stage takes at least as long as its longest
+task and at least 1/p of the total, so the longest task's share limits the speed-up. Measured: the
+exact count with one task a lane and with large lanes cut into slices of time, whose answers must be
+equal; and the replay within 10 % of the memory, which cannot be cut, with the heavy lane's exact
+count done during the replay, and as a precount in slices.
 
     python benchmarks/spark_skew.py [--rows 10000000] [--lanes 8] [--json FILE]
 """

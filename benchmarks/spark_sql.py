@@ -1,17 +1,17 @@
 """Against Spark SQL's exact interval join: the same session, cores and Parquet files, in turn.
 
-What is asked of both is the number of outputs and the sum of their importance, the lesser of both
-members'. SQL has four formulations: equal keys and times at most W apart, as a sort-merge join and
-as a shuffled hash join; and the same with time cut into bins, each tuple of one side copied into
-the bins that its window meets, so that key and bin are joined on. All run once, and their answers
-must be those of winnow's exact count; the two fastest then run in turn with winnow. That counts the
-exact join, joins within 10 % of the memory, or does both at once, for a report of what was lost. It
-prepares its lanes (`cold`), finds them prepared (`prepared`), or has replayed them within the same
-windows before (`warm`): what a profile, the tuples' worth and the exact join beside a replay came
-to is then kept beside the lanes. An exact join alone is counted all the same. Ratios are against
-the faster of the two. Before every run the JVM is collected, the disk written to and the archives
-are read, so that none pays for what another left, and a small replay starts Spark's Python workers
-if they have ended.
+Both compute the number of outputs and the sum of their importance, the lesser of the members'. SQL
+has four formulations: equal keys and times at most W apart, as a sort-merge join and as a shuffled
+hash join; and the same with time divided into bins, where each tuple of one side is copied into the
+bins that its window overlaps and the join is on key and bin. All run once, and their answers must
+equal winnow's exact count; the two fastest then run in turn with winnow. winnow counts the exact
+join, joins within 10 % of the memory, or does both at once, for a report of what was lost. It
+prepares its lanes (`cold`), finds them prepared (`prepared`), or has replayed them with the same
+windows before (`warm`): the lane cache then has the profile, the values of the tuples and the exact
+count of that replay. An exact join by itself is still counted. Ratios are against the faster of the
+two. Before every run the JVM's garbage is collected, written data is flushed to disk and the
+archives are read, so that no run pays for its predecessor; a small replay restarts Spark's Python
+workers if they have ended.
 
     python benchmarks/spark_sql.py [--rows 4000000] [--workload sparse] [--repeats 3] [--json FILE]
 """

@@ -1,11 +1,11 @@
-"""Joins through a fact relation: P2's figures 4, 5 and 6, and what F costs beside an equi-join.
+"""Joins through a fact relation: P2's figures 4, 5 and 6, and the cost compared with an equi-join.
 
     python benchmarks/star_join.py [--seeds 10] [--tables docs/facts.md] [--only cost]
 
 P2's streams (4.1): R by Zipf 1.0, S uniform, over 50 values; "smaller importance values were
 assigned to tuples occurring frequently": from 1 for the most frequent value of a stream to 10 for
-the rarest, by rank; F of distinct pairs drawn uniformly. What P2 leaves open: the number of values,
-the function of the frequency, DGL's constants (here the defaults).
+the rarest, by rank; F of distinct pairs drawn uniformly. P2 leaves open the number of values, the
+function of the frequency, and DGL's constants (here the defaults).
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 Three streams of N tuples each, one a tick in turn; attributes Zipf(0.5) of 200 values; F has 500
 facts, half of which come and go. Windows of 2000 ticks. The exact join (counted, not written) is
-compared with DuckDB's SQL, outputs and importance first, then time; it runs where SQL has no more
-candidates than it can go through. Replays only count, within 10 % of what the exact join needs of
-each stream, on one core, by the kernel alone: reading and sorting are not timed. Medians.
+compared with DuckDB's SQL, outputs and importance first, then time; SQL runs only where its number
+of candidates is feasible. Replays only count, within 10 % of what the exact join needs of each
+stream, on one core, in the kernel alone: reading and sorting are not timed. Medians.
 
     python benchmarks/star_streams.py [--rows 100000] [--repeats 3] [--json FILE]
 """

@@ -1,12 +1,13 @@
-"""What `winnow sweep` takes beside its replays: 7 policies x 20 budgets on 1M + 1M tuples.
+"""Overhead of `winnow sweep` over its replays: 7 policies x 20 budgets on 1M + 1M tuples.
 
 P1's online set-up (P1 5.2) made larger, as in the demo: a tuple an instant on each side, keys
-Zipf(1.0) on the left and uniform on the right. First some cells are held equal to replays of their
-own. Then the sweep is timed from its call to its result, with preparing, profiling, reading, AGE's
-curves and the exact count, and compared with what its replays alone need: the processor seconds
-that each cell spends in its replay, measured within the sweep and once more one cell after the
-other on one core, divided by the cores. Code is compiled beforehand. Where others use the machine
-too, the processor seconds of the sweep over those of the replays tell more than the time it took.
+Zipf(1.0) on the left and uniform on the right. First some cells are checked to equal separate
+replays. Then the sweep is timed from its call to its result, including preparing, profiling,
+reading, AGE's curves and the exact count. This is compared with what its replays alone need: the
+CPU seconds that each cell spends in its replay, divided by the cores. They are measured within the
+sweep, and once more with one cell after the other on one core. Code is compiled beforehand. On a
+machine that others use too, the ratio of the sweep's CPU seconds to the replays' is more reliable
+than wall time.
 
     python benchmarks/sweep.py [--rows 1000000] [--cores 2] [--json FILE]
 """

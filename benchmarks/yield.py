@@ -1,12 +1,13 @@
 """`yield` against the papers' policies: on P1's, P2's and P5's streams, and on real archives.
 
 Every policy of the papers is replayed with every estimator, DGL with 24 choices of its constants;
-`yield` with its defaults. Generated streams probe after admission, as the papers' graphs do,
-archives before it, which is the default.
+`yield` with its defaults. Generated streams probe after admission, as in the papers' graphs;
+archives probe before it, which is the default.
 
     python benchmarks/yield.py [--seeds 5] [--tables docs/yield.md] [--only P1]
 
-The share of the best possible is of the first seed, over an upper bound of it (`winnow bound`).
+The share of the best possible is that of the first seed, relative to an upper bound (`winnow
+bound`).
 """
 
 from __future__ import annotations
