@@ -1,0 +1,106 @@
+"""Help, reports and errors of every command are what they were: goldens in `goldens/`.
+
+``WINNOW_WRITE_GOLDENS=1 pytest tests/commands/test_goldens.py`` writes them anew.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import golden_cases
+import pytest
+from golden_cases import ERRORS, REPORTS, settled, settled_json, words
+
+from engine.commands import main
+
+GOLDENS = Path(__file__).parent / "goldens"
+WRITE = os.environ.get("WINNOW_WRITE_GOLDENS") == "1"
+COMMANDS = (
+    "allocate", "bound", "explain", "generate", "lookup", "multijoin", "package", "policies",
+    "prepare", "profile", "replay", "sample", "size", "spark-conf", "sweep",
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("goldens")
+    golden_cases.write_streams(made)
+    return made
+
+
+def held(name: str, found: str) -> None:
+    """Compare with a golden, or write it."""
+    path = GOLDENS / name
+    if WRITE:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(found)
+    assert found == path.read_text()
+
+
+def test_every_command_has_a_golden(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    listed = re.findall(r"^    ([a-z][a-z-]*)\s", capsys.readouterr().out, re.MULTILINE)
+    assert sorted(listed) == sorted(COMMANDS)
+    assert {path.stem for path in (GOLDENS / "help").glob("*.txt")} == set(COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main([command, "--help"])
+    assert end.value.code == 0
+    held(f"help/{command}.txt", " ".join(capsys.readouterr().out.split()) + "\n")
+
+
+@pytest.mark.parametrize("case", REPORTS)
+def test_report(
+    case: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = tmp_path / "report.json"
+    assert main(words(REPORTS[case], folder, report)) == 0
+    held(f"reports/{case}.txt", settled(capsys.readouterr().out, folder))
+    if report.exists():
+        found = settled_json(report, folder)
+        path = GOLDENS / "reports" / f"{case}.json"
+        if WRITE:
+            path.write_text(json.dumps(found, indent=1) + "\n")
+        assert_alike(found, json.loads(path.read_text()), case)
+
+
+@pytest.mark.parametrize("case", ERRORS)
+def test_error(case: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        status = main(words(ERRORS[case], folder, tmp_path / "report.json"))
+    except SystemExit as end:
+        status = end.code
+    said = capsys.readouterr()
+    assert not said.out
+    text = said.err.splitlines()[-1] if "usage:" in said.err else said.err
+    held(f"errors/{case}.txt", f"{status}\n{settled(text, folder)}")
+    assert status == 2
+
+
+def assert_alike(found: Any, golden: Any, where: str) -> None:
+    """Compare two reports: all equal, but sums to 1e-12."""
+    if isinstance(golden, dict):
+        assert list(found) == list(golden), where
+        for name, own in golden.items():
+            assert_alike(found[name], own, f"{where}.{name}")
+    elif isinstance(golden, list):
+        assert len(found) == len(golden), where
+        for i, own in enumerate(golden):
+            assert_alike(found[i], own, f"{where}[{i}]")
+    elif isinstance(golden, float):
+        assert found == pytest.approx(golden, rel=1e-12, abs=0), where
+    else:
+        assert found == golden, where
