@@ -25,7 +25,7 @@ for _name, _options in quick_java.VARIABLES.items():
 SLOW = [
     f"test_{name}.py"
     for name in (
-        "gpu_tasks_cluster", "faults", "cluster", "replay_ptx", "docs", "gpu_drivers",
+        "gpu_tasks_cluster", "cluster_faults", "cluster", "replay_ptx", "docs", "gpu_drivers",
         "docker_roles", "rapids_plans",
     )
 ]  # fmt: skip

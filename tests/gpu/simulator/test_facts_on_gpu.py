@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from fact_job_cases import JOIN, NAMES, Case, case, rows_of
 from sweep_cases import FIGURES
-from test_job_on_gpu import alike
+from test_replay_on_gpu import alike
 
 from engine.commands import main
 
