@@ -8,13 +8,12 @@ import importlib
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import naive
 import naive_sampling
 import pytest
+from imported import imports
 from places import ORACLE, ROOT
 
 from engine.policies import POLICIES, SAMPLING
@@ -27,7 +26,6 @@ SPARK = {"spark_plugin", "pyspark_winnow"}
 GPU = {"cupy", "cudf"}
 MOST_LINES = 320
 SOURCES = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
-TYPE_CHECKING = "TYPE_CHECKING"
 
 ROOMS = {
     "engine": {
@@ -108,33 +106,6 @@ ROOMS = {
 """What each room, a folder or module of a package, may import of the package's others, lowest
 first: no room imports one that stands after it."""
 MOST_ROOMS = 20
-
-
-class Import(NamedTuple):
-    """One import statement's top package, its line, and whether it runs when the module loads."""
-
-    package: str
-    line: int
-    at_load: bool
-
-
-def imports(path: Path) -> Iterator[Import]:
-    """Yield every import of a file."""
-    yield from _imports(ast.parse(path.read_text()), at_load=True)
-
-
-def _imports(node: ast.AST, *, at_load: bool) -> Iterator[Import]:
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.Import):
-            for name in child.names:
-                yield Import(name.name.split(".")[0], child.lineno, at_load)
-        elif isinstance(child, ast.ImportFrom):
-            assert child.level == 0, f"line {child.lineno}: relative imports hide their direction"
-            yield Import((child.module or "").split(".")[0], child.lineno, at_load)
-        else:
-            typing_only = isinstance(child, ast.If) and TYPE_CHECKING in ast.dump(child.test)
-            inside = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
-            yield from _imports(child, at_load=at_load and not inside and not typing_only)
 
 
 def test_the_walk_sees_imports_wherever_they_stand(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import pytest
+from documented import documented_options, fields, named_in, options_of, parser_of
 from places import ROOT, SUPPORT
 
 from engine import allocate_joins
@@ -132,26 +133,6 @@ def test_marks_and_links_lead_somewhere(path: Path) -> None:
         assert link.startswith("https://") or (path.parent / link).exists(), link
 
 
-def parser_of(command: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser()
-    getattr(cli, command).add_arguments(parser)
-    return parser
-
-
-def options_of(parser: argparse.ArgumentParser) -> set[str]:
-    return {name for action in parser._actions for name in action.option_strings} - {"-h", "--help"}  # noqa: SLF001 - no other way to list them
-
-
-def documented_options(command: str) -> dict[str, str]:
-    """Return the example of every option in the tables of a command's page."""
-    rows = re.findall(
-        r"^\| `(--[\w-]+)` \|.*\| `([^`|]+)` \|$",
-        (ROOT / "docs" / f"{command}.md").read_text(),
-        re.MULTILINE,
-    )
-    return dict(rows)
-
-
 def test_every_option_is_documented_and_none_besides() -> None:
     fact = argparse.ArgumentParser()
     add_access_argument(add_fact_arguments(fact))  # explained on a page of its own
@@ -203,20 +184,6 @@ def test_the_job_file_shown_means_the_options_shown(tmp_path: Path, command: str
         given = module.collect(args, module._OPTIONS)  # noqa: SLF001 - what run() does
         cli.sweep.sweep_options(given) if command == "sweep" else cli.replay.job_options(given)
     assert shown
-
-
-def fields(content: Any, name: str = "") -> Iterator[str]:
-    """Yield the names of all fields of a report."""
-    if isinstance(content, dict):
-        for key, value in content.items():
-            yield from fields(value, f"{name}.{key}" if name else key)
-    elif isinstance(content, list):
-        yield name
-        for item in content[:1]:
-            if isinstance(item, dict):
-                yield from fields(item, f"{name}[]")
-    else:
-        yield name
 
 
 OPEN = (
@@ -345,12 +312,6 @@ def test_every_field_of_a_multi_way_join_is_documented_and_none_besides(tmp_path
     found = {"harvest.settings" if n.startswith("harvest.settings.") else n for n in found}
     pages = [(ROOT / "docs" / f"{page}.md").read_text() for page in ("multijoin", "harvest")]
     assert named_in("".join(text.split("## The report\n")[-1] for text in pages)) == found
-
-
-def named_in(text: str) -> set[str]:
-    """Return what the first columns of tables name."""
-    rows = re.findall(r"^\| ((?:`[\w.\[\]]+`(?:, )?)+) \|", text, re.MULTILINE)
-    return {name for row in rows for name in re.findall(r"`([^`]+)`", row)}
 
 
 def test_every_column_of_a_sweep_is_documented_and_none_besides() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from fact_job_cases import JOIN, NAMES, Case, as_log, case, fact_table, in_type, rows_of
+from fact_job_cases import JOIN, NAMES, Case, as_log, case, fact_table, in_type, parted, rows_of
 
 import engine
 from engine.commands import main
@@ -77,13 +77,6 @@ def test_a_log_of_changes_is_its_intervals() -> None:
     rows = [(*o[:4], numbers[o[4]]) for o in rows_of(found.outputs)]
     assert sorted(rows) == sorted(rows_of(same.outputs))
     assert found.report["fact"]["deletes"] == sum(f[3] is not None for f in one.facts)
-
-
-def parted(seed: int) -> Case:
-    """Return a case whose relation has four parts."""
-    one = case(seed, 300)
-    facts = [(a, a if a < 3 else 3 + b % 2, *rest) for a, b, *rest in one.facts]
-    return one._replace(facts=facts)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 3, 50])

@@ -9,8 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from fact_job_cases import JOIN, NAMES, Case, as_log, case, fact_table, in_type, rows_of
-from test_fact_job import parted
+from fact_job_cases import JOIN, NAMES, Case, as_log, case, fact_table, in_type, parted, rows_of
 
 import engine
 from engine.runtime.errors import InputError, SpecError

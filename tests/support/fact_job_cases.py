@@ -134,3 +134,10 @@ def in_type(kind: str, values: list[int | None]) -> pa.Array:
         day = dt.date(2024, 1, 1)
         return pa.array([None if v is None else day + dt.timedelta(v) for v in values])
     return pa.array(values, pa.int64())
+
+
+def parted(seed: int) -> Case:
+    """Return a case whose relation has four parts."""
+    one = case(seed, 300)
+    facts = [(a, a if a < 3 else 3 + b % 2, *rest) for a, b, *rest in one.facts]
+    return one._replace(facts=facts)  # type: ignore[arg-type]

@@ -6,9 +6,9 @@ from typing import Any
 
 import naive_grubjoin as oracle
 import numpy as np
+from grubjoin_cases import MEETS, PURPOSES, Configure, ages_of, tuples_of
 from multiway_cases import PREDICATES, random_streams
 from naive_multijoin import Member, pair_meets
-from test_grubjoin import MEETS, PURPOSES, Configure, ages_of, tuples_of
 
 from engine.multiway.harvest.adapt import Indexed, Learnt, setting_of
 from engine.multiway.harvest.indexed_prober import IndexedProber

@@ -13,9 +13,9 @@ from typing import Any
 import naive_ordering as naive
 import numpy as np
 import pytest
+from documented import documented_options, fields, named_in, options_of, parser_of
+from imported import imports
 from places import ROOT
-from test_architecture import imports
-from test_docs import documented_options, fields, named_in, options_of, parser_of
 
 from engine import commands as cli
 from engine.jobs.explain import Measured, explain
