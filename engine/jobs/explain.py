@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from engine.multiway.orders.choose import Choice, choose_local_orders, choose_order
 from engine.multiway.orders.comparisons import local_comparisons
 from engine.multiway.orders.cost import GivenOrder, cost_of, order_costs
 from engine.multiway.orders.exhaustive import RankedOrders, ranked_local_orders, ranked_orders
-from engine.multiway.orders.heuristic import Choice, choose_local_orders, choose_order
 from engine.multiway.orders.low_selectivity import low_selectivity_orders
-from engine.multiway.orders.methods import Floats, OrderingProblem
+from engine.multiway.orders.problem import Floats, OrderingProblem
 from engine.runtime.errors import SpecError
 
 

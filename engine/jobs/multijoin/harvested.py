@@ -15,9 +15,9 @@ from engine.multiway.fractions.profile import JoinProfile
 from engine.multiway.harvest.adapt import Setting, basic_counts
 from engine.multiway.harvest.indexed_costs import measured_costs
 from engine.multiway.harvest.operator import GrubJoin, MakeProber, Step
+from engine.multiway.harvest.random_drop import keep_fractions
 from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.measure import Measures
-from engine.multiway.shedding.random_drop import keep_fractions
 from engine.multiway.streams import Floats, Ints, Windows
 from engine.runtime.device_choice import wanted_device
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.multiway.loops.layout import (
+from engine.multiway.loops.nest import first_of, nest
+from engine.multiway.loops.state import (
     DEPTH,
     DIRECTION,
     DUE,
@@ -26,7 +27,6 @@ from engine.multiway.loops.layout import (
     Rules,
     State,
 )
-from engine.multiway.loops.nest import first_of, nest
 from engine.multiway.loops.stores import aim, expire_due, insert
 from engine.multiway.streams import MultiStreams
 from engine.runtime.jit import kernel as compiled

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from engine.exact.combine import MEAN, SUM, combined, neumaier
-from engine.multiway.loops.layout import (
+from engine.multiway.loops.state import (
     COMPARISONS,
     DELAY,
     DEPTH,

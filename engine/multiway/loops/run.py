@@ -9,7 +9,8 @@ import numpy as np
 
 from engine.exact.combine import combine_code
 from engine.multiway.loops.kernel import advance
-from engine.multiway.loops.layout import (
+from engine.multiway.loops.method import Buckets, LoopsSettings
+from engine.multiway.loops.state import (
     ACCESSES,
     COMPARISONS,
     DELAY,
@@ -30,7 +31,6 @@ from engine.multiway.loops.layout import (
     empty_state,
     room,
 )
-from engine.multiway.loops.method import Buckets, LoopsSettings
 from engine.multiway.meets import condition
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import Floats, Ints, MultiStreams, Windows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.multiway.loops.layout import (
+from engine.multiway.loops.state import (
     ACCESSES,
     EXPIRATIONS,
     EXPIRED,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.multiway.orders.cost import GivenOrders, checked_orders
-from engine.multiway.orders.methods import Floats, OrderingProblem
+from engine.multiway.orders.problem import Floats, OrderingProblem
 
 
 def local_comparisons(problem: OrderingProblem, direction: int, orders: GivenOrders) -> Floats:

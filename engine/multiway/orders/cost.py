@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.multiway.orders.methods import Floats, OrderingProblem, Orders
+from engine.multiway.orders.problem import Floats, OrderingProblem, Orders
 from engine.runtime.errors import SpecError
 
 GivenOrders = Orders | Sequence[Sequence[int]]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.multiway.orders.cost import local_costs, order_costs
-from engine.multiway.orders.methods import Floats, OrderingProblem, Orders
+from engine.multiway.orders.problem import Floats, OrderingProblem, Orders
 
 ROUNDING = 1e-12
 """Costs that differ by at most this share of themselves are equal, but for the order of sums."""

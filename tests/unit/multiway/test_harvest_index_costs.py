@@ -8,7 +8,7 @@ import pytest
 from engine.multiway.fractions.indexed import IndexCosts, indexed_used, windows_touched
 from engine.multiway.fractions.optimise import METHODS, harvest_setting
 from engine.multiway.fractions.profile import JoinProfile
-from engine.multiway.shedding.random_drop import keep_fractions
+from engine.multiway.harvest.random_drop import keep_fractions
 from engine.runtime.errors import SpecError
 
 

@@ -13,7 +13,7 @@ import pytest
 from harvest_cases import drawn_join, profile
 
 from engine.multiway.fractions.profile import JoinProfile
-from engine.multiway.shedding.random_drop import Kept, keep_fractions
+from engine.multiway.harvest.random_drop import Kept, keep_fractions
 from engine.runtime.errors import SpecError
 
 THROTTLES = (1e-6, 0.01, 0.2, 0.5, 0.9, 0.9999)

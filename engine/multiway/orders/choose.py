@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from engine.multiway.orders.cost import local_costs, local_orders, order_costs
 from engine.multiway.orders.exhaustive import RankedOrders, all_orders, ranked
-from engine.multiway.orders.methods import Floats, OrderingProblem
+from engine.multiway.orders.problem import Floats, OrderingProblem
 
 
 class Choice(NamedTuple):

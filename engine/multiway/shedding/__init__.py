@@ -1,1 +1,0 @@
-"""Shedding: which tuples are dropped before they join."""
