@@ -32,7 +32,7 @@ from engine.multiway.harvest.operator import GrubJoin
 from engine.multiway.harvest.prober import CpuProber
 from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.measure import Measures, measure
-from engine.multiway.orders.low_selectivity import low_selectivity_orders
+from engine.multiway.orders.choose import low_selectivity_orders
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import MultiStreams, Windows, no_attributes, windows_of
 

@@ -30,9 +30,9 @@ import numba
 import numpy as np
 
 from engine.multiway.fractions.exhaustive import best_settings
-from engine.multiway.fractions.frontier import best_setting
 from engine.multiway.fractions.greedy import DELTA, METRICS, greedy
 from engine.multiway.fractions.histograms import scores
+from engine.multiway.fractions.optimise import best_setting
 from engine.multiway.fractions.profile import JoinProfile, Scores
 from gpu_kernels.harvest.space import Search
 

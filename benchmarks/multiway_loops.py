@@ -31,8 +31,7 @@ from policy_order import commit, filled
 from engine.multiway.loops.method import Buckets, LoopsSettings
 from engine.multiway.loops.run import LoopsRun
 from engine.multiway.orders.cost import cost_of
-from engine.multiway.orders.problem import OrderingProblem
-from engine.multiway.orders.statistics import JoinStatistics, StreamStatistics
+from engine.multiway.orders.problem import JoinStatistics, OrderingProblem, StreamStatistics
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import MultiStreams, no_attributes, windows_of
 

@@ -13,8 +13,13 @@ from typing import Any, NamedTuple
 from engine.commands import explain_archives
 from engine.commands.given import Given, number, required, text
 from engine.jobs.explain import Measured, explain
-from engine.multiway.orders.problem import DEFAULT_METHOD, METHODS, OrderingProblem
-from engine.multiway.orders.statistics import JoinStatistics, StreamStatistics
+from engine.multiway.orders.problem import (
+    DEFAULT_METHOD,
+    METHODS,
+    JoinStatistics,
+    OrderingProblem,
+    StreamStatistics,
+)
 from engine.report.envelope import Report, check_place
 from engine.report.order_tables import print_explanation
 from engine.runtime.errors import SpecError

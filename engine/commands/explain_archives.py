@@ -16,8 +16,12 @@ from engine.multiway.loops.method import LoopsSettings
 from engine.multiway.loops.run import LoopsRun
 from engine.multiway.measure import measure
 from engine.multiway.orders.choose import choose_local_orders, choose_order
-from engine.multiway.orders.problem import DEFAULT_METHOD, OrderingProblem
-from engine.multiway.orders.statistics import JoinStatistics, StreamStatistics
+from engine.multiway.orders.problem import (
+    DEFAULT_METHOD,
+    JoinStatistics,
+    OrderingProblem,
+    StreamStatistics,
+)
 from engine.multiway.streams import MultiStreams
 from engine.options.multijoin import GRAPHS
 from engine.options.multijoin_keywords import MultiJoin, multijoin_options

@@ -15,7 +15,7 @@ from engine.multiway.predicate import Predicate
 from engine.multiway.streams import Ints, MultiStreams
 from engine.runtime.device_choice import ON_GPU, Wanted, attempt, combined_choice
 from gpu_kernels.devices import Choice, Device, open_device
-from gpu_kernels.multiway.layout import Columns, Condition, Directions, Tuples
+from gpu_kernels.multiway.predicates import Columns, Condition, Directions, Tuples
 
 T = TypeVar("T")
 

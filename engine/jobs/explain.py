@@ -7,11 +7,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.multiway.orders.choose import Choice, choose_local_orders, choose_order
-from engine.multiway.orders.comparisons import local_comparisons
-from engine.multiway.orders.cost import GivenOrder, cost_of, order_costs
-from engine.multiway.orders.exhaustive import RankedOrders, ranked_local_orders, ranked_orders
-from engine.multiway.orders.low_selectivity import low_selectivity_orders
+from engine.multiway.orders.choose import (
+    Choice,
+    RankedOrders,
+    choose_local_orders,
+    choose_order,
+    low_selectivity_orders,
+    ranked_local_orders,
+    ranked_orders,
+)
+from engine.multiway.orders.cost import GivenOrder, cost_of, local_comparisons, order_costs
 from engine.multiway.orders.problem import Floats, OrderingProblem
 from engine.runtime.errors import SpecError
 
@@ -61,7 +66,7 @@ def explain(
     --------
     P3 table 5:
 
-    >>> from engine.multiway.orders.statistics import JoinStatistics, StreamStatistics
+    >>> from engine.multiway.orders.problem import JoinStatistics, StreamStatistics
     >>> table5 = zip("abcd", (10, 1, 1, 3), (100, 100, 200, 100), (500, 50, 40, 5))
     >>> problem = OrderingProblem(JoinStatistics(tuple(StreamStatistics(*s) for s in table5)))
     >>> found = explain(problem, top=1)

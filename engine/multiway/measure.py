@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.multiway.meets import Condition, condition, meets
-from engine.multiway.predicate import Predicate
+from engine.multiway.predicate import Condition, Predicate, condition, meets
 from engine.multiway.streams import Floats, Ints, MultiStreams, Windows, reach
 from engine.runtime.jit import kernel
 

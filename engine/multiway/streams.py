@@ -184,3 +184,15 @@ def reach(streams: MultiStreams, windows: Windows, stream: int, other: int) -> R
         other < stream,
     )
     return Reach(*found)
+
+
+def basic_counts(windows: Windows, basic_window: int) -> list[int]:
+    """Return n_i, the logical basic windows of each window (P4 4.1.1).
+
+    Examples
+    --------
+    >>> from engine.multiway.streams import windows_of
+    >>> basic_counts(windows_of([20, 21, 0]), 2)
+    [10, 11, 1]
+    """
+    return [max(1, -(-size // basic_window)) for size in windows.size.tolist()]

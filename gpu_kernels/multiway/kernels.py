@@ -9,10 +9,7 @@ import numpy as np
 from numba import cuda, int64
 
 from gpu_kernels.compiler import Kernel, device_function
-from gpu_kernels.multiway.layout import Theta
-from gpu_kernels.multiway.members import importance_of, write_members
-from gpu_kernels.multiway.predicates import Array
-from gpu_kernels.multiway.runs import find_runs
+from gpu_kernels.multiway.predicates import Array, Theta
 from gpu_kernels.multiway.together import (
     ALL,
     COMPARED,
@@ -26,7 +23,13 @@ from gpu_kernels.multiway.together import (
     restore,
     save,
 )
-from gpu_kernels.multiway.walk import POSITION, STACK_COLUMNS
+from gpu_kernels.multiway.walk import (
+    POSITION,
+    STACK_COLUMNS,
+    find_runs,
+    importance_of,
+    write_members,
+)
 from gpu_kernels.teams import Integer, Team, warp_team
 
 _REGISTERS = 96
@@ -55,7 +58,7 @@ def find(
     youngest, oldest : (runs,) int64
         Ages in ticks.
     size, first, gone, number : (m,), `first` (m + 1,) int64
-        Windows in ticks, and the admitted tuples; see `gpu_kernels.multiway.runs.find_runs`.
+        Windows in ticks, and the admitted tuples; see `gpu_kernels.multiway.walk.find_runs`.
     times : (n,) int64
         Of the admitted tuples.
     bounds : (tuples, most runs, 2) int64

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gpu_kernels.devices import Array, Device, TooLargeError
 from gpu_kernels.multiway.kernels import FIND, Variant, count_kernel, never, write_kernel
-from gpu_kernels.multiway.layout import Columns, Condition, Directions, Floats, Ints, Tuples
+from gpu_kernels.multiway.predicates import Columns, Condition, Directions, Floats, Ints, Tuples
 from gpu_kernels.multiway.together import SAVED
 
 CHUNK = 1 << 18

@@ -13,12 +13,11 @@ import pytest
 import engine
 from engine.commands import main
 from engine.models.profile.ages import correlation
-from engine.multiway.fractions.ages import empty_ages, learn_ages
 from engine.multiway.fractions.histograms import empty_histograms, learn
-from engine.multiway.harvest.adapt import Learnt, basic_counts
+from engine.multiway.harvest.learner import Learnt, empty_ages, learn_ages
 from engine.multiway.harvest.prior import PairPrior, begin
 from engine.multiway.harvest.settings import HarvestSettings
-from engine.multiway.streams import windows_of
+from engine.multiway.streams import basic_counts, windows_of
 from engine.runtime.errors import SpecError
 
 WINDOW = 400

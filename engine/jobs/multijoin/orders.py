@@ -8,10 +8,8 @@ import numpy as np
 
 from engine.multiway.loops.method import METHODS, LoopsSettings
 from engine.multiway.measure import Measures, measure
-from engine.multiway.orders.choose import choose_local_orders, choose_order
-from engine.multiway.orders.low_selectivity import low_selectivity_orders
-from engine.multiway.orders.problem import OrderingProblem
-from engine.multiway.orders.statistics import JoinStatistics, StreamStatistics
+from engine.multiway.orders.choose import choose_local_orders, choose_order, low_selectivity_orders
+from engine.multiway.orders.problem import JoinStatistics, OrderingProblem, StreamStatistics
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import MultiStreams, Windows
 from engine.options.multijoin import Loops, MultiJoinOptions

@@ -9,7 +9,7 @@ from engine.jobs.multijoin.harvested import Harvested
 from engine.jobs.multijoin.join_task import MultiJoinTask
 from engine.jobs.multijoin.tally import added
 from engine.jobs.multijoin.task import MultiJoinResult
-from engine.multiway.harvest.adapt import basic_counts
+from engine.multiway.streams import basic_counts
 from engine.report.losses import losses
 from engine.report.versions import versions
 

@@ -25,8 +25,7 @@ from engine.jobs.multijoin.task import REJECTED, MultiJoinResult, join_streams, 
 from engine.jobs.output import OutputFolder, output_at
 from engine.jobs.part import reported
 from engine.multiway.harvest.settings import HarvestSettings
-from engine.multiway.meets import condition
-from engine.multiway.predicate import Predicate
+from engine.multiway.predicate import Predicate, condition
 from engine.multiway.streams import Windows, windows_of
 from engine.options.multijoin import AUTO, HARVEST_TIMES, ROWS, JoinStream, MultiJoinOptions
 from engine.report.envelope import Report, time_bins

@@ -12,13 +12,21 @@ import numpy as np
 from engine.exact.checks import EVERY, first_counted, sealed, thread_count
 from engine.exact.combine import combine_code, combined
 from engine.exact.memory import paged
-from engine.multiway.exact.layout import DONE, HIGH, OUTPUTS, REST, WRITTEN, Rules, Tallies
-from engine.multiway.exact.order import rises, same
+from engine.multiway.exact.layout import (
+    DONE,
+    HIGH,
+    OUTPUTS,
+    REST,
+    WRITTEN,
+    OutputChunk,
+    Rules,
+    Tallies,
+    weighed_chunk,
+)
 from engine.multiway.exact.plan import Cut, Keys, cuts, keys_of, memory, plan_of
-from engine.multiway.exact.rows import OutputChunk, weighed_chunk
+from engine.multiway.exact.spans import rises, same
 from engine.multiway.exact.sweep import sweep
-from engine.multiway.meets import condition
-from engine.multiway.predicate import Predicate
+from engine.multiway.predicate import Predicate, condition
 from engine.multiway.streams import (
     MOST_STREAMS,
     Attributes,

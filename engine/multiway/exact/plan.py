@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.multiway.exact.grid import cells
 from engine.multiway.exact.layout import (
     CELLS,
     EQUI,
@@ -23,7 +22,7 @@ from engine.multiway.exact.layout import (
     Tallies,
     Work,
 )
-from engine.multiway.exact.lists import empty_lists, of_codes
+from engine.multiway.exact.lists import cells, empty_lists, of_codes
 from engine.multiway.exact.spans import ranked
 from engine.multiway.exact.sweep import closes
 from engine.multiway.predicate import Predicate

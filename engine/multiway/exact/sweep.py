@@ -9,8 +9,7 @@ import numpy as np
 from engine.exact.combine import MAX, MIN
 from engine.multiway.exact.bits import drop, put
 from engine.multiway.exact.box import closed, emitted, tally, weighed
-from engine.multiway.exact.candidates import cells_counted, gathered
-from engine.multiway.exact.clique import combinations, in_order
+from engine.multiway.exact.candidates import cells_counted, combinations, gathered, in_order
 from engine.multiway.exact.layout import (
     BIN,
     CELLS,

@@ -20,8 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.multiway.fractions.dual import Direction
-from engine.multiway.fractions.relaxation import Rest, relaxed
+from engine.multiway.fractions.dual import Direction, Rest, relaxed
 from engine.runtime.jit import jit
 from gpu_kernels.harvest.formulas import NONE_OUTPUT, better
 from gpu_kernels.harvest.layout import Floats, Ints

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.multiway.fractions.indexed import IndexCosts, indexed_used
+from engine.multiway.streams import MOST_STREAMS
 from engine.runtime.errors import SpecError
 from gpu_kernels.harvest.layout import Floats, JoinTerms, Layout, flatten
 
-MOST_STREAMS = 8
 MOST_BASIC_WINDOWS = 65_535
 """What a uint16 count of a harvest setting can say."""
 

@@ -8,55 +8,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.multiway.fractions.ages import age_scores
 from engine.multiway.fractions.histograms import scores
 from engine.multiway.fractions.indexed import IndexCosts
 from engine.multiway.fractions.optimise import harvest_setting
 from engine.multiway.fractions.profile import JoinProfile, ranked
 from engine.multiway.harvest.indexed_costs import index_costs
 from engine.multiway.harvest.layout import POPS, PUSHES, Plan, Ranges, plan_of
+from engine.multiway.harvest.learner import Indexed, Learnt, age_scores
 from engine.multiway.harvest.settings import LEAST_THROTTLE, HarvestSettings
-from engine.multiway.streams import Floats, Ints, Windows
-
-
-class Indexed(NamedTuple):
-    """What the cost of indexed hops depends on.
-
-    Attributes
-    ----------
-    candidates : (m, m - 1) float64
-        By direction and hop: those of the tuples compared by a scan that indexes gave.
-    entries : (m,) float64
-        Of a tuple of each stream, on average.
-    """
-
-    candidates: Floats
-    entries: Floats
-
-
-class Learnt(NamedTuple):
-    """What sampled tuples have taught.
-
-    Attributes
-    ----------
-    histograms : (m, buckets) float64
-        Of outputs by the time of stream i's member less that of stream 0's.
-    comparisons, passes : (m, m - 1) float64
-        By direction and hop; comparisons as a scan makes them.
-    rates : (m,) float64
-        Pushes a tick in the last interval that had any.
-    ages : (m, m - 1, n) float64
-        Of outputs, by direction and hop (`engine.multiway.fractions.ages`).
-    indexed : Indexed or None
-        Where indexes are probed.
-    """
-
-    histograms: Floats
-    comparisons: Floats
-    passes: Floats
-    rates: Floats
-    ages: Floats
-    indexed: Indexed | None = None
+from engine.multiway.streams import Floats, Ints, Windows, basic_counts
 
 
 class Setting(NamedTuple):
@@ -89,18 +49,6 @@ def throttle_after(
     beta = pops / pushes if pushes else 1.0
     after = beta * throttle if beta < 1 else min(1.0, boost * throttle)
     return beta, max(LEAST_THROTTLE, after)
-
-
-def basic_counts(windows: Windows, basic_window: int) -> list[int]:
-    """Return n_i, the logical basic windows of each window (P4 4.1.1).
-
-    Examples
-    --------
-    >>> from engine.multiway.streams import windows_of
-    >>> basic_counts(windows_of([20, 21, 0]), 2)
-    [10, 11, 1]
-    """
-    return [max(1, -(-size // basic_window)) for size in windows.size.tolist()]
 
 
 def steadied(scores: Floats, samples: float) -> Floats:

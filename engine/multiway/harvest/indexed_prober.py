@@ -9,10 +9,18 @@ import numpy as np
 from engine.multiway.harvest.indexed_walk import ROWS, Hops, Walk, begin_indexed, next_indexed
 from engine.multiway.harvest.indexes import Index, Indexes
 from engine.multiway.harvest.layout import WHOLE, Admitted, Batch, Plan, Probed, Rules
-from engine.multiway.harvest.probe import NEXT, STARTED, WRITTEN, importance_of, write_members
-from engine.multiway.harvest.prober import Outputs, Slices, in_chunks, no_results
-from engine.multiway.meets import Condition, condition
-from engine.multiway.predicate import Predicate
+from engine.multiway.harvest.prober import (
+    NEXT,
+    STARTED,
+    WRITTEN,
+    Outputs,
+    Slices,
+    importance_of,
+    in_chunks,
+    no_results,
+    write_members,
+)
+from engine.multiway.predicate import Condition, Predicate, condition
 from engine.multiway.streams import Floats, Ints, MultiStreams
 from engine.runtime.jit import kernel
 from gpu_kernels.multiway.walk import STACK_COLUMNS

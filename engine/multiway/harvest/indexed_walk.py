@@ -12,15 +12,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from engine.multiway.harvest.index_search import first_entry, is_behind, sought, steps_of_search
-from engine.multiway.harvest.indexes import Index
+from engine.multiway.harvest.indexes import Index, first_entry, is_behind, sought, steps_of_search
 from engine.multiway.harvest.layout import Admitted, Integer, Plan, Rules
-from engine.multiway.meets import Condition, meets
+from engine.multiway.predicate import Condition, meets
 from engine.multiway.streams import Ints, MultiStreams
 from engine.runtime.jit import kernel
 from gpu_kernels.multiway.predicates import INNER
-from gpu_kernels.multiway.runs import find_runs
-from gpu_kernels.multiway.walk import DEPTH, ENDED, MEMBER, RUN, first_at_or_after, taken
+from gpu_kernels.multiway.walk import DEPTH, ENDED, MEMBER, RUN, find_runs, first_at_or_after, taken
 
 ENTRY, LAST, WINDOW, LIST = 0, 1, 4, 5
 """Rows of the stack, beside `RUN` and `MEMBER`: the next entry, where the window's end, a position

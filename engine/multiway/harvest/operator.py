@@ -9,16 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.exact.checks import thread_count
-from engine.multiway.harvest.adapt import (
-    Setting,
-    basic_counts,
-    horizons,
-    plan_from,
-    setting_of,
-    throttle_after,
-)
-from engine.multiway.harvest.ahead import Ahead
-from engine.multiway.harvest.clock import run_clock
+from engine.multiway.harvest.adapt import Setting, horizons, plan_from, setting_of, throttle_after
+from engine.multiway.harvest.clock import Ahead, run_clock
 from engine.multiway.harvest.indexed_prober import IndexedProber
 from engine.multiway.harvest.indexes import entries_of
 from engine.multiway.harvest.layout import (
@@ -46,7 +38,7 @@ from engine.multiway.harvest.prior import PairPrior, begin, first_throttle, know
 from engine.multiway.harvest.prober import CpuProber, Outputs, Prober
 from engine.multiway.harvest.settings import LEAST_THROTTLE, HarvestSettings
 from engine.multiway.predicate import Predicate
-from engine.multiway.streams import Floats, Ints, MultiStreams, Windows, arrival_order
+from engine.multiway.streams import Floats, Ints, MultiStreams, Windows, arrival_order, basic_counts
 from engine.runtime.errors import SpecError
 from engine.runtime.randomness import uniforms
 from gpu_kernels.combine import COMBINES

@@ -31,8 +31,7 @@ from engine.multiway.loops.state import (
     empty_state,
     room,
 )
-from engine.multiway.meets import condition
-from engine.multiway.predicate import Predicate
+from engine.multiway.predicate import Predicate, condition
 from engine.multiway.streams import Floats, Ints, MultiStreams, Windows
 from engine.runtime.errors import SpecError
 from engine.runtime.jit import jit

@@ -1,4 +1,4 @@
-"""The cost of join orders (P3 4.2, 5.1): attribute comparisons per unit time."""
+"""The cost of join orders (P3 4.2, 5.1), and the comparisons that joins are expected to make."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def local_costs(problem: OrderingProblem, direction: int, orders: GivenOrders) -
     --------
     P3 table 5, a new tuple of stream 2 in the global order 1234:
 
-    >>> from engine.multiway.orders.statistics import JoinStatistics, StreamStatistics
+    >>> from engine.multiway.orders.problem import JoinStatistics, StreamStatistics
     >>> table5 = zip("1234", (10, 1, 1, 3), (100, 100, 200, 100), (500, 50, 40, 5))
     >>> problem = OrderingProblem(JoinStatistics(tuple(StreamStatistics(*s) for s in table5)))
     >>> local_costs(problem, 1, [[1, 0, 2, 3]]).tolist()
@@ -78,7 +78,7 @@ def order_costs(
         algorithm, re-evaluated lazily.
     orders : (n, m) int64
     local : callable
-        What a direction costs: `local_costs`, or `comparisons.local_comparisons`.
+        What a direction costs: `local_costs`, or `local_comparisons`.
 
     Returns
     -------
@@ -87,7 +87,7 @@ def order_costs(
 
     Examples
     --------
-    >>> from engine.multiway.orders.statistics import JoinStatistics, StreamStatistics
+    >>> from engine.multiway.orders.problem import JoinStatistics, StreamStatistics
     >>> table5 = zip("1234", (10, 1, 1, 3), (100, 100, 200, 100), (500, 50, 40, 5))
     >>> problem = OrderingProblem(JoinStatistics(tuple(StreamStatistics(*s) for s in table5)))
     >>> order_costs(problem, [[0, 1, 2, 3], [1, 0, 2, 3]]).tolist()
@@ -115,7 +115,7 @@ def cost_of(problem: OrderingProblem, order: GivenOrder, local: LocalCost = loca
 
     Examples
     --------
-    >>> from engine.multiway.orders.statistics import JoinStatistics, StreamStatistics
+    >>> from engine.multiway.orders.problem import JoinStatistics, StreamStatistics
     >>> table5 = zip("1234", (10, 1, 1, 3), (100, 100, 200, 100), (500, 50, 40, 5))
     >>> problem = OrderingProblem(JoinStatistics(tuple(StreamStatistics(*s) for s in table5)))
     >>> cost_of(problem, [0, 1, 2, 3])
@@ -139,7 +139,7 @@ def local_orders(problem: OrderingProblem, direction: int, orders: Orders) -> Or
 
     Examples
     --------
-    >>> from engine.multiway.orders.statistics import JoinStatistics, StreamStatistics
+    >>> from engine.multiway.orders.problem import JoinStatistics, StreamStatistics
     >>> join = JoinStatistics(tuple(StreamStatistics(name, 1, 100, 50) for name in "abc"))
     >>> local_orders(OrderingProblem(join), 1, np.array([[0, 2, 1]])).tolist()
     [[1, 0, 2]]
@@ -175,3 +175,56 @@ def _held(costs: Floats) -> Floats:
             "an order costs more comparisons than float64 holds; give smaller rates or windows"
         )
     return costs
+
+
+def local_comparisons(problem: OrderingProblem, direction: int, orders: GivenOrders) -> Floats:
+    """Return the comparisons per unit time that local orders of one direction make of an equi-join.
+
+    With P3's assumptions (uniform values, containment of value sets) and steady rates. It is the
+    cost (`local_costs`) where windows are scanned and expired eagerly. It differs where
+
+    - a store is lazily expired: only tuples in reach are compared with a new tuple, lambda * T of
+      them; but loops outside that of the new tuples (general-lazy-nlj) compare all of a store;
+    - a window is hashed: a bucket is compared, C / b, but the matches in it are those of the
+      whole window, C / max(v, v_l). (Of more than max(v, v_l) buckets the others are empty.)
+
+    Parameters
+    ----------
+    problem : OrderingProblem
+    direction : int
+    orders : (n, m) int64
+        As for `local_costs`.
+
+    Returns
+    -------
+    (n,) float64
+
+    Examples
+    --------
+    >>> from engine.multiway.orders.problem import JoinStatistics, StreamStatistics
+    >>> join = JoinStatistics(tuple(StreamStatistics(name, 1, 100, 50, 5) for name in "abc"))
+    >>> local_comparisons(OrderingProblem(join, "eager-hash"), 0, [[0, 1, 2]]).tolist()
+    [60.0]
+    """
+    orders = checked_orders(problem, orders)
+    batch, reach = problem.batch(direction), problem.rates * problem.windows
+    share = np.ones(problem.m)
+    if problem.tau is not None:
+        share = problem.windows / (problem.windows + problem.tau)
+    found, distinct = np.zeros(len(orders)), problem.distinct
+    with np.errstate(over="ignore", invalid="ignore"):
+        for depth, stream in enumerate(orders.T):
+            here, own = stream == direction, distinct[stream]
+            size = np.where(here, batch, problem.stores[stream])
+            if depth == 0:
+                partial, least, met = size, own, here
+                in_reach = np.where(here, 1.0, share[stream])
+                continue
+            size = np.where(met, reach[stream], size)
+            # New tuples are compared with what is bound before them only if all of it is in reach.
+            partial = np.where(here, partial * in_reach, partial)
+            most = np.maximum(least, own)
+            found += partial * (size / np.minimum(problem.buckets[stream], most))
+            partial = partial * (size / most)
+            in_reach, least, met = in_reach * share[stream], np.minimum(least, own), met | here
+        return problem.per_unit(direction, found)

@@ -13,9 +13,9 @@ from harvest_cases import Join, drawn_join, exact_join, profile
 from engine.multiway.fractions.dual import best_price, most_output, near, worth
 from engine.multiway.fractions.evaluate import evaluate
 from engine.multiway.fractions.exhaustive import best_settings, enumerate_settings
-from engine.multiway.fractions.frontier import Optimum, best_setting, upper_bound
 from engine.multiway.fractions.greedy import greedy, totals
 from engine.multiway.fractions.merging import undominated
+from engine.multiway.fractions.optimise import Optimum, best_setting, upper_bound
 from engine.multiway.fractions.profile import JoinProfile
 from engine.runtime.errors import SpecError
 from gpu_kernels.harvest.layout import flatten

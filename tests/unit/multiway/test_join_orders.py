@@ -19,13 +19,22 @@ from places import ROOT
 
 from engine import commands as cli
 from engine.jobs.explain import Measured, explain
-from engine.multiway.orders.choose import choose_local_orders, choose_order, fast_streams
-from engine.multiway.orders.comparisons import local_comparisons
-from engine.multiway.orders.cost import cost_of, local_costs, order_costs
-from engine.multiway.orders.exhaustive import all_orders, ranked_local_orders, ranked_orders
-from engine.multiway.orders.low_selectivity import low_selectivity_orders
-from engine.multiway.orders.problem import METHODS, OrderingProblem
-from engine.multiway.orders.statistics import JoinStatistics, StreamStatistics
+from engine.multiway.orders.choose import (
+    all_orders,
+    choose_local_orders,
+    choose_order,
+    fast_streams,
+    low_selectivity_orders,
+    ranked_local_orders,
+    ranked_orders,
+)
+from engine.multiway.orders.cost import cost_of, local_comparisons, local_costs, order_costs
+from engine.multiway.orders.problem import (
+    METHODS,
+    JoinStatistics,
+    OrderingProblem,
+    StreamStatistics,
+)
 from engine.report.order_tables import print_explanation
 from engine.runtime.errors import SpecError
 

@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 
 from engine.multiway.loops.run import run_method
-from engine.multiway.orders.choose import choose_order
-from engine.multiway.orders.exhaustive import ranked_orders
-from engine.multiway.orders.problem import OrderingProblem
-from engine.multiway.orders.statistics import JoinStatistics, StreamStatistics
+from engine.multiway.orders.choose import choose_order, ranked_orders
+from engine.multiway.orders.problem import JoinStatistics, OrderingProblem, StreamStatistics
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import MultiStreams, no_attributes, windows_of
 

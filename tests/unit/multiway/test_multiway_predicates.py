@@ -11,8 +11,14 @@ from multiway_cases import PREDICATES, random_streams, values
 
 from engine.jobs.multijoin.orders import harvest_orders, loops_orders, statistics_of
 from engine.multiway.measure import measure
-from engine.multiway.meets import Condition, condition, meets
-from engine.multiway.predicate import Predicate, parse_predicate, register_theta
+from engine.multiway.predicate import (
+    Condition,
+    Predicate,
+    condition,
+    meets,
+    parse_predicate,
+    register_theta,
+)
 from engine.multiway.streams import (
     Attributes,
     MultiStreams,
