@@ -36,7 +36,7 @@ from engine.optimum.bound import BoundSettings, bound_lane
 from engine.optimum.build import pairs_of
 from engine.optimum.effort import Effort
 from engine.optimum.matches import Matches, matches_of_pairs
-from engine.optimum.objective import Objective
+from engine.optimum.settings import Objective
 from engine.runtime.streams import StreamBatch
 
 SIDES = (0, 1)

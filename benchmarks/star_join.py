@@ -31,7 +31,7 @@ from engine.optimum.bound import BoundSettings, bound_lane
 from engine.optimum.effort import Effort
 from engine.optimum.facts import fact_pairs
 from engine.optimum.matches import Matches, matches_of_pairs
-from engine.optimum.objective import Objective
+from engine.optimum.settings import Objective
 from engine.optimum.states import optimal_states
 from engine.replay.lane import LaneReplay
 from engine.replay.settings import UNLIMITED, ReplaySettings

@@ -21,8 +21,8 @@ from engine.optimum.facts import fact_pairs
 from engine.optimum.flow import OutOfTimeError, solve_flow
 from engine.optimum.intervals import Intervals, intervals_of
 from engine.optimum.matches import Rows, matches_of_pairs
-from engine.optimum.objective import Objective
 from engine.optimum.retained import Realised, Retained, Worth, realised, until_of
+from engine.optimum.settings import Objective
 from engine.runtime.streams import LEFT, RIGHT, StreamBatch
 
 EXACT = 1e-12

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.optimum.matches import Rows, matches_of_pairs
-from engine.optimum.objective import Objective
 from engine.optimum.retained import NOT_STORED, Retained
+from engine.optimum.settings import Objective
 from engine.runtime.streams import LEFT, RIGHT, StreamBatch
 
 _NAMES = "RS"

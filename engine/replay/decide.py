@@ -6,7 +6,7 @@ import numpy as np
 
 from engine.facts.key_links import Partners, joins_nobody, partner, span
 from engine.policies import Structure
-from engine.replay import aged, keyed, planned, static, valued
+from engine.replay import aged, keyed, planned, ranks, valued
 from engine.replay.instant import match_count
 from engine.replay.layout import (
     CLEAN,
@@ -197,7 +197,7 @@ def _admit(
     else:
         budget, window = rules.budget_right, rules.window_right
     if rules.structure == _RERANK and memory.n[COUNT] + (end - begin) > budget:
-        static.rank_residents(memory, keys, rules.ties_by_importance)
+        ranks.rank_residents(memory, keys, rules.ties_by_importance)
     i = begin
     while i < end:
         at = i

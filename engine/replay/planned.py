@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from engine.replay.heap import drop_at, rise
 from engine.replay.layout import HEAP, Integer, Memory, Records
 from engine.replay.memory import insert, remove
-from engine.replay.static import rebuild
+from engine.replay.ranks import rebuild
 from engine.runtime.jit import kernel as compiled
 from engine.runtime.jit import nth
 

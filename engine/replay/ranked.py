@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.policies import Structure, dgl
-from engine.replay import decay, static
+from engine.replay import decay, ranks
 from engine.replay.layout import Arrivals, Integer, Memory, Records, Rules
 from engine.runtime.jit import kernel as compiled
 from engine.runtime.jit import nth
@@ -64,7 +64,7 @@ def admit_ranked(
     priority = arrivals.draw[nth(i)]
     if rules.structure == _STATIC:
         priority = priority_at_arrival(importance, m, rel, priority, rules.a, rules.b, rules.d)
-    static.admit(
+    ranks.admit(
         memory, keys, side, budget, rules.ties_by_importance,
         key, now, row, seq, importance, priority, m,
     )  # fmt: skip

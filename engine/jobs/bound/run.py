@@ -15,7 +15,7 @@ from engine.jobs.split import LaneModels, lane_budgets
 from engine.lanes.manifest import Prepared
 from engine.optimum.bound import BoundSettings
 from engine.optimum.effort import Effort
-from engine.optimum.objective import Objective
+from engine.optimum.settings import Objective
 from engine.options.replay import JobOptions
 from engine.policies import policy_named
 from engine.report.envelope import Report, memory_report, stream_report, window_report
@@ -40,7 +40,7 @@ class BoundOptions:
         plan's folder.
     objective : {"importance", "outputs", "minimum"}
     threshold : float
-        See `engine.optimum.objective.Objective`.
+        See `engine.optimum.settings.Objective`.
     effort : Effort
         Its seconds are for all lanes together.
     told : bool

@@ -26,8 +26,8 @@ from engine.optimum.certificate import Backend, gap_between
 from engine.optimum.dual import CpuDual
 from engine.optimum.effort import Effort
 from engine.optimum.facts import fact_pairs
-from engine.optimum.objective import Objective
 from engine.optimum.retained import Retained, Worth
+from engine.optimum.settings import Objective
 from engine.optimum.states_text import states_text
 from engine.replay.settings import ReplaySettings
 from engine.runtime.device_choice import ASKED_FOR_CPU, ON_CPU, ON_GPU, Wanted, attempt

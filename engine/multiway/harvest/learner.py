@@ -1,4 +1,11 @@
-"""What a harvested join learns while it runs: rates, selectivities, time correlations (P4 5.2)."""
+"""What a harvested join learns while it runs: rates, selectivities, time correlations (P4 5.2).
+
+P4 5.2.2 keeps a histogram a stream, of its lag behind the first, and derives all scores from them
+as if lags were independent and every output counted for every direction. But direction i makes only
+the outputs whose latest member is of stream i; with three streams and no time correlation at all,
+the lags of all outputs are still more often short than long. So the ages of matches are also
+counted for each direction and hop by themselves, which costs m - 1 additions an output.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +21,46 @@ from engine.multiway.harvest.prober import Prober
 from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.streams import Floats, Ints, MultiStreams, Windows, basic_counts
 from engine.runtime.jit import jit
-from gpu_kernels.harvest.layout import Floats, Ints
+
+
+class Indexed(NamedTuple):
+    """What the cost of indexed hops depends on.
+
+    Attributes
+    ----------
+    candidates : (m, m - 1) float64
+        By direction and hop: those of the tuples compared by a scan that indexes gave.
+    entries : (m,) float64
+        Of a tuple of each stream, on average.
+    """
+
+    candidates: Floats
+    entries: Floats
+
+
+class Learnt(NamedTuple):
+    """What sampled tuples have taught.
+
+    Attributes
+    ----------
+    histograms : (m, buckets) float64
+        Of outputs by the time of stream i's member less that of stream 0's.
+    comparisons, passes : (m, m - 1) float64
+        By direction and hop; comparisons as a scan makes them.
+    rates : (m,) float64
+        Pushes a tick in the last interval that had any.
+    ages : (m, m - 1, n) float64
+        Of outputs, by direction and hop (`engine.multiway.harvest.learner`).
+    indexed : Indexed or None
+        Where indexes are probed.
+    """
+
+    histograms: Floats
+    comparisons: Floats
+    passes: Floats
+    rates: Floats
+    ages: Floats
+    indexed: Indexed | None = None
 
 
 def empty_ages(basic: Sequence[int]) -> Floats:
@@ -159,43 +205,3 @@ class Learner:
             decay(values, self._settings.forget)
         if self.learnt.indexed is not None:
             decay(self.learnt.indexed.candidates, self._settings.forget)
-
-
-class Indexed(NamedTuple):
-    """What the cost of indexed hops depends on.
-
-    Attributes
-    ----------
-    candidates : (m, m - 1) float64
-        By direction and hop: those of the tuples compared by a scan that indexes gave.
-    entries : (m,) float64
-        Of a tuple of each stream, on average.
-    """
-
-    candidates: Floats
-    entries: Floats
-
-
-class Learnt(NamedTuple):
-    """What sampled tuples have taught.
-
-    Attributes
-    ----------
-    histograms : (m, buckets) float64
-        Of outputs by the time of stream i's member less that of stream 0's.
-    comparisons, passes : (m, m - 1) float64
-        By direction and hop; comparisons as a scan makes them.
-    rates : (m,) float64
-        Pushes a tick in the last interval that had any.
-    ages : (m, m - 1, n) float64
-        Of outputs, by direction and hop (`engine.multiway.harvest.learner`).
-    indexed : Indexed or None
-        Where indexes are probed.
-    """
-
-    histograms: Floats
-    comparisons: Floats
-    passes: Floats
-    rates: Floats
-    ages: Floats
-    indexed: Indexed | None = None

@@ -1,4 +1,4 @@
-"""Join orders: all of them by cost, P3's heuristic (5.1 to 5.4), and by low selectivity (P4 5.3)."""
+"""Join orders: all by cost, P3's heuristic (5.1 to 5.4), and low selectivity first (P4 5.3)."""
 
 from __future__ import annotations
 
@@ -116,10 +116,8 @@ class Choice(NamedTuple):
 
     Attributes
     ----------
-    initial : tuple of ints
-        The order by ascending sizes of binary joins.
-    moved : tuple of ints
-        The streams that it tried to move up.
+    initial, moved : tuple of ints
+        The order by ascending sizes of binary joins; the streams that it tried to move up.
     considered : RankedOrders
         All that it considered, the chosen one first.
     """
@@ -143,8 +141,7 @@ def fast_streams(problem: OrderingProblem) -> tuple[int, ...]:
     """Return the streams that are faster than the mean.
 
     P3 leaves "significantly faster" open. More than the mean names exactly the streams that it
-    moves: 1 of table 6, 1 and 2 of table 7 (twice the median, 11, would miss both there), and 1 of
-    table 5.
+    moves: 1 of tables 5 and 6, 1 and 2 of table 7 (twice the median, 11, would miss both).
 
     Examples
     --------

@@ -11,7 +11,7 @@ import pytest
 from multiway_cases import PREDICATES, random_streams
 
 from engine.device.multiway import GpuProber, prober_on
-from engine.multiway.harvest import ahead
+from engine.multiway.harvest import clock
 from engine.multiway.harvest.layout import Admitted, Batch, Plan, Probed
 from engine.multiway.harvest.operator import GrubJoin
 from engine.multiway.harvest.prober import CpuProber, Outputs
@@ -152,7 +152,7 @@ def test_the_number_of_threads_changes_nothing(width: int, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("given", [THROTTLED, CLOCKED], ids=["fixed throttle", "virtual clock"])
 def test_a_join_is_the_same(given: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ahead, "_LEAST", 8)
+    monkeypatch.setattr(clock, "_LEAST", 8)
     cpu, gpu = (Found(make, "theta", (16, 15, 17), **given) for make in (on_cpu, on_gpu))
     gpu.check(cpu)
     assert cpu.join.outputs

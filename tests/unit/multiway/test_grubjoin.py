@@ -10,7 +10,7 @@ import pytest
 from grubjoin_cases import MEETS, PURPOSES, Configure, tuples_of
 from multiway_cases import PREDICATES, random_streams
 
-from engine.multiway.harvest import ahead
+from engine.multiway.harvest import clock
 from engine.multiway.harvest.operator import GrubJoin
 from engine.multiway.harvest.prober import CpuProber
 from engine.multiway.harvest.settings import HarvestSettings
@@ -125,7 +125,7 @@ def test_random_drop(seed: int) -> None:
 def test_results_do_not_depend_on_threads_and_how_far_ahead(
     threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ahead, "_LEAST", 1 if threads == 1 else 200)
+    monkeypatch.setattr(clock, "_LEAST", 1 if threads == 1 else 200)
     monkeypatch.setattr("engine.multiway.harvest.prober._SLICE", 2)
     done = both(
         5, "band", (60, 70, 65), capacity=60.0, basic_window=4, buffer=3, shred=0.5, adapt_every=6,
