@@ -38,8 +38,7 @@ from engine.optimum.build import build_intervals
 from engine.optimum.certificate import certify
 from engine.optimum.dual import CpuDual
 from engine.optimum.flow import solve_flow
-from engine.optimum.intervals import intervals_of
-from engine.optimum.matches import Rows, Weigh, matches_of_pairs
+from engine.optimum.intervals import Rows, Weigh, intervals_of, matches_of_pairs
 from engine.runtime.streams import SIDES, StreamBatch
 
 RESULTS = Path(__file__).resolve().parent / "results" / "certificate.json"

@@ -35,7 +35,7 @@ from engine.replay.settings import ReplaySettings
 from engine.runtime.executors import ThreadExecutor
 from engine.runtime.randomness import uniforms
 from engine.runtime.streams import StreamBatch
-from engine.sampling.replayed import Sampling, Sizing, priorities
+from engine.sampling.sizes import Sampling, Sizing, priorities
 from gpu_kernels.devices import Device
 from gpu_kernels.replay.plan import Variant
 

@@ -32,8 +32,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from engine.sampling.aggregates import LaneAggregates, layout, parse_aggregate
-from engine.sampling.aggregates.intervals import estimates
-from engine.sampling.aggregates.others import others_of
+from engine.sampling.aggregates.intervals import estimates, others_of
 from engine.sampling.outputs import SampledOutputs
 
 Floats = NDArray[np.float64]

@@ -34,9 +34,8 @@ from paper_workloads import Workload, p1_streams, p1_table1
 
 from engine.optimum.bound import BoundSettings, bound_lane
 from engine.optimum.build import pairs_of
-from engine.optimum.effort import Effort
-from engine.optimum.matches import Matches, matches_of_pairs
-from engine.optimum.settings import Objective
+from engine.optimum.intervals import Matches, matches_of_pairs
+from engine.optimum.settings import Effort, Objective
 from engine.runtime.streams import StreamBatch
 
 SIDES = (0, 1)

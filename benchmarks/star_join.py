@@ -28,10 +28,9 @@ from engine.facts.links import Links
 from engine.facts.relation import BEFORE, NEVER, Facts
 from engine.lanes.profile import LaneProfile, profile_side
 from engine.optimum.bound import BoundSettings, bound_lane
-from engine.optimum.effort import Effort
 from engine.optimum.facts import fact_pairs
-from engine.optimum.matches import Matches, matches_of_pairs
-from engine.optimum.settings import Objective
+from engine.optimum.intervals import Matches, matches_of_pairs
+from engine.optimum.settings import Effort, Objective
 from engine.optimum.states import optimal_states
 from engine.replay.lane import LaneReplay
 from engine.replay.settings import UNLIMITED, ReplaySettings

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from engine.jobs.bound.run import BoundOptions, run_bound
 from engine.jobs.tables import staged, tables_of, without
-from engine.optimum.effort import Effort
+from engine.optimum.settings import Effort
 from engine.options.keywords import Join, job_of
 from engine.runtime.errors import WinnowError
 from engine.runtime.executors import Executor, ThreadExecutor

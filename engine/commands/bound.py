@@ -16,8 +16,7 @@ from engine.commands.join_options import (
 )
 from engine.commands.running import carried_out
 from engine.jobs.bound.run import BoundOptions, run_bound
-from engine.optimum.effort import METHODS
-from engine.optimum.settings import OBJECTIVES
+from engine.optimum.settings import METHODS, OBJECTIVES
 from engine.report.bound_table import print_bound
 from engine.runtime.errors import SpecError
 

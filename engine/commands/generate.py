@@ -10,8 +10,7 @@ from engine.generate.age_curve import CURVES, AgeCurveSpec, age_curve_sources
 from engine.generate.arrivals import ARRIVALS
 from engine.generate.importance import IMPORTANCE_KINDS, ImportanceModel
 from engine.generate.lagged_gaussian import LaggedGaussianSpec, lagged_gaussian_sources
-from engine.generate.source import StreamSource
-from engine.generate.write import FORMATS, write_streams
+from engine.generate.source import FORMATS, StreamSource, write_streams
 from engine.generate.zipf import CORRELATIONS, ZipfSpec, zipf_sources
 from engine.runtime.errors import SpecError
 from engine.runtime.streams import SIDES

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from engine.commands.fact_options import FACT_OPTIONS, fact_options
 from engine.commands.given import Given, number, parameters, required, roles, text
-from engine.optimum.effort import METHODS, Effort
+from engine.optimum.settings import METHODS, Effort
 from engine.options.budget import EVEN, parse_amounts
 from engine.options.replay import DEFAULT_POLICY, REFERENCES, JobOptions
 from engine.replay.layout import PROBES

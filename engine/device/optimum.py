@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.optimum.dual import CpuDual
+from engine.optimum.dual import TRUST, CpuDual
 from engine.optimum.dual_kernels import Prices
 from engine.optimum.intervals import Intervals
-from engine.optimum.point import TRUST
 from engine.optimum.protocols import Cover, Evaluation, Slope
 from gpu_kernels.devices import Device
 
@@ -27,7 +26,7 @@ class GpuPoint:
     dual : DeviceDual
     budget : int
     length, price : (nodes,) float64
-        See `engine.optimum.point.CpuPoint`.
+        See `engine.optimum.dual.CpuPoint`.
     """
 
     def __init__(

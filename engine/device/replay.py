@@ -17,7 +17,7 @@ from engine.lanes.profile import LaneProfile
 from engine.policies import Structure, age
 from engine.replay.layout import Rules
 from engine.replay.settings import ReplaySettings
-from engine.sampling.replayed import Sampling
+from engine.sampling.sizes import Sampling
 from gpu_kernels.devices import Device
 from gpu_kernels.replay.layout import LANE_FLOATS, LANE_INTEGERS
 from gpu_kernels.replay.plan import Need, Variant, choose_variant, simulated_variant

@@ -14,8 +14,7 @@ from engine.models.counts import KeyCounts
 from engine.replay.layout import Rules
 from engine.replay.settings import ReplaySettings
 from engine.runtime.randomness import uniforms
-from engine.sampling.replayed import Sampling, Sizing, priorities
-from engine.sampling.sizes import tuple_sizes
+from engine.sampling.sizes import Sampling, Sizing, priorities, tuple_sizes
 
 Pair = tuple[NDArray[np.float64], NDArray[np.float64]]
 

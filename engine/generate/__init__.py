@@ -15,8 +15,7 @@ from engine.generate.lagged_gaussian import (
     lagged_gaussian_sources,
     lagged_gaussian_streams,
 )
-from engine.generate.source import StreamSource
-from engine.generate.write import write_streams
+from engine.generate.source import StreamSource, write_streams
 from engine.generate.zipf import ZipfSpec, zipf_sources, zipf_streams
 
 __all__ = [

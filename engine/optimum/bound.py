@@ -16,13 +16,11 @@ from engine.optimum import states
 from engine.optimum.build import build_intervals, pairs_of
 from engine.optimum.certificate import Backend, Certificate, certify
 from engine.optimum.dual import CpuDual
-from engine.optimum.effort import Effort
 from engine.optimum.facts import fact_pairs
 from engine.optimum.flow import OutOfTimeError, solve_flow
-from engine.optimum.intervals import Intervals, intervals_of
-from engine.optimum.matches import Rows, matches_of_pairs
+from engine.optimum.intervals import Intervals, Rows, intervals_of, matches_of_pairs
 from engine.optimum.retained import Realised, Retained, Worth, realised, until_of
-from engine.optimum.settings import Objective
+from engine.optimum.settings import Effort, Objective
 from engine.runtime.streams import LEFT, RIGHT, StreamBatch
 
 EXACT = 1e-12

@@ -18,8 +18,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from engine.exact.checks import check_order, check_windows
 from engine.exact.pairs import all_pairs, emit_pairs
-from engine.optimum.intervals import Intervals, prune
-from engine.optimum.matches import Matches, Rows, Weigh, matches_of_pairs
+from engine.optimum.intervals import Intervals, Matches, Rows, Weigh, matches_of_pairs, prune
 from engine.runtime.host import half_of_memory
 from engine.runtime.streams import LEFT, RIGHT, StreamBatch
 
@@ -156,7 +155,7 @@ def build_intervals(
     windows : (int, int)
         Ticks for which a tuple of each stream is matched after its arrival; closed, 0 or more.
     weigh : callable
-        Value of the outputs of pairs of positions, see `engine.optimum.matches.Weigh`; slice by
+        Value of the outputs of pairs of positions, see `engine.optimum.intervals.Weigh`; slice by
         slice, so it must not depend on what else is asked for.
     side : {0, 1}
     after_admission : bool

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.exact.combine import combine_code, combined, neumaier
-from engine.optimum.intervals import NEVER, Intervals
-from engine.optimum.matches import Rows
+from engine.optimum.intervals import NEVER, Intervals, Rows
 from engine.replay.planned import Plan
 from engine.runtime.jit import jit
 from engine.runtime.streams import StreamBatch

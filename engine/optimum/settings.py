@@ -1,14 +1,15 @@
-"""What an optimum maximises or minimises (P1 4.2.1; contract, section 4)."""
+"""What an optimum is of, and how hard it is looked for (P1 4.2.1; contract, section 4)."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.exact.combine import combine_code, combined
-from engine.optimum.matches import Rows, Weigh
+from engine.optimum.intervals import Rows, Weigh
 from engine.runtime.errors import SpecError, did_you_mean
 from engine.runtime.jit import jit
 from engine.runtime.streams import StreamBatch
@@ -98,3 +99,42 @@ def _weigh_pairs(
 
 
 weigh_pairs = jit(_weigh_pairs)
+
+
+METHODS = ("auto", "states", "flow", "dual")
+
+
+@dataclass(frozen=True)
+class Effort:
+    """By which method bounds are found, and when they are good enough.
+
+    Parameters
+    ----------
+    method : {"auto", "states", "flow", "dual"}
+        The join memory state graph (ODJA, OSSJ), the min-cost flow (ESJA, SJA), the certificate
+        alone, or the certificate and then, as time allows, the flow.
+    gap : float
+        Relative gap of the bounds with which "auto" and "dual" are content.
+    seconds : float
+        After which they tighten them no more.
+
+    Raises
+    ------
+    SpecError
+        For anything that means nothing.
+    """
+
+    method: str = "auto"
+    gap: float = 0.0
+    seconds: float = 60.0
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise SpecError(
+                f"--method is {self.method!r}; choose one of {', '.join(METHODS)}."
+                + did_you_mean(self.method, METHODS)
+            )
+        if not 0.0 <= self.gap < 1.0:
+            raise SpecError(f"--gap is {self.gap}; give a number from 0 to less than 1")
+        if not 0.0 <= self.seconds < math.inf:
+            raise SpecError(f"--seconds is {self.seconds}; give a number of 0 or more")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.optimum.matches import Rows, matches_of_pairs
+from engine.optimum.intervals import Rows, matches_of_pairs
 from engine.optimum.retained import NOT_STORED, Retained
 from engine.optimum.settings import Objective
 from engine.runtime.streams import LEFT, RIGHT, StreamBatch

@@ -12,7 +12,7 @@ import pyarrow as pa
 from engine.archives.roles import Roles
 from engine.facts.access import DEFAULT_METHOD
 from engine.facts.roles import FactRoles
-from engine.optimum.effort import Effort
+from engine.optimum.settings import Effort
 from engine.options.budget import EVEN, parse_amounts
 from engine.options.replay import FactOptions, JobOptions
 from engine.policies import Value

@@ -8,7 +8,7 @@ from pathlib import Path
 from engine.archives.roles import Roles
 from engine.facts.access import DEFAULT_METHOD, check_method
 from engine.facts.roles import FactRoles
-from engine.optimum.effort import Effort
+from engine.optimum.settings import Effort
 from engine.options.budget import EVEN, SPLITS, Amounts
 from engine.policies import Policy, Value, Worth, policy_or_sample
 from engine.replay.settings import chosen

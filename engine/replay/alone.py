@@ -25,7 +25,7 @@ from engine.replay.layout import (
     Tallies,
 )
 from engine.replay.probe import has_room, probe_residents
-from engine.replay.ranked import admit_ranked, reward
+from engine.replay.ranks import admit_ranked, reward
 from engine.runtime.jit import kernel as compiled
 from engine.runtime.jit import nth, woven
 

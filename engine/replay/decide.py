@@ -21,7 +21,7 @@ from engine.replay.layout import (
     Records,
     Rules,
 )
-from engine.replay.ranked import admit_ranked, reward
+from engine.replay.ranks import admit_ranked, reward
 from engine.runtime.jit import kernel as compiled
 from engine.runtime.jit import nth, woven
 

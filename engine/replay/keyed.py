@@ -11,10 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from engine.facts.key_links import Partners, partner, span
-from engine.replay.heap import drop_at, precedes, rise, sink
+from engine.replay.heap import BY_IMPORTANCE, drop_at, grown, precedes, rise, sink, without
 from engine.replay.layout import CLEAN, COUNT, DIRTY, HEAP, NONE, Integer, Memory, Records
 from engine.replay.memory import insert, remove
-from engine.replay.pairing import BY_IMPORTANCE, grown, without
 from engine.runtime.jit import kernel as compiled
 from engine.runtime.jit import nth
 

@@ -258,7 +258,7 @@ class LaneReplay:
         elif draw is None and self._structure is Structure.SAMPLED:
             raise SpecError(
                 f"policy {self.settings.policy} ranks tuples by what is drawn from their sizes: "
-                "give their priorities (engine.sampling.replayed)"
+                "give their priorities (engine.sampling.sizes)"
             )
         elif draw is None and self._draws:
             draw = uniforms(self.settings.seed, PURPOSE_PRIORITY, side, batch.row)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.policies import yield_
+from engine.replay.heap import BY_VALUE, grown, without
 from engine.replay.layout import (
     CELL,
     CELL_INTS,
@@ -25,7 +26,6 @@ from engine.replay.layout import (
     Records,
 )
 from engine.replay.memory import insert, remove
-from engine.replay.pairing import BY_VALUE, grown, without
 from engine.runtime.jit import kernel as compiled
 from engine.runtime.jit import nth
 

@@ -22,8 +22,7 @@ from engine.sampling.layout import (
     Memory,
     Rules,
 )
-from engine.sampling.memory import add, insert, remove
-from engine.sampling.thresholds import note
+from engine.sampling.memory import add, insert, note, remove
 from gpu_kernels.philox import PURPOSE_CLUSTER, uniform_draw
 
 _STAYS_OUT, _ENTERS, _REPLACES = range(3)

@@ -33,8 +33,8 @@ from engine.sampling.layout import (
     Memory,
     Rules,
 )
+from engine.sampling.memory import threshold
 from engine.sampling.outputs import SIMULTANEOUS, SampledOutputs
-from engine.sampling.thresholds import threshold
 from gpu_kernels.combine import combined
 
 _BEGIN, _SIMULTANEOUS, _PROBE_LEFT, _PROBE_RIGHT, _ADMIT_LEFT, _ADMIT_RIGHT = range(6)

@@ -36,8 +36,7 @@ from engine.sampling.layout import (
     no_memory,
 )
 from engine.sampling.memory import ticks_held
-from engine.sampling.outputs import SampledOutputs, empty_samples, first_samples
-from engine.sampling.totals import Totals, totals_of
+from engine.sampling.outputs import SampledOutputs, Totals, empty_samples, first_samples, totals_of
 from gpu_kernels.combine import COMBINES
 
 METHODS = ("eq-cluster", "pps-cluster", "bottom-k", "uniform")

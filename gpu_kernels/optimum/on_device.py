@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu_kernels.devices import Array, Device, TooLargeError
-from gpu_kernels.optimum.blocks import THREADS, launch_of
-from gpu_kernels.optimum.kernels import choose, share
+from gpu_kernels.optimum.kernels import THREADS, choose, launch_of, share
 
 _SPARE = 0.8
 """Of the free memory, what a dual may take."""

@@ -15,8 +15,8 @@ from numba import cuda
 from gpu_kernels.combine import neumaier
 from gpu_kernels.compiler import Kernel
 from gpu_kernels.devices import Array
-from gpu_kernels.optimum.blocks import THREADS, add_up, launch_of
 from gpu_kernels.optimum.formulas import bend_and_price
+from gpu_kernels.optimum.kernels import THREADS, add_up, launch_of
 from gpu_kernels.optimum.on_device import DeviceDual, Floats
 
 _DIGITS = 61

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpu_kernels.compiler import device_function
-from gpu_kernels.replay.counts import ARRIVED, HELD, counter, match_count, push
 from gpu_kernels.replay.layout import (
     NOBODY,
     Array,
@@ -23,8 +22,17 @@ from gpu_kernels.replay.layout import (
     Slots,
     Streams,
 )
-from gpu_kernels.replay.priorities import make_appraise
-from gpu_kernels.replay.tables import best_rate, bucket_priority, ordered
+from gpu_kernels.replay.priorities import (
+    ARRIVED,
+    HELD,
+    best_rate,
+    bucket_priority,
+    counter,
+    make_appraise,
+    match_count,
+    ordered,
+    push,
+)
 from gpu_kernels.teams import NO_ONE, Scratch, Team, index_of, precedes, slot_of, tag_of
 
 

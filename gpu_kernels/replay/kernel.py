@@ -22,8 +22,8 @@ from gpu_kernels.replay.layout import (
     Slots,
     Streams,
 )
+from gpu_kernels.replay.priorities import part_at, table_of
 from gpu_kernels.replay.steps import end_of_instant, make_steps
-from gpu_kernels.replay.tables import part_at, table_of
 from gpu_kernels.teams import Scratch, Team, block_team, warp_team
 
 

@@ -1,16 +1,26 @@
-"""Priorities of arrivals on a GPU (contract, section 2, step 4)."""
+"""Priorities of arrivals on a GPU, and the counters and tables that they are read from.
+
+A lane has six counters a key, kind by kind: residents of left and right; with the estimators window
+and history, tuples seen; and, for rankings that look at residents anew and through facts, arrivals
+of this instant. Each is of the tuples of its side that an *opposite* tuple of that key joins. In an
+equi-join these have the key themselves. Through facts a tuple is counted at all its partners, once
+for every fact, so that a match count is one counter there too, read in one step (contract, section
+2, steps 2 and 4).
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from numba import cuda
 
 from gpu_kernels.compiler import device_function
 from gpu_kernels.philox import PURPOSE_CLUSTER, PURPOSE_PRIORITY, uniform
-from gpu_kernels.replay.counts import HELD, counter, match_count
+from gpu_kernels.portable import portable
 from gpu_kernels.replay.layout import (
     BY_HISTORY,
+    BY_MEMORY,
     Array,
     Integer,
     Lane,
@@ -19,8 +29,107 @@ from gpu_kernels.replay.layout import (
     Side,
     Streams,
 )
-from gpu_kernels.replay.tables import bucket_priority, ordered
 from gpu_kernels.teams import Team
+
+HELD, SEEN, ARRIVED = range(3)
+KINDS = 3
+
+
+@portable
+def counter(lane: Lane, kind: Integer, side: Integer, key: Integer) -> Integer:
+    """Return where a counter lies."""
+    return lane.counters + (2 * kind + side) * lane.keys + key
+
+
+@portable
+def match_count(
+    lane: Lane, opposite: Side, counters: Array, key: Integer, arrivals: Integer, now: Integer
+) -> float:
+    """Return m of a tuple whose matches are of the side `opposite`.
+
+    `arrivals` is the number of opposite arrivals of this instant and key; the counters of tuples
+    seen have them already.
+    """
+    if lane.estimator == BY_MEMORY:
+        return np.float64(counters[counter(lane, HELD, opposite.number, key)] + arrivals)
+    seen = counters[counter(lane, SEEN, opposite.number, key)]
+    if lane.estimator == BY_HISTORY:
+        if seen == 0:
+            return 0.0
+        lifetime = np.float64(opposite.window + 1)
+        return np.float64(seen) * (lifetime / np.float64(now - opposite.first + 1))
+    return np.float64(seen)
+
+
+@device_function
+def push(
+    streams: Streams, lane: Lane, side: Side, counters: Array, kind: Integer, key: Integer,
+    by: Integer, first: Integer, step: Integer,
+) -> None:  # fmt: skip
+    """Count a tuple of a side in or out at every `step`-th of its partners from the `first` on."""
+    at = side.partners + key
+    for place in range(streams.partner_first[at] + first, streams.partner_first[at + 1], step):
+        other = streams.partner[place]
+        cuda.atomic.add(counters, counter(lane, kind, side.number, other), by)
+
+
+@portable
+def facts_between(streams: Streams, side: Side, key: Integer, other: Integer) -> Integer:
+    """Return how many facts join a key of a side with an opposite one. O(log partners)."""
+    low = streams.partner_first[side.partners + key]
+    end = streams.partner_first[side.partners + key + 1]
+    high = end
+    while low < high:
+        middle = (low + high) // 2
+        if streams.partner[middle] < other:
+            low = middle + 1
+        else:
+            high = middle
+    found = 0
+    while low < end and streams.partner[low] == other:
+        found += 1
+        low += 1
+    return found
+
+
+@portable
+def bucket_priority(tables: Array, side: Side, age: Integer) -> float:
+    """Return AGE's priority at an age (P5 3.2)."""
+    if side.window == 0:
+        return tables[side.table + side.buckets]
+    return tables[side.table + (age * side.buckets) // side.window]
+
+
+@portable
+def part_at(tables: Array, side: Side, part: Integer, rows: Integer) -> Integer:
+    """Return the part of a lane that begins after `rows` rows; `part` is one before (VALUED).
+
+    A side's tables begin with their number, and the rows after which each of them holds.
+    """
+    parts = np.int64(tables[side.table])
+    while part + 1 < parts and tables[side.table + 2 + part] <= rows:
+        part += 1
+    return part
+
+
+@portable
+def table_of(tables: Array, side: Side, part: Integer) -> Integer:
+    """Return where the table of a part begins: by state and age bucket (VALUED)."""
+    parts = np.int64(tables[side.table])
+    return side.table + 1 + parts + 2 * side.buckets * part
+
+
+@portable
+def best_rate(tables: Array, side: Side, state: float, age: Integer) -> float:
+    """Return the best rate ahead by the table of a part (VALUED)."""
+    bucket = (age * side.buckets) // (side.window + 1)
+    return tables[np.int64(state) * side.buckets + bucket]
+
+
+@portable
+def ordered(value: float) -> float:
+    """Return a priority that can be ranked: not a number ranks last."""
+    return value if value == value else -np.inf  # noqa: PLR0124 - not a number
 
 
 def make_appraise(team: Team, policy: PolicyFunctions) -> Any:  # noqa: ANN401

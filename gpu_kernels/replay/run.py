@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from gpu_kernels.compiler import Kernel
 from gpu_kernels.devices import Array, Device, TooLargeError
 from gpu_kernels.replay import layout
-from gpu_kernels.replay.counts import KINDS
 from gpu_kernels.replay.kernel import replay_kernel
 from gpu_kernels.replay.layout import FOREVER, PolicyFunctions
 from gpu_kernels.replay.plan import (
@@ -23,6 +22,7 @@ from gpu_kernels.replay.plan import (
     choose_variant,
     plan_batches,
 )
+from gpu_kernels.replay.priorities import KINDS
 
 _COLUMNS = (
     ("ts", np.int64), ("key", np.int32), ("importance", np.float64), ("row", np.int64),

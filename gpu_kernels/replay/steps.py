@@ -10,7 +10,6 @@ from numba import cuda
 from gpu_kernels.combine import combined, neumaier
 from gpu_kernels.compiler import device_function
 from gpu_kernels.portable import portable
-from gpu_kernels.replay.counts import ARRIVED, HELD, SEEN, counter, facts_between, push
 from gpu_kernels.replay.layout import (
     BY_MEMORY,
     BY_WINDOW,
@@ -22,6 +21,7 @@ from gpu_kernels.replay.layout import (
     Slots,
     Streams,
 )
+from gpu_kernels.replay.priorities import ARRIVED, HELD, SEEN, counter, facts_between, push
 from gpu_kernels.teams import Scratch, Team
 
 

@@ -11,8 +11,7 @@ import numpy as np
 from naive import COMBINES, LEFT, PROBES, SIDES, Table
 
 from engine.exact.pairs import all_pairs
-from engine.optimum.intervals import Intervals, intervals_of
-from engine.optimum.matches import Matches, Rows, matches_of_pairs
+from engine.optimum.intervals import Intervals, Matches, Rows, intervals_of, matches_of_pairs
 from engine.optimum.retained import NOT_STORED, Retained
 from engine.optimum.settings import Objective
 from engine.runtime.streams import StreamBatch

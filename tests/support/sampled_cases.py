@@ -29,8 +29,7 @@ from engine.replay.ready import Ready
 from engine.replay.settings import ReplaySettings
 from engine.runtime.randomness import PURPOSE_CLUSTER, uniforms
 from engine.sampling.inclusion import pps_scale, size_table, ticks_held
-from engine.sampling.replayed import Sampling, Sizing, priorities
-from engine.sampling.sizes import floor_of
+from engine.sampling.sizes import Sampling, Sizing, floor_of, priorities
 
 NAMES = sorted(SAMPLING)
 KINDS = ("matches", "weighted", "equal")

@@ -16,7 +16,7 @@ from engine.replay.settings import UNLIMITED
 from engine.runtime.key_table import KeyTable
 from engine.runtime.streams import StreamBatch
 from engine.sampling.lane import METHODS, LaneSampler
-from engine.sampling.totals import Totals
+from engine.sampling.outputs import Totals
 
 COMBINES = ("min", "sum", "product", "max", "mean")
 MEASURES = {

@@ -14,8 +14,7 @@ from engine.jobs.retention import RETAINED
 from engine.jobs.split import LaneModels, lane_budgets
 from engine.lanes.manifest import Prepared
 from engine.optimum.bound import BoundSettings
-from engine.optimum.effort import Effort
-from engine.optimum.settings import Objective
+from engine.optimum.settings import Effort, Objective
 from engine.options.replay import JobOptions
 from engine.policies import policy_named
 from engine.report.envelope import Report, memory_report, stream_report, window_report

@@ -39,7 +39,7 @@ from engine.lanes.lane import LaneFiles
 from engine.lanes.manifest import Prepared
 from engine.lanes.profile import LaneProfile
 from engine.models.profile.model import ArrivalProfile
-from engine.optimum.effort import Effort
+from engine.optimum.settings import Effort
 from engine.options.budget import EXPECTED
 from engine.options.replay import JobOptions
 from engine.policies import Worth, policy_named

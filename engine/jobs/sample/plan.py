@@ -20,9 +20,8 @@ from engine.replay.settings import UNLIMITED
 from engine.runtime.errors import SpecError
 from engine.runtime.executors import Executor
 from engine.runtime.stages import Stages
-from engine.sampling.fractions import Chosen, Limits, check_memory, choose
+from engine.sampling.fractions import Chosen, Limits, PeakTask, check_memory, choose, group_peak
 from engine.sampling.model import LaneModel, ModelTask, Recipe, model_lane
-from engine.sampling.peaks import PeakTask, group_peak
 from engine.sampling.sizes import floor_of
 
 Pair = tuple[int, int]

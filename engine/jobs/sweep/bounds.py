@@ -13,7 +13,7 @@ from engine.jobs.bound.task import (
 )
 from engine.jobs.sweep.cell import Cell
 from engine.lanes.lane import LaneFiles
-from engine.optimum.effort import Effort
+from engine.optimum.settings import Effort
 from engine.options.grid import Point
 from engine.replay.settings import ReplaySettings
 from engine.runtime.executors import Executor

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from engine.lanes.profile import LaneProfile
 from engine.replay.settings import ReplaySettings
-from engine.sampling.replayed import Sampling
+from engine.sampling.sizes import Sampling
 
 Curve = tuple[float, ...] | None
 

@@ -20,7 +20,7 @@ from engine.replay.ready import Ready
 from engine.replay.settings import ReplaySettings
 from engine.runtime.heartbeat import rows_done
 from engine.runtime.streams import StreamBatch
-from engine.sampling.replayed import priorities
+from engine.sampling.sizes import priorities
 
 
 def replay_cells(

@@ -9,7 +9,7 @@ from engine.lanes.lane import LaneFiles
 from engine.lanes.reader import lane_batches
 from engine.policies import age
 from engine.runtime.heartbeat import rows_done
-from engine.sampling.replayed import Sampling
+from engine.sampling.sizes import Sampling
 from gpu_kernels.devices import Device
 
 

@@ -34,7 +34,7 @@ from engine.jobs.sweep.task import SweepOutcome, SweepTask, deal, sweep_lane
 from engine.jobs.sweep.write import write_sweep
 from engine.lanes.manifest import Prepared
 from engine.models.profile.model import ArrivalProfile
-from engine.optimum.effort import Effort
+from engine.optimum.settings import Effort
 from engine.options.grid import Point, parse_windows, points_of
 from engine.options.sweep import Grid, SweepOptions, check_size, grid_of
 from engine.policies import POLICIES

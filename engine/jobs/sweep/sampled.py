@@ -15,8 +15,7 @@ from engine.replay.settings import ReplaySettings
 from engine.runtime.executors import Executor
 from engine.runtime.stages import Stages
 from engine.sampling.inclusion import SizeTable, added, pps_scale, size_table, ticks_held
-from engine.sampling.replayed import Sampling, Sizing
-from engine.sampling.sizes import floor_of, tuple_sizes
+from engine.sampling.sizes import Sampling, Sizing, floor_of, tuple_sizes
 
 Windowed = tuple[int, Sizing]
 """W of both sides, and how tuples get their sizes."""

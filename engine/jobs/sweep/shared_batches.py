@@ -20,8 +20,7 @@ from engine.replay.layout import Window
 from engine.runtime.key_table import IDLE, KeyTable
 from engine.runtime.randomness import uniforms
 from engine.runtime.streams import StreamBatch
-from engine.sampling.replayed import Sizing
-from engine.sampling.sizes import SizeRule, tuple_sizes
+from engine.sampling.sizes import SizeRule, Sizing, tuple_sizes
 from engine.value_model.estimate import Terms, Valued
 from engine.value_model.through import estimate_of
 

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from engine.runtime.errors import SpecError
 from engine.sampling.aggregates import layout
 from engine.sampling.aggregates.groups import Groups
-from engine.sampling.aggregates.intervals import Floats, estimates
-from engine.sampling.aggregates.others import others_of
+from engine.sampling.aggregates.intervals import Floats, estimates, others_of
 from engine.sampling.aggregates.spec import AggregateSpec
 
 CONFIDENCE = 0.95

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from engine.runtime.jit import jit, kernel
 from engine.sampling.aggregates import layout as at
-from engine.sampling.aggregates.records import Partials, Results, Rows, Slots
+from engine.sampling.aggregates.layout import Partials, Results, Rows, Slots
 
 DONE, MORE_PARTIALS, MORE_RESULTS = range(3)
 PARTIALS, BEGIN, RESULTS, PANE, WINDOW, ROW = range(6)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from engine.sampling.aggregates import layout
 from engine.sampling.aggregates.groups import Groups
-from engine.sampling.aggregates.records import Rows
+from engine.sampling.aggregates.layout import Rows
 from engine.sampling.aggregates.spec import AggregateSpec, Column
 from engine.sampling.aggregates.state import State
 from engine.sampling.outputs import SIMULTANEOUS, SampledOutputs

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from engine.runtime.key_table import KeyTable
 from engine.sampling.aggregates import kernels, layout
 from engine.sampling.aggregates.kernels import NO_PANE
-from engine.sampling.aggregates.panes import Panes
-from engine.sampling.aggregates.records import Partials, Results, Rows, Slots
+from engine.sampling.aggregates.layout import Partials, Results, Rows, Slots
+from engine.sampling.aggregates.spec import Panes
 
 T = TypeVar("T", bound=np.generic)
 _SMALLEST = 1 << 12

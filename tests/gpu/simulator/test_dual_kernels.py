@@ -13,10 +13,9 @@ from places import BENCHMARKS
 from engine.device.optimum import GpuDual, dual_on
 from engine.optimum.certificate import certify
 from engine.optimum.dual import CpuDual
-from engine.optimum.intervals import Intervals, intervals_of
-from engine.optimum.matches import Matches
+from engine.optimum.intervals import Intervals, Matches, intervals_of
 from gpu_kernels.devices import SimulatedDevice, TooLargeError
-from gpu_kernels.optimum import blocks, on_device, steps
+from gpu_kernels.optimum import kernels, on_device, steps
 from gpu_kernels.optimum.formulas import exponential
 
 DEVICE = SimulatedDevice()
@@ -99,10 +98,10 @@ def test_of_equal_choices_the_shortest_is_taken(bits: int) -> None:
 
 @pytest.mark.parametrize("choices", [1, 2, 9, 63, 1000])
 def test_what_a_launch_is_made_of_goes_by_the_input(choices: int) -> None:
-    count, bits = blocks.launch_of(1000, 1000 * choices)
-    assert count * blocks.THREADS >> bits >= 1000
+    count, bits = kernels.launch_of(1000, 1000 * choices)
+    assert count * kernels.THREADS >> bits >= 1000
     assert bits == min(5, max(0, int(math.log2(choices)) - 1))
-    assert blocks.launch_of(10**9, 10**9 * choices) == (4096, bits)
+    assert kernels.launch_of(10**9, 10**9 * choices) == (4096, bits)
 
 
 def test_the_real_launch_gives_the_same() -> None:

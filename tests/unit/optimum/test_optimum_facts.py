@@ -15,10 +15,10 @@ from optimum_cases import Arranged, Case
 
 from engine.facts.relation import Facts
 from engine.optimum.bound import BoundSettings, bound_lane
-from engine.optimum.effort import Effort
 from engine.optimum.facts import fact_pairs
 from engine.optimum.intervals import intervals_of
 from engine.optimum.retained import Retained
+from engine.optimum.settings import Effort
 from engine.optimum.states import optimal_states
 from engine.runtime.streams import StreamBatch
 

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from engine.exact import all_pairs
 from engine.optimum import build
 from engine.optimum.build import build_intervals, pairs_of
-from engine.optimum.intervals import Intervals, intervals_of
-from engine.optimum.matches import Rows, Weigh, matches_of_pairs
+from engine.optimum.intervals import Intervals, Rows, Weigh, intervals_of, matches_of_pairs
 from engine.runtime.errors import SpecError
 from engine.runtime.streams import LEFT, RIGHT, StreamBatch
 

@@ -11,8 +11,8 @@ from naive import PROBES, SIDES, Table
 from naive_optimum import OBJECTIVES
 from optimum_cases import Case
 
-from engine.optimum import state_paths
-from engine.optimum.matches import Matches
+from engine.optimum import states
+from engine.optimum.intervals import Matches
 from engine.optimum.retained import NOT_STORED, Retained
 from engine.optimum.states import Graph, Optimal, optimal_states
 from engine.runtime.errors import SpecError
@@ -103,7 +103,7 @@ def test_it_is_the_optimum(
     case = cases.random_case(seed, span=3 + seed % 5, objective=objective, signed=signed)
     best = cases.best(case).value
     assert total(case, solved(case)) == best
-    monkeypatch.setattr(state_paths, "ROOM", 3)  # links are tidied
+    monkeypatch.setattr(states, "ROOM", 3)  # links are tidied
     assert total(case, solved(case)) == best
 
 
@@ -145,7 +145,7 @@ def test_the_path_that_is_reconstructed_is_legal_and_worth_its_value(
 ) -> None:
     matches = long_stream()
     found = optimal_states(matches, 3, after_admission=after)
-    monkeypatch.setattr(state_paths, "ROOM", 1000)
+    monkeypatch.setattr(states, "ROOM", 1000)
     tidied = optimal_states(matches, 3, after_admission=after)
     assert found.value == tidied.value
     assert found.until.tolist() == tidied.until.tolist()
@@ -156,7 +156,7 @@ def test_the_path_that_is_reconstructed_is_legal_and_worth_its_value(
 
 
 def test_links_that_no_path_uses_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state_paths, "ROOM", 1000)
+    monkeypatch.setattr(states, "ROOM", 1000)
     graph = Graph(long_stream(), 2, 10**6)
     most = 0
     for event in graph.events():

@@ -10,7 +10,7 @@ from naive import PROBES, SIDES, Table
 from optimum_cases import Case
 from test_optimum_states import P1
 
-from engine.optimum.matches import matches_of_pairs
+from engine.optimum.intervals import matches_of_pairs
 from engine.optimum.retained import Retained
 from engine.optimum.settings import Objective
 from engine.optimum.states import optimal_states

@@ -12,8 +12,7 @@ from scipy.stats import t as student
 
 from engine.sampling.aggregates import LaneAggregates, layout, parse_aggregate
 from engine.sampling.aggregates.estimate import combine
-from engine.sampling.aggregates.intervals import estimates
-from engine.sampling.aggregates.others import others_of
+from engine.sampling.aggregates.intervals import estimates, others_of
 from engine.sampling.outputs import SampledOutputs
 
 SCHEMAS = pa.schema([("v", pa.float64()), ("g", pa.string())]), pa.schema([])

@@ -7,8 +7,7 @@ import pytest
 
 from engine.runtime.errors import InputError, SpecError
 from engine.sampling.aggregates import parse_aggregate
-from engine.sampling.aggregates.panes import Panes
-from engine.sampling.aggregates.spec import AggregateSpec, Column
+from engine.sampling.aggregates.spec import AggregateSpec, Column, Panes
 
 LEFT = pa.schema(
     [

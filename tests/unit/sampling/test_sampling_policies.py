@@ -14,7 +14,7 @@ from engine.policies import POLICIES, SAMPLING, Structure, policy_named, policy_
 from engine.replay.lane import LaneReplay
 from engine.runtime.errors import SpecError
 from engine.runtime.streams import StreamBatch
-from engine.sampling.replayed import priorities
+from engine.sampling.sizes import priorities
 
 FEW = settings(
     max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
