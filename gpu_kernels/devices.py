@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_kernels.lent import VISIBLE, Lent, allowance, chosen, lent
+from gpu_kernels.gpu_lease import VISIBLE, Lent, allowance, chosen, lent
 
 Array = Any
 """An array in a device's memory: CuPy's on a GPU, numpy's in the simulator."""
@@ -293,7 +293,7 @@ def choose_device(wanted: str) -> Choice:
 def open_device() -> Device:
     """Return the GPU that `choose_device` chose, or the simulator.
 
-    Of several GPUs it is the one that was lent (`gpu_kernels.lent`).
+    Of several GPUs it is the one that was lent (`gpu_kernels.gpu_lease`).
 
     Raises
     ------

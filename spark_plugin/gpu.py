@@ -10,7 +10,7 @@ from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
 from engine.runtime.errors import DeviceError
-from gpu_kernels.lent import SHARE, Lent, LentError, lend, memory_share
+from gpu_kernels.gpu_lease import SHARE, Lent, LentError, lend, memory_share
 
 _TASK = "spark.task.resource.gpu.amount"
 _EXECUTOR = "spark.executor.resource.gpu.amount"

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 from engine.runtime.errors import DeviceError, WinnowError
 from engine.runtime.executors import Executor
 from gpu_kernels.devices import Choice, Device, NoGpuError, choose_device, open_device
-from gpu_kernels.lent import Lent, LentError, lent
+from gpu_kernels.gpu_lease import Lent, LentError, lent
 
 T = TypeVar("T")
 

@@ -60,8 +60,8 @@ ROOMS = {
     },
     "gpu_kernels": {
         "portable": "",
-        "lent": "",
-        "devices": "lent",
+        "gpu_lease": "",
+        "devices": "gpu_lease",
         "combine": "portable",
         "philox": "portable",
         "compiler": "portable",

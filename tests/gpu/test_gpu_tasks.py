@@ -18,9 +18,9 @@ from engine.jobs.replay.on_gpu import grouped
 from engine.runtime.device_choice import GpuFaultError, Wanted, attempt, wanted_device
 from engine.runtime.errors import DeviceError, SpecError
 from engine.runtime.executors import SerialExecutor
-from gpu_kernels import devices, lent
+from gpu_kernels import devices, gpu_lease
 from gpu_kernels.devices import Choice, CudaDevice, TooLargeError
-from gpu_kernels.lent import Lent, LentError, allowance, chosen, lend, memory_share, sharers
+from gpu_kernels.gpu_lease import Lent, LentError, allowance, chosen, lend, memory_share, sharers
 from spark_plugin import gpu
 from spark_plugin.dataframe import replay
 from spark_plugin.executor import SparkExecutor
@@ -32,8 +32,8 @@ NAMES = [name_of(number) for number in range(4)]
 
 @pytest.fixture(autouse=True)
 def _nothing_lent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lent, "_terms", [])
-    for name in (lent.VISIBLE, lent.ORDER, lent.SHARE):
+    monkeypatch.setattr(gpu_lease, "_terms", [])
+    for name in (gpu_lease.VISIBLE, gpu_lease.ORDER, gpu_lease.SHARE):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(devices, "_simulated", lambda: False)
 
@@ -97,7 +97,7 @@ def test_a_share_is_a_part(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert memory_share("") == memory_share("1") == 1.0
     with pytest.raises(LentError, match=f"WINNOW_GPU_SHARE is {text}: it must be a number above 0"):
         memory_share(text)
-    monkeypatch.setenv(lent.SHARE, text)
+    monkeypatch.setenv(gpu_lease.SHARE, text)
     running(monkeypatch)
     with pytest.raises(DeviceError, match="WINNOW_GPU_SHARE"):
         bind_task(GpuTerms())
@@ -138,7 +138,7 @@ def running(
 def test_a_worker_serves_one_task_after_the_other(
     cupy: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(lent.SHARE, "0.5")
+    monkeypatch.setenv(gpu_lease.SHARE, "0.5")
     terms = GpuTerms(at_once=4, gpus=2, each=0.5, failures=4)
     for number, address in enumerate(["1", "3", "1"]):
         running(monkeypatch, [address], number)
@@ -173,13 +173,13 @@ def test_the_order_of_addresses_is_told_before_cuda_starts(monkeypatch: pytest.M
 
     running(monkeypatch)
     bind_task(GpuTerms())
-    assert lent.ORDER not in os.environ
+    assert gpu_lease.ORDER not in os.environ
     running(monkeypatch, ["0"])
     bind_task(GpuTerms())
-    assert os.environ.pop(lent.ORDER) == "PCI_BUS_ID"
-    monkeypatch.setenv(lent.ORDER, "FASTEST_FIRST")
+    assert os.environ.pop(gpu_lease.ORDER) == "PCI_BUS_ID"
+    monkeypatch.setenv(gpu_lease.ORDER, "FASTEST_FIRST")
     bind_task(GpuTerms())
-    assert os.environ[lent.ORDER] == "FASTEST_FIRST"
+    assert os.environ[gpu_lease.ORDER] == "FASTEST_FIRST"
 
 
 def test_a_device_that_is_not_there_is_no_fault_to_fall_back_from(
@@ -328,7 +328,7 @@ def test_tasks_know_their_number(spark: Any) -> None:
     """Without GPUs of Spark's the turn deals devices out, and a task's number is its turn."""
 
     def seen(_: int) -> Any:  # by value: the workers cannot import the tests
-        from gpu_kernels.lent import lent  # noqa: PLC0415 - there
+        from gpu_kernels.gpu_lease import lent  # noqa: PLC0415 - there
 
         return lent()
 
