@@ -18,13 +18,13 @@ from engine.device.multiway import GpuProber
 from engine.multiway.harvest.layout import (
     WHOLE,
     Admitted,
-    Batch,
-    Plan,
-    Rules,
+    HarvestRules,
+    ProbeBatch,
+    ReadPlan,
     admitted_none,
     whole_plan,
 )
-from engine.multiway.harvest.prober import CpuProber, Outputs, Prober
+from engine.multiway.harvest.prober import CpuProber, OutputBatch, Prober
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import Attributes, Floats, MultiStreams, Windows, windows_of
 from gpu_kernels.combine import COMBINES
@@ -55,8 +55,8 @@ class Work(NamedTuple):
     streams: MultiStreams
     windows: Windows
     predicate: Predicate
-    rules: Rules
-    plan: Plan
+    rules: HarvestRules
+    plan: ReadPlan
     admitted: Admitted
 
 
@@ -100,20 +100,22 @@ def drawn(kind: str, batch: int, held: int, seed: int = 6) -> Work:
         each * np.arange(4), ts, np.arange(n), rng.random(n), _attributes(rng, kind, n, held)
     )
     windows = windows_of([GAP * held] * 3)
-    rules = Rules(everyone=kind != "equi", combine=COMBINES.index("min"), window=windows.size)
+    rules = HarvestRules(
+        everyone=kind != "equi", combine=COMBINES.index("min"), window=windows.size
+    )
     admitted = admitted_none(streams)
     admitted.number[:] = each
     admitted.place[:], admitted.ts[:] = np.arange(n), ts
     return Work(streams, windows, _PREDICATES[kind], rules, whole_plan(ORDERS, windows), admitted)
 
 
-def batch_of(work: Work, size: int, shredded: float) -> Batch:
+def batch_of(work: Work, size: int, shredded: float) -> ProbeBatch:
     """Return the latest tuples of the streams, some of them shredded to a half."""
     place = np.sort(np.argsort(work.streams.ts, kind="stable")[-size:])
     place = place[np.argsort(work.streams.ts[place], kind="stable")]
     stream = np.searchsorted(work.streams.first, place, "right") - 1
     draws: Floats = np.random.default_rng(1).random(size)
-    return Batch(place, stream, np.where(draws < shredded, 0.5, WHOLE))
+    return ProbeBatch(place, stream, np.where(draws < shredded, 0.5, WHOLE))
 
 
 def _probers(work: Work, device: Device) -> tuple[CpuProber, GpuProber]:
@@ -121,12 +123,12 @@ def _probers(work: Work, device: Device) -> tuple[CpuProber, GpuProber]:
     return CpuProber(*join, os.cpu_count() or 1), GpuProber(*join, device)
 
 
-def _all_outputs(prober: Prober, work: Work, batch: Batch, wanted: Any) -> Outputs:  # noqa: ANN401
+def _all_outputs(prober: Prober, work: Work, batch: ProbeBatch, wanted: Any) -> OutputBatch:  # noqa: ANN401
     parts = [
-        Outputs(np.zeros((0, 3), np.int64), np.zeros(0)),
+        OutputBatch(np.zeros((0, 3), np.int64), np.zeros(0)),
         *prober.outputs(work.admitted, work.plan, batch, wanted),
     ]
-    return Outputs._make(map(np.concatenate, zip(*parts, strict=True)))
+    return OutputBatch._make(map(np.concatenate, zip(*parts, strict=True)))
 
 
 def held_equal(found: tuple[Any, ...], wanted: tuple[Any, ...], what: str) -> None:

@@ -29,7 +29,7 @@ from engine.generate import ImportanceModel, ZipfSpec, zipf_streams
 from engine.lanes.profile import LaneProfile, profile_side
 from engine.policies import POLICIES, SAMPLING, Structure
 from engine.replay.lane import LaneReplay
-from engine.replay.planned import Plan
+from engine.replay.planned import RetentionPlan
 from engine.replay.ready import Ready
 from engine.replay.settings import ReplaySettings
 from engine.runtime.executors import ThreadExecutor
@@ -129,7 +129,7 @@ def replays(work: Workload, settings: ReplaySettings, budget: tuple[int, int]) -
     ]
 
 
-def on_cpu(work: Workload, replay: Setting, *, plan: Plan | None = None) -> LaneReplay:
+def on_cpu(work: Workload, replay: Setting, *, plan: RetentionPlan | None = None) -> LaneReplay:
     """Replay one lane on this thread, counting only."""
     lane = LaneReplay(
         replay.settings, replay.profile, replay.budget, curves=replay.curves, emit=False, plan=plan

@@ -27,7 +27,7 @@ from policy_order import commit, filled
 
 from engine.generate.lagged_gaussian import LaggedGaussianSpec, lagged_gaussian_streams
 from engine.jobs.multijoin.harvested import kept_fractions
-from engine.multiway.harvest.layout import Plan, Rules
+from engine.multiway.harvest.layout import HarvestRules, ReadPlan
 from engine.multiway.harvest.operator import GrubJoin
 from engine.multiway.harvest.prober import CpuProber
 from engine.multiway.harvest.settings import HarvestSettings
@@ -74,7 +74,7 @@ def streams_of(case: Case) -> MultiStreams:
 
 
 def on_one_core(
-    streams: MultiStreams, rules: Rules, predicate: Predicate, whole: Plan
+    streams: MultiStreams, rules: HarvestRules, predicate: Predicate, whole: ReadPlan
 ) -> CpuProber:
     """Return what probes: runs go beside each other."""
     return CpuProber(streams, rules, predicate, whole, 1)

@@ -26,7 +26,7 @@ from policy_order import commit
 from engine.generate.lagged_gaussian import LaggedGaussianSpec, lagged_gaussian_streams
 from engine.generate.zipf import ZipfSpec, zipf_streams
 from engine.multiway.harvest.indexed_prober import IndexedProber
-from engine.multiway.harvest.layout import Plan, Rules
+from engine.multiway.harvest.layout import HarvestRules, ReadPlan
 from engine.multiway.harvest.operator import GrubJoin
 from engine.multiway.harvest.prober import CpuProber, Prober
 from engine.multiway.harvest.settings import HarvestSettings
@@ -120,9 +120,9 @@ def run(streams: MultiStreams, predicate: Predicate, probe: str, throttle: float
 def _prober(
     settings: HarvestSettings,
     streams: MultiStreams,
-    rules: Rules,
+    rules: HarvestRules,
     predicate: Predicate,
-    whole: Plan,
+    whole: ReadPlan,
 ) -> Prober:
     if settings.probe == "index":
         return IndexedProber(streams, rules, predicate, whole, settings.basic_window, 1)

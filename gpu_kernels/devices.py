@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_kernels.gpu_lease import VISIBLE, Lent, allowance, chosen, lent
+from gpu_kernels.gpu_lease import VISIBLE, GpuLease, allowance, chosen, current_lease
 
 Array = Any
 """An array in a device's memory: CuPy's on a GPU, numpy's in the simulator."""
@@ -85,7 +85,7 @@ class CudaDevice:
 
     Parameters
     ----------
-    terms : Lent, optional
+    lease : GpuLease, optional
         On which it is lent; without any it is CuPy's current device, with all of its memory.
 
     Attributes
@@ -108,7 +108,7 @@ class CudaDevice:
 
     simulated = False
 
-    def __init__(self, terms: Lent | None = None) -> None:
+    def __init__(self, lease: GpuLease | None = None) -> None:
         import cupy  # noqa: PLC0415 - optional, and slow to import
         from numba import config  # noqa: PLC0415 - the same
 
@@ -117,12 +117,12 @@ class CudaDevice:
         runtime = cupy.cuda.runtime
         self.number = runtime.getDevice()
         self.allowed: int | None = None
-        if terms is not None:
+        if lease is not None:
             count = runtime.getDeviceCount()
             names = [_named(runtime.getDeviceProperties(i)) for i in range(count)]
-            self.number = chosen(terms, os.environ.get(VISIBLE), names)
+            self.number = chosen(lease, os.environ.get(VISIBLE), names)
             cupy.cuda.Device(self.number).use()
-            self.allowed = allowance(runtime.memGetInfo()[1], terms, count)
+            self.allowed = allowance(runtime.memGetInfo()[1], lease, count)
             cupy.get_default_memory_pool().set_limit(size=self.allowed)
         self.name = runtime.getDeviceProperties(self.number)["name"].decode()
 
@@ -302,5 +302,5 @@ def open_device() -> Device:
     """
     if _simulated():
         return SimulatedDevice()
-    terms = lent()
-    return CudaDevice() if terms is None else CudaDevice(terms)
+    lease = current_lease()
+    return CudaDevice() if lease is None else CudaDevice(lease)

@@ -1,6 +1,6 @@
-"""Which of the machine's GPUs a piece of work may use, and how much of its memory.
+"""Which of the machine's GPUs a task may use, and how much of its memory.
 
-A scheduler that gives its tasks GPUs says so by `lend` before each piece of work; what opens a
+A scheduler that gives its tasks GPUs says so by `grant` before each piece of work; what opens a
 device then takes the one that was meant. Worker processes do one task after the other, with other
 addresses: nothing here is decided for a process's whole life.
 """
@@ -17,12 +17,12 @@ SHARE = "WINNOW_GPU_SHARE"
 VISIBLE, ORDER = "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"
 
 
-class LentError(RuntimeError):
+class GpuLeaseError(RuntimeError):
     """A GPU was given that is not there, or a share of memory that means nothing."""
 
 
-class Lent(NamedTuple):
-    """The terms of a piece of work.
+class GpuLease(NamedTuple):
+    """What a scheduler grants a task of the GPUs.
 
     Attributes
     ----------
@@ -55,25 +55,25 @@ class Lent(NamedTuple):
     again: bool = False
 
 
-_terms: list[Lent] = []
+_leases: list[GpuLease] = []
 
 
-def lend(terms: Lent) -> None:
-    """Say on what terms the work to come has a GPU; loads nothing and looks for none.
+def grant(lease: GpuLease) -> None:
+    """Set the lease of the tasks to come; loads nothing and looks for no GPU.
 
     Notes
     -----
     Addresses are numbers in the order of the bus, as nvidia-smi has them; CUDA would put the
-    fastest first, so it is told, unless the environment says otherwise.
+    fastest first, so the order is set, unless the environment has one.
     """
-    if terms.addresses:
+    if lease.addresses:
         os.environ.setdefault(ORDER, "PCI_BUS_ID")
-    _terms[:] = [terms]
+    _leases[:] = [lease]
 
 
-def lent() -> Lent | None:
-    """Return the terms of the present work, None where it has the machine for itself."""
-    return _terms[0] if _terms else None
+def current_lease() -> GpuLease | None:
+    """Return the lease in force, None where the process has the machine for itself."""
+    return _leases[0] if _leases else None
 
 
 def memory_share(text: str | None) -> float:
@@ -81,7 +81,7 @@ def memory_share(text: str | None) -> float:
 
     Raises
     ------
-    LentError
+    GpuLeaseError
         If it is no such part.
 
     Examples
@@ -96,16 +96,16 @@ def memory_share(text: str | None) -> float:
     except ValueError:
         share = math.nan
     if not 0 < share <= 1:
-        raise LentError(f"{SHARE} is {text}: it must be a number above 0 and at most 1")
+        raise GpuLeaseError(f"{SHARE} is {text}: it must be a number above 0 and at most 1")
     return share
 
 
-def chosen(terms: Lent, visible: str | None, names: Sequence[str]) -> int:
+def chosen(lease: GpuLease, visible: str | None, names: Sequence[str]) -> int:
     """Return the number of the device, among those that CUDA shows this process.
 
     Parameters
     ----------
-    terms : Lent
+    lease : GpuLease
     visible : str or None
         ``CUDA_VISIBLE_DEVICES``: what the user or the cluster manager has set. It wins; an address
         only says which of its devices, if it is among them.
@@ -114,20 +114,20 @@ def chosen(terms: Lent, visible: str | None, names: Sequence[str]) -> int:
 
     Raises
     ------
-    LentError
+    GpuLeaseError
         If the address is of no device that is shown.
 
     Examples
     --------
-    >>> chosen(Lent(("3",)), None, ["GPU-a", "GPU-b", "GPU-c", "GPU-d"])
+    >>> chosen(GpuLease(("3",)), None, ["GPU-a", "GPU-b", "GPU-c", "GPU-d"])
     3
-    >>> chosen(Lent(("3",)), "2,3", ["GPU-c", "GPU-d"])
+    >>> chosen(GpuLease(("3",)), "2,3", ["GPU-c", "GPU-d"])
     1
-    >>> chosen(Lent(turn=5), None, ["GPU-a", "GPU-b"])
+    >>> chosen(GpuLease(turn=5), None, ["GPU-a", "GPU-b"])
     1
     """
     shown = [part.strip() for part in (visible or "").split(",") if part.strip()]
-    for address in terms.addresses[:1]:
+    for address in lease.addresses[:1]:
         if address in shown:
             number = shown.index(address)
             if number < len(names):
@@ -138,39 +138,41 @@ def chosen(terms: Lent, visible: str | None, names: Sequence[str]) -> int:
             return names.index(address)
         if address.isdecimal() and int(address) < len(names):
             return int(address)
-        raise LentError(
+        raise GpuLeaseError(
             f"Spark gave GPU {address} and CUDA shows {len(names)} device(s): correct the "
             f"discovery script, or set {VISIBLE} where the executors start"
         )
-    return terms.turn % len(names)
+    return lease.turn % len(names)
 
 
-def sharers(terms: Lent, count: int) -> int:
+def sharers(lease: GpuLease, count: int) -> int:
     """Return how many pieces of work may be on one device at once.
 
     Parameters
     ----------
-    terms : Lent
+    lease : GpuLease
     count : int
         Devices that are shown.
 
     Examples
     --------
-    >>> sharers(Lent(at_once=8, gpus=2, each=0.25), 2), sharers(Lent(at_once=8, each=0.001), 2)
-    (4, 4)
+    >>> sharers(GpuLease(at_once=8, gpus=2, each=0.25), 2)
+    4
+    >>> sharers(GpuLease(at_once=8, each=0.001), 2)
+    4
     """
-    beside = math.ceil(terms.at_once / max(1, terms.gpus or count))
-    if terms.each:
-        beside = min(beside, math.floor(1 / terms.each + 1e-9))
+    beside = math.ceil(lease.at_once / max(1, lease.gpus or count))
+    if lease.each:
+        beside = min(beside, math.floor(1 / lease.each + 1e-9))
     return max(1, beside)
 
 
-def allowance(total_bytes: int, terms: Lent, count: int) -> int:
+def allowance(total_bytes: int, lease: GpuLease, count: int) -> int:
     """Return the bytes of a device of `total_bytes` that one piece of work may take.
 
     Examples
     --------
-    >>> allowance(80_000, Lent(at_once=4, gpus=1, each=0.25, share=0.5), 1)
+    >>> allowance(80_000, GpuLease(at_once=4, gpus=1, each=0.25, share=0.5), 1)
     10000
     """
-    return int(total_bytes * terms.share) // sharers(terms, count)
+    return int(total_bytes * lease.share) // sharers(lease, count)

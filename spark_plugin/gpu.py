@@ -10,7 +10,7 @@ from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
 from engine.runtime.errors import DeviceError
-from gpu_kernels.gpu_lease import SHARE, Lent, LentError, lend, memory_share
+from gpu_kernels.gpu_lease import SHARE, GpuLease, GpuLeaseError, grant, memory_share
 
 _TASK = "spark.task.resource.gpu.amount"
 _EXECUTOR = "spark.executor.resource.gpu.amount"
@@ -91,12 +91,12 @@ def bind_task(terms: GpuTerms) -> None:
         return
     try:
         share = memory_share(os.environ.get(SHARE))
-    except LentError as error:
+    except GpuLeaseError as error:
         raise DeviceError(str(error)) from None
     given = task.resources().get("gpu")
     failed = int(task.attemptNumber())
-    lend(
-        Lent(
+    grant(
+        GpuLease(
             addresses=() if given is None else tuple(given.addresses),
             turn=int(task.partitionId()),
             at_once=terms.at_once or len(os.sched_getaffinity(0)),

@@ -14,7 +14,7 @@ from engine.device.replay import Curves, Outcome, Setting, load_lanes, replay_on
 from engine.facts.links import Links
 from engine.lanes.profile import LaneProfile
 from engine.lanes.reader import LaneBatch
-from engine.replay.planned import Plan
+from engine.replay.planned import RetentionPlan
 from engine.replay.settings import ReplaySettings
 from engine.runtime.host import half_of_memory
 from gpu_kernels.devices import Device, TooLargeError
@@ -48,7 +48,7 @@ class Undecided(NamedTuple):
 
 def decided(
     device: Device, profiles: Sequence[LaneProfile], lanes: Iterable[Undecided]
-) -> list[Plan]:
+) -> list[RetentionPlan]:
     """Return the plans of lanes whose streams are read one after the other.
 
     Parameters
@@ -122,7 +122,7 @@ def columns_of(lanes: Iterable[tuple[Iterable[LaneBatch], Links | None]]) -> lis
 
 def plans_on_device(
     device: Device, lanes: Sequence[LaneColumns], replays: Sequence[Setting]
-) -> list[Plan]:
+) -> list[RetentionPlan]:
     """Decide on a device who stays until when.
 
     Parameters
@@ -134,7 +134,7 @@ def plans_on_device(
 
     Returns
     -------
-    list of Plan
+    list of RetentionPlan
 
     Raises
     ------
@@ -147,11 +147,11 @@ def plans_on_device(
     return [_plan(lane, outcome) for lane, outcome in zip(lanes, outcomes, strict=True)]
 
 
-def _plan(lane: LaneColumns, outcome: Outcome) -> Plan:
+def _plan(lane: LaneColumns, outcome: Outcome) -> RetentionPlan:
     instants = np.union1d(lane.left.ts, lane.right.ts)
     sides = (lane.left, outcome.until[0]), (lane.right, outcome.until[1])
     left, right = (_leaves(side, until, instants) for side, until in sides)
-    return Plan(left, right)
+    return RetentionPlan(left, right)
 
 
 def _leaves(

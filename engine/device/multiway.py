@@ -9,8 +9,15 @@ from typing import TypeVar
 import numpy as np
 
 from engine.exact.checks import thread_count
-from engine.multiway.harvest.layout import WHOLE, Admitted, Batch, Plan, Probed, Rules
-from engine.multiway.harvest.prober import CpuProber, Outputs, Prober
+from engine.multiway.harvest.layout import (
+    WHOLE,
+    Admitted,
+    HarvestRules,
+    ProbeBatch,
+    Probed,
+    ReadPlan,
+)
+from engine.multiway.harvest.prober import CpuProber, OutputBatch, Prober
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import Ints, MultiStreams
 from engine.runtime.device_choice import ON_GPU, Wanted, attempt, combined_choice
@@ -28,9 +35,9 @@ class GpuProber:
     Parameters
     ----------
     streams : MultiStreams
-    rules : Rules
+    rules : HarvestRules
     predicate : Predicate
-    whole : Plan
+    whole : ReadPlan
         What shredded tuples read, but for the first hop.
     device : Device
 
@@ -41,7 +48,12 @@ class GpuProber:
     """
 
     def __init__(
-        self, streams: MultiStreams, rules: Rules, predicate: Predicate, whole: Plan, device: Device
+        self,
+        streams: MultiStreams,
+        rules: HarvestRules,
+        predicate: Predicate,
+        whole: ReadPlan,
+        device: Device,
     ) -> None:
         from gpu_kernels.multiway.on_device import DeviceWalks  # noqa: PLC0415 - loads numba.cuda
 
@@ -53,19 +65,19 @@ class GpuProber:
         columns = Columns(streams.ts, streams.importance, *streams.attributes)
         self._walks = DeviceWalks(device, columns, streams.first, rules.window, condition)
         self._whole = whole
-        self._plan: Plan | None = None
+        self._plan: ReadPlan | None = None
         self._sent = np.zeros(streams.number, np.int64)
         self._found = np.zeros(streams.ts.size, np.int64)
 
-    def count(self, admitted: Admitted, plan: Plan, batch: Batch) -> Probed:
+    def count(self, admitted: Admitted, plan: ReadPlan, batch: ProbeBatch) -> Probed:
         """Return what the walks of a batch come to. O(comparisons).
 
         Parameters
         ----------
         admitted : Admitted
             The last of each stream are those of the batch; what was there before them is unchanged.
-        plan : Plan
-        batch : Batch
+        plan : ReadPlan
+        batch : ProbeBatch
         """
         hops = plan.order.shape[1]
         self._admit(admitted, np.bincount(batch.stream, minlength=hops + 1))
@@ -81,16 +93,16 @@ class GpuProber:
         )
 
     def outputs(
-        self, admitted: Admitted, plan: Plan, batch: Batch, wanted: Ints
-    ) -> Iterator[Outputs]:
+        self, admitted: Admitted, plan: ReadPlan, batch: ProbeBatch, wanted: Ints
+    ) -> Iterator[OutputBatch]:
         """Yield the outputs of the wanted tuples of a batch, in their order.
 
         They were counted before, with the same plan.
         """
         self._set(admitted, plan)
-        own = Batch._make(values[wanted] for values in batch)
+        own = ProbeBatch._make(values[wanted] for values in batch)
         for members, importance in self._walks.outputs(self._tuples(own), self._found[own.place]):
-            yield Outputs(members, importance)
+            yield OutputBatch(members, importance)
 
     def _admit(self, admitted: Admitted, new: Ints) -> None:
         """Copy the admitted tuples that have changed: those of the batch, and any before them."""
@@ -103,7 +115,7 @@ class GpuProber:
                 self._walks.admit(part.start, admitted.place[part], admitted.ts[part])
             self._sent[stream] = number
 
-    def _set(self, admitted: Admitted, plan: Plan) -> None:
+    def _set(self, admitted: Admitted, plan: ReadPlan) -> None:
         self._walks.limit(admitted.gone, admitted.number)
         if plan is not self._plan:
             both = zip(plan, self._whole, strict=True)
@@ -114,7 +126,7 @@ class GpuProber:
             self._walks.direct(Directions(order, runs, starts, youngest, oldest))
             self._plan = plan
 
-    def _tuples(self, batch: Batch) -> Tuples:
+    def _tuples(self, batch: ProbeBatch) -> Tuples:
         streams = self._whole.order.shape[0]
         direction = np.where(batch.shred == WHOLE, batch.stream, batch.stream + streams)
         return Tuples(batch.place, direction, batch.shred)
@@ -143,7 +155,7 @@ class ChosenProber:
 
     def __init__(
         self, wanted: Wanted, opened: Callable[[], Device], told: dict[str, str],
-        streams: MultiStreams, rules: Rules, predicate: Predicate, whole: Plan,
+        streams: MultiStreams, rules: HarvestRules, predicate: Predicate, whole: ReadPlan,
     ) -> None:  # fmt: skip
         self._wanted, self._told = wanted, told
         self._cpu = CpuProber(streams, rules, predicate, whole, thread_count(None))
@@ -172,7 +184,7 @@ class ChosenProber:
             self._gpu = None
         return found
 
-    def count(self, admitted: Admitted, plan: Plan, batch: Batch) -> Probed:
+    def count(self, admitted: Admitted, plan: ReadPlan, batch: ProbeBatch) -> Probed:
         """Return what the walks of a batch come to. O(comparisons)."""
         return self._tried(
             lambda gpu: gpu.count(admitted, plan, batch),
@@ -180,8 +192,8 @@ class ChosenProber:
         )
 
     def outputs(
-        self, admitted: Admitted, plan: Plan, batch: Batch, wanted: Ints
-    ) -> Iterator[Outputs]:
+        self, admitted: Admitted, plan: ReadPlan, batch: ProbeBatch, wanted: Ints
+    ) -> Iterator[OutputBatch]:
         """Yield the outputs of the wanted tuples of a batch, in their order."""
         given = 0
         if self._gpu is not None:
@@ -193,10 +205,10 @@ class ChosenProber:
             yield from _behind(self._cpu.outputs(admitted, plan, batch, wanted), given)
 
 
-def _behind(parts: Iterator[Outputs], given: int) -> Iterator[Outputs]:
+def _behind(parts: Iterator[OutputBatch], given: int) -> Iterator[OutputBatch]:
     """Yield outputs but for the first, which were given already."""
     for part in parts:
-        own = Outputs(part.members[given:], part.importance[given:])
+        own = OutputBatch(part.members[given:], part.importance[given:])
         given = max(0, given - part.importance.size)
         if own.importance.size:
             yield own
@@ -204,7 +216,7 @@ def _behind(parts: Iterator[Outputs], given: int) -> Iterator[Outputs]:
 
 def prober_on(
     wanted: Wanted, opened: Callable[[], Device] = open_device
-) -> tuple[Callable[[MultiStreams, Rules, Predicate, Plan], Prober], dict[str, str]]:
+) -> tuple[Callable[[MultiStreams, HarvestRules, Predicate, ReadPlan], Prober], dict[str, str]]:
     """Return what makes the prober of a join on the device wanted, and what a report says of it.
 
     Parameters

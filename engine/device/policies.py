@@ -11,7 +11,7 @@ from engine.device.columns import LaneColumns, both, joined_with
 from engine.device.through_facts import most_matches
 from engine.facts.key_links import Partners
 from engine.policies import Policy, Structure, Value, dgl, yield_
-from engine.replay.layout import ESTIMATORS, HISTORY_ESTIMATOR, Rules
+from engine.replay.layout import ESTIMATORS, HISTORY_ESTIMATOR, ReplayRules
 from engine.replay.settings import ReplaySettings
 from engine.runtime.host import half_of_memory
 from engine.runtime.jit import jit
@@ -67,13 +67,13 @@ def _now(policy: Policy, parameters: dict[str, Value]) -> Callable[..., float]:
     return policy.now
 
 
-def tabulate(settings: ReplaySettings, rules: Rules, lane: LaneColumns) -> Tabulated:
+def tabulate(settings: ReplaySettings, rules: ReplayRules, lane: LaneColumns) -> Tabulated:
     """Return the columns of a tabulated policy; the CPU's own function fills them.
 
     Parameters
     ----------
     settings : ReplaySettings
-    rules : Rules
+    rules : ReplayRules
         Of the lane; the columns depend on its exponents, windows and first times alone.
     lane : LaneColumns
 
@@ -129,7 +129,7 @@ def _filler(factor: Callable[..., float]) -> Callable[..., None]:
 
 
 def history_counts(
-    lane: LaneColumns, rules: Rules
+    lane: LaneColumns, rules: ReplayRules
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the match count at arrival of each tuple by the history estimator (section 2)."""
     sides = lane.left, lane.right

@@ -15,7 +15,7 @@ from engine.device.through_facts import place_partners
 from engine.device.valued import place_worth
 from engine.lanes.profile import LaneProfile
 from engine.policies import Structure, age
-from engine.replay.layout import Rules
+from engine.replay.layout import ReplayRules
 from engine.replay.settings import ReplaySettings
 from engine.sampling.sizes import Sampling
 from gpu_kernels.devices import Device
@@ -174,10 +174,10 @@ class _Group(NamedTuple):
     """Replays that share a kernel and its columns."""
 
     replays: list[Setting]
-    rules: list[Rules]
+    rules: list[ReplayRules]
 
 
-def _launched_together(replay: Setting, rules: Rules) -> tuple[object, ...]:
+def _launched_together(replay: Setting, rules: ReplayRules) -> tuple[object, ...]:
     """Return what settings must share to be replayed by one kernel with one set of columns."""
     policy = replay.settings.the_policy
     if policy.product is None:
@@ -251,7 +251,7 @@ _FLOATS = {
 }  # fmt: skip
 
 
-def _floats(replay: Setting, rules: Rules) -> list[float]:
+def _floats(replay: Setting, rules: ReplayRules) -> list[float]:
     scales = dict(zip(("left_scale", "right_scale"), replay.sampling.scales, strict=True))
     return [
         scales[name] if name in scales else getattr(rules, _FLOATS[name]) for name in LANE_FLOATS
@@ -276,7 +276,7 @@ def _tabulated(settings: ReplaySettings, lanes: DeviceLanes, group: _Group) -> T
     return Tabulated(x, y, column, longest.m_table)
 
 
-def _integers(replay: Setting, rules: Rules, lanes: DeviceLanes) -> list[int]:
+def _integers(replay: Setting, rules: ReplayRules, lanes: DeviceLanes) -> list[int]:
     columns, begin = lanes.columns[replay.lane], lanes.begins[replay.lane]
     middle = begin + columns.left.ts.size
     seed = replay.settings.seed & (2**64 - 1)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from engine.device.columns import LaneColumns
 from engine.lanes.profile import Peak
 from engine.models.counts import KeyCounts
-from engine.replay.layout import Rules
+from engine.replay.layout import ReplayRules
 from engine.replay.settings import ReplaySettings
 from engine.runtime.randomness import uniforms
 from engine.sampling.sizes import Sampling, Sizing, priorities, tuple_sizes
@@ -25,20 +25,20 @@ class Sampled(NamedTuple):
     Attributes
     ----------
     settings : ReplaySettings
-    rules : Rules
+    rules : ReplayRules
     sampling : Sampling
     lane : int
     """
 
     settings: ReplaySettings
-    rules: Rules
+    rules: ReplayRules
     sampling: Sampling
     lane: int
 
 
 def place_sizes(
     lanes: Sequence[LaneColumns], replays: Sequence[Sampled]
-) -> tuple[NDArray[np.float64], list[Rules]]:
+) -> tuple[NDArray[np.float64], list[ReplayRules]]:
     """Put the sizes of all lanes' tuples behind each other, and settle the memory of the replays.
 
     Parameters
@@ -51,7 +51,7 @@ def place_sizes(
     -------
     sizes : (rows,) float64
         By row of the streams; 0 on lanes that no replay is of.
-    rules : list of Rules
+    rules : list of ReplayRules
         Where a policy has no cap, the budgets are the most that it holds at once: who is admitted
         does not depend on the join. O(rows) a replay.
     """

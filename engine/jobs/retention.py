@@ -17,7 +17,7 @@ from engine.lanes.manifest import Prepared
 from engine.lanes.reader import lane_batches
 from engine.lanes.stored import Stored
 from engine.optimum.retained import NOT_STORED, Retained, to_follow
-from engine.replay.planned import Plan
+from engine.replay.planned import RetentionPlan
 from engine.runtime.errors import InputError
 from engine.runtime.streams import SIDES, StreamBatch
 
@@ -94,7 +94,7 @@ def plan_of_lane(
     windows: tuple[int, int],
     *,
     after_admission: bool,
-) -> Plan:
+) -> RetentionPlan:
     """Return the part of a plan that a lane follows.
 
     Parameters

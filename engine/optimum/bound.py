@@ -19,7 +19,7 @@ from engine.optimum.dual import CpuDual
 from engine.optimum.facts import fact_pairs
 from engine.optimum.flow import OutOfTimeError, solve_flow
 from engine.optimum.intervals import Intervals, Rows, intervals_of, matches_of_pairs
-from engine.optimum.retained import Realised, Retained, Worth, realised, until_of
+from engine.optimum.retained import OutputTotals, Realised, Retained, realised, until_of
 from engine.optimum.settings import Effort, Objective
 from engine.runtime.streams import LEFT, RIGHT, StreamBatch
 
@@ -94,9 +94,9 @@ class LaneBound(NamedTuple):
     ----------
     lower, upper : float
         Of the objective's best possible value, simultaneous matches included.
-    worth : Worth
+    worth : OutputTotals
         Outputs and importance of the plan.
-    exact : Worth
+    exact : OutputTotals
         Of the exact join.
     retained : Retained
         The plan; its value is `lower`, or `upper` where little is wanted.
@@ -106,8 +106,8 @@ class LaneBound(NamedTuple):
 
     lower: float
     upper: float
-    worth: Worth
-    exact: Worth
+    worth: OutputTotals
+    exact: OutputTotals
     retained: Retained
     methods: tuple[str, str]
 

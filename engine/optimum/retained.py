@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from engine.exact.combine import combine_code, combined, neumaier
 from engine.optimum.intervals import NEVER, Intervals, Rows
-from engine.replay.planned import Plan
+from engine.replay.planned import RetentionPlan
 from engine.runtime.jit import jit
 from engine.runtime.streams import StreamBatch
 
@@ -31,7 +31,7 @@ class Retained(NamedTuple):
     right: NDArray[np.int64]
 
 
-class Worth(NamedTuple):
+class OutputTotals(NamedTuple):
     """What a plan's outputs come to.
 
     Attributes
@@ -43,9 +43,9 @@ class Worth(NamedTuple):
     outputs: int
     importance: float
 
-    def plus(self, other: Worth) -> Worth:
+    def plus(self, other: OutputTotals) -> OutputTotals:
         """Return both together."""
-        return Worth(self.outputs + other.outputs, self.importance + other.importance)
+        return OutputTotals(self.outputs + other.outputs, self.importance + other.importance)
 
 
 class Realised(NamedTuple):
@@ -53,16 +53,16 @@ class Realised(NamedTuple):
 
     Attributes
     ----------
-    at_once : Worth
+    at_once : OutputTotals
         Outputs of tuples of one instant, which need no memory (P1's SA graph).
-    kept : Worth
+    kept : OutputTotals
         The plan's other outputs.
-    lost : Worth
+    lost : OutputTotals
     """
 
-    at_once: Worth
-    kept: Worth
-    lost: Worth
+    at_once: OutputTotals
+    kept: OutputTotals
+    lost: OutputTotals
 
 
 def until_of(intervals: Intervals, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -116,7 +116,7 @@ def realised(
     streams = left.ts, right.ts, left.importance, right.importance
     for a, b in pairs:
         tally(a, b, *streams, *retained, code, outputs, sums)
-    found = (Worth(int(n), float(s.sum())) for n, s in zip(outputs, sums, strict=True))
+    found = (OutputTotals(int(n), float(s.sum())) for n, s in zip(outputs, sums, strict=True))
     return Realised(*found)
 
 
@@ -127,7 +127,7 @@ def to_follow(
     retained: Retained,
     *,
     after_admission: bool,
-) -> Plan:
+) -> RetentionPlan:
     """Return the plan as a replay follows it: the instant at whose step 5 each tuple leaves.
 
     Parameters
@@ -142,7 +142,9 @@ def to_follow(
     """
     instants = np.union1d(left, right)
     sides = zip((left, right), windows, retained, strict=True)
-    return Plan(*(_leaves(instants, *side, after_admission=after_admission) for side in sides))
+    return RetentionPlan(
+        *(_leaves(instants, *side, after_admission=after_admission) for side in sides)
+    )
 
 
 def _leaves(

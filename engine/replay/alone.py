@@ -21,7 +21,7 @@ from engine.replay.layout import (
     Memory,
     Outputs,
     Records,
-    Rules,
+    ReplayRules,
     Tallies,
 )
 from engine.replay.probe import has_room, probe_residents
@@ -35,7 +35,7 @@ _STATIC, _DECAY = int(Structure.STATIC), int(Structure.DECAY)
 
 
 @compiled
-def allowed(rules: Rules, partners: Partners | None) -> bool:
+def allowed(rules: ReplayRules, partners: Partners | None) -> bool:
     """Tell whether arrivals that are alone in their instants can be replayed by `replay_alone`."""
     if partners is not None:
         return False
@@ -48,7 +48,7 @@ def allowed(rules: Rules, partners: Partners | None) -> bool:
 
 @compiled
 def is_alone(
-    rules: Rules,
+    rules: ReplayRules,
     arrivals: Arrivals,
     i: Integer,
     now: Integer,
@@ -75,7 +75,7 @@ def _first_due(memory: Memory, window: Integer, now: Integer) -> Integer:
 
 @woven
 def expire_both(
-    rules: Rules, left_memory: Memory, right_memory: Memory, keys: Records, now: Integer
+    rules: ReplayRules, left_memory: Memory, right_memory: Memory, keys: Records, now: Integer
 ) -> Integer:
     """Do step 1, and return a tick before which it need not be done again."""
     expire(rules, left_memory, right_memory, keys, None, _LEFT, now - rules.window_left, now)
@@ -88,7 +88,7 @@ def expire_both(
 
 @woven
 def replay_alone(
-    rules: Rules,
+    rules: ReplayRules,
     memory: Memory,
     opposite: Memory,
     keys: Records,

@@ -19,7 +19,7 @@ from engine.replay.layout import (
     Integer,
     Memory,
     Records,
-    Rules,
+    ReplayRules,
 )
 from engine.replay.ranks import admit_ranked, reward
 from engine.runtime.jit import kernel as compiled
@@ -33,7 +33,7 @@ _LEFT, _RIGHT = np.int64(0), np.int64(1)
 
 @woven
 def _flush(
-    rules: Rules,
+    rules: ReplayRules,
     memory: Memory,
     keys: Records,
     partners: Partners | None,
@@ -78,7 +78,7 @@ def _touch_matched(
 
 @woven
 def _reward(
-    rules: Rules,
+    rules: ReplayRules,
     memory: Memory,
     keys: Records,
     partners: Partners | None,
@@ -101,7 +101,7 @@ def _reward(
 
 @woven
 def note_matches(
-    rules: Rules,
+    rules: ReplayRules,
     memory: Memory,
     opposite: Arrivals,
     begin: Integer,
@@ -142,7 +142,7 @@ def _produced(
 
 @woven
 def _rerank(
-    rules: Rules,
+    rules: ReplayRules,
     memory: Memory,
     arrivals: Arrivals,
     begin: Integer,
@@ -177,7 +177,7 @@ def _rerank(
 
 @woven
 def _admit(
-    rules: Rules,
+    rules: ReplayRules,
     memory: Memory,
     opposite: Memory,
     arrivals: Arrivals,
@@ -231,7 +231,7 @@ def _admit(
 
 @woven
 def decide(
-    rules: Rules,
+    rules: ReplayRules,
     left_memory: Memory,
     right_memory: Memory,
     keys: Records,

@@ -25,7 +25,7 @@ from engine.replay.layout import (
     Integer,
     Memory,
     Records,
-    Rules,
+    ReplayRules,
     Tallies,
     Window,
 )
@@ -42,7 +42,7 @@ _LEFT, _RIGHT = np.int64(0), np.int64(1)
 
 @compiled
 def match_count(
-    rules: Rules,
+    rules: ReplayRules,
     keys: Records,
     partners: Partners | None,
     key: Integer,
@@ -71,7 +71,7 @@ def match_count(
 
 @compiled
 def _leave(
-    rules: Rules,
+    rules: ReplayRules,
     memory: Memory,
     opposite: Memory,
     keys: Records,
@@ -96,7 +96,7 @@ def _leave(
 
 @woven
 def expire(
-    rules: Rules,
+    rules: ReplayRules,
     memory: Memory,
     opposite: Memory,
     keys: Records,
@@ -197,7 +197,7 @@ def _register(
 
 @woven
 def _estimate(
-    rules: Rules,
+    rules: ReplayRules,
     arrivals: Arrivals,
     begin: Integer,
     end: Integer,
@@ -236,7 +236,7 @@ def advance(now: Integer, tallies: Tallies, progress: Records) -> None:
 
 @woven
 def begin(
-    rules: Rules,
+    rules: ReplayRules,
     left_memory: Memory,
     right_memory: Memory,
     keys: Records,

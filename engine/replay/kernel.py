@@ -34,7 +34,7 @@ from engine.replay.layout import (
     Memory,
     Outputs,
     Records,
-    Rules,
+    ReplayRules,
     Tallies,
     Window,
 )
@@ -49,7 +49,7 @@ _EVER, _NEVER = np.int64(-(2**63)), np.int64(2**63 - 1)
 
 @woven
 def _probe_left(
-    rules: Rules,
+    rules: ReplayRules,
     late: bool,
     left_memory: Memory,
     right_memory: Memory,
@@ -94,7 +94,7 @@ def _probe_left(
 
 @woven
 def _probe_right(
-    rules: Rules,
+    rules: ReplayRules,
     late: bool,
     left_memory: Memory,
     right_memory: Memory,
@@ -133,7 +133,7 @@ def _probe_right(
 
 @compiled
 def replay(
-    rules: Rules,
+    rules: ReplayRules,
     left_memory: Memory,
     right_memory: Memory,
     keys: Records,

@@ -36,11 +36,11 @@ from engine.replay.layout import (
     Arrivals,
     Outputs,
     Records,
-    Rules,
+    ReplayRules,
     Tallies,
     Window,
 )
-from engine.replay.planned import Plan
+from engine.replay.planned import RetentionPlan
 from engine.replay.ready import Ready, parts_of, set_tables
 from engine.replay.settings import ReplaySettings
 from engine.runtime.errors import SpecError
@@ -69,7 +69,7 @@ class LaneReplay:
         Left edges of the time bins of the tallies.
     chunk : int
         Output tuples handed out at once.
-    plan : Plan, optional
+    plan : RetentionPlan, optional
         Followed in place of the policy.
     partners : (Partners, Partners), optional
         What facts join, where an id's partner is not the opposite one of the same id.
@@ -92,7 +92,7 @@ class LaneReplay:
         emit: bool = True,
         bin_edges: NDArray[np.int64] | None = None,
         chunk: int = 262_144,
-        plan: Plan | None = None,
+        plan: RetentionPlan | None = None,
         partners: tuple[Partners, Partners] | None = None,
         facts: FactIndex | None = None,
     ) -> None:
@@ -100,7 +100,7 @@ class LaneReplay:
         counts = settings.counts and structure is not Structure.PLANNED
         self.settings = settings if counts else replace(settings, estimator="memory")
         rules = self.settings.rules(profile, budget, emit=emit)
-        self.rules: Rules = rules._replace(structure=int(structure))
+        self.rules: ReplayRules = rules._replace(structure=int(structure))
         self._structure, self._plan = structure, plan
         self._partners: tuple[Partners | None, Partners | None] = partners or (None, None)
         self._followed = [0, 0]

@@ -163,7 +163,7 @@ class Tallies(NamedTuple):
     importance_by_bin: NDArray[np.float64]
 
 
-class Rules(NamedTuple):
+class ReplayRules(NamedTuple):
     """The settings of a replay, as scalars (contract, sections 2 and 3)."""
 
     structure: int

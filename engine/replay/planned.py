@@ -23,7 +23,7 @@ _SLOTS = np.int64(-1)
 _TOP = np.int64(0)
 
 
-class Plan(NamedTuple):
+class RetentionPlan(NamedTuple):
     """When each tuple of a lane leaves, decided elsewhere.
 
     Attributes

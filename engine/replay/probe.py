@@ -21,7 +21,7 @@ from engine.replay.layout import (
     Memory,
     Outputs,
     Records,
-    Rules,
+    ReplayRules,
     Tallies,
 )
 from engine.runtime.jit import kernel as compiled
@@ -122,7 +122,7 @@ def _full_cell(combine: Integer, importance: float, cells: Records, at: Integer)
 
 @compiled
 def probe_residents(
-    rules: Rules,
+    rules: ReplayRules,
     arrivals: Arrivals,
     i: Integer,
     seq: Integer,
@@ -176,7 +176,7 @@ def probe_residents(
 
 @compiled
 def probe_arrivals(
-    rules: Rules,
+    rules: ReplayRules,
     left: Arrivals,
     i: Integer,
     left_seq: Integer,

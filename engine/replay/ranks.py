@@ -19,7 +19,7 @@ from engine.replay.layout import (
     Integer,
     Memory,
     Records,
-    Rules,
+    ReplayRules,
 )
 from engine.replay.memory import insert, remove
 from engine.runtime.jit import kernel as compiled
@@ -105,7 +105,7 @@ _STATIC, _DECAY = int(Structure.STATIC), int(Structure.DECAY)
 
 @compiled
 def reward(
-    rules: Rules,
+    rules: ReplayRules,
     memory: Memory,
     side: Integer,
     head: Integer,
@@ -124,7 +124,7 @@ def reward(
 
 @compiled
 def admit_ranked(
-    rules: Rules,
+    rules: ReplayRules,
     memory: Memory,
     keys: Records,
     side: Integer,

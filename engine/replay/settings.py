@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.lanes.profile import LaneProfile
 from engine.policies import Policy, Structure, Value, policy_or_sample
-from engine.replay.layout import ESTIMATORS, PROBES, Rules
+from engine.replay.layout import ESTIMATORS, PROBES, ReplayRules
 from engine.runtime.errors import SpecError, did_you_mean
 from engine.runtime.randomness import PURPOSE_CLUSTER, PURPOSE_PRIORITY
 from engine.value_model.estimate import Terms
@@ -120,7 +120,7 @@ class ReplaySettings:
         counters, sample, buckets = (math.ceil(number) for number in numbers)
         return Terms(self.window_left, self.window_right, self.combine, counters, sample, buckets)
 
-    def rules(self, profile: LaneProfile, budget: tuple[int, int], *, emit: bool) -> Rules:
+    def rules(self, profile: LaneProfile, budget: tuple[int, int], *, emit: bool) -> ReplayRules:
         """Return the scalars that the kernel replays a lane by."""
         policy = self.the_policy
         parameters = self.parameters if self.policy is not None else {}
@@ -137,7 +137,7 @@ class ReplaySettings:
         ties = parameters.get("ties", policy.ties)
         if policy.unlimited:
             budget = UNLIMITED, UNLIMITED
-        return Rules(
+        return ReplayRules(
             structure=int(self.structure),
             estimator=ESTIMATORS.index(self.estimator),
             after_admission=self.probe == "after_admission",

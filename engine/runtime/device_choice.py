@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 from engine.runtime.errors import DeviceError, WinnowError
 from engine.runtime.executors import Executor
 from gpu_kernels.devices import Choice, Device, NoGpuError, choose_device, open_device
-from gpu_kernels.gpu_lease import Lent, LentError, lent
+from gpu_kernels.gpu_lease import GpuLease, GpuLeaseError, current_lease
 
 T = TypeVar("T")
 
@@ -142,11 +142,11 @@ def attempt(
         result = on_gpu(device)
     except WinnowError:
         raise
-    except LentError as error:
+    except GpuLeaseError as error:
         raise DeviceError(str(error)) from None
     except Exception as error:  # drivers and compilers raise what they like; all of it is told
         why = _told(error)
-        terms = lent()
+        terms = current_lease()
         if terms is not None and not _lasts(error):
             if terms.again:
                 raise GpuFaultError(why) from error
@@ -164,7 +164,7 @@ def _lasts(error: Exception) -> bool:
     return any(kind.__name__ in _LASTING for kind in type(error).__mro__)
 
 
-def _often(why: str, terms: Lent) -> str:
+def _often(why: str, terms: GpuLease) -> str:
     return f"{why}, at attempt {terms.attempt + 1}" if terms.attempt else why
 
 

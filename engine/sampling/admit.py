@@ -18,9 +18,9 @@ from engine.sampling.layout import (
     SEQ,
     SQUARES,
     VARIANCE,
-    Arrivals,
-    Memory,
-    Rules,
+    SampleArrivals,
+    SampleMemory,
+    SampleRules,
 )
 from engine.sampling.memory import add, insert, note, remove
 from gpu_kernels.philox import PURPOSE_CLUSTER, uniform_draw
@@ -41,7 +41,7 @@ def _fold(slot: Records, sums: Records) -> None:
 
 @compiled
 def leave(
-    memory: Memory,
+    memory: SampleMemory,
     keys: Records,
     side: Integer,
     at: Integer,
@@ -56,7 +56,7 @@ def leave(
 
 
 @compiled
-def settle(memory: Memory, sums: Records) -> None:
+def settle(memory: SampleMemory, sums: Records) -> None:
     """Add the clusters of the tuples that are still retained to the totals, in arrival order."""
     at = memory.n[OLDEST]
     while at != NONE:
@@ -67,7 +67,7 @@ def settle(memory: Memory, sums: Records) -> None:
 
 @compiled
 def _make_room(
-    memory: Memory,
+    memory: SampleMemory,
     keys: Records,
     side: Integer,
     budget: Integer,
@@ -98,7 +98,7 @@ def _make_room(
 
 
 @compiled
-def _rank(memory: Memory, at: Integer, seq: Integer, priority: float) -> None:
+def _rank(memory: SampleMemory, at: Integer, seq: Integer, priority: float) -> None:
     """Enter an admitted tuple into the heap, cleaned first where it is full."""
     heap, n = memory.heap, memory.n
     if n[HEAP] == heap.size:
@@ -115,11 +115,11 @@ def _rank(memory: Memory, at: Integer, seq: Integer, priority: float) -> None:
 
 @compiled
 def admit(
-    rules: Rules,
+    rules: SampleRules,
     side: Integer,
-    arrivals: Arrivals,
+    arrivals: SampleArrivals,
     end: Integer,
-    memory: Memory,
+    memory: SampleMemory,
     keys: Records,
     budget: Integer,
     progress: Records,

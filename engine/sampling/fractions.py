@@ -56,7 +56,7 @@ class Limits:
     peaks: tuple[int, int] = (0, 0)
 
 
-class Chosen(NamedTuple):
+class ChosenFractions(NamedTuple):
     """How a group's tuples are chosen, and what is expected of it.
 
     Attributes
@@ -76,7 +76,7 @@ class Chosen(NamedTuple):
     rows: tuple[int, int]
 
 
-def choose(recipe: Recipe, limits: Limits, models: Sequence[LaneModel]) -> Chosen:
+def choose(recipe: Recipe, limits: Limits, models: Sequence[LaneModel]) -> ChosenFractions:
     """Settle how likely the tuples of a group are kept.
 
     Parameters
@@ -88,7 +88,7 @@ def choose(recipe: Recipe, limits: Limits, models: Sequence[LaneModel]) -> Chose
 
     Returns
     -------
-    Chosen
+    ChosenFractions
 
     Raises
     ------
@@ -98,7 +98,7 @@ def choose(recipe: Recipe, limits: Limits, models: Sequence[LaneModel]) -> Chose
     sides = [added([model.sizes[side] for model in models]) for side in (0, 1)]
     rows = sides[0].rows, sides[1].rows
     if recipe.method == "bottom-k":
-        return Chosen(Inclusion("bottom-k"), None, None, rows)
+        return ChosenFractions(Inclusion("bottom-k"), None, None, rows)
     if recipe.method == "uniform":
         return _uniform(recipe, limits, models, (sides[0], sides[1]))
     check_memory(limits, recipe.windows, rows)
@@ -106,8 +106,8 @@ def choose(recipe: Recipe, limits: Limits, models: Sequence[LaneModel]) -> Chose
     memory, shares = (left.memory, right.memory), (left.share, right.share)
     both = left.parameter, right.parameter
     if recipe.method == "eq-cluster":
-        return Chosen(Inclusion("eq-cluster", fractions=both), memory, shares, rows)
-    return Chosen(Inclusion("pps-cluster", scales=both), memory, shares, rows)
+        return ChosenFractions(Inclusion("eq-cluster", fractions=both), memory, shares, rows)
+    return ChosenFractions(Inclusion("pps-cluster", scales=both), memory, shares, rows)
 
 
 def check_memory(limits: Limits, windows: tuple[int, int], rows: tuple[int, int]) -> None:
@@ -166,7 +166,7 @@ def _safe(
 
 def _uniform(
     recipe: Recipe, limits: Limits, models: Sequence[LaneModel], tables: tuple[SizeTable, SizeTable]
-) -> Chosen:
+) -> ChosenFractions:
     """Settle the one fraction of both sides."""
     sides = [_stored(recipe, models, side, table) for side, table in enumerate(tables)]
     peaks = None if limits.overflow is None else limits.peaks
@@ -178,7 +178,7 @@ def _uniform(
         p = fraction_for(float(sum(limits.memory)), sides, limits.overflow, peaks)
     left, right = (expected_memory(p, [side]) for side in sides)
     rows = tables[0].rows, tables[1].rows
-    return Chosen(Inclusion("uniform", fractions=(p, p)), (left, right), (p, p), rows)
+    return ChosenFractions(Inclusion("uniform", fractions=(p, p)), (left, right), (p, p), rows)
 
 
 def _stored(recipe: Recipe, models: Sequence[LaneModel], side: int, table: SizeTable) -> Stored:

@@ -20,9 +20,9 @@ from engine.sampling.layout import (
     RIGHT_END,
     ROWS,
     WRITTEN,
-    Arrivals,
-    Memory,
-    Rules,
+    SampleArrivals,
+    SampleMemory,
+    SampleRules,
 )
 from engine.sampling.memory import add
 from engine.sampling.outputs import SampledOutputs
@@ -33,7 +33,7 @@ _LEFT, _RIGHT = np.int64(0), np.int64(1)
 
 
 @compiled
-def _end(arrivals: Arrivals, at: Integer, now: Integer) -> Integer:
+def _end(arrivals: SampleArrivals, at: Integer, now: Integer) -> Integer:
     """Return the first position from `at` on of an arrival that is not of this instant."""
     while at < arrivals.ts.size and arrivals.ts[at] == now:
         at += 1
@@ -42,12 +42,12 @@ def _end(arrivals: Arrivals, at: Integer, now: Integer) -> Integer:
 
 @compiled
 def _look_ahead(
-    arrivals: Arrivals,
+    arrivals: SampleArrivals,
     begin: Integer,
     end: Integer,
     keys: Records,
     side: Integer,
-    opposite: Memory,
+    opposite: SampleMemory,
 ) -> None:
     """Have the keys of coming arrivals, and then what they will probe, brought into the cache."""
     last = arrivals.ts.size - 1
@@ -60,7 +60,7 @@ def _look_ahead(
 
 @compiled
 def _expire(
-    memory: Memory,
+    memory: SampleMemory,
     keys: Records,
     side: Integer,
     window: Integer,
@@ -79,12 +79,12 @@ def _expire(
 
 @compiled
 def begin(
-    rules: Rules,
-    left_memory: Memory,
-    right_memory: Memory,
+    rules: SampleRules,
+    left_memory: SampleMemory,
+    right_memory: SampleMemory,
     keys: Records,
-    left: Arrivals,
-    right: Arrivals,
+    left: SampleArrivals,
+    right: SampleArrivals,
     progress: Records,
     sums: Records,
     leave: Records,

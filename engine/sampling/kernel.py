@@ -29,9 +29,9 @@ from engine.sampling.layout import (
     RIGHT_END,
     SEQ,
     WRITTEN,
-    Arrivals,
-    Memory,
-    Rules,
+    SampleArrivals,
+    SampleMemory,
+    SampleRules,
 )
 from engine.sampling.memory import threshold
 from engine.sampling.outputs import SIMULTANEOUS, SampledOutputs
@@ -43,11 +43,11 @@ _LEFT, _RIGHT = np.int64(0), np.int64(1)
 
 @compiled
 def _simultaneous(
-    rules: Rules,
+    rules: SampleRules,
     keys: Records,
-    left: Arrivals,
+    left: SampleArrivals,
     left_base: Integer,
-    right: Arrivals,
+    right: SampleArrivals,
     right_base: Integer,
     out: SampledOutputs,
     progress: Records,
@@ -103,12 +103,12 @@ def _grow_variance(slot: Records, weight: float, importance: float) -> None:
 
 @compiled
 def _probe(
-    rules: Rules,
+    rules: SampleRules,
     side: Integer,
-    arrivals: Arrivals,
+    arrivals: SampleArrivals,
     base: Integer,
     end: Integer,
-    opposite: Memory,
+    opposite: SampleMemory,
     keys: Records,
     out: SampledOutputs,
     progress: Records,
@@ -147,12 +147,12 @@ def _probe(
 
 @compiled
 def sample(
-    rules: Rules,
-    left_memory: Memory,
-    right_memory: Memory,
+    rules: SampleRules,
+    left_memory: SampleMemory,
+    right_memory: SampleMemory,
     keys: Records,
-    left: Arrivals,
-    right: Arrivals,
+    left: SampleArrivals,
+    right: SampleArrivals,
     out: SampledOutputs,
     progress: Records,
     sums: Records,

@@ -30,13 +30,19 @@ from engine.sampling.layout import (
     SUMS,
     THINNED,
     WRITTEN,
-    Arrivals,
-    Rules,
+    SampleArrivals,
+    SampleRules,
     grown,
     no_memory,
 )
 from engine.sampling.memory import ticks_held
-from engine.sampling.outputs import SampledOutputs, Totals, empty_samples, first_samples, totals_of
+from engine.sampling.outputs import (
+    SampledOutputs,
+    SampleTotals,
+    empty_samples,
+    first_samples,
+    totals_of,
+)
 from gpu_kernels.combine import COMBINES
 
 METHODS = ("eq-cluster", "pps-cluster", "bottom-k", "uniform")
@@ -106,7 +112,7 @@ class LaneSampler:
         check_windows(*windows)
         ranked = method == "bottom-k"
         self.method = method
-        self._rules = Rules(
+        self._rules = SampleRules(
             ranked=ranked,
             combine=COMBINES.index(combine),
             emit=emit,
@@ -208,7 +214,7 @@ class LaneSampler:
         self._keys = self._keys.reshape(-1, 2)[kept].reshape(-1).copy()
 
     @property
-    def totals(self) -> Totals:
+    def totals(self) -> SampleTotals:
         """Estimates from what was pushed so far, the clusters of retained tuples included."""
         sums = self._sums.copy()
         if self.method != "uniform":
@@ -261,14 +267,14 @@ def _check(method: str, combine: str, budget: tuple[int, int], p: float, chunk: 
 
 def _arrivals(
     side: int, batch: StreamBatch, ids: NDArray[np.int32], measure: NDArray[np.float64]
-) -> Arrivals:
+) -> SampleArrivals:
     """Return a batch as the kernels read it."""
     n = batch.ts.size
     if measure.shape != (n,):
         raise SpecError(
             f"measures of stream {SIDES[side]} have shape {measure.shape}; give one a tuple, ({n},)"
         )
-    return Arrivals(
+    return SampleArrivals(
         sealed(batch.ts, np.int64),
         sealed(batch.row, np.int64),
         sealed(ids, np.int32),

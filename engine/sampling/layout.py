@@ -75,7 +75,7 @@ FREE, COUNT, OLDEST, NEWEST, PEAK, HEAP, EVENTS, SEQ = range(8)
 MEMORY_COUNTERS = 8
 
 
-class Memory(NamedTuple):
+class SampleMemory(NamedTuple):
     """What one side retains.
 
     Attributes
@@ -105,7 +105,7 @@ class Memory(NamedTuple):
     n: NDArray[np.int64]
 
 
-class Arrivals(NamedTuple):
+class SampleArrivals(NamedTuple):
     """One side's batch, as the kernels read it; all arrays (n,)."""
 
     ts: NDArray[np.int64]
@@ -117,7 +117,7 @@ class Arrivals(NamedTuple):
     """Next arrival of the same instant and key, filled by the kernel."""
 
 
-class Rules(NamedTuple):
+class SampleRules(NamedTuple):
     """The settings of a sample, as scalars."""
 
     ranked: bool
@@ -152,7 +152,7 @@ DONE, FULL, CROWDED_LEFT, CROWDED_RIGHT = range(4)
 """Why a kernel returns: batch used up; outputs full; no slot left."""
 
 
-def grown(memory: Memory, capacity: int, *, ranked: bool) -> Memory:
+def grown(memory: SampleMemory, capacity: int, *, ranked: bool) -> SampleMemory:
     """Return `memory` with room for `capacity` tuples, which keep their slots.
 
     The old memory must not be used any more.
@@ -180,11 +180,11 @@ def grown(memory: Memory, capacity: int, *, ranked: bool) -> Memory:
     )
 
 
-def no_memory(slot: np.dtype[np.void]) -> Memory:
+def no_memory(slot: np.dtype[np.void]) -> SampleMemory:
     """Return the memory of one side without room for tuples, CLUSTER or THINNED."""
     counters = np.zeros(MEMORY_COUNTERS, np.int64)
     counters[[OLDEST, NEWEST]] = NONE
-    return Memory(
+    return SampleMemory(
         np.zeros(0, slot), np.zeros(0, PLACE), np.zeros(0, np.int32), np.zeros(0, ENTRY),
         np.zeros(0, RANKED_KEY), np.zeros(0, EVENT), np.zeros(2), counters,
     )  # fmt: skip

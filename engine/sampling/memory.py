@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.replay.layout import NONE, Integer, Records
 from engine.runtime.jit import kernel as compiled
-from engine.sampling.layout import COUNT, EVENTS, FREE, NEWEST, OLDEST, PEAK, Memory
+from engine.sampling.layout import COUNT, EVENTS, FREE, NEWEST, OLDEST, PEAK, SampleMemory
 from gpu_kernels.combine import neumaier
 
 
@@ -24,7 +24,7 @@ def add(sums: Records, at: Integer, term: float) -> None:
 
 @compiled
 def insert(
-    memory: Memory,
+    memory: SampleMemory,
     keys: Records,
     side: Integer,
     key: Integer,
@@ -65,7 +65,7 @@ def insert(
 
 
 @compiled
-def remove(memory: Memory, keys: Records, side: Integer, at: Integer, ticks: Integer) -> None:
+def remove(memory: SampleMemory, keys: Records, side: Integer, at: Integer, ticks: Integer) -> None:
     """Take the tuple in slot `at`, held for `ticks`, out of its chains; free the slot. O(1)."""
     n = memory.n
     slot, place = memory.slots[at], memory.places[at]
@@ -94,7 +94,7 @@ def remove(memory: Memory, keys: Records, side: Integer, at: Integer, ticks: Int
 
 
 @compiled
-def ticks_held(memory: Memory, now: Integer) -> float:
+def ticks_held(memory: SampleMemory, now: Integer) -> float:
     """Return the ticks that all tuples were held so far, that of `now` included."""
     high, rest = memory.held[0], memory.held[1]
     at = memory.n[OLDEST]
@@ -105,7 +105,7 @@ def ticks_held(memory: Memory, now: Integer) -> float:
 
 
 @compiled
-def note(memory: Memory, seq: Integer, priority: float) -> None:
+def note(memory: SampleMemory, seq: Integer, priority: float) -> None:
     """Note that the arrival `seq` made a tuple of `priority` leave. Amortised O(1).
 
     Events that a later one outdoes are forgotten: the rest decrease from the oldest on.
@@ -122,7 +122,7 @@ def note(memory: Memory, seq: Integer, priority: float) -> None:
 
 
 @compiled
-def threshold(memory: Memory, seq: Integer) -> float:
+def threshold(memory: SampleMemory, seq: Integer) -> float:
     """Return T of the retained tuple that arrived as `seq`, 0 where nothing left. O(log events)."""
     events = memory.events
     low, high = 0, memory.n[EVENTS]
@@ -137,7 +137,7 @@ def threshold(memory: Memory, seq: Integer) -> float:
 
 
 @compiled
-def _compact(memory: Memory) -> Integer:
+def _compact(memory: SampleMemory) -> Integer:
     """Keep the events that are some retained tuple's threshold; return how many. O(K + events)."""
     events = memory.events
     end = memory.n[EVENTS]

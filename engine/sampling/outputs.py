@@ -95,7 +95,7 @@ class Total(NamedTuple):
     squares: float
 
 
-class Totals(NamedTuple):
+class SampleTotals(NamedTuple):
     """What a lane's sample comes to.
 
     Attributes
@@ -114,7 +114,7 @@ class Totals(NamedTuple):
     clusters: int
 
 
-def totals_of(sums: NDArray[np.float64], rows: int, clusters: int) -> Totals:
+def totals_of(sums: NDArray[np.float64], rows: int, clusters: int) -> SampleTotals:
     """Return the totals that the compensated sums of a kernel stand for.
 
     Examples
@@ -127,4 +127,4 @@ def totals_of(sums: NDArray[np.float64], rows: int, clusters: int) -> Totals:
         Total(*(float(whole[(of + at) // 2]) for at in (ESTIMATE, VARIANCE, SQUARES)))
         for of in (0, IMPORTANCE)
     )
-    return Totals(outputs, importance, rows, clusters)
+    return SampleTotals(outputs, importance, rows, clusters)

@@ -35,9 +35,9 @@ from engine.sampling.layout import (
     SQUARES,
     VARIANCE,
     WRITTEN,
-    Arrivals,
-    Memory,
-    Rules,
+    SampleArrivals,
+    SampleMemory,
+    SampleRules,
 )
 from engine.sampling.memory import add, insert, remove
 from engine.sampling.outputs import SampledOutputs
@@ -52,7 +52,7 @@ _NEVER = np.int64(2**62)
 
 @compiled
 def _leave(
-    memory: Memory,
+    memory: SampleMemory,
     keys: Records,
     side: Integer,
     at: Integer,
@@ -65,7 +65,7 @@ def _leave(
 
 @compiled
 def next_join(
-    rules: Rules, side: Integer, row: Integer, draw: Integer, num: float, most: float
+    rules: SampleRules, side: Integer, row: Integer, draw: Integer, num: float, most: float
 ) -> float:
     """Return which match of a tuple is output after its match `num`; 0: none (DecideNextJoin)."""
     after = num + 1.0
@@ -76,7 +76,9 @@ def next_join(
 
 
 @compiled
-def _count(rules: Rules, slot: Records, value: float, progress: Records, sums: Records) -> None:
+def _count(
+    rules: SampleRules, slot: Records, value: float, progress: Records, sums: Records
+) -> None:
     """Count an output, which is a cluster of its own: V = (1 - p) / p^2 y^2."""
     count(progress, sums, rules.weight, value)
     v = (rules.weight - 1.0) * rules.weight
@@ -92,10 +94,10 @@ def _count(rules: Rules, slot: Records, value: float, progress: Records, sums: R
 
 @compiled
 def _join(
-    rules: Rules,
+    rules: SampleRules,
     side: Integer,
     seen: Integer,
-    opposite: Memory,
+    opposite: SampleMemory,
     keys: Records,
     at: Integer,
     progress: Records,
@@ -117,12 +119,12 @@ def _join(
 
 @compiled
 def _probe(
-    rules: Rules,
+    rules: SampleRules,
     side: Integer,
-    arrivals: Arrivals,
+    arrivals: SampleArrivals,
     base: Integer,
     end: Integer,
-    opposite: Memory,
+    opposite: SampleMemory,
     keys: Records,
     out: SampledOutputs,
     progress: Records,
@@ -166,11 +168,11 @@ def _probe(
 
 @compiled
 def _admit(
-    rules: Rules,
+    rules: SampleRules,
     side: Integer,
-    arrivals: Arrivals,
+    arrivals: SampleArrivals,
     end: Integer,
-    memory: Memory,
+    memory: SampleMemory,
     keys: Records,
     progress: Records,
 ) -> bool:
@@ -203,12 +205,12 @@ def _admit(
 
 @compiled
 def sample(
-    rules: Rules,
-    left_memory: Memory,
-    right_memory: Memory,
+    rules: SampleRules,
+    left_memory: SampleMemory,
+    right_memory: SampleMemory,
     keys: Records,
-    left: Arrivals,
-    right: Arrivals,
+    left: SampleArrivals,
+    right: SampleArrivals,
     out: SampledOutputs,
     progress: Records,
     sums: Records,

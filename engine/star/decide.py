@@ -27,9 +27,9 @@ from engine.star.layout import (
     Integer,
     Ints,
     Records,
-    Rules,
-    State,
-    Streams,
+    StarRules,
+    StarState,
+    StarStreams,
 )
 from engine.star.memory import first_live, insert, match_count, produced, remove
 
@@ -41,7 +41,12 @@ _FEW = 4
 
 @compiled
 def _current(
-    rules: Rules, streams: Streams, state: State, side: Integer, version: Integer, progress: Ints
+    rules: StarRules,
+    streams: StarStreams,
+    state: StarState,
+    side: Integer,
+    version: Integer,
+    progress: Ints,
 ) -> None:
     """Find the counts of a version on this instant's snapshot, once."""
     if state.counted[version] == progress[INSTANT]:
@@ -54,7 +59,7 @@ def _current(
 
 
 @compiled
-def _over(streams: Streams, rules: Rules, state: State, side: Integer) -> bool:
+def _over(streams: StarStreams, rules: StarRules, state: StarState, side: Integer) -> bool:
     """Tell whether residents and arrivals are more than may stay."""
     n = state.n[side]
     if rules.budget[side] == FOREVER:
@@ -67,7 +72,7 @@ def _over(streams: Streams, rules: Rules, state: State, side: Integer) -> bool:
 
 
 @compiled
-def _by_age(rules: Rules, side: Integer, age: Integer) -> float:
+def _by_age(rules: StarRules, side: Integer, age: Integer) -> float:
     """Return AGE's priority."""
     window, buckets = rules.window[side], rules.buckets[side]
     return rules.table[side, buckets if window == 0 else age * buckets // window]
@@ -75,9 +80,9 @@ def _by_age(rules: Rules, side: Integer, age: Integer) -> float:
 
 @woven
 def _judge_arrivals(
-    rules: Rules,
-    streams: Streams,
-    state: State,
+    rules: StarRules,
+    streams: StarStreams,
+    state: StarState,
     side: Integer,
     progress: Ints,
     priority_at_arrival: Records,
@@ -115,9 +120,9 @@ def _judge_arrivals(
 
 @woven
 def _judge_residents(
-    rules: Rules,
-    streams: Streams,
-    state: State,
+    rules: StarRules,
+    streams: StarStreams,
+    state: StarState,
     side: Integer,
     progress: Ints,
     priority_now: Records,
@@ -146,7 +151,7 @@ def _judge_residents(
 
 
 @woven
-def _reward(rules: Rules, streams: Streams, state: State, progress: Ints) -> None:
+def _reward(rules: StarRules, streams: StarStreams, state: StarState, progress: Ints) -> None:
     """Raise V of the residents that make a combination with an arrival of this instant (DGL)."""
     sides, now = streams.first.size - 1, progress[NOW]
     tau = np.float64(now - rules.t0)
@@ -173,9 +178,9 @@ def _reward(rules: Rules, streams: Streams, state: State, progress: Ints) -> Non
 
 @woven
 def _gain(
-    rules: Rules,
-    streams: Streams,
-    state: State,
+    rules: StarRules,
+    streams: StarStreams,
+    state: StarState,
     side: Integer,
     version: Integer,
     now: Integer,
@@ -193,7 +198,9 @@ def _gain(
 
 
 @compiled
-def _ranked(rules: Rules, streams: Streams, state: State, side: Integer, heap: Records) -> None:
+def _ranked(
+    rules: StarRules, streams: StarStreams, state: StarState, side: Integer, heap: Records
+) -> None:
     """Make the heap of a stream anew of its residents. O(K)."""
     begin, size = state.room[side], state.n[side, COUNT]
     for i in range(size):
@@ -208,7 +215,7 @@ def _ranked(rules: Rules, streams: Streams, state: State, side: Integer, heap: R
 
 
 @compiled
-def _least(rules: Rules, streams: Streams, state: State, side: Integer) -> Integer:
+def _least(rules: StarRules, streams: StarStreams, state: StarState, side: Integer) -> Integer:
     """Return the resident of a stream that ranks least by its present priority. O(K)."""
     begin = state.room[side]
     least = np.int64(state.members[begin])
@@ -220,7 +227,9 @@ def _least(rules: Rules, streams: Streams, state: State, side: Integer) -> Integ
 
 
 @compiled
-def _below(rules: Rules, streams: Streams, state: State, at: Integer, other: Integer) -> bool:
+def _below(
+    rules: StarRules, streams: StarStreams, state: StarState, at: Integer, other: Integer
+) -> bool:
     """Tell whether a tuple ranks below another one of its stream."""
     if state.priority[at] != state.priority[other]:
         return bool(state.priority[at] < state.priority[other])
@@ -233,7 +242,9 @@ def _below(rules: Rules, streams: Streams, state: State, at: Integer, other: Int
 
 
 @woven
-def _replace(rules: Rules, streams: Streams, state: State, side: Integer, at: Integer) -> None:
+def _replace(
+    rules: StarRules, streams: StarStreams, state: StarState, side: Integer, at: Integer
+) -> None:
     """Admit an arrival as `_admit` does, without a heap: all residents are looked at. O(K)."""
     if state.n[side, COUNT] >= rules.budget[side]:
         if rules.budget[side] == 0:
@@ -247,7 +258,12 @@ def _replace(rules: Rules, streams: Streams, state: State, side: Integer, at: In
 
 @woven
 def _admit(
-    rules: Rules, streams: Streams, state: State, side: Integer, at: Integer, heap: Records
+    rules: StarRules,
+    streams: StarStreams,
+    state: StarState,
+    side: Integer,
+    at: Integer,
+    heap: Records,
 ) -> None:
     """Admit an arrival if there is room or its rank is above the least. O(log K + its facts)."""
     n, keys = state.n[side], state.keys
@@ -274,7 +290,9 @@ def _admit(
 
 
 @woven
-def _select(rules: Rules, streams: Streams, state: State, side: Integer, over: bool) -> None:
+def _select(
+    rules: StarRules, streams: StarStreams, state: StarState, side: Integer, over: bool
+) -> None:
     """Keep of a stream's residents and arrivals the greatest by rank (step 5)."""
     n = state.n[side]
     first = 2 * state.room[side] + 64 * side
@@ -297,9 +315,9 @@ def _select(rules: Rules, streams: Streams, state: State, side: Integer, over: b
 
 @woven
 def decide(
-    rules: Rules,
-    streams: Streams,
-    state: State,
+    rules: StarRules,
+    streams: StarStreams,
+    state: StarState,
     progress: Ints,
     priority_at_arrival: Records,
     priority_now: Records,

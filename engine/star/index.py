@@ -14,7 +14,7 @@ from engine.facts.versions import NONE, numbered, versions
 from engine.runtime.errors import SpecError
 from engine.runtime.jit import jit
 from engine.runtime.streams import StreamBatch
-from engine.star.layout import Ints, Shorts, Streams
+from engine.star.layout import Ints, Shorts, StarStreams
 
 _MOST = int(np.iinfo(np.int32).max)
 
@@ -46,7 +46,7 @@ class StarIndex(NamedTuple):
 
     Attributes
     ----------
-    streams : Streams
+    streams : StarStreams
         Without draws.
     facts : (k,) int64
         Positions in F of the facts that have a tuple of every stream; the others join nothing.
@@ -55,7 +55,7 @@ class StarIndex(NamedTuple):
         never do.
     """
 
-    streams: Streams
+    streams: StarStreams
     facts: Ints
     until: tuple[Ints, ...]
 
@@ -142,7 +142,7 @@ def star_index(
             )
     facts_of, by_version = _facts(spans, int(bases[-1]), size)
     ends, ended, ends_of = _ends(sides, bases)
-    streams = Streams(
+    streams = StarStreams(
         first,
         np.concatenate([batch.ts for batch in batches]),
         np.concatenate([batch.importance for batch in batches]),

@@ -19,11 +19,11 @@ from engine.star.layout import (
     Integer,
     Ints,
     Records,
-    Rules,
     StarOutputs,
-    State,
-    Streams,
-    Tallies,
+    StarRules,
+    StarState,
+    StarStreams,
+    StarTallies,
 )
 from engine.star.memory import begin, clear
 from engine.star.outputs import produce
@@ -32,7 +32,7 @@ _BEGIN, _EARLY, _DECIDE, _LATE, _END = range(5)
 
 
 @woven
-def _next_instant(streams: Streams, state: State) -> Integer:
+def _next_instant(streams: StarStreams, state: StarState) -> Integer:
     now = FOREVER
     for side in range(streams.first.size - 1):
         if state.n[side, AT] < streams.first[side + 1]:
@@ -42,11 +42,11 @@ def _next_instant(streams: Streams, state: State) -> Integer:
 
 @compiled
 def replay(
-    rules: Rules,
-    streams: Streams,
-    state: State,
+    rules: StarRules,
+    streams: StarStreams,
+    state: StarState,
     out: StarOutputs,
-    tallies: Tallies,
+    tallies: StarTallies,
     progress: Ints,
     sums: Floats,
     stop: Integer,

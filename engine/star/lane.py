@@ -32,11 +32,11 @@ from engine.star.layout import (
     WRITTEN,
     Floats,
     Ints,
-    Rules,
     StarOutputs,
-    State,
-    Streams,
-    Tallies,
+    StarRules,
+    StarState,
+    StarStreams,
+    StarTallies,
 )
 from engine.star.settings import Curves, StarSettings
 
@@ -96,7 +96,7 @@ class StarReplay:
     ) -> None:
         policy = settings.the_policy
         sides, facts = len(profiles), index.facts.size
-        self._rules: Rules = settings.rules(profiles, budgets, curves, emit=emit)
+        self._rules: StarRules = settings.rules(profiles, budgets, curves, emit=emit)
         self._streams = index.streams._replace(draw=_draws(settings, index.streams, rows))
         self._facts = index.facts
         rooms = [min(k, own.peak) for k, own in zip(budgets, profiles, strict=True)]
@@ -105,7 +105,7 @@ class StarReplay:
         self.by_fact, self.importance_by_fact = np.zeros(facts, np.int64), np.zeros(facts)
         self.by_bin, self.importance_by_bin = np.zeros(edges.size, np.int64), np.zeros(edges.size)
         self.ages = np.zeros((sides, age_buckets), np.int64)
-        self._tallies = Tallies(
+        self._tallies = StarTallies(
             self.by_fact, self.importance_by_fact, edges, self.by_bin, self.importance_by_bin,
             self.ages,
         )  # fmt: skip
@@ -179,7 +179,7 @@ class StarReplay:
         ]
 
 
-def _draws(settings: StarSettings, streams: Streams, rows: Sequence[Ints]) -> Floats:
+def _draws(settings: StarSettings, streams: StarStreams, rows: Sequence[Ints]) -> Floats:
     if not settings.the_policy.draws:
         return np.zeros(streams.ts.size)
     return np.concatenate(
@@ -202,7 +202,7 @@ def _most_at_once(ts: Ints) -> int:
     return int(np.diff(np.append(begins, ts.size)).max()) if ts.size else 0
 
 
-def _state(streams: Streams, rooms: Sequence[int], facts: int) -> State:
+def _state(streams: StarStreams, rooms: Sequence[int], facts: int) -> StarState:
     """Return empty memories, `rooms` tuples each at most."""
     sides, size = len(rooms), streams.ts.size
     versions = streams.facts_of.size - 1
@@ -213,7 +213,7 @@ def _state(streams: Streams, rooms: Sequence[int], facts: int) -> State:
     n = np.zeros((sides, STREAM_COUNTERS), np.int64)
     n[:, [AT, OLDEST, LEAVING]] = streams.first[:-1, None]
     n[:, ENDED] = streams.ends_of[:-1]
-    return State(
+    return StarState(
         held=np.zeros(facts * sides, np.int64),
         arrived=np.zeros(facts * sides, np.int64),
         seen=np.zeros(facts * sides, np.int64),

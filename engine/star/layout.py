@@ -38,7 +38,7 @@ HIGH, REST, OUTPUTS = range(3)
 """Of the sums: importance as a compensated sum, and outputs as a float, which never overflows."""
 
 
-class Streams(NamedTuple):
+class StarStreams(NamedTuple):
     """The tuples of m streams and what joins them; the kernels do not write to it.
 
     Attributes
@@ -80,7 +80,7 @@ class Streams(NamedTuple):
     ends_of: Ints
 
 
-class Rules(NamedTuple):
+class StarRules(NamedTuple):
     """The settings of a replay (contract, sections 2 and 3).
 
     Attributes
@@ -116,7 +116,7 @@ class Rules(NamedTuple):
     buckets: Ints
 
 
-class State(NamedTuple):
+class StarState(NamedTuple):
     """The join memories and what is counted for them.
 
     Attributes
@@ -216,7 +216,7 @@ class StarOutputs(NamedTuple):
     fact: Shorts
 
 
-class Tallies(NamedTuple):
+class StarTallies(NamedTuple):
     """Sums over the outputs.
 
     Attributes

@@ -21,14 +21,16 @@ from engine.star.layout import (
     TOUCHED,
     Integer,
     Ints,
-    Rules,
-    State,
-    Streams,
+    StarRules,
+    StarState,
+    StarStreams,
 )
 
 
 @compiled
-def _count(streams: Streams, counters: Ints, side: Integer, version: Integer, by: Integer) -> None:
+def _count(
+    streams: StarStreams, counters: Ints, side: Integer, version: Integer, by: Integer
+) -> None:
     """Change a counter of every fact of a version."""
     sides = streams.first.size - 1
     for place in range(streams.facts_of[version], streams.facts_of[version + 1]):
@@ -36,7 +38,7 @@ def _count(streams: Streams, counters: Ints, side: Integer, version: Integer, by
 
 
 @compiled
-def insert(streams: Streams, state: State, side: Integer, at: Integer) -> None:
+def insert(streams: StarStreams, state: StarState, side: Integer, at: Integer) -> None:
     """Make a tuple a resident. O(its facts)."""
     version = np.int64(streams.version[at])
     n = state.n[side]
@@ -55,7 +57,7 @@ def insert(streams: Streams, state: State, side: Integer, at: Integer) -> None:
 
 
 @compiled
-def remove(streams: Streams, state: State, side: Integer, at: Integer) -> None:
+def remove(streams: StarStreams, state: StarState, side: Integer, at: Integer) -> None:
     """Drop a resident. O(its facts)."""
     version = np.int64(streams.version[at])
     n = state.n[side]
@@ -75,7 +77,9 @@ def remove(streams: Streams, state: State, side: Integer, at: Integer) -> None:
 
 
 @woven
-def expire(rules: Rules, streams: Streams, state: State, side: Integer, now: Integer) -> None:
+def expire(
+    rules: StarRules, streams: StarStreams, state: StarState, side: Integer, now: Integer
+) -> None:
     """Drop the residents that expired or that no fact joins from now on (step 1). O(1) a tuple."""
     n = state.n[side]
     since = now - rules.window[side]
@@ -97,7 +101,9 @@ def expire(rules: Rules, streams: Streams, state: State, side: Integer, now: Int
 
 
 @woven
-def arrive(rules: Rules, streams: Streams, state: State, side: Integer, progress: Ints) -> None:
+def arrive(
+    rules: StarRules, streams: StarStreams, state: StarState, side: Integer, progress: Ints
+) -> None:
     """Count the arrivals of this instant by fact, and note the facts that join one."""
     sides = streams.first.size - 1
     n = state.n[side]
@@ -119,7 +125,7 @@ def arrive(rules: Rules, streams: Streams, state: State, side: Integer, progress
 
 
 @woven
-def clear(streams: Streams, state: State, progress: Ints) -> None:
+def clear(streams: StarStreams, state: StarState, progress: Ints) -> None:
     """Forget the arrivals of an instant that ends."""
     sides = streams.first.size - 1
     for i in range(progress[TOUCHED]):
@@ -138,7 +144,12 @@ def clear(streams: Streams, state: State, progress: Ints) -> None:
 
 @compiled
 def first_live(
-    rules: Rules, streams: Streams, state: State, fact: Integer, side: Integer, now: Integer
+    rules: StarRules,
+    streams: StarStreams,
+    state: StarState,
+    fact: Integer,
+    side: Integer,
+    now: Integer,
 ) -> Integer:
     """Return the first version of a fact's whose tuples of a stream have not all expired."""
     place = fact * (streams.first.size - 1) + side
@@ -152,7 +163,12 @@ def first_live(
 
 @compiled
 def match_count(
-    rules: Rules, streams: Streams, state: State, side: Integer, version: Integer, now: Integer
+    rules: StarRules,
+    streams: StarStreams,
+    state: StarState,
+    side: Integer,
+    version: Integer,
+    now: Integer,
 ) -> float:
     """Return m of a version's tuples, on the snapshot of this instant (step 2). O(facts)."""
     sides = streams.first.size - 1
@@ -174,7 +190,12 @@ def match_count(
 
 @woven
 def _by_history(
-    rules: Rules, streams: Streams, state: State, side: Integer, version: Integer, now: Integer
+    rules: StarRules,
+    streams: StarStreams,
+    state: StarState,
+    side: Integer,
+    version: Integer,
+    now: Integer,
 ) -> float:
     """Return m by "history": with two streams, the number is counted before it is multiplied."""
     sides = streams.first.size - 1
@@ -194,14 +215,14 @@ def _by_history(
 
 
 @compiled
-def _quotient(rules: Rules, side: Integer, now: Integer) -> float:
+def _quotient(rules: StarRules, side: Integer, now: Integer) -> float:
     lifetime = np.float64(rules.window[side] + 1)
     return lifetime / np.float64(now - rules.first_ts[side] + 1)
 
 
 @compiled
 def produced(
-    streams: Streams, state: State, side: Integer, version: Integer, old: bool, new: bool
+    streams: StarStreams, state: StarState, side: Integer, version: Integer, old: bool, new: bool
 ) -> float:
     """Return a version's combinations with residents (`old`), arrivals (`new`) or both."""
     sides = streams.first.size - 1
@@ -222,7 +243,7 @@ def produced(
 
 
 @woven
-def begin(rules: Rules, streams: Streams, state: State, progress: Ints) -> None:
+def begin(rules: StarRules, streams: StarStreams, state: StarState, progress: Ints) -> None:
     """Do steps 1 and 2 of the instant at `progress[NOW]`, but for the match counts."""
     now = progress[NOW]
     progress[INSTANT] += 1

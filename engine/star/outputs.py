@@ -28,11 +28,11 @@ from engine.star.layout import (
     Floats,
     Integer,
     Ints,
-    Rules,
     StarOutputs,
-    State,
-    Streams,
-    Tallies,
+    StarRules,
+    StarState,
+    StarStreams,
+    StarTallies,
 )
 from engine.star.memory import first_live
 from gpu_kernels.combine import combined, neumaier
@@ -42,7 +42,7 @@ _DENSE = 4
 
 
 @woven
-def _meets(streams: Streams, state: State, fact: Integer) -> bool:
+def _meets(streams: StarStreams, state: StarState, fact: Integer) -> bool:
     """Tell whether a fact has a tuple of every stream."""
     sides = streams.first.size - 1
     for place in range(fact * sides, (fact + 1) * sides):
@@ -52,7 +52,9 @@ def _meets(streams: Streams, state: State, fact: Integer) -> bool:
 
 
 @woven
-def _gather(rules: Rules, streams: Streams, state: State, fact: Integer, now: Integer) -> None:
+def _gather(
+    rules: StarRules, streams: StarStreams, state: StarState, fact: Integer, now: Integer
+) -> None:
     """Write what a fact joins to the pool: older residents, then arrivals. O(of both, versions)."""
     sides = streams.first.size - 1
     for side in range(sides):
@@ -75,7 +77,7 @@ def _gather(rules: Rules, streams: Streams, state: State, fact: Integer, now: In
 
 
 @compiled
-def _part(state: State, unit: Integer, side: Integer) -> tuple[Integer, Integer]:
+def _part(state: StarState, unit: Integer, side: Integer) -> tuple[Integer, Integer]:
     """Return where the tuples that a stream gives to a unit begin in the pool, and how many."""
     if side < unit:
         return state.pool_room[side], state.sizes[side, 0]
@@ -86,7 +88,7 @@ def _part(state: State, unit: Integer, side: Integer) -> tuple[Integer, Integer]
 
 
 @compiled
-def _combinations(state: State, unit: Integer) -> float:
+def _combinations(state: StarState, unit: Integer) -> float:
     """Return the outputs of a unit."""
     total = 1.0
     for side in range(state.sizes.shape[0]):
@@ -95,13 +97,13 @@ def _combinations(state: State, unit: Integer) -> float:
 
 
 @compiled
-def _member(state: State, unit: Integer, side: Integer) -> Integer:
+def _member(state: StarState, unit: Integer, side: Integer) -> Integer:
     """Return the place in the pool of a stream's member of the combination of `state.counter`."""
     return _part(state, unit, side)[0] + state.counter[side]
 
 
 @compiled
-def _next(state: State, unit: Integer) -> None:
+def _next(state: StarState, unit: Integer) -> None:
     """Go on to the next combination of a unit."""
     side = state.sizes.shape[0] - 1
     while side >= 0:
@@ -113,7 +115,7 @@ def _next(state: State, unit: Integer) -> None:
 
 
 @compiled
-def _importance(rules: Rules, state: State, unit: Integer) -> float:
+def _importance(rules: StarRules, state: StarState, unit: Integer) -> float:
     """Return the importance of the combination of `state.counter`, in the streams' order."""
     sides = state.sizes.shape[0]
     step = SUM if rules.combine == MEAN else rules.combine
@@ -124,7 +126,7 @@ def _importance(rules: Rules, state: State, unit: Integer) -> float:
 
 
 @woven
-def _least_of_each(state: State, unit: Integer, sign: float) -> float:
+def _least_of_each(state: StarState, unit: Integer, sign: float) -> float:
     """Return the sum over a unit's combinations of their least ``sign * importance``.
 
     Each tuple is the least of as many combinations as the others have greater tuples:
@@ -155,7 +157,7 @@ def _least_of_each(state: State, unit: Integer, sign: float) -> float:
 
 
 @woven
-def _worth(rules: Rules, state: State, unit: Integer, outputs: float) -> float:
+def _worth(rules: StarRules, state: StarState, unit: Integer, outputs: float) -> float:
     """Return the importance of a unit's outputs, added up without trying them all if many."""
     sides = state.sizes.shape[0]
     tuples = 0.0
@@ -187,12 +189,12 @@ def _worth(rules: Rules, state: State, unit: Integer, outputs: float) -> float:
 
 @woven
 def _tally(
-    rules: Rules,
-    state: State,
+    rules: StarRules,
+    state: StarState,
     fact: Integer,
     unit: Integer,
     outputs: float,
-    tallies: Tallies,
+    tallies: StarTallies,
     progress: Ints,
     sums: Floats,
 ) -> None:
@@ -206,7 +208,9 @@ def _tally(
 
 
 @woven
-def _age(rules: Rules, streams: Streams, state: State, ages: Ints, now: Integer) -> None:
+def _age(
+    rules: StarRules, streams: StarStreams, state: StarState, ages: Ints, now: Integer
+) -> None:
     """Count the outputs of a fact by the ages of their older members."""
     sides = state.sizes.shape[0]
     for side in range(sides):
@@ -223,9 +227,9 @@ def _age(rules: Rules, streams: Streams, state: State, ages: Ints, now: Integer)
 
 @woven
 def _write(
-    rules: Rules,
-    streams: Streams,
-    state: State,
+    rules: StarRules,
+    streams: StarStreams,
+    state: StarState,
     fact: Integer,
     unit: Integer,
     outputs: Integer,
@@ -256,11 +260,11 @@ def _write(
 
 @woven
 def produce(
-    rules: Rules,
-    streams: Streams,
-    state: State,
+    rules: StarRules,
+    streams: StarStreams,
+    state: StarState,
     out: StarOutputs,
-    tallies: Tallies,
+    tallies: StarTallies,
     progress: Ints,
     sums: Floats,
 ) -> bool:

@@ -13,7 +13,7 @@ from engine.policies import Policy, Structure, Value, age, policy_named
 from engine.replay.layout import ESTIMATORS, PROBES
 from engine.replay.settings import chosen, number_of
 from engine.runtime.errors import SpecError
-from engine.star.layout import FOREVER, Rules
+from engine.star.layout import FOREVER, StarRules
 from gpu_kernels.combine import COMBINES
 
 _ALWAYS = int(np.iinfo(np.int64).min)
@@ -83,7 +83,7 @@ class StarSettings:
         curves: Curves = (),
         *,
         emit: bool,
-    ) -> Rules:
+    ) -> StarRules:
         """Return what the kernel replays by.
 
         Parameters
@@ -103,7 +103,7 @@ class StarSettings:
         alpha, beta = given.get("alpha"), given.get("beta")
         lifetimes = [window + 1 for window in self.windows]
         table, buckets = _age_table(curves, len(self.windows))
-        return Rules(
+        return StarRules(
             structure=int(policy.structure),
             estimator=ESTIMATORS.index(self.estimator),
             after_admission=self.probe == "after_admission",

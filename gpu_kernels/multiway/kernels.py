@@ -85,7 +85,7 @@ def never(a: Any, b: Any) -> bool:  # noqa: ANN401 - vectors
     return False
 
 
-class Variant(NamedTuple):
+class WalkVariant(NamedTuple):
     """What kernels are compiled for.
 
     Attributes
@@ -123,7 +123,7 @@ class Functions(NamedTuple):
 
 
 @cache
-def _functions(variant: Variant) -> Functions:
+def _functions(variant: WalkVariant) -> Functions:
     team = warp_team(variant.per_block, variant.width, False)
     walk = make_walk(team, variant.kind, device_function(variant.theta))
     rank, width = team.rank, team.width
@@ -141,7 +141,7 @@ def _functions(variant: Variant) -> Functions:
 
 
 @cache
-def count_kernel(variant: Variant) -> Kernel:
+def count_kernel(variant: WalkVariant) -> Kernel:
     """Return the kernel that counts outputs.
 
     Notes
@@ -216,7 +216,7 @@ def count_kernel(variant: Variant) -> Kernel:
 
 
 @cache
-def write_kernel(variant: Variant) -> Kernel:
+def write_kernel(variant: WalkVariant) -> Kernel:
     """Return the kernel that writes outputs, in their order.
 
     A tuple whose outputs do not end with the chunk saves its walk, from which the launch for the

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu_kernels.devices import Array, Device, TooLargeError
-from gpu_kernels.multiway.kernels import FIND, Variant, count_kernel, never, write_kernel
+from gpu_kernels.multiway.kernels import FIND, WalkVariant, count_kernel, never, write_kernel
 from gpu_kernels.multiway.predicates import Columns, Condition, Directions, Floats, Ints, Tuples
 from gpu_kernels.multiway.together import SAVED
 
@@ -67,7 +67,7 @@ class DeviceWalks:
         filled = Columns._make(map(_not_empty, columns))
         self._columns = Columns._make(map(device.upload, filled))
         own = _SIMULATED if device.simulated else {}
-        self._variant = Variant(condition.kind, condition.theta or never, **own)
+        self._variant = WalkVariant(condition.kind, condition.theta or never, **own)
         self._condition = (
             np.int64(condition.everyone), np.int64(condition.combine), np.float64(condition.bound),
         )  # fmt: skip

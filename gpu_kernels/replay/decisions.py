@@ -16,11 +16,11 @@ from gpu_kernels.replay.layout import (
     Array,
     Integer,
     Lane,
+    LaneSide,
+    LaneStreams,
     PolicyFunctions,
     Ranking,
-    Side,
     Slots,
-    Streams,
 )
 from gpu_kernels.replay.priorities import (
     ARRIVED,
@@ -58,8 +58,8 @@ def _make_update(team: Team, policy: PolicyFunctions, facts: bool) -> Any:  # no
 
     @device_function
     def update(
-        streams: Streams, slots: Slots, lane: Lane, side: Side, opposite: Side, counters: Array,
-        used: Integer, at: Integer, stop: Integer, now: Integer, decides: bool,
+        streams: LaneStreams, slots: Slots, lane: Lane, side: LaneSide, opposite: LaneSide,
+        counters: Array, used: Integer, at: Integer, stop: Integer, now: Integer, decides: bool,
     ) -> None:  # fmt: skip
         """Bring the residents of a side up to date; `at` to `stop` are the opposite arrivals."""
         if ranking == Ranking.DECAYING and facts:
@@ -142,7 +142,7 @@ def _make_least(team: Team, policy: PolicyFunctions) -> Any:  # noqa: ANN401
 
     @device_function
     def least(
-        scratch: Scratch, streams: Streams, slots: Slots, side: Side, tables: Array,
+        scratch: Scratch, streams: LaneStreams, slots: Slots, side: LaneSide, tables: Array,
         used: Integer, now: Integer, lost: float,
     ) -> tuple[float, float, float, Integer]:  # fmt: skip
         """Return (priority, importance, m, tag) of the resident of least rank, or a free slot."""
@@ -188,7 +188,7 @@ def _make_admit(team: Team, policy: PolicyFunctions, least: Any, facts: bool) ->
 
     @device_function
     def admit(
-        scratch: Scratch, streams: Streams, slots: Slots, lane: Lane, side: Side,
+        scratch: Scratch, streams: LaneStreams, slots: Slots, lane: Lane, side: LaneSide,
         counters: Array, priorities: Array, matches: Array, tables: Array, until: Array,
         used: Integer, held: Integer, oldest: Integer, soonest: Integer,
         at: Integer, stop: Integer, now: Integer,

@@ -16,11 +16,11 @@ from gpu_kernels.replay.layout import (
     Array,
     Integer,
     Lane,
+    LaneSide,
+    LaneStreams,
     PolicyFunctions,
     Ranking,
-    Side,
     Slots,
-    Streams,
 )
 from gpu_kernels.replay.priorities import part_at, table_of
 from gpu_kernels.replay.steps import end_of_instant, make_steps
@@ -47,9 +47,11 @@ def lane_of(integers: Array, floats: Array, number: Integer) -> Lane:
 
 
 @portable
-def side_of(integers: Array, floats: Array, number: Integer, side: Integer, slots: Integer) -> Side:
+def side_of(
+    integers: Array, floats: Array, number: Integer, side: Integer, slots: Integer
+) -> LaneSide:
     """Return a side of a lane, whose slots begin at `slots`."""
-    return Side(
+    return LaneSide(
         side,
         integers[number, layout.BEGIN + side],
         integers[number, layout.END + side],
@@ -135,7 +137,7 @@ def _replay(
         scratch_floats = cuda.shared.array(floats_shared, float64)
         scratch_integers = cuda.shared.array(integers_shared, int64)
         scratch = Scratch(scratch_floats, scratch_integers)
-        streams = Streams(
+        streams = LaneStreams(
             ts, key, importance, row, peers, twins, x, y, m_column, m_table, partner_first,
             partner, partner_end,
         )  # fmt: skip

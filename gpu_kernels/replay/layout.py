@@ -167,7 +167,7 @@ BY_MEMORY, BY_WINDOW, BY_HISTORY = range(3)
 SLOT_BYTES = 8 + 8 + 4 + 4
 
 
-class Streams(NamedTuple):
+class LaneStreams(NamedTuple):
     """Columns of all streams of a launch; lanes may share their rows.
 
     Attributes
@@ -246,7 +246,7 @@ class Lane(NamedTuple):
     d: float
 
 
-class Side(NamedTuple):
+class LaneSide(NamedTuple):
     """The numbers of one side of a lane."""
 
     number: Integer

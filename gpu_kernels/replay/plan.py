@@ -61,7 +61,7 @@ class Variant(NamedTuple):
     in_shared: bool
 
 
-class Batch(NamedTuple):
+class LaneBatch(NamedTuple):
     """Lanes that one launch replays.
 
     Attributes
@@ -114,7 +114,7 @@ def plan_batches(
     free_bytes: int,
     counter_kinds: int,
     choose: Callable[[int], Variant] = choose_variant,
-) -> list[Batch]:
+) -> list[LaneBatch]:
     """Cut lanes into launches that fit in device memory.
 
     Parameters
@@ -129,7 +129,7 @@ def plan_batches(
 
     Returns
     -------
-    list of Batch
+    list of LaneBatch
         Every lane in exactly one; lanes of one variant and similar size together, the largest
         first, since they take longest.
 
@@ -140,7 +140,7 @@ def plan_batches(
     """
     limit = int(free_bytes * _HEADROOM)
     order = sorted(range(len(needs)), key=lambda lane: (-needs[lane].slots, lane))
-    batches: list[Batch] = []
+    batches: list[LaneBatch] = []
     chosen: list[int] = []
     variant = None
     taken = 0
@@ -163,6 +163,6 @@ def plan_batches(
     return batches
 
 
-def _batch(variant: Variant | None, lanes: list[int], needs: Sequence[Need]) -> Batch:
+def _batch(variant: Variant | None, lanes: list[int], needs: Sequence[Need]) -> LaneBatch:
     assert variant is not None  # noqa: S101 - there is a lane
-    return Batch(variant, tuple(lanes), max(1, *(needs[lane].slots for lane in lanes)))
+    return LaneBatch(variant, tuple(lanes), max(1, *(needs[lane].slots for lane in lanes)))

@@ -24,10 +24,10 @@ from gpu_kernels.replay.layout import (
     Array,
     Integer,
     Lane,
+    LaneSide,
+    LaneStreams,
     PolicyFunctions,
     Ranking,
-    Side,
-    Streams,
 )
 from gpu_kernels.teams import Team
 
@@ -43,7 +43,7 @@ def counter(lane: Lane, kind: Integer, side: Integer, key: Integer) -> Integer:
 
 @portable
 def match_count(
-    lane: Lane, opposite: Side, counters: Array, key: Integer, arrivals: Integer, now: Integer
+    lane: Lane, opposite: LaneSide, counters: Array, key: Integer, arrivals: Integer, now: Integer
 ) -> float:
     """Return m of a tuple whose matches are of the side `opposite`.
 
@@ -63,7 +63,7 @@ def match_count(
 
 @device_function
 def push(
-    streams: Streams, lane: Lane, side: Side, counters: Array, kind: Integer, key: Integer,
+    streams: LaneStreams, lane: Lane, side: LaneSide, counters: Array, kind: Integer, key: Integer,
     by: Integer, first: Integer, step: Integer,
 ) -> None:  # fmt: skip
     """Count a tuple of a side in or out at every `step`-th of its partners from the `first` on."""
@@ -74,7 +74,7 @@ def push(
 
 
 @portable
-def facts_between(streams: Streams, side: Side, key: Integer, other: Integer) -> Integer:
+def facts_between(streams: LaneStreams, side: LaneSide, key: Integer, other: Integer) -> Integer:
     """Return how many facts join a key of a side with an opposite one. O(log partners)."""
     low = streams.partner_first[side.partners + key]
     end = streams.partner_first[side.partners + key + 1]
@@ -93,7 +93,7 @@ def facts_between(streams: Streams, side: Side, key: Integer, other: Integer) ->
 
 
 @portable
-def bucket_priority(tables: Array, side: Side, age: Integer) -> float:
+def bucket_priority(tables: Array, side: LaneSide, age: Integer) -> float:
     """Return AGE's priority at an age (P5 3.2)."""
     if side.window == 0:
         return tables[side.table + side.buckets]
@@ -101,7 +101,7 @@ def bucket_priority(tables: Array, side: Side, age: Integer) -> float:
 
 
 @portable
-def part_at(tables: Array, side: Side, part: Integer, rows: Integer) -> Integer:
+def part_at(tables: Array, side: LaneSide, part: Integer, rows: Integer) -> Integer:
     """Return the part of a lane that begins after `rows` rows; `part` is one before (VALUED).
 
     A side's tables begin with their number, and the rows after which each of them holds.
@@ -113,14 +113,14 @@ def part_at(tables: Array, side: Side, part: Integer, rows: Integer) -> Integer:
 
 
 @portable
-def table_of(tables: Array, side: Side, part: Integer) -> Integer:
+def table_of(tables: Array, side: LaneSide, part: Integer) -> Integer:
     """Return where the table of a part begins: by state and age bucket (VALUED)."""
     parts = np.int64(tables[side.table])
     return side.table + 1 + parts + 2 * side.buckets * part
 
 
 @portable
-def best_rate(tables: Array, side: Side, state: float, age: Integer) -> float:
+def best_rate(tables: Array, side: LaneSide, state: float, age: Integer) -> float:
     """Return the best rate ahead by the table of a part (VALUED)."""
     bucket = (age * side.buckets) // (side.window + 1)
     return tables[np.int64(state) * side.buckets + bucket]
@@ -140,7 +140,7 @@ def make_appraise(team: Team, policy: PolicyFunctions) -> Any:  # noqa: ANN401
 
     @device_function
     def appraise(
-        streams: Streams, lane: Lane, side: Side, opposite: Side, counters: Array,
+        streams: LaneStreams, lane: Lane, side: LaneSide, opposite: LaneSide, counters: Array,
         priorities: Array, matches: Array, tables: Array,
         at: Integer, stop: Integer, now: Integer,
     ) -> None:  # fmt: skip

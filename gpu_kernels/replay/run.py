@@ -16,7 +16,7 @@ from gpu_kernels.replay.kernel import replay_kernel
 from gpu_kernels.replay.layout import FOREVER, PolicyFunctions
 from gpu_kernels.replay.plan import (
     MOST_ROWS,
-    Batch,
+    LaneBatch,
     Need,
     Variant,
     choose_variant,
@@ -34,7 +34,7 @@ MOST_MATCHES = 2**31 - 1
 
 
 class PartnerColumns(NamedTuple):
-    """What joins the keys of all lanes through facts, see `layout.Streams`; int64, int32, int64."""
+    """Partners of all lanes' keys through facts, see `LaneStreams`; int64, int32, int64."""
 
     first: NDArray[np.int64]
     other: NDArray[np.int32]
@@ -50,7 +50,7 @@ _NO_PARTNERS = PartnerColumns(np.zeros(1, np.int64), np.zeros(1, np.int32), np.z
 
 
 class Tabulated(NamedTuple):
-    """Columns of a tabulated policy, see `layout.Streams`; float64, by row but the table."""
+    """Columns of a tabulated policy, see `layout.LaneStreams`; float64, by row but the table."""
 
     x: NDArray[np.float64]
     y: NDArray[np.float64]
@@ -112,7 +112,7 @@ class DeviceStreams:
     ----------
     device : Device
     columns : dict of str to (rows,) array
-        ts, key, importance, row, peers and twins (see `layout.Streams`).
+        ts, key, importance, row, peers and twins (see `layout.LaneStreams`).
     partners : PartnerColumns, optional
         What facts join, where keys are not joined by being equal.
 
@@ -215,7 +215,7 @@ def _replay_batch(
     kernel: Kernel,
     columns: list[Array],
     lanes: Lanes,
-    batch: Batch,
+    batch: LaneBatch,
     result: Replayed,
 ) -> None:
     begun = time.perf_counter()

@@ -17,9 +17,9 @@ from gpu_kernels.replay.layout import (
     Array,
     Integer,
     Lane,
-    Side,
+    LaneSide,
+    LaneStreams,
     Slots,
-    Streams,
 )
 from gpu_kernels.replay.priorities import ARRIVED, HELD, SEEN, counter, facts_between, push
 from gpu_kernels.teams import Scratch, Team
@@ -59,8 +59,8 @@ def make_steps(team: Team, counts_arrivals: bool, facts: bool) -> Steps:
 
     @device_function
     def slide(
-        streams: Streams, lane: Lane, side: Side, counters: Array, low: Integer, at: Integer,
-        since: Integer,
+        streams: LaneStreams, lane: Lane, side: LaneSide, counters: Array, low: Integer,
+        at: Integer, since: Integer,
     ) -> Integer:  # fmt: skip
         """Return the first row from `low` on that arrived at `since` or later; count the rest out.
 
@@ -78,9 +78,9 @@ def make_steps(team: Team, counts_arrivals: bool, facts: bool) -> Steps:
 
     @device_function
     def expire(
-        scratch: Scratch, streams: Streams, slots: Slots, lane: Lane, side: Side, counters: Array,
-        until: Array, used: Integer, held: Integer, oldest: Integer, soonest: Integer,
-        low: Integer, now: Integer,
+        scratch: Scratch, streams: LaneStreams, slots: Slots, lane: Lane, side: LaneSide,
+        counters: Array, until: Array, used: Integer, held: Integer, oldest: Integer,
+        soonest: Integer, low: Integer, now: Integer,
     ) -> tuple[Integer, Integer, Integer]:  # fmt: skip
         """Free the slots of rows before `low`, and of those whose facts have ended.
 
@@ -125,7 +125,12 @@ def make_steps(team: Team, counts_arrivals: bool, facts: bool) -> Steps:
 
     @device_function
     def register(
-        streams: Streams, lane: Lane, side: Side, counters: Array, at: Integer, stop: Integer
+        streams: LaneStreams,
+        lane: Lane,
+        side: LaneSide,
+        counters: Array,
+        at: Integer,
+        stop: Integer,
     ) -> None:
         """Count the arrivals of an instant in."""
         if facts:
@@ -144,7 +149,12 @@ def make_steps(team: Team, counts_arrivals: bool, facts: bool) -> Steps:
 
     @device_function
     def forget(
-        streams: Streams, lane: Lane, side: Side, counters: Array, at: Integer, stop: Integer
+        streams: LaneStreams,
+        lane: Lane,
+        side: LaneSide,
+        counters: Array,
+        at: Integer,
+        stop: Integer,
     ) -> None:
         """Take the arrivals of an instant that ends out of their counters."""
         if facts:
@@ -157,9 +167,9 @@ def make_steps(team: Team, counts_arrivals: bool, facts: bool) -> Steps:
 
     @device_function
     def probe(
-        streams: Streams, slots: Slots, lane: Lane, side: Side, opposite: Side, counters: Array,
-        at: Integer, stop: Integer, used: Integer, before: Integer,
-        found: Integer, high: float, rest: float,
+        streams: LaneStreams, slots: Slots, lane: Lane, side: LaneSide, opposite: LaneSide,
+        counters: Array, at: Integer, stop: Integer, used: Integer, before: Integer, found: Integer,
+        high: float, rest: float,
     ) -> tuple[Integer, float, float]:  # fmt: skip
         """Join the rows `at` to `stop` with the opposite residents whose row is under `before`.
 

@@ -20,7 +20,15 @@ from engine.runtime.errors import DeviceError, SpecError
 from engine.runtime.executors import SerialExecutor
 from gpu_kernels import devices, gpu_lease
 from gpu_kernels.devices import Choice, CudaDevice, TooLargeError
-from gpu_kernels.gpu_lease import Lent, LentError, allowance, chosen, lend, memory_share, sharers
+from gpu_kernels.gpu_lease import (
+    GpuLease,
+    GpuLeaseError,
+    allowance,
+    chosen,
+    grant,
+    memory_share,
+    sharers,
+)
 from spark_plugin import gpu
 from spark_plugin.dataframe import replay
 from spark_plugin.executor import SparkExecutor
@@ -32,7 +40,7 @@ NAMES = [name_of(number) for number in range(4)]
 
 @pytest.fixture(autouse=True)
 def _nothing_lent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gpu_lease, "_terms", [])
+    monkeypatch.setattr(gpu_lease, "_leases", [])
     for name in (gpu_lease.VISIBLE, gpu_lease.ORDER, gpu_lease.SHARE):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(devices, "_simulated", lambda: False)
@@ -65,29 +73,29 @@ def test_a_task_gets_the_gpu_that_was_meant(
     addresses: tuple[str, ...], visible: str | None, shown: int, number: int
 ) -> None:
     """Task 5: the environment wins, then Spark's address, then the turn."""
-    assert chosen(Lent(addresses, turn=5), visible, NAMES[:shown]) == number
+    assert chosen(GpuLease(addresses, turn=5), visible, NAMES[:shown]) == number
 
 
 @pytest.mark.parametrize("address", ["4", "-1", "GPU-none", "mig"])
 def test_an_address_of_no_device_is_an_error(address: str) -> None:
-    with pytest.raises(LentError, match=f"GPU {address} and CUDA shows 4 device"):
-        chosen(Lent((address,)), None, NAMES)
+    with pytest.raises(GpuLeaseError, match=f"GPU {address} and CUDA shows 4 device"):
+        chosen(GpuLease((address,)), None, NAMES)
 
 
 @pytest.mark.parametrize(
     ("terms", "tasks"),
     [
-        (Lent(), 1),
-        (Lent(at_once=8, gpus=2, each=0.25), 4),
-        (Lent(at_once=8, gpus=4, each=0.25), 2),
-        (Lent(at_once=3, gpus=2, each=0.001), 2),
-        (Lent(at_once=8, gpus=8, each=1.0), 1),
-        (Lent(at_once=8, gpus=4, each=2.0), 1),
-        (Lent(at_once=9), 3),
-        (Lent(at_once=8, gpus=1, each=1 / 3), 3),
+        (GpuLease(), 1),
+        (GpuLease(at_once=8, gpus=2, each=0.25), 4),
+        (GpuLease(at_once=8, gpus=4, each=0.25), 2),
+        (GpuLease(at_once=3, gpus=2, each=0.001), 2),
+        (GpuLease(at_once=8, gpus=8, each=1.0), 1),
+        (GpuLease(at_once=8, gpus=4, each=2.0), 1),
+        (GpuLease(at_once=9), 3),
+        (GpuLease(at_once=8, gpus=1, each=1 / 3), 3),
     ],
 )
-def test_tasks_on_a_gpu_are_counted(terms: Lent, tasks: int) -> None:
+def test_tasks_on_a_gpu_are_counted(terms: GpuLease, tasks: int) -> None:
     assert sharers(terms, 4) == tasks
     assert allowance(TOTAL, terms._replace(share=0.5), 4) == TOTAL // 2 // tasks
 
@@ -95,7 +103,9 @@ def test_tasks_on_a_gpu_are_counted(terms: Lent, tasks: int) -> None:
 @pytest.mark.parametrize("text", ["0", "-0.5", "1.01", "half", "nan", "inf"])
 def test_a_share_is_a_part(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert memory_share("") == memory_share("1") == 1.0
-    with pytest.raises(LentError, match=f"WINNOW_GPU_SHARE is {text}: it must be a number above 0"):
+    with pytest.raises(
+        GpuLeaseError, match=f"WINNOW_GPU_SHARE is {text}: it must be a number above 0"
+    ):
         memory_share(text)
     monkeypatch.setenv(gpu_lease.SHARE, text)
     running(monkeypatch)
@@ -154,7 +164,7 @@ def test_a_worker_serves_one_task_after_the_other(
 
 def test_what_others_hold_is_not_free(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cupy", fake_cupy(1, taken=TOTAL * 3 // 4))
-    lend(Lent(share=0.5))
+    grant(GpuLease(share=0.5))
     device = devices.open_device()
     assert device.free_bytes() == TOTAL // 4
     device.zeros(TOTAL // 4, np.int8)
@@ -209,10 +219,10 @@ def test_a_fault_is_for_another_process_while_there_is_another_attempt(
     def failing(_: Any) -> int:
         raise error
 
-    lend(Lent(attempt=2, again=True))
+    grant(GpuLease(attempt=2, again=True))
     with pytest.raises(GpuFaultError, match=type(error).__name__):
         attempt(Wanted(GPU, demanded), failing, lambda: 2)
-    lend(Lent(attempt=3))
+    grant(GpuLease(attempt=3))
     if demanded:
         with pytest.raises(DeviceError, match=r"--device gpu: .* at attempt 4; use --device auto"):
             attempt(Wanted(GPU, demanded), failing, lambda: 2)
@@ -228,7 +238,7 @@ def test_what_fails_everywhere_is_not_tried_again(cupy: Any) -> None:
     def failing(_: Any) -> int:
         raise TooLargeError("9 bytes and 3 are free")
 
-    lend(Lent(again=True))
+    grant(GpuLease(again=True))
     assert attempt(Wanted(GPU), failing, lambda: 2)[0] == 2
 
 
@@ -328,10 +338,10 @@ def test_tasks_know_their_number(spark: Any) -> None:
     """Without GPUs of Spark's the turn deals devices out, and a task's number is its turn."""
 
     def seen(_: int) -> Any:  # by value: the workers cannot import the tests
-        from gpu_kernels.gpu_lease import lent  # noqa: PLC0415 - there
+        from gpu_kernels.gpu_lease import current_lease  # noqa: PLC0415 - there
 
-        return lent()
+        return current_lease()
 
     found = list(SparkExecutor(spark).map(seen, range(8)))
     assert [terms.turn for terms in found] == [0, 1] * 4  # four jobs of two tasks each
-    assert {terms._replace(turn=0) for terms in found} == {Lent(at_once=2)}
+    assert {terms._replace(turn=0) for terms in found} == {GpuLease(at_once=2)}

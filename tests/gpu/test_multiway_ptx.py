@@ -11,11 +11,17 @@ from multiway_cases import PREDICATES, random_streams
 from numba import types
 
 from engine.device.multiway import GpuProber
-from engine.multiway.harvest.layout import WHOLE, Batch, Rules, admitted_none, whole_plan
+from engine.multiway.harvest.layout import (
+    WHOLE,
+    HarvestRules,
+    ProbeBatch,
+    admitted_none,
+    whole_plan,
+)
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import windows_of
 from gpu_kernels.compiler import Kernel, fused_operations
-from gpu_kernels.multiway.kernels import FIND, Variant, count_kernel, never, write_kernel
+from gpu_kernels.multiway.kernels import FIND, WalkVariant, count_kernel, never, write_kernel
 from gpu_kernels.multiway.predicates import KINDS, THETA
 
 F, F2 = types.float64[::1], types.float64[:, ::1]
@@ -43,8 +49,8 @@ def check(kernel: Kernel, signature: Any, generation: tuple[int, int]) -> str:
     return ptx
 
 
-def variant(kind: str) -> Variant:
-    return Variant(KINDS.index(kind), greedy if kind == "theta" else never)
+def variant(kind: str) -> WalkVariant:
+    return WalkVariant(KINDS.index(kind), greedy if kind == "theta" else never)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -65,15 +71,15 @@ def test_every_generation(generation: tuple[int, int]) -> None:
 
 def test_no_function_but_theta_s_makes_a_kernel_of_its_own() -> None:
     assert count_kernel(variant("band")) is count_kernel(variant("band"))
-    assert count_kernel(variant("theta")) is not count_kernel(Variant(THETA, never))
+    assert count_kernel(variant("theta")) is not count_kernel(WalkVariant(THETA, never))
 
 
-def batch_of_all(streams: Any) -> Batch:
+def batch_of_all(streams: Any) -> ProbeBatch:
     n = streams.ts.size
     place = np.argsort(streams.ts, kind="stable")
     stream = np.repeat(np.arange(streams.number), np.diff(streams.first))[place]
     shred = np.where(np.arange(n) % 3 == 0, 0.5, WHOLE)
-    return Batch(place, stream, shred)
+    return ProbeBatch(place, stream, shred)
 
 
 def two_outputs_each(*arguments: Any) -> None:
@@ -89,7 +95,7 @@ def test_what_the_driver_hands_to_the_kernels(kind: str, monkeypatch: pytest.Mon
     streams = random_streams(1, (30, 0, 25), kind)
     windows = windows_of([9, 9, 9])
     plan = whole_plan([[1, 2], [0, 2], [0, 1]], windows)
-    rules = Rules(everyone=True, combine=0, window=windows.size)
+    rules = HarvestRules(everyone=True, combine=0, window=windows.size)
     prober = GpuProber(streams, rules, PREDICATES[kind], plan, device)
     admitted = admitted_none(streams)
     admitted.number[:] = np.diff(streams.first)
@@ -108,12 +114,12 @@ def test_a_bound_needs_no_compilation(monkeypatch: pytest.MonkeyPatch) -> None:
     streams = random_streams(1, (5, 6), "distance")
     windows = windows_of([9, 9])
     plan = whole_plan([[1], [0]], windows)
-    rules = Rules(everyone=True, combine=0, window=windows.size)
+    rules = HarvestRules(everyone=True, combine=0, window=windows.size)
     compiled = []
     for radius in (0.5, 2.25):
         predicate = Predicate("distance", ("x", "y"), radius)
         prober = GpuProber(streams, rules, predicate, plan, device)
         prober.count(admitted_none(streams), plan, batch_of_all(streams))
-        kernel = count_kernel(Variant(predicate.code, never))
+        kernel = count_kernel(WalkVariant(predicate.code, never))
         compiled.append(len(kernel._checked))  # noqa: SLF001 - signatures compiled for
     assert compiled[0] == compiled[1]

@@ -18,7 +18,7 @@ from engine.facts.relation import BEFORE, NEVER, Facts
 from engine.lanes.profile import LaneProfile, profile_side
 from engine.policies import POLICIES
 from engine.replay.lane import LaneReplay
-from engine.replay.planned import Plan
+from engine.replay.planned import RetentionPlan
 from engine.replay.settings import UNLIMITED, ReplaySettings
 from engine.runtime.streams import StreamBatch
 
@@ -175,7 +175,7 @@ def replayed(
     emit: bool = True,
     step: int | None = None,
     chunk: int = 4,
-    plan: Plan | None = None,
+    plan: RetentionPlan | None = None,
 ) -> Run:
     """Replay a case in batches of `step` ticks, by its policy or by a plan."""
     left, right = batch_of(case.left), batch_of(case.right)

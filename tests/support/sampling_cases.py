@@ -16,7 +16,7 @@ from engine.replay.settings import UNLIMITED
 from engine.runtime.key_table import KeyTable
 from engine.runtime.streams import StreamBatch
 from engine.sampling.lane import METHODS, LaneSampler
-from engine.sampling.outputs import Totals
+from engine.sampling.outputs import SampleTotals
 
 COMBINES = ("min", "sum", "product", "max", "mean")
 MEASURES = {
@@ -47,7 +47,7 @@ class Run(NamedTuple):
 
     rows: list[naive.Row]
     seqs: list[tuple[int, int]]
-    totals: Totals
+    totals: SampleTotals
     peaks: tuple[int, int]
     held: tuple[float, float]
     memory: list[tuple[int, int, int]]

@@ -25,7 +25,7 @@ from engine.optimum.build import pairs_of
 from engine.optimum.certificate import Backend, gap_between
 from engine.optimum.dual import CpuDual
 from engine.optimum.facts import fact_pairs
-from engine.optimum.retained import Retained, Worth
+from engine.optimum.retained import OutputTotals, Retained
 from engine.optimum.settings import Effort, Objective
 from engine.optimum.states_text import states_text
 from engine.replay.settings import ReplaySettings
@@ -75,7 +75,7 @@ class LaneBounds(NamedTuple):
     ----------
     lower, upper : float
         Of the best possible value of the objective.
-    plan, exact : Worth
+    plan, exact : OutputTotals
         Outputs and importance of the plan found, and of the exact join.
     methods : dict
         Sides of lanes by the method that bounded them.
@@ -91,8 +91,8 @@ class LaneBounds(NamedTuple):
 
     lower: float
     upper: float
-    plan: Worth
-    exact: Worth
+    plan: OutputTotals
+    exact: OutputTotals
     methods: dict[str, int]
     seconds: float
     parts: dict[str, int]
@@ -256,7 +256,7 @@ def sum_of(found: Sequence[LaneBounds]) -> LaneBounds:
     for one in found:
         methods.update(one.methods)
     plan, exact = (
-        Worth(
+        OutputTotals(
             sum(getattr(one, name).outputs for one in found),
             math.fsum(getattr(one, name).importance for one in found),
         )

@@ -29,7 +29,7 @@ from engine.lanes.reader import lane_batches
 from engine.policies import age
 from engine.replay.lane import LaneReplay
 from engine.replay.layout import Outputs
-from engine.replay.planned import Plan
+from engine.replay.planned import RetentionPlan
 from engine.replay.settings import ReplaySettings
 from engine.runtime.heartbeat import rows_done
 from gpu_kernels.devices import Choice
@@ -124,7 +124,7 @@ class LaneResult(NamedTuple):
         return self.result.outputs
 
 
-def replay_lane(task: ReplayTask, plan: Plan | None = None) -> LaneResult:
+def replay_lane(task: ReplayTask, plan: RetentionPlan | None = None) -> LaneResult:
     """Replay a lane within its budget, by its policy or by a plan, beside the exact count if asked.
 
     What the exact join comes to is looked up where an earlier replay within the same windows has

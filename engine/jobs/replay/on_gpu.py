@@ -9,7 +9,7 @@ from heapq import heappop, heappush
 from engine.jobs.replay.lane_task import LaneResult, ReplayTask, replay_lane
 from engine.lanes.reader import lane_batches
 from engine.policies import age
-from engine.replay.planned import Plan
+from engine.replay.planned import RetentionPlan
 from engine.runtime.device_choice import Wanted, attempt
 from gpu_kernels.devices import Device
 
@@ -40,10 +40,10 @@ def replay_group(group: GroupTask) -> list[LaneResult]:
         If the GPU was demanded and could not.
     """
 
-    def decided(device: Device) -> list[Plan | None]:
+    def decided(device: Device) -> list[RetentionPlan | None]:
         return [*_plans(device, group.tasks)]
 
-    def undecided() -> list[Plan | None]:
+    def undecided() -> list[RetentionPlan | None]:
         return [None] * len(group.tasks)
 
     plans, choice = attempt(group.wanted, decided, undecided)
@@ -53,7 +53,7 @@ def replay_group(group: GroupTask) -> list[LaneResult]:
     ]
 
 
-def _plans(device: Device, tasks: tuple[ReplayTask, ...]) -> list[Plan]:
+def _plans(device: Device, tasks: tuple[ReplayTask, ...]) -> list[RetentionPlan]:
     from engine.device.batches import (  # noqa: PLC0415 - numba's CUDA, only where it is used
         Undecided,
         decided,

@@ -20,7 +20,14 @@ from engine.replay.settings import UNLIMITED
 from engine.runtime.errors import SpecError
 from engine.runtime.executors import Executor
 from engine.runtime.stages import Stages
-from engine.sampling.fractions import Chosen, Limits, PeakTask, check_memory, choose, group_peak
+from engine.sampling.fractions import (
+    ChosenFractions,
+    Limits,
+    PeakTask,
+    check_memory,
+    choose,
+    group_peak,
+)
 from engine.sampling.model import LaneModel, ModelTask, Recipe, model_lane
 from engine.sampling.sizes import floor_of
 
@@ -33,14 +40,14 @@ class LanePlan(NamedTuple):
     Attributes
     ----------
     recipe : Recipe
-    chosen : Chosen
+    chosen : ChosenFractions
         Of its group.
     budget : (int, int)
         K of left and right, of the lane for bottom-k.
     """
 
     recipe: Recipe
-    chosen: Chosen
+    chosen: ChosenFractions
     budget: Pair
 
 

@@ -17,12 +17,12 @@ from engine.multiway.exact.layout import (
     REST,
     SKIP,
     WRITTEN,
+    Candidates,
+    ExactRules,
+    ExactTallies,
     Integer,
     Narrow,
-    Part,
-    Rules,
-    Tallies,
-    Work,
+    SlicePart,
 )
 from engine.multiway.streams import Floats
 from engine.runtime.jit import kernel as compiled
@@ -37,7 +37,7 @@ _DENSE = 64.0
 
 
 @compiled
-def _least_of_each(work: Work, worth: Floats, sign: float) -> float:
+def _least_of_each(work: Candidates, worth: Floats, sign: float) -> float:
     """Return the sum over the combinations of their least ``sign * importance``.
 
     Each tuple is the least of as many combinations as the others have greater tuples:
@@ -72,7 +72,7 @@ def _least_of_each(work: Work, worth: Floats, sign: float) -> float:
 
 
 @compiled
-def _next(work: Work) -> None:
+def _next(work: Candidates) -> None:
     """Go on to the next combination; the last stream turns fastest."""
     side = work.box_size.size - 1
     while side >= 0:
@@ -129,7 +129,7 @@ def summed(combine: Integer, worth: Floats, own: float) -> float:
 
 
 @compiled
-def _extremes(rules: Rules, work: Work, worth: Floats, long: Integer) -> float:
+def _extremes(rules: ExactRules, work: Candidates, worth: Floats, long: Integer) -> float:
     """Return the sum of the least or greatest of each combination, the longest list at once."""
     sides = work.box_size.size
     whole = worth[work.box_begin[long] : work.box_begin[long] + work.box_size[long]]
@@ -156,7 +156,7 @@ def _extremes(rules: Rules, work: Work, worth: Floats, long: Integer) -> float:
 
 
 @compiled
-def _worth(rules: Rules, work: Work, worth: Floats, outputs: float) -> float:
+def _worth(rules: ExactRules, work: Candidates, worth: Floats, outputs: float) -> float:
     """Return the importance of all combinations, without trying them all if many."""
     sides = work.box_size.size
     if outputs == 1.0:
@@ -184,7 +184,7 @@ def _worth(rules: Rules, work: Work, worth: Floats, outputs: float) -> float:
 
 
 @compiled
-def tally(tallies: Tallies, found: Integer, outputs: float, importance: float) -> None:
+def tally(tallies: ExactTallies, found: Integer, outputs: float, importance: float) -> None:
     """Add outputs to the totals. Their importance is 0 where all outputs are worth the same."""
     sums = tallies.sums
     tallies.total[0] += found
@@ -198,7 +198,10 @@ def tally(tallies: Tallies, found: Integer, outputs: float, importance: float) -
 
 
 @compiled
-def _write(part: Part, work: Work, items: Narrow, members: Any, at: Integer, rows: Integer) -> None:  # noqa: ANN401
+def _write(
+    part: SlicePart, work: Candidates, items: Narrow, members: Any,  # noqa: ANN401
+    at: Integer, rows: Integer,
+) -> None:  # fmt: skip
     """Write `rows` combinations from that of `work.counter` on."""
     sides = work.box_size.size
     last = sides - 1
@@ -221,8 +224,8 @@ def _write(part: Part, work: Work, items: Narrow, members: Any, at: Integer, row
 
 @woven
 def emitted(
-    part: Part,
-    work: Work,
+    part: SlicePart,
+    work: Candidates,
     items: Narrow,
     passed: Integer,
     members: Any,  # noqa: ANN401 - numba's
@@ -263,7 +266,7 @@ def emitted(
 
 
 @compiled
-def weighed(rules: Rules, work: Work, worth: Floats, tallies: Tallies) -> None:
+def weighed(rules: ExactRules, work: Candidates, worth: Floats, tallies: ExactTallies) -> None:
     """Count the combinations of a box and add up their importance."""
     found, outputs = np.int64(1), 1.0
     for side in range(work.box_size.size):

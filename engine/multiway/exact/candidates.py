@@ -12,13 +12,13 @@ from engine.multiway.exact.layout import (
     END,
     ITEMS,
     LOW,
+    Candidates,
+    ExactRules,
+    ExactTallies,
     Integer,
     Lists,
     Narrow,
-    Part,
-    Rules,
-    Tallies,
-    Work,
+    SlicePart,
 )
 from engine.multiway.predicate import meets
 from engine.multiway.streams import Attributes
@@ -57,7 +57,7 @@ def _near(
 
 @compiled
 def cells_counted(
-    rules: Rules, lists: Lists, attributes: Attributes, sides: Integer, other: Integer,
+    rules: ExactRules, lists: Lists, attributes: Attributes, sides: Integer, other: Integer,
     place: Integer,
 ) -> Any:  # noqa: ANN401 - numba's  # fmt: skip
     """Return how many live tuples of a stream are near the tuple at a place."""
@@ -86,7 +86,7 @@ def cells_counted(
 
 @compiled
 def _cells(
-    rules: Rules, lists: Lists, attributes: Attributes, sides: Integer, other: Integer,
+    rules: ExactRules, lists: Lists, attributes: Attributes, sides: Integer, other: Integer,
     place: Integer, out: Narrow, at: Integer,
 ) -> Any:  # noqa: ANN401 - numba's  # fmt: skip
     own = lists.key[place]
@@ -104,7 +104,7 @@ def _cells(
 
 @compiled
 def _items(
-    rules: Rules, lists: Lists, attributes: Attributes, work: Work, sides: Integer,
+    rules: ExactRules, lists: Lists, attributes: Attributes, work: Candidates, sides: Integer,
     other: Integer, place: Integer, at: Integer,
 ) -> Any:  # noqa: ANN401 - numba's  # fmt: skip
     """Add up inner products item by item, in ascending order of item as the definition has it."""
@@ -131,11 +131,11 @@ def _items(
 
 @compiled
 def gathered(
-    rules: Rules,
+    rules: ExactRules,
     lists: Lists,
-    part: Part,
+    part: SlicePart,
     attributes: Attributes,
-    work: Work,
+    work: Candidates,
     other: Integer,
     place: Integer,
     at: Integer,
@@ -155,7 +155,7 @@ def gathered(
 
 
 @compiled
-def in_order(rules: Rules, work: Work, side: Integer) -> None:
+def in_order(rules: ExactRules, work: Candidates, side: Integer) -> None:
     """Write the join order: the one given, or by number of candidates, fewest first."""
     sides = work.order.size
     work.order[0] = side
@@ -177,7 +177,12 @@ def in_order(rules: Rules, work: Work, side: Integer) -> None:
 
 @compiled
 def _filtered(
-    rules: Rules, part: Part, attributes: Attributes, work: Work, depth: Integer, u: Integer
+    rules: ExactRules,
+    part: SlicePart,
+    attributes: Attributes,
+    work: Candidates,
+    depth: Integer,
+    u: Integer,
 ) -> bool:
     """Keep those behind `depth` in the join order that meet `u`; False if a list is empty."""
     sides = work.order.size
@@ -202,11 +207,11 @@ def _filtered(
 
 @woven
 def combinations(
-    rules: Rules,
-    part: Part,
+    rules: ExactRules,
+    part: SlicePart,
     attributes: Attributes,
-    work: Work,
-    tallies: Tallies,
+    work: Candidates,
+    tallies: ExactTallies,
     members: Any,  # noqa: ANN401 - numba's
 ) -> bool:
     """Count or write the combinations of the lists of depth 0 whose members all meet.

@@ -18,9 +18,9 @@ from engine.multiway.exact.layout import (
     OUTPUTS,
     REST,
     WRITTEN,
+    ExactRules,
+    ExactTallies,
     OutputChunk,
-    Rules,
-    Tallies,
     weighed_chunk,
 )
 from engine.multiway.exact.plan import Cut, Keys, cuts, keys_of, memory, plan_of
@@ -49,7 +49,7 @@ _COUNTABLE = 2.0**63 * (1 - 2.0**-40)
 _LAST = int(np.iinfo(np.int64).max)
 
 
-class Totals(NamedTuple):
+class ExactTotals(NamedTuple):
     """What an exact join has found.
 
     Attributes
@@ -139,7 +139,7 @@ class ExactJoin:
         self._clique = graph == "clique" and streams.number > 2 and not predicate.transitive
         self._order = _orders(orders, streams.number)
 
-    def count(self, edges: Ints | None = None) -> Totals:
+    def count(self, edges: Ints | None = None) -> ExactTotals:
         """Return how many outputs there are, and their importance.
 
         Parameters
@@ -189,14 +189,14 @@ class ExactJoin:
             return []
         return cuts(self._streams, self._windows, self._whole, self._keys[0])
 
-    def _rules(self, *, emit: bool) -> Rules:
-        return Rules(
+    def _rules(self, *, emit: bool) -> ExactRules:
+        return ExactRules(
             plan_of(self._predicate), self._clique, self._combine,
             _constant(self._streams, self._combine), emit, self._windows.size,
             self._windows.by_rows, self._order, condition(self._predicate),
         )  # fmt: skip
 
-    def _slice_totals(self, rules: Rules, edges: Ints, cut: Cut) -> Tallies:
+    def _slice_totals(self, rules: ExactRules, edges: Ints, cut: Cut) -> ExactTallies:
         own = memory(rules, self._streams, self._windows, self._keys, cut, edges)
         none = np.zeros((0, self._streams.number), np.int64)
         sweep(rules, self._streams, *own, none)
@@ -211,7 +211,9 @@ class ExactJoin:
             return (chunk for cut in parts for chunk in source(cut))
         return in_parallel(source, parts, self._threads)
 
-    def _slice_chunks(self, rules: Rules, rows: int, finish: Finish[T], cut: Cut) -> Iterator[T]:
+    def _slice_chunks(
+        self, rules: ExactRules, rows: int, finish: Finish[T], cut: Cut
+    ) -> Iterator[T]:
         none = np.zeros(0, np.int64)
         own = memory(rules, self._streams, self._windows, self._keys, cut, none)
         progress = own.tallies.progress
@@ -280,7 +282,7 @@ def _constant(streams: MultiStreams, combine: int) -> float:
     return value / sides if combine == MEAN else value
 
 
-def _added(found: Sequence[Tallies], constant: float, bins: int) -> Totals:
+def _added(found: Sequence[ExactTallies], constant: float, bins: int) -> ExactTotals:
     """Return the totals of all slices, added up in their order."""
     estimate = sum(float(own.sums[OUTPUTS]) for own in found)
     if estimate > _COUNTABLE:
@@ -298,5 +300,5 @@ def _added(found: Sequence[Tallies], constant: float, bins: int) -> Totals:
         high, rest = neumaier(high, rest, float(own.sums[REST]))
     if constant >= 0:
         importance_by_bin = np.asarray(by_bin * constant, np.float64)
-        return Totals(outputs, outputs * constant, by_bin, importance_by_bin)
-    return Totals(outputs, high + rest, by_bin, importance_by_bin)
+        return ExactTotals(outputs, outputs * constant, by_bin, importance_by_bin)
+    return ExactTotals(outputs, high + rest, by_bin, importance_by_bin)

@@ -31,7 +31,7 @@ OUTPUTS, HIGH, REST, SUMS = range(4)
 """Of `sums`: outputs in float64; importance, and what rounding lost of it; how many these are."""
 
 
-class Rules(NamedTuple):
+class ExactRules(NamedTuple):
     """What is joined, and how.
 
     Attributes
@@ -63,7 +63,7 @@ class Rules(NamedTuple):
     condition: Any
 
 
-class Part(NamedTuple):
+class SlicePart(NamedTuple):
     """A slice of time.
 
     Attributes
@@ -139,7 +139,7 @@ class Ranks(NamedTuple):
     worth: Floats
 
 
-class Work(NamedTuple):
+class Candidates(NamedTuple):
     """Candidates and combinations of the tuple at hand.
 
     Attributes
@@ -179,7 +179,7 @@ class Work(NamedTuple):
     product: Floats
 
 
-class Tallies(NamedTuple):
+class ExactTallies(NamedTuple):
     """Totals of a slice.
 
     Attributes

@@ -21,7 +21,7 @@ from engine.multiway.exact.layout import (
     Integer,
     Lists,
     Narrow,
-    Part,
+    SlicePart,
 )
 from engine.multiway.streams import Attributes, Floats, Ints
 from engine.runtime.jit import jit
@@ -123,7 +123,7 @@ def _starts(
 
 def empty_lists(
     plan: int,
-    part: Part,
+    part: SlicePart,
     attributes: Attributes,
     keys: tuple[int, Narrow, Narrow],
     *,
@@ -135,7 +135,7 @@ def empty_lists(
     Parameters
     ----------
     plan : int
-    part : Part
+    part : SlicePart
     attributes : Attributes
     keys : tuple
         Their number, the key of each place or item, and the cells near each cell.

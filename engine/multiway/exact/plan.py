@@ -14,13 +14,13 @@ from engine.multiway.exact.layout import (
     SCAN,
     STATES,
     SUMS,
+    Candidates,
+    ExactRules,
+    ExactTallies,
     Lists,
     Narrow,
-    Part,
     Ranks,
-    Rules,
-    Tallies,
-    Work,
+    SlicePart,
 )
 from engine.multiway.exact.lists import cells, empty_lists, of_codes
 from engine.multiway.exact.spans import ranked
@@ -106,7 +106,7 @@ def cuts(streams: MultiStreams, windows: Windows, whole: Cut, keys: int) -> list
     return [Cut(*bounds) for bounds in zip(begins, lasts, strict=True)]
 
 
-def part_of(streams: MultiStreams, windows: Windows, cut: Cut) -> Part:
+def part_of(streams: MultiStreams, windows: Windows, cut: Cut) -> SlicePart:
     """Return the tuples that a stretch of time needs: its own, and those in reach before it."""
     firsts, shifts, owns = [0], [], []
     for side in range(streams.number):
@@ -122,27 +122,27 @@ def part_of(streams: MultiStreams, windows: Windows, cut: Cut) -> Part:
         owns.append(firsts[-1] + own - low)
         firsts.append(firsts[-1] + end - low)
     first, shift, own_first = (np.array(own, np.int64) for own in (firsts, shifts, owns))
-    return Part(first, shift, own_first)
+    return SlicePart(first, shift, own_first)
 
 
-class Memory(NamedTuple):
+class SliceMemory(NamedTuple):
     """What the sweep of a slice works on."""
 
-    part: Part
+    part: SlicePart
     lists: Lists
     ranks: Ranks
-    work: Work
-    tallies: Tallies
+    work: Candidates
+    tallies: ExactTallies
 
 
 def memory(
-    rules: Rules, streams: MultiStreams, windows: Windows, keys: Keys, cut: Cut, edges: Ints
-) -> Memory:
+    rules: ExactRules, streams: MultiStreams, windows: Windows, keys: Keys, cut: Cut, edges: Ints
+) -> SliceMemory:
     """Return the memory of a slice, nothing live in it. O(its tuples, keys)."""
     part = part_of(streams, windows, cut)
     weighed = not (rules.emit or rules.constant >= 0)
     closed = weighed and closes(rules.combine)
-    none = Part(*(np.zeros(1, np.int64),) * 2, np.zeros(0, np.int64))
+    none = SlicePart(*(np.zeros(1, np.int64),) * 2, np.zeros(0, np.int64))
     if rules.plan == RANKS:
         epsilon = rules.condition.bound
         values = streams.attributes.value[:, 0]
@@ -155,21 +155,21 @@ def memory(
                             summed=rules.plan == EQUI and closed)  # fmt: skip
     work = _work(rules, part, pooled=rules.plan != EQUI, sorts=weighed and not closed)
     bins = max(edges.size - 1, 0)
-    tallies = Tallies(
+    tallies = ExactTallies(
         edges, np.zeros(bins, np.int64), np.zeros(bins), np.zeros(STATES, np.int64),
         np.zeros(1, np.int64), np.zeros(SUMS),
     )  # fmt: skip
-    return Memory(part, lists, ranks, work, tallies)
+    return SliceMemory(part, lists, ranks, work, tallies)
 
 
-def _work(rules: Rules, part: Part, *, pooled: bool, sorts: bool) -> Work:
+def _work(rules: ExactRules, part: SlicePart, *, pooled: bool, sorts: bool) -> Candidates:
     sides = part.own.size
     tuples = int(part.first[-1])
     depths = max(2, sides - 1 if rules.clique else 1)
     pool = (depths * tuples if pooled else 0) + 2 * sides
     begin, size = np.zeros((2, sides, sides), np.int64)
     box_begin, box_size, counter, order, position, top = np.zeros((6, sides), np.int64)
-    return Work(
+    return Candidates(
         part.first[:-1].copy(), part.first[:-1].copy(),
         np.empty(pool, np.int32), np.empty(pool), np.zeros((tuples if sorts else 0) + 2 * sides),
         begin, size, box_begin, box_size, counter, order, position, top,

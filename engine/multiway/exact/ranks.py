@@ -22,12 +22,12 @@ from engine.multiway.exact.layout import (
     LOW,
     SKIP,
     WRITTEN,
+    Candidates,
+    ExactRules,
+    ExactTallies,
     Integer,
-    Part,
     Ranks,
-    Rules,
-    Tallies,
-    Work,
+    SlicePart,
 )
 from engine.multiway.streams import Floats, Ints
 from engine.runtime.jit import kernel as compiled
@@ -45,7 +45,7 @@ def _live(ranks: Ranks, side: Integer, bit: Integer, other: Integer, of: Integer
 
 
 @compiled
-def _gather(ranks: Ranks, work: Work, at: Integer, low: Integer, high: Integer) -> Any:  # noqa: ANN401
+def _gather(ranks: Ranks, work: Candidates, at: Integer, low: Integer, high: Integer) -> Any:  # noqa: ANN401
     """Write the live tuples of a stretch to the pool; return where they end."""
     end = listed(ranks.words, low, high, work.item, at)
     for i in range(at, end):
@@ -57,8 +57,8 @@ def _gather(ranks: Ranks, work: Work, at: Integer, low: Integer, high: Integer) 
 
 @compiled
 def _star(
-    rules: Rules, ranks: Ranks, work: Work, side: Integer, bit: Integer, own: float,
-    tallies: Tallies,
+    rules: ExactRules, ranks: Ranks, work: Candidates, side: Integer, bit: Integer, own: float,
+    tallies: ExactTallies,
 ) -> bool:  # fmt: skip
     """Count the outputs of a tuple that only it must meet; False if the tuples must be listed."""
     sides = work.size.shape[0]
@@ -94,7 +94,9 @@ def _star(
 
 
 @compiled
-def _least(ranks: Ranks, work: Work, side: Integer, bit: Integer, tallies: Tallies) -> None:
+def _least(
+    ranks: Ranks, work: Candidates, side: Integer, bit: Integer, tallies: ExactTallies
+) -> None:
     """Count the outputs of a clique, all worth the same, by their least member."""
     sides = work.size.shape[0]
     found, outputs = np.int64(1), 1.0
@@ -127,7 +129,7 @@ def _least(ranks: Ranks, work: Work, side: Integer, bit: Integer, tallies: Talli
 
 @compiled
 def _pairs(
-    ranks: Ranks, part: Part, side: Integer, k: Integer, bit: Integer, members: Any,  # noqa: ANN401
+    ranks: Ranks, part: SlicePart, side: Integer, k: Integer, bit: Integer, members: Any,  # noqa: ANN401
     progress: Ints,
 ) -> bool:  # fmt: skip
     """Write the outputs of two streams at once; False if they do not fit, or some are written."""
@@ -151,7 +153,8 @@ def _pairs(
 
 @woven
 def _box(
-    ranks: Ranks, work: Work, side: Integer, least: Integer, u: Integer, of: Integer, end: Integer
+    ranks: Ranks, work: Candidates, side: Integer, least: Integer, u: Integer, of: Integer,
+    end: Integer,
 ) -> bool:  # fmt: skip
     """Gather the lists that go with a least member `u` of a stream, from column `of` on."""
     for other in range(work.size.shape[0]):
@@ -167,8 +170,8 @@ def _box(
 
 @compiled
 def _at_once(
-    rules: Rules, ranks: Ranks, part: Part, work: Work, side: Integer, k: Integer, bit: Integer,
-    own: float, tallies: Tallies, members: Any,  # noqa: ANN401
+    rules: ExactRules, ranks: Ranks, part: SlicePart, work: Candidates, side: Integer, k: Integer,
+    bit: Integer, own: float, tallies: ExactTallies, members: Any,  # noqa: ANN401
 ) -> bool:  # fmt: skip
     """Count or write all outputs of a tuple, where no lists are needed for it; else False."""
     if rules.emit:
@@ -183,7 +186,8 @@ def _at_once(
 
 @woven
 def _taken(
-    rules: Rules, part: Part, work: Work, passed: Integer, tallies: Tallies, members: Any,  # noqa: ANN401
+    rules: ExactRules, part: SlicePart, work: Candidates, passed: Integer, tallies: ExactTallies,
+    members: Any,  # noqa: ANN401
 ) -> Any:  # noqa: ANN401  # fmt: skip
     """Count or write a box; return the outputs so far, -1 if the output is full."""
     if rules.emit:
@@ -194,14 +198,14 @@ def _taken(
 
 @woven
 def ranks_probe(
-    rules: Rules,
+    rules: ExactRules,
     ranks: Ranks,
-    part: Part,
+    part: SlicePart,
     importance: Floats,
-    work: Work,
+    work: Candidates,
     side: Integer,
     k: Integer,
-    tallies: Tallies,
+    tallies: ExactTallies,
     members: Any,  # noqa: ANN401 - numba's
 ) -> bool:
     """Count or write the outputs whose latest member is `k`; False if the output is full."""

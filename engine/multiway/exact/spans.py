@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.multiway.exact.layout import END, GREATER, LOW, Narrow, Part, Ranks
+from engine.multiway.exact.layout import END, GREATER, LOW, Narrow, Ranks, SlicePart
 from engine.multiway.streams import Floats, Ints
 from engine.runtime.jit import jit
 
@@ -165,12 +165,12 @@ def _number(order: Ints, base: int, start: int, rank: Narrow, number: Narrow) ->
         number[start + k] = own
 
 
-def ranked(part: Part, values: Floats, epsilon: float, *, least: bool, weighed: bool) -> Ranks:
+def ranked(part: SlicePart, values: Floats, epsilon: float, *, least: bool, weighed: bool) -> Ranks:
     """Return the tuples of a slice in order of value, none of them live. O(n (log n + m)).
 
     Parameters
     ----------
-    part : Part
+    part : SlicePart
     values : (places,) float64
         Of all streams.
     epsilon : float

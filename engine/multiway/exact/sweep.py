@@ -19,13 +19,13 @@ from engine.multiway.exact.layout import (
     LOW,
     RANKS,
     SKIP,
+    Candidates,
+    ExactRules,
+    ExactTallies,
     Integer,
     Lists,
-    Part,
     Ranks,
-    Rules,
-    Tallies,
-    Work,
+    SlicePart,
 )
 from engine.multiway.exact.lists import lists_drop, lists_put
 from engine.multiway.exact.ranks import ranks_probe
@@ -38,7 +38,7 @@ _NEAR, _FAR = 12, 64  # tuples ahead of which lists, and columns, are fetched
 
 
 @compiled
-def _next_side(streams: MultiStreams, part: Part, work: Work) -> Integer:
+def _next_side(streams: MultiStreams, part: SlicePart, work: Candidates) -> Integer:
     """Return the stream of the next arrival; -1 at the end of the slice."""
     side: Integer = np.int64(-1)
     now = np.int64(0)
@@ -53,7 +53,12 @@ def _next_side(streams: MultiStreams, part: Part, work: Work) -> Integer:
 
 @compiled
 def _announce(
-    rules: Rules, streams: MultiStreams, part: Part, lists: Lists, side: Integer, k: Integer
+    rules: ExactRules,
+    streams: MultiStreams,
+    part: SlicePart,
+    lists: Lists,
+    side: Integer,
+    k: Integer,
 ) -> None:
     """Have what a tuple behind this one needs fetched.
 
@@ -73,8 +78,8 @@ def _announce(
 
 @compiled
 def _drop(
-    rules: Rules, streams: MultiStreams, part: Part, lists: Lists, ranks: Ranks, side: Integer,
-    k: Integer,
+    rules: ExactRules, streams: MultiStreams, part: SlicePart, lists: Lists, ranks: Ranks,
+    side: Integer, k: Integer,
 ) -> None:  # fmt: skip
     place = k + part.shift[side]
     if rules.plan == RANKS:
@@ -88,8 +93,8 @@ def _drop(
 
 @compiled
 def _put(
-    rules: Rules, streams: MultiStreams, part: Part, lists: Lists, ranks: Ranks, side: Integer,
-    k: Integer,
+    rules: ExactRules, streams: MultiStreams, part: SlicePart, lists: Lists, ranks: Ranks,
+    side: Integer, k: Integer,
 ) -> None:  # fmt: skip
     place = k + part.shift[side]
     if rules.plan == RANKS:
@@ -103,8 +108,8 @@ def _put(
 
 @compiled
 def _expire(
-    rules: Rules, streams: MultiStreams, part: Part, lists: Lists, ranks: Ranks, work: Work,
-    side: Integer, now: Integer,
+    rules: ExactRules, streams: MultiStreams, part: SlicePart, lists: Lists, ranks: Ranks,
+    work: Candidates, side: Integer, now: Integer,
 ) -> None:  # fmt: skip
     """Take the tuples away that a tuple of `side` at `now` does not have in reach."""
     for other in range(part.own.size):
@@ -127,8 +132,8 @@ def _expire(
 
 @compiled
 def _equal(
-    rules: Rules, part: Part, lists: Lists, work: Work, side: Integer, key: Integer, own: float,
-    tallies: Tallies,
+    rules: ExactRules, part: SlicePart, lists: Lists, work: Candidates, side: Integer, key: Integer,
+    own: float, tallies: ExactTallies,
 ) -> bool:  # fmt: skip
     """Take the lists of equal code; count them if nothing else is needed: then False."""
     sides = part.own.size
@@ -157,8 +162,9 @@ def _equal(
 
 @woven
 def _equi_probe(
-    rules: Rules, streams: MultiStreams, part: Part, lists: Lists, work: Work, side: Integer,
-    k: Integer, place: Integer, tallies: Tallies, members: Any,  # noqa: ANN401
+    rules: ExactRules, streams: MultiStreams, part: SlicePart, lists: Lists, work: Candidates,
+    side: Integer, k: Integer, place: Integer, tallies: ExactTallies,
+    members: Any,  # noqa: ANN401
 ) -> bool:  # fmt: skip
     own = streams.importance[place]
     key = np.int64(lists.key[place])
@@ -175,8 +181,8 @@ def _equi_probe(
 
 @compiled
 def _cells_star(
-    rules: Rules, streams: MultiStreams, part: Part, lists: Lists, side: Integer, place: Integer,
-    tallies: Tallies,
+    rules: ExactRules, streams: MultiStreams, part: SlicePart, lists: Lists, side: Integer,
+    place: Integer, tallies: ExactTallies,
 ) -> None:  # fmt: skip
     found, outputs = np.int64(1), 1.0
     for other in range(part.own.size):
@@ -191,8 +197,8 @@ def _cells_star(
 
 @compiled
 def _candidates(
-    rules: Rules, streams: MultiStreams, part: Part, lists: Lists, work: Work, side: Integer,
-    k: Integer, place: Integer,
+    rules: ExactRules, streams: MultiStreams, part: SlicePart, lists: Lists, work: Candidates,
+    side: Integer, k: Integer, place: Integer,
 ) -> bool:  # fmt: skip
     """Write the candidates of every other stream to the pool; False if a stream has none."""
     work.item[0], work.worth[0] = k, streams.importance[place]
@@ -216,8 +222,9 @@ def _candidates(
 
 @woven
 def _lists_probe(
-    rules: Rules, streams: MultiStreams, part: Part, lists: Lists, work: Work, side: Integer,
-    k: Integer, place: Integer, tallies: Tallies, members: Any,  # noqa: ANN401
+    rules: ExactRules, streams: MultiStreams, part: SlicePart, lists: Lists, work: Candidates,
+    side: Integer, k: Integer, place: Integer, tallies: ExactTallies,
+    members: Any,  # noqa: ANN401
 ) -> bool:  # fmt: skip
     if rules.plan == CELLS and not rules.clique and not rules.emit and rules.constant >= 0.0:
         _cells_star(rules, streams, part, lists, side, place, tallies)
@@ -235,8 +242,9 @@ def _lists_probe(
 
 @woven
 def _probe(
-    rules: Rules, streams: MultiStreams, part: Part, lists: Lists, ranks: Ranks, work: Work,
-    side: Integer, k: Integer, place: Integer, tallies: Tallies, members: Any,  # noqa: ANN401
+    rules: ExactRules, streams: MultiStreams, part: SlicePart, lists: Lists, ranks: Ranks,
+    work: Candidates, side: Integer, k: Integer, place: Integer, tallies: ExactTallies,
+    members: Any,  # noqa: ANN401
 ) -> bool:  # fmt: skip
     if rules.plan == RANKS:
         return ranks_probe(rules, ranks, part, streams.importance, work, side, k, tallies, members)
@@ -246,7 +254,7 @@ def _probe(
 
 
 @compiled
-def _in_bin(tallies: Tallies, now: Integer) -> None:
+def _in_bin(tallies: ExactTallies, now: Integer) -> None:
     """Go on to the bin of a time; -1 before and behind them all."""
     edges, progress = tallies.edges, tallies.progress
     if edges.size == 0 or now < edges[0] or now >= edges[edges.size - 1]:
@@ -258,8 +266,8 @@ def _in_bin(tallies: Tallies, now: Integer) -> None:
 
 
 def _sweep(
-    rules: Rules, streams: MultiStreams, part: Part, lists: Lists, ranks: Ranks, work: Work,
-    tallies: Tallies, members: Any,  # noqa: ANN401
+    rules: ExactRules, streams: MultiStreams, part: SlicePart, lists: Lists, ranks: Ranks,
+    work: Candidates, tallies: ExactTallies, members: Any,  # noqa: ANN401
 ) -> None:  # fmt: skip
     """Count or write the outputs of a slice until it ends or the output is full."""
     progress = tallies.progress

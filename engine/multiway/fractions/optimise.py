@@ -61,7 +61,7 @@ class Optimum(NamedTuple):
     proven: bool
 
 
-class Dual(NamedTuple):
+class DualBound(NamedTuple):
     """The dual's solution: its price, its bound on O, V of every hop, and what rounding can do."""
 
     price: float
@@ -70,16 +70,16 @@ class Dual(NamedTuple):
     margin: float
 
 
-def dual_of(layout: Layout, limit: float, least: int) -> tuple[Dual, NDArray[np.int64]]:
+def dual_of(layout: Layout, limit: float, least: int) -> tuple[DualBound, NDArray[np.int64]]:
     """Return the dual's solution, and the feasible setting that it comes with."""
     price, scale, within = best_price(limit, least, layout)
     values, _ = worth(price, least, layout)
     bound = price * limit + float((layout.rates * values[:, 0]).sum())
-    return Dual(price, bound, values, ROUNDING * scale), within
+    return DualBound(price, bound, values, ROUNDING * scale), within
 
 
 def _search(
-    floor: float, dual: Dual, limit: float, least: int, most: int, layout: Layout
+    floor: float, dual: DualBound, limit: float, least: int, most: int, layout: Layout
 ) -> tuple[Merged, NDArray[np.int64] | None]:
     """Merge the parts that settings of output `floor` or more can have."""
     m = layout.rates.size
@@ -206,7 +206,7 @@ def best_setting(
 METHODS = ("exact", *WAYS, "brute-force")
 
 
-class Chosen(NamedTuple):
+class ChosenSetting(NamedTuple):
     """The harvest setting that a method has chosen.
 
     Attributes
@@ -233,7 +233,7 @@ def harvest_setting(
     *,
     metric: str = DELTA,
     least: int = 0,
-) -> Chosen:
+) -> ChosenSetting:
     """Return a harvest setting of much output O with C at most z * C(1).
 
     Parameters
@@ -251,7 +251,7 @@ def harvest_setting(
 
     Returns
     -------
-    Chosen
+    ChosenSetting
 
     Raises
     ------
@@ -278,15 +278,15 @@ def harvest_setting(
         )
     metric_number(metric)
     limit = join.limit(throttle)
-    found: Chosen | None = None
+    found: ChosenSetting | None = None
     if method == "exact":
         if best := best_setting(join, limit, least=least):
-            found = Chosen(*best[:4])
+            found = ChosenSetting(*best[:4])
     elif method == "brute-force":
         if tried := best_settings([join], [Search(0, limit)], least=least)[0]:
-            found = Chosen(tried.counts, tried.cost, tried.output, tried.output)
+            found = ChosenSetting(tried.counts, tried.cost, tried.output, tried.output)
     elif picked := greedy(join, throttle, method, metric=metric, least=least):
-        found = Chosen(*picked, upper_bound(join, limit, least=least))
+        found = ChosenSetting(*picked, upper_bound(join, limit, least=least))
     if found is None:
         raise SpecError(
             f"no setting that reads {least} logical basic window of every hop keeps within "

@@ -13,7 +13,7 @@ from engine.multiway.fractions.indexed import IndexCosts
 from engine.multiway.fractions.optimise import harvest_setting
 from engine.multiway.fractions.profile import JoinProfile, ranked
 from engine.multiway.harvest.indexed_costs import index_costs
-from engine.multiway.harvest.layout import POPS, PUSHES, Plan, Ranges, plan_of
+from engine.multiway.harvest.layout import POPS, PUSHES, Ranges, ReadPlan, plan_of
 from engine.multiway.harvest.learner import Indexed, Learnt, age_scores
 from engine.multiway.harvest.settings import LEAST_THROTTLE, HarvestSettings
 from engine.multiway.streams import Floats, Ints, Windows, basic_counts
@@ -141,7 +141,7 @@ def _ratio(part: float, whole: float, otherwise: float) -> float:
 
 def plan_from(
     setting: Setting, orders: Sequence[Sequence[int]], windows: Windows, basic_window: int
-) -> Plan:
+) -> ReadPlan:
     """Return what a setting reads as runs of ages.
 
     Neighbouring logical basic windows are one run; a direction with a hop that reads nothing reads
@@ -181,7 +181,7 @@ def _runs(chosen: Ints, basic: int, size: int, basic_window: int) -> Ranges:
     return found
 
 
-def horizons(plan: Plan, windows: Windows) -> Ints:
+def horizons(plan: ReadPlan, windows: Windows) -> Ints:
     """Return the age behind which no direction reads a stream: (m,) int64 ticks (P4 7)."""
     found = np.zeros(windows.size.size, np.int64)
     for i in range(found.size):

@@ -30,13 +30,13 @@ from engine.multiway.harvest.layout import (
     SPECULATED,
     WHOLE,
     Admitted,
-    Batch,
     Clock,
     Flags,
+    HarvestRules,
     Integer,
-    Plan,
+    ProbeBatch,
     Probed,
-    Rules,
+    ReadPlan,
 )
 from engine.multiway.harvest.prober import Prober, no_results
 from engine.multiway.streams import Ints, MultiStreams
@@ -44,7 +44,7 @@ from engine.runtime.jit import kernel, woven
 
 
 @woven
-def _count_windows(rules: Rules, admitted: Admitted, clock: Clock, now: Integer) -> None:
+def _count_windows(rules: HarvestRules, admitted: Admitted, clock: Clock, now: Integer) -> None:
     """Note how many tuples the windows hold after a tuple of time `now` was popped."""
     held = 0
     for stream in range(rules.window.size):
@@ -60,7 +60,7 @@ def _count_windows(rules: Rules, admitted: Admitted, clock: Clock, now: Integer)
 
 @kernel
 def run_clock(
-    streams: MultiStreams, rules: Rules, admitted: Admitted, clock: Clock, order: Ints,
+    streams: MultiStreams, rules: HarvestRules, admitted: Admitted, clock: Clock, order: Ints,
     stream_of: Ints, t0: int, room: int, cost: float, comparisons: Ints, base: int,
 ) -> int:  # fmt: skip
     """Go on until something has to be done, and return what.
@@ -148,7 +148,7 @@ class Ahead:
         self._admitted, self._clock, self._prober = admitted, clock, prober
         self._batches = _LEAST
         none = np.zeros(0, np.int64)
-        self.batch = Batch(none, none, np.zeros(0))
+        self.batch = ProbeBatch(none, none, np.zeros(0))
         self.probed: Probed = no_results(0, streams.number - 1)
         self.comparisons: Ints = none
         self.seconds, self.done = 0.0, 0
@@ -156,31 +156,31 @@ class Ahead:
         self.base = 0
         """The first of the batch was, or will be, pushed as this number."""
 
-    def more(self, arrived: int, plan: Plan, sampled: Flags, shred: float) -> None:
+    def more(self, arrived: int, plan: ReadPlan, sampled: Flags, shred: float) -> None:
         """Probe the tuples that wait, and those that come next.
 
         Parameters
         ----------
         arrived : int
             Tuples that have come.
-        plan : Plan
+        plan : ReadPlan
         sampled : (n,) bool
             By place: drawn to be learnt from.
         shred : float
-            What `Batch` has for those.
+            What `ProbeBatch` has for those.
         """
         clock = self._clock
         waiting = clock.pushed[clock.n[SPECULATED] : clock.n[PUSHED]]
         coming = self._order[arrived : arrived + self._batches]
         place = np.concatenate([waiting, coming])
         self._admit(place, waiting.size)
-        batch = Batch(place, self._stream_of[place], np.where(sampled[place], shred, WHOLE))
+        batch = ProbeBatch(place, self._stream_of[place], np.where(sampled[place], shred, WHOLE))
         begun = time.perf_counter()
         found = self._prober.count(self._admitted, plan, batch)
         self.seconds += time.perf_counter() - begun
         self.done += int(found.comparisons.sum())
         self._forget_popped()
-        self.batch = Batch._make(map(_joined, self.batch, batch))
+        self.batch = ProbeBatch._make(map(_joined, self.batch, batch))
         self.probed = Probed._make(map(_joined, self.probed, found))
         self.comparisons = self.probed.comparisons.sum(axis=1)
         clock.n[SPECULATED] = self.base + self.batch.place.size
@@ -203,7 +203,7 @@ class Ahead:
         self._cut(slice(0, size))
 
     def _cut(self, part: slice) -> None:
-        self.batch = Batch._make(own[part] for own in self.batch)
+        self.batch = ProbeBatch._make(own[part] for own in self.batch)
         self.probed = Probed._make(own[part] for own in self.probed)
         self.comparisons = self.comparisons[part]
 

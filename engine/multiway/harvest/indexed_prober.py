@@ -6,14 +6,27 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from engine.multiway.harvest.indexed_walk import ROWS, Hops, Walk, begin_indexed, next_indexed
+from engine.multiway.harvest.indexed_walk import (
+    ROWS,
+    Hops,
+    IndexedWalk,
+    begin_indexed,
+    next_indexed,
+)
 from engine.multiway.harvest.indexes import Index, Indexes
-from engine.multiway.harvest.layout import WHOLE, Admitted, Batch, Plan, Probed, Rules
+from engine.multiway.harvest.layout import (
+    WHOLE,
+    Admitted,
+    HarvestRules,
+    ProbeBatch,
+    Probed,
+    ReadPlan,
+)
 from engine.multiway.harvest.prober import (
     NEXT,
     STARTED,
     WRITTEN,
-    Outputs,
+    OutputBatch,
     Slices,
     importance_of,
     in_chunks,
@@ -28,9 +41,9 @@ from gpu_kernels.multiway.walk import STACK_COLUMNS
 
 @kernel
 def _count_batch(
-    streams: MultiStreams, rules: Rules, condition: Condition, admitted: Admitted, index: Index,
-    plan: Plan, whole: Plan, batch: Batch, begin: int, end: int, walk: Walk, members: Ints,
-    out: Probed,
+    streams: MultiStreams, rules: HarvestRules, condition: Condition, admitted: Admitted,
+    index: Index, plan: ReadPlan, whole: ReadPlan, batch: ProbeBatch, begin: int, end: int,
+    walk: IndexedWalk, members: Ints, out: Probed,
 ) -> None:  # fmt: skip
     """Write what the walks of the tuples ``begin <= k < end`` of a batch come to."""
     for k in range(begin, end):
@@ -52,9 +65,9 @@ def _count_batch(
 
 @kernel
 def _write_batch(
-    streams: MultiStreams, rules: Rules, condition: Condition, admitted: Admitted, index: Index,
-    plan: Plan, whole: Plan, batch: Batch, wanted: Ints, walk: Walk, idle: Hops, members: Ints,
-    importance: Floats, progress: Ints,
+    streams: MultiStreams, rules: HarvestRules, condition: Condition, admitted: Admitted,
+    index: Index, plan: ReadPlan, whole: ReadPlan, batch: ProbeBatch, wanted: Ints,
+    walk: IndexedWalk, idle: Hops, members: Ints, importance: Floats, progress: Ints,
 ) -> bool:  # fmt: skip
     """Write the outputs of the wanted tuples; False if there is no more room."""
     while progress[NEXT] < wanted.size:
@@ -88,10 +101,10 @@ class IndexedProber:
     Parameters
     ----------
     streams : MultiStreams
-    rules : Rules
+    rules : HarvestRules
     predicate : Predicate
         Any that `engine.multiway.harvest.indexes.INDEXED` has.
-    whole : Plan
+    whole : ReadPlan
         What shredded tuples read, but for the first hop.
     basic_window : int
         b, in ticks.
@@ -99,7 +112,7 @@ class IndexedProber:
     """
 
     def __init__(
-        self, streams: MultiStreams, rules: Rules, predicate: Predicate, whole: Plan,
+        self, streams: MultiStreams, rules: HarvestRules, predicate: Predicate, whole: ReadPlan,
         basic_window: int, threads: int,
     ) -> None:  # fmt: skip
         self._join = streams, rules, condition(predicate)
@@ -107,14 +120,14 @@ class IndexedProber:
         self._indexes = Indexes(streams, predicate, basic_window)
         self._slices = Slices(threads)
 
-    def _walk(self, plan: Plan) -> Walk:
+    def _walk(self, plan: ReadPlan) -> IndexedWalk:
         runs = max(1, int(np.diff(plan.first).max()), int(np.diff(self._whole.first).max()))
-        return Walk(
+        return IndexedWalk(
             np.zeros((ROWS, STACK_COLUMNS), np.int64), np.zeros((runs, 2), np.int64),
             np.zeros((plan.order.shape[1], 3), np.int64),
         )  # fmt: skip
 
-    def count(self, admitted: Admitted, plan: Plan, batch: Batch) -> Probed:
+    def count(self, admitted: Admitted, plan: ReadPlan, batch: ProbeBatch) -> Probed:
         """Return what the walks of a batch come to.
 
         The tuples of the batch are the last admitted ones of their streams. O(comparisons).
@@ -136,8 +149,8 @@ class IndexedProber:
         return out
 
     def outputs(
-        self, admitted: Admitted, plan: Plan, batch: Batch, wanted: Ints
-    ) -> Iterator[Outputs]:
+        self, admitted: Admitted, plan: ReadPlan, batch: ProbeBatch, wanted: Ints
+    ) -> Iterator[OutputBatch]:
         """Return the outputs of the wanted tuples of a batch, in the order of the tuples."""
         hops = plan.order.shape[1]
         walk, idle = self._walk(plan), Hops(*np.zeros((4, hops), np.int64))

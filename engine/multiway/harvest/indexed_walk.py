@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from engine.multiway.harvest.indexes import Index, first_entry, is_behind, sought, steps_of_search
-from engine.multiway.harvest.layout import Admitted, Integer, Plan, Rules
+from engine.multiway.harvest.layout import Admitted, HarvestRules, Integer, ReadPlan
 from engine.multiway.predicate import Condition, meets
 from engine.multiway.streams import Ints, MultiStreams
 from engine.runtime.jit import kernel
@@ -25,10 +25,10 @@ ENTRY, LAST, WINDOW, LIST = 0, 1, 4, 5
 in the window, and which of the tuple's lists is next."""
 ROWS = 6
 OLDEST, YOUNGEST, READ = range(3)
-"""Columns of `Walk.reach`."""
+"""Columns of `IndexedWalk.reach`."""
 
 
-class Walk(NamedTuple):
+class IndexedWalk(NamedTuple):
     """Where the walk of a tuple is; room of one thread.
 
     Attributes
@@ -64,8 +64,8 @@ class Hops(NamedTuple):
 
 @kernel
 def begin_indexed(
-    streams: MultiStreams, rules: Rules, admitted: Admitted, plan: Plan, place: Integer,
-    stream: Integer, shred: float, walk: Walk, hops: Hops,
+    streams: MultiStreams, rules: HarvestRules, admitted: Admitted, plan: ReadPlan, place: Integer,
+    stream: Integer, shred: float, walk: IndexedWalk, hops: Hops,
 ) -> None:  # fmt: skip
     """Put the walk of a tuple at its beginning.
 
@@ -105,7 +105,7 @@ def begin_indexed(
 
 
 @kernel
-def _enter(walk: Walk, runs: Ints, hop: int, hops: Hops) -> None:
+def _enter(walk: IndexedWalk, runs: Ints, hop: int, hops: Hops) -> None:
     """Begin a hop, before its first run."""
     walk.stack[RUN, hop] = runs[hop] - 1
     walk.stack[ENTRY, hop] = 0
@@ -115,7 +115,7 @@ def _enter(walk: Walk, runs: Ints, hop: int, hops: Hops) -> None:
 
 
 @kernel
-def _next_window(index: Index, walk: Walk, runs: Ints, hop: int) -> bool:
+def _next_window(index: Index, walk: IndexedWalk, runs: Ints, hop: int) -> bool:
     """Go on to the next physical basic window of a hop; False where there is no more."""
     stack, bounds = walk.stack, walk.bounds
     run = stack[RUN, hop]
@@ -136,7 +136,7 @@ def _next_window(index: Index, walk: Walk, runs: Ints, hop: int) -> bool:
 @kernel
 def _next_list(
     streams: MultiStreams, condition: Condition, index: Index, runs: Ints, place: int, hop: int,
-    walk: Walk, hops: Hops,
+    walk: IndexedWalk, hops: Hops,
 ) -> bool:  # fmt: skip
     """Look for the candidates in the next window, or in its next list; False if there is none."""
     stack, reach, own = walk.stack, walk.reach, streams.attributes
@@ -179,8 +179,8 @@ def _shares_before(streams: MultiStreams, place: int, other: int, end: int) -> b
 
 @kernel
 def _is_met(
-    streams: MultiStreams, rules: Rules, condition: Condition, place: int, other: int, hop: int,
-    walk: Walk,
+    streams: MultiStreams, rules: HarvestRules, condition: Condition, place: int, other: int,
+    hop: int, walk: IndexedWalk,
 ) -> bool:  # fmt: skip
     """Tell whether a candidate agrees with the tuple and, of a clique, all members before it."""
     # a tuple is in a list for each item that it shares: the first of them counts
@@ -197,8 +197,8 @@ def _is_met(
 
 @kernel
 def _next_met(
-    streams: MultiStreams, rules: Rules, condition: Condition, admitted: Admitted, index: Index,
-    place: int, shred: float, hop: int, walk: Walk, hops: Hops,
+    streams: MultiStreams, rules: HarvestRules, condition: Condition, admitted: Admitted,
+    index: Index, place: int, shred: float, hop: int, walk: IndexedWalk, hops: Hops,
 ) -> bool:  # fmt: skip
     """Choose the next candidate of the list at hand that agrees; False where there is no more."""
     stack, run = walk.stack, walk.stack[RUN, hop]
@@ -236,8 +236,9 @@ def _next_met(
 
 @kernel
 def next_indexed(
-    streams: MultiStreams, rules: Rules, condition: Condition, admitted: Admitted, index: Index,
-    plan: Plan, place: Integer, stream: Integer, shred: float, walk: Walk, hops: Hops,
+    streams: MultiStreams, rules: HarvestRules, condition: Condition, admitted: Admitted,
+    index: Index, plan: ReadPlan, place: Integer, stream: Integer, shred: float, walk: IndexedWalk,
+    hops: Hops,
 ) -> bool:  # fmt: skip
     """Go on to the next output of a tuple; False where there is no more.
 

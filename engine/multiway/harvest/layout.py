@@ -29,7 +29,7 @@ MORE, ADAPT, DROPPED, DONE = range(4)
 """Why the clock has stopped."""
 
 
-class Plan(NamedTuple):
+class ReadPlan(NamedTuple):
     """What each direction of the join reads of the windows.
 
     Attributes
@@ -71,7 +71,7 @@ class Admitted(NamedTuple):
     ts: Ints
 
 
-class Rules(NamedTuple):
+class HarvestRules(NamedTuple):
     """What does not change during a join.
 
     Attributes
@@ -110,7 +110,7 @@ class Probed(NamedTuple):
     candidates: Ints = NONE
 
 
-class Batch(NamedTuple):
+class ProbeBatch(NamedTuple):
     """Tuples to be probed.
 
     Attributes
@@ -180,7 +180,7 @@ def new_clock(streams: MultiStreams, first_adaptation: float) -> Clock:
 Ranges = Sequence[tuple[int, int]]
 
 
-def plan_of(orders: Sequence[Sequence[int]], ranges: Sequence[Sequence[Ranges]]) -> Plan:
+def plan_of(orders: Sequence[Sequence[int]], ranges: Sequence[Sequence[Ranges]]) -> ReadPlan:
     """Return a plan from the ages that each hop of each direction reads.
 
     Parameters
@@ -200,13 +200,13 @@ def plan_of(orders: Sequence[Sequence[int]], ranges: Sequence[Sequence[Ranges]])
     first = np.concatenate([[0], np.cumsum(runs[:, -1])]).astype(np.int64)
     flat = [run for hops in ranges for hop in hops for run in hop]
     ages = np.array(flat, np.int64).reshape(-1, 2)
-    return Plan(
+    return ReadPlan(
         np.array(orders, np.int64), runs, first,
         np.ascontiguousarray(ages[:, 0]), np.ascontiguousarray(ages[:, 1]),
     )  # fmt: skip
 
 
-def whole_plan(orders: Sequence[Sequence[int]], windows: Windows) -> Plan:
+def whole_plan(orders: Sequence[Sequence[int]], windows: Windows) -> ReadPlan:
     """Return the plan that reads every window whole."""
     sizes = windows.size.tolist()
     return plan_of(orders, [[[(0, sizes[other] + 1)] for other in order] for order in orders])

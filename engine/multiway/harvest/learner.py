@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.multiway.fractions.histograms import decay, empty_histograms, learn
-from engine.multiway.harvest.layout import Admitted, Batch, Plan, Probed
+from engine.multiway.harvest.layout import Admitted, ProbeBatch, Probed, ReadPlan
 from engine.multiway.harvest.prober import Prober
 from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.streams import Floats, Ints, MultiStreams, Windows, basic_counts
@@ -177,7 +177,7 @@ class Learner:
         )
 
     def learn(
-        self, admitted: Admitted, plan: Plan, batch: Batch, probed: Probed, sampled: Ints
+        self, admitted: Admitted, plan: ReadPlan, batch: ProbeBatch, probed: Probed, sampled: Ints
     ) -> None:
         """Learn from the sampled tuples of a batch that was joined."""
         if not sampled.size:

@@ -27,15 +27,15 @@ from engine.multiway.harvest.layout import (
     POPS,
     PUSHES,
     WHOLE,
-    Plan,
-    Rules,
+    HarvestRules,
+    ReadPlan,
     admitted_none,
     new_clock,
     whole_plan,
 )
 from engine.multiway.harvest.learner import Learner
 from engine.multiway.harvest.prior import PairPrior, begin, first_throttle, known
-from engine.multiway.harvest.prober import CpuProber, Outputs, Prober
+from engine.multiway.harvest.prober import CpuProber, OutputBatch, Prober
 from engine.multiway.harvest.settings import LEAST_THROTTLE, HarvestSettings
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import Floats, Ints, MultiStreams, Windows, arrival_order, basic_counts
@@ -45,7 +45,7 @@ from gpu_kernels.combine import COMBINES
 from gpu_kernels.philox import PURPOSE_SHED, PURPOSE_SHRED
 
 UNLIMITED = int(np.iinfo(np.int64).max)
-MakeProber = Callable[[MultiStreams, Rules, Predicate, Plan], Prober]
+MakeProber = Callable[[MultiStreams, HarvestRules, Predicate, ReadPlan], Prober]
 
 
 class Step(NamedTuple):
@@ -129,7 +129,7 @@ class GrubJoin:
             streams, windows, settings, [list(order) for order in orders],
         )  # fmt: skip
         everyone = graph == "clique" and not predicate.transitive
-        self._rules = Rules(everyone, COMBINES.index(combine), windows.size)
+        self._rules = HarvestRules(everyone, COMBINES.index(combine), windows.size)
         self._start = -UNLIMITED if start_ts is None else start_ts
         self._emit = emit
         self._stream_of = np.repeat(np.arange(m), np.diff(streams.first))
@@ -203,7 +203,7 @@ class GrubJoin:
         """Most tuples in the windows at once."""
         return int(self._clock.n[PEAK])
 
-    def run(self) -> Iterator[Outputs]:
+    def run(self) -> Iterator[OutputBatch]:
         """Run the join to its end and yield its outputs, if they are wanted."""
         clock, ahead, settings = self._clock, self._ahead, self._settings
         timed = settings.capacity is not None or settings.clock == "wall"
@@ -237,7 +237,7 @@ class GrubJoin:
     def _last_arrival(self) -> float:
         return float(self._streams.ts[self._order[-1]] - self._t0) if self._order.size else 0.0
 
-    def _done(self, begin: int, end: int) -> Iterator[Outputs]:
+    def _done(self, begin: int, end: int) -> Iterator[OutputBatch]:
         """Count, learn from and write what was popped: tuples ``begin <= k < end`` of the batch."""
         batch, probed = self._ahead.batch, self._ahead.probed
         those = slice(begin, end)
@@ -304,7 +304,11 @@ class GrubJoin:
 
 
 def _on_all_cores(
-    indexed: int | None, streams: MultiStreams, rules: Rules, predicate: Predicate, whole: Plan
+    indexed: int | None,
+    streams: MultiStreams,
+    rules: HarvestRules,
+    predicate: Predicate,
+    whole: ReadPlan,
 ) -> Prober:
     threads = thread_count(None)
     if indexed is not None:

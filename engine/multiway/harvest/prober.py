@@ -8,7 +8,15 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from engine.multiway.harvest.layout import WHOLE, Admitted, Batch, Integer, Plan, Probed, Rules
+from engine.multiway.harvest.layout import (
+    WHOLE,
+    Admitted,
+    HarvestRules,
+    Integer,
+    ProbeBatch,
+    Probed,
+    ReadPlan,
+)
 from engine.multiway.predicate import Condition, Predicate, condition
 from engine.multiway.streams import Floats, Ints, MultiStreams
 from engine.runtime.jit import kernel, woven
@@ -28,7 +36,7 @@ NEXT, STARTED, WRITTEN = range(3)
 
 @woven
 def _prepare(
-    streams: MultiStreams, rules: Rules, admitted: Admitted, plan: Plan, place: Integer,
+    streams: MultiStreams, rules: HarvestRules, admitted: Admitted, plan: ReadPlan, place: Integer,
     stream: Integer, stack: Ints, bounds: Ints,
 ) -> None:  # fmt: skip
     begin, end = plan.first[stream], plan.first[stream + 1]
@@ -42,9 +50,9 @@ def _prepare(
 
 @woven
 def _step(
-    streams: MultiStreams, rules: Rules, condition: Condition, admitted: Admitted, plan: Plan,
-    place: Integer, stream: Integer, shred: float, stack: Ints, bounds: Ints, comparisons: Ints,
-    passes: Ints,
+    streams: MultiStreams, rules: HarvestRules, condition: Condition, admitted: Admitted,
+    plan: ReadPlan, place: Integer, stream: Integer, shred: float, stack: Ints, bounds: Ints,
+    comparisons: Ints, passes: Ints,
 ) -> bool:  # fmt: skip
     own = streams.attributes
     return next_output(
@@ -63,16 +71,16 @@ def write_members(order: Ints, stack: Ints, stream: Integer, place: Integer, mem
 
 
 @woven
-def importance_of(streams: MultiStreams, rules: Rules, members: Ints) -> Integer:
+def importance_of(streams: MultiStreams, rules: HarvestRules, members: Ints) -> Integer:
     """Return the importance of an output, folded in the streams' order."""
     return folded(rules.combine, streams.importance, members, members.size)
 
 
 @kernel
 def count_batch(
-    streams: MultiStreams, rules: Rules, condition: Condition, admitted: Admitted, plan: Plan,
-    whole: Plan, batch: Batch, begin: int, end: int, stack: Ints, bounds: Ints, members: Ints,
-    out: Probed,
+    streams: MultiStreams, rules: HarvestRules, condition: Condition, admitted: Admitted,
+    plan: ReadPlan, whole: ReadPlan, batch: ProbeBatch, begin: int, end: int, stack: Ints,
+    bounds: Ints, members: Ints, out: Probed,
 ) -> None:  # fmt: skip
     """Write what the walks of the tuples ``begin <= k < end`` of a batch come to.
 
@@ -105,9 +113,9 @@ def count_batch(
 
 @kernel
 def write_batch(
-    streams: MultiStreams, rules: Rules, condition: Condition, admitted: Admitted, plan: Plan,
-    whole: Plan, batch: Batch, wanted: Ints, stack: Ints, bounds: Ints, idle: Ints, members: Ints,
-    importance: Floats, progress: Ints,
+    streams: MultiStreams, rules: HarvestRules, condition: Condition, admitted: Admitted,
+    plan: ReadPlan, whole: ReadPlan, batch: ProbeBatch, wanted: Ints, stack: Ints, bounds: Ints,
+    idle: Ints, members: Ints, importance: Floats, progress: Ints,
 ) -> bool:  # fmt: skip
     """Write the outputs of the wanted tuples; False if there is no more room.
 
@@ -151,7 +159,7 @@ _SLICE = 32
 """Tuples of a batch that are worth a thread."""
 
 
-class Outputs(NamedTuple):
+class OutputBatch(NamedTuple):
     """Some outputs.
 
     Attributes
@@ -168,13 +176,13 @@ class Outputs(NamedTuple):
 class Prober(Protocol):
     """Whatever probes batches of tuples: the CPU's threads, or a GPU."""
 
-    def count(self, admitted: Admitted, plan: Plan, batch: Batch) -> Probed:
+    def count(self, admitted: Admitted, plan: ReadPlan, batch: ProbeBatch) -> Probed:
         """Return what the walks of a batch come to."""
         ...
 
     def outputs(
-        self, admitted: Admitted, plan: Plan, batch: Batch, wanted: Ints
-    ) -> Iterator[Outputs]:
+        self, admitted: Admitted, plan: ReadPlan, batch: ProbeBatch, wanted: Ints
+    ) -> Iterator[OutputBatch]:
         """Yield the outputs of the wanted tuples of a batch, in their order."""
         ...
 
@@ -211,7 +219,7 @@ class Slices:
         list(self._pool.map(work, edges[:-1], edges[1:]))
 
 
-def in_chunks(hops: int, write: Callable[[Ints, Floats, Ints], bool]) -> Iterator[Outputs]:
+def in_chunks(hops: int, write: Callable[[Ints, Floats, Ints], bool]) -> Iterator[OutputBatch]:
     """Yield what ``write(members, importance, progress)`` writes, until it says that it is done."""
     progress = np.zeros(3, np.int64)
     done = False
@@ -220,7 +228,7 @@ def in_chunks(hops: int, write: Callable[[Ints, Floats, Ints], bool]) -> Iterato
         progress[WRITTEN] = 0
         done = write(members, importance, progress)
         if progress[WRITTEN]:
-            yield Outputs(members[: progress[WRITTEN]], importance[: progress[WRITTEN]])
+            yield OutputBatch(members[: progress[WRITTEN]], importance[: progress[WRITTEN]])
 
 
 class CpuProber:
@@ -229,25 +237,30 @@ class CpuProber:
     Parameters
     ----------
     streams : MultiStreams
-    rules : Rules
+    rules : HarvestRules
     predicate : Predicate
-    whole : Plan
+    whole : ReadPlan
         What shredded tuples read, but for the first hop.
     threads : int
     """
 
     def __init__(
-        self, streams: MultiStreams, rules: Rules, predicate: Predicate, whole: Plan, threads: int
+        self,
+        streams: MultiStreams,
+        rules: HarvestRules,
+        predicate: Predicate,
+        whole: ReadPlan,
+        threads: int,
     ) -> None:
         self._join = streams, rules, condition(predicate)
         self._whole = whole
         self._slices = Slices(threads)
 
-    def _room(self, plan: Plan) -> tuple[Ints, Ints]:
+    def _room(self, plan: ReadPlan) -> tuple[Ints, Ints]:
         runs = max(1, int(np.diff(plan.first).max()), int(np.diff(self._whole.first).max()))
         return np.zeros((STACK_ROWS, STACK_COLUMNS), np.int64), np.zeros((runs, 2), np.int64)
 
-    def count(self, admitted: Admitted, plan: Plan, batch: Batch) -> Probed:
+    def count(self, admitted: Admitted, plan: ReadPlan, batch: ProbeBatch) -> Probed:
         """Return what the walks of a batch come to. O(comparisons)."""
         size, hops = batch.place.size, plan.order.shape[1]
         out = no_results(size, hops)
@@ -263,8 +276,8 @@ class CpuProber:
         return out
 
     def outputs(
-        self, admitted: Admitted, plan: Plan, batch: Batch, wanted: Ints
-    ) -> Iterator[Outputs]:
+        self, admitted: Admitted, plan: ReadPlan, batch: ProbeBatch, wanted: Ints
+    ) -> Iterator[OutputBatch]:
         """Return the outputs of the wanted tuples of a batch, in their order."""
         hops = plan.order.shape[1]
         room, idle = self._room(plan), np.zeros(hops, np.int64)

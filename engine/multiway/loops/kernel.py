@@ -32,10 +32,10 @@ from engine.multiway.loops.state import (
     VISITS,
     WRITTEN,
     Integer,
-    Outputs,
-    Plan,
-    Rules,
-    State,
+    LoopOutputs,
+    LoopPlan,
+    LoopRules,
+    LoopState,
     aim,
     expire_due,
     in_reach,
@@ -48,7 +48,7 @@ from engine.runtime.jit import woven
 
 
 @woven
-def first_of(plan: Plan, state: State, direction: Integer, depth: Integer) -> Integer:
+def first_of(plan: LoopPlan, state: LoopState, direction: Integer, depth: Integer) -> Integer:
     """Return the first tuple of the loop at a depth: of its list, or the first new one."""
     stream = plan.order[direction, depth]
     if stream == direction:
@@ -60,10 +60,10 @@ def first_of(plan: Plan, state: State, direction: Integer, depth: Integer) -> In
 
 @compiled
 def _bound_in_reach(
-    rules: Rules,
-    plan: Plan,
+    rules: LoopRules,
+    plan: LoopPlan,
     streams: MultiStreams,
-    state: State,
+    state: LoopState,
     direction: Integer,
     depth: Integer,
     k: Integer,
@@ -78,7 +78,12 @@ def _bound_in_reach(
 
 @woven
 def _found(
-    rules: Rules, plan: Plan, streams: MultiStreams, state: State, out: Outputs, direction: Integer
+    rules: LoopRules,
+    plan: LoopPlan,
+    streams: MultiStreams,
+    state: LoopState,
+    out: LoopOutputs,
+    direction: Integer,
 ) -> None:
     """Count the output of the members bound, and write it where it is wanted."""
     progress, member, sums = state.progress, state.member, state.sums
@@ -109,12 +114,12 @@ def _found(
 
 @compiled
 def nest(
-    rules: Rules,
-    plan: Plan,
+    rules: LoopRules,
+    plan: LoopPlan,
     streams: MultiStreams,
     condition: Any,  # noqa: ANN401 - numba's
-    state: State,
-    out: Outputs,
+    state: LoopState,
+    out: LoopOutputs,
 ) -> bool:
     """Go on with the loops of ``progress[DIRECTION]``; False if `out` must be emptied first.
 
@@ -170,7 +175,7 @@ _ARRIVE, _BATCH, _PROBE = range(3)
 
 
 @woven
-def _next_arrival(streams: MultiStreams, state: State) -> Integer:
+def _next_arrival(streams: MultiStreams, state: LoopState) -> Integer:
     """Return the stream of the next tuple in arrival order, or `NONE`."""
     found = NONE
     for stream in range(state.inserted.size):
@@ -183,7 +188,7 @@ def _next_arrival(streams: MultiStreams, state: State) -> Integer:
 
 
 @compiled
-def _begin(rules: Rules, plan: Plan, streams: MultiStreams, state: State) -> None:
+def _begin(rules: LoopRules, plan: LoopPlan, streams: MultiStreams, state: LoopState) -> None:
     """Set the loops of a direction to their begin, its (first) new tuple being ``FRESH``."""
     progress = state.progress
     direction = progress[DIRECTION]
@@ -196,7 +201,9 @@ def _begin(rules: Rules, plan: Plan, streams: MultiStreams, state: State) -> Non
 
 
 @woven
-def _arrive(rules: Rules, plan: Plan, streams: MultiStreams, state: State, stop: Integer) -> bool:
+def _arrive(
+    rules: LoopRules, plan: LoopPlan, streams: MultiStreams, state: LoopState, stop: Integer
+) -> bool:
     """Begin the next thing to do before `stop`; False if there is none."""
     progress = state.progress
     stream = _next_arrival(streams, state)
@@ -228,7 +235,7 @@ def _arrive(rules: Rules, plan: Plan, streams: MultiStreams, state: State, stop:
 
 
 @woven
-def _next_batch(rules: Rules, plan: Plan, streams: MultiStreams, state: State) -> None:
+def _next_batch(rules: LoopRules, plan: LoopPlan, streams: MultiStreams, state: LoopState) -> None:
     """Go on with a re-evaluation: to the next new tuple, or to the next stream's loops."""
     progress = state.progress
     sides = state.begun.size
@@ -247,7 +254,7 @@ def _next_batch(rules: Rules, plan: Plan, streams: MultiStreams, state: State) -
 
 
 @woven
-def _pass_on(plan: Plan, state: State) -> None:
+def _pass_on(plan: LoopPlan, state: LoopState) -> None:
     """Leave what the loops that are through went over: one new tuple, or all of a stream."""
     progress = state.progress
     if plan.known:
@@ -259,12 +266,12 @@ def _pass_on(plan: Plan, state: State) -> None:
 
 @compiled
 def advance(
-    rules: Rules,
-    plan: Plan,
+    rules: LoopRules,
+    plan: LoopPlan,
     streams: MultiStreams,
     condition: Any,  # noqa: ANN401 - numba's
-    state: State,
-    out: Outputs,
+    state: LoopState,
+    out: LoopOutputs,
     stop: Integer,
 ) -> bool:
     """Take what arrives before the tick `stop`; False when `out` must be emptied first.

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from engine.multiway.loops.state import IN_REACH, NEW, UNCHECKED, Plan
+from engine.multiway.loops.state import IN_REACH, NEW, UNCHECKED, LoopPlan
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import MOST_STREAMS, Ints
 from engine.runtime.errors import SpecError, did_you_mean
@@ -174,7 +174,7 @@ class LoopsSettings:
                 raise SpecError(f"buckets {number} of stream {stream} must be 1 or more")
         return np.array([1 if number is None else number for number in given], np.int64)
 
-    def plan(self, streams: int, predicate: Predicate) -> Plan:
+    def plan(self, streams: int, predicate: Predicate) -> LoopPlan:
         """Return the loops.
 
         Raises
@@ -196,7 +196,7 @@ class LoopsSettings:
                 elif d == place and not known:
                     check[i, d] = NEW
                 against[i, d] = self._against(predicate, d, place)
-        return Plan(order, check, against, int(self.parts.loops == "new first"), known)
+        return LoopPlan(order, check, against, int(self.parts.loops == "new first"), known)
 
     def _orders(self, streams: int) -> list[list[int]]:
         own = list(range(streams))

@@ -24,10 +24,10 @@ from engine.multiway.loops.state import (
     REST,
     VISITS,
     WRITTEN,
-    Outputs,
-    Plan,
-    Rules,
-    State,
+    LoopOutputs,
+    LoopPlan,
+    LoopRules,
+    LoopState,
     empty_state,
     room,
 )
@@ -94,12 +94,12 @@ class LoopsResult(NamedTuple):
 
 @jit
 def _advance(
-    rules: Rules,
-    plan: Plan,
+    rules: LoopRules,
+    plan: LoopPlan,
     streams: MultiStreams,
     condition: Any,  # noqa: ANN401 - numba's
-    state: State,
-    out: Outputs,
+    state: LoopState,
+    out: LoopOutputs,
     stop: int,
 ) -> bool:
     return advance(rules, plan, streams, condition, state, out, stop)
@@ -151,7 +151,7 @@ class LoopsRun:
         if streams.ts.size:
             t0 = int(streams.ts.min())
             span = int(streams.ts.max()) - t0
-        self._rules = Rules(
+        self._rules = LoopRules(
             settings.tau or 0,
             settings.period,
             t0,
@@ -165,7 +165,7 @@ class LoopsRun:
         )
         self._state = empty_state(streams.first, self._rules.base)
 
-    def parts(self, rows: int = CHUNK, until: int = FOREVER) -> Iterator[Outputs]:
+    def parts(self, rows: int = CHUNK, until: int = FOREVER) -> Iterator[LoopOutputs]:
         """Go on with the run, and give the outputs in the order found, at most `rows` at a time.
 
         A part's arrays are used again for the next one. With `until`, what arrives before that tick
@@ -187,7 +187,7 @@ class LoopsRun:
             written = int(self._state.progress[WRITTEN])
             self._state.progress[WRITTEN] = 0
             if written:
-                yield Outputs(out.members[:written], out.ts[:written], out.importance[:written])
+                yield LoopOutputs(out.members[:written], out.ts[:written], out.importance[:written])
 
     @property
     def counters(self) -> LoopsCounters:

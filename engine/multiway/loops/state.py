@@ -37,7 +37,7 @@ HIGH, REST = range(2)
 """Of the sums: importance, compensated."""
 
 
-class Plan(NamedTuple):
+class LoopPlan(NamedTuple):
     """The loops of every direction: row i is for the new tuples of stream i.
 
     Attributes
@@ -62,7 +62,7 @@ class Plan(NamedTuple):
     known: bool
 
 
-class Rules(NamedTuple):
+class LoopRules(NamedTuple):
     """The settings of a run.
 
     Attributes
@@ -91,7 +91,7 @@ class Rules(NamedTuple):
     base: Ints
 
 
-class State(NamedTuple):
+class LoopState(NamedTuple):
     """The stores, and where the loops stand.
 
     Attributes
@@ -127,7 +127,7 @@ class State(NamedTuple):
     sums: Floats
 
 
-class Outputs(NamedTuple):
+class LoopOutputs(NamedTuple):
     """Outputs, in the order in which they are found.
 
     Attributes
@@ -143,12 +143,14 @@ class Outputs(NamedTuple):
     importance: Floats
 
 
-def room(rows: int, streams: int) -> Outputs:
+def room(rows: int, streams: int) -> LoopOutputs:
     """Return room for so many outputs."""
-    return Outputs(np.empty((rows, streams), np.int64), np.empty(rows, np.int64), np.empty(rows))
+    return LoopOutputs(
+        np.empty((rows, streams), np.int64), np.empty(rows, np.int64), np.empty(rows)
+    )
 
 
-def empty_state(first: Ints, base: Ints) -> State:
+def empty_state(first: Ints, base: Ints) -> LoopState:
     """Return the state before the first arrival.
 
     Parameters
@@ -159,7 +161,7 @@ def empty_state(first: Ints, base: Ints) -> State:
         Where each stream's lists begin.
     """
     lists, streams = int(base[-1]), first.size - 1
-    return State(
+    return LoopState(
         np.full(lists, NONE, np.int64),
         np.full(lists, NONE, np.int64),
         np.full(int(first[-1]), NONE, np.int64),
@@ -177,7 +179,7 @@ def empty_state(first: Ints, base: Ints) -> State:
 
 
 @woven
-def list_of(rules: Rules, streams: MultiStreams, stream: Integer, k: Integer) -> Integer:
+def list_of(rules: LoopRules, streams: MultiStreams, stream: Integer, k: Integer) -> Integer:
     """Return the list of a stream's store to which a tuple k's attribute maps (P3 3.4)."""
     lists = rules.base[stream + 1] - rules.base[stream]
     # floor modulo, as Python's; a scanned store reads no code
@@ -185,7 +187,9 @@ def list_of(rules: Rules, streams: MultiStreams, stream: Integer, k: Integer) ->
 
 
 @compiled
-def insert(rules: Rules, streams: MultiStreams, state: State, stream: Integer, k: Integer) -> None:
+def insert(
+    rules: LoopRules, streams: MultiStreams, state: LoopState, stream: Integer, k: Integer
+) -> None:
     """Append a tuple to its list. O(1)."""
     at = list_of(rules, streams, stream, k)
     if state.head[at] == NONE:
@@ -201,7 +205,7 @@ def insert(rules: Rules, streams: MultiStreams, state: State, stream: Integer, k
 
 
 @compiled
-def expire(rules: Rules, streams: MultiStreams, state: State, now: Integer) -> None:
+def expire(rules: LoopRules, streams: MultiStreams, state: LoopState, now: Integer) -> None:
     """Move the heads of all lists past what no tuple from `now` on has in reach.
 
     O(lists, and what is removed): every list is looked at, empty or not (P3 4.1).
@@ -222,7 +226,7 @@ def expire(rules: Rules, streams: MultiStreams, state: State, now: Integer) -> N
 
 
 @woven
-def expire_due(rules: Rules, streams: MultiStreams, state: State, now: Integer) -> None:
+def expire_due(rules: LoopRules, streams: MultiStreams, state: LoopState, now: Integer) -> None:
     """Expire what is due before an arrival at `now`: of several times due, the last one alone.
 
     Lazy methods expire with the re-evaluation that is due then, or with the next one.
@@ -240,7 +244,7 @@ def expire_due(rules: Rules, streams: MultiStreams, state: State, now: Integer) 
 
 @woven
 def _behind_earlier(
-    streams: MultiStreams, state: State, stream: Integer, other: Integer, k: Integer
+    streams: MultiStreams, state: LoopState, stream: Integer, other: Integer, k: Integer
 ) -> Integer:
     """Return the place behind the last tuple of `other` that is earlier than k. O(log n)."""
     low, high = streams.first[other], state.inserted[other]
@@ -255,7 +259,9 @@ def _behind_earlier(
 
 
 @compiled
-def aim(rules: Rules, streams: MultiStreams, state: State, stream: Integer, k: Integer) -> None:
+def aim(
+    rules: LoopRules, streams: MultiStreams, state: LoopState, stream: Integer, k: Integer
+) -> None:
     """Set what a tuple k of `stream` has in reach of the other stores, and its lists there.
 
     Count-based windows by counters, which here are the places (P3 3.6, COMPUTECOUNTJOIN).
@@ -275,7 +281,9 @@ def aim(rules: Rules, streams: MultiStreams, state: State, stream: Integer, k: I
 
 
 @woven
-def in_reach(rules: Rules, streams: MultiStreams, state: State, other: Integer, u: Integer) -> bool:
+def in_reach(
+    rules: LoopRules, streams: MultiStreams, state: LoopState, other: Integer, u: Integer
+) -> bool:
     """Tell whether a tuple u of `other` is in reach of the tuple that was aimed at."""
     at = u if rules.by_rows[other] else streams.ts[u]
     return state.low[other] <= at <= state.high[other]  # type: ignore[return-value]

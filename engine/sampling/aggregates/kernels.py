@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from engine.runtime.jit import jit, kernel
 from engine.sampling.aggregates import layout as at
-from engine.sampling.aggregates.layout import Partials, Results, Rows, Slots
+from engine.sampling.aggregates.layout import ClusterSlots, Partials, Results, SampledRows
 
 DONE, MORE_PARTIALS, MORE_RESULTS = range(3)
 PARTIALS, BEGIN, RESULTS, PANE, WINDOW, ROW = range(6)
@@ -106,7 +106,7 @@ def _close(
     begin: int,
     end: int,
     partials: Partials,
-    slots: Slots,
+    slots: ClusterSlots,
     results: Results,
     n: int,
     independent: bool,
@@ -152,7 +152,7 @@ def _close(
 close_window = kernel(_close)
 
 
-def _partial(slot: int, pane: int, partials: Partials, slots: Slots, n: int) -> int:
+def _partial(slot: int, pane: int, partials: Partials, slots: ClusterSlots, n: int) -> int:
     """Return where the sums of a slot in this pane stand, -1 if there is no room for them."""
     if slots.pane[slot] == pane:
         return int(slots.partial[slot])
@@ -170,7 +170,7 @@ def _partial(slot: int, pane: int, partials: Partials, slots: Slots, n: int) -> 
 partial_of = kernel(_partial)
 
 
-def _add_row(rows: Rows, i: int, partials: Partials, j: int, independent: bool) -> None:
+def _add_row(rows: SampledRows, i: int, partials: Partials, j: int, independent: bool) -> None:
     """Add an output to its partial."""
     if not rows.valid[i]:
         return
@@ -188,9 +188,9 @@ add_row = kernel(_add_row)
 
 
 def _drive(
-    rows: Rows,
+    rows: SampledRows,
     partials: Partials,
-    slots: Slots,
+    slots: ClusterSlots,
     results: Results,
     progress: NDArray[np.int64],
     a_window: int,

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from engine.sampling.aggregates import layout
 from engine.sampling.aggregates.groups import Groups
-from engine.sampling.aggregates.layout import Rows
+from engine.sampling.aggregates.layout import SampledRows
 from engine.sampling.aggregates.spec import AggregateSpec, Column
-from engine.sampling.aggregates.state import State
+from engine.sampling.aggregates.state import AggregateState
 from engine.sampling.outputs import SIMULTANEOUS, SampledOutputs
 
 
@@ -97,7 +97,7 @@ class _Aggregate:
     ) -> None:
         self._spec = spec
         self._groups = Groups([schemas[c.side].field(c.column).type for c in spec.by])
-        self._state = State(spec.windows, grouped=bool(spec.by), independent=independent)
+        self._state = AggregateState(spec.windows, grouped=bool(spec.by), independent=independent)
         self._shift: float | None = None if spec.function == "avg" else 0.0
         value = [spec.value] if isinstance(spec.value, Column) else []
         self.columns = (*value, *spec.by)
@@ -116,7 +116,7 @@ class _Aggregate:
         )
         pane = self._spec.windows.of(out.ts)
         slot = self._state.slots_of(group, cluster)
-        self._state.run(Rows(pane, slot, value, valid, np.ascontiguousarray(out.weight)))
+        self._state.run(SampledRows(pane, slot, value, valid, np.ascontiguousarray(out.weight)))
 
     def _values(
         self, out: SampledOutputs, payload: tuple[pa.Table, pa.Table]

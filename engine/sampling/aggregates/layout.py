@@ -70,7 +70,7 @@ def moved(sums: NDArray[np.float64], by: NDArray[np.float64]) -> NDArray[np.floa
     return out
 
 
-class Rows(NamedTuple):
+class SampledRows(NamedTuple):
     """Sampled outputs in order of time: all (n,).
 
     `pane` and `slot` int64, `value` float64, `valid` bool, `weight` float64.
@@ -83,7 +83,7 @@ class Rows(NamedTuple):
     weight: NDArray[np.float64]
 
 
-class Slots(NamedTuple):
+class ClusterSlots(NamedTuple):
     """Clusters within groups, by dense id.
 
     Attributes

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from engine.runtime.key_table import KeyTable
 from engine.sampling.aggregates import kernels, layout
 from engine.sampling.aggregates.kernels import NO_PANE
-from engine.sampling.aggregates.layout import Partials, Results, Rows, Slots
+from engine.sampling.aggregates.layout import ClusterSlots, Partials, Results, SampledRows
 from engine.sampling.aggregates.spec import Panes
 
 T = TypeVar("T", bound=np.generic)
@@ -21,7 +21,7 @@ _WIDE = np.int64(32)
 _LOW = np.int64(0xFFFFFFFF)
 
 
-class State:
+class AggregateState:
     """Runs sampled outputs through the compiled sums and grows what they need.
 
     Parameters
@@ -44,7 +44,7 @@ class State:
         self._clusters = KeyTable()
         self._keys = KeyTable()
         none = np.empty(0, np.int64)
-        self._slots = Slots(none, np.empty(0, np.bool_), none, none, none)
+        self._slots = ClusterSlots(none, np.empty(0, np.bool_), none, none, none)
         width = len(layout.SUMS) if independent else layout.C_ROWS + 1
         self._partials = _partials(_SMALLEST, width)
         self._results = Results(
@@ -77,7 +77,7 @@ class State:
         self._slots.counted[known : self._keys.size] = new >= 0
         return slot
 
-    def run(self, rows: Rows, *, flush: bool = False) -> None:
+    def run(self, rows: SampledRows, *, flush: bool = False) -> None:
         """Add outputs, closing windows that are past."""
         if self._results.of_group.size < self._groups:
             room = np.full(2 * self._groups, -1, np.int64)
@@ -99,7 +99,7 @@ class State:
         """Close all windows and return them."""
         none = np.empty(0, np.int64)
         empty = np.empty(0)
-        self.run(Rows(none, none, empty, np.empty(0, np.bool_), empty), flush=True)
+        self.run(SampledRows(none, none, empty, np.empty(0, np.bool_), empty), flush=True)
         n = self._progress[kernels.RESULTS]
         window, group, sums, scratch = self._results
         return Results(window[:n], group[:n], sums[:n], scratch)
@@ -138,7 +138,7 @@ class State:
         counted[size:] = True
         pane[size:] = NO_PANE
         touched[size:] = -1
-        self._slots = Slots(group, counted, pane, partial, touched)
+        self._slots = ClusterSlots(group, counted, pane, partial, touched)
 
     def _forget(self) -> None:
         """Drop the slots of no open window when they are more than the others."""

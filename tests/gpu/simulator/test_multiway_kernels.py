@@ -12,9 +12,9 @@ from multiway_cases import PREDICATES, random_streams
 
 from engine.device.multiway import GpuProber, prober_on
 from engine.multiway.harvest import clock
-from engine.multiway.harvest.layout import Admitted, Batch, Plan, Probed
+from engine.multiway.harvest.layout import Admitted, ProbeBatch, Probed, ReadPlan
 from engine.multiway.harvest.operator import GrubJoin
-from engine.multiway.harvest.prober import CpuProber, Outputs
+from engine.multiway.harvest.prober import CpuProber, OutputBatch
 from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.streams import Ints, windows_of
 from engine.runtime.device_choice import ASKED_FOR_CPU, Wanted
@@ -36,10 +36,10 @@ def bits(array: Any) -> Any:
     return np.asarray(array, np.float64).view(np.int64).tolist()
 
 
-def gathered(parts: Iterator[Outputs]) -> Outputs:
-    found = [Outputs(np.zeros((0, 0), np.int64), np.zeros(0)), *parts]
+def gathered(parts: Iterator[OutputBatch]) -> OutputBatch:
+    found = [OutputBatch(np.zeros((0, 0), np.int64), np.zeros(0)), *parts]
     members = np.concatenate([part.members for part in found[1:]] or [found[0].members])
-    return Outputs(members, np.concatenate([part.importance for part in found]))
+    return OutputBatch(members, np.concatenate([part.importance for part in found]))
 
 
 def on_cpu(streams: Any, rules: Any, predicate: Any, whole: Any) -> CpuProber:
@@ -57,7 +57,7 @@ class Compared:
         self.cpu, self.gpu = on_cpu(*join), on_gpu(*join)
         self.calls = np.zeros(2, np.int64)
 
-    def count(self, admitted: Admitted, plan: Plan, batch: Batch) -> Probed:
+    def count(self, admitted: Admitted, plan: ReadPlan, batch: ProbeBatch) -> Probed:
         """Return the CPU's counts."""
         cpu, gpu = (own.count(admitted, plan, batch) for own in (self.cpu, self.gpu))
         for ours, theirs in zip(gpu[:3], cpu[:3], strict=True):
@@ -67,8 +67,8 @@ class Compared:
         return cpu
 
     def outputs(
-        self, admitted: Admitted, plan: Plan, batch: Batch, wanted: Ints
-    ) -> Iterator[Outputs]:
+        self, admitted: Admitted, plan: ReadPlan, batch: ProbeBatch, wanted: Ints
+    ) -> Iterator[OutputBatch]:
         """Yield the CPU's outputs."""
         cpu, gpu = (
             gathered(own.outputs(admitted, plan, batch, wanted)) for own in (self.cpu, self.gpu)

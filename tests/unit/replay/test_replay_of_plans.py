@@ -9,10 +9,10 @@ import pytest
 from replay_cases import Case, batch_of, busy, replayed, run
 
 from engine.policies import POLICIES
-from engine.replay.planned import Plan
+from engine.replay.planned import RetentionPlan
 
 
-def plan_of(case: Case) -> Plan:
+def plan_of(case: Case) -> RetentionPlan:
     """Return when each tuple leaves, from the rows that a replay retains at each instant."""
     ref = run(case, step=1)
     instants = [now for now, *_ in ref.retained]
@@ -27,7 +27,7 @@ def plan_of(case: Case) -> Plan:
             gone = at < len(instants) and instants[at] - ts <= case.windows[side]
             leaves.append(float(at + 1) if gone else np.inf)
         sides.append(np.array(leaves))
-    return Plan(*sides)
+    return RetentionPlan(*sides)
 
 
 @pytest.mark.parametrize("policy", sorted(POLICIES))
@@ -46,5 +46,5 @@ def test_following_what_a_replay_did_gives_its_rows(policy: str) -> None:
 def test_a_plan_that_keeps_nothing_leaves_simultaneous_matches() -> None:
     case = busy("prob", 2)
     ref = run(case._replace(budgets=(0, 0)))
-    never = Plan(*(np.zeros(batch_of(side).ts.size) for side in (case.left, case.right)))
+    never = RetentionPlan(*(np.zeros(batch_of(side).ts.size) for side in (case.left, case.right)))
     assert replayed(case, plan=never).outputs == ref.outputs

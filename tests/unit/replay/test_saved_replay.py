@@ -13,7 +13,7 @@ from replay_cases import Case, batch_of, busy, cases, cut, keys_of, run, told
 
 from engine.policies import POLICIES
 from engine.replay.layout import ENTRY, KEY, LOG, SLOT
-from engine.replay.planned import Plan
+from engine.replay.planned import RetentionPlan
 from engine.replay.saved import SavedReplay
 from engine.runtime.errors import SpecError
 from spark_plugin.streaming.blob import pack, unpack
@@ -87,7 +87,7 @@ def test_a_state_of_other_settings_is_refused() -> None:
 
 def test_what_follows_a_plan_has_no_state() -> None:
     settings_, profile, budget, _ = told(busy("dgl", 1))
-    lane = SavedReplay(settings_, profile, budget, plan=Plan(np.zeros(0), np.zeros(0)))
+    lane = SavedReplay(settings_, profile, budget, plan=RetentionPlan(np.zeros(0), np.zeros(0)))
     with pytest.raises(SpecError, match="follows a plan"):
         lane.state(0)
 
