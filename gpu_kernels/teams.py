@@ -100,15 +100,9 @@ def index_of(tag: Integer) -> Integer:
 
 @portable
 def precedes(
-    priority: float,
-    importance: float,
-    m: float,
-    tag: Integer,
-    other_priority: float,
-    other_importance: float,
-    other_m: float,
-    other_tag: Integer,
-) -> bool:
+    priority: float, importance: float, m: float, tag: Integer, other_priority: float,
+    other_importance: float, other_m: float, other_tag: Integer,
+) -> bool:  # fmt: skip
     """Tell whether the first candidate leaves before the other (contract, section 2, step 5).
 
     By (priority, importance, m, arrival number), which orders as (ts, row) does. Free slots come

@@ -209,14 +209,9 @@ def _by_states(
 
 
 def _by_prices(
-    left: StreamBatch,
-    right: StreamBatch,
-    settings: BoundSettings,
-    budget: tuple[int, int],
-    pairs: Pairs | None,
-    scratch: Path | None,
-    backend: Backend,
-) -> tuple[SideBound, SideBound]:
+    left: StreamBatch, right: StreamBatch, settings: BoundSettings, budget: tuple[int, int],
+    pairs: Pairs | None, scratch: Path | None, backend: Backend,
+) -> tuple[SideBound, SideBound]:  # fmt: skip
     """Certify each side, one with all threads after the other, then solve both flows at once."""
     deadline = time.perf_counter() + settings.effort.seconds
     weigh = settings.objective.weigher(left, right)

@@ -113,14 +113,9 @@ def _slice(left: StreamBatch, right: StreamBatch, side: int, window: int, a: int
 
 
 def _matches(
-    left: StreamBatch,
-    right: StreamBatch,
-    windows: tuple[int, int],
-    weigh: Weigh,
-    part: _Slice,
-    start_ts: int | None,
-    threads: int | None,
-) -> tuple[Matches, int]:
+    left: StreamBatch, right: StreamBatch, windows: tuple[int, int], weigh: Weigh, part: _Slice,
+    start_ts: int | None, threads: int | None,
+) -> tuple[Matches, int]:  # fmt: skip
     """Return the later matches of a slice's tuples, and the number of their pairs."""
     own = (windows[0], 0) if part.side == LEFT else (0, windows[1])
     batches = part.batches(left, right)

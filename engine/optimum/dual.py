@@ -37,16 +37,9 @@ TRUST = 4.0
 
 
 def _move(
-    load: NDArray[np.float64],
-    curve: NDArray[np.float64],
-    length: NDArray[np.float64],
-    budget: float,
-    temperature: float,
-    trust: float,
-    price: Prices,
-    ahead: Prices,
-    moved: Prices,
-) -> float:
+    load: NDArray[np.float64], curve: NDArray[np.float64], length: NDArray[np.float64],
+    budget: float, temperature: float, trust: float, price: Prices, ahead: Prices, moved: Prices,
+) -> float:  # fmt: skip
     """Write the next prices; return how far the step goes against the momentum, in its metric."""
     against = 0.0
     for t in range(len(load)):

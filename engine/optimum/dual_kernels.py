@@ -21,17 +21,10 @@ def columns_of(intervals: Intervals) -> Columns:
 
 
 def _decide(
-    begin: NDArray[np.int32],
-    start: NDArray[np.int64],
-    end: NDArray[np.int32],
-    worth: NDArray[np.float64],
-    prices: Prices,
-    first: int,
-    last: int,
-    low: int,
-    change: NDArray[np.int64],
-    chosen: NDArray[np.int64],
-) -> tuple[float, float]:
+    begin: NDArray[np.int32], start: NDArray[np.int64], end: NDArray[np.int32],
+    worth: NDArray[np.float64], prices: Prices, first: int, last: int, low: int,
+    change: NDArray[np.int64], chosen: NDArray[np.int64],
+) -> tuple[float, float]:  # fmt: skip
     """Make the best choice of tuples `first` to `last`; return the profits' sum in two parts."""
     high = rest = 0.0
     for i in range(first, last):
@@ -50,18 +43,10 @@ def _decide(
 
 
 def _share(
-    begin: NDArray[np.int32],
-    start: NDArray[np.int64],
-    end: NDArray[np.int32],
-    worth: NDArray[np.float64],
-    prices: Prices,
-    temperature: float,
-    first: int,
-    last: int,
-    low: int,
-    load: NDArray[np.float64],
-    curve: NDArray[np.float64],
-) -> tuple[float, float]:
+    begin: NDArray[np.int32], start: NDArray[np.int64], end: NDArray[np.int32],
+    worth: NDArray[np.float64], prices: Prices, temperature: float, first: int, last: int, low: int,
+    load: NDArray[np.float64], curve: NDArray[np.float64],
+) -> tuple[float, float]:  # fmt: skip
     """Add the changes of expected load and of curvature; return the profits' sum in two parts."""
     high = rest = 0.0
     share = np.empty(16)
@@ -116,13 +101,9 @@ def _share(
 
 
 def _span(
-    begin: NDArray[np.int32],
-    start: NDArray[np.int64],
-    end: NDArray[np.int32],
-    worth: NDArray[np.float64],
-    first: int,
-    last: int,
-) -> tuple[int, float]:
+    begin: NDArray[np.int32], start: NDArray[np.int64], end: NDArray[np.int32],
+    worth: NDArray[np.float64], first: int, last: int,
+) -> tuple[int, float]:  # fmt: skip
     """Return the last node that tuples may hold to, and the sum of their greatest worths."""
     node, mass = begin[first], 0.0
     for i in range(first, last):

@@ -168,16 +168,10 @@ class Intervals(NamedTuple):
 
 
 def _prune(
-    begin: NDArray[np.int32],
-    start: NDArray[np.int64],
-    node: NDArray[np.int64],
-    at: NDArray[np.int64],
-    gain: NDArray[np.float64],
-    kept: NDArray[np.int64],
-    end: NDArray[np.int32],
-    worth: NDArray[np.float64],
-    until: NDArray[np.int64],
-) -> int:
+    begin: NDArray[np.int32], start: NDArray[np.int64], node: NDArray[np.int64],
+    at: NDArray[np.int64], gain: NDArray[np.float64], kept: NDArray[np.int64],
+    end: NDArray[np.int32], worth: NDArray[np.float64], until: NDArray[np.int64],
+) -> int:  # fmt: skip
     """Write the choices that are worth more than all shorter ones; return how many there are."""
     size = 0
     for i in range(len(begin)):

@@ -44,15 +44,10 @@ class Repaired(NamedTuple):
 
 
 def _prospects(
-    begin: NDArray[np.int32],
-    start: NDArray[np.int64],
-    end: NDArray[np.int32],
-    worth: NDArray[np.float64],
-    prices: Prices,
-    chosen: NDArray[np.int64],
-    wall: NDArray[np.int32],
+    begin: NDArray[np.int32], start: NDArray[np.int64], end: NDArray[np.int32],
+    worth: NDArray[np.float64], prices: Prices, chosen: NDArray[np.int64], wall: NDArray[np.int32],
     ahead: NDArray[np.float64],
-) -> None:
+) -> None:  # fmt: skip
     """Write what each choice and those after it in its tuple come to at best; -inf out of reach.
 
     `wall` is the node of the first stretch without room from each node on.
@@ -135,18 +130,11 @@ remove = jit(_remove)
 
 
 def _sweep(
-    begin: NDArray[np.int32],
-    start: NDArray[np.int64],
-    end: NDArray[np.int32],
-    worth: NDArray[np.float64],
-    ahead: NDArray[np.float64],
-    room: NDArray[np.int64],
-    most: int,
-    chosen: NDArray[np.int64],
-    head: NDArray[np.int32],
-    link: NDArray[np.int32],
+    begin: NDArray[np.int32], start: NDArray[np.int64], end: NDArray[np.int32],
+    worth: NDArray[np.float64], ahead: NDArray[np.float64], room: NDArray[np.int64], most: int,
+    chosen: NDArray[np.int64], head: NDArray[np.int32], link: NDArray[np.int32],
     place: NDArray[np.int32],
-) -> None:
+) -> None:  # fmt: skip
     """Prolong the plan in `chosen` into `room`, at most `most` anywhere, and make it worth more.
 
     `head` and `link` are lists of the tuples for which something happens at each node: they go on

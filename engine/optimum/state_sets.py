@@ -81,19 +81,9 @@ def _enter(held: Rows, size: int, table: Rows) -> None:
 
 
 def _follow(
-    held: Rows,
-    value: Floats,
-    first: int,
-    newcomer: int,
-    leaver: int,
-    new: Rows,
-    new_held: Rows,
-    new_value: Floats,
-    prev: Rows,
-    lost: Rows,
-    table: Rows,
-    size: int,
-) -> tuple[int, int]:
+    held: Rows, value: Floats, first: int, newcomer: int, leaver: int, new: Rows, new_held: Rows,
+    new_value: Floats, prev: Rows, lost: Rows, table: Rows, size: int,
+) -> tuple[int, int]:  # fmt: skip
     """Gather successors of the states from `first` on, as long as there is room for one's.
 
     Returns

@@ -50,13 +50,9 @@ class _Side:
     """One side's path."""
 
     def __init__(
-        self,
-        streams: tuple[StreamBatch, StreamBatch],
-        pairs: Sequence[tuple[Rows, Rows]],
-        objective: Objective,
-        side: int,
-        until: NDArray[np.int64],
-    ) -> None:
+        self, streams: tuple[StreamBatch, StreamBatch], pairs: Sequence[tuple[Rows, Rows]],
+        objective: Objective, side: int, until: NDArray[np.int64],
+    ) -> None:  # fmt: skip
         self.batch, self.until = streams[side], until
         self.matches = matches_of_pairs(*streams, pairs, objective.weigher(*streams), side)
         self.owner = np.repeat(np.arange(until.size), np.diff(self.matches.start))

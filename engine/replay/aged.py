@@ -136,18 +136,9 @@ def _least(memory: Memory, now: Integer, window: Integer, most: float) -> Intege
 
 @compiled
 def admit(
-    memory: Memory,
-    keys: Records,
-    side: Integer,
-    budget: Integer,
-    window: Integer,
-    key: Integer,
-    ts: Integer,
-    row: Integer,
-    seq: Integer,
-    importance: float,
-    m: float,
-) -> None:
+    memory: Memory, keys: Records, side: Integer, budget: Integer, window: Integer, key: Integer,
+    ts: Integer, row: Integer, seq: Integer, importance: float, m: float,
+) -> None:  # fmt: skip
     """Admit an arrival if there is room or its rank is above the least."""
     n = memory.n
     if n[COUNT] >= budget:

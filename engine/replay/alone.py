@@ -48,15 +48,9 @@ def allowed(rules: ReplayRules, partners: Partners | None) -> bool:
 
 @compiled
 def is_alone(
-    rules: ReplayRules,
-    arrivals: Arrivals,
-    i: Integer,
-    now: Integer,
-    keys: Records,
-    side: Integer,
-    out: Outputs,
-    progress: Records,
-) -> bool:
+    rules: ReplayRules, arrivals: Arrivals, i: Integer, now: Integer, keys: Records, side: Integer,
+    out: Outputs, progress: Records,
+) -> bool:  # fmt: skip
     """Tell whether no arrival of its side follows `i` at `now`, and its outputs have room."""
     if i + 1 < arrivals.ts.size and arrivals.ts[nth(i + 1)] == now:
         return False
@@ -88,20 +82,10 @@ def expire_both(
 
 @woven
 def replay_alone(
-    rules: ReplayRules,
-    memory: Memory,
-    opposite: Memory,
-    keys: Records,
-    arrivals: Arrivals,
-    i: Integer,
-    side: Integer,
-    now: Integer,
-    out: Outputs,
-    tallies: Tallies,
-    progress: Records,
-    sums: Records,
-    priority_at_arrival: Records,
-) -> None:
+    rules: ReplayRules, memory: Memory, opposite: Memory, keys: Records, arrivals: Arrivals,
+    i: Integer, side: Integer, now: Integer, out: Outputs, tallies: Tallies, progress: Records,
+    sums: Records, priority_at_arrival: Records,
+) -> None:  # fmt: skip
     """Do steps 2 to 5 for arrival `i` of `side`, which is alone."""
     key = np.int64(arrivals.key[nth(i)])
     theirs = keys[nth(2 * key + 1 - side)]

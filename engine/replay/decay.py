@@ -38,16 +38,9 @@ _TOP = np.int64(0)
 
 @compiled
 def match(
-    memory: Memory,
-    head: Integer,
-    residents: Integer,
-    m: float,
-    now: Integer,
-    lifetime: Integer,
-    lost: float,
-    lost_before: float,
-    alpha: float,
-) -> None:
+    memory: Memory, head: Integer, residents: Integer, m: float, now: Integer, lifetime: Integer,
+    lost: float, lost_before: float, alpha: float,
+) -> None:  # fmt: skip
     """Raise V of all residents of one key, which matched an arrival. O(residents of the key)."""
     cell = head
     held = ((residents - 1) & (CELL - 1)) + 1
@@ -108,14 +101,9 @@ def _push_zero(
 
 @compiled
 def _push(
-    memory: Memory,
-    keys: Records,
-    value: float,
-    importance: float,
-    m: float,
-    seq: Integer,
+    memory: Memory, keys: Records, value: float, importance: float, m: float, seq: Integer,
     what: Integer,
-) -> None:
+) -> None:  # fmt: skip
     if memory.n[HEAP] == memory.heap.size:
         live = np.int64(0)
         for i in range(memory.n[HEAP]):
@@ -234,19 +222,9 @@ def _ranks_last(
 
 @compiled
 def admit(
-    memory: Memory,
-    keys: Records,
-    side: Integer,
-    budget: Integer,
-    key: Integer,
-    ts: Integer,
-    row: Integer,
-    seq: Integer,
-    importance: float,
-    value: float,
-    m: float,
-    lost: float,
-) -> None:
+    memory: Memory, keys: Records, side: Integer, budget: Integer, key: Integer, ts: Integer,
+    row: Integer, seq: Integer, importance: float, value: float, m: float, lost: float,
+) -> None:  # fmt: skip
     """Admit an arrival of V = `value` if there is room or its rank is above the least."""
     n = memory.n
     heap, zero = memory.heap, memory.zero

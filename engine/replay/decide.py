@@ -33,13 +33,9 @@ _LEFT, _RIGHT = np.int64(0), np.int64(1)
 
 @woven
 def _flush(
-    rules: ReplayRules,
-    memory: Memory,
-    keys: Records,
-    partners: Partners | None,
-    side: Integer,
+    rules: ReplayRules, memory: Memory, keys: Records, partners: Partners | None, side: Integer,
     now: Integer,
-) -> None:
+) -> None:  # fmt: skip
     """Bring the heap of keys up to date with this instant's match counts (step 4, keyed)."""
     key = memory.n[DIRTY]
     while key != NONE:
@@ -54,14 +50,9 @@ def _flush(
 
 @woven
 def _touch_matched(
-    memory: Memory,
-    opposite: Arrivals,
-    begin: Integer,
-    end: Integer,
-    keys: Records,
-    theirs: Partners | None,
-    side: Integer,
-) -> None:
+    memory: Memory, opposite: Arrivals, begin: Integer, end: Integer, keys: Records,
+    theirs: Partners | None, side: Integer,
+) -> None:  # fmt: skip
     """Chain the keys of residents that an arrival of this instant joins, each once."""
     j = begin
     while j < end:
@@ -78,13 +69,9 @@ def _touch_matched(
 
 @woven
 def _reward(
-    rules: ReplayRules,
-    memory: Memory,
-    keys: Records,
-    partners: Partners | None,
-    side: Integer,
+    rules: ReplayRules, memory: Memory, keys: Records, partners: Partners | None, side: Integer,
     now: Integer,
-) -> None:
+) -> None:  # fmt: skip
     """Reward all residents that matched an arrival of this instant (step 4)."""
     key = memory.n[DIRTY]
     while key != NONE:
@@ -101,16 +88,9 @@ def _reward(
 
 @woven
 def note_matches(
-    rules: ReplayRules,
-    memory: Memory,
-    opposite: Arrivals,
-    begin: Integer,
-    end: Integer,
-    keys: Records,
-    theirs: Partners | None,
-    side: Integer,
-    now: Integer,
-) -> None:
+    rules: ReplayRules, memory: Memory, opposite: Arrivals, begin: Integer, end: Integer,
+    keys: Records, theirs: Partners | None, side: Integer, now: Integer,
+) -> None:  # fmt: skip
     """Note which residents have matched an arrival of this instant (step 4, or after it)."""
     if rules.structure == _VALUED:
         _touch_matched(memory, opposite, begin, end, keys, theirs, side)
@@ -142,17 +122,9 @@ def _produced(
 
 @woven
 def _rerank(
-    rules: ReplayRules,
-    memory: Memory,
-    arrivals: Arrivals,
-    begin: Integer,
-    end: Integer,
-    keys: Records,
-    partners: Partners | None,
-    side: Integer,
-    now: Integer,
-    priority_now: Records,
-) -> None:
+    rules: ReplayRules, memory: Memory, arrivals: Arrivals, begin: Integer, end: Integer,
+    keys: Records, partners: Partners | None, side: Integer, now: Integer, priority_now: Records,
+) -> None:  # fmt: skip
     """Rank every resident anew and write the arrivals' priorities to their draws (step 4)."""
     lifetime = np.float64((rules.window_left if side == 0 else rules.window_right) + 1)
     at = memory.n[OLDEST]
@@ -177,20 +149,10 @@ def _rerank(
 
 @woven
 def _admit(
-    rules: ReplayRules,
-    memory: Memory,
-    opposite: Memory,
-    arrivals: Arrivals,
-    begin: Integer,
-    end: Integer,
-    base: Integer,
-    keys: Records,
-    partners: Partners | None,
-    side: Integer,
-    now: Integer,
-    instant: Integer,
-    priority_at_arrival: Records,
-) -> None:
+    rules: ReplayRules, memory: Memory, opposite: Memory, arrivals: Arrivals, begin: Integer,
+    end: Integer, base: Integer, keys: Records, partners: Partners | None, side: Integer,
+    now: Integer, instant: Integer, priority_at_arrival: Records,
+) -> None:  # fmt: skip
     """Decide who stays: of residents and arrivals the `budget` greatest by rank (step 5)."""
     if side == 0:
         budget, window = rules.budget_left, rules.window_left
@@ -231,23 +193,11 @@ def _admit(
 
 @woven
 def decide(
-    rules: ReplayRules,
-    left_memory: Memory,
-    right_memory: Memory,
-    keys: Records,
-    left_partners: Partners | None,
-    right_partners: Partners | None,
-    left: Arrivals,
-    i: Integer,
-    end: Integer,
-    right: Arrivals,
-    j: Integer,
-    stop: Integer,
-    now: Integer,
-    instant: Integer,
-    priority_at_arrival: Records,
-    priority_now: Records,
-) -> None:
+    rules: ReplayRules, left_memory: Memory, right_memory: Memory, keys: Records,
+    left_partners: Partners | None, right_partners: Partners | None, left: Arrivals, i: Integer,
+    end: Integer, right: Arrivals, j: Integer, stop: Integer, now: Integer, instant: Integer,
+    priority_at_arrival: Records, priority_now: Records,
+) -> None:  # fmt: skip
     """Do steps 4 and 5 on both sides, both from the snapshot of step 2."""
     if rules.structure == _KEYED:
         _flush(rules, left_memory, keys, left_partners, _LEFT, now)

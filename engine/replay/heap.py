@@ -42,14 +42,9 @@ def _lesser(heap: Records, i: Integer) -> Integer:
 
 @compiled
 def _put(
-    heap: Records,
-    i: Integer,
-    priority: float,
-    importance: float,
-    m: float,
-    seq: Integer,
+    heap: Records, i: Integer, priority: float, importance: float, m: float, seq: Integer,
     what: Integer,
-) -> None:
+) -> None:  # fmt: skip
     heap[nth(i)].priority = priority
     heap[nth(i)].importance = importance
     heap[nth(i)].m = m
@@ -59,17 +54,9 @@ def _put(
 
 @compiled
 def rise(
-    heap: Records,
-    i: Integer,
-    top: Integer,
-    priority: float,
-    importance: float,
-    m: float,
-    seq: Integer,
-    what: Integer,
-    keys: Records,
-    side: Integer,
-) -> None:
+    heap: Records, i: Integer, top: Integer, priority: float, importance: float, m: float,
+    seq: Integer, what: Integer, keys: Records, side: Integer,
+) -> None:  # fmt: skip
     """Put a rank at position `i` or above it, no higher than `top`. O(log n)."""
     while i > top:
         parent = (i - 1) >> 1
@@ -86,17 +73,9 @@ def rise(
 
 @compiled
 def sink(
-    heap: Records,
-    n: Integer,
-    i: Integer,
-    priority: float,
-    importance: float,
-    m: float,
-    seq: Integer,
-    what: Integer,
-    keys: Records,
-    side: Integer,
-) -> None:
+    heap: Records, n: Integer, i: Integer, priority: float, importance: float, m: float,
+    seq: Integer, what: Integer, keys: Records, side: Integer,
+) -> None:  # fmt: skip
     """Put a rank at position `i` or below in a heap of `n`. O(log n).
 
     Bottom-up: the lesser child moves up all the way, then the rank rises from the leaf, where it
@@ -124,14 +103,9 @@ def sink(
 
 @compiled
 def sink_from_top(
-    heap: Records,
-    n: Integer,
-    priority: float,
-    importance: float,
-    m: float,
-    seq: Integer,
+    heap: Records, n: Integer, priority: float, importance: float, m: float, seq: Integer,
     what: Integer,
-) -> None:
+) -> None:  # fmt: skip
     """Put a rank of a slot at the top of a heap of `n`, or below. O(log n).
 
     Top-down: for ranks that often belong near the top, as those do that take their top's place.

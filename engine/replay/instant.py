@@ -42,13 +42,9 @@ _LEFT, _RIGHT = np.int64(0), np.int64(1)
 
 @compiled
 def match_count(
-    rules: ReplayRules,
-    keys: Records,
-    partners: Partners | None,
-    key: Integer,
-    side: Integer,
+    rules: ReplayRules, keys: Records, partners: Partners | None, key: Integer, side: Integer,
     now: Integer,
-) -> float:
+) -> float:  # fmt: skip
     """Return m for tuples of one side and key, on the snapshot of this instant (step 2)."""
     seen, held = np.int64(0), np.int64(0)
     begin, end = span(partners, key)
@@ -71,14 +67,9 @@ def match_count(
 
 @compiled
 def _leave(
-    rules: ReplayRules,
-    memory: Memory,
-    opposite: Memory,
-    keys: Records,
-    partners: Partners | None,
-    side: Integer,
-    at: Integer,
-) -> None:
+    rules: ReplayRules, memory: Memory, opposite: Memory, keys: Records, partners: Partners | None,
+    side: Integer, at: Integer,
+) -> None:  # fmt: skip
     """Drop a resident whose time is over."""
     if rules.structure == _KEYED:
         key = np.int64(memory.slots[nth(at)].key)
@@ -96,15 +87,9 @@ def _leave(
 
 @woven
 def expire(
-    rules: ReplayRules,
-    memory: Memory,
-    opposite: Memory,
-    keys: Records,
-    partners: Partners | None,
-    side: Integer,
-    since: Integer,
-    now: Integer,
-) -> None:
+    rules: ReplayRules, memory: Memory, opposite: Memory, keys: Records, partners: Partners | None,
+    side: Integer, since: Integer, now: Integer,
+) -> None:  # fmt: skip
     """Drop the residents that arrived before `since` or that no fact joins from now on (step 1)."""
     while True:
         at = np.int64(NONE)
@@ -127,15 +112,9 @@ def expire(
 
 @woven
 def _slide_window(
-    memory: Memory,
-    opposite: Memory,
-    window: Window,
-    keys: Records,
-    partners: Partners | None,
-    side: Integer,
-    since: Integer,
-    track: bool,
-) -> None:
+    memory: Memory, opposite: Memory, window: Window, keys: Records, partners: Partners | None,
+    side: Integer, since: Integer, track: bool,
+) -> None:  # fmt: skip
     """Take what arrived before `since` out of the exact counts of the window estimator."""
     at = memory.n[WINDOW_AT]
     while at < window.ts.size and window.ts[nth(at)] < since:
@@ -149,13 +128,9 @@ def _slide_window(
 
 @compiled
 def hasten(
-    arrivals: Arrivals,
-    i: Integer,
-    keys: Records,
-    partners: Partners | None,
-    side: Integer,
+    arrivals: Arrivals, i: Integer, keys: Records, partners: Partners | None, side: Integer,
     opposite: Memory,
-) -> None:
+) -> None:  # fmt: skip
     """Have the keys of arrivals to come, and then what they will probe, brought into the cache."""
     last = arrivals.ts.size - 1
     far, near = (
@@ -171,15 +146,9 @@ def hasten(
 
 @woven
 def _register(
-    arrivals: Arrivals,
-    begin: Integer,
-    end: Integer,
-    keys: Records,
-    partners: Partners | None,
-    side: Integer,
-    opposite: Memory,
-    track: bool,
-) -> None:
+    arrivals: Arrivals, begin: Integer, end: Integer, keys: Records, partners: Partners | None,
+    side: Integer, opposite: Memory, track: bool,
+) -> None:  # fmt: skip
     """Count the arrivals of an instant by key and chain those of one key, in order."""
     i = end - 1
     while i >= begin:
@@ -197,15 +166,9 @@ def _register(
 
 @woven
 def _estimate(
-    rules: ReplayRules,
-    arrivals: Arrivals,
-    begin: Integer,
-    end: Integer,
-    keys: Records,
-    partners: Partners | None,
-    side: Integer,
-    now: Integer,
-) -> None:
+    rules: ReplayRules, arrivals: Arrivals, begin: Integer, end: Integer, keys: Records,
+    partners: Partners | None, side: Integer, now: Integer,
+) -> None:  # fmt: skip
     i = begin
     while i < end:
         arrivals.m[nth(i)] = match_count(
@@ -236,21 +199,11 @@ def advance(now: Integer, tallies: Tallies, progress: Records) -> None:
 
 @woven
 def begin(
-    rules: ReplayRules,
-    left_memory: Memory,
-    right_memory: Memory,
-    keys: Records,
-    left_partners: Partners | None,
-    right_partners: Partners | None,
-    left: Arrivals,
-    i: Integer,
-    right: Arrivals,
-    j: Integer,
-    left_window: Window,
-    right_window: Window,
-    tallies: Tallies,
+    rules: ReplayRules, left_memory: Memory, right_memory: Memory, keys: Records,
+    left_partners: Partners | None, right_partners: Partners | None, left: Arrivals, i: Integer,
+    right: Arrivals, j: Integer, left_window: Window, right_window: Window, tallies: Tallies,
     progress: Records,
-) -> tuple[Integer, Integer]:
+) -> tuple[Integer, Integer]:  # fmt: skip
     """Find the next instant, from arrivals i and j on, do steps 1 and 2, and return its ends."""
     if i < left.ts.size and (j >= right.ts.size or left.ts[nth(i)] <= right.ts[nth(j)]):
         now = left.ts[nth(i)]

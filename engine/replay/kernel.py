@@ -49,21 +49,10 @@ _EVER, _NEVER = np.int64(-(2**63)), np.int64(2**63 - 1)
 
 @woven
 def _probe_left(
-    rules: ReplayRules,
-    late: bool,
-    left_memory: Memory,
-    right_memory: Memory,
-    keys: Records,
-    partners: Partners | None,
-    left: Arrivals,
-    right: Arrivals,
-    out: Outputs,
-    tallies: Tallies,
-    begin: Integer,
-    end: Integer,
-    progress: Records,
-    sums: Records,
-) -> bool:
+    rules: ReplayRules, late: bool, left_memory: Memory, right_memory: Memory, keys: Records,
+    partners: Partners | None, left: Arrivals, right: Arrivals, out: Outputs, tallies: Tallies,
+    begin: Integer, end: Integer, progress: Records, sums: Records,
+) -> bool:  # fmt: skip
     """Probe with the left arrivals; False if the output arrays must be emptied first."""
     early = not late
     i = begin
@@ -94,20 +83,10 @@ def _probe_left(
 
 @woven
 def _probe_right(
-    rules: ReplayRules,
-    late: bool,
-    left_memory: Memory,
-    right_memory: Memory,
-    keys: Records,
-    partners: Partners | None,
-    right: Arrivals,
-    out: Outputs,
-    tallies: Tallies,
-    begin: Integer,
-    end: Integer,
-    progress: Records,
-    sums: Records,
-) -> bool:
+    rules: ReplayRules, late: bool, left_memory: Memory, right_memory: Memory, keys: Records,
+    partners: Partners | None, right: Arrivals, out: Outputs, tallies: Tallies, begin: Integer,
+    end: Integer, progress: Records, sums: Records,
+) -> bool:  # fmt: skip
     """Probe with the right arrivals; False if the output arrays must be emptied first."""
     if late == rules.after_admission:
         j = begin
@@ -133,23 +112,11 @@ def _probe_right(
 
 @compiled
 def replay(
-    rules: ReplayRules,
-    left_memory: Memory,
-    right_memory: Memory,
-    keys: Records,
-    left_partners: Partners | None,
-    right_partners: Partners | None,
-    left: Arrivals,
-    right: Arrivals,
-    left_window: Window,
-    right_window: Window,
-    out: Outputs,
-    tallies: Tallies,
-    progress: Records,
-    sums: Records,
-    priority_at_arrival: Records,
-    priority_now: Records,
-) -> bool:
+    rules: ReplayRules, left_memory: Memory, right_memory: Memory, keys: Records,
+    left_partners: Partners | None, right_partners: Partners | None, left: Arrivals,
+    right: Arrivals, left_window: Window, right_window: Window, out: Outputs, tallies: Tallies,
+    progress: Records, sums: Records, priority_at_arrival: Records, priority_now: Records,
+) -> bool:  # fmt: skip
     """Replay a batch; True when it is used up, False when `out` must be emptied first.
 
     A return of False with nothing written means that `out` is too small for one arrival: it needs

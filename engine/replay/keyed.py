@@ -70,17 +70,9 @@ def touch_partners(
 
 @compiled
 def admit(
-    memory: Memory,
-    keys: Records,
-    side: Integer,
-    budget: Integer,
-    key: Integer,
-    ts: Integer,
-    row: Integer,
-    seq: Integer,
-    importance: float,
-    m: float,
-) -> Integer:
+    memory: Memory, keys: Records, side: Integer, budget: Integer, key: Integer, ts: Integer,
+    row: Integer, seq: Integer, importance: float, m: float,
+) -> Integer:  # fmt: skip
     """Admit an arrival if there is room or its rank is above the least.
 
     Returns

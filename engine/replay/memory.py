@@ -27,17 +27,9 @@ from engine.runtime.jit import nth
 
 @compiled
 def insert(
-    memory: Memory,
-    keys: Records,
-    side: Integer,
-    key: Integer,
-    ts: Integer,
-    row: Integer,
-    seq: Integer,
-    importance: float,
-    priority: float,
-    m: float,
-) -> Integer:
+    memory: Memory, keys: Records, side: Integer, key: Integer, ts: Integer, row: Integer,
+    seq: Integer, importance: float, priority: float, m: float,
+) -> Integer:  # fmt: skip
     """Admit a tuple into a free slot and into its key's cells; return the slot. O(1)."""
     n = memory.n
     n[FREE] -= 1

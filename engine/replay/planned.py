@@ -51,17 +51,9 @@ def release(memory: Memory, keys: Records, side: Integer, instant: Integer) -> N
 
 @compiled
 def admit(
-    memory: Memory,
-    keys: Records,
-    side: Integer,
-    instant: Integer,
-    key: Integer,
-    ts: Integer,
-    row: Integer,
-    seq: Integer,
-    importance: float,
-    leaves: float,
-) -> None:
+    memory: Memory, keys: Records, side: Integer, instant: Integer, key: Integer, ts: Integer,
+    row: Integer, seq: Integer, importance: float, leaves: float,
+) -> None:  # fmt: skip
     """Admit an arrival unless it leaves at once."""
     if leaves <= np.float64(instant):
         return

@@ -33,13 +33,9 @@ _LEFT = np.int64(0)
 
 @compiled
 def has_room(
-    keys: Records,
-    partners: Partners | None,
-    key: Integer,
-    side: Integer,
-    out: Outputs,
+    keys: Records, partners: Partners | None, key: Integer, side: Integer, out: Outputs,
     progress: Records,
-) -> bool:
+) -> bool:  # fmt: skip
     """Tell whether the outputs of an arrival of `side` fit into what is left of the arrays."""
     room = np.int64(progress[WRITTEN])
     begin, end = span(partners, key)
@@ -53,17 +49,9 @@ def has_room(
 
 @compiled
 def _write(
-    out: Outputs,
-    progress: Records,
-    side: Integer,
-    ts: Integer,
-    row: Integer,
-    seq: Integer,
-    other_row: Integer,
-    other_seq: Integer,
-    importance: float,
-    fact: Integer,
-) -> None:
+    out: Outputs, progress: Records, side: Integer, ts: Integer, row: Integer, seq: Integer,
+    other_row: Integer, other_seq: Integer, importance: float, fact: Integer,
+) -> None:  # fmt: skip
     at = progress[WRITTEN]
     if side == 0:
         out.left_row[nth(at)] = row
@@ -84,13 +72,9 @@ def _write(
 
 @compiled
 def _tally(
-    tallies: Tallies,
-    progress: Records,
-    sums: Records,
-    key: Integer,
-    found: Integer,
+    tallies: Tallies, progress: Records, sums: Records, key: Integer, found: Integer,
     importance: float,
-) -> None:
+) -> None:  # fmt: skip
     progress[FOUND] += found
     tallies.by_key[nth(key)] += found
     tallies.importance_by_key[nth(key)] += importance
@@ -122,22 +106,10 @@ def _full_cell(combine: Integer, importance: float, cells: Records, at: Integer)
 
 @compiled
 def probe_residents(
-    rules: ReplayRules,
-    arrivals: Arrivals,
-    i: Integer,
-    seq: Integer,
-    side: Integer,
-    late: bool,
-    opposite: Memory,
-    head: Integer,
-    residents: Integer,
-    key: Integer,
-    fact: Integer,
-    out: Outputs,
-    tallies: Tallies,
-    progress: Records,
-    sums: Records,
-) -> None:
+    rules: ReplayRules, arrivals: Arrivals, i: Integer, seq: Integer, side: Integer, late: bool,
+    opposite: Memory, head: Integer, residents: Integer, key: Integer, fact: Integer, out: Outputs,
+    tallies: Tallies, progress: Records, sums: Records,
+) -> None:  # fmt: skip
     """Join arrival `i` of a side with the opposite residents of one key that are older.
 
     They are counted for the left `key`. O(residents of the key).
@@ -176,19 +148,10 @@ def probe_residents(
 
 @compiled
 def probe_arrivals(
-    rules: ReplayRules,
-    left: Arrivals,
-    i: Integer,
-    left_seq: Integer,
-    right: Arrivals,
-    first: Integer,
-    right_base: Integer,
-    fact: Integer,
-    out: Outputs,
-    tallies: Tallies,
-    progress: Records,
-    sums: Records,
-) -> None:
+    rules: ReplayRules, left: Arrivals, i: Integer, left_seq: Integer, right: Arrivals,
+    first: Integer, right_base: Integer, fact: Integer, out: Outputs, tallies: Tallies,
+    progress: Records, sums: Records,
+) -> None:  # fmt: skip
     """Join left arrival `i` with the right arrivals of one key and its instant, from `first` on."""
     importance: Records = left.importance[nth(i)]
     j = first

@@ -63,19 +63,10 @@ def rank_residents(memory: Memory, keys: Records, by_importance: bool) -> None:
 
 @compiled
 def admit(
-    memory: Memory,
-    keys: Records,
-    side: Integer,
-    budget: Integer,
-    by_importance: bool,
-    key: Integer,
-    ts: Integer,
-    row: Integer,
-    seq: Integer,
-    importance: float,
-    priority: float,
+    memory: Memory, keys: Records, side: Integer, budget: Integer, by_importance: bool,
+    key: Integer, ts: Integer, row: Integer, seq: Integer, importance: float, priority: float,
     m: float,
-) -> None:
+) -> None:  # fmt: skip
     """Admit an arrival if the memory has room or its rank is above the least. O(log K)."""
     heap = memory.heap
     n = memory.n
@@ -105,14 +96,9 @@ _STATIC, _DECAY = int(Structure.STATIC), int(Structure.DECAY)
 
 @compiled
 def reward(
-    rules: ReplayRules,
-    memory: Memory,
-    side: Integer,
-    head: Integer,
-    residents: Integer,
-    m: float,
+    rules: ReplayRules, memory: Memory, side: Integer, head: Integer, residents: Integer, m: float,
     now: Integer,
-) -> None:
+) -> None:  # fmt: skip
     """Raise the priorities of a key's residents, which match an arrival of this instant (DGL)."""
     if side == 0:
         alpha, beta, lifetime = rules.alpha_left, rules.beta_left, rules.window_left + 1
@@ -124,17 +110,9 @@ def reward(
 
 @compiled
 def admit_ranked(
-    rules: ReplayRules,
-    memory: Memory,
-    keys: Records,
-    side: Integer,
-    arrivals: Arrivals,
-    i: Integer,
-    seq: Integer,
-    m: float,
-    now: Integer,
-    priority_at_arrival: Records,
-) -> None:
+    rules: ReplayRules, memory: Memory, keys: Records, side: Integer, arrivals: Arrivals,
+    i: Integer, seq: Integer, m: float, now: Integer, priority_at_arrival: Records,
+) -> None:  # fmt: skip
     """Decide who stays of the residents and an arrival, by a static rank or by DGL's (step 5)."""
     if side == 0:
         budget, beta = rules.budget_left, rules.beta_left

@@ -114,18 +114,9 @@ def _least(memory: Memory) -> tuple[Integer, float]:
 
 @compiled
 def admit(
-    memory: Memory,
-    keys: Records,
-    side: Integer,
-    budget: Integer,
-    window: Integer,
-    key: Integer,
-    ts: Integer,
-    row: Integer,
-    seq: Integer,
-    importance: float,
-    value: float,
-) -> None:
+    memory: Memory, keys: Records, side: Integer, budget: Integer, window: Integer, key: Integer,
+    ts: Integer, row: Integer, seq: Integer, importance: float, value: float,
+) -> None:  # fmt: skip
     """Admit an arrival if there is room or its rank is above the least."""
     if memory.n[COUNT] >= budget:
         if budget == 0:

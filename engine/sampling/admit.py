@@ -67,16 +67,9 @@ def settle(memory: SampleMemory, sums: Records) -> None:
 
 @compiled
 def _make_room(
-    memory: SampleMemory,
-    keys: Records,
-    side: Integer,
-    budget: Integer,
-    seq: Integer,
-    priority: float,
-    now: Integer,
-    sums: Records,
-    progress: Records,
-) -> int:
+    memory: SampleMemory, keys: Records, side: Integer, budget: Integer, seq: Integer,
+    priority: float, now: Integer, sums: Records, progress: Records,
+) -> int:  # fmt: skip
     """Evict the least of a full memory for an arrival of `priority`; return what it may do.
 
     The heap keeps the entry of what was evicted, to be replaced.
@@ -115,16 +108,9 @@ def _rank(memory: SampleMemory, at: Integer, seq: Integer, priority: float) -> N
 
 @compiled
 def admit(
-    rules: SampleRules,
-    side: Integer,
-    arrivals: SampleArrivals,
-    end: Integer,
-    memory: SampleMemory,
-    keys: Records,
-    budget: Integer,
-    progress: Records,
-    sums: Records,
-) -> bool:
+    rules: SampleRules, side: Integer, arrivals: SampleArrivals, end: Integer, memory: SampleMemory,
+    keys: Records, budget: Integer, progress: Records, sums: Records,
+) -> bool:  # fmt: skip
     """Admit the arrivals that the sample takes, in row order; False if a slot is wanting."""
     now = progress[NOW]
     stream = np.uint64(side)

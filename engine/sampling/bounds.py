@@ -18,15 +18,9 @@ from engine.sampling.sizes import ByKey
 
 @kernel
 def _expire(
-    now: int,
-    window: int,
-    low: int,
-    ts: NDArray[np.int64],
-    ids: NDArray[np.int64],
-    before: NDArray[np.int64],
-    seen: NDArray[np.int64],
-    most: NDArray[np.int64],
-) -> int:
+    now: int, window: int, low: int, ts: NDArray[np.int64], ids: NDArray[np.int64],
+    before: NDArray[np.int64], seen: NDArray[np.int64], most: NDArray[np.int64],
+) -> int:  # fmt: skip
     """Settle the tuples of one side that expired by `now`; return the first unexpired."""
     while low < ts.size and now - ts[low] > window:
         key = ids[low]
@@ -37,19 +31,11 @@ def _expire(
 
 @kernel
 def _advance(
-    left_ts: NDArray[np.int64],
-    left_ids: NDArray[np.int64],
-    left_before: NDArray[np.int64],
-    right_ts: NDArray[np.int64],
-    right_ids: NDArray[np.int64],
-    right_before: NDArray[np.int64],
-    starts: tuple[int, int],
-    windows: tuple[int, int],
-    left_seen: NDArray[np.int64],
-    right_seen: NDArray[np.int64],
-    left_most: NDArray[np.int64],
-    right_most: NDArray[np.int64],
-) -> tuple[int, int]:
+    left_ts: NDArray[np.int64], left_ids: NDArray[np.int64], left_before: NDArray[np.int64],
+    right_ts: NDArray[np.int64], right_ids: NDArray[np.int64], right_before: NDArray[np.int64],
+    starts: tuple[int, int], windows: tuple[int, int], left_seen: NDArray[np.int64],
+    right_seen: NDArray[np.int64], left_most: NDArray[np.int64], right_most: NDArray[np.int64],
+) -> tuple[int, int]:  # fmt: skip
     """Let tuples arrive from `starts` on, those before unexpired; return the first unexpired.
 
     A tuple has matched what its key's opposite counter gained since it arrived.

@@ -42,13 +42,9 @@ def _end(arrivals: SampleArrivals, at: Integer, now: Integer) -> Integer:
 
 @compiled
 def _look_ahead(
-    arrivals: SampleArrivals,
-    begin: Integer,
-    end: Integer,
-    keys: Records,
-    side: Integer,
+    arrivals: SampleArrivals, begin: Integer, end: Integer, keys: Records, side: Integer,
     opposite: SampleMemory,
-) -> None:
+) -> None:  # fmt: skip
     """Have the keys of coming arrivals, and then what they will probe, brought into the cache."""
     last = arrivals.ts.size - 1
     for i in range(begin, end):
@@ -60,15 +56,9 @@ def _look_ahead(
 
 @compiled
 def _expire(
-    memory: SampleMemory,
-    keys: Records,
-    side: Integer,
-    window: Integer,
-    now: Integer,
-    sums: Records,
-    progress: Records,
-    leave: Records,
-) -> None:
+    memory: SampleMemory, keys: Records, side: Integer, window: Integer, now: Integer,
+    sums: Records, progress: Records, leave: Records,
+) -> None:  # fmt: skip
     """Let the tuples go that are older than the window (contract, section 2, step 1)."""
     while memory.n[OLDEST] != NONE:
         at = memory.n[OLDEST]
@@ -79,16 +69,9 @@ def _expire(
 
 @compiled
 def begin(
-    rules: SampleRules,
-    left_memory: SampleMemory,
-    right_memory: SampleMemory,
-    keys: Records,
-    left: SampleArrivals,
-    right: SampleArrivals,
-    progress: Records,
-    sums: Records,
-    leave: Records,
-) -> bool:
+    rules: SampleRules, left_memory: SampleMemory, right_memory: SampleMemory, keys: Records,
+    left: SampleArrivals, right: SampleArrivals, progress: Records, sums: Records, leave: Records,
+) -> bool:  # fmt: skip
     """Find the next instant and expire; False if the batch is used up."""
     i, j = progress[LEFT_AT], progress[RIGHT_AT]
     if i < left.ts.size and (j >= right.ts.size or left.ts[i] <= right.ts[j]):
@@ -118,17 +101,9 @@ def count(progress: Records, sums: Records, weight: float, importance: float) ->
 
 @compiled
 def write(
-    out: SampledOutputs,
-    progress: Records,
-    side: Integer,
-    row: Integer,
-    seq: Integer,
-    other_row: Integer,
-    other_seq: Integer,
-    importance: float,
-    weight: float,
-    stored: Integer,
-) -> None:
+    out: SampledOutputs, progress: Records, side: Integer, row: Integer, seq: Integer,
+    other_row: Integer, other_seq: Integer, importance: float, weight: float, stored: Integer,
+) -> None:  # fmt: skip
     """Write the output of a tuple of `side` with one of the other, where there must be room."""
     at = progress[WRITTEN]
     if side == 0:

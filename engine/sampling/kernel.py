@@ -43,16 +43,10 @@ _LEFT, _RIGHT = np.int64(0), np.int64(1)
 
 @compiled
 def _simultaneous(
-    rules: SampleRules,
-    keys: Records,
-    left: SampleArrivals,
-    left_base: Integer,
-    right: SampleArrivals,
-    right_base: Integer,
-    out: SampledOutputs,
-    progress: Records,
+    rules: SampleRules, keys: Records, left: SampleArrivals, left_base: Integer,
+    right: SampleArrivals, right_base: Integer, out: SampledOutputs, progress: Records,
     sums: Records,
-) -> bool:
+) -> bool:  # fmt: skip
     """Output the matches of this instant's arrivals; False if the output arrays are full."""
     first, last = progress[RIGHT_AT], progress[RIGHT_END]
     for j in range(last - 1, first - 1, -1):
@@ -103,17 +97,9 @@ def _grow_variance(slot: Records, weight: float, importance: float) -> None:
 
 @compiled
 def _probe(
-    rules: SampleRules,
-    side: Integer,
-    arrivals: SampleArrivals,
-    base: Integer,
-    end: Integer,
-    opposite: SampleMemory,
-    keys: Records,
-    out: SampledOutputs,
-    progress: Records,
-    sums: Records,
-) -> bool:
+    rules: SampleRules, side: Integer, arrivals: SampleArrivals, base: Integer, end: Integer,
+    opposite: SampleMemory, keys: Records, out: SampledOutputs, progress: Records, sums: Records,
+) -> bool:  # fmt: skip
     """Join the arrivals with what the other side retains; False if the outputs are full."""
     for i in range(progress[CURSOR], end):
         at: Integer = progress[RESUME]
@@ -147,16 +133,10 @@ def _probe(
 
 @compiled
 def sample(
-    rules: SampleRules,
-    left_memory: SampleMemory,
-    right_memory: SampleMemory,
-    keys: Records,
-    left: SampleArrivals,
-    right: SampleArrivals,
-    out: SampledOutputs,
-    progress: Records,
+    rules: SampleRules, left_memory: SampleMemory, right_memory: SampleMemory, keys: Records,
+    left: SampleArrivals, right: SampleArrivals, out: SampledOutputs, progress: Records,
     sums: Records,
-) -> int:
+) -> int:  # fmt: skip
     """Sample a batch's outputs; return DONE, or why it stopped and must be called again."""
     left_base, right_base = left_memory.n[SEQ], right_memory.n[SEQ]
     while True:

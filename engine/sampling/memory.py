@@ -24,15 +24,9 @@ def add(sums: Records, at: Integer, term: float) -> None:
 
 @compiled
 def insert(
-    memory: SampleMemory,
-    keys: Records,
-    side: Integer,
-    key: Integer,
-    ts: Integer,
-    row: Integer,
-    seq: Integer,
-    importance: float,
-) -> Integer:
+    memory: SampleMemory, keys: Records, side: Integer, key: Integer, ts: Integer, row: Integer,
+    seq: Integer, importance: float,
+) -> Integer:  # fmt: skip
     """Retain a tuple; return its slot, of which there must be a free one. O(1)."""
     n = memory.n
     n[FREE] -= 1

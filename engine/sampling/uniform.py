@@ -94,15 +94,9 @@ def _count(
 
 @compiled
 def _join(
-    rules: SampleRules,
-    side: Integer,
-    seen: Integer,
-    opposite: SampleMemory,
-    keys: Records,
-    at: Integer,
-    progress: Records,
-    sums: Records,
-) -> Integer:
+    rules: SampleRules, side: Integer, seen: Integer, opposite: SampleMemory, keys: Records,
+    at: Integer, progress: Records, sums: Records,
+) -> Integer:  # fmt: skip
     """Decide when the tuple in slot `at`, just output, is due again; return that or _NEVER."""
     slot, place = opposite.slots[at], opposite.places[at]
     slot.draws += 1
@@ -119,17 +113,9 @@ def _join(
 
 @compiled
 def _probe(
-    rules: SampleRules,
-    side: Integer,
-    arrivals: SampleArrivals,
-    base: Integer,
-    end: Integer,
-    opposite: SampleMemory,
-    keys: Records,
-    out: SampledOutputs,
-    progress: Records,
-    sums: Records,
-) -> bool:
+    rules: SampleRules, side: Integer, arrivals: SampleArrivals, base: Integer, end: Integer,
+    opposite: SampleMemory, keys: Records, out: SampledOutputs, progress: Records, sums: Records,
+) -> bool:  # fmt: skip
     """Join the arrivals with what the other side retains; False if the outputs are full."""
     counted = progress[NOW] >= rules.start_ts
     for i in range(progress[CURSOR], end):
@@ -168,14 +154,9 @@ def _probe(
 
 @compiled
 def _admit(
-    rules: SampleRules,
-    side: Integer,
-    arrivals: SampleArrivals,
-    end: Integer,
-    memory: SampleMemory,
-    keys: Records,
-    progress: Records,
-) -> bool:
+    rules: SampleRules, side: Integer, arrivals: SampleArrivals, end: Integer, memory: SampleMemory,
+    keys: Records, progress: Records,
+) -> bool:  # fmt: skip
     """Admit the arrivals of which an output is to be sampled; False if a slot is wanting."""
     for i in range(progress[CURSOR], end):
         most = arrivals.measure[i]
@@ -205,16 +186,10 @@ def _admit(
 
 @compiled
 def sample(
-    rules: SampleRules,
-    left_memory: SampleMemory,
-    right_memory: SampleMemory,
-    keys: Records,
-    left: SampleArrivals,
-    right: SampleArrivals,
-    out: SampledOutputs,
-    progress: Records,
+    rules: SampleRules, left_memory: SampleMemory, right_memory: SampleMemory, keys: Records,
+    left: SampleArrivals, right: SampleArrivals, out: SampledOutputs, progress: Records,
     sums: Records,
-) -> int:
+) -> int:  # fmt: skip
     """Sample a batch's outputs; return DONE, or why it stopped and must be called again."""
     while True:
         phase = progress[PHASE]

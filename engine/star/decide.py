@@ -41,13 +41,9 @@ _FEW = 4
 
 @compiled
 def _current(
-    rules: StarRules,
-    streams: StarStreams,
-    state: StarState,
-    side: Integer,
-    version: Integer,
+    rules: StarRules, streams: StarStreams, state: StarState, side: Integer, version: Integer,
     progress: Ints,
-) -> None:
+) -> None:  # fmt: skip
     """Find the counts of a version on this instant's snapshot, once."""
     if state.counted[version] == progress[INSTANT]:
         return
@@ -80,14 +76,9 @@ def _by_age(rules: StarRules, side: Integer, age: Integer) -> float:
 
 @woven
 def _judge_arrivals(
-    rules: StarRules,
-    streams: StarStreams,
-    state: StarState,
-    side: Integer,
-    progress: Ints,
-    priority_at_arrival: Records,
-    priority_now: Records,
-) -> None:
+    rules: StarRules, streams: StarStreams, state: StarState, side: Integer, progress: Ints,
+    priority_at_arrival: Records, priority_now: Records,
+) -> None:  # fmt: skip
     """Give the arrivals of a stream their first priority."""
     n, now = state.n[side], progress[NOW]
     rel = np.float64(now - rules.t0)
@@ -120,13 +111,9 @@ def _judge_arrivals(
 
 @woven
 def _judge_residents(
-    rules: StarRules,
-    streams: StarStreams,
-    state: StarState,
-    side: Integer,
-    progress: Ints,
+    rules: StarRules, streams: StarStreams, state: StarState, side: Integer, progress: Ints,
     priority_now: Records,
-) -> None:
+) -> None:  # fmt: skip
     """Give the residents of a stream the priority that they have now. O(K + their facts)."""
     now = progress[NOW]
     lost = rules.beta[side] * np.float64(now - rules.t0)
@@ -178,14 +165,9 @@ def _reward(rules: StarRules, streams: StarStreams, state: StarState, progress: 
 
 @woven
 def _gain(
-    rules: StarRules,
-    streams: StarStreams,
-    state: StarState,
-    side: Integer,
-    version: Integer,
-    now: Integer,
-    tau: float,
-) -> None:
+    rules: StarRules, streams: StarStreams, state: StarState, side: Integer, version: Integer,
+    now: Integer, tau: float,
+) -> None:  # fmt: skip
     lost, lost_before = rules.beta[side] * tau, rules.beta[side] * (tau - 1.0)
     at = np.int64(state.head[version])
     while at != NONE:
@@ -258,13 +240,9 @@ def _replace(
 
 @woven
 def _admit(
-    rules: StarRules,
-    streams: StarStreams,
-    state: StarState,
-    side: Integer,
-    at: Integer,
+    rules: StarRules, streams: StarStreams, state: StarState, side: Integer, at: Integer,
     heap: Records,
-) -> None:
+) -> None:  # fmt: skip
     """Admit an arrival if there is room or its rank is above the least. O(log K + its facts)."""
     n, keys = state.n[side], state.keys
     priority = state.priority[at]
@@ -315,13 +293,9 @@ def _select(
 
 @woven
 def decide(
-    rules: StarRules,
-    streams: StarStreams,
-    state: StarState,
-    progress: Ints,
-    priority_at_arrival: Records,
-    priority_now: Records,
-) -> None:
+    rules: StarRules, streams: StarStreams, state: StarState, progress: Ints,
+    priority_at_arrival: Records, priority_now: Records,
+) -> None:  # fmt: skip
     """Do steps 4 and 5 of all streams, all from the snapshot of step 2."""
     sides = streams.first.size - 1
     if rules.structure == _DECAY:

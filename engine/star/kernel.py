@@ -42,17 +42,10 @@ def _next_instant(streams: StarStreams, state: StarState) -> Integer:
 
 @compiled
 def replay(
-    rules: StarRules,
-    streams: StarStreams,
-    state: StarState,
-    out: StarOutputs,
-    tallies: StarTallies,
-    progress: Ints,
-    sums: Floats,
-    stop: Integer,
-    priority_at_arrival: Records,
+    rules: StarRules, streams: StarStreams, state: StarState, out: StarOutputs,
+    tallies: StarTallies, progress: Ints, sums: Floats, stop: Integer, priority_at_arrival: Records,
     priority_now: Records,
-) -> bool:
+) -> bool:  # fmt: skip
     """Replay all instants before the tick `stop`; False when `out` must be emptied first."""
     while True:
         phase = progress[PHASE]

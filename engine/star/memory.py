@@ -144,13 +144,9 @@ def clear(streams: StarStreams, state: StarState, progress: Ints) -> None:
 
 @compiled
 def first_live(
-    rules: StarRules,
-    streams: StarStreams,
-    state: StarState,
-    fact: Integer,
-    side: Integer,
+    rules: StarRules, streams: StarStreams, state: StarState, fact: Integer, side: Integer,
     now: Integer,
-) -> Integer:
+) -> Integer:  # fmt: skip
     """Return the first version of a fact's whose tuples of a stream have not all expired."""
     place = fact * (streams.first.size - 1) + side
     version = state.low[place]
@@ -163,13 +159,9 @@ def first_live(
 
 @compiled
 def match_count(
-    rules: StarRules,
-    streams: StarStreams,
-    state: StarState,
-    side: Integer,
-    version: Integer,
+    rules: StarRules, streams: StarStreams, state: StarState, side: Integer, version: Integer,
     now: Integer,
-) -> float:
+) -> float:  # fmt: skip
     """Return m of a version's tuples, on the snapshot of this instant (step 2). O(facts)."""
     sides = streams.first.size - 1
     if rules.estimator == HISTORY_ESTIMATOR:
@@ -190,13 +182,9 @@ def match_count(
 
 @woven
 def _by_history(
-    rules: StarRules,
-    streams: StarStreams,
-    state: StarState,
-    side: Integer,
-    version: Integer,
+    rules: StarRules, streams: StarStreams, state: StarState, side: Integer, version: Integer,
     now: Integer,
-) -> float:
+) -> float:  # fmt: skip
     """Return m by "history": with two streams, the number is counted before it is multiplied."""
     sides = streams.first.size - 1
     for other in range(sides):

@@ -189,15 +189,9 @@ def _worth(rules: StarRules, state: StarState, unit: Integer, outputs: float) ->
 
 @woven
 def _tally(
-    rules: StarRules,
-    state: StarState,
-    fact: Integer,
-    unit: Integer,
-    outputs: float,
-    tallies: StarTallies,
-    progress: Ints,
-    sums: Floats,
-) -> None:
+    rules: StarRules, state: StarState, fact: Integer, unit: Integer, outputs: float,
+    tallies: StarTallies, progress: Ints, sums: Floats,
+) -> None:  # fmt: skip
     found, importance = np.int64(outputs), _worth(rules, state, unit, outputs)
     tallies.by_fact[fact] += found
     tallies.importance_by_fact[fact] += importance
@@ -227,15 +221,9 @@ def _age(
 
 @woven
 def _write(
-    rules: StarRules,
-    streams: StarStreams,
-    state: StarState,
-    fact: Integer,
-    unit: Integer,
-    outputs: Integer,
-    out: StarOutputs,
-    progress: Ints,
-) -> bool:
+    rules: StarRules, streams: StarStreams, state: StarState, fact: Integer, unit: Integer,
+    outputs: Integer, out: StarOutputs, progress: Ints,
+) -> bool:  # fmt: skip
     """Write the outputs of a unit from `progress[COMBINATION]` on; False if `out` is full."""
     sides = state.sizes.shape[0]
     rest = progress[COMBINATION]
@@ -260,14 +248,9 @@ def _write(
 
 @woven
 def produce(
-    rules: StarRules,
-    streams: StarStreams,
-    state: StarState,
-    out: StarOutputs,
-    tallies: StarTallies,
-    progress: Ints,
-    sums: Floats,
-) -> bool:
+    rules: StarRules, streams: StarStreams, state: StarState, out: StarOutputs,
+    tallies: StarTallies, progress: Ints, sums: Floats,
+) -> bool:  # fmt: skip
     """Count and write the outputs of this instant; False if `out` must be emptied first.
 
     Facts that lack a tuple of some stream cost O(m); the others O(their tuples, and what is

@@ -55,17 +55,9 @@ def inner_product(first: Array, items: Array, weights: Array, a: int, b: int) ->
 
 @portable
 def holds(
-    kind: int,
-    bound: float,
-    theta: Any,  # noqa: ANN401 - a function, or a pointer to one
-    code: Array,
-    value: Array,
-    first: Array,
-    item: Array,
-    weight: Array,
-    a: int,
-    b: int,
-) -> Any:  # noqa: ANN401 - a bool
+    kind: int, bound: float, theta: Any,  # noqa: ANN401
+    code: Array, value: Array, first: Array, item: Array, weight: Array, a: int, b: int,
+) -> Any:  # noqa: ANN401 - a bool  # fmt: skip
     """Tell whether the predicate holds between two tuples.
 
     Parameters
@@ -94,19 +86,10 @@ def holds(
 
 @portable
 def first_held(
-    kind: int,
-    bound: float,
-    theta: Any,  # noqa: ANN401 - a function, or a pointer to one
-    code: Array,
-    value: Array,
-    first: Array,
-    item: Array,
-    weight: Array,
-    place: int,
-    places: Array,
-    position: int,
-    end: int,
-) -> int:
+    kind: int, bound: float, theta: Any,  # noqa: ANN401
+    code: Array, value: Array, first: Array, item: Array, weight: Array, place: int, places: Array,
+    position: int, end: int,
+) -> int:  # fmt: skip
     """Return the first position before `end` whose tuple agrees with that of `place`, else `end`.
 
     A loop for each of the cheap predicates, which a choice within it would slow down many times.

@@ -83,25 +83,11 @@ def _enter(stack: Array, bounds: Array, runs: Array, hop: int) -> None:
 
 @portable
 def next_output(
-    place: int,
-    stack: Array,
-    bounds: Array,
-    runs: Array,
-    hops: int,
-    everyone: bool,
-    shred: float,
-    places: Array,
-    kind: int,
-    bound: float,
-    theta: Any,  # noqa: ANN401 - a function, or a pointer to one
-    code: Array,
-    value: Array,
-    first: Array,
-    item: Array,
-    weight: Array,
-    comparisons: Array,
+    place: int, stack: Array, bounds: Array, runs: Array, hops: int, everyone: bool, shred: float,
+    places: Array, kind: int, bound: float, theta: Any,  # noqa: ANN401
+    code: Array, value: Array, first: Array, item: Array, weight: Array, comparisons: Array,
     passes: Array,
-) -> bool:
+) -> bool:  # fmt: skip
     """Go on to the next output of a tuple; False where there is no more.
 
     The members are in ``stack[MEMBER, hop]``.
@@ -180,19 +166,9 @@ def next_output(
 
 @portable
 def find_runs(
-    now: int,
-    stream: int,
-    order: Array,
-    runs: Array,
-    youngest: Array,
-    oldest: Array,
-    size: Array,
-    first: Array,
-    gone: Array,
-    admitted: Array,
-    times: Array,
-    bounds: Array,
-) -> None:
+    now: int, stream: int, order: Array, runs: Array, youngest: Array, oldest: Array, size: Array,
+    first: Array, gone: Array, admitted: Array, times: Array, bounds: Array,
+) -> None:  # fmt: skip
     """Write where each run of a direction begins and ends for a tuple.
 
     Parameters

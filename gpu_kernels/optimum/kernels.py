@@ -107,16 +107,9 @@ def add_up(high: Array, rest: Array, own_high: float, own_rest: float, sums: Arr
 
 
 def _choose(
-    begin: Array,
-    start: Array,
-    end: Array,
-    worth: Array,
-    prices: Array,
-    bits: int,
-    change: Array,
-    chosen: Array,
-    sums: Array,
-) -> None:
+    begin: Array, start: Array, end: Array, worth: Array, prices: Array, bits: int, change: Array,
+    chosen: Array, sums: Array,
+) -> None:  # fmt: skip
     """Make every tuple's best choice.
 
     Launch: any number of blocks of THREADS; shared: 2 KiB; writes: `chosen`, `sums` and, by atomic
@@ -169,19 +162,9 @@ def _choose(
 
 
 def _share(
-    begin: Array,
-    start: Array,
-    end: Array,
-    worth: Array,
-    prices: Array,
-    bits: int,
-    temperature: float,
-    load_unit: float,
-    curve_unit: float,
-    load: Array,
-    curve: Array,
-    sums: Array,
-) -> None:
+    begin: Array, start: Array, end: Array, worth: Array, prices: Array, bits: int,
+    temperature: float, load_unit: float, curve_unit: float, load: Array, curve: Array, sums: Array,
+) -> None:  # fmt: skip
     """Share every tuple out over its choices in proportion to exp(profit / temperature).
 
     Staying out is a choice of profit 0. What a tuple adds to a stretch is rounded to whole units

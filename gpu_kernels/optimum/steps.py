@@ -26,17 +26,9 @@ _LEAST = 1000
 
 
 def _move(
-    load: Array,
-    curve: Array,
-    length: Array,
-    budget: float,
-    temperature: float,
-    trust: float,
-    price: Array,
-    ahead: Array,
-    moved: Array,
-    sums: Array,
-) -> None:
+    load: Array, curve: Array, length: Array, budget: float, temperature: float, trust: float,
+    price: Array, ahead: Array, moved: Array, sums: Array,
+) -> None:  # fmt: skip
     """Step to the next prices.
 
     Launch: any number of blocks of THREADS; shared: 2 KiB; writes: `moved` and `sums`.

@@ -211,13 +211,9 @@ def _offsets(sizes: Sequence[int]) -> tuple[NDArray[np.int64], int]:
 
 
 def _replay_batch(
-    device: Device,
-    kernel: Kernel,
-    columns: list[Array],
-    lanes: Lanes,
-    batch: LaneBatch,
+    device: Device, kernel: Kernel, columns: list[Array], lanes: Lanes, batch: LaneBatch,
     result: Replayed,
-) -> None:
+) -> None:  # fmt: skip
     begun = time.perf_counter()
     chosen = list(batch.lanes)
     needs = [lanes.needs[lane] for lane in chosen]

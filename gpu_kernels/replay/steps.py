@@ -125,13 +125,9 @@ def make_steps(team: Team, counts_arrivals: bool, facts: bool) -> Steps:
 
     @device_function
     def register(
-        streams: LaneStreams,
-        lane: Lane,
-        side: LaneSide,
-        counters: Array,
-        at: Integer,
+        streams: LaneStreams, lane: Lane, side: LaneSide, counters: Array, at: Integer,
         stop: Integer,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Count the arrivals of an instant in."""
         if facts:
             for row in range(at, stop):
@@ -149,13 +145,9 @@ def make_steps(team: Team, counts_arrivals: bool, facts: bool) -> Steps:
 
     @device_function
     def forget(
-        streams: LaneStreams,
-        lane: Lane,
-        side: LaneSide,
-        counters: Array,
-        at: Integer,
+        streams: LaneStreams, lane: Lane, side: LaneSide, counters: Array, at: Integer,
         stop: Integer,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Take the arrivals of an instant that ends out of their counters."""
         if facts:
             for row in range(at, stop):

@@ -224,13 +224,9 @@ def _write(
 
 @woven
 def emitted(
-    part: SlicePart,
-    work: Candidates,
-    items: Narrow,
-    passed: Integer,
-    members: Any,  # noqa: ANN401 - numba's
-    progress: Any,  # noqa: ANN401 - numba's
-) -> Any:  # noqa: ANN401 - numba's
+    part: SlicePart, work: Candidates, items: Narrow, passed: Integer, members: Any,  # noqa: ANN401
+    progress: Any,  # noqa: ANN401
+) -> Any:  # noqa: ANN401 - numba's  # fmt: skip
     """Write the combinations of a box that are not yet written.
 
     Parameters

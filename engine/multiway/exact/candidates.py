@@ -131,15 +131,9 @@ def _items(
 
 @compiled
 def gathered(
-    rules: ExactRules,
-    lists: Lists,
-    part: SlicePart,
-    attributes: Attributes,
-    work: Candidates,
-    other: Integer,
-    place: Integer,
-    at: Integer,
-) -> Any:  # noqa: ANN401 - numba's
+    rules: ExactRules, lists: Lists, part: SlicePart, attributes: Attributes, work: Candidates,
+    other: Integer, place: Integer, at: Integer,
+) -> Any:  # noqa: ANN401 - numba's  # fmt: skip
     """Write the live tuples of a stream that meet the tuple at a place; return where they end."""
     sides = part.own.size
     if rules.plan == CELLS:
@@ -177,13 +171,9 @@ def in_order(rules: ExactRules, work: Candidates, side: Integer) -> None:
 
 @compiled
 def _filtered(
-    rules: ExactRules,
-    part: SlicePart,
-    attributes: Attributes,
-    work: Candidates,
-    depth: Integer,
+    rules: ExactRules, part: SlicePart, attributes: Attributes, work: Candidates, depth: Integer,
     u: Integer,
-) -> bool:
+) -> bool:  # fmt: skip
     """Keep those behind `depth` in the join order that meet `u`; False if a list is empty."""
     sides = work.order.size
     place = work.item[u] + part.shift[work.order[depth]]
@@ -207,13 +197,9 @@ def _filtered(
 
 @woven
 def combinations(
-    rules: ExactRules,
-    part: SlicePart,
-    attributes: Attributes,
-    work: Candidates,
-    tallies: ExactTallies,
-    members: Any,  # noqa: ANN401 - numba's
-) -> bool:
+    rules: ExactRules, part: SlicePart, attributes: Attributes, work: Candidates,
+    tallies: ExactTallies, members: Any,  # noqa: ANN401
+) -> bool:  # fmt: skip
     """Count or write the combinations of the lists of depth 0 whose members all meet.
 
     The last list of the join order is counted, not gone through. False if the output is full.

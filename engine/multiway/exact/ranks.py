@@ -198,16 +198,9 @@ def _taken(
 
 @woven
 def ranks_probe(
-    rules: ExactRules,
-    ranks: Ranks,
-    part: SlicePart,
-    importance: Floats,
-    work: Candidates,
-    side: Integer,
-    k: Integer,
-    tallies: ExactTallies,
-    members: Any,  # noqa: ANN401 - numba's
-) -> bool:
+    rules: ExactRules, ranks: Ranks, part: SlicePart, importance: Floats, work: Candidates,
+    side: Integer, k: Integer, tallies: ExactTallies, members: Any,  # noqa: ANN401
+) -> bool:  # fmt: skip
     """Count or write the outputs whose latest member is `k`; False if the output is full."""
     own = importance[k + part.shift[side]]
     bit = np.int64(ranks.rank[k])

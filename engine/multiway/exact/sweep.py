@@ -53,13 +53,9 @@ def _next_side(streams: MultiStreams, part: SlicePart, work: Candidates) -> Inte
 
 @compiled
 def _announce(
-    rules: ExactRules,
-    streams: MultiStreams,
-    part: SlicePart,
-    lists: Lists,
-    side: Integer,
+    rules: ExactRules, streams: MultiStreams, part: SlicePart, lists: Lists, side: Integer,
     k: Integer,
-) -> None:
+) -> None:  # fmt: skip
     """Have what a tuple behind this one needs fetched.
 
     There are more arrays gone through at a time than the processor notices by itself.

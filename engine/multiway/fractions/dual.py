@@ -146,15 +146,9 @@ def best_price(limit: float, least: int, layout: Layout) -> tuple[float, float, 
 
 @jit
 def near(
-    direction: int,
-    price: float,
-    floor: float,
-    allowed: float,
-    most: int,
-    least: int,
-    layout: Layout,
-    values: Floats,
-) -> tuple[int, Counts, Floats, Floats]:
+    direction: int, price: float, floor: float, allowed: float, most: int, least: int,
+    layout: Layout, values: Floats,
+) -> tuple[int, Counts, Floats, Floats]:  # fmt: skip
     """Return a direction's settings that are worth `floor` or more and cost `allowed` or less.
 
     Where no partial result is left the counts that follow make no difference: they are `least`.

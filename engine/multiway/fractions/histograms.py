@@ -57,14 +57,9 @@ def _mass(
 
 @jit
 def _edges(
-    step: float,
-    middle: float,
-    frequencies: Floats,
-    below: Floats,
-    lag: float,
-    width: float,
+    step: float, middle: float, frequencies: Floats, below: Floats, lag: float, width: float,
     out: Floats,
-) -> None:
+) -> None:  # fmt: skip
     """Fill out (n + 1,) with the masses below k * step + middle ticks."""
     for k in range(out.size):
         out[k] = _mass_below(step * k + middle, frequencies, below, lag, width)

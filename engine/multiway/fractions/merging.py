@@ -125,14 +125,9 @@ def _step_of(cost: float, step: float, steps: int) -> int:
 
 @jit
 def _extended(
-    costs: Floats,
-    outputs: Floats,
-    part: Direction,
-    rest: Rest,
-    limit: float,
-    floor: float,
+    costs: Floats, outputs: Floats, part: Direction, rest: Rest, limit: float, floor: float,
     slack: Slack,
-) -> Sums:
+) -> Sums:  # fmt: skip
     """Return the sums with one more part that the bound and coarse dominance leave.
 
     What a sum and a corner that it pays for give together is what some setting gives: it raises

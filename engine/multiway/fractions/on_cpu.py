@@ -25,17 +25,9 @@ from gpu_kernels.harvest.space import Best, Ranges, Space, whole_directions
 
 @jit
 def _evaluate(
-    settings: NDArray[Any],
-    which: NDArray[np.int32],
-    joins: Ints,
-    hops: Ints,
-    entries: Ints,
-    rates: Floats,
-    used: Floats,
-    passed: Floats,
-    costs: Floats,
-    outputs: Floats,
-) -> None:
+    settings: NDArray[Any], which: NDArray[np.int32], joins: Ints, hops: Ints, entries: Ints,
+    rates: Floats, used: Floats, passed: Floats, costs: Floats, outputs: Floats,
+) -> None:  # fmt: skip
     for row in range(which.size):
         join = which[row]
         start = hops[joins[join]]
@@ -54,19 +46,9 @@ def _evaluate(
 
 @jit
 def _tabulate(
-    firsts: Ints,
-    begins: Ints,
-    ends: Ints,
-    least: int,
-    strides: Ints,
-    hops: Ints,
-    entries: Ints,
-    rates: Floats,
-    used: Floats,
-    passed: Floats,
-    costs: Floats,
-    outputs: Floats,
-) -> None:
+    firsts: Ints, begins: Ints, ends: Ints, least: int, strides: Ints, hops: Ints, entries: Ints,
+    rates: Floats, used: Floats, passed: Floats, costs: Floats, outputs: Floats,
+) -> None:  # fmt: skip
     at = 0
     for which in range(firsts.size):
         direction = firsts[which]
@@ -83,17 +65,9 @@ def _tabulate(
 
 @jit
 def _combine(
-    firsts: Ints,
-    lasts: Ints,
-    begins: Ints,
-    ends: Ints,
-    weights: Ints,
-    offsets: Ints,
-    table_costs: Floats,
-    table_outputs: Floats,
-    costs: Floats,
-    outputs: Floats,
-) -> None:
+    firsts: Ints, lasts: Ints, begins: Ints, ends: Ints, weights: Ints, offsets: Ints,
+    table_costs: Floats, table_outputs: Floats, costs: Floats, outputs: Floats,
+) -> None:  # fmt: skip
     at = 0
     for which in range(firsts.size):
         table = offsets[lasts[which] - 1]
@@ -108,19 +82,10 @@ def _combine(
 
 @jit
 def _best(
-    firsts: Ints,
-    lasts: Ints,
-    limits: Floats,
-    begins: Ints,
-    ends: Ints,
-    weights: Ints,
-    offsets: Ints,
-    table_costs: Floats,
-    table_outputs: Floats,
-    best_outputs: Floats,
-    best_costs: Floats,
-    best_indexes: Ints,
-) -> None:
+    firsts: Ints, lasts: Ints, limits: Floats, begins: Ints, ends: Ints, weights: Ints,
+    offsets: Ints, table_costs: Floats, table_outputs: Floats, best_outputs: Floats,
+    best_costs: Floats, best_indexes: Ints,
+) -> None:  # fmt: skip
     for which in range(firsts.size):
         best_outputs[which], best_costs[which], best_indexes[which] = scan(
             begins[which],

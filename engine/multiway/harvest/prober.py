@@ -245,13 +245,9 @@ class CpuProber:
     """
 
     def __init__(
-        self,
-        streams: MultiStreams,
-        rules: HarvestRules,
-        predicate: Predicate,
-        whole: ReadPlan,
+        self, streams: MultiStreams, rules: HarvestRules, predicate: Predicate, whole: ReadPlan,
         threads: int,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._join = streams, rules, condition(predicate)
         self._whole = whole
         self._slices = Slices(threads)

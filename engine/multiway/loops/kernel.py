@@ -60,14 +60,9 @@ def first_of(plan: LoopPlan, state: LoopState, direction: Integer, depth: Intege
 
 @compiled
 def _bound_in_reach(
-    rules: LoopRules,
-    plan: LoopPlan,
-    streams: MultiStreams,
-    state: LoopState,
-    direction: Integer,
-    depth: Integer,
-    k: Integer,
-) -> bool:
+    rules: LoopRules, plan: LoopPlan, streams: MultiStreams, state: LoopState, direction: Integer,
+    depth: Integer, k: Integer,
+) -> bool:  # fmt: skip
     """Tell whether all members bound are in reach of a new tuple k, which is aimed at."""
     aim(rules, streams, state, direction, k)
     for d in range(depth):
@@ -78,13 +73,9 @@ def _bound_in_reach(
 
 @woven
 def _found(
-    rules: LoopRules,
-    plan: LoopPlan,
-    streams: MultiStreams,
-    state: LoopState,
-    out: LoopOutputs,
+    rules: LoopRules, plan: LoopPlan, streams: MultiStreams, state: LoopState, out: LoopOutputs,
     direction: Integer,
-) -> None:
+) -> None:  # fmt: skip
     """Count the output of the members bound, and write it where it is wanted."""
     progress, member, sums = state.progress, state.member, state.sums
     sides = member.size
@@ -114,13 +105,9 @@ def _found(
 
 @compiled
 def nest(
-    rules: LoopRules,
-    plan: LoopPlan,
-    streams: MultiStreams,
-    condition: Any,  # noqa: ANN401 - numba's
-    state: LoopState,
-    out: LoopOutputs,
-) -> bool:
+    rules: LoopRules, plan: LoopPlan, streams: MultiStreams, condition: Any,  # noqa: ANN401
+    state: LoopState, out: LoopOutputs,
+) -> bool:  # fmt: skip
     """Go on with the loops of ``progress[DIRECTION]``; False if `out` must be emptied first.
 
     GENERALCOMPUTEJOIN (P3 3.3); COMPUTEJOIN is it with the new tuple on top, COMPUTEHASHJOIN with
@@ -266,14 +253,9 @@ def _pass_on(plan: LoopPlan, state: LoopState) -> None:
 
 @compiled
 def advance(
-    rules: LoopRules,
-    plan: LoopPlan,
-    streams: MultiStreams,
-    condition: Any,  # noqa: ANN401 - numba's
-    state: LoopState,
-    out: LoopOutputs,
-    stop: Integer,
-) -> bool:
+    rules: LoopRules, plan: LoopPlan, streams: MultiStreams, condition: Any,  # noqa: ANN401
+    state: LoopState, out: LoopOutputs, stop: Integer,
+) -> bool:  # fmt: skip
     """Take what arrives before the tick `stop`; False when `out` must be emptied first.
 
     ``FOREVER`` is the end of the streams, with its last re-evaluation.

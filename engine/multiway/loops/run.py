@@ -94,14 +94,9 @@ class LoopsResult(NamedTuple):
 
 @jit
 def _advance(
-    rules: LoopRules,
-    plan: LoopPlan,
-    streams: MultiStreams,
-    condition: Any,  # noqa: ANN401 - numba's
-    state: LoopState,
-    out: LoopOutputs,
-    stop: int,
-) -> bool:
+    rules: LoopRules, plan: LoopPlan, streams: MultiStreams, condition: Any,  # noqa: ANN401
+    state: LoopState, out: LoopOutputs, stop: int,
+) -> bool:  # fmt: skip
     return advance(rules, plan, streams, condition, state, out, stop)
 
 

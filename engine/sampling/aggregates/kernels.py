@@ -102,15 +102,9 @@ result_row = kernel(_result_row)
 
 
 def _close(
-    window: int,
-    begin: int,
-    end: int,
-    partials: Partials,
-    slots: ClusterSlots,
-    results: Results,
-    n: int,
-    independent: bool,
-) -> int:
+    window: int, begin: int, end: int, partials: Partials, slots: ClusterSlots, results: Results,
+    n: int, independent: bool,
+) -> int:  # fmt: skip
     """Write a window's groups from the partials of its panes; return how many results there are."""
     first = n
     touched = 0
@@ -188,15 +182,9 @@ add_row = kernel(_add_row)
 
 
 def _drive(
-    rows: SampledRows,
-    partials: Partials,
-    slots: ClusterSlots,
-    results: Results,
-    progress: NDArray[np.int64],
-    a_window: int,
-    independent: bool,
-    flush: bool,
-) -> int:
+    rows: SampledRows, partials: Partials, slots: ClusterSlots, results: Results,
+    progress: NDArray[np.int64], a_window: int, independent: bool, flush: bool,
+) -> int:  # fmt: skip
     """Add rows, closing every window that is past; with `flush` all windows at the end.
 
     Returns
