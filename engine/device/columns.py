@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from engine.exact.combine import combined, neumaier
 from engine.facts.index import FactIndex
-from engine.facts.key_links import Integer, Partners, partner, span
+from engine.facts.key_links import Partners, partner, span
 from engine.facts.links import Links
+from engine.runtime.jit import Integer
 from engine.runtime.jit import kernel as compiled
 from engine.runtime.key_table import KeyTable
 from engine.runtime.streams import StreamBatch

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.exact.combine import combined, neumaier
-from engine.facts.key_links import Integer
-from engine.runtime.jit import jit, nth
+from engine.runtime.jit import Integer, jit, nth
 
 BLOCK = 512
 # Places in the int64 vector that a batch leaves to the next, and the entries of the work list.

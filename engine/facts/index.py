@@ -8,8 +8,8 @@ import numpy as np
 
 from engine.facts.access import DEFAULT_METHOD, Access, Groups, access_by
 from engine.facts.relation import Facts
-from engine.facts.versions import NONE, Ints, Versions, numbered, versions
-from engine.runtime.jit import jit
+from engine.facts.versions import Ints, Versions, numbered, versions
+from engine.runtime.jit import NONE, jit
 
 
 class FactSide(NamedTuple):

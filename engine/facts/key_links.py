@@ -8,20 +8,15 @@ every fact.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.runtime.jit import NONE, Integer, Records
 from engine.runtime.jit import kernel as compiled
 from engine.runtime.prefetch import prefetch
 
-Integer = Any
-"""An int64 within compiled code; int or a numpy integer outside."""
-Records = Any
-"""A record array, whose type is numba's."""
-NONE = -1
-"""No id."""
 NOBODY = 0
 """Id of tuples that no fact joins: they are never admitted (P2's pre-filter)."""
 

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from engine.facts.index import FactIndex, FactSide
 from engine.facts.key_links import NOBODY, Partners
 from engine.facts.relation import NEVER
-from engine.facts.versions import NONE, Ints
+from engine.facts.versions import Ints
 from engine.runtime.errors import SpecError
-from engine.runtime.jit import jit
+from engine.runtime.jit import NONE, jit
 
 _MOST = np.iinfo(np.int32).max
 

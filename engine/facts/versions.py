@@ -15,11 +15,9 @@ from numpy.typing import NDArray
 
 from engine.facts.order import order_by
 from engine.facts.relation import NEVER
-from engine.runtime.jit import jit
+from engine.runtime.jit import NONE, jit
 
 Ints = NDArray[np.int64]
-
-NONE = -1
 
 
 class Versions(NamedTuple):

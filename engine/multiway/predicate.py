@@ -24,6 +24,8 @@ from gpu_kernels.multiway.predicates import EQUI, KINDS, holds
 Theta = Callable[[Any, Any], bool]
 """Of two tuples' attributes, float64 vectors; the first is of the stream of lesser number."""
 
+GRAPHS = ("clique", "star")
+"""Whether the predicate holds between all members of an output, or the latest and the others."""
 _registered: dict[str, Theta] = {}
 _FORMS = {
     "equi": "equi:COL, or equi:COL,COL",

@@ -18,9 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.optimum.cost_heap import Longs, pop, push
-from engine.runtime.jit import jit
+from engine.runtime.jit import NONE, jit
 
-NONE = -1
 _ON, _BACK = -1, -2  # along the line, against it
 MOST_PRICE = 1 << 61
 MOST_TARGETS = 4

@@ -11,19 +11,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.replay.layout import (
-    COUNT,
-    LOGGED,
-    NEWEST,
-    NONE,
-    OLDEST,
-    Integer,
-    Memory,
-    Records,
-)
+from engine.replay.layout import COUNT, LOGGED, NEWEST, OLDEST, Memory
 from engine.replay.memory import insert, remove
+from engine.runtime.jit import NONE, Integer, Records, nth
 from engine.runtime.jit import kernel as compiled
-from engine.runtime.jit import nth
 
 
 @compiled

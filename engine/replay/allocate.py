@@ -17,7 +17,6 @@ from engine.replay.layout import (
     LOG,
     MEMORY_COUNTERS,
     NEWEST,
-    NONE,
     OLDEST,
     SLOT,
     WINDOW_AT,
@@ -25,6 +24,7 @@ from engine.replay.layout import (
     Outputs,
     Window,
 )
+from engine.runtime.jit import NONE
 
 
 def join_memory(

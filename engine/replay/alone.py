@@ -13,21 +13,18 @@ from engine.policies import Structure
 from engine.replay.instant import expire, hasten
 from engine.replay.layout import (
     MEMORY_ESTIMATOR,
-    NONE,
     OLDEST,
     SEQ,
     Arrivals,
-    Integer,
     Memory,
     Outputs,
-    Records,
     ReplayRules,
     Tallies,
 )
 from engine.replay.probe import has_room, probe_residents
 from engine.replay.ranks import admit_ranked, reward
+from engine.runtime.jit import NONE, Integer, Records, nth, woven
 from engine.runtime.jit import kernel as compiled
-from engine.runtime.jit import nth, woven
 
 _LEFT, _RIGHT = np.int64(0), np.int64(1)
 _NO_FACT = np.int32(-1)

@@ -20,17 +20,14 @@ from engine.replay.layout import (
     CELL_NEXT,
     COUNT,
     HEAP,
-    NONE,
     OLDEST,
     SHAKEN,
     ZERO,
-    Integer,
     Memory,
-    Records,
 )
 from engine.replay.memory import insert, remove
+from engine.runtime.jit import NONE, Integer, Records, nth
 from engine.runtime.jit import kernel as compiled
-from engine.runtime.jit import nth
 
 _SLOTS = np.int64(NONE)
 _TOP = np.int64(0)

@@ -8,22 +8,10 @@ from engine.facts.key_links import Partners, joins_nobody, partner, span
 from engine.policies import Structure
 from engine.replay import aged, keyed, planned, ranks, valued
 from engine.replay.instant import match_count
-from engine.replay.layout import (
-    CLEAN,
-    COUNT,
-    DIRTY,
-    NONE,
-    OLDEST,
-    SEQ,
-    Arrivals,
-    Integer,
-    Memory,
-    Records,
-    ReplayRules,
-)
+from engine.replay.layout import CLEAN, COUNT, DIRTY, OLDEST, SEQ, Arrivals, Memory, ReplayRules
 from engine.replay.ranks import admit_ranked, reward
+from engine.runtime.jit import NONE, Integer, Records, nth, woven
 from engine.runtime.jit import kernel as compiled
-from engine.runtime.jit import nth, woven
 
 _STATIC, _KEYED, _DECAY, _AGED, _RERANK, _PLANNED, _VALUED, _SAMPLED = (
     int(each) for each in Structure

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.replay.layout import NONE, Integer, Records
+from engine.runtime.jit import NONE, Integer, Records, nth
 from engine.runtime.jit import kernel as compiled
-from engine.runtime.jit import nth
 from engine.runtime.prefetch import prefetch
 
 _CACHED = 2048

@@ -16,22 +16,19 @@ from engine.replay.layout import (
     ENDED,
     HISTORY_ESTIMATOR,
     INSTANT,
-    NONE,
     NOW,
     OLDEST,
     WINDOW_AT,
     WINDOW_ESTIMATOR,
     Arrivals,
-    Integer,
     Memory,
-    Records,
     ReplayRules,
     Tallies,
     Window,
 )
 from engine.replay.memory import remove
+from engine.runtime.jit import NONE, Integer, Records, nth, woven
 from engine.runtime.jit import kernel as compiled
-from engine.runtime.jit import nth, woven
 from engine.runtime.prefetch import prefetch
 
 _KEYED, _AGED, _VALUED = int(Structure.KEYED), int(Structure.AGED), int(Structure.VALUED)

@@ -23,24 +23,21 @@ from engine.replay.layout import (
     INSTANT,
     LEFT_AT,
     LEFT_END,
-    NONE,
     NOW,
     PHASE,
     RIGHT_AT,
     RIGHT_END,
     SEQ,
     Arrivals,
-    Integer,
     Memory,
     Outputs,
-    Records,
     ReplayRules,
     Tallies,
     Window,
 )
 from engine.replay.probe import has_room, probe_arrivals, probe_residents
+from engine.runtime.jit import NONE, Integer, Records, nth, woven
 from engine.runtime.jit import kernel as compiled
-from engine.runtime.jit import nth, woven
 
 _BEGIN, _PROBE_LEFT, _PROBE_RIGHT, _LATE_LEFT, _LATE_RIGHT = range(5)
 _LEFT, _RIGHT = np.int64(0), np.int64(1)

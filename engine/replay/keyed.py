@@ -12,10 +12,10 @@ import numpy as np
 
 from engine.facts.key_links import Partners, partner, span
 from engine.replay.heap import BY_IMPORTANCE, drop_at, grown, precedes, rise, sink, without
-from engine.replay.layout import CLEAN, COUNT, DIRTY, HEAP, NONE, Integer, Memory, Records
+from engine.replay.layout import CLEAN, COUNT, DIRTY, HEAP, Memory
 from engine.replay.memory import insert, remove
+from engine.runtime.jit import NONE, Integer, Records, nth
 from engine.runtime.jit import kernel as compiled
-from engine.runtime.jit import nth
 
 _TOP = np.int64(0)
 

@@ -28,14 +28,12 @@ from engine.replay.layout import (
     DIRTY,
     HEAP,
     KEY,
-    NONE,
     PEAK,
     PROGRESS_COUNTERS,
     WINDOW_AT,
     WRITTEN,
     Arrivals,
     Outputs,
-    Records,
     ReplayRules,
     Tallies,
     Window,
@@ -44,6 +42,7 @@ from engine.replay.planned import RetentionPlan
 from engine.replay.ready import Ready, parts_of, set_tables
 from engine.replay.settings import ReplaySettings
 from engine.runtime.errors import SpecError
+from engine.runtime.jit import NONE, Records
 from engine.runtime.randomness import PURPOSE_PRIORITY, uniforms
 from engine.runtime.streams import StreamBatch
 from engine.value_model.through import estimate_of

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-Records: TypeAlias = Any
-"""Record arrays, records and function pointers, whose types are numba's, not mypy's."""
-Integer: TypeAlias = Any
-"""An int64 within compiled code; int or a numpy integer outside."""
+from engine.runtime.jit import Records
 
-NONE = -1
-"""No slot, no position, the end of a chain."""
 CLEAN = -2
 """Not in the chain of changed keys."""
 

@@ -14,15 +14,12 @@ from engine.replay.layout import (
     COUNT,
     FREE,
     NEWEST,
-    NONE,
     OLDEST,
     PEAK,
-    Integer,
     Memory,
-    Records,
 )
+from engine.runtime.jit import NONE, Integer, Records, nth
 from engine.runtime.jit import kernel as compiled
-from engine.runtime.jit import nth
 
 
 @compiled

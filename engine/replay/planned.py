@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.replay.heap import drop_at, rise
-from engine.replay.layout import HEAP, Integer, Memory, Records
+from engine.replay.layout import HEAP, Memory
 from engine.replay.memory import insert, remove
 from engine.replay.ranks import rebuild
+from engine.runtime.jit import Integer, Records, nth
 from engine.runtime.jit import kernel as compiled
-from engine.runtime.jit import nth
 
 _SLOTS = np.int64(-1)
 _TOP = np.int64(0)

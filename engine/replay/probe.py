@@ -13,19 +13,16 @@ from engine.replay.layout import (
     CELL_NEXT,
     CELL_SLOTS,
     FOUND,
-    NONE,
     NOW,
     WRITTEN,
     Arrivals,
-    Integer,
     Memory,
     Outputs,
-    Records,
     ReplayRules,
     Tallies,
 )
+from engine.runtime.jit import NONE, Integer, Records, nth
 from engine.runtime.jit import kernel as compiled
-from engine.runtime.jit import nth
 from gpu_kernels.combine import combined
 
 _LEFT = np.int64(0)

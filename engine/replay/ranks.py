@@ -10,20 +10,10 @@ import numpy as np
 from engine.policies import Structure, dgl
 from engine.replay import decay
 from engine.replay.heap import drop_at, heapify, precedes, rise, sink
-from engine.replay.layout import (
-    COUNT,
-    HEAP,
-    NONE,
-    OLDEST,
-    Arrivals,
-    Integer,
-    Memory,
-    Records,
-    ReplayRules,
-)
+from engine.replay.layout import COUNT, HEAP, OLDEST, Arrivals, Memory, ReplayRules
 from engine.replay.memory import insert, remove
+from engine.runtime.jit import NONE, Integer, Records, nth
 from engine.runtime.jit import kernel as compiled
-from engine.runtime.jit import nth
 
 _SLOTS = np.int64(NONE)
 _TOP = np.int64(0)

@@ -16,13 +16,13 @@ from engine.replay.layout import (
     FREE,
     HEAP,
     LOGGED,
-    NONE,
     PEAK,
     WINDOW_AT,
     ZERO,
     Memory,
 )
 from engine.runtime.errors import SpecError
+from engine.runtime.jit import NONE
 from engine.runtime.streams import SIDES
 
 State: TypeAlias = dict[str, NDArray[Any]]

@@ -14,20 +14,10 @@ import numpy as np
 
 from engine.policies import yield_
 from engine.replay.heap import BY_VALUE, grown, without
-from engine.replay.layout import (
-    CELL,
-    CELL_INTS,
-    CELL_NEXT,
-    CELL_SLOTS,
-    COUNT,
-    NONE,
-    Integer,
-    Memory,
-    Records,
-)
+from engine.replay.layout import CELL, CELL_INTS, CELL_NEXT, CELL_SLOTS, COUNT, Memory
 from engine.replay.memory import insert, remove
+from engine.runtime.jit import NONE, Integer, Records, nth
 from engine.runtime.jit import kernel as compiled
-from engine.runtime.jit import nth
 
 _ROOT, _OLDEST = 0, 1
 """Columns of `Memory.runs`: root by state and bucket; oldest resident by bucket."""

@@ -18,7 +18,7 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from types import FunctionType
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numba
 import numpy as np
@@ -27,6 +27,14 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 nth = np.uint64
 """An index as compiled code takes it: unsigned, which spares the test for one from the end."""
+NONE = -1
+"""No index: a free slot, the end of a chain, no tuple."""
+FOREVER = int(np.iinfo(np.int64).max)
+"""A tick behind all others."""
+Integer: TypeAlias = Any
+"""An int64 within compiled code; int or a numpy integer outside."""
+Records: TypeAlias = Any
+"""Record arrays, records and what is read from them, and function pointers: of numba's types."""
 PACKAGES = ("engine", "gpu_kernels")
 UNCOMPILED = ("engine/commands", "engine/jobs/replay")
 """Folders whose files nothing compiled depends on: they compile nothing and hold no constants."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.replay.heap import drop_at, heapify, rise, sink
-from engine.replay.layout import NONE, Integer, Records
+from engine.runtime.jit import NONE, Integer, Records
 from engine.runtime.jit import kernel as compiled
 from engine.sampling.layout import (
     COUNT,

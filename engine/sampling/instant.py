@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.replay.layout import NONE, Integer, Records
+from engine.runtime.jit import NONE, Integer, Records
 from engine.runtime.jit import kernel as compiled
 from engine.runtime.prefetch import prefetch
 from engine.sampling.layout import (

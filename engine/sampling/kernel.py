@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.replay.layout import NONE, Integer, Records
+from engine.runtime.jit import NONE, Integer, Records
 from engine.runtime.jit import kernel as compiled
 from engine.sampling.admit import admit, leave
 from engine.sampling.instant import begin, count, write

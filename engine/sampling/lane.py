@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.exact.checks import check_windows, first_counted, sealed
-from engine.replay.layout import NONE, Records
 from engine.replay.settings import UNLIMITED
 from engine.runtime.errors import SpecError
+from engine.runtime.jit import NONE, Records
 from engine.runtime.streams import SIDES, StreamBatch
 from engine.sampling import kernel, uniform
 from engine.sampling.admit import settle

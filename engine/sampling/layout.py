@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.replay.allocate import aligned
-from engine.replay.layout import ENTRY, NONE, Records
+from engine.replay.layout import ENTRY
 from engine.replay.layout import KEY as RANKED_KEY
+from engine.runtime.jit import NONE, Records
 
 CLUSTER = np.dtype(
     [

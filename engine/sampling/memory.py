@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.replay.layout import NONE, Integer, Records
+from engine.runtime.jit import NONE, Integer, Records
 from engine.runtime.jit import kernel as compiled
 from engine.sampling.layout import COUNT, EVENTS, FREE, NEWEST, OLDEST, PEAK, SampleMemory
 from gpu_kernels.combine import neumaier

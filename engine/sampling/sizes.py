@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from engine.models.counts import KeyCounts
 from engine.policies import Policy
 from engine.replay.callbacks import sampled_callback
-from engine.replay.layout import Records
-from engine.runtime.jit import jit
+from engine.runtime.jit import Records, jit
 
 SIZES = ("matches", "weighted", "equal")
 _FLOOR = 0.1

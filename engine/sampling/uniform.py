@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from engine.replay.layout import NONE, Integer, Records
+from engine.runtime.jit import NONE, Integer, Records
 from engine.runtime.jit import kernel as compiled
 from engine.sampling.instant import begin, count, write
 from engine.sampling.layout import (

@@ -12,21 +12,17 @@ import numpy as np
 
 from engine.policies import Structure, dgl
 from engine.replay.heap import drop_at, heapify, precedes, rise, sink
+from engine.runtime.jit import FOREVER, NONE, Integer, Records, woven
 from engine.runtime.jit import kernel as compiled
-from engine.runtime.jit import woven
 from engine.star.layout import (
     AT,
     COUNT,
     END,
-    FOREVER,
     HEAP,
     INSTANT,
-    NONE,
     NOW,
     TOUCHED,
-    Integer,
     Ints,
-    Records,
     StarRules,
     StarState,
     StarStreams,

@@ -10,9 +10,9 @@ import numpy as np
 from engine.facts.access import group_by
 from engine.facts.index import spans as spans_of
 from engine.facts.relation import NEVER
-from engine.facts.versions import NONE, numbered, versions
+from engine.facts.versions import numbered, versions
 from engine.runtime.errors import SpecError
-from engine.runtime.jit import jit
+from engine.runtime.jit import NONE, jit
 from engine.runtime.streams import StreamBatch
 from engine.star.layout import Ints, Shorts, StarStreams
 

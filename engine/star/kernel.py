@@ -6,19 +6,16 @@ where it stopped.
 
 from __future__ import annotations
 
+from engine.runtime.jit import FOREVER, Integer, Records, woven
 from engine.runtime.jit import kernel as compiled
-from engine.runtime.jit import woven
 from engine.star.decide import decide
 from engine.star.layout import (
     AT,
     BIN,
-    FOREVER,
     NOW,
     PHASE,
     Floats,
-    Integer,
     Ints,
-    Records,
     StarOutputs,
     StarRules,
     StarState,

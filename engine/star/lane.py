@@ -10,6 +10,7 @@ from engine.lanes.profile import SideProfile
 from engine.replay.callbacks import arrival_callback, now_callback
 from engine.replay.layout import ENTRY, KEY
 from engine.runtime.errors import SpecError
+from engine.runtime.jit import FOREVER, NONE
 from engine.runtime.randomness import PURPOSE_PRIORITY, uniforms
 from engine.star import kernel
 from engine.star.index import StarIndex
@@ -18,10 +19,8 @@ from engine.star.layout import (
     COMBINATION,
     COUNT,
     ENDED,
-    FOREVER,
     HIGH,
     LEAVING,
-    NONE,
     OLDEST,
     OUTPUTS,
     PEAK,

@@ -9,22 +9,17 @@ facts of the product of the other streams' counters.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.runtime.jit import Records
+
 Ints: TypeAlias = NDArray[np.int64]
 Shorts: TypeAlias = NDArray[np.int32]
 Floats: TypeAlias = NDArray[np.float64]
-Records: TypeAlias = Any
-"""What compiled code takes scalars from, and function pointers: of numba's types, not mypy's."""
-Integer: TypeAlias = Any
-"""An int64 within compiled code; int or a numpy integer outside."""
 
-NONE = -1
-"""No tuple, no version: a version of NONE is that of a tuple without a fact."""
-FOREVER = int(np.iinfo(np.int64).max)
 
 # Counters of one stream, in `State.n`
 AT, END, OLDEST, ENDED, LEAVING, COUNT, PEAK, HEAP = range(8)

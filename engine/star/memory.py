@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from engine.replay.layout import HISTORY_ESTIMATOR, MEMORY_ESTIMATOR, WINDOW_ESTIMATOR
+from engine.runtime.jit import NONE, Integer, woven
 from engine.runtime.jit import kernel as compiled
-from engine.runtime.jit import woven
 from engine.star.layout import (
     AT,
     COUNT,
@@ -14,12 +14,10 @@ from engine.star.layout import (
     ENDED,
     INSTANT,
     LEAVING,
-    NONE,
     NOW,
     OLDEST,
     PEAK,
     TOUCHED,
-    Integer,
     Ints,
     StarRules,
     StarState,

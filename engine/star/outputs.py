@@ -10,15 +10,14 @@ from __future__ import annotations
 import numpy as np
 
 from engine.exact.combine import MAX, MEAN, MIN, PRODUCT, SUM
+from engine.runtime.jit import NONE, Integer, woven
 from engine.runtime.jit import kernel as compiled
-from engine.runtime.jit import woven
 from engine.runtime.shell_sort import shell_sorted
 from engine.star.layout import (
     BIN,
     COMBINATION,
     FACT,
     HIGH,
-    NONE,
     NOW,
     OUTPUTS,
     REST,
@@ -26,7 +25,6 @@ from engine.star.layout import (
     UNIT,
     WRITTEN,
     Floats,
-    Integer,
     Ints,
     StarOutputs,
     StarRules,

@@ -13,7 +13,8 @@ from engine.policies import Policy, Structure, Value, age, policy_named
 from engine.replay.layout import ESTIMATORS, PROBES
 from engine.replay.settings import chosen, number_of
 from engine.runtime.errors import SpecError
-from engine.star.layout import FOREVER, StarRules
+from engine.runtime.jit import FOREVER
+from engine.star.layout import StarRules
 from gpu_kernels.combine import COMBINES
 
 _ALWAYS = int(np.iinfo(np.int64).min)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from engine.runtime.jit import NONE, Integer
 from engine.runtime.jit import kernel as compiled
 from engine.runtime.key_table import shift_of, slot_of
 from engine.value_model.layout import (
@@ -12,7 +13,6 @@ from engine.value_model.layout import (
     KEY_XX,
     KEY_XY,
     KEYS,
-    NONE,
     OF_KEY,
     RECENT,
     SEEN,
@@ -20,7 +20,6 @@ from engine.value_model.layout import (
     TOTAL,
     UNIT,
     WAYS,
-    Integer,
     Worth,
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from engine.runtime.jit import Integer
 from engine.runtime.jit import kernel as compiled
 from engine.value_model.layout import (
     BINS,
@@ -15,7 +16,6 @@ from engine.value_model.layout import (
     OF_OWN,
     TOTAL,
     Array,
-    Integer,
     Worth,
 )
 from gpu_kernels.combine import combined

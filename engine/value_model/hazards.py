@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from engine.runtime.jit import jit
+from engine.runtime.jit import Integer, jit
 from engine.runtime.jit import kernel as compiled
-from engine.value_model.layout import CLASSES, STATES, UNIT, Array, Integer
+from engine.value_model.layout import CLASSES, STATES, UNIT, Array
 
 _FITS = 2
 """Classes are fitted before hazards, and again with them."""

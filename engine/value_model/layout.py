@@ -6,12 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from engine.runtime.jit import NONE
+
 Array = Any
 """NumPy arrays, whose types are numba's."""
-Integer = Any
-"""An int64 within compiled code; int or a numpy integer outside."""
 
-NONE = -1
 WAYS = 4
 """Cells in which a key may stand."""
 STATES = 2

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from engine.runtime.jit import Integer
 from engine.runtime.jit import kernel as compiled
 from engine.value_model.cells import cell_of, class_of, count, importance_scale, relative_rate, take
 from engine.value_model.expected import bin_of, expected, level_of, with_random
@@ -19,7 +20,6 @@ from engine.value_model.layout import (
     STEP,
     TOTAL,
     Array,
-    Integer,
     Worth,
 )
 from engine.value_model.sample import forget, match, track, watch_all

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.runtime.jit import jit
+from engine.runtime.jit import Integer, jit
 from engine.runtime.jit import kernel as compiled
 from engine.value_model.expected import find_level, sum_up
 from engine.value_model.hazards import fit
@@ -23,7 +23,6 @@ from engine.value_model.layout import (
     ROWS,
     STATES,
     Array,
-    Integer,
     Worth,
 )
 

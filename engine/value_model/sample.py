@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from engine.runtime.jit import NONE, Integer
 from engine.runtime.jit import kernel as compiled
 from engine.runtime.key_table import shift_of, slot_of
 from engine.value_model.layout import (
     ARRIVED,
     FREE_FREE,
     FREE_SEEN,
-    NONE,
     OWN_FREE,
     OWN_OWN,
     OWN_SEEN,
@@ -17,7 +17,6 @@ from engine.value_model.layout import (
     TRACKED,
     TRACKED_FROM,
     Array,
-    Integer,
     Worth,
 )
 from gpu_kernels.combine import combined

@@ -32,9 +32,10 @@ from engine.options.star import StarOptions
 from engine.replay.settings import UNLIMITED
 from engine.report.envelope import plain, time_bins
 from engine.runtime.heartbeat import rows_done
+from engine.runtime.jit import FOREVER
 from engine.star.index import StarFacts, StarIndex, star_index
 from engine.star.lane import StarReplay
-from engine.star.layout import FOREVER, StarOutputs
+from engine.star.layout import StarOutputs
 from engine.star.settings import Curves, StarSettings
 
 READ_ROWS = 65_536

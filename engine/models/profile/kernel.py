@@ -5,17 +5,15 @@ Positions in the rings are the arrival numbers of a side less those that were le
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.runtime.jit import kernel, woven
+from engine.runtime.jit import Integer, kernel, woven
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-Integer: TypeAlias = Any
-"""An int64 within compiled code."""
 
 # Counters, in `Found.n`; those of left come before those of right.
 LOW, NEXT, BASE, TURNS = 0, 2, 4, 6

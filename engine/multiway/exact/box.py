@@ -20,13 +20,12 @@ from engine.multiway.exact.layout import (
     Candidates,
     ExactRules,
     ExactTallies,
-    Integer,
     Narrow,
     SlicePart,
 )
 from engine.multiway.streams import Floats
+from engine.runtime.jit import Integer, woven
 from engine.runtime.jit import kernel as compiled
-from engine.runtime.jit import woven
 from engine.runtime.shell_sort import shell_sorted
 from gpu_kernels.combine import combined, neumaier
 

@@ -15,15 +15,14 @@ from engine.multiway.exact.layout import (
     Candidates,
     ExactRules,
     ExactTallies,
-    Integer,
     Lists,
     Narrow,
     SlicePart,
 )
 from engine.multiway.predicate import meets
 from engine.multiway.streams import Attributes
+from engine.runtime.jit import Integer, woven
 from engine.runtime.jit import kernel as compiled
-from engine.runtime.jit import woven
 
 
 @compiled

@@ -26,7 +26,7 @@ from engine.multiway.exact.layout import (
 from engine.multiway.exact.plan import Cut, Keys, cuts, keys_of, memory, plan_of
 from engine.multiway.exact.spans import rises, same
 from engine.multiway.exact.sweep import sweep
-from engine.multiway.predicate import Predicate, condition
+from engine.multiway.predicate import GRAPHS, Predicate, condition
 from engine.multiway.streams import (
     MOST_STREAMS,
     Attributes,
@@ -43,7 +43,6 @@ T = TypeVar("T")
 Finish: TypeAlias = Callable[[Ints], T]
 """Makes a chunk of the members of outputs."""
 
-GRAPHS = ("clique", "star")
 _CHUNK = 1 << 18
 _COUNTABLE = 2.0**63 * (1 - 2.0**-40)
 _LAST = int(np.iinfo(np.int64).max)

@@ -16,7 +16,6 @@ from engine.runtime.jit import jit
 from gpu_kernels.multiway.walk import importance_of
 
 Narrow: TypeAlias = NDArray[np.int32]
-Integer: TypeAlias = int | np.int64
 
 EQUI, RANKS, CELLS, ITEMS, SCAN = range(5)
 

@@ -18,13 +18,12 @@ from engine.multiway.exact.layout import (
     ITEMS,
     LOW,
     SCAN,
-    Integer,
     Lists,
     Narrow,
     SlicePart,
 )
 from engine.multiway.streams import Attributes, Floats, Ints
-from engine.runtime.jit import jit
+from engine.runtime.jit import Integer, Records, jit
 from engine.runtime.jit import kernel as compiled
 
 DIMENSIONS = 3
@@ -160,7 +159,7 @@ def empty_lists(
 
 
 @compiled
-def _added(lists: Lists, at: Integer, worth: float) -> None:
+def _added(lists: Lists, at: Integer, worth: Records) -> None:
     """Add to the importance of the live; what rounding loses is kept, as it is subtracted again."""
     before, rest = lists.sum[at, 0], lists.sum[at, 1]
     high = before + worth

@@ -25,13 +25,12 @@ from engine.multiway.exact.layout import (
     Candidates,
     ExactRules,
     ExactTallies,
-    Integer,
     Ranks,
     SlicePart,
 )
 from engine.multiway.streams import Floats, Ints
+from engine.runtime.jit import Integer, woven
 from engine.runtime.jit import kernel as compiled
-from engine.runtime.jit import woven
 
 _SPARSE = 8
 """Ranks a live tuple from which on the live are listed before they are weighed."""

@@ -22,7 +22,6 @@ from engine.multiway.exact.layout import (
     Candidates,
     ExactRules,
     ExactTallies,
-    Integer,
     Lists,
     Ranks,
     SlicePart,
@@ -30,7 +29,7 @@ from engine.multiway.exact.layout import (
 from engine.multiway.exact.lists import lists_drop, lists_put
 from engine.multiway.exact.ranks import ranks_probe
 from engine.multiway.streams import MultiStreams
-from engine.runtime.jit import jit, woven
+from engine.runtime.jit import Integer, Records, jit, woven
 from engine.runtime.jit import kernel as compiled
 from engine.runtime.prefetch import prefetch
 
@@ -129,7 +128,7 @@ def _expire(
 @compiled
 def _equal(
     rules: ExactRules, part: SlicePart, lists: Lists, work: Candidates, side: Integer, key: Integer,
-    own: float, tallies: ExactTallies,
+    own: Records, tallies: ExactTallies,
 ) -> bool:  # fmt: skip
     """Take the lists of equal code; count them if nothing else is needed: then False."""
     sides = part.own.size

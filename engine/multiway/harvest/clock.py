@@ -33,14 +33,13 @@ from engine.multiway.harvest.layout import (
     Clock,
     Flags,
     HarvestRules,
-    Integer,
     ProbeBatch,
     Probed,
     ReadPlan,
 )
 from engine.multiway.harvest.prober import Prober, no_results
 from engine.multiway.streams import Ints, MultiStreams
-from engine.runtime.jit import kernel, woven
+from engine.runtime.jit import Integer, kernel, woven
 
 
 @woven

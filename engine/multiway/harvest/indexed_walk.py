@@ -13,10 +13,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from engine.multiway.harvest.indexes import Index, first_entry, is_behind, sought, steps_of_search
-from engine.multiway.harvest.layout import Admitted, HarvestRules, Integer, ReadPlan
+from engine.multiway.harvest.layout import Admitted, HarvestRules, ReadPlan
 from engine.multiway.predicate import Condition, meets
 from engine.multiway.streams import Ints, MultiStreams
-from engine.runtime.jit import kernel
+from engine.runtime.jit import Integer, kernel
 from gpu_kernels.multiway.predicates import INNER
 from gpu_kernels.multiway.walk import DEPTH, ENDED, MEMBER, RUN, find_runs, first_at_or_after, taken
 

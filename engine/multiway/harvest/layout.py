@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from engine.multiway.streams import Floats, Ints, MultiStreams, Windows
 
 Flags: TypeAlias = NDArray[np.bool_]
-Integer: TypeAlias = Any
-"""An int64 within compiled code; int or a numpy integer outside."""
 WHOLE = 2.0
 """In place of a throttle fraction: the tuple is not shredded."""
 NONE: Ints = np.zeros((0, 0), np.int64)

@@ -12,14 +12,13 @@ from engine.multiway.harvest.layout import (
     WHOLE,
     Admitted,
     HarvestRules,
-    Integer,
     ProbeBatch,
     Probed,
     ReadPlan,
 )
 from engine.multiway.predicate import Condition, Predicate, condition
 from engine.multiway.streams import Floats, Ints, MultiStreams
-from engine.runtime.jit import kernel, woven
+from engine.runtime.jit import Integer, kernel, woven
 from gpu_kernels.multiway.walk import (
     MEMBER,
     STACK_COLUMNS,

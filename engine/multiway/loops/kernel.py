@@ -17,21 +17,18 @@ from engine.multiway.loops.state import (
     DEPTH,
     DIRECTION,
     DUE,
-    FOREVER,
     FOUND_AT,
     FRESH,
     HIGH,
     IN_REACH,
     MAX_DELAY,
     NEW,
-    NONE,
     OUTPUTS,
     PENDING,
     PHASE,
     REST,
     VISITS,
     WRITTEN,
-    Integer,
     LoopOutputs,
     LoopPlan,
     LoopRules,
@@ -43,8 +40,8 @@ from engine.multiway.loops.state import (
 )
 from engine.multiway.predicate import meets
 from engine.multiway.streams import MultiStreams
+from engine.runtime.jit import FOREVER, NONE, Integer, woven
 from engine.runtime.jit import kernel as compiled
-from engine.runtime.jit import woven
 
 
 @woven

@@ -9,14 +9,12 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from engine.multiway.loops.state import IN_REACH, NEW, UNCHECKED, LoopPlan
-from engine.multiway.predicate import Predicate
+from engine.multiway.predicate import GRAPHS, Predicate
 from engine.multiway.streams import MOST_STREAMS, Ints
 from engine.runtime.errors import SpecError, did_you_mean
 
 Buckets: TypeAlias = int | Sequence[int | None] | None
 """Hash buckets of every stream's store; None for a store that is scanned."""
-
-GRAPHS = ("clique", "star")
 
 
 class Method(NamedTuple):

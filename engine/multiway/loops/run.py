@@ -15,7 +15,6 @@ from engine.multiway.loops.state import (
     COMPARISONS,
     DELAY,
     EXPIRATIONS,
-    FOREVER,
     HIGH,
     INSERTIONS,
     MAX_DELAY,
@@ -34,7 +33,7 @@ from engine.multiway.loops.state import (
 from engine.multiway.predicate import Predicate, condition
 from engine.multiway.streams import Floats, Ints, MultiStreams, Windows
 from engine.runtime.errors import SpecError
-from engine.runtime.jit import jit
+from engine.runtime.jit import FOREVER, jit
 
 CHUNK = 1 << 16
 """Outputs a part."""

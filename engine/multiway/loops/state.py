@@ -7,21 +7,14 @@ expiration moves a head.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.multiway.streams import Floats, Ints, MultiStreams
+from engine.runtime.jit import NONE, Integer, woven
 from engine.runtime.jit import kernel as compiled
-from engine.runtime.jit import woven
-
-Integer: TypeAlias = Any
-"""An int64 within compiled code; int or a numpy integer outside."""
-
-NONE = -1
-"""No tuple."""
-FOREVER = int(np.iinfo(np.int64).max)
 
 # What a tuple at a depth must pass before it is compared, in `Plan.check`
 UNCHECKED, IN_REACH, NEW = range(3)

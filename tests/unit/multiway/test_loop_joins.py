@@ -13,9 +13,9 @@ from multiway_cases import PREDICATES, random_streams, values
 
 from engine.multiway.loops.method import METHODS, LoopsSettings
 from engine.multiway.loops.run import LoopsResult, LoopsRun, run_method
-from engine.multiway.loops.state import FOREVER
 from engine.multiway.streams import MultiStreams, Windows, no_attributes, windows_of
 from engine.runtime.errors import SpecError
+from engine.runtime.jit import FOREVER
 
 MEETS = {
     "equi": naive.equi(),
