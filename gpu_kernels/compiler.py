@@ -1,9 +1,9 @@
 """CUDA compilation as the contract needs it: every float64 operation rounded by itself.
 
-NVVM fuses ``a*b + c`` into one rounding unless told not to, and numba-cuda has no option that says
-so; its compile step is therefore given NVVM's own ``-fma=0`` here. That covers the functions of
-users too, whose products no helper could reach. What was compiled is read again: a kernel with a
-fused float64 operation is refused, never run.
+NVVM fuses ``a*b + c`` into one rounding by default, and numba-cuda has no option against it; so its
+compile step is given NVVM's own ``-fma=0`` here. That covers users' functions too, whose products
+no helper could reach. The compiled code is checked: a kernel with a fused float64 operation is
+refused, never run.
 """
 
 from __future__ import annotations

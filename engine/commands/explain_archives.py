@@ -146,12 +146,12 @@ def _run(
 ) -> Measured:
     """Run the join in the order that the heuristic chooses, and count what it compares."""
     order, orders = None, None
-    if problem.rules.local:
+    if problem.algorithm.local:
         orders = [list(choice.order) for choice in choose_local_orders(problem)]
     else:
         order = list(choose_order(problem).order)
     own = [stream.buckets for stream in problem.statistics.streams]
-    hashed = problem.rules.hashed != "none"
+    hashed = problem.algorithm.hashed != "none"
     settings = LoopsSettings(
         problem.method, task.options.graph, order, orders, task.tau, buckets=own if hashed else None
     )

@@ -80,14 +80,14 @@ def explain(
         "tau": problem.tau,
         "streams": _streams(problem),
     }
-    content |= _local(problem, top) if problem.rules.local else _global(problem, top)
+    content |= _local(problem, top) if problem.algorithm.local else _global(problem, top)
     selectivities = problem.statistics.selectivities
     if selectivities is not None:
         content["low_selectivity"] = _costed(problem, low_selectivity_orders(selectivities))
     chosen = [[stream - 1 for stream in order] for order in _listed(content["chosen"])]
     content["expected"] = {
         "comparisons": cost_of(
-            problem, chosen if problem.rules.local else chosen[0], local_comparisons
+            problem, chosen if problem.algorithm.local else chosen[0], local_comparisons
         ),
         "measured": [_against(problem, run) for run in measured],
     }

@@ -127,12 +127,4 @@ def empty_outputs(capacity: int, *, facts: bool) -> Outputs:
 
 def first_outputs(out: Outputs, n: int) -> Outputs:
     """Return views of the first `n` output tuples."""
-    return Outputs(
-        out.left_row[:n],
-        out.right_row[:n],
-        out.left_seq[:n],
-        out.right_seq[:n],
-        out.ts[:n],
-        out.importance[:n],
-        out.fact[:n],
-    )
+    return Outputs._make(column[:n] for column in out)

@@ -1,4 +1,4 @@
-"""With which probability a tuple is kept for its outputs, from what its past or a profile tells.
+"""With which probability a tuple is kept for its outputs, from its past or a profile.
 
 Cluster sampling keeps whole tuples: with one probability a side (P5 4.3, EQ-CLUSTER) or in
 proportion to what each is expected to match (PPS-CLUSTER). All figures are of a partition group,
@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from engine.sampling.sizes import ByKey, SizeRule, tuple_sizes
 
-METHODS = ("eq-cluster", "pps-cluster", "bottom-k", "uniform")
 _DIGITS = 20
-"""Significant bits that sizes are told apart by when a scale is sought."""
+"""Significant bits by which sizes differ when a scale is sought."""
 _SPLIT = 31
 
 
@@ -27,7 +26,7 @@ def ticks_held(ts: NDArray[np.int64], window: int, last: int) -> NDArray[np.int6
 
 
 class SizeTable(NamedTuple):
-    """Tuples of one side by size, the sizes told apart by 20 significant bits.
+    """Tuples of one side by size, sizes rounded to 20 significant bits.
 
     Attributes
     ----------
@@ -175,7 +174,7 @@ def row_measures(
     codes: NDArray[np.int64],
     importance: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Return what a sampler is told of tuples of one side, one number each.
+    """Return the measure by which a sampler keeps tuples of one side, one number each.
 
     Parameters
     ----------

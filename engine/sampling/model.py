@@ -1,4 +1,4 @@
-"""What a sampler is told of a lane's tuples, and one pass that tells what keeping them costs."""
+"""The measures by which tuples are sampled, and a pass that finds what keeping them costs."""
 
 from __future__ import annotations
 

@@ -65,16 +65,7 @@ def first_samples(out: SampledOutputs, n: int) -> SampledOutputs:
     >>> first_samples(empty_samples(3), 2).ts.shape
     (2,)
     """
-    return SampledOutputs(
-        out.left_row[:n],
-        out.right_row[:n],
-        out.left_seq[:n],
-        out.right_seq[:n],
-        out.ts[:n],
-        out.importance[:n],
-        out.weight[:n],
-        out.stored[:n],
-    )
+    return SampledOutputs._make(column[:n] for column in out)
 
 
 class Total(NamedTuple):

@@ -2,8 +2,8 @@
 
 Static priorities stand in a heap: O(log K) an arrival. Those of other policies are found anew, and
 the least of them, at every instant at which more tuples are there than may stay: passes over the
-residents, O(K + facts of their versions). CUSTOM, which is told of every instant, makes that pass
-at each; DGL's gains are a pass over those residents that match.
+residents, O(K + facts of their versions). CUSTOM makes that pass at every instant; DGL's gains are
+a pass over those residents that match.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A tuple's walk by the threads of a warp together, equal to `gpu_kernels.multiway.walk`'s.
 
-The threads look at neighbouring tuples of a run at once, a *group*. Whoever agrees is told to all,
-and the partial results go on one after the other, in the order of the tuples: the outputs are found
-in the order in which one thread would find them, and their importance is added in it.
+The threads look at neighbouring tuples of a run at once, a *group*. A ballot shows all of them who
+agrees, and the partial results go on one after the other, in the order of the tuples: the outputs
+are found, and their importance is added, in the order in which one thread would find them.
 """
 
 from __future__ import annotations
@@ -67,15 +67,15 @@ class Walk(NamedTuple):
 
     Attributes
     ----------
-    told : callable
-        ``(bool) -> int64``: whose answer is yes, bit by bit.
+    ballot : callable
+        ``(bool) -> int64``: a bit for each thread whose answer is yes.
     next_group : callable
         Go on to the next outputs; see `make_walk`.
     back : callable
         ``(stack, hops)``: put a walk back before the group it has just found.
     """
 
-    told: Any
+    ballot: Any
     next_group: Any
     back: Any
 
@@ -124,8 +124,8 @@ def lowest(mask: Integer) -> Integer:
 
 
 @device_function
-def told(answer: bool) -> Integer:
-    """Return whose answer is yes: int64, a bit a thread of the warp."""
+def ballot(answer: bool) -> Integer:
+    """Return a bit for each thread of the warp whose answer is yes: int64."""
     return np.int64(cuda.ballot_sync(ALL, answer)) & np.int64(ALL)
 
 
@@ -168,11 +168,11 @@ def make_walk(team: Team, kind: int, theta: Any) -> Walk:  # noqa: ANN401 - a de
         looked = min(end - position, np.int64(width))
         if depth == 0 and shred <= 1.0:
             looks = looks and taken(end - 1 - mine, shred)
-            looked = np.int64(cuda.popc(told(looks)))
+            looked = np.int64(cuda.popc(ballot(looks)))
         met = False
         if looks and agrees(join, place, stack, depth, join.places[mine]):
             met = True
-        who = told(met)
+        who = ballot(met)
         stack[POSITION, depth] = position + width
         tally[COMPARED, depth] += looked
         tally[PASSED, depth] += cuda.popc(who)
@@ -230,4 +230,4 @@ def make_walk(team: Team, kind: int, theta: Any) -> Walk:  # noqa: ANN401 - a de
         """Put a walk back before the group that it has just found."""
         stack[POSITION, hops - 1] -= width
 
-    return Walk(told, next_group, back)
+    return Walk(ballot, next_group, back)

@@ -28,7 +28,7 @@ from gpu_kernels.replay.priorities import (
     best_rate,
     bucket_priority,
     counter,
-    make_appraise,
+    make_score_arrivals,
     match_count,
     ordered,
     push,
@@ -39,17 +39,17 @@ from gpu_kernels.teams import NO_ONE, Scratch, Team, index_of, precedes, slot_of
 class Decisions(NamedTuple):
     """Device functions of one team and policy; all its threads call them together."""
 
-    appraise: Any
+    score_arrivals: Any
     update: Any
     admit: Any
 
 
 def make_decisions(team: Team, policy: PolicyFunctions, facts: bool) -> Decisions:
     """Return the decisions of a policy for a team, in an equi-join or through facts."""
-    appraise = make_appraise(team, policy)
+    score_arrivals = make_score_arrivals(team, policy)
     update = _make_update(team, policy, facts)
     least = _make_least(team, policy)
-    return Decisions(appraise, update, _make_admit(team, policy, least, facts))
+    return Decisions(score_arrivals, update, _make_admit(team, policy, least, facts))
 
 
 def _make_update(team: Team, policy: PolicyFunctions, facts: bool) -> Any:  # noqa: ANN401

@@ -115,7 +115,7 @@ def _replay(
     steps = make_steps(team, policy.ranking in {Ranking.BY_MATCHES, Ranking.ANY}, facts)
     decisions = make_decisions(team, policy, facts)
     slide, expire, register, forget, probe = steps
-    appraise, update, admit = decisions
+    score_arrivals, update, admit = decisions
     number_of, rank, sync, total, total_float = (
         team.number, team.rank, team.sync, team.total, team.total_float
     )  # fmt: skip
@@ -187,10 +187,10 @@ def _replay(
             register(streams, lane, left, counters, i, stop_i)
             register(streams, lane, right, counters, j, stop_j)
             sync()
-            appraise(
+            score_arrivals(
                 streams, lane, left, right, counters, priorities, matches, tables, i, stop_i, now
             )
-            appraise(
+            score_arrivals(
                 streams, lane, right, left, counters, priorities, matches, tables, j, stop_j, now
             )
             if valued:

@@ -132,14 +132,14 @@ def ordered(value: float) -> float:
     return value if value == value else -np.inf  # noqa: PLR0124 - not a number
 
 
-def make_appraise(team: Team, policy: PolicyFunctions) -> Any:  # noqa: ANN401
+def make_score_arrivals(team: Team, policy: PolicyFunctions) -> Any:  # noqa: ANN401
     """Return what writes the priorities of a policy's arrivals, for a team."""
     rank, width, ranking = team.rank, team.width, policy.ranking
     arrival, now_of, initial = policy.arrival, policy.now, policy.initial
     tabulated, draws, sampled = policy.tabulated, policy.draws, policy.sampled
 
     @device_function
-    def appraise(
+    def score_arrivals(
         streams: LaneStreams, lane: Lane, side: LaneSide, opposite: LaneSide, counters: Array,
         priorities: Array, matches: Array, tables: Array,
         at: Integer, stop: Integer, now: Integer,
@@ -195,4 +195,4 @@ def make_appraise(team: Team, policy: PolicyFunctions) -> Any:  # noqa: ANN401
             priorities[side.pending + row - at] = value
             matches[side.pending + row - at] = m
 
-    return appraise
+    return score_arrivals

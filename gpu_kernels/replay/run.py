@@ -134,15 +134,15 @@ class DeviceStreams:
     ) -> None:
         rows = columns["ts"].size
         size = rows * BYTES_A_ROW
-        told = f"{rows} rows"
+        needs = f"{rows} rows"
         if partners is not None:
             size += partners.bytes
-            told += f" and {partners.other.size} partners of their keys"
+            needs += f" and {partners.other.size} partners of their keys"
         if rows > MOST_ROWS:
             raise TooLargeError(f"{rows} rows are more than {MOST_ROWS}; use --device cpu")
         if size > device.free_bytes():
             raise TooLargeError(
-                f"{told} take {size} bytes of device memory and {device.free_bytes()} are "
+                f"{needs} take {size} bytes of device memory and {device.free_bytes()} are "
                 "free; use --device cpu, or more --lanes"
             )
         self.rows = rows

@@ -85,7 +85,7 @@ def make_steps(team: Team, counts_arrivals: bool, facts: bool) -> Steps:
         """Free the slots of rows before `low`, and of those whose facts have ended.
 
         Returns (residents, their oldest row, when the facts of the first of them end). Where facts
-        end, and not the window, `until` is told.
+        end, and not the window, `until` says when.
         """
         if facts:
             if held == 0 or (oldest >= low and soonest > now):

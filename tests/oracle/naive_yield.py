@@ -279,7 +279,7 @@ class Estimate:
                 self.count(side, item, now)
         for side in SIDES:
             for item in arrivals[side]:
-                self.appraise(side, item, now)
+                self.score_arrivals(side, item, now)
         self.rows += len(arrivals[LEFT]) + len(arrivals[RIGHT])
 
     def count_up(self, side: int, one: Watched, age: int) -> None:
@@ -414,7 +414,7 @@ class Estimate:
             return scale * (sum_less + y * (n - less)) / n
         return scale * (y * less + (total - sum_less)) / n
 
-    def appraise(self, side: int, item: Any, now: int) -> None:
+    def score_arrivals(self, side: int, item: Any, now: int) -> None:
         """Give an arrival its value, and watch it if it is its turn."""
         mine, theirs, opposite = self.sides[side], self.sides[1 - side], 1 - side
         key = item.key if self.relation is None else self.relation.code(side, item.key)

@@ -40,7 +40,7 @@ ROUNDING = 1e-13
 
 
 class Optimum(NamedTuple):
-    """The best setting within a limit.
+    """The best setting that was found within a limit.
 
     Attributes
     ----------
@@ -49,9 +49,10 @@ class Optimum(NamedTuple):
     cost, output : float
         C and O, in comparisons and tuples a second.
     upper : float
-        No feasible setting's O is greater; `output` itself where that is proven.
+        No feasible setting's O is greater: `output` itself where that is proven, else the linear
+        relaxation's bound or what the exact search has made of it.
     proven : bool
-        False where the work allowed was not enough.
+        False of heuristics, and where the work allowed was not enough.
     """
 
     counts: NDArray[np.int64]
@@ -206,26 +207,6 @@ def best_setting(
 METHODS = ("exact", *WAYS, "brute-force")
 
 
-class ChosenSetting(NamedTuple):
-    """The harvest setting that a method has chosen.
-
-    Attributes
-    ----------
-    counts : (m, m - 1) int64
-        Logical basic windows read.
-    cost, output : float
-        C and O, in comparisons and tuples a second.
-    upper : float
-        No feasible setting's O is greater: `output` itself where that is proven, else the linear
-        relaxation's bound or what the exact search has made of it.
-    """
-
-    counts: NDArray[np.int64]
-    cost: float
-    output: float
-    upper: float
-
-
 def harvest_setting(
     join: JoinProfile,
     throttle: float,
@@ -233,7 +214,7 @@ def harvest_setting(
     *,
     metric: str = DELTA,
     least: int = 0,
-) -> ChosenSetting:
+) -> Optimum:
     """Return a harvest setting of much output O with C at most z * C(1).
 
     Parameters
@@ -251,7 +232,7 @@ def harvest_setting(
 
     Returns
     -------
-    ChosenSetting
+    Optimum
 
     Raises
     ------
@@ -278,15 +259,14 @@ def harvest_setting(
         )
     metric_number(metric)
     limit = join.limit(throttle)
-    found: ChosenSetting | None = None
+    found: Optimum | None = None
     if method == "exact":
-        if best := best_setting(join, limit, least=least):
-            found = ChosenSetting(*best[:4])
+        found = best_setting(join, limit, least=least)
     elif method == "brute-force":
         if tried := best_settings([join], [Search(0, limit)], least=least)[0]:
-            found = ChosenSetting(tried.counts, tried.cost, tried.output, tried.output)
+            found = Optimum(*tried[1:], tried.output, proven=True)
     elif picked := greedy(join, throttle, method, metric=metric, least=least):
-        found = ChosenSetting(*picked, upper_bound(join, limit, least=least))
+        found = Optimum(*picked, upper_bound(join, limit, least=least), proven=False)
     if found is None:
         raise SpecError(
             f"no setting that reads {least} logical basic window of every hop keeps within "

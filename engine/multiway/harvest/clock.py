@@ -126,7 +126,7 @@ _LEAST, _MOST = 16, 1 << 16
 """Tuples probed at once: fewer where tuples are dropped, more where none is."""
 
 
-class Ahead:
+class Speculation:
     """The tuples that will be popped next if none is dropped, and what they come to.
 
     Parameters

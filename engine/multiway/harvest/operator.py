@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.exact.checks import thread_count
 from engine.multiway.harvest.adapt import Setting, horizons, plan_from, setting_of, throttle_after
-from engine.multiway.harvest.clock import Ahead, run_clock
+from engine.multiway.harvest.clock import Speculation, run_clock
 from engine.multiway.harvest.indexed_prober import IndexedProber
 from engine.multiway.harvest.indexes import entries_of
 from engine.multiway.harvest.layout import (
@@ -96,7 +96,7 @@ class GrubJoin:
     prober : callable, optional
         Makes what probes; by default the CPU's threads.
     priors : sequence of PairPrior
-        Profiles of its streams; where they tell all rates, of them the first setting is made.
+        Profiles of its streams; where they have all rates, the first setting is made from them.
 
     Attributes
     ----------
@@ -150,7 +150,7 @@ class GrubJoin:
         entries = entries_of(streams, predicate) if settings.probe == "index" else None
         make = prober or partial(_on_all_cores, None if entries is None else settings.basic_window)
         self._prober = make(streams, self._rules, predicate, self._whole)
-        self._ahead = Ahead(
+        self._speculation = Speculation(
             streams, order, self._stream_of, self._admitted, self._clock, self._prober
         )
         self._learner = Learner(streams, windows, settings, self._prober, entries)
@@ -166,12 +166,12 @@ class GrubJoin:
         """Begin with what profiles say."""
         settings, learnt = self._settings, self._learner.learnt
         basic = basic_counts(self._windows, settings.basic_window)
-        told = priors, self._windows, self._orders, basic, settings
-        begin(learnt, *told)
+        prior = priors, self._windows, self._orders, basic, settings
+        begin(learnt, *prior)
         if settings.shedding != "harvest" or not known(priors, self._streams.number):
             return
         if settings.throttle is None:
-            self._throttle = max(LEAST_THROTTLE, first_throttle(learnt, *told))
+            self._throttle = max(LEAST_THROTTLE, first_throttle(learnt, *prior))
         self._stale = self._throttle < 1
 
     def _draws(self, purpose: int) -> Floats:
@@ -205,7 +205,7 @@ class GrubJoin:
 
     def run(self) -> Iterator[OutputBatch]:
         """Run the join to its end and yield its outputs, if they are wanted."""
-        clock, ahead, settings = self._clock, self._ahead, self._settings
+        clock, ahead, settings = self._clock, self._speculation, self._settings
         timed = settings.capacity is not None or settings.clock == "wall"
         room = settings.buffer if timed else UNLIMITED
         why = ADAPT
@@ -228,8 +228,8 @@ class GrubJoin:
         self._close(max(float(clock.at[FREE]), self._last_arrival()), 0.0)
 
     def _cost(self) -> float:
-        """Return the ticks that a comparison takes: as told, or as measured so far."""
-        settings, ahead = self._settings, self._ahead
+        """Return the ticks that a comparison takes: by the capacity, or as measured so far."""
+        settings, ahead = self._settings, self._speculation
         if settings.clock == "virtual":
             return settings.ticks_a_comparison
         return settings.per_second * ahead.seconds / ahead.done if ahead.done else 0.0
@@ -239,7 +239,7 @@ class GrubJoin:
 
     def _done(self, begin: int, end: int) -> Iterator[OutputBatch]:
         """Count, learn from and write what was popped: tuples ``begin <= k < end`` of the batch."""
-        batch, probed = self._ahead.batch, self._ahead.probed
+        batch, probed = self._speculation.batch, self._speculation.probed
         those = slice(begin, end)
         counted = self._streams.ts[batch.place[those]] >= self._start
         outputs = int(probed.outputs[those][counted].sum())
@@ -247,7 +247,7 @@ class GrubJoin:
         # one by one, so that the sum is the same however many were popped at once
         for value in probed.importance[those][counted & (probed.outputs[those] > 0)].tolist():
             self.importance += value
-        comparisons = int(self._ahead.comparisons[those].sum())
+        comparisons = int(self._speculation.comparisons[those].sum())
         self.comparisons += comparisons
         self._interval[0] += comparisons
         self._interval[1] += outputs
@@ -267,7 +267,7 @@ class GrubJoin:
         if settings.throttle is None:
             self._throttle = throttle
         clock.at[NEXT] += settings.adapt_every
-        self._ahead.adapted()
+        self._speculation.adapted()
         self._stale = settings.shedding == "harvest"
 
     def _configure(self) -> None:

@@ -18,7 +18,7 @@ Buckets: TypeAlias = int | Sequence[int | None] | None
 
 
 class Method(NamedTuple):
-    """An algorithm of P3.
+    """An algorithm of P3 (3.1 to 3.5).
 
     Attributes
     ----------
@@ -35,6 +35,16 @@ class Method(NamedTuple):
     hashed: str
     loops: str
 
+    @property
+    def outermost(self) -> bool:
+        """Whether new tuples are in the outermost loop."""
+        return self.loops == "new first"
+
+    @property
+    def local(self) -> bool:
+        """Whether every direction has an order of its own."""
+        return self.loops == "general"
+
 
 METHODS = {
     "naive-nlj": Method(False, "none", "global"),
@@ -45,7 +55,6 @@ METHODS = {
     "lazy-hash": Method(True, "all", "new first"),
     "hybrid": Method(False, "some", "new first"),
 }
-"""P3 3.1 to 3.5."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +110,7 @@ class LoopsSettings:
                 + did_you_mean(self.graph, GRAPHS)
             )
         self._check_times()
-        general = self.parts.loops == "general"
+        general = self.parts.local
         if self.order is not None and general:
             raise SpecError(f"method {self.method} has an order for every stream: give orders")
         if self.orders is not None and not general:
@@ -182,7 +191,7 @@ class LoopsSettings:
         """
         if not 2 <= streams <= MOST_STREAMS:
             raise SpecError(f"{streams} streams cannot be joined: give 2 to {MOST_STREAMS}")
-        known = self.parts.loops != "general"
+        known = not self.parts.local
         order = np.array(self._orders(streams), np.int64)
         check = np.full((streams, streams), UNCHECKED, np.int64)
         against = np.zeros((streams, streams, 2), np.int64)
@@ -194,12 +203,12 @@ class LoopsSettings:
                 elif d == place and not known:
                     check[i, d] = NEW
                 against[i, d] = self._against(predicate, d, place)
-        return LoopPlan(order, check, against, int(self.parts.loops == "new first"), known)
+        return LoopPlan(order, check, against, int(self.parts.outermost), known)
 
     def _orders(self, streams: int) -> list[list[int]]:
         own = list(range(streams))
         first = [[i, *_without(own, i)] for i in own]
-        if self.parts.loops == "general":
+        if self.parts.local:
             orders = first if self.orders is None else [list(order) for order in self.orders]
             if len(orders) != streams:
                 raise SpecError(f"{len(orders)} orders are given for {streams} streams")

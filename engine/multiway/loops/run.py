@@ -181,7 +181,7 @@ class LoopsRun:
             written = int(self._state.progress[WRITTEN])
             self._state.progress[WRITTEN] = 0
             if written:
-                yield LoopOutputs(out.members[:written], out.ts[:written], out.importance[:written])
+                yield LoopOutputs._make(column[:written] for column in out)
 
     @property
     def counters(self) -> LoopsCounters:

@@ -206,7 +206,7 @@ def _considered(
     """Return the initial order, and which of all orders are considered."""
     sizes = join_sizes(loops, problem.distinct)
     every = [initial_order(sizes, [range(problem.m)])]
-    if problem.rules.hashed == "some":
+    if problem.algorithm.hashed == "some":
         hashed = np.flatnonzero([s.buckets is not None for s in problem.statistics.streams])
         scanned = np.setdiff1d(np.arange(problem.m), hashed)
         every.insert(0, initial_order(sizes, [scanned.tolist(), hashed.tolist()]))

@@ -146,7 +146,7 @@ def local_orders(problem: OrderingProblem, direction: int, orders: Orders) -> Or
     >>> local_orders(OrderingProblem(join, "naive-nlj"), 1, np.array([[0, 2, 1]])).tolist()
     [[0, 2, 1]]
     """
-    if not problem.rules.outermost:
+    if not problem.algorithm.outermost:
         return orders
     others = orders[orders != direction].reshape(-1, problem.m - 1)
     return np.insert(others, 0, direction, axis=1)

@@ -6,11 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.multiway.loops.method import METHODS as ALGORITHMS
+from engine.multiway.loops.method import Method
 from engine.multiway.streams import MOST_STREAMS
 from engine.runtime.errors import SpecError, did_you_mean
 
@@ -133,38 +134,8 @@ class JoinStatistics:
 Floats = NDArray[np.float64]
 Orders = NDArray[np.int64]
 
-
-class Method(NamedTuple):
-    """What the cost of an algorithm depends on.
-
-    Attributes
-    ----------
-    lazy : bool
-        New tuples are joined every tau, not at once; expired ones are removed every tau.
-    outermost : bool
-        New tuples are in the outermost loop; otherwise at their stream's place in the order.
-    local : bool
-        Every direction has an order of its own.
-    hashed : {"none", "some", "all"}
-        Which windows are hashed.
-    """
-
-    lazy: bool
-    outermost: bool
-    local: bool
-    hashed: str
-
-
-METHODS = {
-    "eager-nlj": Method(lazy=False, outermost=True, local=False, hashed="none"),
-    "naive-nlj": Method(lazy=False, outermost=False, local=False, hashed="none"),
-    "lazy-nlj": Method(lazy=True, outermost=True, local=False, hashed="none"),
-    "general-lazy-nlj": Method(lazy=True, outermost=False, local=True, hashed="none"),
-    "eager-hash": Method(lazy=False, outermost=True, local=False, hashed="all"),
-    "lazy-hash": Method(lazy=True, outermost=True, local=False, hashed="all"),
-    "hybrid": Method(lazy=False, outermost=True, local=False, hashed="some"),
-}
 DEFAULT_METHOD = "eager-nlj"
+METHODS = (DEFAULT_METHOD, *(name for name in ALGORITHMS if name != DEFAULT_METHOD))
 
 
 @dataclass(frozen=True)
@@ -206,15 +177,15 @@ class OrderingProblem:
                 + did_you_mean(self.method, METHODS)
             )
         self._check_tau(self.tau)
-        self._check_buckets(METHODS[self.method].hashed)
+        self._check_buckets(ALGORITHMS[self.method].hashed)
 
     def _check_tau(self, tau: float | None) -> None:
-        if not self.rules.lazy and tau is not None:
+        if not self.algorithm.lazy and tau is not None:
             raise SpecError(
                 f"tau is {tau}, but {self.method} joins every tuple at once: leave tau out, or "
                 "choose a lazy method"
             )
-        if self.rules.lazy and tau is None:
+        if self.algorithm.lazy and tau is None:
             raise SpecError(f"tau is missing: {self.method} joins new tuples every tau")
         if tau is not None and not (tau > 0 and math.isfinite(tau)):
             raise SpecError(f"tau {tau} must be more than 0 and finite")
@@ -236,9 +207,9 @@ class OrderingProblem:
             raise SpecError(f"{self.method} needs the buckets of at least one stream")
 
     @property
-    def rules(self) -> Method:
+    def algorithm(self) -> Method:
         """What the method does."""
-        return METHODS[self.method]
+        return ALGORITHMS[self.method]
 
     @property
     def m(self) -> int:

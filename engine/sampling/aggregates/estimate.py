@@ -115,7 +115,7 @@ class _Cells:
     def pools(self) -> list[NDArray[np.int64]]:
         """Return which cells tell of each other, as `others_of` takes it: those of one group; all.
 
-        Only windows that do not overlap, so that none is told of what it has itself.
+        Only windows that do not overlap, so that none learns from what it has itself.
         """
         window, *groups = self._groups.values()
         phases = self._spec.windows.a_window

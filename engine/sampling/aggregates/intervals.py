@@ -112,8 +112,8 @@ def others_of(sums: Floats, pools: Sequence[NDArray[np.int64]]) -> Others:
         known = np.all(rest[:, :4] > _ROUNDING * total[:, :4], axis=1)
         v, squares, random_v, size, signed = rest.T
         with np.errstate(all="ignore"):  # what is not known is not taken
-            told = v * v / squares, random_v / size, np.clip(signed / size, -1.0, 1.0)
-        found = Others(*(np.where(known, a, b) for a, b in zip(told, found, strict=True)))
+            known_here = v * v / squares, random_v / size, np.clip(signed / size, -1.0, 1.0)
+        found = Others(*(np.where(known, a, b) for a, b in zip(known_here, found, strict=True)))
     return found
 
 
