@@ -10,7 +10,8 @@ from engine.runtime.jit import jit
 Longs = NDArray[np.int64]
 
 
-def _push(heap_cost: Longs, heap_node: Longs, size: int, cost: int, node: int) -> None:
+@jit
+def push(heap_cost: Longs, heap_node: Longs, size: int, cost: int, node: int) -> None:
     """Add an entry to a binary heap of `size` entries."""
     at = size
     while at > 0:
@@ -22,10 +23,8 @@ def _push(heap_cost: Longs, heap_node: Longs, size: int, cost: int, node: int) -
     heap_cost[at], heap_node[at] = cost, node
 
 
-push = jit(_push)
-
-
-def _pop(heap_cost: Longs, heap_node: Longs, size: int) -> None:
+@jit
+def pop(heap_cost: Longs, heap_node: Longs, size: int) -> None:
     """Take the first entry out of a binary heap of `size` entries."""
     last = size - 1
     cost, node = heap_cost[last], heap_node[last]
@@ -41,6 +40,3 @@ def _pop(heap_cost: Longs, heap_node: Longs, size: int) -> None:
         heap_cost[at], heap_node[at] = heap_cost[below], heap_node[below]
         at = below
     heap_cost[at], heap_node[at] = cost, node
-
-
-pop = jit(_pop)

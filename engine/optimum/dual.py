@@ -36,7 +36,8 @@ TRUST = 4.0
 """Temperatures by which a step may move the price of a usual interval."""
 
 
-def _move(
+@jit
+def move(
     load: NDArray[np.float64], curve: NDArray[np.float64], length: NDArray[np.float64],
     budget: float, temperature: float, trust: float, price: Prices, ahead: Prices, moved: Prices,
 ) -> float:  # fmt: skip
@@ -53,7 +54,8 @@ def _move(
     return against
 
 
-def _carry(price: Prices, moved: Prices, ahead: Prices, cumulative: Prices, by: float) -> None:
+@jit
+def carry(price: Prices, moved: Prices, ahead: Prices, cumulative: Prices, by: float) -> None:
     """Let the momentum carry the new prices on; write the running sums."""
     total = 0.0
     for t in range(len(price)):
@@ -61,9 +63,6 @@ def _carry(price: Prices, moved: Prices, ahead: Prices, cumulative: Prices, by: 
         price[t] = moved[t]
         total += ahead[t]
         cumulative[t + 1] = total
-
-
-move, carry = jit(_move), jit(_carry)
 
 
 class CpuPoint:

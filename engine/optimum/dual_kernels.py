@@ -20,7 +20,8 @@ def columns_of(intervals: Intervals) -> Columns:
     return np.asarray(begin), np.asarray(start), np.asarray(end), np.asarray(worth)
 
 
-def _decide(
+@jit
+def decide(
     begin: NDArray[np.int32], start: NDArray[np.int64], end: NDArray[np.int32],
     worth: NDArray[np.float64], prices: Prices, first: int, last: int, low: int,
     change: NDArray[np.int64], chosen: NDArray[np.int64],
@@ -42,7 +43,8 @@ def _decide(
     return high, rest
 
 
-def _share(
+@jit
+def share_out(
     begin: NDArray[np.int32], start: NDArray[np.int64], end: NDArray[np.int32],
     worth: NDArray[np.float64], prices: Prices, temperature: float, first: int, last: int, low: int,
     load: NDArray[np.float64], curve: NDArray[np.float64],
@@ -134,5 +136,4 @@ def _cover(
         length[t] += length[t - 1]
 
 
-decide, share_out = jit(_decide), jit(_share)
 span, cover = jit(_span), jit(_cover)

@@ -19,7 +19,8 @@ from engine.runtime.streams import StreamBatch
 Ints = NDArray[np.int64]
 
 
-def _expand(
+@kernel
+def expand(
     ts: Ints, group: Ints, first: Ints, begin: Ints, end: Ints,
     active: Ints, begun: Ints, alive: Ints, of: NDArray[np.int32], fact: Ints,
 ) -> int:  # fmt: skip
@@ -48,9 +49,6 @@ def _expand(
                 written += 1
         alive[own] = kept
     return written
-
-
-expand = kernel(_expand)
 
 
 def _of_key(facts: Facts) -> tuple[Ints, Ints, Facts]:

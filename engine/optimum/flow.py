@@ -137,7 +137,8 @@ def _balanced(
     return True
 
 
-def _best_gains(tuples: Tuples, price: Longs) -> tuple[int, int]:
+@jit
+def best_gains(tuples: Tuples, price: Longs) -> tuple[int, int]:
     """Return the sum of what every tuple's best choice is worth beyond its price.
 
     Returns
@@ -153,9 +154,6 @@ def _best_gains(tuples: Tuples, price: Longs) -> tuple[int, int]:
         high += best >> 31
         low += best & 0x7FFFFFFF
     return high, low
-
-
-best_gains = jit(_best_gains)
 
 
 def _proven(

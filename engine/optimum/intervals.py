@@ -46,7 +46,8 @@ class Matches(NamedTuple):
     gain: NDArray[np.float64]
 
 
-def _count(
+@jit
+def count(
     own: Rows, other: Rows, own_ts: NDArray[np.int64], other_ts: NDArray[np.int64],
     sizes: NDArray[np.int64],
 ) -> None:  # fmt: skip
@@ -56,7 +57,8 @@ def _count(
             sizes[own[k] + 1] += 1
 
 
-def _place(
+@jit
+def place(
     own: Rows, other: Rows, own_ts: NDArray[np.int64], other_ts: NDArray[np.int64],
     weights: NDArray[np.float64], start: NDArray[np.int64], filled: NDArray[np.int64],
     at: NDArray[np.int64], gain: NDArray[np.float64],
@@ -74,7 +76,8 @@ def _place(
             filled[i] += 1
 
 
-def _close_up(
+@jit
+def close_up(
     start: NDArray[np.int64], filled: NDArray[np.int64],
     at: NDArray[np.int64], gain: NDArray[np.float64],
 ) -> int:  # fmt: skip
@@ -88,9 +91,6 @@ def _close_up(
             end += 1
     start[len(filled)] = end
     return end
-
-
-count, place, close_up = jit(_count), jit(_place), jit(_close_up)
 
 
 def matches_of_pairs(
@@ -167,7 +167,8 @@ class Intervals(NamedTuple):
     until: NDArray[np.int64]
 
 
-def _prune(
+@jit
+def prune(
     begin: NDArray[np.int32], start: NDArray[np.int64], node: NDArray[np.int64],
     at: NDArray[np.int64], gain: NDArray[np.float64], kept: NDArray[np.int64],
     end: NDArray[np.int32], worth: NDArray[np.float64], until: NDArray[np.int64],
@@ -188,9 +189,6 @@ def _prune(
             size += 1
         kept[i + 1] = size
     return size
-
-
-prune = jit(_prune)
 
 
 def intervals_of(matches: Matches, *, after_admission: bool) -> Intervals:

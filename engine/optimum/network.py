@@ -109,7 +109,8 @@ def new_search(nodes: int, tuples: int, choices: int) -> Search:
     return Search(heap[0], heap[1], a, b, c, d, e, f, g, np.empty(MOST_TARGETS, np.int64))
 
 
-def _settle_home(flow: Flow, i: int, node: int) -> None:
+@jit
+def settle_home(flow: Flow, i: int, node: int) -> None:
     """Put a tuple first among those at home at a node."""
     first = flow.head[node]
     flow.after[i], flow.before[i] = first, NONE
@@ -118,10 +119,8 @@ def _settle_home(flow: Flow, i: int, node: int) -> None:
     flow.head[node] = i
 
 
-settle_home = jit(_settle_home)
-
-
-def _move_home(flow: Flow, i: int, source: int, target: int) -> None:
+@jit
+def move_home(flow: Flow, i: int, source: int, target: int) -> None:
     """Move a tuple to another home. O(1)."""
     before, after = flow.before[i], flow.after[i]
     if before == NONE:
@@ -133,10 +132,8 @@ def _move_home(flow: Flow, i: int, source: int, target: int) -> None:
     settle_home(flow, i, target)
 
 
-move_home = jit(_move_home)
-
-
-def _begin(tuples: Tuples, flow: Flow, nodes: int, budget: int) -> None:
+@jit
+def begin_flow(tuples: Tuples, flow: Flow, nodes: int, budget: int) -> None:
     """Give tuples their best choices at the prices, stretches idle units; `excess` is the rest."""
     begin, start, end, worth = tuples
     price, idle, excess, chosen = flow.price, flow.idle, flow.excess, flow.chosen
@@ -162,10 +159,8 @@ def _begin(tuples: Tuples, flow: Flow, nodes: int, budget: int) -> None:
     excess[nodes] = before - budget
 
 
-begin_flow = jit(_begin)
-
-
-def _reach(
+@jit
+def reach(
     search: Search, size: int, number: int, cost: int, node: int,
     source: int, step: int, choice: int,
 ) -> int:  # fmt: skip
@@ -178,10 +173,8 @@ def _reach(
     return size + 1
 
 
-reach = jit(_reach)
-
-
-def _cheapest(
+@jit
+def cheapest(
     tuples: Tuples, flow: Flow, search: Search, nodes: int, number: int, source: int
 ) -> tuple[int, int]:
     """Search from a node, by Dijkstra's algorithm, for as many nodes that lack a unit as it has.
@@ -229,10 +222,8 @@ def _cheapest(
     return found, settled
 
 
-cheapest = jit(_cheapest)
-
-
-def _open(tuples: Tuples, flow: Flow, search: Search, source: int, target: int) -> bool:
+@jit
+def still_open(tuples: Tuples, flow: Flow, search: Search, source: int, target: int) -> bool:
     """Tell whether the way that the search found is still there, others having been taken."""
     v = target
     while v != source:
@@ -248,10 +239,8 @@ def _open(tuples: Tuples, flow: Flow, search: Search, source: int, target: int) 
     return True
 
 
-still_open = jit(_open)
-
-
-def _send(flow: Flow, search: Search, source: int, target: int) -> None:
+@jit
+def send(flow: Flow, search: Search, source: int, target: int) -> None:
     """Send a unit along the way that the search found."""
     flow.excess[source] -= 1
     flow.excess[target] += 1
@@ -268,10 +257,8 @@ def _send(flow: Flow, search: Search, source: int, target: int) -> None:
         v = u
 
 
-send = jit(_send)
-
-
-def _balance(
+@jit
+def balance(
     tuples: Tuples, flow: Flow, search: Search, nodes: int, progress: Longs, steps: int
 ) -> bool:
     """Send units from where there are too many to where they lack, each the cheapest way.
@@ -309,6 +296,3 @@ def _balance(
             if still_open(tuples, flow, search, source, search.targets[q]):
                 send(flow, search, source, search.targets[q])
     return True
-
-
-balance = jit(_balance)

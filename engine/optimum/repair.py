@@ -43,7 +43,8 @@ class Repaired(NamedTuple):
     chosen: NDArray[np.int64]
 
 
-def _prospects(
+@jit
+def prospects(
     begin: NDArray[np.int32], start: NDArray[np.int64], end: NDArray[np.int32],
     worth: NDArray[np.float64], prices: Prices, chosen: NDArray[np.int64], wall: NDArray[np.int32],
     ahead: NDArray[np.float64],
@@ -63,7 +64,8 @@ def _prospects(
             ahead[k] = best
 
 
-def _walls(room: NDArray[np.int64], wall: NDArray[np.int32]) -> None:
+@jit
+def walls(room: NDArray[np.int64], wall: NDArray[np.int32]) -> None:
     """Write the node of the first stretch without room from each node on."""
     after = len(room)
     for t in range(len(room) - 1, -1, -1):
@@ -72,14 +74,13 @@ def _walls(room: NDArray[np.int64], wall: NDArray[np.int32]) -> None:
         wall[t] = after
 
 
+@jit
 def _above(ranks: NDArray[np.float64], who: NDArray[np.int32], a: int, b: int) -> bool:
     """Tell whether slot a goes before slot b: a lower rank, or the later tuple of equal ones."""
     return bool(ranks[a] < ranks[b] or (ranks[a] == ranks[b] and who[a] > who[b]))
 
 
-above = jit(_above)
-
-
+@jit
 def _swap(
     ranks: NDArray[np.float64], who: NDArray[np.int32], place: NDArray[np.int32], a: int, b: int
 ) -> None:
@@ -88,32 +89,28 @@ def _swap(
     place[who[a]], place[who[b]] = a, b
 
 
-swap = jit(_swap)
-
-
-def _settle(
+@jit
+def settle(
     ranks: NDArray[np.float64], who: NDArray[np.int32], place: NDArray[np.int32], at: int, size: int
 ) -> None:
     """Move the entry at `at` to where it belongs in a heap of `size`, the lowest on top."""
-    while at > 0 and above(ranks, who, at, (at - 1) >> 1):
-        swap(ranks, who, place, at, (at - 1) >> 1)
+    while at > 0 and _above(ranks, who, at, (at - 1) >> 1):
+        _swap(ranks, who, place, at, (at - 1) >> 1)
         at = (at - 1) >> 1
     while True:
         low, child = at, 2 * at + 1
-        if child < size and above(ranks, who, child, low):
+        if child < size and _above(ranks, who, child, low):
             low = child
-        if child + 1 < size and above(ranks, who, child + 1, low):
+        if child + 1 < size and _above(ranks, who, child + 1, low):
             low = child + 1
         if low == at:
             return
-        swap(ranks, who, place, at, low)
+        _swap(ranks, who, place, at, low)
         at = low
 
 
-settle = jit(_settle)
-
-
-def _remove(
+@jit
+def remove(
     ranks: NDArray[np.float64], who: NDArray[np.int32], place: NDArray[np.int32], at: int, size: int
 ) -> int:
     """Take the entry at `at` out of a heap of `size`; return the heap's new size."""
@@ -126,10 +123,8 @@ def _remove(
     return size
 
 
-remove = jit(_remove)
-
-
-def _sweep(
+@jit
+def sweep(
     begin: NDArray[np.int32], start: NDArray[np.int64], end: NDArray[np.int32],
     worth: NDArray[np.float64], ahead: NDArray[np.float64], room: NDArray[np.int64], most: int,
     chosen: NDArray[np.int64], head: NDArray[np.int32], link: NDArray[np.int32],
@@ -192,15 +187,13 @@ def _sweep(
         chosen[who[at]] = start[who[at]] if chosen[who[at]] == NEVER else chosen[who[at]] + 1
 
 
+@jit
 def _earned(worth: NDArray[np.float64], chosen: NDArray[np.int64]) -> float:
     high = rest = 0.0
     for at in chosen:
         if at != NEVER:
             high, rest = neumaier(high, rest, worth[at])
     return high + rest
-
-
-prospects, walls, sweep, earned_by = jit(_prospects), jit(_walls), jit(_sweep), jit(_earned)
 
 
 def repair(
@@ -237,7 +230,7 @@ def repair(
         prospects(begin, start, end, worth, cumulative, chosen, wall, ahead)
         head.fill(NEVER)
         sweep(begin, start, end, worth, ahead, room, most, chosen, head, link, place)
-        before, total = total, earned_by(worth, chosen)
+        before, total = total, _earned(worth, chosen)
         if total - before <= _LITTLE * total:
             break
     if budget < held(intervals, chosen).max(initial=0):

@@ -73,7 +73,8 @@ def until_of(intervals: Intervals, chosen: NDArray[np.int64]) -> NDArray[np.int6
     return until
 
 
-def _tally(
+@jit
+def tally(
     a: Rows, b: Rows,
     left_ts: NDArray[np.int64], right_ts: NDArray[np.int64],
     left: NDArray[np.float64], right: NDArray[np.float64],
@@ -89,9 +90,6 @@ def _tally(
         outputs[place] += 1
         importance = combined(code, left[i], right[j])
         sums[place, 0], sums[place, 1] = neumaier(sums[place, 0], sums[place, 1], importance)
-
-
-tally = jit(_tally)
 
 
 def realised(

@@ -77,7 +77,7 @@ class Objective:
 
         def weigh(a: Rows, b: Rows) -> NDArray[np.float64]:
             weights = np.empty(a.size)
-            weigh_pairs(
+            _weigh_pairs(
                 a, b, left.importance, right.importance, code, self.threshold, sign, weights
             )
             return weights
@@ -90,15 +90,13 @@ def _ones(a: Rows, b: Rows) -> NDArray[np.float64]:
     return np.ones(a.size)
 
 
+@jit
 def _weigh_pairs(
     a: Rows, b: Rows, left: NDArray[np.float64], right: NDArray[np.float64],
     code: int, threshold: float, sign: float, weights: NDArray[np.float64],
 ) -> None:  # fmt: skip
     for k in range(len(a)):
         weights[k] = sign * (combined(code, left[a[k]], right[b[k]]) - threshold)
-
-
-weigh_pairs = jit(_weigh_pairs)
 
 
 METHODS = ("auto", "states", "flow", "dual")

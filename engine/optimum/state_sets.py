@@ -53,7 +53,8 @@ class Links(NamedTuple):
     lost: Rows
 
 
-def _place_of(row: Rows, table: Rows, held: Rows) -> Any:  # noqa: ANN401 - numba's int64
+@kernel
+def place_of(row: Rows, table: Rows, held: Rows) -> Any:  # noqa: ANN401 - numba's int64
     """Return where a state stands in the hash table, or where it would."""
     code = np.uint64(0)
     for each in row:
@@ -71,16 +72,15 @@ def _place_of(row: Rows, table: Rows, held: Rows) -> Any:  # noqa: ANN401 - numb
     return place
 
 
-place_of = kernel(_place_of)
-
-
-def _enter(held: Rows, size: int, table: Rows) -> None:
+@kernel
+def enter(held: Rows, size: int, table: Rows) -> None:
     """Put states into an empty hash table."""
     for state in range(size):
         table[place_of(held[state], table, held)] = state
 
 
-def _follow(
+@kernel
+def follow(
     held: Rows, value: Floats, first: int, newcomer: int, leaver: int, new: Rows, new_held: Rows,
     new_value: Floats, prev: Rows, lost: Rows, table: Rows, size: int,
 ) -> tuple[int, int]:  # fmt: skip
@@ -133,7 +133,8 @@ def _follow(
     return size, len(value)
 
 
-def _earn(held: Rows, value: Floats, gain: Floats) -> None:
+@kernel
+def earn(held: Rows, value: Floats, gain: Floats) -> None:
     """Add what the tuples in memory earn to each state's value."""
     for state in range(len(value)):
         earned = 0.0
@@ -143,7 +144,8 @@ def _earn(held: Rows, value: Floats, gain: Floats) -> None:
         value[state] += earned
 
 
-def _drop(held: Rows, gone: NDArray[np.bool_]) -> None:
+@kernel
+def drop(held: Rows, gone: NDArray[np.bool_]) -> None:
     """Take the tuples that are gone out of all states; some may then be the same."""
     for state in range(len(held)):
         kept = 0
@@ -154,9 +156,6 @@ def _drop(held: Rows, gone: NDArray[np.bool_]) -> None:
                 if not gone[each]:
                     held[state, kept] = each
                     kept += 1
-
-
-enter, follow, earn, drop = kernel(_enter), kernel(_follow), kernel(_earn), kernel(_drop)
 
 
 def start(width: int) -> States:

@@ -137,7 +137,8 @@ class Event(NamedTuple):
     matches: NDArray[np.int64]
 
 
-def _prospects(
+@kernel
+def prospects(
     starts: NDArray[np.int64], gain: NDArray[np.float64],
     best: NDArray[np.float64], last: NDArray[np.int64],
 ) -> None:  # fmt: skip
@@ -150,9 +151,6 @@ def _prospects(
             best[k] = ahead
         while last[i] + 1 < starts[i + 1] and best[last[i] + 1] > 0.0:
             last[i] += 1
-
-
-prospects = kernel(_prospects)
 
 
 class Graph:

@@ -60,16 +60,14 @@ class StarIndex(NamedTuple):
     until: tuple[Ints, ...]
 
 
-def _facts_of_versions(low: Ints, high: Ints, at: Ints, facts: Shorts) -> None:
+@jit
+def _by_version(low: Ints, high: Ints, at: Ints, facts: Shorts) -> None:
     """Go through the versions of each fact; count them in `at`, or write where `at` says."""
     for f in range(len(low)):
         for version in range(low[f], high[f]):
             if len(facts):
                 facts[at[version]] = f
             at[version] += 1
-
-
-_by_version = jit(_facts_of_versions)
 
 
 class _Side(NamedTuple):

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
+from engine.multiway.loops.method import Buckets, LoopsSettings
+from engine.multiway.loops.run import LoopsCounters, LoopsRun
+from engine.multiway.loops.state import room
 from engine.multiway.predicate import Predicate
-from engine.multiway.streams import Attributes, MultiStreams
+from engine.multiway.streams import Attributes, Floats, Ints, MultiStreams, Windows
 
 PREDICATES = {
     "equi": Predicate("equi", ("k",)),
@@ -74,3 +78,53 @@ def values(streams: MultiStreams, kind: str) -> list[list[object]]:
                 here.append(at[0] if kind == "band" else at)
         found.append(here)
     return found
+
+
+class LoopsResult(NamedTuple):
+    """All outputs of a run, in the order found.
+
+    Attributes
+    ----------
+    members : (r, m) int64
+        Places.
+    ts : (r,) int64
+    importance : (r,) float64
+    counters : LoopsCounters
+    """
+
+    members: Ints
+    ts: Ints
+    importance: Floats
+    counters: LoopsCounters
+
+
+def run_method(
+    streams: MultiStreams,
+    windows: Windows,
+    predicate: Predicate,
+    *,
+    graph: str = "clique",
+    method: str,
+    order: Sequence[int] | None = None,
+    orders: Sequence[Sequence[int]] | None = None,
+    tau: int | None = None,
+    expire_every: int = 0,
+    buckets: Buckets = None,
+    combine: str = "min",
+    start_ts: int | None = None,
+    emit: bool = True,
+) -> LoopsResult:
+    """Join streams by an algorithm of P3, all outputs at once."""
+    settings = LoopsSettings(method, graph, order, orders, tau, expire_every, buckets)
+    run = LoopsRun(
+        streams, windows, predicate, settings, combine=combine, start_ts=start_ts, emit=emit
+    )
+    none = room(0, streams.number)
+    members, ts, importance = [none.members], [none.ts], [none.importance]
+    for part in run.parts():
+        members.append(part.members.copy())
+        ts.append(part.ts.copy())
+        importance.append(part.importance.copy())
+    return LoopsResult(
+        np.concatenate(members), np.concatenate(ts), np.concatenate(importance), run.counters
+    )

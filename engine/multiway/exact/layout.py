@@ -217,7 +217,8 @@ class OutputChunk(NamedTuple):
     importance: Floats
 
 
-def _weigh(
+@jit
+def weigh(
     ts: Ints, importance: Floats, combine: int, members: Ints, out_ts: Ints, out: Floats
 ) -> None:
     """Write time and importance of outputs, in the streams' order."""
@@ -228,9 +229,6 @@ def _weigh(
             latest = max(latest, ts[members[row, side]])
         out_ts[row] = latest
         out[row] = importance_of(combine, importance, members[row], sides)
-
-
-weigh = jit(_weigh)
 
 
 def weighed_chunk(streams: MultiStreams, combine: int, members: Ints) -> OutputChunk:

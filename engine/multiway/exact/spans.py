@@ -13,7 +13,8 @@ _MOVES = 4
 """Steps a value by which the packed order may be put right."""
 
 
-def _pack(values: Floats, bits: int, packed: NDArray[np.uint64]) -> None:
+@jit
+def pack(values: Floats, bits: int, packed: NDArray[np.uint64]) -> None:
     """Write the leading bits of every value, in an order-preserving code, and its index."""
     words = values.view(np.uint64)
     top = np.uint64(1) << np.uint64(63)
@@ -24,9 +25,8 @@ def _pack(values: Floats, bits: int, packed: NDArray[np.uint64]) -> None:
         packed[i] = (word & ~mask) | np.uint64(i)
 
 
-def _unpack(
-    packed: NDArray[np.uint64], values: Floats, bits: int, order: Ints, out: Floats
-) -> bool:
+@jit
+def unpack(packed: NDArray[np.uint64], values: Floats, bits: int, order: Ints, out: Floats) -> bool:
     """Write the order, put right where leading bits were equal; False if that takes too long."""
     mask = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)
     for i in range(packed.size):
@@ -46,9 +46,6 @@ def _unpack(
         if moves < 0:
             return False
     return True
-
-
-pack, unpack = jit(_pack), jit(_unpack)
 
 
 def ascending(values: Floats) -> tuple[Ints, Floats]:

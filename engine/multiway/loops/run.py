@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from engine.exact.combine import combine_code
 from engine.multiway.loops.kernel import advance
-from engine.multiway.loops.method import Buckets, LoopsSettings
+from engine.multiway.loops.method import LoopsSettings
 from engine.multiway.loops.state import (
     ACCESSES,
     COMPARISONS,
@@ -31,7 +31,7 @@ from engine.multiway.loops.state import (
     room,
 )
 from engine.multiway.predicate import Predicate, condition
-from engine.multiway.streams import Floats, Ints, MultiStreams, Windows
+from engine.multiway.streams import MultiStreams, Windows
 from engine.runtime.errors import SpecError
 from engine.runtime.jit import FOREVER, jit
 
@@ -71,24 +71,6 @@ class LoopsCounters(NamedTuple):
     peak: int
     mean_delay: float
     max_delay: int
-
-
-class LoopsResult(NamedTuple):
-    """All outputs of a run, in the order found.
-
-    Attributes
-    ----------
-    members : (r, m) int64
-        Places.
-    ts : (r,) int64
-    importance : (r,) float64
-    counters : LoopsCounters
-    """
-
-    members: Ints
-    ts: Ints
-    importance: Floats
-    counters: LoopsCounters
 
 
 @jit
@@ -200,71 +182,3 @@ class LoopsRun:
             mean_delay=int(progress[DELAY]) / outputs if outputs else 0.0,
             max_delay=int(progress[MAX_DELAY]),
         )
-
-
-def run_method(
-    streams: MultiStreams,
-    windows: Windows,
-    predicate: Predicate,
-    *,
-    graph: str = "clique",
-    method: str,
-    order: Sequence[int] | None = None,
-    orders: Sequence[Sequence[int]] | None = None,
-    tau: int | None = None,
-    expire_every: int = 0,
-    buckets: Buckets = None,
-    combine: str = "min",
-    start_ts: int | None = None,
-    emit: bool = True,
-) -> LoopsResult:
-    """Join streams by an algorithm of P3.
-
-    Parameters
-    ----------
-    streams : MultiStreams
-    windows : Windows
-    predicate : Predicate
-    graph, method, order, orders, tau, expire_every, buckets
-        See `LoopsSettings`.
-    combine, start_ts, emit
-        See `LoopsRun`.
-
-    Returns
-    -------
-    LoopsResult
-
-    Raises
-    ------
-    SpecError
-        If the options mean nothing.
-
-    Examples
-    --------
-    Tables 2 and 3 of P3: windows of 100, and the tuple at 100 has expired before 205.
-
-    >>> import numpy as np
-    >>> from engine.multiway.streams import no_attributes, windows_of
-    >>> ts = np.array([90, 100, 150, 180, 195, 205])
-    >>> attributes = no_attributes(6)._replace(code=np.ones(6, np.int64))
-    >>> streams = MultiStreams(np.array([0, 2, 4, 6]), ts, ts, np.ones(6), attributes)
-    >>> equal = Predicate("equi", ("attr",))
-    >>> found = run_method(streams, windows_of([100] * 3), equal, method="lazy-nlj", tau=20)
-    >>> found.members.tolist()
-    [[1, 2, 4], [1, 3, 4]]
-    >>> found.counters.comparisons
-    7
-    """
-    settings = LoopsSettings(method, graph, order, orders, tau, expire_every, buckets)
-    run = LoopsRun(
-        streams, windows, predicate, settings, combine=combine, start_ts=start_ts, emit=emit
-    )
-    none = room(0, streams.number)
-    members, ts, importance = [none.members], [none.ts], [none.importance]
-    for part in run.parts():
-        members.append(part.members.copy())
-        ts.append(part.ts.copy())
-        importance.append(part.importance.copy())
-    return LoopsResult(
-        np.concatenate(members), np.concatenate(ts), np.concatenate(importance), run.counters
-    )

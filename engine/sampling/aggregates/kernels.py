@@ -24,7 +24,8 @@ PROGRESS_FIELDS = 6
 NO_PANE = np.iinfo(np.int64).min
 
 
-def _add_output(s: NDArray[np.float64], i: int, y: float, w: float) -> None:
+@kernel
+def add_output(s: NDArray[np.float64], i: int, y: float, w: float) -> None:
     """Add an output to its cluster's sums."""
     z = y * w
     b = y * (w - 1.0)
@@ -39,10 +40,8 @@ def _add_output(s: NDArray[np.float64], i: int, y: float, w: float) -> None:
     s[i, at.C_ROWS] += 1.0
 
 
-add_output = kernel(_add_output)
-
-
-def _merge(m: NDArray[np.float64], i: int, s: NDArray[np.float64], j: int) -> None:
+@kernel
+def merge(m: NDArray[np.float64], i: int, s: NDArray[np.float64], j: int) -> None:
     """Add a later span of time of one cluster to the spans before it."""
     m[i, at.C_VYY] += s[j, at.C_VYY] + 2.0 * m[i, at.C_AY] * s[j, at.C_SY]
     m[i, at.C_VY1] += s[j, at.C_VY1] + m[i, at.C_AY] * s[j, at.C_S1] + m[i, at.C_A1] * s[j, at.C_SY]
@@ -54,10 +53,8 @@ def _merge(m: NDArray[np.float64], i: int, s: NDArray[np.float64], j: int) -> No
     m[i, at.C_ROWS] += s[j, at.C_ROWS]
 
 
-merge = kernel(_merge)
-
-
-def _fold(
+@kernel
+def fold(
     r: NDArray[np.float64], i: int, sy: float, s1: float, vyy: float, vy1: float, v11: float
 ) -> None:
     """Add a whole cluster to the sums of its window and group."""
@@ -81,10 +78,8 @@ def _fold(
     r[i, at.RANDOM_1] += s1 * s1
 
 
-fold = kernel(_fold)
-
-
-def _result_row(results: Results, window: int, group: int, n: int) -> tuple[int, int]:
+@kernel
+def result_row(results: Results, window: int, group: int, n: int) -> tuple[int, int]:
     """Return the row of a group in a window, and how many rows there are now."""
     row = results.of_group[group]
     if row < 0:
@@ -96,9 +91,6 @@ def _result_row(results: Results, window: int, group: int, n: int) -> tuple[int,
             results.sums[row, c] = 0.0
         n += 1
     return row, n
-
-
-result_row = kernel(_result_row)
 
 
 def _close(
@@ -146,7 +138,8 @@ def _close(
 close_window = kernel(_close)
 
 
-def _partial(slot: int, pane: int, partials: Partials, slots: ClusterSlots, n: int) -> int:
+@kernel
+def partial_of(slot: int, pane: int, partials: Partials, slots: ClusterSlots, n: int) -> int:
     """Return where the sums of a slot in this pane stand, -1 if there is no room for them."""
     if slots.pane[slot] == pane:
         return int(slots.partial[slot])
@@ -161,10 +154,8 @@ def _partial(slot: int, pane: int, partials: Partials, slots: ClusterSlots, n: i
     return n
 
 
-partial_of = kernel(_partial)
-
-
-def _add_row(rows: SampledRows, i: int, partials: Partials, j: int, independent: bool) -> None:
+@kernel
+def add_row(rows: SampledRows, i: int, partials: Partials, j: int, independent: bool) -> None:
     """Add an output to its partial."""
     if not rows.valid[i]:
         return
@@ -178,10 +169,8 @@ def _add_row(rows: SampledRows, i: int, partials: Partials, j: int, independent:
         add_output(partials.sums, j, y, w)
 
 
-add_row = kernel(_add_row)
-
-
-def _drive(
+@jit
+def drive(
     rows: SampledRows, partials: Partials, slots: ClusterSlots, results: Results,
     progress: NDArray[np.int64], a_window: int, independent: bool, flush: bool,
 ) -> int:  # fmt: skip
@@ -228,6 +217,3 @@ def _drive(
     progress[PARTIALS], progress[BEGIN], progress[RESULTS] = n, begin, written
     progress[PANE], progress[WINDOW], progress[ROW] = pane, window, i
     return status
-
-
-drive = jit(_drive)

@@ -6,8 +6,8 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from multiway_cases import run_method
 
-from engine.multiway.loops.run import run_method
 from engine.multiway.orders.choose import choose_order, ranked_orders
 from engine.multiway.orders.problem import JoinStatistics, OrderingProblem, StreamStatistics
 from engine.multiway.predicate import Predicate

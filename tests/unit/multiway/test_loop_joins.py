@@ -9,10 +9,10 @@ from typing import Any
 import naive_multijoin as naive
 import numpy as np
 import pytest
-from multiway_cases import PREDICATES, random_streams, values
+from multiway_cases import PREDICATES, LoopsResult, random_streams, run_method, values
 
 from engine.multiway.loops.method import METHODS, LoopsSettings
-from engine.multiway.loops.run import LoopsResult, LoopsRun, run_method
+from engine.multiway.loops.run import LoopsRun
 from engine.multiway.streams import MultiStreams, Windows, no_attributes, windows_of
 from engine.runtime.errors import SpecError
 from engine.runtime.jit import FOREVER
