@@ -28,9 +28,9 @@ from engine.device.sampled import lane_sizes
 from engine.generate import ImportanceModel, ZipfSpec, zipf_streams
 from engine.lanes.profile import LaneProfile, profile_side
 from engine.policies import POLICIES, SAMPLING, Structure
+from engine.replay.allocate import Ready
 from engine.replay.lane import LaneReplay
 from engine.replay.planned import RetentionPlan
-from engine.replay.ready import Ready
 from engine.replay.settings import ReplaySettings
 from engine.runtime.executors import ThreadExecutor
 from engine.runtime.randomness import uniforms

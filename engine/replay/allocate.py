@@ -1,6 +1,8 @@
-"""The arrays of a lane's replay, laid out."""
+"""What a lane's replay works on: join memories, outputs, and batches cut where tables change."""
 
 from __future__ import annotations
+
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +22,13 @@ from engine.replay.layout import (
     OLDEST,
     SLOT,
     WINDOW_AT,
+    Arrivals,
     Memory,
     Outputs,
     Window,
 )
 from engine.runtime.jit import NONE
+from engine.value_model.estimate import Valued
 
 
 def join_memory(
@@ -128,3 +132,55 @@ def empty_outputs(capacity: int, *, facts: bool) -> Outputs:
 def first_outputs(out: Outputs, n: int) -> Outputs:
     """Return views of the first `n` output tuples."""
     return Outputs._make(column[:n] for column in out)
+
+
+class Ready(NamedTuple):
+    """What replays of one lane share instead of computing it each for itself.
+
+    Attributes
+    ----------
+    draws : (left, right) or None
+        The batch's uniforms, for a policy that draws; the priorities, for one that samples.
+    windows : (left, right) or ()
+        For the window estimator: what was unexpired at the last instant before the batch, and the
+        batch; from the first push on.
+    valued : Valued or None
+        For a policy that ranks by the tuples' own values.
+    """
+
+    draws: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+    windows: tuple[Window, ...] = ()
+    valued: Valued | None = None
+
+
+def parts_of(
+    arrivals: tuple[Arrivals, Arrivals], valued: Valued | None
+) -> list[tuple[Arrivals, Arrivals, NDArray[np.float64] | None]]:
+    """Cut a batch where its tables change: arrivals of both sides, and the table or None."""
+    left, right = arrivals
+    if valued is None:
+        return [(left, right, None)]
+    i = j = 0
+    found: list[tuple[Arrivals, Arrivals, NDArray[np.float64] | None]] = []
+    for part in valued.parts:
+        cut = (
+            _rows(left, i, part.left),
+            _rows(right, j, part.right),
+            part.table,
+        )
+        i, j = part.left, part.right
+        if cut[0].ts.size or cut[1].ts.size:
+            found.append(cut)
+    return found
+
+
+def _rows(arrivals: Arrivals, begin: int, end: int) -> Arrivals:
+    cut: list[Any] = [column[begin:end] for column in arrivals]
+    return Arrivals(*cut)
+
+
+def set_tables(memories: tuple[Memory, Memory], table: NDArray[np.float64] | None) -> None:
+    """Let both memories rank by a table from now on."""
+    if table is not None:
+        for memory, own in zip(memories, table, strict=True):
+            memory.table[:] = own.reshape(-1)

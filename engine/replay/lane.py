@@ -15,11 +15,14 @@ from engine.lanes.profile import LaneProfile
 from engine.policies import Structure
 from engine.replay import kernel
 from engine.replay.allocate import (
+    Ready,
     SlidingWindow,
     aligned,
     empty_outputs,
     first_outputs,
     join_memory,
+    parts_of,
+    set_tables,
 )
 from engine.replay.callbacks import arrival_callback, now_callback
 from engine.replay.layout import (
@@ -39,7 +42,6 @@ from engine.replay.layout import (
     Window,
 )
 from engine.replay.planned import RetentionPlan
-from engine.replay.ready import Ready, parts_of, set_tables
 from engine.replay.settings import ReplaySettings
 from engine.runtime.errors import SpecError
 from engine.runtime.jit import NONE, Records

@@ -1,4 +1,8 @@
-"""A star join's replay: its join memories, its kernel, and time that goes on."""
+"""The replay of a star join: its join memories, its kernel, and time that goes on.
+
+The kernel goes instant by instant, as the contract's section 2 counts the steps. It runs until it
+has come to a tick or the output arrays are full; called again, it goes on where it stopped.
+"""
 
 from __future__ import annotations
 
@@ -10,20 +14,24 @@ from engine.lanes.profile import SideProfile
 from engine.replay.callbacks import arrival_callback, now_callback
 from engine.replay.layout import ENTRY, KEY
 from engine.runtime.errors import SpecError
-from engine.runtime.jit import FOREVER, NONE
+from engine.runtime.jit import FOREVER, NONE, Integer, Records, woven
+from engine.runtime.jit import kernel as compiled
 from engine.runtime.randomness import PURPOSE_PRIORITY, uniforms
-from engine.star import kernel
+from engine.star.decide import decide
 from engine.star.index import StarIndex
 from engine.star.layout import (
     AT,
+    BIN,
     COMBINATION,
     COUNT,
     ENDED,
     HIGH,
     LEAVING,
+    NOW,
     OLDEST,
     OUTPUTS,
     PEAK,
+    PHASE,
     PROGRESS_COUNTERS,
     REST,
     STREAM_COUNTERS,
@@ -37,7 +45,52 @@ from engine.star.layout import (
     StarStreams,
     StarTallies,
 )
+from engine.star.memory import begin, clear
+from engine.star.outputs import produce
 from engine.star.settings import Curves, StarSettings
+
+_BEGIN, _EARLY, _DECIDE, _LATE, _END = range(5)
+
+
+@woven
+def _next_instant(streams: StarStreams, state: StarState) -> Integer:
+    now = FOREVER
+    for side in range(streams.first.size - 1):
+        if state.n[side, AT] < streams.first[side + 1]:
+            now = min(now, streams.ts[state.n[side, AT]])
+    return now
+
+
+@compiled
+def replay(
+    rules: StarRules, streams: StarStreams, state: StarState, out: StarOutputs,
+    tallies: StarTallies, progress: Ints, sums: Floats, stop: Integer, priority_at_arrival: Records,
+    priority_now: Records,
+) -> bool:  # fmt: skip
+    """Replay all instants before the tick `stop`; False when `out` must be emptied first."""
+    while True:
+        phase = progress[PHASE]
+        if phase == _BEGIN:
+            now = _next_instant(streams, state)
+            if now >= stop:
+                return True
+            progress[NOW] = now
+            edges = tallies.edges
+            while progress[BIN] + 1 < edges.size and edges[progress[BIN] + 1] <= now:
+                progress[BIN] += 1
+            begin(rules, streams, state, progress)
+        elif phase == _DECIDE:
+            decide(rules, streams, state, progress, priority_at_arrival, priority_now)
+        elif phase == _END:
+            clear(streams, state, progress)
+        elif (
+            (phase == _LATE) == rules.after_admission
+            and progress[NOW] >= rules.start_ts
+            and not produce(rules, streams, state, out, tallies, progress, sums)
+        ):
+            return False
+        progress[PHASE] = (phase + 1) % (_END + 1)
+
 
 _MOST_OUTPUTS = 2.0**62
 
@@ -134,7 +187,7 @@ class StarReplay:
         """
         done = False
         while not done:
-            done = kernel.replay(
+            done = replay(
                 self._rules, self._streams, self._state, self._out, self._tallies, self._progress,
                 self._sums, np.int64(stop), *self._callbacks,
             )  # fmt: skip

@@ -24,8 +24,8 @@ from engine.device.replay import Setting
 from engine.device.sampled import lane_sizes
 from engine.lanes.profile import LaneProfile, profile_side
 from engine.policies import SAMPLING
+from engine.replay.allocate import Ready
 from engine.replay.lane import LaneReplay
-from engine.replay.ready import Ready
 from engine.replay.settings import ReplaySettings
 from engine.runtime.randomness import PURPOSE_CLUSTER, uniforms
 from engine.sampling.inclusion import pps_scale, size_table, ticks_held

@@ -12,8 +12,7 @@ from engine.jobs.multijoin.read import Read
 from engine.jobs.multijoin.tally import Tally, tallied
 from engine.multiway.fractions.indexed import IndexCosts
 from engine.multiway.fractions.profile import JoinProfile
-from engine.multiway.harvest.adapt import Setting
-from engine.multiway.harvest.indexed_costs import measured_costs
+from engine.multiway.harvest.adapt import Setting, measured_costs
 from engine.multiway.harvest.operator import GrubJoin, MakeProber, Step
 from engine.multiway.harvest.random_drop import keep_fractions
 from engine.multiway.harvest.settings import HarvestSettings

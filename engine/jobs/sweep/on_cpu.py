@@ -15,8 +15,8 @@ from engine.jobs.sweep.shared_batches import Draws, LaneFeed, Shared, Wants
 from engine.lanes.lane import LaneFiles
 from engine.lanes.profile import LaneProfile, SideProfile
 from engine.policies import age
+from engine.replay.allocate import Ready
 from engine.replay.lane import LaneReplay
-from engine.replay.ready import Ready
 from engine.replay.settings import ReplaySettings
 from engine.runtime.heartbeat import rows_done
 from engine.runtime.streams import StreamBatch
