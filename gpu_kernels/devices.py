@@ -221,14 +221,14 @@ class SimulatedDevice:
 
 
 def _simulated() -> bool:
-    """Tell whether numba's CUDA simulator is switched on (``NUMBA_ENABLE_CUDASIM=1``)."""
+    """Return whether numba's CUDA simulator is switched on (``NUMBA_ENABLE_CUDASIM=1``)."""
     from numba import config  # noqa: PLC0415 - numba is slow to import
 
     return bool(config.ENABLE_CUDASIM)
 
 
 def gpu_seen() -> tuple[bool, str]:
-    """Tell whether CuPy and numba-cuda see a CUDA device, and what was seen.
+    """Return whether CuPy and numba-cuda see a CUDA device, and what was seen.
 
     Returns
     -------

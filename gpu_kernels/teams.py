@@ -103,7 +103,7 @@ def precedes(
     priority: float, importance: float, m: float, tag: Integer, other_priority: float,
     other_importance: float, other_m: float, other_tag: Integer,
 ) -> bool:  # fmt: skip
-    """Tell whether the first candidate leaves before the other (contract, section 2, step 5).
+    """Return whether the first candidate leaves before the other (contract, section 2, step 5).
 
     By (priority, importance, m, arrival number), which orders as (ts, row) does. Free slots come
     with the least numbers there are, and leave first; no candidate at all comes with the greatest.

@@ -233,7 +233,7 @@ def condition(predicate: Predicate) -> Condition:
 
 @woven
 def meets(condition: Any, attributes: Attributes, a: Any, b: Any) -> Any:  # noqa: ANN401 - numba's
-    """Tell whether the predicate holds between two tuples: a bool.
+    """Return whether the predicate holds between two tuples: a bool.
 
     Parameters
     ----------

@@ -261,7 +261,7 @@ def _limits(intervals: Intervals, effort: Effort, side: int, deadline: float) ->
 
 
 def _soon(intervals: Intervals) -> bool:
-    """Tell whether a flow may be solved in minutes, and fits in memory."""
+    """Return whether a flow may be solved in minutes, and fits in memory."""
     return intervals.end.size <= _LARGE
 
 

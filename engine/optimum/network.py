@@ -224,7 +224,7 @@ def cheapest(
 
 @jit
 def still_open(tuples: Tuples, flow: Flow, search: Search, source: int, target: int) -> bool:
-    """Tell whether the way that the search found is still there, others having been taken."""
+    """Return whether the way that the search found is still there, others having been taken."""
     v = target
     while v != source:
         u, step = search.source[v], search.step[v]

@@ -76,7 +76,7 @@ def walls(room: NDArray[np.int64], wall: NDArray[np.int32]) -> None:
 
 @jit
 def _above(ranks: NDArray[np.float64], who: NDArray[np.int32], a: int, b: int) -> bool:
-    """Tell whether slot a goes before slot b: a lower rank, or the later tuple of equal ones."""
+    """Return whether slot a goes before slot b: a lower rank, or the later tuple of equal ones."""
     return bool(ranks[a] < ranks[b] or (ranks[a] == ranks[b] and who[a] > who[b]))
 
 

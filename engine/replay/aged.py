@@ -19,7 +19,7 @@ from engine.runtime.jit import kernel as compiled
 
 @compiled
 def forget(memory: Memory, at: Integer) -> None:
-    """Leave a gap in the log where the tuple of a slot was. O(1)."""
+    """Remove a slot's tuple from the log, which keeps a gap in its place. O(1)."""
     place = memory.slots[nth(at)].at
     memory.log[nth(place)].slot = NONE
     memory.log[nth(place)].jump = place + 1

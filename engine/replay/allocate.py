@@ -135,7 +135,7 @@ def first_outputs(out: Outputs, n: int) -> Outputs:
 
 
 class Ready(NamedTuple):
-    """What replays of one lane share instead of computing it each for itself.
+    """Results that replays of one lane share.
 
     Attributes
     ----------
@@ -180,7 +180,7 @@ def _rows(arrivals: Arrivals, begin: int, end: int) -> Arrivals:
 
 
 def set_tables(memories: tuple[Memory, Memory], table: NDArray[np.float64] | None) -> None:
-    """Let both memories rank by a table from now on."""
+    """Make both memories rank by a table."""
     if table is not None:
         for memory, own in zip(memories, table, strict=True):
             memory.table[:] = own.reshape(-1)

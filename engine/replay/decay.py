@@ -82,7 +82,7 @@ def _rebuild(memory: Memory, keys: Records) -> None:
 def _push_zero(
     memory: Memory, keys: Records, importance: float, m: float, seq: Integer, what: Integer
 ) -> None:
-    """Note a resident whose priority is 0, as all there: what comes next in rank comes first."""
+    """Add a resident whose priority is 0 to the zero heap, ordered by the rest of the rank."""
     zero = memory.zero
     if memory.n[ZERO] == zero.size:
         live = np.int64(0)
@@ -115,7 +115,7 @@ def _push(
 
 @compiled
 def _settle(memory: Memory, keys: Records, lost: float) -> bool:
-    """Bring the tops of both heaps up to date; tell whether the least rank is in the zero heap."""
+    """Update the tops of both heaps; return whether the least rank is in the zero heap."""
     n = memory.n
     heap, zero = memory.heap, memory.zero
     if n[SHAKEN] != 0:
@@ -155,7 +155,7 @@ def _settle(memory: Memory, keys: Records, lost: float) -> bool:
 
 @compiled
 def _least_positive(memory: Memory, lost: float) -> Integer:
-    """Return the slot of least rank in the heap of V, whose top is up to date.
+    """Return the slot of least rank in the heap of V; its top must be up to date.
 
     V orders P but for neighbouring floats V that round to one P; then importance, m and arrival
     decide. Where that happens at the top, the entries whose V may be as low are gone through: they
@@ -186,7 +186,7 @@ def _least_positive(memory: Memory, lost: float) -> Integer:
 
 @compiled
 def _goes_first(memory: Memory, what: Integer, best: Integer, least: float, lost: float) -> bool:
-    """Tell whether a slot's priority is the least as well, and it ranks below the best of those."""
+    """Return whether a slot has the least priority too, and a lower rank than the best of those."""
     slot, chosen = memory.slots[nth(what)], memory.slots[nth(best)]
     if dgl.priority(memory.value[nth(slot.place)], lost) != least:
         return False
@@ -201,7 +201,7 @@ def _goes_first(memory: Memory, what: Integer, best: Integer, least: float, lost
 def _ranks_last(
     memory: Memory, priority: float, importance: float, m: float, seq: Integer, lost: float
 ) -> bool:
-    """Tell from the tops alone that an arrival ranks below all residents; False: it may not.
+    """Return whether the tops alone show that an arrival ranks below all residents.
 
     No resident ranks below the top of its heap, whatever has become of the top's own tuple: it is
     the least of the entries, and V rises.

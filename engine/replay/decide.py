@@ -1,4 +1,4 @@
-"""Who stays: priorities, admission and eviction (contract, section 2, steps 4 and 5)."""
+"""Priorities, admission and eviction (contract, section 2, steps 4 and 5)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _flush(
     rules: ReplayRules, memory: Memory, keys: Records, partners: Partners | None, side: Integer,
     now: Integer,
 ) -> None:  # fmt: skip
-    """Bring the heap of keys up to date with this instant's match counts (step 4, keyed)."""
+    """Update the heap of keys by this instant's match counts (step 4, keyed)."""
     key = memory.n[DIRTY]
     while key != NONE:
         mine = keys[nth(2 * key + side)]
@@ -113,7 +113,7 @@ def _rerank(
     rules: ReplayRules, memory: Memory, arrivals: Arrivals, begin: Integer, end: Integer,
     keys: Records, partners: Partners | None, side: Integer, now: Integer, priority_now: Records,
 ) -> None:  # fmt: skip
-    """Rank every resident anew and write the arrivals' priorities to their draws (step 4)."""
+    """Re-rank every resident, and write the arrivals' priorities to their draws (step 4)."""
     lifetime = np.float64((rules.window_left if side == 0 else rules.window_right) + 1)
     at = memory.n[OLDEST]
     while at != NONE:

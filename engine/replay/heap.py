@@ -1,4 +1,4 @@
-"""A binary heap of ranks, least first, that can tell keys where they stand.
+"""Heaps of ranks, least first: a binary heap that tracks the places of keys, and a pairing heap.
 
 Entries carry their whole rank, (priority, importance, m, seq), so that comparing them touches
 nothing else and entries of tuples that are gone keep their place until they surface.
@@ -19,7 +19,7 @@ _CACHED = 2048
 
 @compiled
 def precedes(priority: float, importance: float, m: float, seq: Integer, other: Records) -> bool:
-    """Tell whether a rank is less than that of an entry: it would be dropped first."""
+    """Return whether a rank is less than that of an entry: it would be dropped first."""
     if priority != other.priority:
         return priority < other.priority
     if importance != other.importance:

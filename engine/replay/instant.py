@@ -1,4 +1,4 @@
-"""An instant begins: expiry, arrivals and match counts (contract, section 2, steps 1 and 2)."""
+"""The beginning of an instant: expiry, arrivals, match counts (contract, 2, steps 1 and 2)."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def hasten(
     arrivals: Arrivals, i: Integer, keys: Records, partners: Partners | None, side: Integer,
     opposite: Memory,
 ) -> None:  # fmt: skip
-    """Have the keys of arrivals to come, and then what they will probe, brought into the cache."""
+    """Prefetch the keys of coming arrivals, and then what they will probe."""
     last = arrivals.ts.size - 1
     far, near = (
         np.int64(arrivals.key[nth(min(i + _FAR, last))]),
@@ -187,7 +187,7 @@ def clear(arrivals: Arrivals, begin: Integer, end: Integer, keys: Records, side:
 
 @compiled
 def advance(now: Integer, tallies: Tallies, progress: Records) -> None:
-    """Let it be `now`, in the bin that it falls into."""
+    """Set the time to `now`, and the bin that it falls into."""
     progress[NOW] = now
     edges = tallies.bin_edges
     while progress[BIN] + 1 < edges.size and edges[nth(progress[BIN] + 1)] <= now:

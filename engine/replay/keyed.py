@@ -29,7 +29,7 @@ def detach(memory: Memory, keys: Records, side: Integer, at: Integer) -> None:
 
 @compiled
 def refresh(memory: Memory, keys: Records, side: Integer, key: Integer, m: float) -> None:
-    """Put a key where its least resident and its match count belong. O(log K)."""
+    """Move a key to the place of its least resident and its match count. O(log K)."""
     heap, n = memory.heap, memory.n
     mine = keys[nth(2 * key + side)]
     at = np.int64(mine.at)
@@ -51,7 +51,7 @@ def refresh(memory: Memory, keys: Records, side: Integer, key: Integer, m: float
 
 @compiled
 def touch(memory: Memory, keys: Records, side: Integer, key: Integer) -> None:
-    """Note that this side's residents of a key are to be looked at in this instant. O(1)."""
+    """Mark this side's residents of a key for this instant. O(1)."""
     mine = keys[nth(2 * key + side)]
     if mine.dirty == CLEAN:
         mine.dirty = memory.n[DIRTY]
@@ -62,7 +62,7 @@ def touch(memory: Memory, keys: Records, side: Integer, key: Integer) -> None:
 def touch_partners(
     opposite: Memory, keys: Records, partners: Partners | None, side: Integer, key: Integer
 ) -> None:
-    """Note that the match counts of what a key of `side` joins may have changed. O(partners)."""
+    """Mark the partners of a key of `side`, whose match counts may have changed. O(partners)."""
     begin, end = span(partners, key)
     for place in range(begin, end):
         touch(opposite, keys, 1 - side, partner(partners, place))

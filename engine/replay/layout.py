@@ -1,4 +1,4 @@
-"""How a join memory lies in memory: the records and arrays that the kernels share."""
+"""The layout of a join memory: the records and arrays that the kernels share."""
 
 from __future__ import annotations
 

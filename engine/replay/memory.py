@@ -1,4 +1,4 @@
-"""The join memory of one side: who is in it, by key and by arrival."""
+"""The join memory of one side: insertion and removal, by key and in arrival order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plan: who stays until when was decided elsewhere, and is followed here.
+"""Retention plans: how long each tuple stays was decided elsewhere, and is followed here.
 
 A plan gives every tuple the number of the lane's instant at whose step 5 it leaves: its own for
 one that is never admitted, infinity for one that stays until its expiry. The residents with an
@@ -39,7 +39,7 @@ class RetentionPlan(NamedTuple):
 
 @compiled
 def release(memory: Memory, keys: Records, side: Integer, instant: Integer) -> None:
-    """Drop the residents that leave at this instant, but for those whose facts have ended."""
+    """Drop the residents that leave at this instant, except those whose facts have ended."""
     n, heap = memory.n, memory.heap
     while n[HEAP] > 0 and heap[0].priority <= np.float64(instant):
         at, seq = heap[0].what, heap[0].seq

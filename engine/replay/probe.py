@@ -1,4 +1,4 @@
-"""Probing a join memory: the output tuples of one arrival, counted and, if wanted, written."""
+"""Probing a join memory: count the outputs of one arrival and, if wanted, write them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def has_room(
     keys: Records, partners: Partners | None, key: Integer, side: Integer, out: Outputs,
     progress: Records,
 ) -> bool:  # fmt: skip
-    """Tell whether the outputs of an arrival of `side` fit into what is left of the arrays."""
+    """Return whether the outputs of an arrival of `side` fit into the rest of the arrays."""
     room = np.int64(progress[WRITTEN])
     begin, end = span(partners, key)
     for place in range(begin, end):

@@ -21,7 +21,7 @@ _TOP = np.int64(0)
 
 @compiled
 def rebuild(memory: Memory, keys: Records) -> None:
-    """Make the heap anew without the entries of tuples that are gone."""
+    """Rebuild the heap without the entries of tuples that are gone."""
     heap = memory.heap
     live = np.int64(0)
     for i in range(memory.n[HEAP]):
@@ -34,7 +34,7 @@ def rebuild(memory: Memory, keys: Records) -> None:
 
 @compiled
 def rank_residents(memory: Memory, keys: Records, by_importance: bool) -> None:
-    """Make the heap anew from the priorities that the residents have now. O(K)."""
+    """Rebuild the heap from the residents' present priorities. O(K)."""
     heap = memory.heap
     n = 0
     at = memory.n[OLDEST]

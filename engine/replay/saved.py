@@ -1,4 +1,4 @@
-"""A lane's replay put aside between two batches, and gone on from elsewhere."""
+"""The state of a lane's replay: saved between two batches, and restored elsewhere."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _RANKED = ("table", "runs")
 
 
 class SavedReplay(LaneReplay):
-    """A replay whose state can be taken between two batches and set into one newly made.
+    """A replay whose state can be saved between two batches and restored into a new one.
 
     What goes on from a state emits what the replay that it was taken of would have emitted, tuple
     for tuple, under every policy and however the streams are cut.
@@ -57,7 +57,7 @@ class SavedReplay(LaneReplay):
     """
 
     def state(self, keys: int) -> State:
-        """Return what the replay goes on from. O(most tuples held + keys + unexpired if counted).
+        """Return the state from which a replay can resume. O(most tuples held + keys + unexpired if counted).
 
         Parameters
         ----------
@@ -102,7 +102,7 @@ class SavedReplay(LaneReplay):
         return state
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from a state; to be called before the first batch.
+        """Resume from a state; to be called before the first batch.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""The settings of one replay, checked, and the rules that a lane's kernel gets from them."""
+"""The checked settings of one replay, and the rules that they give a lane's kernel."""
 
 from __future__ import annotations
 

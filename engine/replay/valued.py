@@ -46,7 +46,7 @@ def _part(memory: Memory, at: Integer) -> None:
 
 @compiled
 def _yield_place(memory: Memory, at: Integer) -> None:
-    """Let the next in arrival order be the oldest of its bucket, if this resident was."""
+    """If this resident is the oldest of its bucket, make the next in arrival order the oldest."""
     slot = memory.slots[nth(at)]
     bucket = np.int64(slot.at)
     if memory.runs[bucket, _OLDEST] == at:
@@ -58,14 +58,14 @@ def _yield_place(memory: Memory, at: Integer) -> None:
 
 @compiled
 def leave(memory: Memory, at: Integer) -> None:
-    """Take a resident out of what is kept here, before its slot is freed."""
+    """Remove a resident from its heap and its bucket, before its slot is freed."""
     _part(memory, at)
     _yield_place(memory, at)
 
 
 @compiled
 def _grow_older(memory: Memory, now: Integer, lifetime: Integer) -> None:
-    """Move on the residents whose age has passed the edge of their bucket."""
+    """Move residents whose age has passed the edge of their bucket to the next one."""
     buckets = memory.table.size // 2
     for i in range(buckets):
         bucket = buckets - 1 - i

@@ -1,4 +1,4 @@
-"""Who is retained as a cluster: by a draw, or by the greatest priorities (bottom-k)."""
+"""Which tuples are retained as clusters: by a draw, or by the greatest priorities (bottom-k)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def leave(
     sums: Records,
     progress: Records,  # noqa: ARG001 - as every kernel's
 ) -> None:
-    """Let a retained tuple go: its cluster is complete."""
+    """Release a retained tuple: its cluster is complete."""
     if memory.slots[at].sampled == 1:
         _fold(memory.slots[at], sums)
     remove(memory, keys, side, at, ticks)

@@ -1,4 +1,4 @@
-"""An instant of a sampled join: what it begins with, and what its outputs come to."""
+"""The beginning of an instant of a sampled join, and the accounting of its outputs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _look_ahead(
     arrivals: SampleArrivals, begin: Integer, end: Integer, keys: Records, side: Integer,
     opposite: SampleMemory,
 ) -> None:  # fmt: skip
-    """Have the keys of coming arrivals, and then what they will probe, brought into the cache."""
+    """Prefetch the keys of coming arrivals, and then what they will probe."""
     last = arrivals.ts.size - 1
     for i in range(begin, end):
         prefetch(keys, 2 * np.int64(arrivals.key[min(i + _FAR, last)]))
@@ -59,7 +59,7 @@ def _expire(
     memory: SampleMemory, keys: Records, side: Integer, window: Integer, now: Integer,
     sums: Records, progress: Records, leave: Records,
 ) -> None:  # fmt: skip
-    """Let the tuples go that are older than the window (contract, section 2, step 1)."""
+    """Release the tuples that are older than the window (contract, section 2, step 1)."""
     while memory.n[OLDEST] != NONE:
         at = memory.n[OLDEST]
         if now - memory.places[at].ts <= window:

@@ -251,7 +251,7 @@ class LaneSampler:
 
 
 def _check(method: str, combine: str, budget: tuple[int, int], p: float, chunk: int) -> None:
-    """Raise `SpecError` for what a sample cannot be made with."""
+    """Raise `SpecError` if an argument is out of its range."""
     if method not in METHODS:
         raise SpecError(f"sampling method {method!r} is none of {', '.join(METHODS)}")
     if combine not in COMBINES:

@@ -1,4 +1,4 @@
-"""How the memory of a sampled join lies in memory: what its kernels share."""
+"""The layout of a sampler's memory: the records and arrays that the kernels share."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def ticks_held(memory: SampleMemory, now: Integer) -> float:
 
 @compiled
 def note(memory: SampleMemory, seq: Integer, priority: float) -> None:
-    """Note that the arrival `seq` made a tuple of `priority` leave. Amortised O(1).
+    """Record that the arrival `seq` evicted a tuple of `priority`. Amortised O(1).
 
     Events that a later one outdoes are forgotten: the rest decrease from the oldest on.
     """

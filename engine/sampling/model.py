@@ -108,7 +108,7 @@ class Recipe:
 
 
 def lane_rule(recipe: Recipe, files: LaneFiles) -> SizeRule | ByKey:
-    """Return what a lane's tuples are measured by; reads the lane once, at most."""
+    """Return the rule that measures a lane's tuples; reads the lane at most once."""
     if recipe.method == "uniform":
         if recipe.count == "bound":
             return bound_caps(files, recipe.windows)

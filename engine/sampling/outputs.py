@@ -1,4 +1,4 @@
-"""What a sampled join hands out: output tuples with their weights, and estimated totals."""
+"""The results of a sampled join: output tuples with their weights, and estimated totals."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Total(NamedTuple):
 
 
 class SampleTotals(NamedTuple):
-    """What a lane's sample comes to.
+    """The estimated totals of a lane's sample.
 
     Attributes
     ----------

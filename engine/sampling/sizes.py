@@ -1,4 +1,4 @@
-"""How large each tuple is to a sample, and the priorities that are drawn from sizes (P5 4.3)."""
+"""Sizes of tuples, by which samplers weigh them, and priorities drawn from sizes (P5 4.3)."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ class Sizing(NamedTuple):
 
 
 class Sampling(NamedTuple):
-    """What a sampling policy goes by on one lane.
+    """The sizes and scales of a sampling policy on one lane.
 
     Attributes
     ----------

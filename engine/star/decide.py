@@ -1,4 +1,4 @@
-"""Who stays: priorities, admission and eviction (contract, section 2, steps 4 and 5).
+"""Priorities, admission and eviction (contract, section 2, steps 4 and 5).
 
 Static priorities stand in a heap: O(log K) an arrival. Those of other policies are found anew, and
 the least of them, at every instant at which more tuples are there than may stay: passes over the
@@ -40,7 +40,7 @@ def _current(
     rules: StarRules, streams: StarStreams, state: StarState, side: Integer, version: Integer,
     progress: Ints,
 ) -> None:  # fmt: skip
-    """Find the counts of a version on this instant's snapshot, once."""
+    """Compute the counts of a version on this instant's snapshot, once."""
     if state.counted[version] == progress[INSTANT]:
         return
     state.counted[version] = progress[INSTANT]
@@ -52,7 +52,7 @@ def _current(
 
 @compiled
 def _over(streams: StarStreams, rules: StarRules, state: StarState, side: Integer) -> bool:
-    """Tell whether residents and arrivals are more than may stay."""
+    """Return whether residents and arrivals exceed the budget."""
     n = state.n[side]
     if rules.budget[side] == FOREVER:
         return False
@@ -75,7 +75,7 @@ def _judge_arrivals(
     rules: StarRules, streams: StarStreams, state: StarState, side: Integer, progress: Ints,
     priority_at_arrival: Records, priority_now: Records,
 ) -> None:  # fmt: skip
-    """Give the arrivals of a stream their first priority."""
+    """Set the first priorities of a stream's arrivals."""
     n, now = state.n[side], progress[NOW]
     rel = np.float64(now - rules.t0)
     lost = rules.beta[side] * rel
@@ -110,7 +110,7 @@ def _judge_residents(
     rules: StarRules, streams: StarStreams, state: StarState, side: Integer, progress: Ints,
     priority_now: Records,
 ) -> None:  # fmt: skip
-    """Give the residents of a stream the priority that they have now. O(K + their facts)."""
+    """Update the priorities of a stream's residents. O(K + their facts)."""
     now = progress[NOW]
     lost = rules.beta[side] * np.float64(now - rules.t0)
     lifetime = np.float64(rules.window[side] + 1)
@@ -179,7 +179,7 @@ def _gain(
 def _ranked(
     rules: StarRules, streams: StarStreams, state: StarState, side: Integer, heap: Records
 ) -> None:
-    """Make the heap of a stream anew of its residents. O(K)."""
+    """Rebuild the heap of a stream from its residents. O(K)."""
     begin, size = state.room[side], state.n[side, COUNT]
     for i in range(size):
         at = np.int64(state.members[begin + i])
@@ -208,7 +208,7 @@ def _least(rules: StarRules, streams: StarStreams, state: StarState, side: Integ
 def _below(
     rules: StarRules, streams: StarStreams, state: StarState, at: Integer, other: Integer
 ) -> bool:
-    """Tell whether a tuple ranks below another one of its stream."""
+    """Return whether a tuple ranks below another one of its stream."""
     if state.priority[at] != state.priority[other]:
         return bool(state.priority[at] < state.priority[other])
     if rules.ties_by_importance:

@@ -1,4 +1,4 @@
-"""What the tuples of a star join are joined by: versions, and the facts of each."""
+"""The index of a star join: versions of keys, and the facts of each."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def star_index(
     groups: Sequence[Ints],
     facts: StarFacts,
 ) -> StarIndex:
-    """Make streams and F ready.
+    """Return the index of streams and F.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How a star join of several streams lies in memory: the arrays that its kernels share.
+"""The layout of a star join of several streams: the arrays that its kernels share.
 
 The tuples of all streams lie one stream behind the other and are known by their place there, which
 within a stream rises with (ts, row). A *version* (`engine.facts.versions`) stands for all tuples of
@@ -112,7 +112,7 @@ class StarRules(NamedTuple):
 
 
 class StarState(NamedTuple):
-    """The join memories and what is counted for them.
+    """The join memories and their counters.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Who is in the join memories, and the counters of every fact that follow."""
+"""The join memories of a star join, and the counters of every fact that follow from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The outputs of an instant, fact by fact: counted, and written where they are wanted.
+"""The outputs of an instant, fact by fact: count them and, if wanted, write them.
 
 What a fact joins is gathered stream by stream, residents before arrivals. Combinations with an
 arrival of the instant are then those of m *units*: in unit l the streams before l give residents,
@@ -41,7 +41,7 @@ _DENSE = 4
 
 @woven
 def _meets(streams: StarStreams, state: StarState, fact: Integer) -> bool:
-    """Tell whether a fact has a tuple of every stream."""
+    """Return whether a fact has a tuple of every stream."""
     sides = streams.first.size - 1
     for place in range(fact * sides, (fact + 1) * sides):
         if state.held[place] + state.arrived[place] == 0:

@@ -1,4 +1,4 @@
-"""The settings of a star join, checked, and the rules that its kernel gets from them."""
+"""The checked settings of a star join, and the rules that they give its kernel."""
 
 from __future__ import annotations
 

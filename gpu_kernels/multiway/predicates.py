@@ -22,13 +22,13 @@ EQUI, BAND, DISTANCE, INNER, THETA = range(5)
 
 @portable
 def in_band(values: Array, a: int, b: int, epsilon: float) -> bool:
-    """Tell whether the values of two tuples differ by `epsilon` at most."""
+    """Return whether the values of two tuples differ by `epsilon` at most."""
     return bool(abs(values[a, 0] - values[b, 0]) <= epsilon)
 
 
 @portable
 def in_distance(values: Array, a: int, b: int, square: float) -> bool:
-    """Tell whether the square of the Euclidean distance of two tuples is `square` at most."""
+    """Return whether the square of the Euclidean distance of two tuples is `square` at most."""
     total = 0.0
     for c in range(values.shape[1]):
         difference = values[a, c] - values[b, c]
@@ -58,7 +58,7 @@ def holds(
     kind: int, bound: float, theta: Any,  # noqa: ANN401
     code: Array, value: Array, first: Array, item: Array, weight: Array, a: int, b: int,
 ) -> Any:  # noqa: ANN401 - a bool  # fmt: skip
-    """Tell whether the predicate holds between two tuples.
+    """Return whether the predicate holds between two tuples.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ ENDED = -1
 
 @portable
 def taken(index: int, throttle: float) -> bool:
-    """Tell whether window shredding reads a tuple of the first window (P4 5.2.1).
+    """Return whether window shredding reads a tuple of the first window (P4 5.2.1).
 
     So a throttle fraction of the tuples is read, evenly spread over the window.
 

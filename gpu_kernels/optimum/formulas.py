@@ -22,7 +22,7 @@ def profit_of(worth: float, until: float, since: float) -> float:
 
 @portable
 def goes_before(profit: float, choice: int, other_profit: float, other_choice: int) -> bool:
-    """Tell whether a choice goes before another: of equal profits the shorter one."""
+    """Return whether a choice goes before another: of equal profits the shorter one."""
     return profit > other_profit or (profit == other_profit and choice < other_choice)
 
 

@@ -73,7 +73,7 @@ def ascending(values: Floats) -> tuple[Ints, Floats]:
 
 @jit
 def rises(values: Ints) -> bool:
-    """Tell whether values never fall."""
+    """Return whether values never fall."""
     falls = np.int64(0)
     for i in range(1, values.size):
         falls += np.int64(values[i] < values[i - 1])
@@ -82,7 +82,7 @@ def rises(values: Ints) -> bool:
 
 @jit
 def same(values: Floats) -> bool:
-    """Tell whether values are all equal."""
+    """Return whether values are all equal."""
     for own in values:  # noqa: SIM110 - compiled
         if own != values[0]:
             return False

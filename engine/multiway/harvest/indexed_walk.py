@@ -164,7 +164,7 @@ def _next_list(
 
 @kernel
 def _shares_before(streams: MultiStreams, place: int, other: int, end: int) -> bool:
-    """Tell whether two tuples share an item before the tuple's list `end`."""
+    """Return whether two tuples share an item before the tuple's list `end`."""
     own = streams.attributes
     i, j, last = own.first[place], own.first[other], own.first[other + 1]
     while i < end and j < last:
@@ -182,7 +182,7 @@ def _is_met(
     streams: MultiStreams, rules: HarvestRules, condition: Condition, place: int, other: int,
     hop: int, walk: IndexedWalk,
 ) -> bool:  # fmt: skip
-    """Tell whether a candidate agrees with the tuple and, of a clique, all members before it."""
+    """Return whether a candidate agrees with the tuple and, of a clique, all members before it."""
     # a tuple is in a list for each item that it shares: the first of them counts
     if condition.kind == INNER and _shares_before(streams, place, other, walk.stack[LIST, hop] - 1):
         return False

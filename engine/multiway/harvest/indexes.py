@@ -187,7 +187,7 @@ def _ranges(begins: Ints, sizes: Ints) -> Ints:
 
 @kernel
 def _is_before(squared: bool, bound: float, key: float, sought: float) -> bool:
-    """Tell whether a value lies before all candidates: so far that the predicate cannot hold.
+    """Return whether a value lies before all candidates: so far that the predicate cannot hold.
 
     It is the predicate's own arithmetic, whose rounding is monotone, so no candidate is missed.
     """
@@ -226,7 +226,7 @@ def first_entry(
 
 @kernel
 def is_behind(condition: Condition, index: Index, entry: int, code: int, value: float) -> bool:
-    """Tell whether an entry lies behind all candidates."""
+    """Return whether an entry lies behind all candidates."""
     if condition.kind == BAND or condition.kind == DISTANCE:  # noqa: PLR1714 - compiled
         return _is_before(condition.kind == DISTANCE, condition.bound, value, index.value[entry])
     return bool(index.code[entry] != code)

@@ -1,4 +1,4 @@
-"""How a harvested join lies in memory: the arrays that its kernels share."""
+"""The layout of a harvested join: the arrays that its kernels share."""
 
 from __future__ import annotations
 

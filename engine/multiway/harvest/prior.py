@@ -71,7 +71,7 @@ def spread(edges: Ints, matches: Ints, bounds: Floats) -> Floats:
 
 
 def known(priors: Sequence[PairPrior], m: int) -> bool:
-    """Tell whether the rate of every stream is known."""
+    """Return whether the rate of every stream is known."""
     return {own for prior in priors for own in prior[:2]} == set(range(m))
 
 

@@ -60,7 +60,7 @@ def _bound_in_reach(
     rules: LoopRules, plan: LoopPlan, streams: MultiStreams, state: LoopState, direction: Integer,
     depth: Integer, k: Integer,
 ) -> bool:  # fmt: skip
-    """Tell whether all members bound are in reach of a new tuple k, which is aimed at."""
+    """Return whether all members bound are in reach of a new tuple k, which is aimed at."""
     aim(rules, streams, state, direction, k)
     for d in range(depth):
         if not in_reach(rules, streams, state, plan.order[direction, d], state.bound[d]):

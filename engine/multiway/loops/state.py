@@ -277,6 +277,6 @@ def aim(
 def in_reach(
     rules: LoopRules, streams: MultiStreams, state: LoopState, other: Integer, u: Integer
 ) -> bool:
-    """Tell whether a tuple u of `other` is in reach of the tuple that was aimed at."""
+    """Return whether a tuple u of `other` is in reach of the tuple that was aimed at."""
     at = u if rules.by_rows[other] else streams.ts[u]
     return state.low[other] <= at <= state.high[other]  # type: ignore[return-value]

@@ -97,7 +97,7 @@ class _Cells:
         return self._groups.intern([table.column(name) for name in self._names], table.num_rows)
 
     def list_windows(self, windows: range) -> None:
-        """Have these windows, with outputs or without."""
+        """Include these windows, with outputs or without."""
         numbers = pa.chunked_array([np.arange(windows.start, windows.stop, dtype=np.int64)])
         self._groups.intern([numbers], len(windows))
 

@@ -194,7 +194,7 @@ class AggregateSpec:
 
 
 def _known(kind: pa.DataType) -> bool:
-    """Tell whether values of a type can be compared and ordered."""
+    """Return whether values of a type can be compared and ordered."""
     name = families.family(kind)
     return name.startswith("timestamp") or name in (
         "null", "integer", "decimal", "float", "boolean", "date", "string", "binary",

@@ -19,6 +19,7 @@ from places import ROOT
 
 from engine import commands as cli
 from engine.jobs.explain import Measured, explain
+from engine.multiway.loops.method import METHODS as ALGORITHMS
 from engine.multiway.orders.choose import (
     all_orders,
     choose_local_orders,
@@ -149,7 +150,7 @@ def test_all_orders_cost_what_the_oracle_says(m: int) -> None:
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("m", [2, 3, 5])
 def test_every_method_costs_what_the_oracle_says(method: str, m: int) -> None:
-    rules = METHODS[method]
+    rules = ALGORITHMS[method]
     for seed in range(6):
         tau = 7.5 if rules.lazy else None
         join = drawn(seed, m, rules.hashed)
