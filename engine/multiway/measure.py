@@ -1,4 +1,4 @@
-"""What join orders depend on, measured from the streams: rates, distinct values, selectivities."""
+"""Statistics for join orders, measured from the streams: rates, distinct values, selectivities."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ class Predicate:
 
     @property
     def transitive(self) -> bool:
-        """Whether who agrees with one member agrees with all: clique and star are one then."""
+        """Whether agreement with one member implies that with all: clique equals star."""
         return self.kind == "equi"
 
     @property
@@ -136,7 +136,7 @@ def register_theta(name: str, function: Theta) -> None:
 
 
 def parse_predicate(text: str) -> Predicate:
-    """Return the predicate that a command line says.
+    """Return the predicate of a command line's text.
 
     Raises
     ------

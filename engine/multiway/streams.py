@@ -1,4 +1,4 @@
-"""The streams of a multi-way join in memory, their windows, and who is in reach of whom.
+"""The streams of a multi-way join in memory, their windows, and the tuples in reach.
 
 The tuples of all streams lie one stream behind the other and are known by their *place* there,
 which within a stream rises with (ts, row). Arrival order is (ts, stream, row).

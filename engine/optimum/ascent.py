@@ -1,4 +1,4 @@
-"""Prices that bring the dual down: accelerated steps on a smoothed dual (section 4).
+"""Ascent of prices: accelerated steps that minimise a smoothed dual (section 4).
 
 Where every tuple shares itself out over its choices in proportion to
 ``exp(profit / temperature)`` (staying out is a choice of profit 0) the dual is smooth, and a
@@ -67,14 +67,14 @@ class Ascent:
         self._momentum = 1.0
 
     def _improves(self, value: float, sums: Prices) -> bool:
-        """Note the bound at some prices, given the first and the last of their running sums."""
+        """Record the bound at some prices, given the first and the last of their running sums."""
         bound = value + margin(self.dual, sums)
         better = bound < self.upper
         self.upper = min(self.upper, bound)
         return better
 
     def _first_guess(self, shape: Prices) -> float:
-        """Return by how much `shape` is best multiplied, by bisection; note the typical worth."""
+        """Return the best factor of `shape`, by bisection; record the typical worth."""
         sums = np.concatenate([[0.0], np.cumsum(shape)])
         low, high, factor = 0.0, math.inf, 0.0
         best, least = 0.0, math.inf

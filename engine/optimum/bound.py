@@ -1,4 +1,4 @@
-"""The best possible of one lane within its budget: exactly, or between certified bounds."""
+"""The best possible result of one lane within its budget, exactly or between certified bounds."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _PROOF = 1e-9  # to which what was claimed for a plan and what it came to must a
 
 @dataclass(frozen=True)
 class BoundSettings:
-    """What is to be bounded, and how.
+    """The settings of a bound.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class BoundSettings:
 
 
 class SideBound(NamedTuple):
-    """What is proven of one side, its objective to be maximised.
+    """Proven bounds of one side, its objective to be maximised.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class SideBound(NamedTuple):
 
 
 class LaneBound(NamedTuple):
-    """What is proven of a lane.
+    """Proven bounds of a lane.
 
     Attributes
     ----------
@@ -249,7 +249,7 @@ class _Limits(NamedTuple):
 
 
 def _limits(intervals: Intervals, effort: Effort, side: int, deadline: float) -> _Limits:
-    """Return how far a side is to be certified: as is asked, or for a flow to begin well."""
+    """Return how far to certify a side: as asked, or enough for a flow to start from."""
     gap, rounds = _WARM
     if effort.method == "flow":
         return _Limits(gap, np.inf, rounds)

@@ -1,4 +1,4 @@
-"""The choices of a side straight from its streams, a slice of time at a time.
+"""Build the choices of a side from its streams, a slice of time at a time.
 
 All pairs of an archive need not fit in memory: the tuples of the side are taken in slices, each
 joined with what arrives on the other side up to a window later, and a slice's choices are all that

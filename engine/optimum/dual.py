@@ -116,7 +116,7 @@ _UNIT = 2.0**-53
 
 
 def margin(dual: Dual, cumulative: Prices) -> float:
-    """Return what to add to D(P) as computed so that it is an upper bound for certain."""
+    """Return a margin that makes the computed D(P) a certain upper bound."""
     paid = dual.budget * float(cumulative[-1] - cumulative[0])
     return 16.0 * _UNIT * (dual.mass + paid) * (1.0 + 1e-9)
 

@@ -1,4 +1,4 @@
-"""Kernels of the dual: what a run of tuples does at given prices, and its share of the bound."""
+"""Kernels of the dual: choices of a run of tuples at given prices, and its share of the bound."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ _HEADROOM = 6  # bits that prices may grow by
 
 
 class SideOptimum(NamedTuple):
-    """The optimum of one side, or as much as is proven of it.
+    """The optimum of one side, or the bounds proven so far.
 
     Attributes
     ----------
@@ -124,7 +124,7 @@ def _new_flow(intervals: Intervals, price: Longs) -> Flow:
 def _balanced(
     intervals: Intervals, tuples: Tuples, flow: Flow, budget: int, deadline: float
 ) -> bool:
-    """Solve; False if a price has become too great."""
+    """Solve; False if a price overflows."""
     nodes = intervals.nodes
     search = new_search(nodes, tuples.begin.size, tuples.end.size)
     progress = np.zeros(3, np.int64)

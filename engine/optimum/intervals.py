@@ -135,7 +135,7 @@ NEVER = -1
 
 
 class Intervals(NamedTuple):
-    """What every tuple of one side may be retained for.
+    """The choices of every tuple of one side.
 
     Only choices that some prices could make worthwhile are there: within a tuple each ends later
     and is worth more than those before it. At most `budget` tuples may be held on each stretch

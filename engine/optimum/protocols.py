@@ -1,4 +1,4 @@
-"""What the dual ascent asks of whatever evaluates it, and what it gets."""
+"""The interface between the dual ascent and what evaluates the dual."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Evaluation(NamedTuple):
 
 
 class Slope(NamedTuple):
-    """The dual and what a smoothed one, in which choices have shares, says of its surroundings.
+    """The dual, and the gradient and curvature of a smoothed one, in which choices have shares.
 
     A choice of profit v has a share in proportion to ``exp(v / temperature)``, staying out that of
     profit 0.
@@ -52,7 +52,7 @@ class Slope(NamedTuple):
 
 
 class Cover(NamedTuple):
-    """What the tuples that could hold a stretch are like, whatever the prices.
+    """Statistics of the tuples that could hold a stretch, whatever the prices.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class Dual(Protocol):
     def mass(self) -> float: ...  # noqa: D102
 
     def cover(self) -> Cover:
-        """Return what could hold each stretch."""
+        """Return the statistics of each stretch."""
         ...
 
     def evaluate(self, cumulative: Prices) -> Evaluation:

@@ -199,7 +199,7 @@ def _earned(worth: NDArray[np.float64], chosen: NDArray[np.int64]) -> float:
 def repair(
     intervals: Intervals, budget: int, cumulative: Prices, sweeps: int = _SWEEPS
 ) -> Repaired:
-    """Return a feasible plan of one side that good prices make a good one.
+    """Return a feasible plan of one side, the better the better the prices.
 
     Parameters
     ----------

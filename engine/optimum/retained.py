@@ -1,4 +1,4 @@
-"""A plan as ticks: until when every tuple is retained, what that comes to, and how to follow it."""
+"""Plans as ticks until which tuples are retained, their results, and how a replay follows them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Retained(NamedTuple):
 
 
 class OutputTotals(NamedTuple):
-    """What a plan's outputs come to.
+    """The totals of some outputs.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ def realised(
     retained: Retained,
     combine: str,
 ) -> Realised:
-    """Return what a plan's outputs come to, pair by pair.
+    """Return the totals of a plan's outputs, pair by pair.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What an optimum is of, and how hard it is looked for (P1 4.2.1; contract, section 4)."""
+"""The objective of an optimum, and the effort to find it (P1 4.2.1; contract, section 4)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OBJECTIVES = ("importance", "outputs", "minimum")
 
 @dataclass(frozen=True)
 class Objective:
-    """What an output is worth, and whether much or little of it is wanted.
+    """The value of an output, and whether it is to be maximised or minimised.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Objective:
 
     @property
     def sign(self) -> int:
-        """1 where much is wanted, -1 where little is."""
+        """1 to maximise, -1 to minimise."""
         return -1 if self.name == "minimum" else 1
 
     def value(self, outputs: int, importance: float) -> float:
@@ -70,7 +70,7 @@ class Objective:
         return max(float(outputs), abs(importance), abs(self.threshold) * outputs)
 
     def weigher(self, left: StreamBatch, right: StreamBatch) -> Weigh:
-        """Return the function that values pairs; what it returns is always to be maximised."""
+        """Return the function that values pairs, always to be maximised."""
         if self.name == "outputs":
             return _ones
         code, sign = combine_code(self.combine), float(self.sign)
@@ -104,7 +104,7 @@ METHODS = ("auto", "states", "flow", "dual")
 
 @dataclass(frozen=True)
 class Effort:
-    """By which method bounds are found, and when they are good enough.
+    """The method by which bounds are found, and when they are good enough.
 
     Parameters
     ----------

@@ -146,7 +146,7 @@ def earn(held: Rows, value: Floats, gain: Floats) -> None:
 
 @kernel
 def drop(held: Rows, gone: NDArray[np.bool_]) -> None:
-    """Take the tuples that are gone out of all states; some may then be the same."""
+    """Remove the tuples that are gone from all states; some states may then coincide."""
     for state in range(len(held)):
         kept = 0
         for k in range(held.shape[1]):

@@ -197,7 +197,7 @@ class Graph:
             yield Event(int(ts), newcomers[a:b], met[c:d])
 
     def _go(self, ts: int, through: int, newcomer: int = NOBODY, leaver: int = NOBODY) -> None:
-        """Go on to the successors; a tuple lost by it has met its matches up to `through`."""
+        """Advance to the successors; a tuple lost by it has met its matches up to `through`."""
         self.states, links = successors(self.states, self.most, newcomer=newcomer, leaver=leaver)
         size = self.states.value.size
         if size > self.most:

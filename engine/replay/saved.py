@@ -57,7 +57,7 @@ class SavedReplay(LaneReplay):
     """
 
     def state(self, keys: int) -> State:
-        """Return the state from which a replay can resume. O(most tuples held + keys + unexpired if counted).
+        """Return the state to resume from. O(most tuples held + keys + unexpired if counted).
 
         Parameters
         ----------

@@ -1,6 +1,6 @@
-"""Combinations of one tuple of each of several lists: counted, weighed, and written.
+"""Count, weigh and write combinations of one tuple of each of several lists.
 
-Where every tuple of every list goes with every other, the sums need no combination to be tried.
+Where every tuple of every list goes with every other, sums need not try the combinations.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _least_of_each(work: Candidates, worth: Floats, sign: float) -> float:
 
 @compiled
 def _next(work: Candidates) -> None:
-    """Go on to the next combination; the last stream turns fastest."""
+    """Advance to the next combination; the last stream turns fastest."""
     side = work.box_size.size - 1
     while side >= 0:
         work.counter[side] += 1
@@ -156,7 +156,7 @@ def _extremes(rules: ExactRules, work: Candidates, worth: Floats, long: Integer)
 
 @compiled
 def _worth(rules: ExactRules, work: Candidates, worth: Floats, outputs: float) -> float:
-    """Return the importance of all combinations, without trying them all if many."""
+    """Return the importance of all combinations, without trying each if there are many."""
     sides = work.box_size.size
     if outputs == 1.0:
         value = worth[work.box_begin[0]]
@@ -184,7 +184,7 @@ def _worth(rules: ExactRules, work: Candidates, worth: Floats, outputs: float) -
 
 @compiled
 def tally(tallies: ExactTallies, found: Integer, outputs: float, importance: float) -> None:
-    """Add outputs to the totals. Their importance is 0 where all outputs are worth the same."""
+    """Add outputs to the totals. Their importance is 0 where all outputs have the same."""
     sums = tallies.sums
     tallies.total[0] += found
     sums[OUTPUTS] += outputs
@@ -201,7 +201,7 @@ def _write(
     part: SlicePart, work: Candidates, items: Narrow, members: Any,  # noqa: ANN401
     at: Integer, rows: Integer,
 ) -> None:  # fmt: skip
-    """Write `rows` combinations from that of `work.counter` on."""
+    """Write `rows` combinations, beginning with that of `work.counter`."""
     sides = work.box_size.size
     last = sides - 1
     while rows > 0:

@@ -1,4 +1,4 @@
-"""Who among the live tuples meets the tuple at hand: cells, inverted lists, and scans."""
+"""Live tuples that meet the current one, by cells, inverted lists and scans; their combinations."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _items(
     rules: ExactRules, lists: Lists, attributes: Attributes, work: Candidates, sides: Integer,
     other: Integer, place: Integer, at: Integer,
 ) -> Any:  # noqa: ANN401 - numba's  # fmt: skip
-    """Add up inner products item by item, in ascending order of item as the definition has it."""
+    """Add up inner products item by item, in ascending order of item as defined."""
     end = at
     for t in range(attributes.first[place], attributes.first[place + 1]):
         key = 2 * (np.int64(lists.key[t]) * sides + other)

@@ -49,7 +49,7 @@ _LAST = int(np.iinfo(np.int64).max)
 
 
 class ExactTotals(NamedTuple):
-    """What an exact join has found.
+    """The totals of an exact join.
 
     Attributes
     ----------
@@ -228,7 +228,7 @@ class ExactJoin:
 
 
 def _sealed(streams: MultiStreams) -> MultiStreams:
-    """Return the streams with arrays of one type each, for which everything is compiled once."""
+    """Return the streams with arrays of fixed types, so that everything is compiled once."""
     own = streams.attributes
     attributes = Attributes(
         sealed(own.code, np.int64),

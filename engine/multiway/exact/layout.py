@@ -31,7 +31,7 @@ OUTPUTS, HIGH, REST, SUMS = range(4)
 
 
 class ExactRules(NamedTuple):
-    """What is joined, and how.
+    """The settings of a join.
 
     Attributes
     ----------
@@ -139,7 +139,7 @@ class Ranks(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """Candidates and combinations of the tuple at hand.
+    """Candidates and combinations of the current tuple.
 
     Attributes
     ----------

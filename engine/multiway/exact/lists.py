@@ -160,7 +160,7 @@ def empty_lists(
 
 @compiled
 def _added(lists: Lists, at: Integer, worth: Records) -> None:
-    """Add to the importance of the live; what rounding loses is kept, as it is subtracted again."""
+    """Add to the importance of the live tuples, and keep the rounding error."""
     before, rest = lists.sum[at, 0], lists.sum[at, 1]
     high = before + worth
     added = high - before
@@ -204,7 +204,7 @@ def lists_drop(
     plan: Integer, lists: Lists, attributes: Attributes, worth: Floats, sides: Integer,
     side: Integer, place: Integer,
 ) -> None:  # fmt: skip
-    """Take the oldest live tuple of a stream away."""
+    """Remove the oldest live tuple of a stream."""
     if plan == ITEMS:
         for t in range(attributes.first[place], attributes.first[place + 1]):
             lists.ends[2 * (np.int64(lists.key[t]) * sides + side) + LOW] += 1

@@ -1,4 +1,4 @@
-"""Slices of time of an exact multi-way join, and what each needs in memory."""
+"""The time slices of an exact multi-way join, and the memory of each."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def within(ts: Ints, cut: Cut) -> tuple[int, int]:
 
 
 def cuts(streams: MultiStreams, windows: Windows, whole: Cut, keys: int) -> list[Cut]:
-    """Return stretches of about equal size; what they are depends on the data alone.
+    """Return stretches of about equal size, which depend on the data alone.
 
     As long as the longest window, or longer where there are many, as every slice repeats the
     insertions of the windows before it.
@@ -138,7 +138,7 @@ class SliceMemory(NamedTuple):
 def memory(
     rules: ExactRules, streams: MultiStreams, windows: Windows, keys: Keys, cut: Cut, edges: Ints
 ) -> SliceMemory:
-    """Return the memory of a slice, nothing live in it. O(its tuples, keys)."""
+    """Return the memory of a slice with no live tuples. O(its tuples, keys)."""
     part = part_of(streams, windows, cut)
     weighed = not (rules.emit or rules.constant >= 0)
     closed = weighed and closes(rules.combine)

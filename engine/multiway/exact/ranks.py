@@ -1,4 +1,4 @@
-"""Band joins by rank: who is within EPS of a tuple is a stretch of the others in order of value.
+"""Band joins by rank: the tuples within EPS of a tuple are a stretch in order of value.
 
 The stretches are found once, by going through all streams in order of value, so that no rounding
 of a grid's cells can miss anyone. The live tuples are bits over these ranks: a stretch is counted

@@ -10,7 +10,7 @@ from engine.multiway.streams import Floats, Ints
 from engine.runtime.jit import jit
 
 _MOVES = 4
-"""Steps a value by which the packed order may be put right."""
+"""Moves a value that may correct the packed order."""
 
 
 @jit
@@ -27,7 +27,7 @@ def pack(values: Floats, bits: int, packed: NDArray[np.uint64]) -> None:
 
 @jit
 def unpack(packed: NDArray[np.uint64], values: Floats, bits: int, order: Ints, out: Floats) -> bool:
-    """Write the order, put right where leading bits were equal; False if that takes too long."""
+    """Write the order, sorted where leading bits were equal; False if that takes too long."""
     mask = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)
     for i in range(packed.size):
         order[i] = np.int64(packed[i] & mask)
@@ -146,7 +146,7 @@ def _before(
 
 @jit
 def _without_infinite(values: Floats, span: NDArray[np.int32]) -> None:
-    """Leave infinite values no partners: their difference from anything is infinite, or none."""
+    """Remove the partners of infinite values: their differences are infinite or NaN."""
     for k in range(values.size):
         if np.isinf(values[k]):
             for other in range(span.shape[1]):

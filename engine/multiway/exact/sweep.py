@@ -55,9 +55,9 @@ def _announce(
     rules: ExactRules, streams: MultiStreams, part: SlicePart, lists: Lists, side: Integer,
     k: Integer,
 ) -> None:  # fmt: skip
-    """Have what a tuple behind this one needs fetched.
+    """Prefetch what a tuple behind this one needs.
 
-    There are more arrays gone through at a time than the processor notices by itself.
+    More arrays are read at a time than the hardware prefetcher follows.
     """
     ahead = k + _FAR
     if ahead < part.first[side + 1]:
@@ -106,7 +106,7 @@ def _expire(
     rules: ExactRules, streams: MultiStreams, part: SlicePart, lists: Lists, ranks: Ranks,
     work: Candidates, side: Integer, now: Integer,
 ) -> None:  # fmt: skip
-    """Take the tuples away that a tuple of `side` at `now` does not have in reach."""
+    """Remove the tuples that are out of reach of a tuple of `side` at `now`."""
     for other in range(part.own.size):
         if other == side:
             continue
@@ -130,7 +130,7 @@ def _equal(
     rules: ExactRules, part: SlicePart, lists: Lists, work: Candidates, side: Integer, key: Integer,
     own: Records, tallies: ExactTallies,
 ) -> bool:  # fmt: skip
-    """Take the lists of equal code; count them if nothing else is needed: then False."""
+    """Take the lists of equal code; where a count is enough, count them and return False."""
     sides = part.own.size
     found, outputs = np.int64(1), 1.0
     for other in range(sides):
@@ -250,7 +250,7 @@ def _probe(
 
 @compiled
 def _in_bin(tallies: ExactTallies, now: Integer) -> None:
-    """Go on to the bin of a time; -1 before and behind them all."""
+    """Advance to the bin of a time; -1 before and behind them all."""
     edges, progress = tallies.edges, tallies.progress
     if edges.size == 0 or now < edges[0] or now >= edges[edges.size - 1]:
         progress[BIN] = -1

@@ -1,4 +1,4 @@
-"""The Lagrangian dual of the harvest problem: a price of comparisons, and what is near its optimum.
+"""The Lagrangian dual of the harvest problem: a price of comparisons, and settings near it.
 
 To maximise O subject to C <= limit is a multiple-choice knapsack: of each direction one setting is
 taken, of cost rate * C_i and output rate * N_{i,m} (Kellerer, Pferschy, Pisinger: Knapsack
@@ -212,7 +212,7 @@ def near(
 
 
 class Rest(NamedTuple):
-    """A bound on the directions still to come: most O by the cost that is left for them.
+    """A bound on the directions still to come: the most O by the cost left for them.
 
     Attributes
     ----------

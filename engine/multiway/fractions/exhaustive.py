@@ -1,4 +1,4 @@
-"""All settings of joins counted through, and the best of them: P4 4.4's brute force.
+"""Enumeration of all settings of joins, and the best of them: P4 4.4's brute force.
 
 A setting's index counts in mixed radix, the first hop of the first direction most significant, as
 `itertools.product` goes through the hops; a digit is the hop's count less the least one allowed.
@@ -60,7 +60,7 @@ def _ranges(layout: Layout, space: Space, searches: Sequence[Search]) -> Ranges:
 
 @contextmanager
 def _within_memory() -> Iterator[None]:
-    """Turn a device's (or the CPU's) want of memory into an error that says what to do."""
+    """Turn a lack of memory on a device or the CPU into an error that says what to do."""
     try:
         yield
     except MemoryError as error:
@@ -74,7 +74,7 @@ def enumerate_settings(
     least: int = 1,
     device: Device | None = None,
 ) -> list[Evaluation]:
-    """Return C and O of ranges of settings, counted through.
+    """Return C and O of ranges of settings.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ WAYS = ("greedy", "reverse", "double-sided")
 
 
 class Picked(NamedTuple):
-    """The setting that a heuristic has picked.
+    """The setting that a heuristic picked.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ def _ratio(output: float, cost: float) -> float:
 
 @jit
 def _score(metric: int, cost: float, output: float, now_cost: float, now_output: float) -> float:
-    """Return a step's score, the better the greater; of a step back less than 0 by the deltas."""
+    """Return a step's score, greater is better; by the deltas, a step back scores less than 0."""
     if metric == BEST_OUTPUT:
         return output
     if metric == BEST_OUTPUT_PER_COST:

@@ -1,4 +1,4 @@
-"""Per-stream histograms of time correlations, and the scores that come of them (P4 5.2.2).
+"""Per-stream histograms of time correlations, and the scores derived from them (P4 5.2.2).
 
 L_i, one for each stream, approximates the pdf of A_i = T(t^(i)) - T(t^(0)), the lag of stream i
 behind stream 0 in the outputs: equi-width buckets over [-W_i, W_0], in ticks. (Streams count from 0
@@ -119,7 +119,7 @@ def _learn(histograms: Floats, windows: Ints, lags: NDArray[np.int64]) -> None:
 
 
 def empty_histograms(windows: ArrayLike, buckets: int) -> Floats:
-    """Return histograms that have seen nothing.
+    """Return empty histograms.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ def learn(histograms: Floats, windows: ArrayLike, ts: ArrayLike) -> None:
 
 
 def decay(histograms: Floats, factor: float) -> None:
-    """Multiply frequencies, so that what was learned before counts for less.
+    """Scale frequencies down, so that older observations count for less.
 
     Parameters
     ----------

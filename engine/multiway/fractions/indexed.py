@@ -1,4 +1,4 @@
-"""What a partial result costs at a hop that is probed by indexes (P4 7, "Indexed Join Processing").
+"""The cost of a partial result at a hop probed by indexes (P4 7, "Indexed Join Processing").
 
 An index lies on top of each physical basic window. k logical basic windows in r ranges of
 neighbours overlap k + r physical ones, in each of which the candidates are searched for and looked
@@ -24,7 +24,7 @@ Table = Sequence[Sequence[float]]
 
 
 class IndexCosts(NamedTuple):
-    """What indexes make of the cost of a join's hops.
+    """The cost of a join's hops with indexes.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Settings of directions merged into settings of the join, fathomed by bounds.
+"""Merge settings of directions into settings of the join, pruned by bounds.
 
 The parts are merged in the order of the directions, so that sums are the contract's own. A sum of
 parts is dropped only where no completion of it can be the answer, ties by cost and index included:
@@ -36,7 +36,7 @@ LOOK_BACK = 32
 
 
 class Slack(NamedTuple):
-    """More than rounding can make of a cost and of an output."""
+    """Upper bounds on the rounding of a cost and of an output."""
 
     cost: float
     output: float
@@ -67,7 +67,7 @@ class Sums(NamedTuple):
 
 
 class Merged(NamedTuple):
-    """The best setting that a merge has met.
+    """The best setting that a merge found.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class Merged(NamedTuple):
 def undominated(
     cost: Floats, output: Floats, slack_cost: float, slack_output: float
 ) -> NDArray[np.bool_]:
-    """Tell which sums no other dominates; they are in the order of their indexes.
+    """Return which sums no other dominates; they are in the order of their indexes.
 
     Parameters
     ----------
@@ -229,7 +229,7 @@ def _last(
 def _rest(
     directions: Sequence[Direction], limit: float, floor: float, slack: Slack, most: int
 ) -> tuple[list[Rest], float]:
-    """Return the bounds behind each direction, and the floor that making them has raised.
+    """Return the bounds behind each direction, and the floor, raised on the way.
 
     The halves meet in the middle: the later directions are merged from the last one backwards,
     fathomed by the relaxation of those before, as long as their settings number fewer.

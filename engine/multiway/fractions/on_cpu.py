@@ -1,4 +1,4 @@
-"""Harvest settings evaluated, tabulated and searched on the CPU; the device's twin.
+"""Evaluate, tabulate and search harvest settings on the CPU; the device's twin.
 
 `gpu_kernels.harvest.on_device.DeviceHarvest` does the same with the same scalar functions, and
 gives the same numbers bit for bit.

@@ -63,7 +63,7 @@ class Optimum(NamedTuple):
 
 
 class DualBound(NamedTuple):
-    """The dual's solution: its price, its bound on O, V of every hop, and what rounding can do."""
+    """The dual's solution: price, bound on O, V of every hop, and a margin for rounding."""
 
     price: float
     bound: float
@@ -215,7 +215,7 @@ def harvest_setting(
     metric: str = DELTA,
     least: int = 0,
 ) -> Optimum:
-    """Return a harvest setting of much output O with C at most z * C(1).
+    """Return a harvest setting of high output O with C at most z * C(1).
 
     Parameters
     ----------

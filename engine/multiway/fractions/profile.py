@@ -1,4 +1,4 @@
-"""What a multi-way join's cost and output rate depend on (P4 4.1 to 4.3), checked."""
+"""The statistics on which a multi-way join's cost and output rate depend (P4 4.1 to 4.3)."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ class JoinProfile:
 
     @cached_property
     def hop_windows(self) -> NDArray[np.int64]:
-        """Most that a setting can count: n of every hop's window, (m, m - 1) int64."""
+        """The most that a setting can count: n of every hop's window, (m, m - 1) int64."""
         return np.array([[self.basic[stream] for stream in order] for order in self.orders])
 
     @cached_property

@@ -1,4 +1,4 @@
-"""The adaptation step: throttle fraction, what was learnt, and the setting that follows (P4 5)."""
+"""The adaptation step: throttle fraction, costs, and the setting that follows from them (P4 5)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def index_costs(
     candidates: Floats, entries: Floats, sizes: Floats, basic: Sequence[int],
     orders: Sequence[Sequence[int]],
 ) -> IndexCosts:  # fmt: skip
-    """Return what indexes make of the cost of hops.
+    """Return the costs of hops with indexes.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def measured_costs(
     streams: MultiStreams, windows: Windows, predicate: Predicate, orders: Sequence[Sequence[int]],
     basic_window: int,
 ) -> IndexCosts | None:  # fmt: skip
-    """Return what indexes make of the cost of hops, measured before the join; None if they cannot.
+    """Return the costs of hops with indexes, measured before the join; None without an index.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def measured_costs(
 
 
 class Setting(NamedTuple):
-    """What each hop reads.
+    """The basic windows that each hop reads.
 
     Attributes
     ----------
@@ -141,7 +141,7 @@ def throttle_after(
 
 
 def steadied(scores: Floats, samples: float) -> Floats:
-    """Return scores drawn towards each other by as much as chance explains of their differences.
+    """Return scores shrunk towards each other by what chance explains of their differences.
 
     The best of scores that differ by chance alone promise output that they do not hold. Of n
     shares of `samples` independent matches whose true shares are equal, the squared differences
@@ -231,7 +231,7 @@ def _ratio(part: float, whole: float, otherwise: float) -> float:
 def plan_from(
     setting: Setting, orders: Sequence[Sequence[int]], windows: Windows, basic_window: int
 ) -> ReadPlan:
-    """Return what a setting reads as runs of ages.
+    """Return the plan of a setting, as runs of ages.
 
     Neighbouring logical basic windows are one run; a direction with a hop that reads nothing reads
     nothing at all.

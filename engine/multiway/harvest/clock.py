@@ -44,7 +44,7 @@ from engine.runtime.jit import Integer, kernel, woven
 
 @woven
 def _count_windows(rules: HarvestRules, admitted: Admitted, clock: Clock, now: Integer) -> None:
-    """Note how many tuples the windows hold after a tuple of time `now` was popped."""
+    """Count the tuples in the windows after a tuple of time `now` was popped."""
     held = 0
     for stream in range(rules.window.size):
         end = clock.popped[stream]
@@ -62,7 +62,7 @@ def run_clock(
     streams: MultiStreams, rules: HarvestRules, admitted: Admitted, clock: Clock, order: Ints,
     stream_of: Ints, t0: int, room: int, cost: float, comparisons: Ints, base: int,
 ) -> int:  # fmt: skip
-    """Go on until something has to be done, and return what.
+    """Run the clock until something has to be done; return what.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ _LEAST, _MOST = 16, 1 << 16
 
 
 class Speculation:
-    """The tuples that will be popped next if none is dropped, and what they come to.
+    """The tuples that will be popped next if none is dropped, and their results.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ class Speculation:
         """The first of the batch was, or will be, pushed as this number."""
 
     def more(self, arrived: int, plan: ReadPlan, sampled: Flags, shred: float) -> None:
-        """Probe the tuples that wait, and those that come next.
+        """Probe the waiting tuples and the next arrivals.
 
         Parameters
         ----------
@@ -186,16 +186,16 @@ class Speculation:
         self._batches = min(2 * self._batches, _MOST)
 
     def dropped(self) -> None:
-        """Take back what was probed behind the tuple that has just been dropped."""
+        """Discard the results behind the tuple that was just dropped."""
         self._keep(int(self._clock.n[PUSHED]))
         self._batches = max(self._batches // 4, _LEAST)
 
     def adapted(self) -> None:
-        """Take back everything that is not popped: another setting is in force."""
+        """Discard all results that are not popped: another setting is in force."""
         self._keep(int(self._clock.n[POPPED]))
 
     def _keep(self, end: int) -> None:
-        """Keep what was probed of the tuples pushed before number `end`."""
+        """Keep the results of the tuples pushed before number `end`."""
         clock = self._clock
         clock.n[SPECULATED] = end = min(int(clock.n[SPECULATED]), end)
         size = max(0, end - self.base)
@@ -212,7 +212,7 @@ class Speculation:
         self._cut(slice(done, None))
 
     def _admit(self, place: Ints, waiting: int) -> None:
-        """Put tuples into the windows: those that wait, and, as if they were pushed, the others."""
+        """Put tuples into the windows: the waiting ones, and the others as if they were pushed."""
         admitted, streams = self._admitted, self._stream_of[place]
         for stream in range(self._streams.number):
             own = place[streams == stream]

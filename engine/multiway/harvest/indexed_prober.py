@@ -1,4 +1,4 @@
-"""Batches of tuples probed by indexes on the CPU, by several threads."""
+"""Probe batches of tuples by indexes, on several threads of the CPU."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _count_batch(
     index: Index, plan: ReadPlan, whole: ReadPlan, batch: ProbeBatch, begin: int, end: int,
     walk: IndexedWalk, members: Ints, out: Probed,
 ) -> None:  # fmt: skip
-    """Write what the walks of the tuples ``begin <= k < end`` of a batch come to."""
+    """Write the results of the walks of the tuples ``begin <= k < end`` of a batch."""
     for k in range(begin, end):
         place, stream, shred = batch.place[k], batch.stream[k], batch.shred[k]
         hops = Hops(out.comparisons[k], out.passes[k], out.read[k], out.candidates[k])
@@ -128,7 +128,7 @@ class IndexedProber:
         )  # fmt: skip
 
     def count(self, admitted: Admitted, plan: ReadPlan, batch: ProbeBatch) -> Probed:
-        """Return what the walks of a batch come to.
+        """Return the results of the walks of a batch.
 
         The tuples of the batch are the last admitted ones of their streams. O(comparisons).
         """

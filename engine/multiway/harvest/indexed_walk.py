@@ -1,4 +1,4 @@
-"""One tuple's way through the windows of the other streams by indexes (P4 7).
+"""The walk of one tuple through the windows of the other streams by indexes (P4 7).
 
 It is the walk of `gpu_kernels.multiway.walk`, but of the runs of a hop it looks only at what the
 index of each physical basic window gives for the tuple: its *candidates*. What is counted is what
@@ -29,7 +29,7 @@ OLDEST, YOUNGEST, READ = range(3)
 
 
 class IndexedWalk(NamedTuple):
-    """Where the walk of a tuple is; room of one thread.
+    """The state of a tuple's walk; of one thread.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class IndexedWalk(NamedTuple):
 
 
 class Hops(NamedTuple):
-    """What the walk of a tuple came to by hop, each (hops,) int64.
+    """The counts of a tuple's walk by hop, each (hops,) int64.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ def begin_indexed(
     streams: MultiStreams, rules: HarvestRules, admitted: Admitted, plan: ReadPlan, place: Integer,
     stream: Integer, shred: float, walk: IndexedWalk, hops: Hops,
 ) -> None:  # fmt: skip
-    """Put the walk of a tuple at its beginning.
+    """Start the walk of a tuple.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def _enter(walk: IndexedWalk, runs: Ints, hop: int, hops: Hops) -> None:
 
 @kernel
 def _next_window(index: Index, walk: IndexedWalk, runs: Ints, hop: int) -> bool:
-    """Go on to the next physical basic window of a hop; False where there is no more."""
+    """Advance to the next physical basic window of a hop; False at the end."""
     stack, bounds = walk.stack, walk.bounds
     run = stack[RUN, hop]
     begun = run >= runs[hop]
@@ -138,7 +138,7 @@ def _next_list(
     streams: MultiStreams, condition: Condition, index: Index, runs: Ints, place: int, hop: int,
     walk: IndexedWalk, hops: Hops,
 ) -> bool:  # fmt: skip
-    """Look for the candidates in the next window, or in its next list; False if there is none."""
+    """Find the candidates in the next window, or in its next list; False if there is none."""
     stack, reach, own = walk.stack, walk.reach, streams.attributes
     begin, end = 0, 1
     if condition.kind == INNER:
@@ -200,7 +200,7 @@ def _next_met(
     streams: MultiStreams, rules: HarvestRules, condition: Condition, admitted: Admitted,
     index: Index, place: int, shred: float, hop: int, walk: IndexedWalk, hops: Hops,
 ) -> bool:  # fmt: skip
-    """Choose the next candidate of the list at hand that agrees; False where there is no more."""
+    """Advance to the next candidate of the list that agrees; False at the end."""
     stack, run = walk.stack, walk.stack[RUN, hop]
     entry, last = stack[ENTRY, hop], stack[LAST, hop]
     if entry == last:
@@ -240,7 +240,7 @@ def next_indexed(
     index: Index, plan: ReadPlan, place: Integer, stream: Integer, shred: float, walk: IndexedWalk,
     hops: Hops,
 ) -> bool:  # fmt: skip
-    """Go on to the next output of a tuple; False where there is no more.
+    """Advance to the next output of a tuple; False at the end.
 
     The members are in ``walk.stack[MEMBER]`` by hop.
     """

@@ -172,7 +172,7 @@ class Indexes:
 
 
 def _ranges(begins: Ints, sizes: Ints) -> Ints:
-    """Return ranges one behind the other.
+    """Return the concatenation of ranges.
 
     Examples
     --------

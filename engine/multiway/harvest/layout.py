@@ -50,7 +50,7 @@ class ReadPlan(NamedTuple):
 
 
 class Admitted(NamedTuple):
-    """The tuples in the join windows, in arrival order, and those they have outlived.
+    """The tuples admitted to the join windows, in arrival order, expired ones included.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Admitted(NamedTuple):
 
 
 class HarvestRules(NamedTuple):
-    """What does not change during a join.
+    """The settings that do not change during a join.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class HarvestRules(NamedTuple):
 
 
 class Probed(NamedTuple):
-    """What the walks of a batch of tuples came to.
+    """The results of the walks of a batch of tuples.
 
     Attributes
     ----------
@@ -154,7 +154,7 @@ class Clock(NamedTuple):
 
 
 def admitted_none(streams: MultiStreams) -> Admitted:
-    """Return windows with room for all tuples and none in them."""
+    """Return empty windows with room for all tuples."""
     m, n = streams.number, streams.ts.size
     counts = np.zeros(m, np.int64), np.zeros(m, np.int64)
     return Admitted(streams.first, *counts, np.zeros(n, np.int64), np.zeros(n, np.int64))

@@ -1,4 +1,4 @@
-"""What a harvested join learns while it runs: rates, selectivities, time correlations (P4 5.2).
+"""Statistics learnt while a join runs: rates, selectivities, time correlations (P4 5.2).
 
 P4 5.2.2 keeps a histogram a stream, of its lag behind the first, and derives all scores from them
 as if lags were independent and every output counted for every direction. But direction i makes only
@@ -24,7 +24,7 @@ from engine.runtime.jit import jit
 
 
 class Indexed(NamedTuple):
-    """What the cost of indexed hops depends on.
+    """Statistics on which the cost of indexed hops depends.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Indexed(NamedTuple):
 
 
 class Learnt(NamedTuple):
-    """What sampled tuples have taught.
+    """Statistics learnt from sampled tuples.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Learnt(NamedTuple):
 
 
 def empty_ages(basic: Sequence[int]) -> Floats:
-    """Return counts of nothing: (m, m - 1, greatest n) float64.
+    """Return zero counts: (m, m - 1, greatest n) float64.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def age_scores(
 
 
 class Learner:
-    """Learns from the tuples that were drawn for it, which window shredding joins without bias.
+    """Learns from sampled tuples, which window shredding joins without bias.
 
     Parameters
     ----------
@@ -197,7 +197,7 @@ class Learner:
                 learn_ages(learnt.ages, times, plan.order, self._settings.basic_window, self._basic)
 
     def adapted(self, pushes: Ints) -> None:
-        """Take note of an interval's pushes, and let what was learnt before count for less."""
+        """Record an interval's pushes, and scale older observations down."""
         some = pushes > 0
         self.learnt.rates[some] = pushes[some] / self._settings.adapt_every
         learnt = self.learnt

@@ -49,7 +49,7 @@ MakeProber = Callable[[MultiStreams, HarvestRules, Predicate, ReadPlan], Prober]
 
 
 class Step(NamedTuple):
-    """What an interval between adaptations came to.
+    """The results of an interval between adaptations.
 
     Attributes
     ----------
@@ -163,7 +163,7 @@ class GrubJoin:
         self.setting: Setting | None = None
 
     def _begin(self, priors: Sequence[PairPrior]) -> None:
-        """Begin with what profiles say."""
+        """Begin with the statistics of profiles."""
         settings, learnt = self._settings, self._learner.learnt
         basic = basic_counts(self._windows, settings.basic_window)
         prior = priors, self._windows, self._orders, basic, settings
@@ -271,7 +271,7 @@ class GrubJoin:
         self._stale = settings.shedding == "harvest"
 
     def _configure(self) -> None:
-        """Set rankings and harvest fractions anew (P4 4.2)."""
+        """Update rankings and harvest fractions (P4 4.2)."""
         settings, clock = self._settings, self._clock
         self._stale = False
         self.setting = setting_of(
@@ -292,7 +292,7 @@ class GrubJoin:
             admitted.gone[stream] = max(admitted.gone[stream], gone)
 
     def _close(self, at: float, beta: float) -> None:
-        """Note what an interval came to and begin the next."""
+        """Record an interval and begin the next."""
         clock = self._clock
         pushes, pops, drops = (tuple(row.tolist()) for row in clock.interval)
         if clock.interval.any():

@@ -1,4 +1,4 @@
-"""What is known before a harvested join begins: profiles of pairs of its streams.
+"""Prior knowledge of a harvested join: profiles of pairs of its streams.
 
 A profile counts the matches of an equi-join of two streams. It stands for what the learner would
 hold if it had learnt from such matches for ever, at the rate at which it samples: with a part
@@ -83,7 +83,7 @@ def begin(
     basic: Sequence[int],
     settings: HarvestSettings,
 ) -> None:
-    """Put into `learnt` what profiles say, in place."""
+    """Write the statistics of profiles to `learnt`, in place."""
     for prior in priors:
         weight = _weight(prior, settings)
         for pair in (prior, prior.turned()):

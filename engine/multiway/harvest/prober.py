@@ -1,4 +1,4 @@
-"""Batches of tuples probed on the CPU, by several threads."""
+"""Probe batches of tuples on several threads of the CPU."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def count_batch(
     plan: ReadPlan, whole: ReadPlan, batch: ProbeBatch, begin: int, end: int, stack: Ints,
     bounds: Ints, members: Ints, out: Probed,
 ) -> None:  # fmt: skip
-    """Write what the walks of the tuples ``begin <= k < end`` of a batch come to.
+    """Write the results of the walks of the tuples ``begin <= k < end`` of a batch.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ _SLICE = 32
 
 
 class OutputBatch(NamedTuple):
-    """Some outputs.
+    """A batch of outputs.
 
     Attributes
     ----------
@@ -173,10 +173,10 @@ class OutputBatch(NamedTuple):
 
 
 class Prober(Protocol):
-    """Whatever probes batches of tuples: the CPU's threads, or a GPU."""
+    """Probes batches of tuples, on the CPU's threads or on a GPU."""
 
     def count(self, admitted: Admitted, plan: ReadPlan, batch: ProbeBatch) -> Probed:
-        """Return what the walks of a batch come to."""
+        """Return the results of the walks of a batch."""
         ...
 
     def outputs(
@@ -187,7 +187,7 @@ class Prober(Protocol):
 
 
 def no_results(tuples: int, hops: int) -> Probed:
-    """Return room for what the walks of some tuples come to."""
+    """Return empty results of the walks of some tuples."""
     return Probed(
         np.zeros((tuples, hops), np.int64),
         np.zeros((tuples, hops), np.int64),
@@ -197,7 +197,7 @@ def no_results(tuples: int, hops: int) -> Probed:
 
 
 class Slices:
-    """Slices of a batch, worked off by threads side by side.
+    """A thread pool that processes slices of a batch.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ class Slices:
 
 
 def in_chunks(hops: int, write: Callable[[Ints, Floats, Ints], bool]) -> Iterator[OutputBatch]:
-    """Yield what ``write(members, importance, progress)`` writes, until it says that it is done."""
+    """Yield what ``write(members, importance, progress)`` writes, until it returns True."""
     progress = np.zeros(3, np.int64)
     done = False
     while not done:
@@ -256,7 +256,7 @@ class CpuProber:
         return np.zeros((STACK_ROWS, STACK_COLUMNS), np.int64), np.zeros((runs, 2), np.int64)
 
     def count(self, admitted: Admitted, plan: ReadPlan, batch: ProbeBatch) -> Probed:
-        """Return what the walks of a batch come to. O(comparisons)."""
+        """Return the results of the walks of a batch. O(comparisons)."""
         size, hops = batch.place.size, plan.order.shape[1]
         out = no_results(size, hops)
 

@@ -45,7 +45,7 @@ class Kept(NamedTuple):
 
 
 def _throttled(join: JoinProfile, keep: Floats) -> JoinProfile:
-    """Return the join of what is kept, with full windows."""
+    """Return the join of the tuples that are kept, with full windows."""
     rates = [rate * x for rate, x in zip(join.rates, keep.tolist(), strict=True)]
     return JoinProfile(
         rates, join.windows, join.basic, join.orders, join.selectivities, join.scores, join.indexes

@@ -1,4 +1,4 @@
-"""The settings of a harvested join, checked."""
+"""The checked settings of a harvested join."""
 
 from __future__ import annotations
 

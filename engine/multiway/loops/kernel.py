@@ -73,7 +73,7 @@ def _found(
     rules: LoopRules, plan: LoopPlan, streams: MultiStreams, state: LoopState, out: LoopOutputs,
     direction: Integer,
 ) -> None:  # fmt: skip
-    """Count the output of the members bound, and write it where it is wanted."""
+    """Count the output of the bound members and, if wanted, write it."""
     progress, member, sums = state.progress, state.member, state.sums
     sides = member.size
     for d in range(sides):
@@ -105,7 +105,7 @@ def nest(
     rules: LoopRules, plan: LoopPlan, streams: MultiStreams, condition: Any,  # noqa: ANN401
     state: LoopState, out: LoopOutputs,
 ) -> bool:  # fmt: skip
-    """Go on with the loops of ``progress[DIRECTION]``; False if `out` must be emptied first.
+    """Resume the loops of ``progress[DIRECTION]``; False if `out` must be emptied first.
 
     GENERALCOMPUTEJOIN (P3 3.3); COMPUTEJOIN is it with the new tuple on top, COMPUTEHASHJOIN with
     lists of hash buckets.
@@ -173,7 +173,7 @@ def _next_arrival(streams: MultiStreams, state: LoopState) -> Integer:
 
 @compiled
 def _begin(rules: LoopRules, plan: LoopPlan, streams: MultiStreams, state: LoopState) -> None:
-    """Set the loops of a direction to their begin, its (first) new tuple being ``FRESH``."""
+    """Reset the loops of a direction, its (first) new tuple being ``FRESH``."""
     progress = state.progress
     direction = progress[DIRECTION]
     if plan.known:
@@ -188,7 +188,7 @@ def _begin(rules: LoopRules, plan: LoopPlan, streams: MultiStreams, state: LoopS
 def _arrive(
     rules: LoopRules, plan: LoopPlan, streams: MultiStreams, state: LoopState, stop: Integer
 ) -> bool:
-    """Begin the next thing to do before `stop`; False if there is none."""
+    """Begin the next event before `stop`; False if there is none."""
     progress = state.progress
     stream = _next_arrival(streams, state)
     at = np.int64(state.inserted[max(stream, 0)])
@@ -220,7 +220,7 @@ def _arrive(
 
 @woven
 def _next_batch(rules: LoopRules, plan: LoopPlan, streams: MultiStreams, state: LoopState) -> None:
-    """Go on with a re-evaluation: to the next new tuple, or to the next stream's loops."""
+    """Continue a re-evaluation with the next new tuple, or the next stream's loops."""
     progress = state.progress
     sides = state.begun.size
     direction = progress[DIRECTION]
@@ -239,7 +239,7 @@ def _next_batch(rules: LoopRules, plan: LoopPlan, streams: MultiStreams, state: 
 
 @woven
 def _pass_on(plan: LoopPlan, state: LoopState) -> None:
-    """Leave what the loops that are through went over: one new tuple, or all of a stream."""
+    """Leave what the finished loops covered: one new tuple, or all of a stream."""
     progress = state.progress
     if plan.known:
         progress[FRESH] += 1
@@ -253,7 +253,7 @@ def advance(
     rules: LoopRules, plan: LoopPlan, streams: MultiStreams, condition: Any,  # noqa: ANN401
     state: LoopState, out: LoopOutputs, stop: Integer,
 ) -> bool:  # fmt: skip
-    """Take what arrives before the tick `stop`; False when `out` must be emptied first.
+    """Process what arrives before the tick `stop`; False when `out` must be emptied first.
 
     ``FOREVER`` is the end of the streams, with its last re-evaluation.
     """

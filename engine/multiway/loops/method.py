@@ -1,4 +1,4 @@
-"""What an algorithm of P3 is made of, and what its options may be."""
+"""The algorithms of P3, and their checked options."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ class LoopsSettings:
 
     @property
     def parts(self) -> Method:
-        """What the method is made of."""
+        """The method's properties."""
         return METHODS[self.method]
 
     @property

@@ -1,4 +1,4 @@
-"""Joins streams by an algorithm of P3: all outputs at once, or part by part."""
+"""Join streams by an algorithm of P3, part by part."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ CHUNK = 1 << 16
 
 
 class LoopsCounters(NamedTuple):
-    """What a run found and what it cost.
+    """The results and the costs of a run.
 
     Attributes
     ----------
@@ -142,7 +142,7 @@ class LoopsRun:
         self._state = empty_state(streams.first, self._rules.base)
 
     def parts(self, rows: int = CHUNK, until: int = FOREVER) -> Iterator[LoopOutputs]:
-        """Go on with the run, and give the outputs in the order found, at most `rows` at a time.
+        """Continue the run and yield the outputs in the order found, at most `rows` at a time.
 
         A part's arrays are used again for the next one. With `until`, what arrives before that tick
         is taken; called again, the run goes on from there.
@@ -167,7 +167,7 @@ class LoopsRun:
 
     @property
     def counters(self) -> LoopsCounters:
-        """What the run has found and cost so far."""
+        """The results and costs of the run so far."""
         progress, sums = self._state.progress, self._state.sums
         outputs = int(progress[OUTPUTS])
         return LoopsCounters(

@@ -85,7 +85,7 @@ class LoopRules(NamedTuple):
 
 
 class LoopState(NamedTuple):
-    """The stores, and where the loops stand.
+    """The stores, and the state of the loops.
 
     Attributes
     ----------
@@ -137,7 +137,7 @@ class LoopOutputs(NamedTuple):
 
 
 def room(rows: int, streams: int) -> LoopOutputs:
-    """Return room for so many outputs."""
+    """Return empty arrays for so many outputs."""
     return LoopOutputs(
         np.empty((rows, streams), np.int64), np.empty(rows, np.int64), np.empty(rows)
     )
@@ -220,7 +220,7 @@ def expire(rules: LoopRules, streams: MultiStreams, state: LoopState, now: Integ
 
 @woven
 def expire_due(rules: LoopRules, streams: MultiStreams, state: LoopState, now: Integer) -> None:
-    """Expire what is due before an arrival at `now`: of several times due, the last one alone.
+    """Run the expiration that is due before an arrival at `now`; of several, only the last.
 
     Lazy methods expire with the re-evaluation that is due then, or with the next one.
     """
@@ -255,7 +255,7 @@ def _behind_earlier(
 def aim(
     rules: LoopRules, streams: MultiStreams, state: LoopState, stream: Integer, k: Integer
 ) -> None:
-    """Set what a tuple k of `stream` has in reach of the other stores, and its lists there.
+    """Set the reach of a tuple k of `stream` in the other stores, and its lists there.
 
     Count-based windows by counters, which here are the places (P3 3.6, COMPUTECOUNTJOIN).
     """

@@ -112,7 +112,7 @@ def ranked_local_orders(problem: OrderingProblem, direction: int) -> RankedOrder
 
 
 class Choice(NamedTuple):
-    """What the heuristic considered and chose.
+    """The orders that the heuristic considered, and its choice.
 
     Attributes
     ----------
@@ -133,7 +133,7 @@ class Choice(NamedTuple):
 
     @property
     def cost(self) -> float:
-        """What it costs, in comparisons per unit time."""
+        """Its cost, in comparisons per unit time."""
         return float(self.considered.costs[0])
 
 

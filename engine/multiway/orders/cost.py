@@ -16,7 +16,7 @@ LocalCost = Callable[[OrderingProblem, int, GivenOrders], Floats]
 
 
 def local_costs(problem: OrderingProblem, direction: int, orders: GivenOrders) -> Floats:
-    """Return what local orders of one direction cost.
+    """Return the costs of local orders of one direction.
 
     The loops are gone through from the outermost, with N = the partial results so far and v = the
     fewest distinct values so far: every loop but the first makes N * C_l comparisons, and
@@ -69,7 +69,7 @@ def local_costs(problem: OrderingProblem, direction: int, orders: GivenOrders) -
 def order_costs(
     problem: OrderingProblem, orders: GivenOrders, local: LocalCost = local_costs
 ) -> Floats:
-    """Return what global orders cost: the sum over the directions (P3 5.1).
+    """Return the costs of global orders: the sums over the directions (P3 5.1).
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def order_costs(
 
 
 def cost_of(problem: OrderingProblem, order: GivenOrder, local: LocalCost = local_costs) -> float:
-    """Return what one global order costs, or the local ones of all directions together.
+    """Return the cost of one global order, or of the local ones of all directions together.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the cost of a join order depends on: statistics (P3 table 1) and the join algorithm."""
+"""The inputs of the cost of a join order: statistics (P3 table 1) and the join algorithm."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ class OrderingProblem:
 
     @property
     def algorithm(self) -> Method:
-        """What the method does."""
+        """The algorithm of the method."""
         return ALGORITHMS[self.method]
 
     @property
@@ -257,7 +257,7 @@ class OrderingProblem:
         return 1.0 if self.tau is None else float(self.rates[direction]) * self.tau
 
     def per_unit(self, direction: int, evaluation: Floats) -> Floats:
-        """Return what one evaluation of a direction makes per unit time."""
+        """Return the cost per unit time of one evaluation of a direction."""
         if self.tau is None:
             return float(self.rates[direction]) * evaluation
         return evaluation / self.tau

@@ -1,4 +1,4 @@
-"""From the sums of lanes to estimates with intervals, one row a window and group (P5 4.3)."""
+"""Estimates with intervals from the sums of lanes, one row a window and group (P5 4.3)."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class _Cells:
         return sums
 
     def pools(self) -> list[NDArray[np.int64]]:
-        """Return which cells tell of each other, as `others_of` takes it: those of one group; all.
+        """Return the pools of `others_of`: cells of one group, and all cells.
 
         Only windows that do not overlap, so that none learns from what it has itself.
         """
@@ -127,7 +127,7 @@ class _Cells:
         return [ids * np.int64(phases) + phase, phase]
 
     def named(self) -> dict[str, pa.Array]:
-        """Return the columns that tell the cells apart."""
+        """Return the columns that identify the cells."""
         window, *groups = self._groups.values()
         panes = self._spec.windows
         if not panes.every:

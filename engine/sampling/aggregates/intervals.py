@@ -56,7 +56,7 @@ _POOLED = [at.V_YY, at.YY_YY, at.RANDOM_V, at.RANDOM_SIZE, at.RANDOM_Y]
 
 
 class Others(NamedTuple):
-    """What other windows and groups say of clusters sampled by chance: (n,) float64 each.
+    """Statistics of other windows and groups on clusters sampled by chance: (n,) float64 each.
 
     Attributes
     ----------
@@ -74,12 +74,12 @@ class Others(NamedTuple):
 
 
 def no_others(n: int) -> Others:
-    """Return what is known where there is nothing else."""
+    """Return the statistics of no other windows."""
     return Others(np.zeros(n), np.zeros(n), np.zeros(n))
 
 
 def others_of(sums: Floats, pools: Sequence[NDArray[np.int64]]) -> Others:
-    """Return what the rest of its pool says to each window and group.
+    """Return the statistics of the rest of its pool for each window and group.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def estimates(
 
 
 def _missed(s: Floats, level: float, others: Others) -> tuple[Floats, Floats]:
-    """Return how far down and up intervals reach at least, by what other windows have."""
+    """Return how far down and up intervals reach at least, by the clusters of other windows."""
     v = s[:, at.V_YY]
     n = np.where(v > 0, v * v / s[:, at.YY_YY], 0.0)
     sign = others.sign

@@ -1,4 +1,4 @@
-"""A lane's aggregates: sampled outputs in, sums of each window and group out."""
+"""A lane's aggregates: sums of its sampled outputs by window and group."""
 
 from __future__ import annotations
 

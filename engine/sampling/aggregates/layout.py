@@ -1,4 +1,4 @@
-"""What a lane knows of a window and group, as columns that add up over lanes.
+"""The sums of a lane by window and group, as columns that add up over lanes.
 
 A cluster x is the sampled outputs of one stored tuple within a window and group. With y the value,
 p the inclusion probabilities, S_y and S_1 are its weighted sums of y and of 1, and V_yy, V_y1 and
@@ -45,7 +45,7 @@ def lane_schema(spec: AggregateSpec, groups: list[pa.DataType]) -> pa.Schema:
 
 
 def moved(sums: NDArray[np.float64], by: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return what the sums would be had `by` been added to every value: (n, 17) float64.
+    """Return the sums as if `by` had been added to every value: (n, 17) float64.
 
     All but those of `random_`, which no average needs.
 

@@ -1,4 +1,4 @@
-"""What is asked of an aggregate, as people write it (P5 4.3, 6.2.4)."""
+"""Aggregates as people write them (P5 4.3, 6.2.4)."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ def _known(kind: pa.DataType) -> bool:
 
 
 def parse_aggregate(text: str) -> AggregateSpec:
-    """Return what an aggregate's text says: names and durations as they are written.
+    """Parse the text of an aggregate, with names and durations as they are written.
 
     Parameters
     ----------
@@ -245,7 +245,7 @@ def parse_aggregate(text: str) -> AggregateSpec:
 
 
 def _value(text: str, function: str, at: int) -> tuple[Column | str, int]:
-    """Return what stands in the parentheses, and where it ends."""
+    """Return the text in the parentheses, and where it ends."""
     end = re.compile(r"\s*\)")
     token = _TOKEN.match(text, at)
     close = end.match(text, token.end()) if token else None
