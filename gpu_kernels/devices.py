@@ -1,4 +1,4 @@
-"""The GPU as the drivers see it, whether there is one, and which device a job runs on."""
+"""The GPU behind the drivers: its interface, its detection, and the choice of a device."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Choice(NamedTuple):
 
 
 class NoGpuError(RuntimeError):
-    """A GPU was asked for and cannot be had."""
+    """A GPU was asked for, and there is none that can be used."""
 
 
 class TooLargeError(RuntimeError):
@@ -76,7 +76,7 @@ class Device(Protocol):
         ...
 
     def release(self) -> None:
-        """Give the memory of arrays that are gone back."""
+        """Return the memory of freed arrays."""
         ...
 
 
@@ -163,7 +163,7 @@ class CudaDevice:
         kernel.launch(blocks, threads, shared, *arguments)
 
     def release(self) -> None:
-        """Give the memory of arrays that are gone back to the device."""
+        """Return the memory of freed arrays to the device."""
         self.xp.get_default_memory_pool().free_all_blocks()
 
 
@@ -228,7 +228,7 @@ def _simulated() -> bool:
 
 
 def gpu_seen() -> tuple[bool, str]:
-    """Return whether CuPy and numba-cuda see a CUDA device, and what was seen.
+    """Return whether CuPy and numba-cuda see a CUDA device, and the reason.
 
     Returns
     -------

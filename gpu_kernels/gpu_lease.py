@@ -1,8 +1,8 @@
 """Which of the machine's GPUs a task may use, and how much of its memory.
 
-A scheduler that gives its tasks GPUs says so by `grant` before each piece of work; what opens a
-device then takes the one that was meant. Worker processes do one task after the other, with other
-addresses: nothing here is decided for a process's whole life.
+A scheduler that gives its tasks GPUs calls `grant` before each task; whatever opens a device then
+takes the one that was meant. A worker process runs tasks with different addresses one after the
+other, so nothing here is decided for a process's whole life.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def chosen(lease: GpuLease, visible: str | None, names: Sequence[str]) -> int:
 
 
 def sharers(lease: GpuLease, count: int) -> int:
-    """Return how many pieces of work may be on one device at once.
+    """Return how many tasks may be on one device at once.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ def sharers(lease: GpuLease, count: int) -> int:
 
 
 def allowance(total_bytes: int, lease: GpuLease, count: int) -> int:
-    """Return the bytes of a device of `total_bytes` that one piece of work may take.
+    """Return the bytes of a device of `total_bytes` that one task may take.
 
     Examples
     --------

@@ -26,7 +26,7 @@ SCRATCH_FLOATS, SCRATCH_INTEGERS = 3, 1
 
 
 class Scratch(NamedTuple):
-    """Shared memory by which the threads of a block tell each other; a warp needs none.
+    """Shared memory through which the threads of a block communicate; a warp needs none.
 
     The kernel declares it: shared arrays of two device functions would be given one name.
     """

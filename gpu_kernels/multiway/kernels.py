@@ -81,12 +81,12 @@ FIND = Kernel(find)
 
 
 def never(a: Any, b: Any) -> bool:  # noqa: ANN401 - vectors
-    """Agree with nothing: stands for the function where the predicate has none."""
+    """Return False: stands in for the function where the predicate has none."""
     return False
 
 
 class WalkVariant(NamedTuple):
-    """What kernels are compiled for.
+    """The parameters that kernels are compiled for.
 
     Attributes
     ----------
@@ -159,7 +159,7 @@ def count_kernel(variant: WalkVariant) -> Kernel:
         value: Array, first: Array, item: Array, weight: Array, importance: Array, counts: Array,
         total: Array,
     ) -> None:  # fmt: skip
-        """Write what the walks of tuples come to.
+        """Write the results of the walks of tuples.
 
         Parameters
         ----------

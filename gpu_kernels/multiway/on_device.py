@@ -1,4 +1,4 @@
-"""Batches of tuples that walk through the windows on a device: counted, and written.
+"""Walks of batches of tuples through the windows on a device: count the outputs, or write them.
 
 Loads numba.cuda: to be imported only where a device is used.
 """
@@ -97,7 +97,7 @@ class DeviceWalks:
         self._counted = [self._device.upload(gone), self._device.upload(number)]
 
     def direct(self, directions: Directions) -> None:
-        """Set what each direction reads."""
+        """Set the runs that each direction reads."""
         self._directions = [self._device.upload(_not_empty(values)) for values in directions]
         self._runs = max(1, int(directions.runs[:, -1].max()))
 

@@ -146,7 +146,7 @@ class Columns(NamedTuple):
 
 
 class Condition(NamedTuple):
-    """When tuples are joined, and what that is worth.
+    """The join condition, and how importance is combined.
 
     Attributes
     ----------

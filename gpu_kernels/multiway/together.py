@@ -39,7 +39,7 @@ ALL = 0xFFFFFFFF
 
 
 class Join(NamedTuple):
-    """What the walks of all tuples have in common, within a kernel.
+    """The common inputs of all walks, within a kernel.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class Walk(NamedTuple):
 
 @device_function
 def prepare(stack: Array, tally: Array, bounds: Array, runs: Array, hops: Integer) -> None:
-    """Put a team's walk at its beginning, with nothing counted."""
+    """Start a team's walk, with nothing counted."""
     for hop in range(hops):
         tally[COMPARED, hop] = 0
         tally[PASSED, hop] = 0
@@ -101,7 +101,7 @@ def save(stack: Array, number: Integer, saved: Array) -> None:
 
 @device_function
 def restore(saved: Array, stack: Array) -> Integer:
-    """Put a walk where it was when it was saved; return the number of its next output."""
+    """Restore a saved walk; return the number of its next output."""
     for row in range(ROWS):
         for column in range(STACK_COLUMNS):
             stack[row, column] = saved[row * STACK_COLUMNS + column]
@@ -110,7 +110,7 @@ def restore(saved: Array, stack: Array) -> Integer:
 
 @device_function
 def enter(stack: Array, bounds: Array, hop: Integer, run: Integer) -> None:
-    """Go to the beginning of a run of a hop."""
+    """Enter a run of a hop."""
     stack[RUN, hop] = run
     stack[POSITION, hop] = bounds[run, 0]
     stack[END, hop] = bounds[run, 1]
@@ -183,7 +183,7 @@ def make_walk(team: Team, kind: int, theta: Any) -> Walk:  # noqa: ANN401 - a de
         join: Join, place: Integer, stack: Array, bounds: Array, runs: Array, hops: Integer,
         shred: float, tally: Array,
     ) -> Integer:  # fmt: skip
-        """Go on to the next group with outputs: return whose tuples are their last members.
+        """Advance to the next group with outputs: return whose tuples are their last members.
 
         0 where there is no more. The thread of rank r has tuple ``stack[POSITION, hops - 1] -
         width + r``; members of the hops before are in ``stack[MEMBER]``. Each thread has a stack

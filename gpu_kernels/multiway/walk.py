@@ -1,4 +1,4 @@
-"""One tuple's way through the windows of the other streams, for the CPU, the GPU and the simulator.
+"""The walk of a tuple through the windows of other streams, for CPU, GPU and simulator.
 
 A tuple goes through the windows in the join order of its direction, depth first: a partial result
 is compared with the tuples that the *runs* of the next hop hold, one after the other, and goes on
@@ -54,7 +54,7 @@ def first_at_or_after(times: Array, low: int, high: int, time: int) -> int:
 
 @portable
 def begin_walk(stack: Array, bounds: Array, runs: Array, hops: int) -> None:
-    """Put a walk at its beginning.
+    """Start a walk.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def next_output(
     code: Array, value: Array, first: Array, item: Array, weight: Array, comparisons: Array,
     passes: Array,
 ) -> bool:  # fmt: skip
-    """Go on to the next output of a tuple; False where there is no more.
+    """Advance to the next output of a tuple; False at the end.
 
     The members are in ``stack[MEMBER, hop]``.
 

@@ -1,4 +1,4 @@
-"""What a choice is worth at some prices, written once for the GPU and the simulator.
+"""The value of a choice at given prices, written once for the GPU and the simulator.
 
 A choice is to hold a tuple from its arrival's node b to node e; with cumulative prices P that costs
 ``P[e] - P[b]``. Every float64 operation rounds by itself, so the CPU's profits are the same bits.
@@ -43,7 +43,7 @@ def exponential(x: float) -> float:
 
 @portable
 def bend_of(hold: float, length: float) -> float:
-    """Return what a tuple that is held to the part `hold` adds to the curvature on a stretch.
+    """Return the curvature that a tuple held to the part `hold` adds on a stretch.
 
     Times the temperature: the variance of being held, for each of the `length` stretches that it
     may move together with.

@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 
 
 class Choices(NamedTuple):
-    """What every tuple of a side may be retained for, as arrays in host memory.
+    """The choices of every tuple of a side, as arrays in host memory.
 
     Attributes
     ----------

@@ -63,7 +63,7 @@ def _move(
 
 
 def _carry(price: Array, moved: Array, by: float, ahead: Array, sums: Array) -> None:
-    """Let the momentum carry the prices on.
+    """Move the prices by their momentum.
 
     Launch: any number of blocks of THREADS; shared: 2 KiB; writes: `price`, `ahead` and `sums`.
 

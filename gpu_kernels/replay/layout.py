@@ -1,4 +1,4 @@
-"""What the replay kernels read: columns of the streams, and the numbers of each lane."""
+"""The inputs of the replay kernels: columns of the streams, and the numbers of each lane."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FOREVER = 2**63 - 1
 
 
 class Ranking(IntEnum):
-    """When the priority of a resident changes, which decides what a kernel keeps in its slot."""
+    """When the priority of a resident changes: it decides what a kernel keeps in its slot."""
 
     STATIC = 0
     """Never."""

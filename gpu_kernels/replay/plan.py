@@ -1,4 +1,4 @@
-"""Which team replays a lane, and which lanes go to the device together."""
+"""The team that replays each lane, and the batches of lanes that go to the device."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _HEADROOM = 0.9
 
 
 class Need(NamedTuple):
-    """What a lane takes of a device.
+    """The resources that a lane needs on a device.
 
     Attributes
     ----------

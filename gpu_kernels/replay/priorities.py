@@ -133,7 +133,7 @@ def ordered(value: float) -> float:
 
 
 def make_score_arrivals(team: Team, policy: PolicyFunctions) -> Any:  # noqa: ANN401
-    """Return what writes the priorities of a policy's arrivals, for a team."""
+    """Return the device function that writes the priorities of arrivals, for a team."""
     rank, width, ranking = team.rank, team.width, policy.ranking
     arrival, now_of, initial = policy.arrival, policy.now, policy.initial
     tabulated, draws, sampled = policy.tabulated, policy.draws, policy.sampled

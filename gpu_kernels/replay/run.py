@@ -1,4 +1,4 @@
-"""Lanes through the replay kernels, in as many launches as device memory asks for."""
+"""Replay lanes on a device, in as many launches as its memory requires."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Lanes(NamedTuple):
 
 
 class Replayed(NamedTuple):
-    """What came of the lanes.
+    """The results of the lanes.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""The steps of an instant that look at no policy: expiry, counters, probe (contract, section 2)."""
+"""The steps of an instant that no policy affects: expiry, counters, probe (contract, section 2)."""
 
 from __future__ import annotations
 
