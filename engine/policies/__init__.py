@@ -1,24 +1,15 @@
-"""The registry of retention policies: one file a policy, one line here."""
+"""Retention policies, one file each.
+
+A module of this folder that has a ``POLICY`` is a policy: nothing else lists it.
+"""
 
 from __future__ import annotations
 
-from engine.policies import (
-    additive,
-    age,
-    custom,
-    dgl,
-    dimpprob,
-    multiplicative,
-    prob,
-    rand,
-    recent,
-    simp,
-    simpprob,
-    until_expiry,
-    yield_,
-)
+import pkgutil
+from collections.abc import Iterable
+from importlib import import_module
+
 from engine.policies.base import Parameter, Policy, Structure, Value, Worth
-from engine.policies.sampling import SAMPLING
 from engine.runtime.errors import SpecError, did_you_mean
 
 __all__ = [
@@ -26,24 +17,18 @@ __all__ = [
     "policy_or_sample",
 ]  # fmt: skip
 
-POLICIES: dict[str, Policy] = {
-    module.POLICY.name: module.POLICY
-    for module in (
-        rand,
-        recent,
-        until_expiry,
-        prob,
-        simp,
-        simpprob,
-        dimpprob,
-        dgl,
-        age,
-        additive,
-        multiplicative,
-        yield_,
-        custom,
-    )
-}
+
+def policies_in(folders: Iterable[str]) -> list[Policy]:
+    """Return the policies of this package's modules in some folders, in the order of listings."""
+    modules = (import_module(f"{__name__}.{found.name}") for found in pkgutil.iter_modules(folders))
+    policies = (module.POLICY for module in modules if hasattr(module, "POLICY"))
+    return sorted(policies, key=lambda policy: policy.order)
+
+
+_ALL = policies_in(__path__)
+SAMPLING = {own.name: own for own in _ALL if own.structure is Structure.SAMPLED}
+"""The policies that draw what they keep, so that outputs can be weighted."""
+POLICIES = {own.name: own for own in _ALL if own.name not in SAMPLING}
 
 
 def policy_named(name: str) -> Policy:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.policies.base import Parameter, Policy, Structure, Worth
+from engine.policies.base import TIES, Parameter, Policy, Structure, Worth
 from gpu_kernels.portable import portable
 
 
@@ -14,6 +14,7 @@ def arrival(imp: float, m: float, rel: float, draw: float, a: float, b: float, d
 
 POLICY = Policy(
     name="additive",
+    order=100,
     source="P1 3.2",
     summary="A*imp + B*m + D*ts_rel at arrival",
     structure=Structure.STATIC,
@@ -23,13 +24,7 @@ POLICY = Policy(
         Parameter("A", "weight of importance", default=1.0, least=0.0, aliases=("alpha",)),
         Parameter("B", "weight of the match count", default=1.0, least=0.0, aliases=("beta",)),
         Parameter("D", "weight of the arrival time", default=1.0, least=0.0, aliases=("delta",)),
-        Parameter(
-            "ties",
-            "break ties by arrival (ts) or by importance, then match count (importance)",
-            default="ts",
-            choices=("ts", "importance"),
-            kind="word",
-        ),
+        TIES,
     ),
     coefficients=("A", "B", "D"),
 )

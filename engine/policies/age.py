@@ -94,6 +94,7 @@ def as_arrays(
 
 POLICY = Policy(
     name="age",
+    order=90,
     source="P5 3.2",
     summary="the best rate still ahead of a tuple's age",
     structure=Structure.AGED,

@@ -81,6 +81,15 @@ class Parameter:
     aliases: tuple[str, ...] = ()
 
 
+TIES = Parameter(
+    "ties",
+    "break ties by arrival (ts) or by importance, then match count (importance)",
+    default="ts",
+    choices=("ts", "importance"),
+    kind="word",
+)
+
+
 @dataclass(frozen=True)
 class Policy:
     """One retention policy (contract, section 3).
@@ -88,6 +97,8 @@ class Policy:
     Parameters
     ----------
     name : str
+    order : int
+        Policies are listed by this, ascending.
     source : str
         Where the policy comes from, such as "P1 4.3.1".
     summary : str
@@ -119,6 +130,7 @@ class Policy:
     """
 
     name: str
+    order: int
     source: str
     summary: str
     structure: Structure

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.policies.base import Policy, Structure, Worth
-from engine.policies.sampling.sizes import SIZE
+from engine.policies.pps_cluster import SIZE
 from gpu_kernels.portable import portable
 
 
@@ -15,6 +15,7 @@ def priority(size: float, scale: float, draw: float) -> float:
 
 POLICY = Policy(
     name="bottom_k",
+    order=160,
     source="Duffield, Lund, Thorup 2007",
     summary="a sample: size over a uniform draw; the greatest are kept (priority sampling)",
     structure=Structure.SAMPLED,

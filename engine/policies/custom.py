@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from engine.policies.base import Parameter, Policy, Structure
+from engine.policies.base import TIES, Parameter, Policy, Structure
 
 POLICY = Policy(
     name="custom",
+    order=130,
     source="P1 3.2, cumulative",
     summary="a function (imp, m, age, lifetime, previous, produced) -> priority of your own",
     structure=Structure.RERANK,
@@ -15,12 +16,6 @@ POLICY = Policy(
             "the function, or module:name; arithmetic on float64 scalars only",
             kind="function",
         ),
-        Parameter(
-            "ties",
-            "break ties by arrival (ts) or by importance, then match count (importance)",
-            default="ts",
-            choices=("ts", "importance"),
-            kind="word",
-        ),
+        TIES,
     ),
 )

@@ -41,6 +41,7 @@ def gained(
 
 POLICY = Policy(
     name="dgl",
+    order=80,
     source="P1 4.3.4, P2 3.2",
     summary="gains with every match, loses with time",
     structure=Structure.DECAY,

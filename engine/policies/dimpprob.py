@@ -21,6 +21,7 @@ def now(
 
 POLICY = Policy(
     name="dimpprob",
+    order=70,
     source="P1 4.3.3",
     summary="importance times match count, renewed every instant",
     structure=Structure.KEYED,

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from engine.policies.base import Policy, Structure, Worth
-from engine.policies.sampling import pps_cluster
+from engine.policies.pps_cluster import priority
 
 POLICY = Policy(
     name="eq_cluster",
+    order=140,
     source="P5 4.3",
     summary="a sample: every tuple with one probability, until it expires",
     structure=Structure.SAMPLED,
     draws=True,
     worth=Worth.EVEN,
-    sampled=pps_cluster.priority,
+    sampled=priority,
     unlimited=True,
 )

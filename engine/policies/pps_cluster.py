@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from engine.policies.base import Policy, Structure, Worth
-from engine.policies.sampling.sizes import SIZE
+from engine.policies.base import Parameter, Policy, Structure, Worth
 from gpu_kernels.portable import portable
+
+SIZE = Parameter(
+    "size",
+    "size of a tuple: tuples of the other stream that have its key (matches), the same times its "
+    "importance (weighted), or 1 (equal)",
+    default="matches",
+    choices=("matches", "weighted", "equal"),
+    kind="word",
+)
 
 
 @portable
@@ -15,6 +23,7 @@ def priority(size: float, scale: float, draw: float) -> float:
 
 POLICY = Policy(
     name="pps_cluster",
+    order=150,
     source="P5 4.3",
     summary="a sample: tuples with probability proportional to their size, until they expire",
     structure=Structure.SAMPLED,

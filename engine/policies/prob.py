@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.policies.base import Parameter, Policy, Structure, Worth
+from engine.policies.base import TIES, Policy, Structure, Worth
 from gpu_kernels.portable import portable
 
 
@@ -14,18 +14,11 @@ def arrival(imp: float, m: float, rel: float, draw: float, a: float, b: float, d
 
 POLICY = Policy(
     name="prob",
+    order=40,
     source="P1 5.2, P5 3.3",
     summary="match count at arrival",
     structure=Structure.STATIC,
     worth=Worth.COUNT,
     arrival=arrival,
-    parameters=(
-        Parameter(
-            "ties",
-            "break ties by arrival (ts) or by importance, then match count (importance)",
-            default="ts",
-            choices=("ts", "importance"),
-            kind="word",
-        ),
-    ),
+    parameters=(TIES,),
 )

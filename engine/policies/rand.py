@@ -14,6 +14,7 @@ def arrival(imp: float, m: float, rel: float, draw: float, a: float, b: float, d
 
 POLICY = Policy(
     name="rand",
+    order=10,
     source="P1 5.1.1",
     summary="a uniform draw at arrival",
     structure=Structure.STATIC,

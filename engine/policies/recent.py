@@ -14,6 +14,7 @@ def arrival(imp: float, m: float, rel: float, draw: float, a: float, b: float, d
 
 POLICY = Policy(
     name="recent",
+    order=20,
     source="P5 6.1",
     summary="the newest are kept",
     structure=Structure.STATIC,

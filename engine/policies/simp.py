@@ -14,6 +14,7 @@ def arrival(imp: float, m: float, rel: float, draw: float, a: float, b: float, d
 
 POLICY = Policy(
     name="simp",
+    order=50,
     source="P1 4.3.1",
     summary="importance",
     structure=Structure.STATIC,

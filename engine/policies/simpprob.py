@@ -14,6 +14,7 @@ def arrival(imp: float, m: float, rel: float, draw: float, a: float, b: float, d
 
 POLICY = Policy(
     name="simpprob",
+    order=60,
     source="P1 4.3.2",
     summary="importance times match count at arrival",
     structure=Structure.STATIC,

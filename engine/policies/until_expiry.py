@@ -14,6 +14,7 @@ def arrival(imp: float, m: float, rel: float, draw: float, a: float, b: float, d
 
 POLICY = Policy(
     name="until_expiry",
+    order=30,
     source="P5 6.1",
     summary="the oldest are kept until they expire",
     structure=Structure.STATIC,

@@ -19,6 +19,7 @@ def priority(value: float, best: float) -> float:
 
 POLICY = Policy(
     name="yield",
+    order=120,
     source="docs/yield.md",
     summary="importance a tick that a tuple is expected to yield, estimated from all that arrives",
     structure=Structure.VALUED,
