@@ -26,7 +26,8 @@ from engine.multiway.harvest.layout import (
 )
 from engine.multiway.harvest.prober import CpuProber, OutputBatch, Prober
 from engine.multiway.predicate import Predicate
-from engine.multiway.streams import Attributes, Floats, MultiStreams, Windows, windows_of
+from engine.multiway.streams import Attributes, MultiStreams, Windows, windows_of
+from engine.runtime.jit import Floats
 from gpu_kernels.combine import COMBINES
 from gpu_kernels.devices import Device
 

@@ -19,8 +19,9 @@ from engine.multiway.harvest.layout import (
 )
 from engine.multiway.harvest.prober import CpuProber, OutputBatch, Prober
 from engine.multiway.predicate import Predicate
-from engine.multiway.streams import Ints, MultiStreams
+from engine.multiway.streams import MultiStreams
 from engine.runtime.device_choice import ON_GPU, Wanted, attempt, combined_choice
+from engine.runtime.jit import Ints
 from gpu_kernels.devices import Choice, Device, open_device
 from gpu_kernels.multiway.predicates import Columns, Condition, Directions, Tuples
 

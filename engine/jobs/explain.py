@@ -17,8 +17,9 @@ from engine.multiway.orders.choose import (
     ranked_orders,
 )
 from engine.multiway.orders.cost import GivenOrder, cost_of, local_comparisons, order_costs
-from engine.multiway.orders.problem import Floats, OrderingProblem
+from engine.multiway.orders.problem import OrderingProblem
 from engine.runtime.errors import SpecError
+from engine.runtime.jit import Floats
 
 
 class Measured(NamedTuple):

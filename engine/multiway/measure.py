@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.multiway.predicate import Condition, Predicate, condition, meets
-from engine.multiway.streams import Floats, Ints, MultiStreams, Windows, reach
-from engine.runtime.jit import kernel
+from engine.multiway.streams import MultiStreams, Windows, reach
+from engine.runtime.jit import Floats, Ints, kernel
 
 PROBES, PARTNERS = 1024, 256
 """Tuples of a stream that are tried, and in how many tuples in reach of each, evenly spread."""

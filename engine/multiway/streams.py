@@ -7,16 +7,13 @@ which within a stream rises with (ts, row). Arrival order is (ts, stream, row).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.runtime.errors import SpecError
-from engine.runtime.jit import jit
-
-Ints: TypeAlias = NDArray[np.int64]
-Floats: TypeAlias = NDArray[np.float64]
+from engine.runtime.jit import Floats, Ints, jit
 
 MOST_STREAMS = 8
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.facts.relation import Facts
 from engine.optimum import states
@@ -21,6 +20,7 @@ from engine.optimum.flow import OutOfTimeError, solve_flow
 from engine.optimum.intervals import Intervals, Rows, intervals_of, matches_of_pairs
 from engine.optimum.retained import OutputTotals, Realised, Retained, realised, until_of
 from engine.optimum.settings import Effort, Objective
+from engine.runtime.jit import Ints
 from engine.runtime.streams import LEFT, RIGHT, StreamBatch
 
 EXACT = 1e-12
@@ -83,7 +83,7 @@ class SideBound(NamedTuple):
 
     lower: float
     upper: float
-    until: NDArray[np.int64]
+    until: Ints
     method: str
 
 

@@ -20,6 +20,7 @@ from engine.exact.checks import check_order, check_windows
 from engine.exact.pairs import all_pairs, emit_pairs
 from engine.optimum.intervals import Intervals, Matches, Rows, Weigh, matches_of_pairs, prune
 from engine.runtime.host import half_of_memory
+from engine.runtime.jit import Ints
 from engine.runtime.streams import LEFT, RIGHT, StreamBatch
 
 SLICE_PAIRS = 1 << 23
@@ -211,8 +212,8 @@ def build_intervals(
 
 
 def _choices(
-    matches: Matches, instants: NDArray[np.int64], begin: NDArray[np.int32], after_admission: bool
-) -> tuple[NDArray[np.int64], tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
+    matches: Matches, instants: Ints, begin: NDArray[np.int32], after_admission: bool
+) -> tuple[Ints, tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
     """Return where each tuple's choices start, and end, worth and until of the choices."""
     side: Literal["left", "right"] = "right" if after_admission else "left"
     low = int(begin[0])

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.optimum.ascent import Ascent
 from engine.optimum.dual import CpuDual, margin
@@ -18,6 +17,7 @@ from engine.optimum.intervals import NEVER, Intervals
 from engine.optimum.protocols import Dual
 from engine.optimum.repair import Repaired, repair
 from engine.runtime.errors import SpecError
+from engine.runtime.jit import Floats, Ints
 
 GAP = 0.01
 SECONDS = 300.0
@@ -49,7 +49,7 @@ class Certificate(NamedTuple):
 
     lower: float
     upper: float
-    chosen: NDArray[np.int64]
+    chosen: Ints
     prices: Prices
     rounds: int
     seconds: float
@@ -65,14 +65,14 @@ def gap_between(lower: float, upper: float) -> float:
     return 0.0 if lower == upper else (upper - lower) / max(abs(lower), abs(upper))
 
 
-def _exact_sum(worths: NDArray[np.float64]) -> tuple[float, float]:
+def _exact_sum(worths: Floats) -> tuple[float, float]:
     """Return the sum rounded to nearest, and a float that is no less than it."""
     total = math.fsum(worths)
     short = math.fsum(itertools.chain(worths, [-total])) > 0.0
     return total, math.nextafter(total, math.inf) if short else total
 
 
-def _all_of_it(intervals: Intervals) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _all_of_it(intervals: Intervals) -> tuple[Ints, Floats]:
     """Return every tuple's last choice, and their worths."""
     last = intervals.start[1:] - 1
     chosen = np.where(intervals.start[:-1] <= last, last, NEVER)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from engine.runtime.jit import Ints, jit
 
-from engine.runtime.jit import jit
-
-Longs = NDArray[np.int64]
+Longs = Ints
 
 
 @jit

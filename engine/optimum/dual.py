@@ -22,14 +22,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.exact.checks import thread_count
 from engine.exact.combine import neumaier
 from engine.optimum.dual_kernels import Prices, columns_of, cover, decide, share_out, span
 from engine.optimum.intervals import Intervals
 from engine.optimum.protocols import Cover, Dual, Evaluation, Slope
-from engine.runtime.jit import jit
+from engine.runtime.jit import Floats, Ints, jit
 from gpu_kernels.optimum.formulas import bend_and_price
 
 TRUST = 4.0
@@ -38,7 +37,7 @@ TRUST = 4.0
 
 @jit
 def move(
-    load: NDArray[np.float64], curve: NDArray[np.float64], length: NDArray[np.float64],
+    load: Floats, curve: Floats, length: Floats,
     budget: float, temperature: float, trust: float, price: Prices, ahead: Prices, moved: Prices,
 ) -> float:  # fmt: skip
     """Write the next prices; return how far the step goes against the momentum, in its metric."""
@@ -77,7 +76,7 @@ class CpuPoint:
         The first ones, 0 or more.
     """
 
-    def __init__(self, dual: Dual, length: NDArray[np.float64], price: Prices) -> None:
+    def __init__(self, dual: Dual, length: Floats, price: Prices) -> None:
         self._dual, self._length = dual, length
         self._price, self._ahead, self._moved = price.copy(), price.copy(), price.copy()
         self._load = self._curve = np.zeros_like(price)
@@ -182,7 +181,7 @@ class CpuDual:
         change = np.zeros(self.nodes + 1, np.int64)
         chosen = np.empty(len(self.intervals.begin), np.int64)
 
-        def work(first: int, last: int) -> tuple[float, float, NDArray[np.int64]]:
+        def work(first: int, last: int) -> tuple[float, float, Ints]:
             low, high = self._span(first)
             part = np.zeros(high - low + 1, np.int64)
             return *decide(*self._columns, cumulative, first, last, low, part, chosen), part
@@ -198,7 +197,7 @@ class CpuDual:
         """Return the dual and its smoothed gradient; `temperature` is more than 0."""
         load, curve = np.zeros(self.nodes + 1), np.zeros(self.nodes + 1)
 
-        def work(first: int, last: int) -> tuple[float, float, NDArray[np.float64]]:
+        def work(first: int, last: int) -> tuple[float, float, Floats]:
             low, high = self._span(first)
             part = np.zeros((2, high - low + 1))
             sums = share_out(
@@ -216,6 +215,6 @@ class CpuDual:
         np.cumsum(curve, out=curve)
         return Slope(total + rest, load[: self.nodes], np.maximum(curve[: self.nodes], 0.0))
 
-    def start(self, length: NDArray[np.float64], price: Prices) -> CpuPoint:
+    def start(self, length: Floats, price: Prices) -> CpuPoint:
         """Return prices to climb from; see `CpuPoint`."""
         return CpuPoint(self, length, price)

@@ -7,11 +7,11 @@ from numpy.typing import NDArray
 
 from engine.exact.combine import neumaier
 from engine.optimum.intervals import NEVER, Intervals
-from engine.runtime.jit import jit
+from engine.runtime.jit import Floats, Ints, jit
 from gpu_kernels.optimum.formulas import FAR, profit_of
 
-Prices = NDArray[np.float64]
-Columns = tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]
+Prices = Floats
+Columns = tuple[NDArray[np.int32], Ints, NDArray[np.int32], Floats]
 
 
 def columns_of(intervals: Intervals) -> Columns:
@@ -22,9 +22,8 @@ def columns_of(intervals: Intervals) -> Columns:
 
 @jit
 def decide(
-    begin: NDArray[np.int32], start: NDArray[np.int64], end: NDArray[np.int32],
-    worth: NDArray[np.float64], prices: Prices, first: int, last: int, low: int,
-    change: NDArray[np.int64], chosen: NDArray[np.int64],
+    begin: NDArray[np.int32], start: Ints, end: NDArray[np.int32], worth: Floats, prices: Prices,
+    first: int, last: int, low: int, change: Ints, chosen: Ints,
 ) -> tuple[float, float]:  # fmt: skip
     """Make the best choice of tuples `first` to `last`; return the profits' sum in two parts."""
     high = rest = 0.0
@@ -45,9 +44,8 @@ def decide(
 
 @jit
 def share_out(
-    begin: NDArray[np.int32], start: NDArray[np.int64], end: NDArray[np.int32],
-    worth: NDArray[np.float64], prices: Prices, temperature: float, first: int, last: int, low: int,
-    load: NDArray[np.float64], curve: NDArray[np.float64],
+    begin: NDArray[np.int32], start: Ints, end: NDArray[np.int32], worth: Floats, prices: Prices,
+    temperature: float, first: int, last: int, low: int, load: Floats, curve: Floats,
 ) -> tuple[float, float]:  # fmt: skip
     """Add the changes of expected load and of curvature; return the profits' sum in two parts."""
     high = rest = 0.0
@@ -103,8 +101,8 @@ def share_out(
 
 
 def _span(
-    begin: NDArray[np.int32], start: NDArray[np.int64], end: NDArray[np.int32],
-    worth: NDArray[np.float64], first: int, last: int,
+    begin: NDArray[np.int32], start: Ints, end: NDArray[np.int32],
+    worth: Floats, first: int, last: int,
 ) -> tuple[int, float]:  # fmt: skip
     """Return the last node that tuples may hold to, and the sum of their greatest worths."""
     node, mass = begin[first], 0.0
@@ -117,10 +115,10 @@ def _span(
 
 def _cover(
     begin: NDArray[np.int32],
-    start: NDArray[np.int64],
+    start: Ints,
     end: NDArray[np.int32],
-    tuples: NDArray[np.int64],
-    length: NDArray[np.int64],
+    tuples: Ints,
+    length: Ints,
 ) -> None:
     """Count the tuples that could hold each stretch, and add up their lengths."""
     for i in range(len(begin)):

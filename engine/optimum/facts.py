@@ -13,10 +13,8 @@ from numpy.typing import NDArray
 
 from engine.exact.pairs import all_pairs
 from engine.facts.relation import Facts
-from engine.runtime.jit import kernel
+from engine.runtime.jit import Ints, kernel
 from engine.runtime.streams import StreamBatch
-
-Ints = NDArray[np.int64]
 
 
 @kernel

@@ -15,7 +15,6 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.optimum.cost_heap import Longs
 from engine.optimum.intervals import NEVER, Intervals
@@ -28,7 +27,7 @@ from engine.optimum.network import (
     new_search,
 )
 from engine.runtime.errors import WinnowError
-from engine.runtime.jit import jit
+from engine.runtime.jit import Floats, Ints, jit
 
 STEPS = 1 << 20  # nodes done between two looks at the clock
 _HEADROOM = 6  # bits that prices may grow by
@@ -50,8 +49,8 @@ class SideOptimum(NamedTuple):
 
     lower: float
     upper: float
-    chosen: NDArray[np.int64]
-    price: NDArray[np.float64]
+    chosen: Ints
+    price: Floats
 
 
 class OutOfTimeError(WinnowError):
@@ -63,7 +62,7 @@ def _exact_sum(values: Longs) -> int:
     return (int((values >> 31).sum()) << 31) + int((values & ((1 << 31) - 1)).sum())
 
 
-def _units(intervals: Intervals, price: NDArray[np.float64]) -> int:
+def _units(intervals: Intervals, price: Floats) -> int:
     """Return the power of two by which worths and prices become whole numbers."""
     greatest = max(float(price[-1] - price[0]), float(intervals.worth.max(initial=0.0)))
     return MOST_PRICE.bit_length() - 1 - _HEADROOM - int(np.frexp(greatest)[1])
@@ -72,7 +71,7 @@ def _units(intervals: Intervals, price: NDArray[np.float64]) -> int:
 def solve_flow(
     intervals: Intervals,
     budget: int,
-    price: NDArray[np.float64],
+    price: Floats,
     *,
     seconds: float = np.inf,
 ) -> SideOptimum:

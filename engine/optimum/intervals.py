@@ -16,11 +16,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.runtime.jit import jit
+from engine.runtime.jit import Floats, Ints, jit
 from engine.runtime.streams import LEFT, StreamBatch
 
 Rows = NDArray[np.int32]
-Weigh = Callable[[Rows, Rows], NDArray[np.float64]]
+Weigh = Callable[[Rows, Rows], Floats]
 """Value of the outputs of pairs: ((n,) left positions, (n,) right positions) -> (n,) float64."""
 
 
@@ -40,17 +40,14 @@ class Matches(NamedTuple):
         What meeting all that arrives at that tick adds to the objective; of any sign.
     """
 
-    ts: NDArray[np.int64]
-    start: NDArray[np.int64]
-    at: NDArray[np.int64]
-    gain: NDArray[np.float64]
+    ts: Ints
+    start: Ints
+    at: Ints
+    gain: Floats
 
 
 @jit
-def count(
-    own: Rows, other: Rows, own_ts: NDArray[np.int64], other_ts: NDArray[np.int64],
-    sizes: NDArray[np.int64],
-) -> None:  # fmt: skip
+def count(own: Rows, other: Rows, own_ts: Ints, other_ts: Ints, sizes: Ints) -> None:
     """Count the pairs whose earlier member is of the side, by that member."""
     for k in range(len(own)):
         if own_ts[own[k]] < other_ts[other[k]]:
@@ -59,9 +56,8 @@ def count(
 
 @jit
 def place(
-    own: Rows, other: Rows, own_ts: NDArray[np.int64], other_ts: NDArray[np.int64],
-    weights: NDArray[np.float64], start: NDArray[np.int64], filled: NDArray[np.int64],
-    at: NDArray[np.int64], gain: NDArray[np.float64],
+    own: Rows, other: Rows, own_ts: Ints, other_ts: Ints, weights: Floats, start: Ints,
+    filled: Ints, at: Ints, gain: Floats,
 ) -> None:  # fmt: skip
     """Add pairs, of one earlier member in the order of time, to the matches of that member."""
     for k in range(len(own)):
@@ -77,10 +73,7 @@ def place(
 
 
 @jit
-def close_up(
-    start: NDArray[np.int64], filled: NDArray[np.int64],
-    at: NDArray[np.int64], gain: NDArray[np.float64],
-) -> int:  # fmt: skip
+def close_up(start: Ints, filled: Ints, at: Ints, gain: Floats) -> int:
     """Close the gaps that pairs of one instant left; return how many matches there are."""
     end = 0
     for i in range(len(filled)):
@@ -161,17 +154,16 @@ class Intervals(NamedTuple):
 
     nodes: int
     begin: NDArray[np.int32]
-    start: NDArray[np.int64]
+    start: Ints
     end: NDArray[np.int32]
-    worth: NDArray[np.float64]
-    until: NDArray[np.int64]
+    worth: Floats
+    until: Ints
 
 
 @jit
 def prune(
-    begin: NDArray[np.int32], start: NDArray[np.int64], node: NDArray[np.int64],
-    at: NDArray[np.int64], gain: NDArray[np.float64], kept: NDArray[np.int64],
-    end: NDArray[np.int32], worth: NDArray[np.float64], until: NDArray[np.int64],
+    begin: NDArray[np.int32], start: Ints, node: Ints, at: Ints, gain: Floats, kept: Ints,
+    end: NDArray[np.int32], worth: Floats, until: Ints,
 ) -> int:  # fmt: skip
     """Write the choices that are worth more than all shorter ones; return how many there are."""
     size = 0
@@ -215,7 +207,7 @@ def intervals_of(matches: Matches, *, after_admission: bool) -> Intervals:
     return Intervals(int(instants.size), begin, kept, end[:size], worth[:size], until[:size])
 
 
-def held(intervals: Intervals, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
+def held(intervals: Intervals, chosen: Ints) -> Ints:
     """Return how many tuples a plan holds on each stretch of the line: (nodes,) int64."""
     stored = chosen != NEVER
     change = np.bincount(intervals.begin[stored], minlength=intervals.nodes + 1)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from engine.optimum.dual_kernels import Prices
+from engine.runtime.jit import Floats, Ints
 
 
 class Evaluation(NamedTuple):
@@ -25,8 +23,8 @@ class Evaluation(NamedTuple):
     """
 
     value: float
-    load: NDArray[np.int64]
-    chosen: NDArray[np.int64]
+    load: Ints
+    chosen: Ints
 
 
 class Slope(NamedTuple):
@@ -47,8 +45,8 @@ class Slope(NamedTuple):
     """
 
     value: float
-    load: NDArray[np.float64]
-    curve: NDArray[np.float64]
+    load: Floats
+    curve: Floats
 
 
 class Cover(NamedTuple):
@@ -62,8 +60,8 @@ class Cover(NamedTuple):
         Mean stretches from their arrival to the end of their last choice; 0 where there are none.
     """
 
-    tuples: NDArray[np.int64]
-    length: NDArray[np.float64]
+    tuples: Ints
+    length: Floats
 
 
 class Dual(Protocol):
@@ -96,7 +94,7 @@ class Dual(Protocol):
         """Return the dual and its smoothed gradient; `temperature` is more than 0."""
         ...
 
-    def start(self, length: NDArray[np.float64], price: Prices) -> Point:
+    def start(self, length: Floats, price: Prices) -> Point:
         """Return prices to climb from; see `CpuPoint`."""
         ...
 

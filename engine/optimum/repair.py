@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from engine.exact.combine import neumaier
 from engine.optimum.dual_kernels import Prices, columns_of
 from engine.optimum.intervals import NEVER, Intervals, held
-from engine.runtime.jit import jit
+from engine.runtime.jit import Floats, Ints, jit
 
 _SWEEPS = 8  # at most; the first two bring nearly all
 _LITTLE = 1e-4  # of the worth; a sweep that adds less is the last
@@ -40,14 +40,13 @@ class Repaired(NamedTuple):
     """
 
     worth: float
-    chosen: NDArray[np.int64]
+    chosen: Ints
 
 
 @jit
 def prospects(
-    begin: NDArray[np.int32], start: NDArray[np.int64], end: NDArray[np.int32],
-    worth: NDArray[np.float64], prices: Prices, chosen: NDArray[np.int64], wall: NDArray[np.int32],
-    ahead: NDArray[np.float64],
+    begin: NDArray[np.int32], start: Ints, end: NDArray[np.int32], worth: Floats, prices: Prices,
+    chosen: Ints, wall: NDArray[np.int32], ahead: Floats,
 ) -> None:  # fmt: skip
     """Write what each choice and those after it in its tuple come to at best; -inf out of reach.
 
@@ -65,7 +64,7 @@ def prospects(
 
 
 @jit
-def walls(room: NDArray[np.int64], wall: NDArray[np.int32]) -> None:
+def walls(room: Ints, wall: NDArray[np.int32]) -> None:
     """Write the node of the first stretch without room from each node on."""
     after = len(room)
     for t in range(len(room) - 1, -1, -1):
@@ -75,15 +74,13 @@ def walls(room: NDArray[np.int64], wall: NDArray[np.int32]) -> None:
 
 
 @jit
-def _above(ranks: NDArray[np.float64], who: NDArray[np.int32], a: int, b: int) -> bool:
+def _above(ranks: Floats, who: NDArray[np.int32], a: int, b: int) -> bool:
     """Return whether slot a goes before slot b: a lower rank, or the later tuple of equal ones."""
     return bool(ranks[a] < ranks[b] or (ranks[a] == ranks[b] and who[a] > who[b]))
 
 
 @jit
-def _swap(
-    ranks: NDArray[np.float64], who: NDArray[np.int32], place: NDArray[np.int32], a: int, b: int
-) -> None:
+def _swap(ranks: Floats, who: NDArray[np.int32], place: NDArray[np.int32], a: int, b: int) -> None:
     ranks[a], ranks[b] = ranks[b], ranks[a]
     who[a], who[b] = who[b], who[a]
     place[who[a]], place[who[b]] = a, b
@@ -91,7 +88,7 @@ def _swap(
 
 @jit
 def settle(
-    ranks: NDArray[np.float64], who: NDArray[np.int32], place: NDArray[np.int32], at: int, size: int
+    ranks: Floats, who: NDArray[np.int32], place: NDArray[np.int32], at: int, size: int
 ) -> None:
     """Move the entry at `at` to where it belongs in a heap of `size`, the lowest on top."""
     while at > 0 and _above(ranks, who, at, (at - 1) >> 1):
@@ -111,7 +108,7 @@ def settle(
 
 @jit
 def remove(
-    ranks: NDArray[np.float64], who: NDArray[np.int32], place: NDArray[np.int32], at: int, size: int
+    ranks: Floats, who: NDArray[np.int32], place: NDArray[np.int32], at: int, size: int
 ) -> int:
     """Take the entry at `at` out of a heap of `size`; return the heap's new size."""
     place[who[at]] = -1
@@ -125,9 +122,8 @@ def remove(
 
 @jit
 def sweep(
-    begin: NDArray[np.int32], start: NDArray[np.int64], end: NDArray[np.int32],
-    worth: NDArray[np.float64], ahead: NDArray[np.float64], room: NDArray[np.int64], most: int,
-    chosen: NDArray[np.int64], head: NDArray[np.int32], link: NDArray[np.int32],
+    begin: NDArray[np.int32], start: Ints, end: NDArray[np.int32], worth: Floats, ahead: Floats,
+    room: Ints, most: int, chosen: Ints, head: NDArray[np.int32], link: NDArray[np.int32],
     place: NDArray[np.int32],
 ) -> None:  # fmt: skip
     """Prolong the plan in `chosen` into `room`, at most `most` anywhere, and make it worth more.
@@ -188,7 +184,7 @@ def sweep(
 
 
 @jit
-def _earned(worth: NDArray[np.float64], chosen: NDArray[np.int64]) -> float:
+def _earned(worth: Floats, chosen: Ints) -> float:
     high = rest = 0.0
     for at in chosen:
         if at != NEVER:

@@ -6,12 +6,11 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.exact.combine import combine_code, combined, neumaier
 from engine.optimum.intervals import NEVER, Intervals, Rows
 from engine.replay.planned import RetentionPlan
-from engine.runtime.jit import jit
+from engine.runtime.jit import Floats, Ints, jit
 from engine.runtime.streams import StreamBatch
 
 NOT_STORED = np.iinfo(np.int64).min
@@ -27,8 +26,8 @@ class Retained(NamedTuple):
         of its own instant.
     """
 
-    left: NDArray[np.int64]
-    right: NDArray[np.int64]
+    left: Ints
+    right: Ints
 
 
 class OutputTotals(NamedTuple):
@@ -65,7 +64,7 @@ class Realised(NamedTuple):
     lost: OutputTotals
 
 
-def until_of(intervals: Intervals, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
+def until_of(intervals: Intervals, chosen: Ints) -> Ints:
     """Return until when each tuple is retained: (n,) int64 ticks."""
     until = np.full(chosen.size, NOT_STORED)
     stored = chosen != NEVER
@@ -75,11 +74,8 @@ def until_of(intervals: Intervals, chosen: NDArray[np.int64]) -> NDArray[np.int6
 
 @jit
 def tally(
-    a: Rows, b: Rows,
-    left_ts: NDArray[np.int64], right_ts: NDArray[np.int64],
-    left: NDArray[np.float64], right: NDArray[np.float64],
-    left_until: NDArray[np.int64], right_until: NDArray[np.int64],
-    code: int, outputs: NDArray[np.int64], sums: NDArray[np.float64],
+    a: Rows, b: Rows, left_ts: Ints, right_ts: Ints, left: Floats, right: Floats, left_until: Ints,
+    right_until: Ints, code: int, outputs: Ints, sums: Floats,
 ) -> None:  # fmt: skip
     """Add pairs to their sums: 0 of one instant, 1 output by the plan, 2 lost."""
     for k in range(len(a)):
@@ -119,8 +115,8 @@ def realised(
 
 
 def to_follow(
-    left: NDArray[np.int64],
-    right: NDArray[np.int64],
+    left: Ints,
+    right: Ints,
     windows: tuple[int, int],
     retained: Retained,
     *,
@@ -146,13 +142,13 @@ def to_follow(
 
 
 def _leaves(
-    instants: NDArray[np.int64],
-    ts: NDArray[np.int64],
+    instants: Ints,
+    ts: Ints,
     window: int,
-    until: NDArray[np.int64],
+    until: Ints,
     *,
     after_admission: bool,
-) -> NDArray[np.float64]:
+) -> Floats:
     numbers = np.searchsorted(instants, until, side="right") + int(after_admission)
     own = np.searchsorted(instants, ts) + 1
     expired = np.searchsorted(instants, ts + window, side="right")  # instants up to its last

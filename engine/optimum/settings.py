@@ -6,12 +6,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.exact.combine import combine_code, combined
 from engine.optimum.intervals import Rows, Weigh
 from engine.runtime.errors import SpecError, did_you_mean
-from engine.runtime.jit import jit
+from engine.runtime.jit import Floats, jit
 from engine.runtime.streams import StreamBatch
 
 OBJECTIVES = ("importance", "outputs", "minimum")
@@ -75,7 +74,7 @@ class Objective:
             return _ones
         code, sign = combine_code(self.combine), float(self.sign)
 
-        def weigh(a: Rows, b: Rows) -> NDArray[np.float64]:
+        def weigh(a: Rows, b: Rows) -> Floats:
             weights = np.empty(a.size)
             _weigh_pairs(
                 a, b, left.importance, right.importance, code, self.threshold, sign, weights
@@ -85,15 +84,15 @@ class Objective:
         return weigh
 
 
-def _ones(a: Rows, b: Rows) -> NDArray[np.float64]:
+def _ones(a: Rows, b: Rows) -> Floats:
     del b
     return np.ones(a.size)
 
 
 @jit
 def _weigh_pairs(
-    a: Rows, b: Rows, left: NDArray[np.float64], right: NDArray[np.float64],
-    code: int, threshold: float, sign: float, weights: NDArray[np.float64],
+    a: Rows, b: Rows, left: Floats, right: Floats,
+    code: int, threshold: float, sign: float, weights: Floats,
 ) -> None:  # fmt: skip
     for k in range(len(a)):
         weights[k] = sign * (combined(code, left[a[k]], right[b[k]]) - threshold)

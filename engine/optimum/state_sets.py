@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.runtime.jit import kernel
+from engine.runtime.jit import Floats, kernel
 
 FREE = -1
 NOBODY = -1
@@ -20,7 +20,6 @@ _ROOM = 256
 """States there is room for at first."""
 
 Rows = NDArray[np.int32]
-Floats = NDArray[np.float64]
 
 
 class States(NamedTuple):

@@ -28,7 +28,7 @@ from engine.optimum.intervals import Matches
 from engine.optimum.retained import NOT_STORED
 from engine.optimum.state_sets import NOBODY, Links, drop, earn, start, successors
 from engine.runtime.errors import SpecError
-from engine.runtime.jit import kernel
+from engine.runtime.jit import Floats, Ints, kernel
 
 ROOM = 1 << 20
 """Links that may be there before the first tidying."""
@@ -115,7 +115,7 @@ class Optimal(NamedTuple):
     """
 
     value: float
-    until: NDArray[np.int64]
+    until: Ints
     most_states: int
     all_states: int
 
@@ -133,15 +133,12 @@ class Event(NamedTuple):
     """
 
     ts: int
-    arrivals: NDArray[np.int64]
-    matches: NDArray[np.int64]
+    arrivals: Ints
+    matches: Ints
 
 
 @kernel
-def prospects(
-    starts: NDArray[np.int64], gain: NDArray[np.float64],
-    best: NDArray[np.float64], last: NDArray[np.int64],
-) -> None:  # fmt: skip
+def prospects(starts: Ints, gain: Floats, best: Floats, last: Ints) -> None:
     """Write the most that the matches from each on can be worth, and each tuple's last of use."""
     for i in range(len(last)):
         ahead = 0.0
@@ -228,7 +225,7 @@ class Graph:
             self._go(event.ts, event.ts)
         self._gain[owners] = 0.0
 
-    def until(self) -> NDArray[np.int64]:
+    def until(self) -> Ints:
         """Return `Optimal.until` of the best path, once all events are over."""
         last = self.last.copy()
         for who, through in self.paths.end(0):

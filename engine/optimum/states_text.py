@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.optimum.intervals import Rows, matches_of_pairs
 from engine.optimum.retained import NOT_STORED, Retained
 from engine.optimum.settings import Objective
+from engine.runtime.jit import Ints
 from engine.runtime.streams import LEFT, RIGHT, StreamBatch
 
 _NAMES = "RS"
@@ -20,7 +20,7 @@ def _number(value: float) -> str:
     return f"{value:.12g}"
 
 
-def _tuple_names(ts: NDArray[np.int64], side: int) -> list[str]:
+def _tuple_names(ts: Ints, side: int) -> list[str]:
     """Return the tuples' names: r(4), and r(4.1), r(4.2) where several arrive at once."""
     of, sizes = np.unique_inverse(ts).inverse_indices, np.unique_counts(ts).counts
     within = np.arange(ts.size) - (np.cumsum(sizes) - sizes)[of] + 1
@@ -51,7 +51,7 @@ class _Side:
 
     def __init__(
         self, streams: tuple[StreamBatch, StreamBatch], pairs: Sequence[tuple[Rows, Rows]],
-        objective: Objective, side: int, until: NDArray[np.int64],
+        objective: Objective, side: int, until: Ints,
     ) -> None:  # fmt: skip
         self.batch, self.until = streams[side], until
         self.matches = matches_of_pairs(*streams, pairs, objective.weigher(*streams), side)

@@ -27,12 +27,12 @@ from engine.replay.layout import (
     Outputs,
     Window,
 )
-from engine.runtime.jit import NONE
+from engine.runtime.jit import NONE, Floats, Ints
 from engine.value_model.estimate import Valued
 
 
 def join_memory(
-    budget: int, structure: Structure, curve: NDArray[np.float64] | None, buckets: int = 1
+    budget: int, structure: Structure, curve: Floats | None, buckets: int = 1
 ) -> Memory:
     """Return an empty join memory of `budget` tuples, with what its structure needs.
 
@@ -76,8 +76,8 @@ def join_memory(
 
 
 def _by_age(
-    curve: NDArray[np.float64] | None,
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    curve: Floats | None,
+) -> tuple[Floats, Ints]:
     """Return AGE's priorities by bucket, and the runs of buckets that `aged` searches."""
     table = age.priorities(curve if curve is not None else np.zeros(1))
     rises = table[1:] > table[:-1]
@@ -94,7 +94,7 @@ def _by_age(
     return table, found[np.argsort(least, kind="stable")]
 
 
-def aligned(size: int) -> NDArray[np.float64]:
+def aligned(size: int) -> Floats:
     """Return zeros that begin at a cache line."""
     room = np.zeros(size + 8)
     skip = (-room.ctypes.data // 8) % 8
@@ -113,7 +113,7 @@ class SlidingWindow:
         """No tuples, for the estimators that do not look."""
         return Window(self.ts[:0], self.key[:0])
 
-    def append(self, ts: NDArray[np.int64], key: NDArray[np.int32], memory: Memory) -> Window:
+    def append(self, ts: Ints, key: NDArray[np.int32], memory: Memory) -> Window:
         """Add arrivals, drop what has expired, and return what the kernel reads."""
         begin = int(memory.n[WINDOW_AT])
         memory.n[WINDOW_AT] = 0
@@ -148,20 +148,20 @@ class Ready(NamedTuple):
         For a policy that ranks by the tuples' own values.
     """
 
-    draws: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+    draws: tuple[Floats, Floats] | None = None
     windows: tuple[Window, ...] = ()
     valued: Valued | None = None
 
 
 def parts_of(
     arrivals: tuple[Arrivals, Arrivals], valued: Valued | None
-) -> list[tuple[Arrivals, Arrivals, NDArray[np.float64] | None]]:
+) -> list[tuple[Arrivals, Arrivals, Floats | None]]:
     """Cut a batch where its tables change: arrivals of both sides, and the table or None."""
     left, right = arrivals
     if valued is None:
         return [(left, right, None)]
     i = j = 0
-    found: list[tuple[Arrivals, Arrivals, NDArray[np.float64] | None]] = []
+    found: list[tuple[Arrivals, Arrivals, Floats | None]] = []
     for part in valued.parts:
         cut = (
             _rows(left, i, part.left),
@@ -179,7 +179,7 @@ def _rows(arrivals: Arrivals, begin: int, end: int) -> Arrivals:
     return Arrivals(*cut)
 
 
-def set_tables(memories: tuple[Memory, Memory], table: NDArray[np.float64] | None) -> None:
+def set_tables(memories: tuple[Memory, Memory], table: Floats | None) -> None:
     """Make both memories rank by a table."""
     if table is not None:
         for memory, own in zip(memories, table, strict=True):

@@ -44,7 +44,7 @@ from engine.replay.layout import (
 from engine.replay.planned import RetentionPlan
 from engine.replay.settings import ReplaySettings
 from engine.runtime.errors import SpecError
-from engine.runtime.jit import NONE, Records
+from engine.runtime.jit import NONE, Floats, Ints, Records
 from engine.runtime.randomness import PURPOSE_PRIORITY, uniforms
 from engine.runtime.streams import StreamBatch
 from engine.value_model.through import estimate_of
@@ -89,9 +89,9 @@ class LaneReplay:
         profile: LaneProfile,
         budget: tuple[int, int],
         *,
-        curves: tuple[NDArray[np.float64] | None, NDArray[np.float64] | None] = (None, None),
+        curves: tuple[Floats | None, Floats | None] = (None, None),
         emit: bool = True,
-        bin_edges: NDArray[np.int64] | None = None,
+        bin_edges: Ints | None = None,
         chunk: int = 262_144,
         plan: RetentionPlan | None = None,
         partners: tuple[Partners, Partners] | None = None,
@@ -214,7 +214,7 @@ class LaneReplay:
         self.by_key = np.concatenate([self.by_key, np.zeros(size - have, np.int64)])
         self.importance_by_key = np.concatenate([self.importance_by_key, np.zeros(size - have)])
 
-    def remap(self, old_to_new: NDArray[np.int64]) -> None:
+    def remap(self, old_to_new: Ints) -> None:
         """Renumber the key ids, as `KeyTable.keep` does. O(ids + K).
 
         Parameters
@@ -249,7 +249,7 @@ class LaneReplay:
         side: int,
         batch: StreamBatch,
         ids: NDArray[np.int32],
-        draw: NDArray[np.float64] | None,
+        draw: Floats | None,
     ) -> Arrivals:
         n = batch.ts.size
         if self._plan is not None:
@@ -290,7 +290,7 @@ class LaneReplay:
         """Most tuples held at once, left and right."""
         return int(self._memories[0].n[PEAK]), int(self._memories[1].n[PEAK])
 
-    def retained(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def retained(self) -> tuple[Ints, Ints]:
         """Return the rows in each join memory now, ascending."""
         return tuple(  # type: ignore[return-value]
             np.sort(memory.slots["row"][memory.slots["seq"] != NONE]) for memory in self._memories

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.runtime.jit import Records
+from engine.runtime.jit import Floats, Ints, Records
 
 CLEAN = -2
 """Not in the chain of changed keys."""
@@ -102,25 +102,25 @@ class Memory(NamedTuple):
     free: NDArray[np.int32]
     cells: Records
     links: NDArray[np.int32]
-    value: NDArray[np.float64]
-    since: NDArray[np.int64]
+    value: Floats
+    since: Ints
     heap: Records
     zero: Records
     log: Records
-    table: NDArray[np.float64]
-    runs: NDArray[np.int64]
-    n: NDArray[np.int64]
+    table: Floats
+    runs: Ints
+    n: Ints
 
 
 class Arrivals(NamedTuple):
     """One side's batch, as the kernel reads it; all arrays (n,)."""
 
-    ts: NDArray[np.int64]
-    row: NDArray[np.int64]
+    ts: Ints
+    row: Ints
     key: NDArray[np.int32]
     importance: Records
-    draw: NDArray[np.float64]
-    m: NDArray[np.float64]
+    draw: Floats
+    m: Floats
     """Match count at arrival, filled by the kernel."""
     chain: NDArray[np.int32]
     """Next arrival of the same instant and key, filled by the kernel."""
@@ -129,7 +129,7 @@ class Arrivals(NamedTuple):
 class Window(NamedTuple):
     """Unexpired tuples of one side, retained or not, in arrival order: for the window estimator."""
 
-    ts: NDArray[np.int64]
+    ts: Ints
     key: NDArray[np.int32]
 
 
@@ -139,23 +139,23 @@ class Outputs(NamedTuple):
     `fact` is what joins the members, and empty in an equi-join.
     """
 
-    left_row: NDArray[np.int64]
-    right_row: NDArray[np.int64]
-    left_seq: NDArray[np.int64]
-    right_seq: NDArray[np.int64]
-    ts: NDArray[np.int64]
-    importance: NDArray[np.float64]
+    left_row: Ints
+    right_row: Ints
+    left_seq: Ints
+    right_seq: Ints
+    ts: Ints
+    importance: Floats
     fact: NDArray[np.int32]
 
 
 class Tallies(NamedTuple):
     """Sums over the outputs; those by key have the left member's."""
 
-    by_key: NDArray[np.int64]
-    importance_by_key: NDArray[np.float64]
-    bin_edges: NDArray[np.int64]
-    by_bin: NDArray[np.int64]
-    importance_by_bin: NDArray[np.float64]
+    by_key: Ints
+    importance_by_key: Floats
+    bin_edges: Ints
+    by_bin: Ints
+    importance_by_bin: Floats
 
 
 class ReplayRules(NamedTuple):

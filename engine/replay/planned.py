@@ -10,13 +10,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.replay.heap import drop_at, rise
 from engine.replay.layout import HEAP, Memory
 from engine.replay.memory import insert, remove
 from engine.replay.ranks import rebuild
-from engine.runtime.jit import Integer, Records, nth
+from engine.runtime.jit import Floats, Integer, Records, nth
 from engine.runtime.jit import kernel as compiled
 
 _SLOTS = np.int64(-1)
@@ -33,8 +32,8 @@ class RetentionPlan(NamedTuple):
         if it is never admitted; infinity if it stays until its expiry.
     """
 
-    left: NDArray[np.float64]
-    right: NDArray[np.float64]
+    left: Floats
+    right: Floats
 
 
 @compiled

@@ -22,7 +22,7 @@ from engine.replay.layout import (
     Memory,
 )
 from engine.runtime.errors import SpecError
-from engine.runtime.jit import NONE
+from engine.runtime.jit import NONE, Ints
 from engine.runtime.streams import SIDES
 
 State: TypeAlias = dict[str, NDArray[Any]]
@@ -133,7 +133,7 @@ class SavedReplay(LaneReplay):
             for name, array in zip(worth._fields, worth, strict=True):
                 _fill(array, state, f"worth_{name}")
 
-    def held(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def held(self) -> tuple[Ints, Ints]:
         """Return the arrival numbers of the tuples in each join memory now, ascending."""
         left, right = (
             np.sort(memory.slots["seq"][memory.slots["seq"] != NONE]) for memory in self._memories

@@ -22,6 +22,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numba
 import numpy as np
+from numpy.typing import NDArray
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -31,6 +32,8 @@ NONE = -1
 """No index: a free slot, the end of a chain, no tuple."""
 FOREVER = int(np.iinfo(np.int64).max)
 """A tick behind all others."""
+Ints: TypeAlias = NDArray[np.int64]
+Floats: TypeAlias = NDArray[np.float64]
 Integer: TypeAlias = Any
 """An int64 within compiled code; int or a numpy integer outside."""
 Records: TypeAlias = Any

@@ -11,16 +11,15 @@ from numpy.typing import NDArray
 
 from engine.lanes.lane import LaneFiles
 from engine.lanes.reader import lane_batches
-from engine.runtime.jit import kernel
+from engine.runtime.jit import Ints, kernel
 from engine.runtime.key_table import KeyTable
 from engine.sampling.sizes import ByKey
 
 
 @kernel
 def _expire(
-    now: int, window: int, low: int, ts: NDArray[np.int64], ids: NDArray[np.int64],
-    before: NDArray[np.int64], seen: NDArray[np.int64], most: NDArray[np.int64],
-) -> int:  # fmt: skip
+    now: int, window: int, low: int, ts: Ints, ids: Ints, before: Ints, seen: Ints, most: Ints
+) -> int:
     """Settle the tuples of one side that expired by `now`; return the first unexpired."""
     while low < ts.size and now - ts[low] > window:
         key = ids[low]
@@ -31,10 +30,9 @@ def _expire(
 
 @kernel
 def _advance(
-    left_ts: NDArray[np.int64], left_ids: NDArray[np.int64], left_before: NDArray[np.int64],
-    right_ts: NDArray[np.int64], right_ids: NDArray[np.int64], right_before: NDArray[np.int64],
-    starts: tuple[int, int], windows: tuple[int, int], left_seen: NDArray[np.int64],
-    right_seen: NDArray[np.int64], left_most: NDArray[np.int64], right_most: NDArray[np.int64],
+    left_ts: Ints, left_ids: Ints, left_before: Ints, right_ts: Ints, right_ids: Ints,
+    right_before: Ints, starts: tuple[int, int], windows: tuple[int, int], left_seen: Ints,
+    right_seen: Ints, left_most: Ints, right_most: Ints,
 ) -> tuple[int, int]:  # fmt: skip
     """Let tuples arrive from `starts` on, those before unexpired; return the first unexpired.
 
@@ -94,9 +92,9 @@ class MatchBounds:
 
     def push(
         self,
-        left_ts: NDArray[np.int64],
+        left_ts: Ints,
         left_ids: NDArray[np.int32],
-        right_ts: NDArray[np.int64],
+        right_ts: Ints,
         right_ids: NDArray[np.int32],
         keys: int,
     ) -> None:
@@ -120,7 +118,7 @@ class MatchBounds:
         for side, low in enumerate(lows):
             self._live[side] = [column[low:] for column in self._live[side]]
 
-    def close(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def close(self) -> tuple[Ints, Ints]:
         """Return the bounds of left and right tuples by id, once everything has arrived."""
         for side, (_, ids, before) in enumerate(self._live):
             np.maximum.at(self._most[side], ids, self._seen[1 - side][ids] - before)

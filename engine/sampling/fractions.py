@@ -8,7 +8,6 @@ from math import exp
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.lanes.lane import streamed
 from engine.lanes.profile import Peak
@@ -17,6 +16,7 @@ from engine.models.fraction import fraction_for, reserved
 from engine.models.memory import Stored, aged, expected_memory, matched
 from engine.replay.settings import UNLIMITED
 from engine.runtime.errors import SpecError
+from engine.runtime.jit import Floats, Ints
 from engine.runtime.scipy_late import brentq
 from engine.runtime.streams import SIDES
 from engine.sampling.inclusion import (
@@ -147,9 +147,7 @@ def _cluster(recipe: Recipe, limits: Limits, side: int, table: SizeTable) -> _Si
     return _Side(parameter, mean, float(table.tuples @ kept) / max(1, table.rows))
 
 
-def _safe(
-    sizes: NDArray[np.float64], held: NDArray[np.float64], limits: Limits, side: int
-) -> float:
+def _safe(sizes: Floats, held: Floats, limits: Limits, side: int) -> float:
     """Return the scale with which memory overflows at the busiest instant as seldom as asked."""
     if not np.any(sizes > 0):
         return 1.0
@@ -215,7 +213,7 @@ def group_peak(task: PeakTask) -> int:
     return peak.most
 
 
-def merged(streams: Sequence[Iterator[NDArray[np.int64]]]) -> Iterator[NDArray[np.int64]]:
+def merged(streams: Sequence[Iterator[Ints]]) -> Iterator[Ints]:
     """Yield the times of sorted streams in order: at each step, all up to the least last one.
 
     Examples
@@ -239,5 +237,5 @@ def merged(streams: Sequence[Iterator[NDArray[np.int64]]]) -> Iterator[NDArray[n
         waiting = [(stream, ts[cut:]) for (stream, ts), cut in zip(filled, cuts, strict=True)]
 
 
-def _times(stored: StoredLane) -> Iterator[NDArray[np.int64]]:
+def _times(stored: StoredLane) -> Iterator[Ints]:
     return (batch.ts for batch in streamed(stored, ("_ts",)))

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from engine.runtime.jit import Floats, Ints
 from engine.sampling.sizes import ByKey, SizeRule, tuple_sizes
 
 _DIGITS = 20
@@ -20,7 +20,7 @@ _DIGITS = 20
 _SPLIT = 31
 
 
-def ticks_held(ts: NDArray[np.int64], window: int, last: int) -> NDArray[np.int64]:
+def ticks_held(ts: Ints, window: int, last: int) -> Ints:
     """Return how many ticks each tuple is unexpired, up to `last`, the streams' last tick."""
     return np.minimum(window, last - ts) + 1
 
@@ -38,13 +38,13 @@ class SizeTable(NamedTuple):
         be more than an int64 holds.
     """
 
-    size: NDArray[np.float64]
-    tuples: NDArray[np.int64]
-    high: NDArray[np.int64]
-    low: NDArray[np.int64]
+    size: Floats
+    tuples: Ints
+    high: Ints
+    low: Ints
 
     @property
-    def held(self) -> NDArray[np.float64]:
+    def held(self) -> Floats:
         """Ticks for which the tuples of each size are unexpired, all together."""
         return np.ldexp(self.high.astype(np.float64), _SPLIT) + self.low
 
@@ -59,7 +59,7 @@ class SizeTable(NamedTuple):
         return float((int(self.high.sum()) << _SPLIT) + int(self.low.sum()))
 
 
-def size_table(sizes: NDArray[np.float64], held: NDArray[np.int64]) -> SizeTable:
+def size_table(sizes: Floats, held: Ints) -> SizeTable:
     """Sort tuples by size.
 
     Parameters
@@ -81,7 +81,7 @@ def added(tables: Sequence[SizeTable]) -> SizeTable:
     return _summed(*columns)
 
 
-def _summed(size: NDArray[np.float64], *counted: NDArray[np.int64]) -> SizeTable:
+def _summed(size: Floats, *counted: Ints) -> SizeTable:
     found, at = np.unique(size, return_inverse=True)
     sums = [np.zeros(found.size, np.int64) for _ in counted]
     for total, values in zip(sums, counted, strict=True):
@@ -91,7 +91,7 @@ def _summed(size: NDArray[np.float64], *counted: NDArray[np.int64]) -> SizeTable
     return SizeTable(found, sums[0], sums[1], sums[2])
 
 
-def eq_fraction(weights: NDArray[np.float64], target: float) -> float:
+def eq_fraction(weights: Floats, target: float) -> float:
     """Return the probability with which every tuple of a side is kept (P5 4.3, EQ-CLUSTER).
 
     Parameters
@@ -110,7 +110,7 @@ def eq_fraction(weights: NDArray[np.float64], target: float) -> float:
     return 1.0 if asked <= target else target / asked
 
 
-def pps_scale(sizes: NDArray[np.float64], weights: NDArray[np.float64], target: float) -> float:
+def pps_scale(sizes: Floats, weights: Floats, target: float) -> float:
     """Return c so that keeping tuples with probability ``min(1, c * size)`` meets a target.
 
     P5 4.3, PPS-CLUSTER, with the saturation of its footnote 2 solved in closed form.
@@ -143,7 +143,7 @@ def pps_scale(sizes: NDArray[np.float64], weights: NDArray[np.float64], target: 
     return float(scales[np.flatnonzero(scales * sizes <= 1)[-1]])
 
 
-def scaled(sizes: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
+def scaled(sizes: Floats, scale: float) -> Floats:
     """Return ``min(1, scale * size)``; 0 for size 0 at any scale."""
     products = np.zeros(sizes.size)
     np.multiply(sizes, scale, out=products, where=sizes > 0)
@@ -171,9 +171,9 @@ def row_measures(
     chosen: Inclusion,
     rule: SizeRule | ByKey,
     side: int,
-    codes: NDArray[np.int64],
-    importance: NDArray[np.float64],
-) -> NDArray[np.float64]:
+    codes: Ints,
+    importance: Floats,
+) -> Floats:
     """Return the measure by which a sampler keeps tuples of one side, one number each.
 
     Parameters

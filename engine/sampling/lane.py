@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from engine.exact.checks import check_windows, first_counted, sealed
 from engine.replay.settings import UNLIMITED
 from engine.runtime.errors import SpecError
-from engine.runtime.jit import NONE, Records
+from engine.runtime.jit import NONE, Floats, Ints, Records
 from engine.runtime.streams import SIDES, StreamBatch
 from engine.sampling import kernel, uniform
 from engine.sampling.admit import settle
@@ -139,7 +139,7 @@ class LaneSampler:
         right: StreamBatch,
         right_ids: NDArray[np.int32],
         keys: int,
-        measures: tuple[NDArray[np.float64], NDArray[np.float64]],
+        measures: tuple[Floats, Floats],
     ) -> Iterator[SampledOutputs]:
         """Sample a batch, cut at instants, and yield its output tuples as they fill the arrays.
 
@@ -199,7 +199,7 @@ class LaneSampler:
                 more[name] = NONE
             self._keys = np.concatenate([self._keys, more])
 
-    def remap(self, old_to_new: NDArray[np.int64]) -> None:
+    def remap(self, old_to_new: Ints) -> None:
         """Renumber the key ids, as `KeyTable.keep` does. O(ids + tuples held).
 
         Parameters
@@ -242,7 +242,7 @@ class LaneSampler:
         """Tuples held now, left and right."""
         return int(self._memories[0].n[COUNT]), int(self._memories[1].n[COUNT])
 
-    def retained(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def retained(self) -> tuple[Ints, Ints]:
         """Return the rows held now, ascending, left and right."""
         left, right = (
             np.sort(memory.places["row"][memory.slots["seq"] != NONE]) for memory in self._memories
@@ -266,7 +266,7 @@ def _check(method: str, combine: str, budget: tuple[int, int], p: float, chunk: 
 
 
 def _arrivals(
-    side: int, batch: StreamBatch, ids: NDArray[np.int32], measure: NDArray[np.float64]
+    side: int, batch: StreamBatch, ids: NDArray[np.int32], measure: Floats
 ) -> SampleArrivals:
     """Return a batch as the kernels read it."""
     n = batch.ts.size

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from engine.replay.allocate import aligned
 from engine.replay.layout import ENTRY
 from engine.replay.layout import KEY as RANKED_KEY
-from engine.runtime.jit import NONE, Records
+from engine.runtime.jit import NONE, Floats, Ints, Records
 
 CLUSTER = np.dtype(
     [
@@ -102,15 +102,15 @@ class SampleMemory(NamedTuple):
     heap: Records
     unranked: Records
     events: Records
-    held: NDArray[np.float64]
-    n: NDArray[np.int64]
+    held: Floats
+    n: Ints
 
 
 class SampleArrivals(NamedTuple):
     """One side's batch, as the kernels read it; all arrays (n,)."""
 
-    ts: NDArray[np.int64]
-    row: NDArray[np.int64]
+    ts: Ints
+    row: Ints
     key: NDArray[np.int32]
     importance: Records
     measure: Records

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.lanes.lane import LaneFiles, streamed
 from engine.models.counts import KeyCounts, lane_counts
+from engine.runtime.jit import Floats, Ints
 from engine.sampling.bounds import bound_caps
 from engine.sampling.inclusion import SizeTable, added, size_table, ticks_held
 from engine.sampling.sizes import (
@@ -74,9 +74,7 @@ class Recipe:
     count: str = "bound"
     floors: tuple[float, float] = (0.0, 0.0)
     known: Known | None = None
-    curves: tuple[NDArray[np.float64], NDArray[np.float64]] | None = field(
-        default=None, compare=False
-    )
+    curves: tuple[Floats, Floats] | None = field(default=None, compare=False)
 
     @property
     def span(self) -> int:
@@ -130,9 +128,9 @@ class Awaited(NamedTuple):
     tuples : (n,) int64
     """
 
-    matches: NDArray[np.float64]
-    most: NDArray[np.float64]
-    tuples: NDArray[np.int64]
+    matches: Floats
+    most: Floats
+    tuples: Ints
 
 
 def awaited(parts: Sequence[Awaited]) -> Awaited:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.runtime.jit import Floats, Ints
 from engine.sampling.layout import ESTIMATE, IMPORTANCE, SQUARES, VARIANCE
 
 SIMULTANEOUS = 2
@@ -32,13 +33,13 @@ class SampledOutputs(NamedTuple):
         the output's cluster; else SIMULTANEOUS.
     """
 
-    left_row: NDArray[np.int64]
-    right_row: NDArray[np.int64]
-    left_seq: NDArray[np.int64]
-    right_seq: NDArray[np.int64]
-    ts: NDArray[np.int64]
-    importance: NDArray[np.float64]
-    weight: NDArray[np.float64]
+    left_row: Ints
+    right_row: Ints
+    left_seq: Ints
+    right_seq: Ints
+    ts: Ints
+    importance: Floats
+    weight: Floats
     stored: NDArray[np.int8]
 
 
@@ -105,7 +106,7 @@ class SampleTotals(NamedTuple):
     clusters: int
 
 
-def totals_of(sums: NDArray[np.float64], rows: int, clusters: int) -> SampleTotals:
+def totals_of(sums: Floats, rows: int, clusters: int) -> SampleTotals:
     """Return the totals that the compensated sums of a kernel stand for.
 
     Examples

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.models.counts import KeyCounts
 from engine.policies import Policy
 from engine.replay.callbacks import sampled_callback
-from engine.runtime.jit import Records, jit
+from engine.runtime.jit import Floats, Ints, Records, jit
 
 SIZES = ("matches", "weighted", "equal")
 _FLOOR = 0.1
@@ -32,12 +31,12 @@ class ByKey(NamedTuple):
         Of left and right tuples with any other key.
     """
 
-    codes: NDArray[np.int64]
-    left: NDArray[np.float64]
-    right: NDArray[np.float64]
+    codes: Ints
+    left: Floats
+    right: Floats
     others: tuple[float, float] = (0.0, 0.0)
 
-    def of(self, codes: NDArray[np.int64], side: int) -> NDArray[np.float64]:
+    def of(self, codes: Ints, side: int) -> Floats:
         """Return the numbers of tuples of one side, 0 left, 1 right."""
         if not self.codes.size:
             return np.full(codes.size, self.others[side])
@@ -123,9 +122,7 @@ def floor_of(rows: Sequence[int], means: Sequence[float]) -> float:
     return float(np.float32(_FLOOR * mean)) or 1.0
 
 
-def tuple_sizes(
-    rule: SizeRule, side: int, codes: NDArray[np.int64], importance: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def tuple_sizes(rule: SizeRule, side: int, codes: Ints, importance: Floats) -> Floats:
     """Return the size of tuples of one side.
 
     Parameters
@@ -189,9 +186,7 @@ class Sampling(NamedTuple):
     scales: tuple[float, float] = (1.0, 1.0)
 
 
-def priorities(
-    policy: Policy, sizes: NDArray[np.float64], scale: float, draws: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def priorities(policy: Policy, sizes: Floats, scale: float, draws: Floats) -> Floats:
     """Return the priorities of tuples of one side, less than 0 for those never admitted.
 
     Parameters
@@ -217,10 +212,10 @@ def priorities(
 @jit
 def _fill(
     priority: Records,
-    sizes: NDArray[np.float64],
+    sizes: Floats,
     scale: float,
-    draws: NDArray[np.float64],
-    out: NDArray[np.float64],
+    draws: Floats,
+    out: Floats,
 ) -> None:
     for i in range(out.size):
         out[i] = priority(sizes[i], scale, draws[i])

@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.policies import Structure, dgl
 from engine.replay.heap import drop_at, heapify, precedes, rise, sink
-from engine.runtime.jit import FOREVER, NONE, Integer, Records, woven
+from engine.runtime.jit import FOREVER, NONE, Integer, Ints, Records, woven
 from engine.runtime.jit import kernel as compiled
 from engine.star.layout import (
     AT,
@@ -22,7 +22,6 @@ from engine.star.layout import (
     INSTANT,
     NOW,
     TOUCHED,
-    Ints,
     StarRules,
     StarState,
     StarStreams,

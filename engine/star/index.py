@@ -12,9 +12,9 @@ from engine.facts.index import spans as spans_of
 from engine.facts.relation import NEVER
 from engine.facts.versions import numbered, versions
 from engine.runtime.errors import SpecError
-from engine.runtime.jit import NONE, jit
+from engine.runtime.jit import NONE, Ints, jit
 from engine.runtime.streams import StreamBatch
-from engine.star.layout import Ints, Shorts, StarStreams
+from engine.star.layout import Shorts, StarStreams
 
 _MOST = int(np.iinfo(np.int32).max)
 

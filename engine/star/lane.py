@@ -14,7 +14,7 @@ from engine.lanes.profile import SideProfile
 from engine.replay.callbacks import arrival_callback, now_callback
 from engine.replay.layout import ENTRY, KEY
 from engine.runtime.errors import SpecError
-from engine.runtime.jit import FOREVER, NONE, Integer, Records, woven
+from engine.runtime.jit import FOREVER, NONE, Floats, Integer, Ints, Records, woven
 from engine.runtime.jit import kernel as compiled
 from engine.runtime.randomness import PURPOSE_PRIORITY, uniforms
 from engine.star.decide import decide
@@ -37,8 +37,6 @@ from engine.star.layout import (
     STREAM_COUNTERS,
     UNIT,
     WRITTEN,
-    Floats,
-    Ints,
     StarOutputs,
     StarRules,
     StarState,

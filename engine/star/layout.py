@@ -14,11 +14,9 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.runtime.jit import Records
+from engine.runtime.jit import Floats, Ints, Records
 
-Ints: TypeAlias = NDArray[np.int64]
 Shorts: TypeAlias = NDArray[np.int32]
-Floats: TypeAlias = NDArray[np.float64]
 
 
 # Counters of one stream, in `State.n`

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.replay.layout import HISTORY_ESTIMATOR, MEMORY_ESTIMATOR, WINDOW_ESTIMATOR
-from engine.runtime.jit import NONE, Integer, woven
+from engine.runtime.jit import NONE, Integer, Ints, woven
 from engine.runtime.jit import kernel as compiled
 from engine.star.layout import (
     AT,
@@ -18,7 +18,6 @@ from engine.star.layout import (
     OLDEST,
     PEAK,
     TOUCHED,
-    Ints,
     StarRules,
     StarState,
     StarStreams,

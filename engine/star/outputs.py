@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.exact.combine import MAX, MEAN, MIN, PRODUCT, SUM
-from engine.runtime.jit import NONE, Integer, woven
+from engine.runtime.jit import NONE, Floats, Integer, Ints, woven
 from engine.runtime.jit import kernel as compiled
 from engine.runtime.shell_sort import shell_sorted
 from engine.star.layout import (
@@ -24,8 +24,6 @@ from engine.star.layout import (
     TOUCHED,
     UNIT,
     WRITTEN,
-    Floats,
-    Ints,
     StarOutputs,
     StarRules,
     StarState,

@@ -6,19 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.lanes.profile import SideProfile
 from engine.policies import Policy, Structure, Value, age, policy_named
 from engine.replay.layout import ESTIMATORS, PROBES
 from engine.replay.settings import chosen, number_of
 from engine.runtime.errors import SpecError
-from engine.runtime.jit import FOREVER
+from engine.runtime.jit import FOREVER, Floats, Ints
 from engine.star.layout import StarRules
 from gpu_kernels.combine import COMBINES
 
 _ALWAYS = int(np.iinfo(np.int64).min)
-Curves = Sequence[NDArray[np.float64] | None]
+Curves = Sequence[Floats | None]
 
 
 @dataclass(frozen=True)
@@ -138,7 +137,7 @@ class StarSettings:
         )
 
 
-def _age_table(curves: Curves, sides: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def _age_table(curves: Curves, sides: int) -> tuple[Floats, Ints]:
     """Return AGE's priority by stream and age bucket, and the buckets of each stream."""
     tables = [age.priorities(np.zeros(1) if curve is None else curve) for curve in curves]
     tables += [np.zeros(2)] * (sides - len(tables))

@@ -11,7 +11,8 @@ from engine.multiway.loops.method import Buckets, LoopsSettings
 from engine.multiway.loops.run import LoopsCounters, LoopsRun
 from engine.multiway.loops.state import room
 from engine.multiway.predicate import Predicate
-from engine.multiway.streams import Attributes, Floats, Ints, MultiStreams, Windows
+from engine.multiway.streams import Attributes, MultiStreams, Windows
+from engine.runtime.jit import Floats, Ints
 
 PREDICATES = {
     "equi": Predicate("equi", ("k",)),

@@ -16,8 +16,9 @@ from engine.archives.canonical import LANE_SEED, canonical, contiguous, direct_c
 from engine.archives.roles import check_present
 from engine.archives.source import Archive
 from engine.multiway.predicate import Predicate
-from engine.multiway.streams import Attributes, Floats, Ints
+from engine.multiway.streams import Attributes
 from engine.runtime.errors import InputError
+from engine.runtime.jit import Floats, Ints
 
 
 class Raw(NamedTuple):

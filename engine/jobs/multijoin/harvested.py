@@ -17,8 +17,9 @@ from engine.multiway.harvest.operator import GrubJoin, MakeProber, Step
 from engine.multiway.harvest.random_drop import keep_fractions
 from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.measure import Measures
-from engine.multiway.streams import Floats, Ints, Windows, basic_counts
+from engine.multiway.streams import Windows, basic_counts
 from engine.runtime.device_choice import wanted_device
+from engine.runtime.jit import Floats, Ints
 
 Part = tuple[Ints, Ints, Floats]
 

@@ -20,7 +20,8 @@ from engine.archives.source import Archive, check_unchanged
 from engine.archives.ticks import Faults, importances, of_time, ticks
 from engine.jobs.multijoin.attributes import Raw, joined_attributes, raw_attributes
 from engine.multiway.predicate import Predicate
-from engine.multiway.streams import Floats, Ints, MultiStreams, Windows
+from engine.multiway.streams import MultiStreams, Windows
+from engine.runtime.jit import Floats, Ints
 
 FOREVER = int(np.iinfo(np.int64).max)
 

@@ -20,7 +20,8 @@ from engine.archives.row_groups import GroupTimes
 from engine.archives.rows import Choice, Rows
 from engine.jobs.multijoin.read import FOREVER, Share, StreamSource
 from engine.multiway.predicate import Predicate
-from engine.multiway.streams import Ints, Windows
+from engine.multiway.streams import Windows
+from engine.runtime.jit import Ints
 
 _EVERY = 16
 """Of so many tuples the time of one is looked at, to cut time into slices."""

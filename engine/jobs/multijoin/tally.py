@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.multiway.streams import Floats, Ints
+from engine.runtime.jit import Floats, Ints
 from gpu_kernels.combine import neumaier
 
 

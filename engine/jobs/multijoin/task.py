@@ -23,8 +23,8 @@ from engine.jobs.output import PartWriter, write_file
 from engine.multiway.exact.join import ExactJoin
 from engine.multiway.loops.method import LoopsSettings
 from engine.multiway.loops.run import LoopsCounters, LoopsRun
-from engine.multiway.streams import Floats, Ints
 from engine.options.multijoin import AUTO
+from engine.runtime.jit import Floats, Ints
 
 Part = tuple[Ints, Ints, Floats]
 """Members (n, m), ts and importance of some outputs."""

@@ -23,9 +23,9 @@ from engine.facts.lookup import groups_of
 from engine.facts.read import FactTable
 from engine.facts.roles import FactColumns
 from engine.jobs.output import write_file
+from engine.runtime.jit import Ints
 from engine.runtime.streams import StreamBatch
 from engine.star.index import StarFacts
-from engine.star.layout import Ints
 
 
 class StreamSource(NamedTuple):

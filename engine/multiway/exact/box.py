@@ -23,8 +23,7 @@ from engine.multiway.exact.layout import (
     Narrow,
     SlicePart,
 )
-from engine.multiway.streams import Floats
-from engine.runtime.jit import Integer, woven
+from engine.runtime.jit import Floats, Integer, woven
 from engine.runtime.jit import kernel as compiled
 from engine.runtime.shell_sort import shell_sorted
 from gpu_kernels.combine import combined, neumaier

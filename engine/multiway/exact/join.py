@@ -27,15 +27,9 @@ from engine.multiway.exact.plan import Cut, Keys, cuts, keys_of, memory, plan_of
 from engine.multiway.exact.spans import rises, same
 from engine.multiway.exact.sweep import sweep
 from engine.multiway.predicate import GRAPHS, Predicate, condition
-from engine.multiway.streams import (
-    MOST_STREAMS,
-    Attributes,
-    Floats,
-    Ints,
-    MultiStreams,
-    Windows,
-)
+from engine.multiway.streams import MOST_STREAMS, Attributes, MultiStreams, Windows
 from engine.runtime.errors import InputError, SpecError
+from engine.runtime.jit import Floats, Ints
 from engine.runtime.ordered_map import in_parallel
 from gpu_kernels.combine import MEAN, SUM, neumaier
 

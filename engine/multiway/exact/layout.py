@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.multiway.streams import Floats, Ints, MultiStreams
-from engine.runtime.jit import jit
+from engine.multiway.streams import MultiStreams
+from engine.runtime.jit import Floats, Ints, jit
 from gpu_kernels.multiway.walk import importance_of
 
 Narrow: TypeAlias = NDArray[np.int32]

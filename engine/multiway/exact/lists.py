@@ -22,8 +22,8 @@ from engine.multiway.exact.layout import (
     Narrow,
     SlicePart,
 )
-from engine.multiway.streams import Attributes, Floats, Ints
-from engine.runtime.jit import Integer, Records, jit
+from engine.multiway.streams import Attributes
+from engine.runtime.jit import Floats, Integer, Ints, Records, jit
 from engine.runtime.jit import kernel as compiled
 
 DIMENSIONS = 3

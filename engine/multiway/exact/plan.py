@@ -26,7 +26,8 @@ from engine.multiway.exact.lists import cells, empty_lists, of_codes
 from engine.multiway.exact.spans import ranked
 from engine.multiway.exact.sweep import closes
 from engine.multiway.predicate import Predicate
-from engine.multiway.streams import Ints, MultiStreams, Windows, no_attributes
+from engine.multiway.streams import MultiStreams, Windows, no_attributes
+from engine.runtime.jit import Ints
 from engine.runtime.key_table import KeyTable
 
 _FEW = 1 << 13  # tuples of a slice, or more

@@ -28,8 +28,7 @@ from engine.multiway.exact.layout import (
     Ranks,
     SlicePart,
 )
-from engine.multiway.streams import Floats, Ints
-from engine.runtime.jit import Integer, woven
+from engine.runtime.jit import Floats, Integer, Ints, woven
 from engine.runtime.jit import kernel as compiled
 
 _SPARSE = 8

@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.multiway.exact.layout import END, GREATER, LOW, Narrow, Ranks, SlicePart
-from engine.multiway.streams import Floats, Ints
-from engine.runtime.jit import jit
+from engine.runtime.jit import Floats, Ints, jit
 
 _MOVES = 4
 """Moves a value that may correct the packed order."""

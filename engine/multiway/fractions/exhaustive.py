@@ -11,11 +11,11 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.multiway.fractions.evaluate import Evaluation, harvest_on
 from engine.multiway.fractions.profile import JoinProfile
 from engine.runtime.errors import DeviceError, SpecError
+from engine.runtime.jit import Ints
 from gpu_kernels.devices import Device
 from gpu_kernels.harvest.layout import Layout, flatten
 from gpu_kernels.harvest.space import Ranges, Search, Space, ranges_of, space_of
@@ -37,7 +37,7 @@ class BestSetting(NamedTuple):
     """
 
     number: int
-    counts: NDArray[np.int64]
+    counts: Ints
     cost: float
     output: float
 
@@ -119,7 +119,7 @@ def enumerate_settings(
     return found
 
 
-def counts_of(join: JoinProfile, index: int, *, least: int = 1) -> NDArray[np.int64]:
+def counts_of(join: JoinProfile, index: int, *, least: int = 1) -> Ints:
     """Return the counts of the setting of an index.
 
     Examples
@@ -131,7 +131,7 @@ def counts_of(join: JoinProfile, index: int, *, least: int = 1) -> NDArray[np.in
     return _decoded(join.hop_windows, index, least)
 
 
-def _decoded(most: NDArray[np.int64], index: int, least: int) -> NDArray[np.int64]:
+def _decoded(most: Ints, index: int, least: int) -> Ints:
     digits = []
     for n in reversed(most.ravel().tolist()):
         index, digit = divmod(index, n + 1 - least)

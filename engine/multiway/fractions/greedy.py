@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.multiway.fractions.profile import JoinProfile
 from engine.runtime.errors import SpecError, did_you_mean
@@ -36,7 +35,7 @@ class Picked(NamedTuple):
         C and O, in comparisons and tuples a second.
     """
 
-    counts: NDArray[np.int64]
+    counts: Ints
     cost: float
     output: float
 

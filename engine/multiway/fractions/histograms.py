@@ -18,7 +18,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from engine.runtime.errors import SpecError
 from engine.runtime.jit import jit
@@ -111,7 +111,7 @@ def bucket_of(lag: int, window: int, window_0: int, buckets: int) -> int:
 
 
 @jit
-def _learn(histograms: Floats, windows: Ints, lags: NDArray[np.int64]) -> None:
+def _learn(histograms: Floats, windows: Ints, lags: Ints) -> None:
     for row in range(lags.shape[0]):
         for i in range(1, windows.size):
             at = bucket_of(lags[row, i], windows[i], windows[0], histograms.shape[1])

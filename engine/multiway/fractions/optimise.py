@@ -15,7 +15,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.multiway.fractions.dual import Direction, best_price, most_output, near, worth
 from engine.multiway.fractions.exhaustive import best_settings
@@ -23,6 +22,7 @@ from engine.multiway.fractions.greedy import DELTA, WAYS, forward, greedy, metri
 from engine.multiway.fractions.merging import Merged, Slack, merge, undominated
 from engine.multiway.fractions.profile import JoinProfile
 from engine.runtime.errors import SpecError, did_you_mean
+from engine.runtime.jit import Ints
 from gpu_kernels.harvest.formulas import NONE_OUTPUT
 from gpu_kernels.harvest.layout import Floats, Layout, flatten
 from gpu_kernels.harvest.space import Search
@@ -55,7 +55,7 @@ class Optimum(NamedTuple):
         False of heuristics, and where the work allowed was not enough.
     """
 
-    counts: NDArray[np.int64]
+    counts: Ints
     cost: float
     output: float
     upper: float
@@ -71,7 +71,7 @@ class DualBound(NamedTuple):
     margin: float
 
 
-def dual_of(layout: Layout, limit: float, least: int) -> tuple[DualBound, NDArray[np.int64]]:
+def dual_of(layout: Layout, limit: float, least: int) -> tuple[DualBound, Ints]:
     """Return the dual's solution, and the feasible setting that it comes with."""
     price, scale, within = best_price(limit, least, layout)
     values, _ = worth(price, least, layout)
@@ -81,7 +81,7 @@ def dual_of(layout: Layout, limit: float, least: int) -> tuple[DualBound, NDArra
 
 def _search(
     floor: float, dual: DualBound, limit: float, least: int, most: int, layout: Layout
-) -> tuple[Merged, NDArray[np.int64] | None]:
+) -> tuple[Merged, Ints | None]:
     """Merge the parts that settings of output `floor` or more can have."""
     m = layout.rates.size
     slack = Slack(ROUNDING * limit, dual.margin)

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.multiway.fractions.indexed import IndexCosts, indexed_used
 from engine.multiway.streams import MOST_STREAMS
 from engine.runtime.errors import SpecError
+from engine.runtime.jit import Ints
 from gpu_kernels.harvest.layout import Floats, JoinTerms, Layout, flatten
 
 MOST_BASIC_WINDOWS = 65_535
@@ -36,7 +36,7 @@ def basic_windows(window: float, basic_window: float) -> int:
     return math.ceil(window / basic_window)
 
 
-def ranked(scores: Sequence[float] | Floats) -> NDArray[np.int64]:
+def ranked(scores: Sequence[float] | Floats) -> Ints:
     """Return the window ranking s (P4 4.2.1): indexes by descending score, ties by lesser index.
 
     Parameters
@@ -218,7 +218,7 @@ class JoinProfile:
         return len(self.rates)
 
     @cached_property
-    def hop_windows(self) -> NDArray[np.int64]:
+    def hop_windows(self) -> Ints:
         """The most that a setting can count: n of every hop's window, (m, m - 1) int64."""
         return np.array([[self.basic[stream] for stream in order] for order in self.orders])
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.multiway.fractions.histograms import scores
 from engine.multiway.fractions.indexed import IndexCosts, search_steps
@@ -18,7 +17,8 @@ from engine.multiway.harvest.learner import Indexed, Learnt, age_scores
 from engine.multiway.harvest.settings import LEAST_THROTTLE, HarvestSettings
 from engine.multiway.measure import measure
 from engine.multiway.predicate import Predicate
-from engine.multiway.streams import Floats, Ints, MultiStreams, Windows, basic_counts
+from engine.multiway.streams import MultiStreams, Windows, basic_counts
+from engine.runtime.jit import Floats, Ints
 
 
 def index_costs(
@@ -123,9 +123,7 @@ class Setting(NamedTuple):
     rankings: Sequence[Sequence[Ints]]
 
 
-def throttle_after(
-    throttle: float, interval: NDArray[np.int64], boost: float
-) -> tuple[float, float]:
+def throttle_after(throttle: float, interval: Ints, boost: float) -> tuple[float, float]:
     """Return beta and the throttle fraction after an interval (P4 3.1).
 
     Examples

@@ -38,8 +38,8 @@ from engine.multiway.harvest.layout import (
     ReadPlan,
 )
 from engine.multiway.harvest.prober import Prober, no_results
-from engine.multiway.streams import Ints, MultiStreams
-from engine.runtime.jit import Integer, kernel, woven
+from engine.multiway.streams import MultiStreams
+from engine.runtime.jit import Integer, Ints, kernel, woven
 
 
 @woven

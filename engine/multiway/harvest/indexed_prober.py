@@ -34,8 +34,8 @@ from engine.multiway.harvest.prober import (
     write_members,
 )
 from engine.multiway.predicate import Condition, Predicate, condition
-from engine.multiway.streams import Floats, Ints, MultiStreams
-from engine.runtime.jit import kernel
+from engine.multiway.streams import MultiStreams
+from engine.runtime.jit import Floats, Ints, kernel
 from gpu_kernels.multiway.walk import STACK_COLUMNS
 
 

@@ -15,8 +15,8 @@ from typing import NamedTuple
 from engine.multiway.harvest.indexes import Index, first_entry, is_behind, sought, steps_of_search
 from engine.multiway.harvest.layout import Admitted, HarvestRules, ReadPlan
 from engine.multiway.predicate import Condition, meets
-from engine.multiway.streams import Ints, MultiStreams
-from engine.runtime.jit import Integer, kernel
+from engine.multiway.streams import MultiStreams
+from engine.runtime.jit import Integer, Ints, kernel
 from gpu_kernels.multiway.predicates import INNER
 from gpu_kernels.multiway.walk import DEPTH, ENDED, MEMBER, RUN, find_runs, first_at_or_after, taken
 

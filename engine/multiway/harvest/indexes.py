@@ -14,8 +14,8 @@ import numpy as np
 
 from engine.multiway.harvest.layout import Admitted
 from engine.multiway.predicate import Condition, Predicate
-from engine.multiway.streams import Floats, Ints, MultiStreams
-from engine.runtime.jit import kernel
+from engine.multiway.streams import MultiStreams
+from engine.runtime.jit import Floats, Ints, kernel
 from gpu_kernels.multiway.predicates import BAND, DISTANCE, INNER
 from gpu_kernels.multiway.walk import first_at_or_after
 

@@ -8,7 +8,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.multiway.streams import Floats, Ints, MultiStreams, Windows
+from engine.multiway.streams import MultiStreams, Windows
+from engine.runtime.jit import Floats, Ints
 
 Flags: TypeAlias = NDArray[np.bool_]
 WHOLE = 2.0

@@ -13,14 +13,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.multiway.fractions.histograms import decay, empty_histograms, learn
 from engine.multiway.harvest.layout import Admitted, ProbeBatch, Probed, ReadPlan
 from engine.multiway.harvest.prober import Prober
 from engine.multiway.harvest.settings import HarvestSettings
-from engine.multiway.streams import Floats, Ints, MultiStreams, Windows, basic_counts
-from engine.runtime.jit import jit
+from engine.multiway.streams import MultiStreams, Windows, basic_counts
+from engine.runtime.jit import Floats, Ints, jit
 
 
 class Indexed(NamedTuple):
@@ -76,9 +75,7 @@ def empty_ages(basic: Sequence[int]) -> Floats:
 
 
 @jit
-def _learn(
-    ages: Floats, ts: NDArray[np.int64], orders: Ints, basic_window: int, basic: Ints
-) -> None:
+def _learn(ages: Floats, ts: Ints, orders: Ints, basic_window: int, basic: Ints) -> None:
     for row in range(ts.shape[0]):
         latest = 0
         for stream in range(1, ts.shape[1]):

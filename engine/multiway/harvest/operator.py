@@ -38,8 +38,9 @@ from engine.multiway.harvest.prior import PairPrior, begin, first_throttle, know
 from engine.multiway.harvest.prober import CpuProber, OutputBatch, Prober
 from engine.multiway.harvest.settings import LEAST_THROTTLE, HarvestSettings
 from engine.multiway.predicate import Predicate
-from engine.multiway.streams import Floats, Ints, MultiStreams, Windows, arrival_order, basic_counts
+from engine.multiway.streams import MultiStreams, Windows, arrival_order, basic_counts
 from engine.runtime.errors import SpecError
+from engine.runtime.jit import Floats, Ints
 from engine.runtime.randomness import uniforms
 from gpu_kernels.combine import COMBINES
 from gpu_kernels.philox import PURPOSE_SHED, PURPOSE_SHRED
@@ -116,8 +117,7 @@ class GrubJoin:
         self, streams: MultiStreams, windows: Windows, predicate: Predicate,
         settings: HarvestSettings, orders: Sequence[Sequence[int]], *, graph: str = "clique",
         combine: str = "min", start_ts: int | None = None, keep: Sequence[float] | None = None,
-        emit: bool = True, prober: MakeProber | None = None,
-        priors: Sequence[PairPrior] = (),
+        emit: bool = True, prober: MakeProber | None = None, priors: Sequence[PairPrior] = (),
     ) -> None:  # fmt: skip
         if windows.by_rows.any():
             raise SpecError(

@@ -15,7 +15,8 @@ import numpy as np
 from engine.multiway.fractions.profile import JoinProfile
 from engine.multiway.harvest.learner import Learnt
 from engine.multiway.harvest.settings import HarvestSettings
-from engine.multiway.streams import Floats, Ints, Windows
+from engine.multiway.streams import Windows
+from engine.runtime.jit import Floats, Ints
 
 
 class PairPrior(NamedTuple):

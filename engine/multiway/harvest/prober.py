@@ -17,8 +17,8 @@ from engine.multiway.harvest.layout import (
     ReadPlan,
 )
 from engine.multiway.predicate import Condition, Predicate, condition
-from engine.multiway.streams import Floats, Ints, MultiStreams
-from engine.runtime.jit import Integer, kernel, woven
+from engine.multiway.streams import MultiStreams
+from engine.runtime.jit import Floats, Integer, Ints, kernel, woven
 from gpu_kernels.multiway.walk import (
     MEMBER,
     STACK_COLUMNS,

@@ -10,8 +10,9 @@ import numpy as np
 
 from engine.multiway.loops.state import IN_REACH, NEW, UNCHECKED, LoopPlan
 from engine.multiway.predicate import GRAPHS, Predicate
-from engine.multiway.streams import MOST_STREAMS, Ints
+from engine.multiway.streams import MOST_STREAMS
 from engine.runtime.errors import SpecError, did_you_mean
+from engine.runtime.jit import Ints
 
 Buckets: TypeAlias = int | Sequence[int | None] | None
 """Hash buckets of every stream's store; None for a store that is scanned."""

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.multiway.streams import Floats, Ints, MultiStreams
-from engine.runtime.jit import NONE, Integer, woven
+from engine.multiway.streams import MultiStreams
+from engine.runtime.jit import NONE, Floats, Integer, Ints, woven
 from engine.runtime.jit import kernel as compiled
 
 # What a tuple at a depth must pass before it is compared, in `Plan.check`

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.multiway.orders.cost import local_costs, local_orders, order_costs
-from engine.multiway.orders.problem import Floats, OrderingProblem, Orders
+from engine.multiway.orders.problem import OrderingProblem, Orders
+from engine.runtime.jit import Floats
 
 ROUNDING = 1e-12
 """Costs that differ by at most this share of themselves are equal, but for the order of sums."""

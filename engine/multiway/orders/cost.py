@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from engine.multiway.orders.problem import Floats, OrderingProblem, Orders
+from engine.multiway.orders.problem import OrderingProblem, Orders
 from engine.runtime.errors import SpecError
+from engine.runtime.jit import Floats, Ints
 
 GivenOrders = Orders | Sequence[Sequence[int]]
 GivenOrder = Sequence[int] | Sequence[Sequence[int]]
@@ -160,7 +160,7 @@ def checked_orders(problem: OrderingProblem, orders: GivenOrders) -> Orders:
     SpecError
         If one does not name every stream once.
     """
-    found: NDArray[np.int64] = np.asarray(orders, np.int64)
+    found: Ints = np.asarray(orders, np.int64)
     wanted = np.arange(problem.m)
     if found.ndim != 2 or found.shape[1] != problem.m or (np.sort(found) != wanted).any():
         raise SpecError(

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.multiway.loops.method import METHODS as ALGORITHMS
 from engine.multiway.loops.method import Method
 from engine.multiway.streams import MOST_STREAMS
 from engine.runtime.errors import SpecError, did_you_mean
+from engine.runtime.jit import Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -131,8 +131,7 @@ class JoinStatistics:
                     )
 
 
-Floats = NDArray[np.float64]
-Orders = NDArray[np.int64]
+Orders = Ints
 
 DEFAULT_METHOD = "eager-nlj"
 METHODS = (DEFAULT_METHOD, *(name for name in ALGORITHMS if name != DEFAULT_METHOD))

@@ -9,9 +9,10 @@ import pyarrow.types as pt
 from numpy.typing import NDArray
 
 from engine.runtime.errors import SpecError
+from engine.runtime.jit import Floats, Ints
 from engine.sampling.aggregates import layout
 from engine.sampling.aggregates.groups import Groups
-from engine.sampling.aggregates.intervals import Floats, estimates, others_of
+from engine.sampling.aggregates.intervals import estimates, others_of
 from engine.sampling.aggregates.spec import AggregateSpec
 
 CONFIDENCE = 0.95
@@ -112,7 +113,7 @@ class _Cells:
                 sums[ids] += layout.moved(part, by) if np.any(by) else part
         return sums
 
-    def pools(self) -> list[NDArray[np.int64]]:
+    def pools(self) -> list[Ints]:
         """Return the pools of `others_of`: cells of one group, and all cells.
 
         Only windows that do not overlap, so that none learns from what it has itself.

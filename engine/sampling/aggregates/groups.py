@@ -11,6 +11,7 @@ import pyarrow.types as pt
 from numpy.typing import NDArray
 
 from engine.archives.families import plain_type
+from engine.runtime.jit import Ints
 from engine.runtime.key_table import KeyTable
 
 _WIDE = np.int64(32)
@@ -96,10 +97,10 @@ class _Codes:
             return self._table.intern(raw) if self._null is None else self._shifted(raw)
         return self._with_nulls(raw, column)
 
-    def _shifted(self, raw: NDArray[np.int64]) -> NDArray[np.int32]:
+    def _shifted(self, raw: Ints) -> NDArray[np.int32]:
         return _around(self._table.intern(raw), self._null)
 
-    def _with_nulls(self, raw: NDArray[np.int64], column: pa.Array) -> NDArray[np.int32]:
+    def _with_nulls(self, raw: Ints, column: pa.Array) -> NDArray[np.int32]:
         """Give the null its own id, after those that came before it."""
         valid = column.is_valid().to_numpy(zero_copy_only=False)
         if self._null is None:
@@ -128,7 +129,7 @@ def _plain(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
     return pc.add(one, pa.scalar(0.0, kind)) if pt.is_floating(kind) else one
 
 
-def _bits(column: pa.Array) -> NDArray[np.int64] | None:
+def _bits(column: pa.Array) -> Ints | None:
     """Return the values of a column of numbers or times as int64, None for other types."""
     kind = column.type
     if pt.is_floating(kind):

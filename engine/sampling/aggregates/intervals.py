@@ -43,12 +43,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from engine.runtime.jit import Floats, Ints
 from engine.runtime.scipy_late import stdtrit
 from engine.sampling.aggregates import layout as at
-
-Floats = NDArray[np.float64]
 
 _ROUNDING = 1e-9
 """What is left of a total when a part is taken away says nothing below this share of it."""
@@ -78,7 +76,7 @@ def no_others(n: int) -> Others:
     return Others(np.zeros(n), np.zeros(n), np.zeros(n))
 
 
-def others_of(sums: Floats, pools: Sequence[NDArray[np.int64]]) -> Others:
+def others_of(sums: Floats, pools: Sequence[Ints]) -> Others:
     """Return the statistics of the rest of its pool for each window and group.
 
     Parameters

@@ -10,9 +10,8 @@ cluster merge by ``V = V' + V'' + 2 A' S''``; the same holds for two values, bil
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from engine.runtime.jit import jit, kernel
+from engine.runtime.jit import Floats, Ints, jit, kernel
 from engine.sampling.aggregates import layout as at
 from engine.sampling.aggregates.layout import ClusterSlots, Partials, Results, SampledRows
 
@@ -25,7 +24,7 @@ NO_PANE = np.iinfo(np.int64).min
 
 
 @kernel
-def add_output(s: NDArray[np.float64], i: int, y: float, w: float) -> None:
+def add_output(s: Floats, i: int, y: float, w: float) -> None:
     """Add an output to its cluster's sums."""
     z = y * w
     b = y * (w - 1.0)
@@ -41,7 +40,7 @@ def add_output(s: NDArray[np.float64], i: int, y: float, w: float) -> None:
 
 
 @kernel
-def merge(m: NDArray[np.float64], i: int, s: NDArray[np.float64], j: int) -> None:
+def merge(m: Floats, i: int, s: Floats, j: int) -> None:
     """Add a later span of time of one cluster to the spans before it."""
     m[i, at.C_VYY] += s[j, at.C_VYY] + 2.0 * m[i, at.C_AY] * s[j, at.C_SY]
     m[i, at.C_VY1] += s[j, at.C_VY1] + m[i, at.C_AY] * s[j, at.C_S1] + m[i, at.C_A1] * s[j, at.C_SY]
@@ -54,9 +53,7 @@ def merge(m: NDArray[np.float64], i: int, s: NDArray[np.float64], j: int) -> Non
 
 
 @kernel
-def fold(
-    r: NDArray[np.float64], i: int, sy: float, s1: float, vyy: float, vy1: float, v11: float
-) -> None:
+def fold(r: Floats, i: int, sy: float, s1: float, vyy: float, vy1: float, v11: float) -> None:
     """Add a whole cluster to the sums of its window and group."""
     r[i, at.S_Y] += sy
     r[i, at.S_1] += s1
@@ -172,7 +169,7 @@ def add_row(rows: SampledRows, i: int, partials: Partials, j: int, independent: 
 @jit
 def drive(
     rows: SampledRows, partials: Partials, slots: ClusterSlots, results: Results,
-    progress: NDArray[np.int64], a_window: int, independent: bool, flush: bool,
+    progress: Ints, a_window: int, independent: bool, flush: bool,
 ) -> int:  # fmt: skip
     """Add rows, closing every window that is past; with `flush` all windows at the end.
 

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from engine.runtime.jit import Floats, Ints
 from engine.sampling.aggregates import layout
 from engine.sampling.aggregates.groups import Groups
 from engine.sampling.aggregates.layout import SampledRows
@@ -102,9 +103,7 @@ class _Aggregate:
         value = [spec.value] if isinstance(spec.value, Column) else []
         self.columns = (*value, *spec.by)
 
-    def add(
-        self, out: SampledOutputs, cluster: NDArray[np.int64], payload: tuple[pa.Table, pa.Table]
-    ) -> None:
+    def add(self, out: SampledOutputs, cluster: Ints, payload: tuple[pa.Table, pa.Table]) -> None:
         value, valid = self._values(out, payload)
         if self._shift is None:
             finite = value[valid & np.isfinite(value)]
@@ -120,7 +119,7 @@ class _Aggregate:
 
     def _values(
         self, out: SampledOutputs, payload: tuple[pa.Table, pa.Table]
-    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    ) -> tuple[Floats, NDArray[np.bool_]]:
         """Return each output's value, and whether it has one."""
         spec, n = self._spec, out.ts.size
         if not isinstance(spec.value, Column):

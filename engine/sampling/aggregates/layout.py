@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from engine.runtime.jit import Floats, Ints
 from engine.sampling.aggregates.spec import AggregateSpec
 
 SUMS = (
@@ -44,7 +45,7 @@ def lane_schema(spec: AggregateSpec, groups: list[pa.DataType]) -> pa.Schema:
     return pa.schema([("window", pa.int64()), *named, *sums])
 
 
-def moved(sums: NDArray[np.float64], by: NDArray[np.float64]) -> NDArray[np.float64]:
+def moved(sums: Floats, by: Floats) -> Floats:
     """Return the sums as if `by` had been added to every value: (n, 17) float64.
 
     All but those of `random_`, which no average needs.
@@ -76,11 +77,11 @@ class SampledRows(NamedTuple):
     `pane` and `slot` int64, `value` float64, `valid` bool, `weight` float64.
     """
 
-    pane: NDArray[np.int64]
-    slot: NDArray[np.int64]
-    value: NDArray[np.float64]
+    pane: Ints
+    slot: Ints
+    value: Floats
     valid: NDArray[np.bool_]
-    weight: NDArray[np.float64]
+    weight: Floats
 
 
 class ClusterSlots(NamedTuple):
@@ -97,11 +98,11 @@ class ClusterSlots(NamedTuple):
         Scratch: where its sums stand while a window is closed, -1 otherwise.
     """
 
-    group: NDArray[np.int64]
+    group: Ints
     counted: NDArray[np.bool_]
-    pane: NDArray[np.int64]
-    partial: NDArray[np.int64]
-    touched: NDArray[np.int64]
+    pane: Ints
+    partial: Ints
+    touched: Ints
 
 
 class Partials(NamedTuple):
@@ -117,11 +118,11 @@ class Partials(NamedTuple):
         Scratch: whole clusters of the window being closed, and their slots.
     """
 
-    pane: NDArray[np.int64]
-    slot: NDArray[np.int64]
-    sums: NDArray[np.float64]
-    merged: NDArray[np.float64]
-    order: NDArray[np.int64]
+    pane: Ints
+    slot: Ints
+    sums: Floats
+    merged: Floats
+    order: Ints
 
 
 class Results(NamedTuple):
@@ -130,7 +131,7 @@ class Results(NamedTuple):
     `of_group` is scratch: (groups,) int64, the row of each group in the window being closed, or -1.
     """
 
-    window: NDArray[np.int64]
-    group: NDArray[np.int64]
-    sums: NDArray[np.float64]
-    of_group: NDArray[np.int64]
+    window: Ints
+    group: Ints
+    sums: Floats
+    of_group: Ints

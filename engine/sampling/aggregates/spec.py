@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
-from numpy.typing import NDArray
 
 from engine.archives import families
 from engine.runtime.durations import parse_ticks
 from engine.runtime.errors import InputError, SpecError, did_you_mean
+from engine.runtime.jit import Ints
 from engine.runtime.streams import SIDES
 
 
@@ -48,7 +48,7 @@ class Panes(NamedTuple):
         """Panes of a window."""
         return self.over // self.every if self.every else 1
 
-    def of(self, ts: NDArray[np.int64]) -> NDArray[np.int64]:
+    def of(self, ts: Ints) -> Ints:
         """Return the pane of each time: (n,) int64."""
         return ts // self.every if self.every else np.zeros(ts.size, np.int64)
 

@@ -7,6 +7,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.runtime.jit import Ints
 from engine.runtime.key_table import KeyTable
 from engine.sampling.aggregates import kernels, layout
 from engine.sampling.aggregates.kernels import NO_PANE
@@ -54,7 +55,7 @@ class AggregateState:
         self._progress = np.zeros(kernels.PROGRESS_FIELDS, np.int64)
         self._progress[kernels.PANE] = NO_PANE
 
-    def slots_of(self, group: NDArray[np.int32], cluster: NDArray[np.int64]) -> NDArray[np.int64]:
+    def slots_of(self, group: NDArray[np.int32], cluster: Ints) -> Ints:
         """Return the slot of each output: (n,) int64, from its group and its cluster's code.
 
         A code is -1 for outputs that are in no cluster.

@@ -16,9 +16,10 @@ from engine.multiway.harvest.layout import Admitted, ProbeBatch, Probed, ReadPla
 from engine.multiway.harvest.operator import GrubJoin
 from engine.multiway.harvest.prober import CpuProber, OutputBatch
 from engine.multiway.harvest.settings import HarvestSettings
-from engine.multiway.streams import Ints, windows_of
+from engine.multiway.streams import windows_of
 from engine.runtime.device_choice import ASKED_FOR_CPU, Wanted
 from engine.runtime.errors import DeviceError
+from engine.runtime.jit import Ints
 from gpu_kernels.combine import COMBINES
 from gpu_kernels.devices import Choice, SimulatedDevice
 from gpu_kernels.multiway import on_device
