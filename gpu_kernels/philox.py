@@ -37,12 +37,7 @@ def philox(
     for _ in range(10):
         p0 = _M0 * c0
         p1 = _M1 * c2
-        c0, c1, c2, c3 = (
-            (p1 >> _HALF) ^ c1 ^ k0,
-            p1 & _LOW,
-            (p0 >> _HALF) ^ c3 ^ k1,
-            p0 & _LOW,
-        )
+        c0, c1, c2, c3 = ((p1 >> _HALF) ^ c1 ^ k0, p1 & _LOW, (p0 >> _HALF) ^ c3 ^ k1, p0 & _LOW)
         k0 = (k0 + _W0) & _LOW
         k1 = (k1 + _W1) & _LOW
     return c0, c1, c2, c3

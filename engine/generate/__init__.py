@@ -3,12 +3,7 @@
 ``*_streams`` return tables, ``*_sources`` return what `write_streams` writes to a folder.
 """
 
-from engine.generate.age_curve import (
-    AgeCurveSpec,
-    age_curve,
-    age_curve_sources,
-    age_curve_streams,
-)
+from engine.generate.age_curve import AgeCurveSpec, age_curve, age_curve_sources, age_curve_streams
 from engine.generate.importance import ImportanceModel
 from engine.generate.lagged_gaussian import (
     LaggedGaussianSpec,

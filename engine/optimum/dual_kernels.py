@@ -114,11 +114,7 @@ def _span(
 
 
 def _cover(
-    begin: NDArray[np.int32],
-    start: Ints,
-    end: NDArray[np.int32],
-    tuples: Ints,
-    length: Ints,
+    begin: NDArray[np.int32], start: Ints, end: NDArray[np.int32], tuples: Ints, length: Ints
 ) -> None:
     """Count the tuples that could hold each stretch, and add up their lengths."""
     for i in range(len(begin)):

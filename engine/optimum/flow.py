@@ -18,14 +18,7 @@ import numpy as np
 
 from engine.optimum.cost_heap import Longs
 from engine.optimum.intervals import NEVER, Intervals
-from engine.optimum.network import (
-    MOST_PRICE,
-    Flow,
-    Tuples,
-    balance,
-    begin_flow,
-    new_search,
-)
+from engine.optimum.network import MOST_PRICE, Flow, Tuples, balance, begin_flow, new_search
 from engine.runtime.errors import WinnowError
 from engine.runtime.jit import Floats, Ints, jit
 
@@ -69,11 +62,7 @@ def _units(intervals: Intervals, price: Floats) -> int:
 
 
 def solve_flow(
-    intervals: Intervals,
-    budget: int,
-    price: Floats,
-    *,
-    seconds: float = np.inf,
+    intervals: Intervals, budget: int, price: Floats, *, seconds: float = np.inf
 ) -> SideOptimum:
     """Return the optimum of one side.
 

@@ -115,12 +115,7 @@ def realised(
 
 
 def to_follow(
-    left: Ints,
-    right: Ints,
-    windows: tuple[int, int],
-    retained: Retained,
-    *,
-    after_admission: bool,
+    left: Ints, right: Ints, windows: tuple[int, int], retained: Retained, *, after_admission: bool
 ) -> RetentionPlan:
     """Return the plan as a replay follows it: the instant at whose step 5 each tuple leaves.
 
@@ -141,14 +136,7 @@ def to_follow(
     )
 
 
-def _leaves(
-    instants: Ints,
-    ts: Ints,
-    window: int,
-    until: Ints,
-    *,
-    after_admission: bool,
-) -> Floats:
+def _leaves(instants: Ints, ts: Ints, window: int, until: Ints, *, after_admission: bool) -> Floats:
     numbers = np.searchsorted(instants, until, side="right") + int(after_admission)
     own = np.searchsorted(instants, ts) + 1
     expired = np.searchsorted(instants, ts + window, side="right")  # instants up to its last

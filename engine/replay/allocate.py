@@ -75,9 +75,7 @@ def join_memory(
     )
 
 
-def _by_age(
-    curve: Floats | None,
-) -> tuple[Floats, Ints]:
+def _by_age(curve: Floats | None) -> tuple[Floats, Ints]:
     """Return AGE's priorities by bucket, and the runs of buckets that `aged` searches."""
     table = age.priorities(curve if curve is not None else np.zeros(1))
     rises = table[1:] > table[:-1]
@@ -163,11 +161,7 @@ def parts_of(
     i = j = 0
     found: list[tuple[Arrivals, Arrivals, Floats | None]] = []
     for part in valued.parts:
-        cut = (
-            _rows(left, i, part.left),
-            _rows(right, j, part.right),
-            part.table,
-        )
+        cut = (_rows(left, i, part.left), _rows(right, j, part.right), part.table)
         i, j = part.left, part.right
         if cut[0].ts.size or cut[1].ts.size:
             found.append(cut)

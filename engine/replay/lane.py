@@ -245,11 +245,7 @@ class LaneReplay:
         self.importance_by_key = self.importance_by_key[kept]
 
     def _arrivals(
-        self,
-        side: int,
-        batch: StreamBatch,
-        ids: NDArray[np.int32],
-        draw: Floats | None,
+        self, side: int, batch: StreamBatch, ids: NDArray[np.int32], draw: Floats | None
     ) -> Arrivals:
         n = batch.ts.size
         if self._plan is not None:

@@ -19,14 +19,7 @@ from engine.runtime.errors import SpecError
 from engine.runtime.jit import Floats, Ints
 from engine.runtime.scipy_late import brentq
 from engine.runtime.streams import SIDES
-from engine.sampling.inclusion import (
-    Inclusion,
-    SizeTable,
-    added,
-    eq_fraction,
-    pps_scale,
-    scaled,
-)
+from engine.sampling.inclusion import Inclusion, SizeTable, added, eq_fraction, pps_scale, scaled
 from engine.sampling.model import LaneModel, Recipe, awaited
 
 _LEAST = -690.0

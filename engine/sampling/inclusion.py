@@ -168,11 +168,7 @@ class Inclusion(NamedTuple):
 
 
 def row_measures(
-    chosen: Inclusion,
-    rule: SizeRule | ByKey,
-    side: int,
-    codes: Ints,
-    importance: Floats,
+    chosen: Inclusion, rule: SizeRule | ByKey, side: int, codes: Ints, importance: Floats
 ) -> Floats:
     """Return the measure by which a sampler keeps tuples of one side, one number each.
 

@@ -13,13 +13,7 @@ from engine.models.counts import KeyCounts, lane_counts
 from engine.runtime.jit import Floats, Ints
 from engine.sampling.bounds import bound_caps
 from engine.sampling.inclusion import SizeTable, added, size_table, ticks_held
-from engine.sampling.sizes import (
-    ByKey,
-    SizeRule,
-    expected_matches,
-    opposite_counts,
-    tuple_sizes,
-)
+from engine.sampling.sizes import ByKey, SizeRule, expected_matches, opposite_counts, tuple_sizes
 
 COUNTS = ("bound", "frequency", "age")
 SMOOTHING = 0.5

@@ -210,12 +210,6 @@ def priorities(policy: Policy, sizes: Floats, scale: float, draws: Floats) -> Fl
 
 
 @jit
-def _fill(
-    priority: Records,
-    sizes: Floats,
-    scale: float,
-    draws: Floats,
-    out: Floats,
-) -> None:
+def _fill(priority: Records, sizes: Floats, scale: float, draws: Floats, out: Floats) -> None:
     for i in range(out.size):
         out[i] = priority(sizes[i], scale, draws[i])

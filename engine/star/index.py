@@ -96,9 +96,7 @@ def _side(batch: StreamBatch, group: Ints, attribute: Ints, facts: StarFacts) ->
 
 
 def star_index(
-    batches: Sequence[StreamBatch],
-    groups: Sequence[Ints],
-    facts: StarFacts,
+    batches: Sequence[StreamBatch], groups: Sequence[Ints], facts: StarFacts
 ) -> StarIndex:
     """Return the index of streams and F.
 

@@ -190,12 +190,7 @@ def _extended(
             parents[kept], parts[kept] = parents[at], parts[at]
             kept += 1
     return Sums(
-        made_costs[:kept],
-        made_outputs[:kept],
-        parents[:kept],
-        parts[:kept],
-        floor,
-        found < MADE,
+        made_costs[:kept], made_outputs[:kept], parents[:kept], parts[:kept], floor, found < MADE
     )
 
 
@@ -255,11 +250,7 @@ def _rest(
 
 
 def merge(
-    directions: Sequence[Direction],
-    limit: float,
-    floor: float,
-    slack: Slack,
-    most: int,
+    directions: Sequence[Direction], limit: float, floor: float, slack: Slack, most: int
 ) -> Merged:
     """Return the best setting of cost `limit` or less, if one gives `floor` or more.
 
