@@ -7,11 +7,13 @@ comparisons and other portable functions: no exp, log or pow, whose last digit d
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from numba.extending import register_jitable
 
 F = TypeVar("F", bound=Callable[..., Any])
+Integer: TypeAlias = Any
+"""An integer within device code."""
 
 _waiting: list[Callable[..., Any]] = []
 """Portable functions that compiled GPU code does not know yet."""

@@ -15,10 +15,7 @@ import numpy as np
 from numba import cuda
 
 from gpu_kernels.compiler import device_function
-from gpu_kernels.portable import portable
-
-Integer = Any
-"""An integer within a kernel."""
+from gpu_kernels.portable import Integer, portable
 
 _ALL = 0xFFFFFFFF
 SCRATCH_FLOATS, SCRATCH_INTEGERS = 3, 1

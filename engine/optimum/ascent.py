@@ -25,8 +25,8 @@ import numpy as np
 
 from engine.optimum.dual import margin
 from engine.optimum.dual_kernels import Prices
-from engine.optimum.intervals import NEVER
 from engine.optimum.protocols import Dual
+from engine.runtime.jit import NONE
 
 HOT = 0.2  # first temperature, in typical worths, where tuples have one choice each
 COLD = 0.0005  # last one
@@ -86,7 +86,7 @@ class Ascent:
                 self.prices[:] = cumulative
             if found.value < least:
                 best, least = factor, found.value
-                self._typical = found.value / max(int(np.count_nonzero(found.chosen != NEVER)), 1)
+                self._typical = found.value / max(int(np.count_nonzero(found.chosen != NONE)), 1)
             if float(shape @ (found.load - self.dual.budget)) <= 0.0:
                 high = factor
             else:

@@ -13,11 +13,11 @@ import numpy as np
 from engine.optimum.ascent import Ascent
 from engine.optimum.dual import CpuDual, margin
 from engine.optimum.dual_kernels import Prices
-from engine.optimum.intervals import NEVER, Intervals
+from engine.optimum.intervals import Intervals
 from engine.optimum.protocols import Dual
 from engine.optimum.repair import Repaired, repair
 from engine.runtime.errors import SpecError
-from engine.runtime.jit import Floats, Ints
+from engine.runtime.jit import NONE, Floats, Ints
 
 GAP = 0.01
 SECONDS = 300.0
@@ -37,7 +37,7 @@ class Certificate(NamedTuple):
     upper : float
         No plan earns more; certain, rounding included.
     chosen : (n,) int64
-        The plan: each tuple's choice, a position in the intervals' `end`; NEVER where it is not
+        The plan: each tuple's choice, a position in the intervals' `end`; NONE where it is not
         stored.
     prices : (nodes + 1,) float64
         Running sums of the stretches' prices, at which the dual is the upper bound.
@@ -75,8 +75,8 @@ def _exact_sum(worths: Floats) -> tuple[float, float]:
 def _all_of_it(intervals: Intervals) -> tuple[Ints, Floats]:
     """Return every tuple's last choice, and their worths."""
     last = intervals.start[1:] - 1
-    chosen = np.where(intervals.start[:-1] <= last, last, NEVER)
-    return chosen, intervals.worth[chosen[chosen != NEVER]]
+    chosen = np.where(intervals.start[:-1] <= last, last, NONE)
+    return chosen, intervals.worth[chosen[chosen != NONE]]
 
 
 def certify(
@@ -126,7 +126,7 @@ def certify(
             raise SpecError(f"{name} {value} must be 0 or more")
     n = len(intervals.begin)
     if budget == 0 or len(intervals.end) == 0:
-        nothing = np.full(n, NEVER, np.int64)
+        nothing = np.full(n, NONE, np.int64)
         prices = _prohibitive(intervals)
         return Certificate(0.0, 0.0, nothing, prices, 0, time.monotonic() - begun)
     dual = backend(intervals, budget, threads)
@@ -137,7 +137,7 @@ def certify(
         return Certificate(lower, upper, chosen, free, 0, time.monotonic() - begun)
     search = _Search(intervals, dual, gap, begun, seconds, rounds)
     plan = search.run()
-    lower, _ = _exact_sum(intervals.worth[plan.chosen[plan.chosen != NEVER]])
+    lower, _ = _exact_sum(intervals.worth[plan.chosen[plan.chosen != NONE]])
     prices, upper = search.ascent.prices, search.ascent.upper
     if not isinstance(dual, CpuDual):
         prices, upper = _checked(CpuDual(intervals, budget, threads), prices)

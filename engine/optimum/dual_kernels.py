@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.exact.combine import neumaier
-from engine.optimum.intervals import NEVER, Intervals
-from engine.runtime.jit import Floats, Ints, jit
+from engine.optimum.intervals import Intervals
+from engine.runtime.jit import NONE, Floats, Ints, jit
 from gpu_kernels.optimum.formulas import FAR, profit_of
 
 Prices = Floats
@@ -29,13 +29,13 @@ def decide(
     high = rest = 0.0
     for i in range(first, last):
         base = prices[begin[i]]
-        best, at = 0.0, NEVER
+        best, at = 0.0, NONE
         for k in range(start[i], start[i + 1]):
             profit = profit_of(worth[k], prices[end[k]], base)
             if profit > best:
                 best, at = profit, k
         chosen[i] = at
-        if at != NEVER:
+        if at != NONE:
             high, rest = neumaier(high, rest, best)
             change[begin[i] - low] += 1
             change[end[at] - low] -= 1

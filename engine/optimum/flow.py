@@ -17,10 +17,10 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.optimum.cost_heap import Longs
-from engine.optimum.intervals import NEVER, Intervals
+from engine.optimum.intervals import Intervals
 from engine.optimum.network import MOST_PRICE, Flow, Tuples, balance, begin_flow, new_search
 from engine.runtime.errors import WinnowError
-from engine.runtime.jit import Floats, Ints, jit
+from engine.runtime.jit import NONE, Floats, Ints, jit
 
 STEPS = 1 << 20  # nodes done between two looks at the clock
 _HEADROOM = 6  # bits that prices may grow by
@@ -35,7 +35,7 @@ class SideOptimum(NamedTuple):
         The plan's worth, and what no plan exceeds. They differ only where worths have more bits
         than whole numbers of 60 bits hold, and then by about 1e-13 of them.
     chosen : (n,) int64
-        The plan: each tuple's choice, `NEVER` where it is not stored.
+        The plan: each tuple's choice, `NONE` where it is not stored.
     price : (nodes + 1,) float64
         Cumulative prices that prove it.
     """
@@ -148,7 +148,7 @@ def _proven(
     intervals: Intervals, tuples: Tuples, flow: Flow, budget: int, bits: int
 ) -> SideOptimum:
     """Prove in whole numbers that the plan is optimal: its prices bound what any is worth."""
-    stored = flow.chosen[flow.chosen != NEVER]
+    stored = flow.chosen[flow.chosen != NONE]
     high, low = best_gains(tuples, flow.price)
     bound = budget * int(flow.price[-1] - flow.price[0]) + (high << 31) + low
     value = _exact_sum(tuples.worth[stored])

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.runtime.jit import Floats, Ints, jit
+from engine.runtime.jit import NONE, Floats, Ints, jit
 from engine.runtime.streams import LEFT, StreamBatch
 
 Rows = NDArray[np.int32]
@@ -124,9 +124,6 @@ def matches_of_pairs(
     return Matches(own.ts, start, at[:size], gain[:size])
 
 
-NEVER = -1
-
-
 class Intervals(NamedTuple):
     """The choices of every tuple of one side.
 
@@ -209,7 +206,7 @@ def intervals_of(matches: Matches, *, after_admission: bool) -> Intervals:
 
 def held(intervals: Intervals, chosen: Ints) -> Ints:
     """Return how many tuples a plan holds on each stretch of the line: (nodes,) int64."""
-    stored = chosen != NEVER
+    stored = chosen != NONE
     change = np.bincount(intervals.begin[stored], minlength=intervals.nodes + 1)
     change -= np.bincount(intervals.end[chosen[stored]], minlength=intervals.nodes + 1)
     return np.cumsum(change)[: intervals.nodes]

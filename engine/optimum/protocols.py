@@ -18,7 +18,7 @@ class Evaluation(NamedTuple):
     load : (nodes,) int64
         Tuples that hold each stretch if each makes its best choice; K - load is a subgradient.
     chosen : (n,) int64
-        These choices, positions in the intervals' `end`; NEVER where nothing is worth its price.
+        These choices, positions in the intervals' `end`; NONE where nothing is worth its price.
         Of choices of equal profit the shortest.
     """
 

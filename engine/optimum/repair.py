@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from engine.exact.combine import neumaier
 from engine.optimum.dual_kernels import Prices, columns_of
-from engine.optimum.intervals import NEVER, Intervals, held
-from engine.runtime.jit import Floats, Ints, jit
+from engine.optimum.intervals import Intervals, held
+from engine.runtime.jit import NONE, Floats, Ints, jit
 
 _SWEEPS = 8  # at most; the first two bring nearly all
 _LITTLE = 1e-4  # of the worth; a sweep that adds less is the last
@@ -36,7 +36,7 @@ class Repaired(NamedTuple):
     worth : float
         What it earns: a compensated sum.
     chosen : (n,) int64
-        Each tuple's choice, a position in the intervals' `end`; NEVER where it is not stored.
+        Each tuple's choice, a position in the intervals' `end`; NONE where it is not stored.
     """
 
     worth: float
@@ -53,8 +53,8 @@ def prospects(
     `wall` is the node of the first stretch without room from each node on.
     """
     for i in range(len(begin)):
-        node = begin[i] if chosen[i] == NEVER else end[chosen[i]]
-        first = start[i] if chosen[i] == NEVER else chosen[i] + 1
+        node = begin[i] if chosen[i] == NONE else end[chosen[i]]
+        first = start[i] if chosen[i] == NONE else chosen[i] + 1
         reach = wall[node] if node < len(wall) else node
         best = -np.inf
         for k in range(start[i + 1] - 1, first - 1, -1):
@@ -135,16 +135,16 @@ def sweep(
     size = 0
     for i in range(len(begin) - 1, -1, -1):
         place[i] = -1
-        following = start[i] if chosen[i] == NEVER else chosen[i] + 1
+        following = start[i] if chosen[i] == NONE else chosen[i] + 1
         if following == start[i + 1] or ahead[following] == -np.inf:
             continue
-        node = begin[i] if chosen[i] == NEVER else end[chosen[i]]
+        node = begin[i] if chosen[i] == NONE else end[chosen[i]]
         link[i], head[node] = head[node], i
     for t in range(len(room)):
-        i, waiting = head[t], NEVER
-        while i != NEVER:
+        i, waiting = head[t], NONE
+        while i != NONE:
             i_next = link[i]
-            following = start[i] if chosen[i] == NEVER else chosen[i] + 1
+            following = start[i] if chosen[i] == NONE else chosen[i] + 1
             if place[i] >= 0:
                 chosen[i] = following
                 following += 1
@@ -155,16 +155,16 @@ def sweep(
                     settle(ranks, who, place, place[i], size)
                     if end[following] < len(room):
                         link[i], head[end[following]] = head[end[following]], i
-            elif t == (begin[i] if chosen[i] == NEVER else end[chosen[i]]):
+            elif t == (begin[i] if chosen[i] == NONE else end[chosen[i]]):
                 link[i], waiting = waiting, i
             i = i_next
         while size > room[t]:
             size = remove(ranks, who, place, 0, size)
         i = waiting
-        while i != NEVER and room[t] > 0:
+        while i != NONE and room[t] > 0:
             i_next = link[i]
-            following = start[i] if chosen[i] == NEVER else chosen[i] + 1
-            earned = 0.0 if chosen[i] == NEVER else worth[chosen[i]]
+            following = start[i] if chosen[i] == NONE else chosen[i] + 1
+            earned = 0.0 if chosen[i] == NONE else worth[chosen[i]]
             rank, at = ahead[following] - earned, size
             if size < room[t]:
                 size += 1
@@ -180,14 +180,14 @@ def sweep(
                 link[i], head[end[following]] = head[end[following]], i
             i = i_next
     for at in range(size):  # what is held to the end of the line
-        chosen[who[at]] = start[who[at]] if chosen[who[at]] == NEVER else chosen[who[at]] + 1
+        chosen[who[at]] = start[who[at]] if chosen[who[at]] == NONE else chosen[who[at]] + 1
 
 
 @jit
 def _earned(worth: Floats, chosen: Ints) -> float:
     high = rest = 0.0
     for at in chosen:
-        if at != NEVER:
+        if at != NONE:
             high, rest = neumaier(high, rest, worth[at])
     return high + rest
 
@@ -213,7 +213,7 @@ def repair(
         O(sweeps * (tuples + choices) * log(budget)) time.
     """
     begin, start, end, worth = columns_of(intervals)
-    chosen = np.full(len(begin), NEVER, np.int64)
+    chosen = np.full(len(begin), NONE, np.int64)
     ahead = np.empty(len(end))
     wall = np.empty(intervals.nodes, np.int32)
     head, link = np.empty(intervals.nodes, np.int32), np.empty(len(begin), np.int32)
@@ -224,7 +224,7 @@ def repair(
         most = int(min(room.max(initial=0), len(begin)))
         walls(room, wall)
         prospects(begin, start, end, worth, cumulative, chosen, wall, ahead)
-        head.fill(NEVER)
+        head.fill(NONE)
         sweep(begin, start, end, worth, ahead, room, most, chosen, head, link, place)
         before, total = total, _earned(worth, chosen)
         if total - before <= _LITTLE * total:

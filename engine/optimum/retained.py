@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.exact.combine import combine_code, combined, neumaier
-from engine.optimum.intervals import NEVER, Intervals, Rows
+from engine.optimum.intervals import Intervals, Rows
 from engine.replay.planned import RetentionPlan
-from engine.runtime.jit import Floats, Ints, jit
+from engine.runtime.jit import NONE, Floats, Ints, jit
 from engine.runtime.streams import StreamBatch
 
 NOT_STORED = np.iinfo(np.int64).min
@@ -67,7 +67,7 @@ class Realised(NamedTuple):
 def until_of(intervals: Intervals, chosen: Ints) -> Ints:
     """Return until when each tuple is retained: (n,) int64 ticks."""
     until = np.full(chosen.size, NOT_STORED)
-    stored = chosen != NEVER
+    stored = chosen != NONE
     until[stored] = intervals.until[chosen[stored]]
     return until
 

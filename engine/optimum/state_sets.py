@@ -12,10 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.runtime.jit import Floats, kernel
+from engine.runtime.jit import NONE, Floats, kernel
 
 FREE = -1
-NOBODY = -1
 _ROOM = 256
 """States there is room for at first."""
 
@@ -45,7 +44,7 @@ class Links(NamedTuple):
     prev : (s,) int32
         The state before.
     lost : (s,) int32
-        The tuple that gave its slot up or was not let in; NOBODY where there is none.
+        The tuple that gave its slot up or was not let in; NONE where there is none.
     """
 
     prev: Rows
@@ -110,7 +109,7 @@ def follow(
                 if k != out and row[k] != FREE:
                     new[kept] = row[k]
                     kept += 1
-            goes = NOBODY if option == 0 else row[out]
+            goes = NONE if option == 0 else row[out]
             if newcomer >= 0 and kept < width:
                 new[kept] = newcomer
                 kept += 1
@@ -163,7 +162,7 @@ def start(width: int) -> States:
 
 
 def successors(
-    states: States, most: int, *, newcomer: int = NOBODY, leaver: int = NOBODY
+    states: States, most: int, *, newcomer: int = NONE, leaver: int = NONE
 ) -> tuple[States, Links]:
     """Return the states after a decision, each once, with the best way to it.
 

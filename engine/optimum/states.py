@@ -26,9 +26,9 @@ from numpy.typing import NDArray
 
 from engine.optimum.intervals import Matches
 from engine.optimum.retained import NOT_STORED
-from engine.optimum.state_sets import NOBODY, Links, drop, earn, start, successors
+from engine.optimum.state_sets import Links, drop, earn, start, successors
 from engine.runtime.errors import SpecError
-from engine.runtime.jit import Floats, Ints, kernel
+from engine.runtime.jit import NONE, Floats, Ints, kernel
 
 ROOM = 1 << 20
 """Links that may be there before the first tidying."""
@@ -82,7 +82,7 @@ class Paths:
         for links, tick in reversed(self._steps):
             if used.size == 1:
                 lost = int(links.lost[used[0]])
-                if lost != NOBODY:
+                if lost != NONE:
                     shared.append((lost, tick))
                 used = links.prev[used]
                 continue
@@ -193,7 +193,7 @@ class Graph:
             c, d = np.searchsorted(times, ts, "left"), np.searchsorted(times, ts, "right")
             yield Event(int(ts), newcomers[a:b], met[c:d])
 
-    def _go(self, ts: int, through: int, newcomer: int = NOBODY, leaver: int = NOBODY) -> None:
+    def _go(self, ts: int, through: int, newcomer: int = NONE, leaver: int = NONE) -> None:
         """Advance to the successors; a tuple lost by it has met its matches up to `through`."""
         self.states, links = successors(self.states, self.most, newcomer=newcomer, leaver=leaver)
         size = self.states.value.size

@@ -30,7 +30,8 @@ from gpu_kernels.multiway.walk import (
     importance_of,
     write_members,
 )
-from gpu_kernels.teams import Integer, Team, warp_team
+from gpu_kernels.portable import Integer
+from gpu_kernels.teams import Team, warp_team
 
 _REGISTERS = 96
 """A thread's: 20 warps of 4 a block run on one multiprocessor of 65,536."""

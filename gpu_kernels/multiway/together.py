@@ -25,7 +25,8 @@ from gpu_kernels.multiway.walk import (
     begin_walk,
     taken,
 )
-from gpu_kernels.teams import Integer, Team
+from gpu_kernels.portable import Integer
+from gpu_kernels.teams import Team
 
 PENDING = 4
 """Row of a walk's stack behind `gpu_kernels.multiway.walk`'s: who agreed and has not gone on."""

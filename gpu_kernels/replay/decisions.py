@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpu_kernels.compiler import device_function
+from gpu_kernels.portable import Integer
 from gpu_kernels.replay.layout import (
     NOBODY,
     Array,
-    Integer,
     Lane,
     LaneSide,
     LaneStreams,

@@ -8,13 +8,12 @@ from functools import cache
 from numba import cuda, float64, int32, int64
 
 from gpu_kernels.compiler import Kernel
-from gpu_kernels.portable import portable
+from gpu_kernels.portable import Integer, portable
 from gpu_kernels.replay import layout
 from gpu_kernels.replay.decisions import make_decisions
 from gpu_kernels.replay.layout import (
     FOREVER,
     Array,
-    Integer,
     Lane,
     LaneSide,
     LaneStreams,

@@ -6,12 +6,10 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, NamedTuple
 
-from gpu_kernels.portable import portable
+from gpu_kernels.portable import Integer, portable
 
 Array = Any
 """Device arrays, whose types are numba's."""
-Integer = Any
-"""An integer within a kernel."""
 
 FOREVER = 2**63 - 1
 """Until when a tuple stays that is never evicted: its expiry ends it."""

@@ -17,12 +17,11 @@ from numba import cuda
 
 from gpu_kernels.compiler import device_function
 from gpu_kernels.philox import PURPOSE_CLUSTER, PURPOSE_PRIORITY, uniform
-from gpu_kernels.portable import portable
+from gpu_kernels.portable import Integer, portable
 from gpu_kernels.replay.layout import (
     BY_HISTORY,
     BY_MEMORY,
     Array,
-    Integer,
     Lane,
     LaneSide,
     LaneStreams,

@@ -9,13 +9,12 @@ from numba import cuda
 
 from gpu_kernels.combine import combined, neumaier
 from gpu_kernels.compiler import device_function
-from gpu_kernels.portable import portable
+from gpu_kernels.portable import Integer, portable
 from gpu_kernels.replay.layout import (
     BY_MEMORY,
     BY_WINDOW,
     FOREVER,
     Array,
-    Integer,
     Lane,
     LaneSide,
     LaneStreams,

@@ -20,9 +20,10 @@ from engine.optimum.ascent import Ascent
 from engine.optimum.certificate import Certificate, certify
 from engine.optimum.dual import CpuDual, margin
 from engine.optimum.flow import solve_flow
-from engine.optimum.intervals import NEVER, Intervals, held
+from engine.optimum.intervals import Intervals, held
 from engine.optimum.retained import Retained, until_of
 from engine.runtime.errors import SpecError
+from engine.runtime.jit import NONE
 
 KINDS = [(objective, signed) for objective in oracle.OBJECTIVES for signed in (False, True)]
 KINDS.remove(("outputs", True))
@@ -84,7 +85,7 @@ def test_the_dual_is_its_definition_and_the_margin_covers_rounding(seed: int, wh
     np.testing.assert_array_equal(found.load, held(intervals, found.chosen))
     for i, chosen in enumerate(found.chosen):
         each = [Fraction(0), *profits(intervals, at, i)]
-        mine = each[0 if chosen == NEVER else chosen - intervals.start[i] + 1]
+        mine = each[0 if chosen == NONE else chosen - intervals.start[i] + 1]
         assert mine == max(each) or (not whole and max(each) - mine < Fraction(1, 10**9))
 
 
@@ -140,7 +141,7 @@ def sound(intervals: Intervals, budget: int, found: Certificate) -> None:
     """Check what every certificate must be, without knowing the optimum."""
     assert 0.0 <= found.lower <= found.upper
     assert held(intervals, found.chosen).max(initial=0) <= budget
-    stored = found.chosen != NEVER
+    stored = found.chosen != NONE
     assert found.lower == pytest.approx(intervals.worth[found.chosen[stored]].sum(), rel=1e-12)
     own = owners(intervals)
     assert (own[found.chosen[stored]] == np.flatnonzero(stored)).all()
@@ -229,7 +230,7 @@ def test_room_for_all_is_exact() -> None:
     uneven = contested(7)
     assert certify(uneven, 2**62).gap <= 2**-52
     total = sum((Fraction(float(w)) for w in uneven.worth[certify(uneven, peak).chosen[
-        certify(uneven, peak).chosen != NEVER]]), Fraction(0))  # fmt: skip
+        certify(uneven, peak).chosen != NONE]]), Fraction(0))  # fmt: skip
     assert Fraction(certify(uneven, peak).upper) >= total
 
 
@@ -241,7 +242,7 @@ def test_nothing_to_retain(budget: int) -> None:
     for intervals in (nothing, bare):
         found = certify(intervals, budget)
         assert (found.lower, found.upper, found.gap) == (0.0, 0.0, 0.0)
-        assert found.chosen.tolist() == [NEVER] * len(intervals.begin)
+        assert found.chosen.tolist() == [NONE] * len(intervals.begin)
         assert found.prices.shape == (intervals.nodes + 1,)
 
 

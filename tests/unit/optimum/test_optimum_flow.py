@@ -12,8 +12,9 @@ from optimum_cases import Case, random_case
 
 from engine.optimum import flow
 from engine.optimum.flow import OutOfTimeError, SideOptimum, solve_flow
-from engine.optimum.intervals import NEVER, Intervals, held
+from engine.optimum.intervals import Intervals, held
 from engine.optimum.retained import Retained, until_of
+from engine.runtime.jit import NONE
 
 KINDS = [(objective, signed) for objective in oracle.OBJECTIVES for signed in (False, True)]
 KINDS.remove(("outputs", True))
@@ -87,9 +88,9 @@ def test_prices_prove_it_whatever_it_began_from(budget: int, whole: bool) -> Non
     for price in starts:
         best = solve_flow(intervals, budget, price)
         assert held(intervals, best.chosen).max() <= budget
-        stored = best.chosen[best.chosen != NEVER]
+        stored = best.chosen[best.chosen != NONE]
         owners = np.searchsorted(intervals.start, stored, side="right") - 1
-        assert np.array_equal(owners, np.flatnonzero(best.chosen != NEVER))
+        assert np.array_equal(owners, np.flatnonzero(best.chosen != NONE))
         assert best.lower == pytest.approx(intervals.worth[stored].sum(), rel=1e-12)
         assert best.lower <= best.upper <= best.lower * (1 + 1e-12)
         assert np.diff(best.price).min() >= 0

@@ -10,8 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 from engine.optimum.flow import solve_flow
-from engine.optimum.intervals import NEVER, Intervals, held
+from engine.optimum.intervals import Intervals, held
 from engine.optimum.repair import repair
+from engine.runtime.jit import NONE
 
 NODES = 40
 
@@ -98,11 +99,11 @@ def test_sweeps_follow_the_rule(budget: int, seed: int) -> None:
     for sweeps in range(1, 5):
         found = repair(intervals, budget, at, sweeps)
         assert held(intervals, found.chosen).max() <= budget
-        assert found.worth == intervals.worth[found.chosen[found.chosen != NEVER]].sum()
+        assert found.worth == intervals.worth[found.chosen[found.chosen != NONE]].sum()
         earned = naive.sweep()
         assert found.worth == earned >= before
         chosen = [
-            a + k - 1 if k else NEVER for a, k in zip(intervals.start, naive.passed, strict=False)
+            a + k - 1 if k else NONE for a, k in zip(intervals.start, naive.passed, strict=False)
         ]
         assert found.chosen.tolist() == chosen
         before = earned
@@ -132,7 +133,7 @@ def test_room_for_all_is_all() -> None:
     intervals = contested(3)
     found = repair(intervals, 200, prices(3))
     last = intervals.start[1:] - 1
-    assert found.chosen.tolist() == np.where(intervals.start[:-1] <= last, last, NEVER).tolist()
+    assert found.chosen.tolist() == np.where(intervals.start[:-1] <= last, last, NONE).tolist()
 
 
 def test_nothing_to_plan() -> None:
