@@ -18,7 +18,7 @@ VISIBLE, ORDER = "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"
 
 
 class GpuLeaseError(RuntimeError):
-    """A GPU was given that is not there, or a share of memory that means nothing."""
+    """A GPU was given that is not there, or an invalid share of memory."""
 
 
 class GpuLease(NamedTuple):

@@ -116,7 +116,7 @@ def age_curve(
     Raises
     ------
     SpecError
-        If an option means nothing or every bucket would get 0.
+        If an option is invalid or every bucket would get 0.
 
     Examples
     --------
@@ -158,7 +158,7 @@ def age_curve_streams(spec: AgeCurveSpec) -> tuple[pa.Table, pa.Table]:
     Raises
     ------
     SpecError
-        If an option means nothing.
+        If an option is invalid.
 
     Examples
     --------

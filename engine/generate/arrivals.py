@@ -41,7 +41,7 @@ class ArrivalSpec(NamedTuple):
     ties: float = 0.0
 
     def check(self, rows: int) -> None:
-        """Raise SpecError if the options mean nothing or `rows` timestamps overflow int64."""
+        """Raise SpecError if the options are invalid or `rows` timestamps overflow int64."""
         check_name("arrivals", self.kind, ARRIVALS)
         check_range("ties", self.ties, 0, 1)
         check_range("start-ts", self.start_ts, -(2**63), 2**63 - 1)

@@ -50,7 +50,7 @@ class ImportanceModel(NamedTuple):
     mean: float = 10.0
 
     def check(self, *, keyed: bool = True) -> None:
-        """Raise SpecError if the model means nothing.
+        """Raise SpecError if the model is invalid.
 
         Parameters
         ----------

@@ -86,7 +86,7 @@ def lagged_gaussian_streams(spec: LaggedGaussianSpec) -> tuple[pa.Table, ...]:
     Raises
     ------
     SpecError
-        If an option means nothing, or lags, deviations and rates differ in number.
+        If an option is invalid, or lags, deviations and rates differ in number.
 
     Examples
     --------

@@ -102,7 +102,7 @@ def zipf_streams(spec: ZipfSpec) -> tuple[pa.Table, pa.Table]:
     Raises
     ------
     SpecError
-        If an option means nothing.
+        If an option is invalid.
 
     Notes
     -----

@@ -57,7 +57,7 @@ class Predicate:
     Raises
     ------
     SpecError
-        If they mean nothing.
+        If they are invalid.
 
     Examples
     --------
@@ -141,7 +141,7 @@ def parse_predicate(text: str) -> Predicate:
     Raises
     ------
     SpecError
-        If it means nothing.
+        If it is invalid.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """The streams of a multi-way join in memory, their windows, and the tuples in reach.
 
-The tuples of all streams lie one stream behind the other and are known by their *place* there,
-which within a stream rises with (ts, row). Arrival order is (ts, stream, row).
+The tuples of all streams are stored one stream after the other, and identified by their *place*,
+which rises with (ts, row) within a stream. Arrival order is (ts, stream, row).
 """
 
 from __future__ import annotations

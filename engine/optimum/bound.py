@@ -29,7 +29,7 @@ Pairs = list[tuple[Rows, Rows]]
 
 _WARM = 2e-3, 300  # gap, or rounds, after which prices are good enough to begin a flow from
 _LARGE = 2_000_000  # choices of a side up to which "auto" tries a flow
-_PROOF = 1e-9  # to which what was claimed for a plan and what it came to must agree
+_PROOF = 1e-9  # relative difference of a plan's claimed and actual value
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class LaneBound(NamedTuple):
     exact : OutputTotals
         Of the exact join.
     retained : Retained
-        The plan; its value is `lower`, or `upper` where little is wanted.
+        The plan; its value is `lower`, or `upper` of an objective to be minimised.
     methods : (str, str)
         Of left and right.
     """
@@ -168,7 +168,7 @@ def bound_lane(
 def _in_all(
     objective: Objective, parts: Realised, sides: tuple[SideBound, SideBound]
 ) -> tuple[float, float]:
-    """Return bounds of the whole objective: what the plan came to, and what none exceeds."""
+    """Return bounds of the whole objective: what the plan reached, and what none exceeds."""
     sign = objective.sign
     reached = sign * objective.value(*parts.kept)
     claimed = sum(side.lower for side in sides)

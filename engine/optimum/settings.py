@@ -33,7 +33,7 @@ class Objective:
     Raises
     ------
     SpecError
-        For anything that means nothing.
+        If a setting is invalid.
     """
 
     name: str = "importance"
@@ -118,7 +118,7 @@ class Effort:
     Raises
     ------
     SpecError
-        For anything that means nothing.
+        If a setting is invalid.
     """
 
     method: str = "auto"

@@ -1,7 +1,7 @@
 """The replay of one lane: instant by instant, as the contract's section 2 counts the steps.
 
 The kernel runs until its batch is used up or the output arrays cannot take the next arrival's
-outputs; it then returns and, called again, goes on where it stopped.
+outputs; it then returns and, called again, resumes.
 
 Most instants have one arrival. `replay_alone` replays these where it can: nothing has to be
 chained, counted for others or forgotten, and apart from the sums nothing is written unless the

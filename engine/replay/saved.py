@@ -33,8 +33,8 @@ _RANKED = ("table", "runs")
 class SavedReplay(LaneReplay):
     """A replay whose state can be saved between two batches and restored into a new one.
 
-    What goes on from a state emits what the replay that it was taken of would have emitted, tuple
-    for tuple, under every policy and however the streams are cut.
+    What resumes from a state emits what the saved replay would have emitted, tuple for tuple,
+    under every policy and however the streams are cut.
 
     Examples
     --------

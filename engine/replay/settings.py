@@ -50,7 +50,7 @@ class ReplaySettings:
     Raises
     ------
     SpecError
-        For anything that means nothing.
+        If a setting is invalid.
     """
 
     window_left: int

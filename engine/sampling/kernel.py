@@ -1,7 +1,7 @@
 """Cluster samples: EQ-CLUSTER and PPS-CLUSTER (P5 4.3), and bottom-k.
 
 Instant by instant: expire, output the simultaneous matches, probe, admit. The kernel returns when
-its batch is used up, the output arrays are full or no slot is left, and goes on where it stopped.
+its batch is used up, the output arrays are full or no slot is left, and then resumes.
 """
 
 from __future__ import annotations

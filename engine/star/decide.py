@@ -1,6 +1,6 @@
 """Priorities, admission and eviction (contract, section 2, steps 4 and 5).
 
-Static priorities stand in a heap: O(log K) an arrival. Those of other policies are found anew, and
+Static priorities stand in a heap: O(log K) an arrival. Those of other policies are recomputed, and
 the least of them, at every instant at which more tuples are there than may stay: passes over the
 residents, O(K + facts of their versions). CUSTOM makes that pass at every instant; DGL's gains are
 a pass over those residents that match.

@@ -1,7 +1,7 @@
 """The replay of a star join: its join memories, its kernel, and time that goes on.
 
 The kernel goes instant by instant, as the contract's section 2 counts the steps. It runs until it
-has come to a tick or the output arrays are full; called again, it goes on where it stopped.
+has come to a tick or the output arrays are full; called again, it resumes.
 """
 
 from __future__ import annotations

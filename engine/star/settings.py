@@ -42,7 +42,7 @@ class StarSettings:
     Raises
     ------
     SpecError
-        For anything that means nothing.
+        If a setting is invalid.
     """
 
     windows: tuple[int, ...]

@@ -133,7 +133,7 @@ class DeviceWalks:
         self._device.launch(kernel, blocks, threads, arguments)
 
     def count(self, tuples: Tuples) -> tuple[Ints, Floats]:
-        """Return what the walks of tuples come to.
+        """Return the results of the walks of tuples.
 
         Returns
         -------

@@ -146,7 +146,7 @@ def make_walk(team: Team, kind: int, theta: Any) -> Walk:  # noqa: ANN401 - a de
 
     @device_function
     def agrees(join: Join, place: Integer, stack: Array, depth: Integer, other: Integer) -> Integer:
-        """Return whether a tuple agrees with the partial result at hand."""
+        """Return whether a tuple agrees with the current partial result."""
         others = depth if join.everyone != 0 else np.int64(0)
         for hop in range(-1, others):
             member = place if hop < 0 else stack[MEMBER, hop]

@@ -230,7 +230,7 @@ def emitted(
     Parameters
     ----------
     passed : int
-        Outputs of the tuple at hand before this box.
+        Outputs of the current tuple before this box.
 
     Returns
     -------

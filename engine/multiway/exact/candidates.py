@@ -201,7 +201,7 @@ def combinations(
 ) -> bool:  # fmt: skip
     """Count or write the combinations of the lists of depth 0 whose members all meet.
 
-    The last list of the join order is counted, not gone through. False if the output is full.
+    The last list of the join order is counted as a whole. False if the output is full.
     """
     sides = work.order.size
     passed = np.int64(0)

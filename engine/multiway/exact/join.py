@@ -92,7 +92,7 @@ class ExactJoin:
     Raises
     ------
     SpecError
-        If an option means nothing, or a stream is out of order.
+        If an option is invalid, or a stream is out of order.
 
     Examples
     --------

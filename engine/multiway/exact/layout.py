@@ -1,7 +1,7 @@
 """The memory of an exact multi-way join of one slice of time.
 
-Within a slice, tuples are known by a *number*: the streams one behind the other, each from the
-first tuple that the slice can need on, in arrival order.
+Within a slice, tuples are identified by a *number*: the streams one after the other, each from the
+first tuple that the slice can need, in arrival order.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ Narrow: TypeAlias = NDArray[np.int32]
 EQUI, RANKS, CELLS, ITEMS, SCAN = range(5)
 
 LOW, END, GREATER = range(3)
-"""Of stretches: where they begin, end, and where they turn greater than the tuple at hand."""
+"""Of stretches: where they begin, end, and where they turn greater than the current tuple."""
 
 DONE, SKIP, WRITTEN, BIN, STATES = range(5)
-"""Of `progress`: whether the slice is done; outputs of the tuple at hand that are written; rows
+"""Of `progress`: whether the slice is done; outputs of the current tuple that are written; rows
 of the output written; the bin of the edges that time is in; how many these are."""
 
 OUTPUTS, HIGH, REST, SUMS = range(4)
@@ -159,7 +159,7 @@ class Candidates(NamedTuple):
         Of the enumeration: the streams in join order; the next candidate, and the end of the pool
         in use, at each depth.
     product : (n,) float64
-        Inner products with the tuple at hand (items).
+        Inner products with the current tuple (items).
     """
 
     cursor: Ints

@@ -234,7 +234,7 @@ def greedy(
     Raises
     ------
     SpecError
-        If a name, `least` or the throttle fraction means nothing.
+        If a name, `least` or the throttle fraction is invalid.
 
     Examples
     --------

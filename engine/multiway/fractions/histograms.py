@@ -134,7 +134,7 @@ def empty_histograms(windows: ArrayLike, buckets: int) -> Floats:
     Raises
     ------
     SpecError
-        If a number means nothing, or a window's ticks times `buckets` are too many for int64.
+        If a number is invalid, or a window's ticks times `buckets` are too many for int64.
 
     Examples
     --------

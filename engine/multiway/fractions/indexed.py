@@ -43,7 +43,7 @@ class IndexCosts(NamedTuple):
         Raises
         ------
         SpecError
-            If one of them means nothing.
+            If one of them is invalid.
         """
         for name, table in zip(self._fields, self, strict=True):
             lengths = [len(row) for row in table]

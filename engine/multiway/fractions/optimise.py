@@ -183,7 +183,7 @@ def best_setting(
     Raises
     ------
     SpecError
-        If `least`, the limit or `most` means nothing.
+        If `least`, the limit or `most` is invalid.
 
     Examples
     --------
@@ -237,7 +237,7 @@ def harvest_setting(
     Raises
     ------
     SpecError
-        If a name, `least` or the throttle fraction means nothing, or no setting is feasible.
+        If a name, `least` or the throttle fraction is invalid, or no setting is feasible.
 
     Examples
     --------

@@ -109,7 +109,7 @@ class JoinProfile:
     Raises
     ------
     SpecError
-        If a number or a shape means nothing.
+        If a number or a shape is invalid.
 
     Examples
     --------

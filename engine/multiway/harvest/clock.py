@@ -1,8 +1,8 @@
 """The virtual clock of a harvested join, and the tuples that are probed ahead of it.
 
 Buffers are emptied in arrival order, so together they are one queue, of which each stream may have
-so many tuples. A tuple meets what came before it and was pushed; so tuples can be probed ahead of
-the clock, as if all that come were pushed, and what they came to holds until one is dropped or the
+a limited number of tuples. A tuple meets those pushed before it; so tuples can be probed ahead of
+the clock, as if all that come were pushed, and their results hold until one is dropped or the
 operator adapts (P4 3.1, 3.2).
 """
 

@@ -3,7 +3,7 @@
 The admitted tuples of a stream lie in arrival order; those of ``(ts - t0) // b`` alike are a
 physical basic window. Its entries are sorted by what the predicate seeks: codes (equi), values
 (band), first coordinates (distance), or the items of all its tuples, which makes inverted lists
-(inner). Tuples come and are taken back at the end alone, so only windows there are indexed anew.
+(inner). Tuples come and are taken back at the end alone, so only windows there are reindexed.
 """
 
 from __future__ import annotations

@@ -185,7 +185,7 @@ class GrubJoin:
 
     @property
     def pushes(self) -> Ints:
-        """Tuples that came to each buffer, those included that found it full."""
+        """Tuples that came to each buffer, including those that found it full."""
         return np.array(self._clock.total[PUSHES])
 
     @property

@@ -63,7 +63,7 @@ def _step(
 
 @woven
 def write_members(order: Ints, stack: Ints, stream: Integer, place: Integer, members: Ints) -> None:
-    """Write the members of the output at hand, by stream."""
+    """Write the members of the current output, by stream."""
     members[stream] = place
     for hop in range(order.size):
         members[order[hop]] = stack[MEMBER, hop]

@@ -13,7 +13,7 @@ SCORES = ("ages", "streams")
 CLOCKS = ("virtual", "wall")
 PROBES = ("scan", "index")
 LEAST_THROTTLE = 0.001
-"""z is never less: a join that took nothing in an interval must be able to go on."""
+"""z is never less, so that a join that took nothing in an interval can recover."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class HarvestSettings:
     capacity : float, optional
         Comparisons a second that the operator makes; None: any number.
     clock : {"virtual", "wall"}
-        Whether a comparison takes the time that the capacity says, or what it took here.
+        Whether a comparison takes the time given by the capacity, or the measured time.
     throttle : float, optional
         A fixed throttle fraction z in (0, 1]; None: adapted.
     per_second : float
@@ -41,7 +41,7 @@ class HarvestSettings:
     shred : float
         omega: the part of the tuples by which time correlations are learnt, in [0, 1].
     forget : float
-        What of that which was learnt is kept at an adaptation, in [0, 1].
+        The part of what was learnt that an adaptation keeps, in [0, 1].
     buckets : int
         Buckets of a per-stream histogram for each basic window.
     scores : {"ages", "streams"}
@@ -52,7 +52,7 @@ class HarvestSettings:
     admission : {"all", "conserve"}
         Whether tuples that no direction reads any more leave the windows (P4 7).
     probe : {"scan", "index"}
-        Whether the selected basic windows are gone through, or their indexes (P4 7).
+        Whether the selected basic windows are scanned, or probed by their indexes (P4 7).
     optimiser, metric : str
         See `engine.multiway.fractions.optimise`.
     seed : int
@@ -60,7 +60,7 @@ class HarvestSettings:
     Raises
     ------
     SpecError
-        If one of them means nothing.
+        If one of them is invalid.
     """
 
     basic_window: int

@@ -1,7 +1,7 @@
 """Nested loops, and the arrivals that run them: eager and lazy methods (P3 3.2, 3.3).
 
-The kernel runs until it has come to a tick or the output arrays are full; called again, it goes on
-where it stopped.
+The kernel runs until it has come to a tick or the output arrays are full; called again, it
+resumes.
 """
 
 from __future__ import annotations

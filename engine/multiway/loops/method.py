@@ -83,7 +83,7 @@ class LoopsSettings:
     Raises
     ------
     SpecError
-        If they mean nothing.
+        If they are invalid.
 
     Examples
     --------

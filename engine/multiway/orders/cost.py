@@ -18,7 +18,7 @@ LocalCost = Callable[[OrderingProblem, int, GivenOrders], Floats]
 def local_costs(problem: OrderingProblem, direction: int, orders: GivenOrders) -> Floats:
     """Return the costs of local orders of one direction.
 
-    The loops are gone through from the outermost, with N = the partial results so far and v = the
+    Go through the loops from the outermost, with N = the partial results so far and v = the
     fewest distinct values so far: every loop but the first makes N * C_l comparisons, and
     N *= C_l / max(v, v_l), v = min(v, v_l). C_l is the store of l (`OrderingProblem.stores`; of a
     hashed one a bucket, P3 5.3); of the direction's own stream the one tuple that is joined, or

@@ -36,7 +36,7 @@ class StreamStatistics:
     Raises
     ------
     SpecError
-        If a number means nothing.
+        If a number is invalid.
 
     Examples
     --------
@@ -94,7 +94,7 @@ class JoinStatistics:
     Raises
     ------
     SpecError
-        If there are too few or too many streams, or a number means nothing.
+        If there are too few or too many streams, or a number is invalid.
 
     Examples
     --------
