@@ -25,9 +25,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from gpu_suite import commit, surroundings
+from options_given import job_of
 
 from engine.jobs.replay.run import run_replay
-from engine.options.keywords import job_of
 from engine.runtime.executors import Executor, ThreadExecutor
 
 SPAN, KEYS, WINDOW = 40, 2000, 4000

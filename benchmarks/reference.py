@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 from scale import RESULTS, WORKLOADS, Workload, about, job, save, write_archive
 
 from engine.jobs.replay.run import run_replay
-from engine.options.replay import REFERENCES
+from engine.options.streams import REFERENCES
 from engine.runtime.executors import SerialExecutor
 
 WORK = WORKLOADS["sparse"]

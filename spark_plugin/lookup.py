@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
+from typing import Annotated, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +12,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 from pyspark.sql.types import DataType, LongType, StructField, StructType
 
+from engine.api.door import takes
 from engine.archives.roles import Roles, check_importance
 from engine.archives.source import Archive
 from engine.archives.ticks import FAULTS
@@ -18,9 +20,12 @@ from engine.facts.faults import FACT_FAULTS, OVERLAPS
 from engine.facts.read import read_facts
 from engine.facts.relation import BEFORE, NEVER
 from engine.facts.roles import FactColumns, FactRoles, check_fact_roles
-from engine.options.lookup import told_apart
-from engine.options.replay import COLUMNS
-from engine.runtime.errors import SpecError, did_you_mean
+from engine.options.command import Command, Group
+from engine.options.facts import FactAccess, FactChanges
+from engine.options.lookup import FactOn, LookedUp, lookup_of, told_apart
+from engine.options.option import Option
+from engine.options.where import Payload
+from engine.runtime.errors import SpecError
 from spark_plugin.columns import (
     arrow_schema,
     attributes,
@@ -31,33 +36,45 @@ from spark_plugin.columns import (
     weight_fault,
 )
 from spark_plugin.hashing import as_double, micros
-from spark_plugin.rows import with_rows
+from spark_plugin.rows import FactRows, with_rows
 from spark_plugin.session import broadcast_limit
 
-Names = str | Sequence[str]
 BROADCASTS = ("auto", "always", "never")
 _FARTHEST = 2**62
 _BEGIN, _END, _TS, _KEY = "__winnow_begin", "__winnow_end", "ts", "__winnow_key"
 
 
-def lookup(
-    stream: DataFrame,
-    fact: DataFrame,
-    *,
-    on: Names,
-    time: str,
-    importance: str | None = None,
-    fact_on: Names | None = None,
-    fact_begin: str | None = None,
-    fact_end: str | None = None,
-    fact_op: str | None = None,
-    fact_time: str | None = None,
-    fact_id: Names = (),
-    columns: str = "all",
-    row: str | None = None,
-    fact_row: str | None = None,
-    broadcast: str = "auto",
-) -> DataFrame:
+class Planned(FactRows, total=False):
+    """How rows are numbered, and how Spark joins."""
+
+    row: Annotated[
+        str | None,
+        Option(
+            "integer column that numbers the rows; DataFrames read from Parquet need none, their "
+            "rows are numbered by their position in the files; a streaming one without it has "
+            "null rows"
+        ),
+    ]
+    broadcast: Annotated[
+        str,
+        Option(
+            "always: F goes to every task whole; never: both sides are shuffled by the attribute; "
+            "auto: as Spark's threshold has it, with a hint where F is known to be below it",
+            default=BROADCASTS[0],
+            choices=BROADCASTS,
+        ),
+    ]
+
+
+class LookupFrames(LookedUp, FactOn, FactChanges, Payload, Planned, total=False):
+    """The keywords of a look-up of a DataFrame."""
+
+
+FRAMES = Command("lookup", "look a DataFrame up", (Group("", (LookupFrames, FactAccess)),))
+
+
+@takes(FRAMES)
+def lookup(stream: DataFrame, fact: DataFrame, **options: Unpack[LookupFrames]) -> DataFrame:
     """Join a stream with the facts that are active when its tuples arrive.
 
     The rows are those of ``winnow lookup`` on the same archives.
@@ -68,28 +85,8 @@ def lookup(
         Static or streaming; a streaming one is joined batch by batch, without any state.
     fact : DataFrame
         The fact relation, static.
-    on : str or sequence of str
-        Join attributes of the stream.
-    time : str
-        Arrival times: integers, timestamps, dates, or floats that are whole numbers.
-    importance : str, optional
-        Finite and 0 or more; 1 by default.
-    fact_on : str or sequence of str, optional
-        Join attributes of F; those of `on` if not given.
-    fact_begin, fact_end : str, optional
-        Active-time interval of a fact: null is before the stream, and never.
-    fact_op, fact_time : str, optional
-        Instead of these, of a log of changes: insert or delete, and when.
-    fact_id : str or sequence of str
-        What tells facts of one attribute apart; by default all columns but the times.
-    columns : {"all", "ids"}
-        Whether the columns of both come along, as ``stream_*`` and ``fact_*``.
-    row, fact_row : str, optional
-        Integer columns that number the rows. Not needed for DataFrames read from Parquet, whose
-        rows are numbered by their position in the files; a streaming one without it has null rows.
-    broadcast : {"auto", "always", "never"}
-        Whether F goes to every task whole, or both sides are shuffled by the attribute. "auto"
-        leaves it to Spark's threshold, with a hint where F as it was given is known to be below it.
+    **options
+        As ``winnow lookup`` has them. Times may be floats that are whole numbers.
 
     Returns
     -------
@@ -112,25 +109,17 @@ def lookup(
     >>> paid = lookup(trips, leases, on="car", time="at", fact_begin="from", fact_end="to")
     ... # doctest: +SKIP
     """
-    _check_choice("columns", columns, COLUMNS)
-    _check_choice("broadcast", broadcast, BROADCASTS)
+    given = FRAMES.from_keywords(options)
     if fact.isStreaming:
         raise SpecError("the fact DataFrame is a stream: give a static one, such as its last state")
-    own = Roles(_tuple(on), time, importance)
-    roles = FactRoles(
-        left=_tuple(on if fact_on is None else fact_on),
-        begin=fact_begin,
-        end=fact_end,
-        op=fact_op,
-        time=fact_time,
-        identity=_tuple(fact_id),
-    )
+    job = lookup_of(given)
+    own, roles, whole = job.stream_roles, job.fact_roles, job.columns == "all"
     roles, found = _checked(stream, own, fact, roles)
-    tuples = _tuples(stream, own, found, row, whole=columns == "all")
-    facts, small = _facts(fact, roles, found, fact_row, whole=columns == "all")
-    if broadcast == "always" or (broadcast == "auto" and small):
+    tuples = _tuples(stream, own, found, given["row"], whole=whole)
+    facts, small = _facts(fact, roles, found, given["fact_row"], whole=whole)
+    if given["broadcast"] == "always" or (given["broadcast"] == "auto" and small):
         facts = F.broadcast(facts)
-    elif broadcast == "never":
+    elif given["broadcast"] == "never":
         facts = facts.hint("merge")
     same = [F.col(f"{_KEY}_s{i}") == F.col(f"{_KEY}_f{i}") for i in range(len(own.on))]
     active = (F.col(_BEGIN) <= F.col(_TS)) & (F.col(_TS) < F.col(_END))
@@ -138,17 +127,6 @@ def lookup(
     names = [name for name in joined.columns if not name.startswith("__winnow_")]
     ids = ["row", "fact_row", _TS, "importance"]
     return joined.select(*ids, *(named(name) for name in names if name not in ids))
-
-
-def _check_choice(option: str, value: str, known: Sequence[str]) -> None:
-    if value not in known:
-        raise SpecError(
-            f"{option} is {value!r}; choose one of {', '.join(known)}." + did_you_mean(value, known)
-        )
-
-
-def _tuple(names: Names) -> tuple[str, ...]:
-    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def _checked(

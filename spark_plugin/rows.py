@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, TypedDict
 from urllib.parse import unquote
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 
+from engine.options.option import Option
 from engine.runtime.errors import SpecError, did_you_mean
 
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
@@ -17,6 +18,12 @@ _PLAIN = {
     "RepartitionByExpression", "View", "GlobalLimit", "LocalLimit", "ResolvedHint",
 }  # fmt: skip
 _ROW, _PATH, _FIRST = "__winnow_row", "__winnow_path", "__winnow_first"
+
+
+class FactRows(TypedDict, total=False):
+    """How the rows of a fact relation are numbered."""
+
+    fact_row: Annotated[str | None, Option("integer column that numbers the rows of F")]
 
 
 def with_rows(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Unpack
 
 from pyspark.sql import SparkSession
 
 from engine.api.sweep import sweep_archives
 from engine.jobs.sweep.run import SweepResult
+from engine.options.sweep import Sweep
 from spark_plugin.executor import SparkExecutor
 from spark_plugin.session import get_session
 
@@ -18,7 +19,7 @@ def sweep(
     right: str | os.PathLike[str],
     *,
     session: SparkSession | None = None,
-    **options: Any,  # noqa: ANN401 - those of sweep_archives, which checks them
+    **options: Unpack[Sweep],
 ) -> SweepResult:
     """Replay two archives under a grid of settings, its cells spread over Spark tasks.
 

@@ -9,7 +9,8 @@ from typing import Any
 
 from engine.jobs.allocate.report import build_report
 from engine.jobs.allocate.run import run_allocation
-from engine.options.allocate_keywords import options_of, read_toml
+from engine.options.allocate import allocate_of
+from engine.options.tables import read_toml
 from engine.report.allocate_plots import check_folder, draw
 from engine.runtime.executors import Executor, ThreadExecutor
 from engine.runtime.stages import Progress
@@ -52,7 +53,7 @@ def allocate_joins(
     if plots is not None:
         check_folder(Path(plots))
     content = jobs if isinstance(jobs, Mapping) else read_toml(Path(jobs))
-    options = options_of(content, None if cache is None else Path(cache))
+    options = allocate_of(content, None if cache is None else Path(cache))
     report = build_report(run_allocation(options, executor or ThreadExecutor(), progress))
     if plots is not None:
         draw(report.content, Path(plots))

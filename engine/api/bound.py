@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-from pathlib import Path
 from typing import Any, NamedTuple, Unpack
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from engine.jobs.bound.run import BoundOptions, run_bound
-from engine.jobs.tables import staged, tables_of, without
-from engine.optimum.settings import Effort
-from engine.options.keywords import Join, job_of
-from engine.runtime.errors import WinnowError
+from engine.api.door import takes
+from engine.api.tables import staged, temporary
+from engine.jobs.bound.run import run_bound
+from engine.options import where
+from engine.options.bound import BOUND, Bound, bound_of
 from engine.runtime.executors import Executor, ThreadExecutor
+
+
+class BoundFiles(Bound, where.Out, where.Cache, total=False):
+    """The keywords of a bound of archives."""
 
 
 class BoundResult(NamedTuple):
@@ -34,19 +35,13 @@ class BoundResult(NamedTuple):
     plan: pa.Table
 
 
+@takes(BOUND)
 def bound_archives(
-    left: str | os.PathLike[str],
-    right: str | os.PathLike[str],
+    left: where.PathLike,
+    right: where.PathLike,
     *,
-    objective: str = "importance",
-    threshold: float = 0.0,
-    method: str = "auto",
-    gap: float = 0.0,
-    seconds: float = 60.0,
-    out: str | os.PathLike[str] | None = None,
-    cache: str | os.PathLike[str] | None = None,
     executor: Executor | None = None,
-    **join: Unpack[Join],
+    **options: Unpack[BoundFiles],
 ) -> dict[str, Any]:
     """Bound the best possible result of joining two archives as ``winnow bound`` does.
 
@@ -54,24 +49,10 @@ def bound_archives(
     ----------
     left, right : path
         File, folder or glob.
-    objective : {"importance", "outputs", "minimum"}
-        Greatest importance, most outputs, or least importance.
-    threshold : float
-        An output is worth its importance less this.
-    method : {"auto", "states", "flow", "dual"}
-        The state graph (exact, small cases), the min-cost flow (exact), certified bounds, or these
-        and then the flow as time allows.
-    gap, seconds : float
-        Relative gap that is small enough; seconds after which bounds are tightened no more.
-    out : path, optional
-        Folder of the plan, which must not exist.
-    cache : path, optional
-        Folder of prepared lanes; by default the user's cache.
     executor : Executor, optional
         Where lanes are bounded; by default on threads.
-    **join
-        As for `engine.replay_tables`: on, time, importance, window, memory, probe, combine,
-        start_ts, partition_by, lanes, bad_rows; a policy does not count.
+    **options
+        As ``winnow bound`` has them; a policy does not count.
 
     Returns
     -------
@@ -83,28 +64,12 @@ def bound_archives(
     WinnowError
         If the options mean nothing, an archive cannot be read, or the plan cannot be written.
     """
-    job = job_of(
-        os.fspath(left),
-        os.fspath(right),
-        None if out is None else Path(out),
-        None if cache is None else Path(cache),
-        join,
-    )
-    options = BoundOptions(job, objective, threshold, Effort(method, gap, seconds))
-    return run_bound(options, executor or ThreadExecutor()).report.content
+    given = BOUND.from_keywords({**options, "left": left, "right": right})
+    return run_bound(bound_of(given), executor or ThreadExecutor()).report.content
 
 
-def bound_tables(
-    left: pa.Table,
-    right: pa.Table,
-    *,
-    objective: str = "importance",
-    threshold: float = 0.0,
-    method: str = "auto",
-    gap: float = 0.0,
-    seconds: float = 60.0,
-    **join: Unpack[Join],
-) -> BoundResult:
+@takes(BOUND)
+def bound_tables(left: pa.Table, right: pa.Table, **options: Unpack[Bound]) -> BoundResult:
     """Bound the best possible result of joining two tables; arguments as for `bound_archives`.
 
     Returns
@@ -124,15 +89,11 @@ def bound_tables(
     >>> [line for line in found.plan.to_pylist() if line["until_ts"] == 4]
     [{'side': 'left', 'row': 1, 'until_ts': 4}]
     """
-    with tempfile.TemporaryDirectory(prefix="winnow-") as name:
-        folder = Path(name)
-        try:
-            job, in_seconds = staged(tables_of(left, right, join), join, folder, folder / "out")
-            options = BoundOptions(job, objective, threshold, Effort(method, gap, seconds))
-            report = run_bound(options, ThreadExecutor()).report.content
-        except WinnowError as error:
-            raise type(error)(without(folder, str(error))) from None
+    given = BOUND.from_keywords(options)
+    with temporary() as folder:
+        _, files, unit = staged(left, right, given, folder)
+        files["out"] = folder / "out"
+        report = run_bound(bound_of(files), ThreadExecutor()).report.content
         report["out"] = None
-        if in_seconds:
-            report["window"]["tick"] = "s"
+        report["window"]["tick"] = unit or report["window"]["tick"]
         return BoundResult(report, pq.read_table(folder / "out"))

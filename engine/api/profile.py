@@ -2,38 +2,37 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, Unpack
+from typing import Unpack
 
 import pyarrow as pa
 
+from engine.api.door import takes
+from engine.api.tables import staged, temporary
 from engine.jobs.profile.run import run_profile
-from engine.jobs.tables import Tables, staged, without
 from engine.models.profile.model import ArrivalProfile
-from engine.options.keywords import Join, Windowed, job_of
-from engine.options.profile import DEFAULT_BUCKETS, ProfileOptions
-from engine.runtime.errors import WinnowError
+from engine.options import where
+from engine.options.profile import PROFILE, Profile, ProfileOutput, profile_of
 from engine.runtime.executors import Executor, ThreadExecutor
 from engine.runtime.stages import Progress
 
 
+class ProfileTables(Profile, ProfileOutput, total=False):
+    """The keywords of a profile of tables."""
+
+
+class ProfileFiles(ProfileTables, where.Cache, total=False):
+    """The keywords of a profile of archives."""
+
+
+@takes(PROFILE)
 def profile_archives(
-    left: str | os.PathLike[str],
-    right: str | os.PathLike[str],
+    left: where.PathLike,
+    right: where.PathLike,
     *,
-    buckets: int = DEFAULT_BUCKETS,
-    keys: int | None = None,
-    monitor: int | None = None,
-    retain: float | None = None,
-    out: str | os.PathLike[str] | None = None,
-    plots: str | os.PathLike[str] | None = None,
-    cache: str | os.PathLike[str] | None = None,
     executor: Executor | None = None,
     progress: Progress | None = None,
-    **join: Unpack[Windowed],
+    **options: Unpack[ProfileFiles],
 ) -> ArrivalProfile:
     """Measure what two archives are like as ``winnow profile`` does.
 
@@ -41,27 +40,12 @@ def profile_archives(
     ----------
     left, right : path
         File, folder or glob.
-    buckets : int
-        Age buckets of each window.
-    keys : int, optional
-        Keys that are counted, in bounded memory; by default all are, exactly.
-    monitor : int, optional
-        Tuples of monitoring memory, to estimate the age curves online as well.
-    retain : float, optional
-        Part of the tuples to retain, for another online estimate.
-    out : path, optional
-        JSON file of the profile.
-    plots : path, optional
-        Folder of the plots.
-    cache : path, optional
-        Folder of prepared lanes; by default the user's cache.
     executor : Executor, optional
         Where tasks run; by default on threads.
     progress : callable, optional
         Called as ``progress(stage, done, total)``.
-    **join
-        As for `engine.api.replay.replay`: on, time, importance, window, partition_by, lanes, seed,
-        bad_rows.
+    **options
+        As ``winnow profile`` has them.
 
     Returns
     -------
@@ -72,31 +56,13 @@ def profile_archives(
     WinnowError
         If the options mean nothing, an archive cannot be read, or a file cannot be written.
     """
-    told: Any = _checked(join)
-    base = job_of(os.fspath(left), os.fspath(right), None, None, told)
-    options = ProfileOptions(
-        replace(base, cache=None if cache is None else Path(cache)),
-        buckets,
-        keys,
-        monitor,
-        retain,
-        None if out is None else Path(out),
-        None if plots is None else Path(plots),
-    )
-    return run_profile(options, executor or ThreadExecutor(), progress)
+    given = PROFILE.from_keywords({**options, "left": left, "right": right})
+    return run_profile(profile_of(given), executor or ThreadExecutor(), progress)
 
 
+@takes(PROFILE)
 def profile_tables(
-    left: pa.Table,
-    right: pa.Table,
-    *,
-    buckets: int = DEFAULT_BUCKETS,
-    keys: int | None = None,
-    monitor: int | None = None,
-    retain: float | None = None,
-    out: str | os.PathLike[str] | None = None,
-    plots: str | os.PathLike[str] | None = None,
-    **join: Unpack[Windowed],
+    left: pa.Table, right: pa.Table, **options: Unpack[ProfileTables]
 ) -> ArrivalProfile:
     """Measure what two Arrow tables are like; arguments as for `profile_archives`.
 
@@ -108,23 +74,7 @@ def profile_tables(
     >>> found.exact["outputs"], found.streams[0].age.buckets, found.streams[1].age.matches
     (4, (0.6666666666666666, 0.3333333333333333), 0.3333333333333333)
     """
-    with tempfile.TemporaryDirectory(prefix="winnow-") as name:
-        folder = Path(name)
-        told: Join = _checked(join)  # type: ignore[assignment]
-        base, seconds = staged(Tables(left, right), told, folder, None)
-        options = ProfileOptions(
-            base, buckets, keys, monitor, retain,
-            None if out is None else Path(out), None if plots is None else Path(plots),
-            "s" if seconds else None,
-        )  # fmt: skip
-        try:
-            return run_profile(options, ThreadExecutor())
-        except WinnowError as error:
-            raise type(error)(without(folder, str(error))) from None
-
-
-def _checked(join: Windowed) -> Windowed:
-    for name in join:
-        if name not in Windowed.__annotations__:
-            raise TypeError(f"unexpected keyword {name!r}")
-    return join
+    given = PROFILE.from_keywords(options)
+    with temporary() as folder:
+        _, files, unit = staged(left, right, given, folder)
+        return run_profile(replace(profile_of(files), unit=unit), ThreadExecutor())

@@ -7,24 +7,22 @@ by construction.
 
 from __future__ import annotations
 
-import os
-import tempfile
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, NamedTuple, Unpack
 
 import pyarrow as pa
 
+from engine.api.door import takes
+from engine.api.tables import read_back, staged, temporary
 from engine.jobs.replay.run import run_replay
-from engine.jobs.tables import Tables, read_back, staged, tables_of, without
-from engine.options.budget import EVEN
-from engine.options.keywords import Fact, Join, Names, Replay, job_of
-from engine.options.replay import DEFAULT_POLICY
-from engine.policies import Value
-from engine.runtime.errors import WinnowError
+from engine.options import where
+from engine.options.replay import REPLAY, Replay, job_of
 from engine.runtime.executors import ThreadExecutor
 
-__all__ = ["Join", "Replay", "ReplayResult", "replay", "replay_archives"]
+__all__ = ["Replay", "ReplayFiles", "ReplayResult", "replay", "replay_archives"]
+
+
+class ReplayFiles(Replay, where.Out, where.Cache, total=False):
+    """The keywords of a replay of archives."""
 
 
 class ReplayResult(NamedTuple):
@@ -47,109 +45,17 @@ class ReplayResult(NamedTuple):
     rejected: tuple[pa.Table | None, ...]
 
 
-def replay(
-    left: pa.Table,
-    right: pa.Table,
-    *,
-    on: Names | None = None,
-    left_on: Names | None = None,
-    right_on: Names | None = None,
-    time: str | None = None,
-    left_time: str | None = None,
-    right_time: str | None = None,
-    importance: str | None = None,
-    left_importance: str | None = None,
-    right_importance: str | None = None,
-    window: int | str | None = None,
-    window_left: int | str | None = None,
-    window_right: int | str | None = None,
-    memory: int | str | None = None,
-    memory_left: int | str | None = None,
-    memory_right: int | str | None = None,
-    split: str = EVEN,
-    policy: str = DEFAULT_POLICY,
-    params: Mapping[str, Value] | None = None,
-    estimator: str = "memory",
-    probe: str = "before_admission",
-    combine: str = "min",
-    start_ts: int | str | None = None,
-    partition_by: Names = (),
-    lanes: int | None = None,
-    seed: int = 0,
-    columns: str = "all",
-    bad_rows: str = "error",
-    device: str = "auto",
-    plan: str | os.PathLike[str] | None = None,
-    profile: str | os.PathLike[str] | None = None,
-    reference: str = "exact",
-    bound: str | bool = False,
-    gap: float = 0.0,
-    seconds: float = 60.0,
-    **fact: Unpack[Fact],
-) -> ReplayResult:
+@takes(REPLAY)
+def replay(left: pa.Table, right: pa.Table, **options: Unpack[Replay]) -> ReplayResult:
     """Join two streams through sliding windows within a memory budget.
 
     Parameters
     ----------
     left, right : pyarrow.Table
         In any order of time; a row's number is its position.
-    on, left_on, right_on : str or sequence of str
-        Join attributes of both sides, or of one.
-    time, left_time, right_time : str
-        Arrival times: integers, timestamps or dates.
-    importance, left_importance, right_importance : str, optional
-        Importance of each tuple; without one every tuple has 1.
-    window, window_left, window_right : int or str
-        Ticks that a tuple joins for after its arrival, the last included, or a duration such as
-        ``"10min"`` where times are timestamps.
-    memory, memory_left, memory_right : int or str, optional
-        Tuples in memory (`memory`: half a side), or a percentage such as ``"10%"`` of what the
-        exact join needs at its peak. Without any, the join is exact.
-    split : {"even", "expected"}
-        `memory` is for both sides alike, or is one memory of which each side gets what is expected
-        to gain most outputs (docs/age.md).
-    policy : str
-        Which tuples stay; see ``winnow policies``.
-    params : mapping, optional
-        The policy's parameters.
-    estimator : {"memory", "window", "history"}
-        What match counts are taken from.
-    probe : {"before_admission", "after_admission"}
-        Whether arrivals meet the memory before it is decided who stays.
-    combine : {"min", "sum", "product", "max", "mean"}
-        Importance of an output, from its members'.
-    start_ts : int or str, optional
-        Outputs before it are neither returned nor counted.
-    partition_by : str or sequence of str
-        Columns of both; every value is a join of its own, with a budget of its own.
-    lanes : int, optional
-        Parts that the join attribute is hashed into, sharing the budget; 1, or for an exact join
-        as many as its size asks for.
-    seed : int
-        Of random draws.
-    columns : {"all", "ids"}
-        Whether the outputs carry the payload columns.
-    bad_rows : {"error", "quarantine"}
-        What is done about rows with a wrong time or importance.
-    device : {"auto", "cpu", "gpu"}
-    plan : path, optional
-        Plan that is followed in place of a policy, as ``winnow bound --out`` writes it.
-    profile : path, optional
-        Profile, as ``winnow profile`` writes it: AGE's curves, and what `split` and the predicted
-        recall go by, in place of a pass over the streams.
-    reference : {"exact", "none"}
-        Whether the exact join is counted beside one within a budget. Without it a replay takes
-        less time, and its report does not tell what was lost.
-    bound : bool or {"auto", "states", "flow", "dual"}
-        Find the best possible importance within the budget as well: ``report["bound"]``.
-    gap, seconds : float
-        Relative gap of its bounds that is small enough; seconds after which they are tightened no
-        more.
-    **fact
-        Where a fact relation joins the streams (docs/facts.md): `fact`, a table or a path; its
-        columns `fact_left` and `fact_right`, `fact_begin` and `fact_end` or `fact_op` and
-        `fact_time`, `fact_id`; and `fact_access`. Outputs then have a ``fact_row`` as well, and the
-        columns of F as ``fact_<name>``.
+    **options
+        As ``winnow replay`` has them; without `memory` the join is exact. `fact` may be a table:
+        outputs then have a ``fact_row`` as well, and the columns of F as ``fact_<name>``.
 
     Returns
     -------
@@ -179,58 +85,19 @@ def replay(
     >>> found.report["exact"]["outputs"], found.report["lost"]["outputs"]
     (4, 1)
     """
-    join = Replay(
-        on=on,
-        left_on=left_on,
-        right_on=right_on,
-        time=time,
-        left_time=left_time,
-        right_time=right_time,
-        importance=importance,
-        left_importance=left_importance,
-        right_importance=right_importance,
-        window=window,
-        window_left=window_left,
-        window_right=window_right,
-        memory=memory,
-        memory_left=memory_left,
-        memory_right=memory_right,
-        split=split,
-        policy=policy,
-        params=params,
-        estimator=estimator,
-        probe=probe,
-        combine=combine,
-        start_ts=start_ts,
-        partition_by=partition_by,
-        lanes=lanes,
-        seed=seed,
-        columns=columns,
-        bad_rows=bad_rows,
-        device=device,
-        plan=plan,
-        profile=profile,
-        reference=reference,
-        bound=bound,
-        gap=gap,
-        seconds=seconds,
-        **fact,
-    )
-    with tempfile.TemporaryDirectory(prefix="winnow-") as name:
-        folder = Path(name)
-        try:
-            return _replayed(tables_of(left, right, join), join, folder)
-        except WinnowError as error:
-            raise type(error)(without(folder, str(error))) from None
+    given = REPLAY.from_keywords(options)
+    with temporary() as folder:
+        tables, files, unit = staged(left, right, given, folder)
+        files["out"] = folder / "out"
+        report = run_replay(job_of(files), ThreadExecutor()).content
+        report["out"] = None
+        report["window"]["tick"] = unit or report["window"]["tick"]
+        return ReplayResult(*read_back(tables, files["out"], report))
 
 
+@takes(REPLAY)
 def replay_archives(
-    left: str | os.PathLike[str],
-    right: str | os.PathLike[str],
-    *,
-    out: str | os.PathLike[str] | None = None,
-    cache: str | os.PathLike[str] | None = None,
-    **join: Unpack[Replay],
+    left: where.PathLike, right: where.PathLike, **options: Unpack[ReplayFiles]
 ) -> dict[str, Any]:
     """Replay two archives as ``winnow replay --engine local`` does.
 
@@ -238,12 +105,9 @@ def replay_archives(
     ----------
     left, right : path
         File, folder or glob.
-    out : path, optional
-        Folder of the output dataset, which must not exist; without it outputs are only counted.
-    cache : path, optional
-        Folder of prepared lanes; by default the user's cache.
-    **join
-        As for `replay`.
+    **options
+        As for `replay`, and `out`, the folder of the output dataset, which must not exist (without
+        it outputs are only counted), and `cache`, the folder of prepared lanes.
 
     Returns
     -------
@@ -255,22 +119,5 @@ def replay_archives(
     WinnowError
         If the options mean nothing, an archive cannot be read, or the output cannot be written.
     """
-    job = job_of(
-        os.fspath(left),
-        os.fspath(right),
-        None if out is None else Path(out),
-        None if cache is None else Path(cache),
-        join,
-    )
-    return run_replay(job, ThreadExecutor()).content
-
-
-def _replayed(tables: Tables, join: Replay, folder: Path) -> ReplayResult:
-    out = folder / "out"
-    job, seconds = staged(tables, join, folder, out)
-    report = run_replay(job, ThreadExecutor()).content
-    report["out"] = None
-    if seconds:
-        report["window"]["tick"] = "s"
-    outputs, rejected = read_back(tables, out)
-    return ReplayResult(outputs, report, rejected)
+    given = REPLAY.from_keywords({**options, "left": left, "right": right})
+    return run_replay(job_of(given), ThreadExecutor()).content

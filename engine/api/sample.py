@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-from pathlib import Path
 from typing import Any, NamedTuple, Unpack
 
 import pyarrow as pa
 
+from engine.api.door import takes
+from engine.api.tables import read_back, staged, temporary
 from engine.jobs.sample.run import run_sample
-from engine.jobs.tables import Tables, read_back, staged, without
-from engine.options.keywords import job_of
-from engine.options.sample_keywords import Sample, join_of, sample_of
-from engine.runtime.errors import WinnowError
+from engine.options import where
+from engine.options.sample import SAMPLE, AggregatesOut, Sample, sample_of
 from engine.runtime.executors import Executor, ThreadExecutor
+
+
+class SampleFiles(Sample, AggregatesOut, where.Out, where.Cache, total=False):
+    """The keywords of a sample of archives."""
 
 
 class SampleResult(NamedTuple):
@@ -40,15 +41,13 @@ class SampleResult(NamedTuple):
     rejected: tuple[pa.Table | None, ...] = (None, None)
 
 
+@takes(SAMPLE)
 def sample_archives(
-    left: str | os.PathLike[str],
-    right: str | os.PathLike[str],
+    left: where.PathLike,
+    right: where.PathLike,
     *,
-    out: str | os.PathLike[str] | None = None,
-    aggregates_out: str | os.PathLike[str] | None = None,
-    cache: str | os.PathLike[str] | None = None,
     executor: Executor | None = None,
-    **keywords: Unpack[Sample],
+    **options: Unpack[SampleFiles],
 ) -> SampleResult:
     """Sample the join of two archives as ``winnow sample`` does.
 
@@ -56,15 +55,11 @@ def sample_archives(
     ----------
     left, right : path
         File, folder or glob.
-    out, aggregates_out : path, optional
-        Folders of the sampled outputs and of the aggregates' tables, which must not exist.
-    cache : path, optional
-        Folder of prepared lanes; by default the user's cache.
     executor : Executor, optional
         Where lanes are sampled; by default on threads. `spark_plugin.executor.SparkExecutor`
         spreads them over a Spark session.
-    **keywords
-        As for `sample_tables`.
+    **options
+        As ``winnow sample`` has them.
 
     Returns
     -------
@@ -76,30 +71,21 @@ def sample_archives(
     WinnowError
         If the options mean nothing, an archive cannot be read, or the output cannot be written.
     """
-    base = job_of(
-        os.fspath(left),
-        os.fspath(right),
-        None if out is None else Path(out),
-        None if cache is None else Path(cache),
-        join_of(keywords),
-    )
-    found = run_sample(sample_of(base, keywords, aggregates_out), executor or ThreadExecutor())
+    given = SAMPLE.from_keywords({**options, "left": left, "right": right})
+    found = run_sample(sample_of(given), executor or ThreadExecutor())
     return SampleResult(None, found.aggregates, found.report.content)
 
 
-def sample_tables(left: pa.Table, right: pa.Table, **keywords: Unpack[Sample]) -> SampleResult:
+@takes(SAMPLE)
+def sample_tables(left: pa.Table, right: pa.Table, **options: Unpack[Sample]) -> SampleResult:
     """Sample the join of two Arrow tables within a memory budget, with weights.
 
     Parameters
     ----------
     left, right : pyarrow.Table
         In any order of time; a row's number is its position.
-    **keywords
-        Those of `engine.replay_tables` that say what the streams are: on, time, importance, window,
-        memory (with their variants by side), combine, start_ts, partition_by, lanes, seed, columns
-        and bad_rows. Besides: `method` (``"pps-cluster"``, ``"eq-cluster"``, ``"bottom-k"`` or
-        ``"uniform"``), `size`, `count`, `fraction`, `overflow`, `confidence`, `aggregates`, one
-        text or several, `exact_aggregates` and `profile`; docs/sample.md explains each.
+    **options
+        As ``winnow sample`` has them; docs/sample.md explains each.
 
     Returns
     -------
@@ -123,21 +109,13 @@ def sample_tables(left: pa.Table, right: pa.Table, **keywords: Unpack[Sample]) -
     >>> found.aggregates["sum(left.value)"].column_names[-6:]
     ['estimate', 'low', 'high', 'standard_error', 'rows', 'clusters']
     """
-    with tempfile.TemporaryDirectory(prefix="winnow-") as name:
-        folder = Path(name)
-        try:
-            return _sampled(Tables(left, right), keywords, folder)
-        except WinnowError as error:
-            raise type(error)(without(folder, str(error))) from None
-
-
-def _sampled(tables: Tables, keywords: Sample, folder: Path) -> SampleResult:
-    out = folder / "out"
-    base, seconds = staged(tables, join_of(keywords), folder, out)
-    unit = "s" if seconds else None
-    found = run_sample(sample_of(base, keywords), ThreadExecutor(), unit=unit)
-    report = found.report.content
-    report["out"] = None
-    report["window"]["tick"] = unit or report["window"]["tick"]
-    outputs, rejected = read_back(tables, out)
-    return SampleResult(outputs, found.aggregates, report, rejected)
+    given = SAMPLE.from_keywords(options)
+    with temporary() as folder:
+        tables, files, unit = staged(left, right, given, folder)
+        files["out"] = folder / "out"
+        found = run_sample(sample_of(files), ThreadExecutor(), unit=unit)
+        report = found.report.content
+        report["out"] = None
+        report["window"]["tick"] = unit or report["window"]["tick"]
+        outputs, _, rejected = read_back(tables, files["out"], report)
+        return SampleResult(outputs, found.aggregates, report, rejected)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, NamedTuple, Unpack
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from engine.archives.rows import restored
+from engine.api.door import takes
+from engine.api.several import Source, read_several, sources_of
 from engine.jobs.star.run import run_star
-from engine.options.star_keywords import Changes, Names, Source, StarJoin, star_options
+from engine.options.star import STAR, StarJoin, star_of
 from engine.runtime.executors import ThreadExecutor
 
 __all__ = ["StreamsResult", "replay_streams"]
@@ -40,28 +37,9 @@ class StreamsResult(NamedTuple):
     rejected: dict[str, pa.Table]
 
 
+@takes(STAR)
 def replay_streams(
-    streams: Mapping[str, Source],
-    fact: Source,
-    *,
-    on: Names | Mapping[str, Names],
-    time: str | Mapping[str, str],
-    window: int | str | Mapping[str, int | str],
-    importance: str | Mapping[str, str] | None = None,
-    memory: int | str | Mapping[str, int | str] | None = None,
-    fact_on: Mapping[str, Names] | None = None,
-    out: str | os.PathLike[str] | None = None,
-    policy: str | None = None,
-    params: Mapping[str, Any] | None = None,
-    estimator: str | None = None,
-    probe: str | None = None,
-    combine: str | None = None,
-    start_ts: int | str | None = None,
-    seed: int = 0,
-    columns: str = "all",
-    bad_rows: str = "error",
-    reference: str = "exact",
-    **changes: Unpack[Changes],
+    streams: Mapping[str, Source], fact: Source, **options: Unpack[StarJoin]
 ) -> StreamsResult:
     """Join several streams through a fact relation within a memory budget for each.
 
@@ -75,24 +53,13 @@ def replay_streams(
         folder or glob; a row's number is its position.
     fact : pyarrow.Table or path
         Rows of facts, or of their changes.
-    on, time, importance, window : value or mapping of str to value
-        For all streams, or by their names, where ``""`` stands for all that are not named: join
-        attributes; arrival times; importance, 1 if not given; ticks that a tuple joins for after
-        its arrival, the last included, or a duration such as ``"10min"``.
-    memory : int, str or mapping, optional
-        Tuples in all, split evenly, the odd rest to the first streams; or a percentage such as
-        ``"10%"`` of what the exact join needs of each; or either by name, where a stream that is
-        not named is exact. Without it, the join is exact.
-    fact_on : mapping of str to str or sequence of str, optional
-        F's attribute that joins a stream; by default the column of the stream's name.
-    out : path, optional
-        Folder of the output dataset, which must not exist; without it outputs are returned.
-    policy, params, estimator, probe, combine, start_ts, seed, columns, bad_rows, reference
-        As for `engine.replay_tables`; not the policy `yield`. AGE takes ``curve_NAME`` for a
-        stream's own curve.
-    **changes
-        How F changes and is read: `fact_begin` and `fact_end`, or `fact_op` and `fact_time`;
-        `fact_id`; `fact_access`.
+    **options
+        `on`, `time`, `importance`, `window` and `memory` are for all streams, or mappings by name,
+        where ``""`` stands for all that are not named. One `memory` for all is split evenly, the
+        odd rest to the first streams; by name, a stream that is not named is exact. `fact_on` maps
+        streams to F's attributes, by default the columns of the streams' names. AGE takes the
+        parameter ``curve_NAME`` for a stream's own curve; there is no policy `yield`. Without
+        `out`, the folder of the output dataset, which must not exist, outputs are returned.
 
     Returns
     -------
@@ -120,29 +87,12 @@ def replay_streams(
     [{'orders_row': 0, 'parcels_row': 0, 'fact_row': 0, 'importance': 4.0},
      {'orders_row': 0, 'parcels_row': 1, 'fact_row': 0, 'importance': 1.0}]
     """
-    join = StarJoin(
-        on=on, time=time, importance=importance, window=window, memory=memory, fact_on=fact_on,
-        policy=policy, params=params, estimator=estimator, probe=probe, combine=combine,
-        start_ts=start_ts, seed=seed, columns=columns, bad_rows=bad_rows, reference=reference,
-        **changes,
-    )  # fmt: skip
-    with tempfile.TemporaryDirectory(prefix="winnow-") as folder:
-        place = Path(folder) / "out" if out is None else Path(out)
-        report = run_star(star_options(streams, fact, place, join), ThreadExecutor()).content
-        aside = {path.stem: pq.read_table(path) for path in (place / "_rejected").glob("*.parquet")}
-        if out is not None:
-            return StreamsResult(None, report, aside)
-        report["out"] = None
-        kinds = {name: _kinds(own) for name, own in {**streams, "fact": fact}.items()}
-        outputs = {
-            f"{name}_{column}": kind
-            for name, columns_of in kinds.items()
-            for column, kind in columns_of.items()
-        }
-        rejected = {name: restored(own, kinds[name]) for name, own in aside.items()}
-        return StreamsResult(restored(pq.read_table(place), outputs), report, rejected)
-
-
-def _kinds(source: Source) -> dict[str, pa.DataType]:
-    """Return the types of a table's columns, which files may have others for."""
-    return {own.name: own.type for own in source.schema} if isinstance(source, pa.Table) else {}
+    given = STAR.from_keywords({**options, "fact": fact})
+    named = sources_of(streams)
+    return StreamsResult(
+        *read_several(
+            {**named, "fact": given["fact"]},
+            given,
+            lambda: run_star(star_of(named, given), ThreadExecutor()).content,
+        )
+    )

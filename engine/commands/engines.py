@@ -7,12 +7,12 @@ without knowing it. Commands of other packages are registered under ``winnow.com
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import metadata
 from typing import Any, Protocol, TypeAlias
 
+from engine.options.command import Command
 from engine.runtime.errors import SpecError, did_you_mean
 from engine.runtime.executors import Executor, ThreadExecutor
 
@@ -22,32 +22,18 @@ GROUP = "winnow.engines"
 COMMANDS = "winnow.commands"
 
 
-def add_engine_arguments(group: argparse._ActionsContainer) -> None:
-    """Add the options that say where tasks run."""
-    group.add_argument("--engine", help="spark (default) or local")
-    group.add_argument(
-        "--rapids",
-        action="store_true",
-        help="start Spark with the RAPIDS Accelerator, as winnow spark-conf configures it",
-    )
-
-
-class Command(Protocol):
+class Plugin(Protocol):
     """A module that is a command of ``winnow``: light to import, for every call imports it."""
 
-    MEANING: str
-    """What it does, in a line for ``--help``."""
+    COMMAND: Command
+    """Its name and options."""
 
-    def add_arguments(self, parser: argparse.ArgumentParser, /) -> None:
-        """Declare its arguments."""
-        ...
-
-    def run(self, args: argparse.Namespace, /) -> int:
-        """Do it and return the exit status."""
+    def run(self, asked: Any, /) -> int:  # noqa: ANN401 - engine.commands.running.Asked
+        """Do what an `engine.commands.running.Asked` asks, and return the exit status."""
         ...
 
 
-def registered_commands(given: Mapping[str, Command]) -> dict[str, Command]:
+def registered_commands(given: Mapping[str, Plugin]) -> dict[str, Plugin]:
     """Return the commands of other packages by name: those installed, and those given."""
     found = {point.name: point.load() for point in metadata.entry_points(group=COMMANDS)}
     return found | dict(given)
@@ -57,24 +43,24 @@ def _local(work: Callable[[Executor], Any]) -> Any:  # noqa: ANN401 - whatever t
     return work(ThreadExecutor())
 
 
-def engine_of(args: argparse.Namespace, told: str | None) -> EngineRun:
+def engine_of(engines: Mapping[str, EngineRun], name: str, *, rapids: bool) -> EngineRun:
     """Return the engine that a command is to run on.
 
     Parameters
     ----------
-    args : argparse.Namespace
-        With the engines of this process, and the options of `add_engine_arguments`.
-    told : str or None
-        The engine's name, on the command line or in a job file.
+    engines : mapping
+        Of this process, beside the installed ones.
+    name : str
+    rapids : bool
+        Whether it is to use the RAPIDS Accelerator.
 
     Raises
     ------
     SpecError
         If there is no such engine, or it cannot do what is asked of it.
     """
-    name = told or "spark"
-    run = engine_named(name, args.engines)
-    if not args.rapids:
+    run = engine_named(name, engines)
+    if not rapids:
         return run
     if name != "spark":
         raise SpecError(

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypedDict
 
 from engine.commands import explain_archives
-from engine.commands.given import Given, number, required, text
+from engine.commands.running import Asked
 from engine.jobs.explain import Measured, explain
-from engine.multiway.orders.problem import (
-    DEFAULT_METHOD,
-    METHODS,
-    JoinStatistics,
-    OrderingProblem,
-    StreamStatistics,
-)
+from engine.multiway.orders.methods import DEFAULT_METHOD, METHODS, OrderingProblem
+from engine.multiway.orders.statistics import JoinStatistics, StreamStatistics
+from engine.options.command import Command, Given, Group
+from engine.options.kinds import VALUES, WHOLE, Text
+from engine.options.option import Option
 from engine.report.envelope import Report, check_place
 from engine.report.order_tables import print_explanation
 from engine.runtime.errors import SpecError
@@ -29,7 +26,7 @@ SHOWN = 10
 _STANDARD_OUTPUT = "-"
 
 
-class Asked(NamedTuple):
+class Question(NamedTuple):
     """What is asked about a join, and where the answer goes.
 
     Attributes
@@ -49,34 +46,57 @@ class Asked(NamedTuple):
     json: str | None = None
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``winnow explain``."""
-    streams = parser.add_argument_group("streams, one value each")
-    streams.add_argument("--rates", help="tuples per unit time: 10,1,1,3")
-    streams.add_argument("--windows", help="windows in that unit: 100,100,200,100")
-    streams.add_argument("--distinct", help="distinct join attributes in a window: 500,50,40,5")
-    streams.add_argument(
-        "--buckets",
-        help="hash buckets of a window, - where it is scanned: 1,-,5; of archives B for all, or "
-        "NAME=B (default: as many as distinct attributes)",
-    )
-    streams.add_argument(
-        "--selectivities",
-        help="share of matching pairs of tuples, of every two streams: 1-2=0.1,1-3=0.01,2-3=0.02",
-    )
-    explain_archives.add_arguments(parser)
-    join = parser.add_argument_group("join")
-    join.add_argument("--method", help=f"{', '.join(METHODS)} (default {DEFAULT_METHOD})")
-    join.add_argument("--tau", help="interval of re-evaluation of lazy methods")
-    output = parser.add_argument_group("output")
-    output.add_argument(
-        "--json",
-        nargs="?",
-        const=_STANDARD_OUTPUT,
-        metavar="PATH",
-        help="write JSON; without a path, to standard output and nothing else",
-    )
-    output.add_argument("--top", help=f"orders listed (default {SHOWN}; in JSON all)")
+class Statistics(TypedDict, total=False):
+    """What is given of the streams."""
+
+    rates: Annotated[str, Option("tuples per unit time: 10,1,1,3")]
+    windows: Annotated[str, Option("windows in that unit: 100,100,200,100")]
+    distinct: Annotated[str, Option("distinct join attributes in a window: 500,50,40,5")]
+    buckets: Annotated[
+        str | Sequence[str],
+        Option(
+            "hash buckets of a window, - where it is scanned: 1,-,5; of archives B for all, or "
+            "NAME=B (default: as many as distinct attributes)",
+            VALUES,
+        ),
+    ]
+    selectivities: Annotated[
+        str,
+        Option("share of matching pairs of tuples, of every two streams: 1-2=0.1,1-3=0.01,.."),
+    ]
+
+
+class Order(TypedDict, total=False):
+    """Whose order."""
+
+    method: Annotated[str, Option("P3's algorithm", default=DEFAULT_METHOD, choices=tuple(METHODS))]
+    tau: Annotated[str, Option("interval of re-evaluation of lazy methods")]
+
+
+class Answer(TypedDict, total=False):
+    """Where the answer goes."""
+
+    json: Annotated[
+        str,
+        Option(
+            "write JSON; without a path, to standard output and nothing else",
+            Text("PATH"),
+            alone=_STANDARD_OUTPUT,
+        ),
+    ]
+    top: Annotated[int, Option(f"orders listed (default {SHOWN}; in JSON all)", WHOLE)]
+
+
+COMMAND = Command(
+    "explain",
+    "say which order a multi-way join should take, and what each costs",
+    (
+        Group("streams, one value each", (Statistics,)),
+        explain_archives.GROUP,
+        Group("join", (Order,)),
+        Group("output", (Answer,)),
+    ),
+)
 
 
 def _decimal(word: str, option: str, example: str) -> float:
@@ -89,7 +109,7 @@ def _decimal(word: str, option: str, example: str) -> float:
 
 
 def _decimals(given: Given, option: str, example: str) -> list[float]:
-    words = required(given, option).split(",")
+    words = str(given.needed(option)).split(",")
     return [_decimal(word, option, example) for word in words]
 
 
@@ -103,10 +123,10 @@ def _whole(word: str) -> int | None:
         ) from None
 
 
-def _selectivities(told: str, m: int) -> list[list[float]]:
+def _selectivities(text: str, m: int) -> list[list[float]]:
     """Return sigma of every two streams, 1 on the diagonal."""
     pairs: dict[frozenset[int], float] = {}
-    for word in told.split(","):
+    for word in text.split(","):
         match = re.fullmatch(r"\s*(\d+)-(\d+)=(.*)", word)
         if match is None:
             raise SpecError(
@@ -147,11 +167,11 @@ def statistics(given: Given) -> JoinStatistics:
             )
     rows = zip(rates, windows, distinct, buckets, strict=True)
     streams = tuple(StreamStatistics(str(i), *row) for i, row in enumerate(rows, 1))
-    told = text(given, "selectivities")
-    return JoinStatistics(streams, None if told is None else _selectivities(told, len(streams)))
+    pairs = given["selectivities"]
+    return JoinStatistics(streams, None if pairs is None else _selectivities(pairs, len(streams)))
 
 
-def asked(given: Given) -> Asked:
+def question(given: Given) -> Question:
     """Return what the options ask; tau is read with the archives, where there are any.
 
     Raises
@@ -159,19 +179,19 @@ def asked(given: Given) -> Asked:
     SpecError
         If one means nothing.
     """
-    tau, where = text(given, "tau"), text(given, "json")
+    tau, where = given["tau"], given["json"]
     if where not in {None, _STANDARD_OUTPUT}:
         check_place(Path(str(where)))
-    return Asked(
-        text(given, "method") or DEFAULT_METHOD,
+    return Question(
+        given["method"],
         None if tau is None or "stream" in given else _decimal(tau, "tau", "5"),
-        number(given, "top"),
+        given["top"],
         where,
     )
 
 
 def show(
-    join: JoinStatistics, asks: Asked, measured: Sequence[Measured] = (), unit: str | None = None
+    join: JoinStatistics, asks: Question, measured: Sequence[Measured] = (), unit: str | None = None
 ) -> None:
     """Explain a join's order, and print or write it.
 
@@ -201,11 +221,11 @@ def show(
     print_explanation(content, SHOWN if asks.top is None else asks.top)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(asked: Asked) -> int:
     """Explain the join that the options describe."""
-    given = {name: value for name, value in vars(args).items() if value is not None}
+    given = asked.given
     explain_archives.check_options(given)
-    asks = asked(given)
+    asks = question(given)
     if "stream" in given:
         found = explain_archives.measured_archives(given)
         show(found.statistics, asks._replace(tau=found.tau), found.measured, found.unit)

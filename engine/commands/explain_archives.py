@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
-from typing import Any, NamedTuple
+from typing import Annotated, NamedTuple, TypedDict
 
-from engine.commands.given import Given, required, text
-from engine.commands.per_stream import pairs, per_stream
 from engine.jobs.explain import Measured
 from engine.jobs.multijoin.join_task import MultiJoinTask
 from engine.jobs.multijoin.orders import bucket_numbers, statistics_of
@@ -15,20 +12,20 @@ from engine.jobs.multijoin.run import TICKS, check_rows, opened
 from engine.multiway.loops.method import LoopsSettings
 from engine.multiway.loops.run import LoopsRun
 from engine.multiway.measure import measure
-from engine.multiway.orders.choose import choose_local_orders, choose_order
-from engine.multiway.orders.problem import (
-    DEFAULT_METHOD,
-    JoinStatistics,
-    OrderingProblem,
-    StreamStatistics,
-)
+from engine.multiway.orders.heuristic import choose_local_orders, choose_order
+from engine.multiway.orders.methods import OrderingProblem
+from engine.multiway.orders.statistics import JoinStatistics, StreamStatistics
 from engine.multiway.streams import MultiStreams
-from engine.options.multijoin import GRAPHS
-from engine.options.multijoin_keywords import MultiJoin, multijoin_options
+from engine.options.command import Given, Group
+from engine.options.kinds import BY_STREAM, FLAG
+from engine.options.multijoin_job import multijoin_of
+from engine.options.multijoin_options import MULTIJOIN, On, Streams
+from engine.options.option import Option
+from engine.options.streams import BadRows
 from engine.runtime.errors import SpecError
 
-OF_ARCHIVES = ("predicate", "column", "time", "window", "join_graph", "bad_rows", "measure")
-TOLD = ("rates", "windows", "distinct", "selectivities")
+OF_ARCHIVES = ("predicate", "columns_of", "time", "window", "join_graph", "bad_rows", "measure")
+STATISTICS = ("rates", "windows", "distinct", "selectivities")
 
 
 class Archives(NamedTuple):
@@ -50,24 +47,24 @@ class Archives(NamedTuple):
     unit: str
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of archives."""
-    own = parser.add_argument_group("archives, in place of told statistics, which are measured")
-    own.add_argument("--stream", action="append", help="a stream, NAME=PATH; 2 to 8 times")
-    own.add_argument("--predicate", help="as of winnow multijoin: equi:COL, band:COL:EPS, ..")
-    own.add_argument("--column", action="append", help="attribute's other name, NAME.COL=ITS")
-    own.add_argument(
-        "--time", action="append", help="arrival time: VALUE for all, or NAME=VALUE with commas"
-    )
-    own.add_argument(
-        "--window", action="append", help="ticks, a duration or rows:C; for all, or NAME=VALUE"
-    )
-    own.add_argument("--join-graph", help=f"{', '.join(GRAPHS)}: of the run")
-    own.add_argument("--bad-rows", help="error (default), or quarantine: leave them out")
-    own.add_argument(
-        "--measure", action="store_const", const=True,
-        help="run the join in the chosen order, and compare what it compares with the model",
-    )  # fmt: skip
+class Measure(TypedDict, total=False):
+    """A run beside the model."""
+
+    measure: Annotated[
+        bool,
+        Option(
+            "run the join in the chosen order, and compare what it compares with the model",
+            FLAG,
+            default=False,
+        ),
+    ]
+
+
+GROUP = Group(
+    "archives, in place of given statistics, which are measured",
+    (Streams, On, BadRows, Measure),
+    without=("importance",),
+)
 
 
 def check_options(given: Given) -> None:
@@ -78,9 +75,9 @@ def check_options(given: Given) -> None:
     given : dict
         The options.
     """
-    for name in TOLD if "stream" in given else OF_ARCHIVES:
+    for name in STATISTICS if "stream" in given else OF_ARCHIVES:
         if name in given:
-            option = "--" + name.replace("_", "-")
+            option = given.options[name].written
             raise SpecError(
                 f"{option} is told, and --stream has it measured: leave one out"
                 if "stream" in given
@@ -96,14 +93,11 @@ def measured_archives(given: Given) -> Archives:
     WinnowError
         If an option means nothing, or an archive is no stream. Memory: the streams.
     """
-    task = opened(
-        multijoin_options(
-            pairs(given, "stream", "NAME=PATH, such as trades=trades.parquet"),
-            None,
-            None,
-            _join(given),
-        )
-    )
+    own = ("predicate", "columns_of", "time", "window", "join_graph", "bad_rows", "method", "tau")
+    join = {name: given[name] for name in own if name in given} | {"method": given["method"]}
+    if "buckets" in given:
+        join["buckets"] = BY_STREAM.read("--buckets", given["buckets"])
+    task = opened(multijoin_of(given["stream"], MULTIJOIN.given(join)))
     options, loops = task.options, task.options.loops
     read = read_streams(
         task.sources, options.predicate, task.columns, task.windows, payload=False, rejected=False
@@ -127,18 +121,6 @@ def measured_archives(given: Given) -> Archives:
         problem = OrderingProblem(statistics, loops.method, tau)
         runs = [_run(task, read.streams, problem, found.span / ticks)]
     return Archives(statistics, tau, runs, "tick" if task.columns.unit == "tick" else "second")
-
-
-def _join(given: Given) -> MultiJoin:
-    """Return the keywords of the join that the options describe."""
-    join: dict[str, Any] = {"predicate": required(given, "predicate")}
-    join |= {name: per_stream(given, name) for name in ("time", "window", "buckets")}
-    join["columns_of"] = pairs(given, "column", "NAME.COL=ITS, such as quotes.price=mid")
-    join["method"] = text(given, "method") or DEFAULT_METHOD
-    for name in ("tau", "join_graph", "bad_rows"):
-        if name in given:
-            join[name] = text(given, name)
-    return MultiJoin(**join)  # type: ignore[typeddict-item, no-any-return]
 
 
 def _run(

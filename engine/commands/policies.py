@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import argparse
-
 from rich.console import Console
 from rich.table import Table
 
+from engine.commands.running import Asked
+from engine.options.command import Command
 from engine.policies import POLICIES, SAMPLING
 
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Take no options."""
-    del parser
+COMMAND = Command("policies", "list the retention policies and their parameters", ())
 
 
-def run(args: argparse.Namespace) -> int:
+def run(asked: Asked) -> int:
     """Print every policy with its parameters."""
-    del args
+    del asked
     table = Table()
     for name in ("policy", "keeps by", "parameters", "source"):
         table.add_column(name)

@@ -1,90 +1,114 @@
-"""``winnow replay``."""
+"""``winnow replay``: of two streams, or of several that a fact relation joins."""
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
-from engine.commands.fact_options import add_access_argument, add_fact_arguments
-from engine.commands.given import Given, add_archive_arguments, add_reference_argument, collect
-from engine.commands.join_options import (
-    EFFORT_OPTIONS,
-    JOIN_OPTIONS,
-    add_bound_arguments,
-    add_join_arguments,
-    check_effort,
-    job_options,
-)
-from engine.commands.running import carried_out
-from engine.commands.stream_options import STREAM_OPTIONS, add_stream_arguments, streams_options
+from engine.commands.parser import collected
+from engine.commands.running import Asked, carried_out
 from engine.jobs.replay.run import run_replay
 from engine.jobs.star.run import run_star
-from engine.options.replay import DEFAULT_POLICY
-from engine.policies import POLICIES
-from engine.replay.layout import ESTIMATORS
-from engine.report.envelope import Report
+from engine.options.command import Group
+from engine.options.kinds import ITEMS, NAMES
+from engine.options.replay import REPLAY, job_of
+from engine.options.star import STAR, Several, StarOptions, star_of
 from engine.report.tables import print_report
 from engine.runtime.errors import SpecError
-from engine.runtime.executors import Executor
-from engine.runtime.stages import Progress
 
-_OPTIONS = JOIN_OPTIONS | EFFORT_OPTIONS | STREAM_OPTIONS | {
-    "policy", "param", "estimator", "seed", "device", "columns", "plan", "bound",
-    "split", "profile", "reference",
-}  # fmt: skip
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``winnow replay``."""
-    add_archive_arguments(parser)
-    add_access_argument(add_fact_arguments(parser))
-    add_stream_arguments(parser)
-    budget = add_join_arguments(parser)
-    budget.add_argument(
-        "--split",
-        help="even (default): --memory is for both sides alike; expected: one memory, of which "
-        "each side gets what is expected to gain most outputs",
-    )
-    budget.add_argument(
-        "--profile",
-        help="profile of the streams, as winnow profile writes it: AGE's curves, and what "
-        "--split and the predicted recall go by",
-    )
-    budget.add_argument("--policy", help=f"{', '.join(POLICIES)} (default {DEFAULT_POLICY})")
-    budget.add_argument(
-        "--param", action="append", default=[], help="a parameter of the policy: alpha=2"
-    )
-    budget.add_argument("--estimator", help=f"of match counts: {', '.join(ESTIMATORS)}")
-    budget.add_argument("--seed", type=int, help="of random draws (default 0)")
-    add_reference_argument(budget)
-    output = parser.add_argument_group("output")
-    output.add_argument("--out", help="folder of the Parquet dataset (default: count only)")
-    output.add_argument("--columns", help="all (default), or ids: leave the payload out")
-    output.add_argument("--report", help="JSON file of the report")
-    output.add_argument("--device", help="auto (default), cpu or gpu")
-    output.add_argument(
-        "--plan",
-        help="retain tuples by this plan, a Parquet file or folder of side, row, until_ts as "
-        "winnow bound --out writes it, in place of a policy",
-    )
-    add_bound_arguments(parser)
+COMMAND = replace(
+    REPLAY,
+    groups=(
+        *REPLAY.groups,
+        Group("several streams, in place of --left and --right", (Several,)),
+    ),
+)
+_TWO = "the best possible is known of two streams only"
+_INSTEAD = {
+    "left": "name every stream with --stream",
+    "right": "name every stream with --stream",
+    "fact_left": "F's attributes are the columns with the streams' names, or --fact-on NAME=COL",
+    "fact_right": "F's attributes are the columns with the streams' names, or --fact-on NAME=COL",
+    "lanes": "several streams are one join on one core",
+    "partition_by": "several streams are one join: replay each part by itself",
+    "cache": "no lanes are prepared of several streams",
+    "split": "one memory is split over two streams only",
+    "profile": "a profile is of two streams",
+    **dict.fromkeys(("plan", "bound", "gap", "seconds"), _TWO),
+}
+_WHERE = ("engine", "rapids", "report", "device")
 
 
-def _work(given: Given) -> Callable[[Executor, Progress], Report]:
-    """Return the replay that the options describe: of two streams, or of several."""
-    if "stream" in given:
-        several = streams_options(given)
-        return lambda executor, progress: run_star(several, executor, progress)
-    if "fact_on" in given:
-        raise SpecError("--fact-on is of a join of several streams: name them with --stream")
-    check_effort(given)
-    options = job_options(given)
-    return lambda executor, progress: run_replay(options, executor, progress)
-
-
-def run(args: argparse.Namespace) -> int:
+def run(asked: Asked) -> int:
     """Replay and print the report."""
-    given = collect(args, _OPTIONS)
-    report = carried_out(args, given, _work(given), lambda report: report)
+    values = collected(asked.command, asked.values)
+    where = asked.command.given({name: values[name] for name in _WHERE if name in values})
+    if "stream" in values:
+        several = _several(values)
+        report = carried_out(asked, where, lambda *on: run_star(several, *on), lambda done: done)
+    else:
+        if "fact_on" in values:
+            raise SpecError("--fact-on is of a join of several streams: name them with --stream")
+        job = job_of(asked.command.given(values))
+        report = carried_out(asked, where, lambda *on: run_replay(job, *on), lambda done: done)
     print_report(report)
     return 0
+
+
+def _several(values: dict[str, Any]) -> StarOptions:
+    """Return the join of several streams that the values describe.
+
+    Raises
+    ------
+    SpecError
+        If one is missing, means nothing or is not for several streams.
+    """
+    for name in sorted(values.keys() - STAR.options.keys() - {*_WHERE}):
+        raise SpecError(
+            f"{COMMAND.options[name].written} is not available with --stream: {_instead(name)}"
+        )
+    device = COMMAND.options["device"].read(values.get("device", "auto"))
+    if device == "gpu":
+        raise SpecError(
+            f"--device is {device!r}, which is not available with --stream: joins of several "
+            "streams run on the CPU; give cpu"
+        )
+    if "fact" not in values:
+        raise SpecError("--stream joins through a fact relation: give --fact as well")
+    named = values["stream"]
+    if isinstance(named, dict):
+        named = [f"{name}={place}" for name, place in named.items()]
+    streams: dict[str, str] = {}
+    on: dict[str, tuple[str, ...]] = {}
+    for name, path, column in map(_stream, ITEMS.read("--stream", named)):
+        if name in streams:
+            raise SpecError(f"--stream {name} is given more than once: give each its own name")
+        streams[name], on[name] = path, NAMES.read("--stream", column)
+    own = {name: value for name, value in values.items() if name in STAR.options}
+    given = STAR.given({**own, "on": on, "stream": None})
+    if "fact_on" in given:
+        given["fact_on"] = {
+            name: NAMES.read("--fact-on", column) for name, column in given["fact_on"].items()
+        }
+    return star_of(streams, given)
+
+
+def _instead(name: str) -> str:
+    if name in _INSTEAD:
+        return _INSTEAD[name]
+    own = name.removeprefix("left_").removeprefix("right_")
+    own = own.removesuffix("_left").removesuffix("_right")
+    if own == "on":
+        return "name the attribute in --stream NAME=PATH:COL"
+    return f"give --{own} for all streams, or NAME=VALUE for each"
+
+
+def _stream(item: str) -> tuple[str, str, str]:
+    """Return name, path and attribute of NAME=PATH:COL."""
+    name, _, rest = item.partition("=")
+    path, _, column = rest.rpartition(":")
+    if not (name.strip() and path.strip() and column.strip(" ,")):
+        raise SpecError(
+            f"--stream is {item!r}; write NAME=PATH:COL, such as orders=orders.parquet:order_id"
+        )
+    return name.strip(), path.strip(), column

@@ -1,15 +1,18 @@
-"""Carrying a command's work out on its engine, with progress, and saving its report."""
+"""How a command does its work: on the engine asked for, with progress, and its report saved."""
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable
-from pathlib import Path
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple, TypeVar
 
-from engine.commands.engines import engine_of
-from engine.commands.given import Given, text
-from engine.commands.progress import progress_bar
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bars
+
+from engine.commands.engines import EngineRun, engine_of
+from engine.commands.parser import given_of
+from engine.options.command import Command, Given
 from engine.report.envelope import Report, check_place
 from engine.runtime.executors import Executor
 from engine.runtime.stages import Progress
@@ -17,20 +20,41 @@ from engine.runtime.stages import Progress
 R = TypeVar("R")
 
 
+class Asked(NamedTuple):
+    """A command line.
+
+    Attributes
+    ----------
+    command : Command
+    values : dict
+        By keyword, unread.
+    engines : mapping
+        Engines by name beside the installed ones.
+    """
+
+    command: Command
+    values: dict[str, Any]
+    engines: Mapping[str, EngineRun]
+
+    @property
+    def given(self) -> Given:
+        """The options, those of the job file too, read and checked."""
+        return given_of(self.command, self.values)
+
+
 def carried_out(
-    args: argparse.Namespace,
+    asked: Asked,
     given: Given,
     work: Callable[[Executor, Progress], R],
     report_of: Callable[[R], Report],
 ) -> R:
-    """Do a piece of work on the engine that was asked for, and save its report where it was told.
+    """Do a piece of work on the engine asked for, and save its report where that was asked.
 
     Parameters
     ----------
-    args : argparse.Namespace
-        With the engines of this process.
-    given : dict
-        The options: ``engine``, ``report``.
+    asked : Asked
+    given : Given
+        With ``engine``, ``rapids`` and ``report``.
     work : callable
         ``(executor, progress) -> result``.
     report_of : callable
@@ -42,13 +66,36 @@ def carried_out(
         What the work finds wrong; before it, that there is no such engine or that the report could
         not be written.
     """
-    where = text(given, "report")
-    report_file = None if where is None else Path(where)
-    if report_file is not None:
-        check_place(report_file)
-    engine = engine_of(args, text(given, "engine"))
+    place = given["report"]
+    if place is not None:
+        check_place(place)
+    engine = engine_of(asked.engines, given["engine"], rapids=given["rapids"])
     with progress_bar() as progress:
         result: R = engine(lambda executor: work(executor, progress))
-    if report_file is not None:
-        report_of(result).save(report_file)
+    if place is not None:
+        report_of(result).save(place)
     return result
+
+
+@contextmanager
+def progress_bar() -> Iterator[Progress]:
+    """Yield ``progress(stage, done, total)``, which draws on standard error if it is a terminal."""
+    console = Console(stderr=True)
+    bars = Bars(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+    tasks: dict[str, Any] = {}
+    with bars:
+
+        def show(stage: str, done: int, total: int) -> None:
+            if stage not in tasks:
+                tasks[stage] = bars.add_task(stage, total=total)
+            bars.update(tasks[stage], completed=done, total=total)
+
+        yield show

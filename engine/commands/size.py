@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
-from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 from rich.console import Console
 from rich.table import Table
 
-from engine.commands.given import add_reference_argument
+from engine.commands.running import Asked
 from engine.jobs.size.sizing import Wanted, sized
 from engine.models.profile.model import ArrivalProfile
+from engine.options import streams, where
 from engine.options.budget import parse_amounts
-from engine.options.replay import DEFAULT_POLICY, REFERENCES
+from engine.options.command import Command, Group
+from engine.options.kinds import NUMBER, NUMBERS, PLACE, WHOLE
+from engine.options.option import Option
 from engine.runtime.errors import SpecError
 
 FORMATS = ("table", "json", "properties")
@@ -32,66 +33,77 @@ _MEANING = {
 }
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``winnow size``."""
-    join = parser.add_argument_group("replay")
-    join.add_argument("--profile", required=True, help="JSON file that winnow profile wrote")
-    join.add_argument(
-        "--memory", help="tuples, or a percentage, as of winnow replay (default: exact)"
-    )
-    join.add_argument("--memory-left", help="the same for left tuples alone")
-    join.add_argument("--memory-right", help="the same for right tuples alone")
-    join.add_argument("--policy", default=DEFAULT_POLICY, help=f"default {DEFAULT_POLICY}")
-    add_reference_argument(join)
-    join.add_argument("--lanes", type=int, help="default: as many as keep the cores busy")
-    join.add_argument(
-        "--row-bytes",
-        default="0",
-        help="bytes of the columns that are written, of a row of either stream, or LEFT,RIGHT "
-        "(default 0: --columns ids)",
-    )
-    cluster = parser.add_argument_group("cluster")
-    cluster.add_argument("--cores", type=int, default=8, help="tasks at once (default 8)")
-    cluster.add_argument(
-        "--executor-cores", type=int, default=4, help="of them, those of an executor (default 4)"
-    )
-    cluster.add_argument("--gpu-memory", type=float, help="GiB of one GPU, where there are GPUs")
-    parser.add_argument(
-        "--format", default="table", help=f"{', '.join(FORMATS)} (of Spark); default table"
-    )
+class Replayed(TypedDict, total=False):
+    """The replay."""
+
+    profile: Annotated[
+        where.PathLike, Option("JSON file that winnow profile wrote (required)", PLACE)
+    ]
+    row_bytes: Annotated[
+        str,
+        Option(
+            "bytes of the columns that are written, of a row of either stream, or LEFT,RIGHT; 0: "
+            "--columns ids",
+            NUMBERS,
+            (0.0,),
+        ),
+    ]
 
 
-def run(args: argparse.Namespace) -> int:
+class Cluster(TypedDict, total=False):
+    """The machines."""
+
+    cores: Annotated[int, Option("tasks at once", WHOLE, 8)]
+    executor_cores: Annotated[int, Option("of them, those of an executor", WHOLE, 4)]
+    gpu_memory: Annotated[float, Option("GiB of one GPU, where there are GPUs", NUMBER)]
+
+
+class Format(TypedDict, total=False):
+    """How it is printed."""
+
+    format: Annotated[
+        str,
+        Option("how it is printed; properties are Spark's", default=FORMATS[0], choices=FORMATS),
+    ]
+
+
+COMMAND = Command(
+    "size",
+    "say what a cluster must be given for a replay, from a profile",
+    (
+        Group(
+            "replay",
+            (Replayed, streams.Memory, streams.Deciding, streams.Reference, streams.Lanes),
+            without=("params",),
+        ),
+        Group("cluster", (Cluster,)),
+        Group("output", (Format,)),
+    ),
+)
+
+
+def run(asked: Asked) -> int:
     """Print what the replay needs."""
-    if args.format not in FORMATS:
-        raise SpecError(f"--format is {args.format!r}; choose one of {', '.join(FORMATS)}")
-    wanted = Wanted(
-        parse_amounts(args.memory, args.memory_left, args.memory_right),
-        args.policy,
-        args.lanes,
-        args.cores,
-        args.executor_cores,
-        _row_bytes(args.row_bytes),
-        args.gpu_memory,
-        args.reference or REFERENCES[0],
+    given = asked.given
+    wanted = given.fill(
+        Wanted,
+        memory=parse_amounts(given["memory"], given["memory_left"], given["memory_right"]),
+        row_bytes=_row_bytes(given["row_bytes"]),
     )
-    found = sized(ArrivalProfile.load(Path(args.profile)), wanted)
-    if args.format == "table":
+    found = sized(ArrivalProfile.load(given.needed("profile")), wanted)
+    if given["format"] == "table":
         _print(found)
-    elif args.format == "json":
+    elif given["format"] == "json":
         sys.stdout.write(json.dumps(found, indent=2) + "\n")
     else:
         sys.stdout.writelines(f"{name} {value}\n" for name, value in found["settings"].items())
     return 0
 
 
-def _row_bytes(told: str) -> tuple[float, float]:
-    try:
-        values = [float(own) for own in told.split(",")]
-        left, right = values * 2 if len(values) == 1 else values
-    except ValueError:
-        raise SpecError(f"--row-bytes is {told!r}; give bytes as in 40, or 40,16") from None
-    return left, right
+def _row_bytes(values: tuple[float, ...]) -> tuple[float, float]:
+    if len(values) > 2:
+        raise SpecError(f"--row-bytes has {len(values)} values; give bytes as in 40, or 40,16")
+    return values[0], values[-1]
 
 
 def _print(found: dict[str, Any]) -> None:

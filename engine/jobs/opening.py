@@ -10,7 +10,8 @@ from engine.facts.roles import check_fact_roles
 from engine.lanes.facts import FactInput
 from engine.lanes.manifest import Prepared
 from engine.lanes.prepare import prepare_cached
-from engine.options.replay import FactOptions, JobOptions
+from engine.options.facts import FactOptions
+from engine.options.replay import JobOptions
 from engine.runtime.device_choice import ASKED_FOR_CPU, Wanted
 from engine.runtime.durations import parse_window
 from engine.runtime.executors import Executor

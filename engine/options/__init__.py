@@ -1,5 +1,5 @@
-"""What each job is given, checked: one description a job, from whichever door it came.
+"""The table of options, each declared once, and the jobs that they describe, checked.
 
 It imports everything that computes, and nothing that runs a job. A newcomer starts with
-`replay.py`.
+`option.py`, then `replay.py`.
 """

@@ -1,19 +1,98 @@
-"""Everything an allocation can be told."""
+"""An allocation: the options of its file, and the joins that they describe."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
+from typing import Annotated, Any, TypedDict
 
-from engine.options.budget import Amount
-from engine.options.replay import JobOptions
-from engine.runtime.errors import SpecError, did_you_mean
+from engine.options import streams, where
+from engine.options.budget import Amount, parse_amount
+from engine.options.command import Command, Given, Group
+from engine.options.kinds import NUMBER, PARAMETERS, PLACE, Whole
+from engine.options.option import Option
+from engine.options.replay import JobOptions, job_of
+from engine.options.tables import read_table
+from engine.replay.layout import ESTIMATORS
+from engine.runtime.errors import SpecError
 
 RECALL, ERROR = "recall", "error"
 METRICS = (RECALL, ERROR)
 METHODS = ("uniform", "eq-cluster", "pps-cluster")
 """Samples whose error is known before they are taken."""
+
+
+class Divided(TypedDict, total=False):
+    """What joins share, and how it is divided; the options of the file itself."""
+
+    memory: Annotated[
+        int | str,
+        Option("tuples of all joins together, or a percentage of what their exact joins need"),
+    ]
+    metric: Annotated[
+        str,
+        Option(
+            "recall, or the relative error of the estimated sum of importance",
+            default=RECALL,
+            choices=METRICS,
+        ),
+    ]
+    refine: Annotated[
+        int | None,
+        Option(
+            "times that the memory is divided again by what replays measured (default 1; of an "
+            "error 0)",
+            Whole(least=0, range="give a number of rounds, 0 or more"),
+        ),
+    ]
+
+
+class JoinOfSeveral(TypedDict, total=False):
+    """A join that shares a memory."""
+
+    name: Annotated[str, Option("of the join, in tables and messages (default: join 1, ...)")]
+    weight: Annotated[float, Option("of its quality: P5's w", NUMBER, 1.0)]
+    policy: Annotated[
+        str | None, Option("sheds its load (default: age or prob, by the better model)")
+    ]
+    param: Annotated[Mapping[str, Any] | None, Option("of its policy", PARAMETERS)]
+    estimator: Annotated[
+        str | None,
+        Option("of match counts (default: history for prob)", choices=ESTIMATORS),
+    ]
+    method: Annotated[
+        str | None,
+        Option("samples its outputs (default: of the least expected error)", choices=METHODS),
+    ]
+    profile: Annotated[where.PathLike | None, Option("in place of a pass over its archives", PLACE)]
+
+
+JOIN = Command(
+    "join",
+    "a join of several that share a memory",
+    (
+        Group("join", (JoinOfSeveral,)),
+        Group(
+            "streams",
+            (
+                streams.Archives,
+                streams.Columns,
+                streams.Windows,
+                streams.Probe,
+                streams.Combine,
+                streams.Start,
+                streams.Lanes,
+                streams.Seed,
+                streams.BadRows,
+                where.Device,
+            ),
+            without=("partition_by",),
+        ),
+    ),
+)
+FILE = Command("allocate", "the memory and the joins that share it", (Group("", (Divided,)),))
 
 
 @dataclass(frozen=True)
@@ -48,11 +127,6 @@ class JoinOptions:
     def __post_init__(self) -> None:
         if not (self.weight > 0 and isfinite(self.weight)):
             raise SpecError(f"weight of join {self.name} is {self.weight:g}; it must be above 0")
-        if self.method is not None and self.method not in METHODS:
-            raise SpecError(
-                f"method of join {self.name} is {self.method!r}; choose one of "
-                f"{', '.join(METHODS)}." + did_you_mean(self.method, METHODS)
-            )
 
 
 @dataclass(frozen=True)
@@ -78,11 +152,6 @@ class AllocateOptions:
     refine: int | None = None
 
     def __post_init__(self) -> None:
-        if self.metric not in METRICS:
-            raise SpecError(
-                f"metric is {self.metric!r}; choose one of {', '.join(METRICS)}."
-                + did_you_mean(self.metric, METRICS)
-            )
         if not self.joins:
             raise SpecError("there are no joins: name them, each in a table [[join]]")
         names = [join.name for join in self.joins]
@@ -91,8 +160,6 @@ class AllocateOptions:
                 raise SpecError(f"two joins have the name {name!r}: give each its own")
         if self.metric == ERROR and not (self.memory.tuples or self.memory.share):
             raise SpecError("memory is 0; a sample needs some: give 1 tuple or more")
-        if self.rounds < 0:
-            raise SpecError(f"refine is {self.rounds}; give a number of rounds, 0 or more")
         if self.rounds and self.metric == ERROR:
             raise SpecError(
                 f"refine is {self.rounds}, but metric is 'error', which samples only estimate: "
@@ -117,3 +184,56 @@ class AllocateOptions:
                     f"{name} of join {join.name} is of another metric than {self.metric}: leave "
                     f"it out, or set metric = {next(m for m in METRICS if m != self.metric)!r}"
                 )
+
+
+def allocate_of(content: Mapping[str, Any], cache: Path | None = None) -> AllocateOptions:
+    """Return the allocation that a TOML file, or a dictionary like it, describes.
+
+    Parameters
+    ----------
+    content : mapping
+        ``memory``, ``metric``, ``refine`` and a list ``join``; docs/allocate.md explains each.
+    cache : Path, optional
+        Folder of prepared lanes.
+
+    Raises
+    ------
+    SpecError
+        If something is missing, unknown or means nothing.
+    """
+    joins = content.get("join", [])
+    if not isinstance(joins, list) or not all(isinstance(join, Mapping) for join in joins):
+        raise SpecError("join must be a list of tables, each written as [[join]]")
+    with FILE.as_keywords():
+        given = read_table(FILE, content, "", besides=("join",))
+        if "memory" not in given:
+            raise SpecError('memory is missing: give tuples, or a percentage such as "20%"')
+        memory = parse_amount(given["memory"], "memory")
+    named = enumerate(joins, 1)
+    return AllocateOptions(
+        memory,
+        tuple(_join(join, join.get("name", f"join {number}"), cache) for number, join in named),
+        given["metric"],
+        given["refine"],
+    )
+
+
+def _join(content: Mapping[str, Any], name: str, cache: Path | None) -> JoinOptions:
+    where = f"join {name}: "
+    with JOIN.as_keywords(where):
+        given = read_table(JOIN, content, "")
+        for side in ("left", "right"):
+            if side not in given:
+                raise SpecError(f"--{side} is missing: name the archive of the {side} stream")
+        if "param" in given and "policy" not in given:
+            raise SpecError("--param is of a policy: name it with policy")
+        shared = {
+            key: own for key, own in given.items() if key not in JoinOfSeveral.__annotations__
+        }
+        if "policy" in given:
+            shared |= {"policy": given["policy"], "params": given["param"]}
+        if cache is not None:
+            shared["cache"] = cache
+        job = job_of(Given(given.options, shared))
+    policy = job.policy if "policy" in given else None
+    return given.fill(JoinOptions, name=name, job=job, policy=policy)

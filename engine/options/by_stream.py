@@ -42,3 +42,13 @@ def by_stream(keyword: str, value: object, names: Sequence[str]) -> dict[str, An
                 + did_you_mean(str(name), names)
             )
     return {name: value.get(name, value.get(REST)) for name in names}
+
+
+def given_to_all(values: Mapping[str, Mapping[str, Any]], needed: Sequence[str]) -> None:
+    """Raise `SpecError` if a stream lacks an option that each needs."""
+    for name in needed:
+        for stream, value in values[name].items():
+            if value is None:
+                raise SpecError(
+                    f"--{name} of stream {stream} is missing: give it for all or for it"
+                )

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from engine.options.budget import Amount, Amounts, halves, parse_amount
+from engine.options.kinds import SEED
 from engine.options.ranges import distinct, expand, parts_of
 from engine.policies import POLICIES, Value, policy_or_sample
 from engine.runtime.durations import parse_window
@@ -15,7 +16,6 @@ from engine.runtime.errors import SpecError, did_you_mean
 
 MEASURES = ("recall", "importance_recall")
 ALL = "all"
-_SEEDS = range(-(2**63), 2**63)
 
 
 class Target(NamedTuple):
@@ -148,9 +148,8 @@ def parse_seeds(text: str) -> tuple[int, ...]:
     def seed(word: str) -> Fraction:
         if not re.fullmatch(r"[+-]?\d+", word.strip()):
             raise SpecError(f"--seeds has {word!r}; give whole numbers, as in 0,1,2 or 0:9")
-        if int(word) not in _SEEDS:
-            raise SpecError(f"--seeds has {word}; a seed must fit 64 bits with a sign")
-        return Fraction(int(word))
+        number = SEED.read("--seeds", word)
+        return Fraction(number - 2**64 if number >= 2**63 else number)  # draws the same
 
     found: list[Fraction] = []
     for part in parts_of(text, "--seeds"):

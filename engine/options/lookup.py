@@ -1,17 +1,65 @@
-"""Everything a look-up can be told, however it was told."""
+"""A look-up: its options, and the job that they describe."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated, TypedDict
 
 from engine.archives.roles import Roles
 from engine.archives.source import Archive
-from engine.facts.access import DEFAULT_METHOD, check_method
+from engine.facts.access import DEFAULT_METHOD
 from engine.facts.roles import FactRoles
-from engine.runtime.errors import SpecError, did_you_mean
+from engine.options import streams, where
+from engine.options.command import Command, Given, Group
+from engine.options.facts import FactAccess, FactChanges, FactSource, fact_roles
+from engine.options.kinds import NAMES, SOURCE
+from engine.options.option import Door, Option, check_fields
+from engine.runtime.errors import SpecError
 
-CHOICES = {"--bad-rows": ("error", "quarantine"), "--columns": ("all", "ids")}
+
+class StreamSource(TypedDict, total=False):
+    """The stream's archive."""
+
+    stream: Annotated[
+        where.PathLike,
+        Option("archive of the stream: file, folder or glob", SOURCE, door=Door.COMMAND_LINE),
+    ]
+
+
+class LookedUp(TypedDict, total=False):
+    """The stream's columns."""
+
+    on: Annotated[streams.NameOrNames, Option("join attribute of the stream, or several", NAMES)]
+    time: Annotated[str, Option("arrival time: an integer, timestamp or date")]
+    importance: Annotated[str | None, Option("importance; without one every tuple has 1")]
+
+
+class FactOn(TypedDict, total=False):
+    """What joins the facts."""
+
+    fact_on: Annotated[
+        streams.NameOrNames | None,
+        Option("join attribute of the facts (default: that of --on)", NAMES),
+    ]
+
+
+class Lookup(
+    LookedUp, FactOn, FactChanges, FactAccess, where.Payload, streams.BadRows, total=False
+):
+    """The keywords of a look-up."""
+
+
+LOOKUP = Command(
+    "lookup",
+    "join one archived stream with a relation that may change meanwhile",
+    (
+        Group("stream", (StreamSource, LookedUp, streams.BadRows)),
+        Group("fact relation", (FactSource, FactOn, FactChanges, FactAccess)),
+        Group("output", (where.Out, where.Payload, where.Report)),
+        Group("where", (where.Job,)),
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -40,19 +88,12 @@ class LookupOptions:
     stream_roles: Roles
     fact_roles: FactRoles
     access: str = DEFAULT_METHOD
-    bad_rows: str = "error"
-    columns: str = "all"
+    bad_rows: str = streams.BAD_ROWS[0]
+    columns: str = where.COLUMNS[0]
     out: Path | None = None
 
     def __post_init__(self) -> None:
-        check_method(self.access)
-        values = {"--bad-rows": self.bad_rows, "--columns": self.columns}
-        for name, value in values.items():
-            if value not in CHOICES[name]:
-                raise SpecError(
-                    f"{name} is {value!r}; choose one of {', '.join(CHOICES[name])}."
-                    + did_you_mean(value, CHOICES[name])
-                )
+        check_fields(self, Lookup)
 
 
 def told_apart(roles: FactRoles, fact: Archive) -> FactRoles:
@@ -64,3 +105,22 @@ def told_apart(roles: FactRoles, fact: Archive) -> FactRoles:
         return roles
     others = {*roles.left, *roles.times, roles.op}
     return replace(roles, identity=tuple(n for n in fact.schema.names if n not in others))
+
+
+def lookup_of(given: Given) -> LookupOptions:
+    """Return the look-up that options describe.
+
+    Raises
+    ------
+    SpecError
+        If one is missing or means nothing.
+    """
+    for name in ("on", "time"):
+        if not given[name]:
+            raise SpecError(f"--{name} is missing: name the column")
+    return given.fill(
+        LookupOptions,
+        stream_roles=Roles(given["on"], given["time"], given["importance"]),
+        fact_roles=fact_roles(given, given["fact_on"] or given["on"]),
+        access=given["fact_access"],
+    )

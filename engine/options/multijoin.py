@@ -1,4 +1,4 @@
-"""Everything a multi-way join can be told, however it was told."""
+"""A multi-way join: the job that its options describe."""
 
 from __future__ import annotations
 
@@ -7,16 +7,14 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from engine.multiway.fractions.greedy import METRICS
-from engine.multiway.fractions.optimise import METHODS as OPTIMISERS
 from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import MOST_STREAMS
 from engine.options.by_stream import check_name
-from engine.options.replay import BAD_ROWS, COLUMNS, check_reference
-from engine.replay.settings import chosen
+from engine.options.checks import check_reference
+from engine.options.streams import BAD_ROWS, REFERENCES
+from engine.options.where import COLUMNS, DEVICES
 from engine.runtime.errors import SpecError, did_you_mean
-from gpu_kernels.combine import COMBINES
 
 GRAPHS = ("clique", "star")
 AUTO = "auto"
@@ -85,7 +83,6 @@ class Loops:
     buckets: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        chosen("--method", self.method, METHODS)
         if self.method == AUTO:
             for name in ("tau", "expire_every", "buckets"):
                 if getattr(self, name):
@@ -134,17 +131,17 @@ class MultiJoinOptions:
 
     streams: tuple[JoinStream, ...]
     predicate: Predicate
-    graph: str = "clique"
+    graph: str = GRAPHS[0]
     loops: Loops = field(default_factory=Loops)
     harvest: dict[str, str | int | float] | None = None
-    reference: str = "exact"
+    reference: str = REFERENCES[0]
     combine: str = "min"
     start_ts: str | None = None
     slices: int | None = None
-    device: str = "auto"
+    device: str = DEVICES[0]
     seed: int = 0
-    bad_rows: str = "error"
-    columns: str = "all"
+    bad_rows: str = BAD_ROWS[0]
+    columns: str = COLUMNS[0]
     out: Path | None = None
     plot: Path | None = None
     profiles: tuple[tuple[str, str, Path], ...] = ()
@@ -158,10 +155,7 @@ class MultiJoinOptions:
         for name in names:
             if names.count(name) > 1:
                 raise SpecError(f"stream {name} is given more than once: give each its own name")
-        chosen("--join-graph", self.graph, GRAPHS)
         check_reference(self.reference, exact=self.harvest is None)
-        chosen("--combine", self.combine, COMBINES)
-        chosen("--device", self.device, ("auto", "cpu", "gpu"))
         if self.device == "gpu" and self.harvest is None:
             raise SpecError(
                 "--device is 'gpu': exact multi-way joins run on the CPU; give auto or cpu"
@@ -170,17 +164,7 @@ class MultiJoinOptions:
             raise SpecError(
                 "--device is 'gpu': indexes are probed on the CPU; give auto, or --probe scan"
             )
-        chosen("--bad-rows", self.bad_rows, BAD_ROWS)
-        chosen("--columns", self.columns, COLUMNS)
-        if not -(2**63) <= self.seed < 2**64:
-            raise SpecError(f"--seed is {self.seed}; it must fit 64 bits")
-        if self.slices is not None and self.slices < 1:
-            raise SpecError(f"--slices {self.slices} must be 1 or more")
         self._check_together()
-        if self.harvest is not None:
-            for name, known in (("optimiser", OPTIMISERS), ("metric", METRICS)):
-                if name in self.harvest:
-                    chosen(f"--{name}", str(self.harvest[name]), known)
         told = [name for one in self.profiles for name in one[:2]]
         for name in (*self.loops.order, *filter(None, self.loops.buckets), *told):
             if name not in names:

@@ -1,4 +1,4 @@
-"""Everything a replay can be told, however it was told: command line, job file or Python."""
+"""A replay: its options, and the job that they describe."""
 
 from __future__ import annotations
 
@@ -6,88 +6,84 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from engine.archives.roles import Roles
-from engine.facts.access import DEFAULT_METHOD, check_method
-from engine.facts.roles import FactRoles
-from engine.optimum.settings import Effort
-from engine.options.budget import EVEN, SPLITS, Amounts
-from engine.policies import Policy, Value, Worth, policy_or_sample
-from engine.replay.settings import chosen
+from engine.facts.access import DEFAULT_METHOD
+from engine.optimum.effort import Effort
+from engine.options import streams, where
+from engine.options.budget import EVEN, Amounts, parse_amounts
+from engine.options.checks import check_reference, check_split, settled
+from engine.options.command import Command, Given, Group
+from engine.options.facts import Fact, FactOptions, fact_of
+from engine.options.option import check_fields
+from engine.options.streams import BAD_ROWS, DEFAULT_POLICY, REFERENCES
+from engine.options.where import COLUMNS, DEVICES
+from engine.policies import Value, policy_or_sample
 from engine.runtime.errors import SpecError
 
-DEFAULT_POLICY = "dgl"
-DEVICES = ("auto", "cpu", "gpu")
-BAD_ROWS = ("error", "quarantine")
-COLUMNS = ("all", "ids")
-REFERENCES = ("exact", "none")
-MOST_BUCKETS = 100_000
+
+class Joined(
+    streams.Columns,
+    streams.Lanes,
+    streams.BadRows,
+    streams.Seed,
+    streams.Windows,
+    total=False,
+):
+    """What two streams are, and how long their tuples join."""
 
 
-@dataclass(frozen=True)
-class FactOptions:
-    """A fact relation that joins both streams.
-
-    Parameters
-    ----------
-    path : str
-        File, folder or glob of its archive.
-    roles : FactRoles
-    access : {"scan", "index", "hash", "binary"}
-        How a tuple's facts are found.
-    """
-
-    path: str
-    roles: FactRoles
-    access: str = DEFAULT_METHOD
-
-    def __post_init__(self) -> None:
-        check_method(self.access)
-        if not self.roles.right:
-            raise SpecError(
-                "--fact-right is missing: name the fact relation's attribute that joins the right "
-                "stream, or look the left one up alone with winnow lookup"
-            )
+class Join(
+    Fact,
+    Joined,
+    streams.Memory,
+    streams.Combine,
+    streams.Start,
+    streams.Probe,
+    streams.Split,
+    streams.Deciding,
+    streams.Estimator,
+    where.Payload,
+    where.Device,
+    total=False,
+):
+    """How two streams are joined within a memory."""
 
 
-def settled(name: str, given: dict[str, Value]) -> tuple[str, dict[str, Value]]:
-    """Return a policy's own name and all of its parameters, or raise `SpecError`."""
-    policy = policy_or_sample(name)
-    parameters = policy.settle(given)
-    if policy.name == "custom" and parameters["function"] is None:
-        raise SpecError("policy custom needs --param function=module:name")
-    for own in ("buckets", "grain"):
-        buckets = parameters.get(own)
-        if isinstance(buckets, float) and (buckets % 1 or buckets > MOST_BUCKETS):
-            raise SpecError(
-                f"parameter {own} of policy {policy.name} is {buckets:g}; give a whole number, "
-                f"at most {MOST_BUCKETS}"
-            )
-    return policy.name, parameters
+class Replay(Join, streams.Plan, streams.Profile, streams.Reference, streams.Best, total=False):
+    """What a replay follows, and what its result is compared with."""
 
 
-def check_reference(reference: str, *, exact: bool) -> None:
-    """Raise `SpecError` if a join cannot be compared so; `exact` tells whether it loses nothing."""
-    chosen("--reference", reference, REFERENCES)
-    if exact and reference == "none":
-        raise SpecError(
-            "--reference none leaves the exact join beside an approximate one uncounted, and this "
-            "join is exact: leave it out"
-        )
-
-
-def check_split(split: str, memory: Amounts, policy: Policy, *, through: bool) -> None:
-    """Raise `SpecError` if there is nothing to split, or nothing to split it by.
-
-    `through` tells whether facts join the streams.
-    """
-    if split == EVEN:
-        return
-    if None in memory:
-        raise SpecError(f"--split {split} splits one memory over both streams: give --memory")
-    if through and policy.worth is not Worth.AGE:
-        raise SpecError(
-            f"--split {split} goes by how often join attributes arrive, and these are joined "
-            "through facts: use policy age, or --memory-left and --memory-right"
-        )
+STREAMS = Group("streams", (streams.Archives, streams.Columns, streams.Lanes, streams.BadRows))
+WHERE = Group("where", (where.Engine, where.Cache, where.Job))
+FACT = Group("fact relation", (Fact,))
+JOIN = Group("join", (streams.Windows, streams.Combine, streams.Start))
+OUTPUT = Group("output", (where.Out, where.Payload, where.Report, where.Device))
+BEST = Group("best possible", (streams.Best,))
+REPLAY = Command(
+    "replay",
+    "replay two archived streams through a window join within a memory budget",
+    (
+        STREAMS,
+        WHERE,
+        FACT,
+        JOIN,
+        Group(
+            "budget",
+            (
+                streams.Memory,
+                streams.Probe,
+                streams.Split,
+                streams.Profile,
+                streams.Deciding,
+                streams.Plan,
+                streams.Estimator,
+                streams.Seed,
+                streams.Reference,
+            ),
+        ),
+        OUTPUT,
+        BEST,
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -153,38 +149,28 @@ class JobOptions:
     start_ts: str | None = None
     lanes: int | None = None
     seed: int = 0
-    device: str = "auto"
-    bad_rows: str = "error"
-    columns: str = "all"
+    device: str = DEVICES[0]
+    bad_rows: str = BAD_ROWS[0]
+    columns: str = COLUMNS[0]
     out: Path | None = None
     cache: Path | None = None
     plan: Path | None = None
     bound: Effort | None = None
     fact: FactOptions | None = None
     profile: Path | None = None
-    reference: str = "exact"
+    reference: str = REFERENCES[0]
 
     def __post_init__(self) -> None:
         name, parameters = settled(self.policy, self.parameters)
         object.__setattr__(self, "policy", name)
         object.__setattr__(self, "parameters", parameters)
-        for name, value, known in (
-            ("--device", self.device, DEVICES),
-            ("--bad-rows", self.bad_rows, BAD_ROWS),
-            ("--columns", self.columns, COLUMNS),
-            ("--split", self.split, SPLITS),
-        ):
-            chosen(name, value, known)
+        check_fields(self, Replay)
         check_reference(self.reference, exact=self.exact)
         check_split(
             self.split, self.memory, policy_or_sample(self.policy), through=self.fact is not None
         )
         if self.plan is not None and self.split != EVEN:
             raise SpecError(f"--plan says who stays on each side: leave --split {self.split} out")
-        if self.lanes is not None and self.lanes < 1:
-            raise SpecError(f"--lanes is {self.lanes}; it must be 1 or more")
-        if not -(2**63) <= self.seed < 2**64:
-            raise SpecError(f"--seed is {self.seed}; it must fit 64 bits")
 
     @property
     def fact_access(self) -> str:
@@ -200,3 +186,94 @@ class JobOptions:
     def exact(self) -> bool:
         """Whether both sides are kept whole."""
         return self.memory == (None, None) and self.plan is None
+
+
+def sided(given: Given, name: str, side: str) -> str | None:
+    """Return an option of one stream: its own, else that of both."""
+    found: str | None = given[f"{side}_{name}"]
+    return given[name] if found is None else found
+
+
+def roles_of(given: Given, side: str) -> Roles:
+    """Return the roles of one stream's columns.
+
+    Raises
+    ------
+    SpecError
+        If the join attribute or the time is missing.
+    """
+    for name in ("on", "time"):
+        if not sided(given, name, side):
+            raise SpecError(
+                f"--{name} is missing: name the column, or --left-{name} and --right-{name}"
+            )
+    return Roles(
+        on=tuple(sided(given, "on", side) or ()),
+        time=sided(given, "time", side) or "",
+        importance=sided(given, "importance", side),
+        partition_by=given["partition_by"] or (),
+    )
+
+
+def windows_of(given: Given) -> tuple[str, str]:
+    """Return W of left and right as they were given.
+
+    Raises
+    ------
+    SpecError
+        If one is missing.
+    """
+    left, right = (given[f"window_{side}"] or given["window"] for side in ("left", "right"))
+    if left is None or right is None:
+        raise SpecError("--window is missing: give it, or --window-left and --window-right")
+    return left, right
+
+
+def effort_of(given: Given) -> Effort | None:
+    """Return how hard the best possible is looked for, None if it is not.
+
+    Raises
+    ------
+    SpecError
+        If a limit means nothing, or nothing is asked that it would limit.
+    """
+    limits = given.chosen("gap", "seconds")
+    if "bound" not in given.options:
+        return None
+    if "bound" in given:
+        return Effort(given["bound"], **limits)
+    for name in limits:
+        raise SpecError(f"--{name} says how good bounds must be: give --bound as well")
+    return None
+
+
+def job_of(given: Given) -> JobOptions:
+    """Return the job that options describe.
+
+    Raises
+    ------
+    SpecError
+        If one is missing or means nothing.
+    """
+    window_left, window_right = windows_of(given)
+    split = given["split"] or EVEN
+    for name in ("policy", "params"):
+        if "plan" in given and name in given:
+            flag = given.options[name].written
+            raise SpecError(f"--plan says who stays, and so does {flag}: give one of them")
+    return given.fill(
+        JobOptions,
+        left=given.needed("left"),
+        right=given.needed("right"),
+        left_roles=roles_of(given, "left"),
+        right_roles=roles_of(given, "right"),
+        window_left=window_left,
+        window_right=window_right,
+        memory=parse_amounts(
+            given.get("memory"), given.get("memory_left"), given.get("memory_right"), split
+        ),
+        split=split,
+        parameters=given["params"] or {},
+        bound=effort_of(given),
+        fact=fact_of(given),
+    )

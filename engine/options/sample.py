@@ -1,13 +1,19 @@
-"""Everything a sample can be told, however it was told."""
+"""A sample: its options, and the job that they describe."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Annotated, TypedDict
 
-from engine.options.replay import JobOptions
-from engine.replay.settings import chosen
+from engine.options import streams, where
+from engine.options.command import Command, Given, Group
+from engine.options.facts import Fact
+from engine.options.kinds import FLAG, ITEMS, NUMBER, PLACE
+from engine.options.option import Option, check_fields, options_of
+from engine.options.replay import JOIN, STREAMS, WHERE, JobOptions, Joined, job_of
 from engine.runtime.errors import SpecError
 from engine.sampling.aggregates import AggregateSpec, parse_aggregate
 from engine.sampling.lane import METHODS
@@ -16,6 +22,91 @@ from engine.sampling.sizes import SIZES
 
 DEFAULT_METHOD = "pps-cluster"
 CONFIDENCE = 0.95
+
+
+class Sampled(TypedDict, total=False):
+    """How a sample is drawn."""
+
+    fraction: Annotated[
+        float | None,
+        Option("in place of memory: the share of tuples (uniform: of outputs) to sample", NUMBER),
+    ]
+    overflow: Annotated[
+        float | None,
+        Option(
+            "keep so few that more than the memory is held at the busiest instant with this "
+            "probability (default: the mean is the memory)",
+            NUMBER,
+        ),
+    ]
+    method: Annotated[str, Option("how tuples are drawn", default=DEFAULT_METHOD, choices=METHODS)]
+    size: Annotated[
+        str | None,
+        Option(f"of a tuple, for pps-cluster and bottom-k (default {SIZES[0]})", choices=SIZES),
+    ]
+    count: Annotated[
+        str | None,
+        Option(f"matches that uniform waits for (default {COUNTS[0]})", choices=COUNTS),
+    ]
+
+
+class Estimates(TypedDict, total=False):
+    """What is estimated of a sample."""
+
+    aggregates: Annotated[
+        str | Sequence[str],
+        Option(
+            "what to estimate, such as 'avg(left.price) by right.region every 10min over 1h'; may "
+            "be given again",
+            ITEMS,
+            (),
+            flag="aggregate",
+        ),
+    ]
+    exact_aggregates: Annotated[
+        bool,
+        Option("also aggregate the exact join, and say which intervals cover", FLAG, default=False),
+    ]
+    confidence: Annotated[float, Option("of the intervals", NUMBER, CONFIDENCE)]
+
+
+class AggregatesOut(TypedDict, total=False):
+    """Where estimates go."""
+
+    aggregates_out: Annotated[
+        where.PathLike | None, Option("folder of the aggregates, as Parquet and CSV", PLACE)
+    ]
+
+
+class Sample(
+    Joined,
+    streams.Memory,
+    streams.Combine,
+    streams.Start,
+    where.Payload,
+    streams.Profile,
+    Sampled,
+    Estimates,
+    total=False,
+):
+    """The keywords of a sample."""
+
+
+SAMPLE = Command(
+    "sample",
+    "sample a join within a memory budget, and estimate aggregates of it",
+    (
+        STREAMS,
+        WHERE,
+        JOIN,
+        Group("budget", (streams.Memory, Sampled, streams.Profile, streams.Seed)),
+        Group("estimates", (Estimates,)),
+        Group("output", (where.Out, where.Payload, AggregatesOut, where.Report)),
+    ),
+    dict.fromkeys(
+        options_of(Fact), "a sample is of streams that share their join attribute: leave it out"
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -66,7 +157,7 @@ class SampleOptions:
     profile: Path | None = field(default=None)
 
     def __post_init__(self) -> None:
-        chosen("--method", self.method, METHODS)
+        check_fields(self, Sample)
         self._check_method()
         self._check_amount()
         if not 0 < self.confidence < 1:
@@ -100,18 +191,10 @@ class SampleOptions:
 
     def _check_method(self) -> None:
         """Check what belongs to some methods alone."""
-        if self.size is not None:
-            chosen("--size", self.size, SIZES)
-            if self.method not in ("pps-cluster", "bottom-k"):
-                raise SpecError(
-                    f"--size is of pps-cluster and bottom-k; {self.method} knows no sizes"
-                )
-        if self.count is not None:
-            chosen("--count", self.count, COUNTS)
-            if self.method != "uniform":
-                raise SpecError(
-                    f"--count is of uniform; {self.method} keeps tuples until they expire"
-                )
+        if self.size is not None and self.method not in ("pps-cluster", "bottom-k"):
+            raise SpecError(f"--size is of pps-cluster and bottom-k; {self.method} knows no sizes")
+        if self.count is not None and self.method != "uniform":
+            raise SpecError(f"--count is of uniform; {self.method} keeps tuples until they expire")
         if self.profile is not None and not self.uses_profile:
             raise SpecError(
                 f"--profile tells matches of keys or by age, of which {self.method} with these "
@@ -163,3 +246,14 @@ class SampleOptions:
     def unbiased(self) -> bool:
         """Whether estimates are right on average whatever the streams are like."""
         return self.method != "uniform" or self.counts == "bound"
+
+
+def sample_of(given: Given) -> SampleOptions:
+    """Return the sample that options describe.
+
+    Raises
+    ------
+    SpecError
+        If one is missing or means nothing.
+    """
+    return given.fill(SampleOptions, base=replace(job_of(given), profile=None))

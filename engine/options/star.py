@@ -1,24 +1,104 @@
-"""Everything a join of several streams can be told, however it was told."""
+"""A join of several streams through facts: its options, and the job that they describe."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated, Any, TypedDict
 
 import pyarrow as pa
 
 from engine.archives.roles import Roles
-from engine.facts.access import DEFAULT_METHOD, check_method
+from engine.facts.access import DEFAULT_METHOD
 from engine.facts.roles import FactRoles
-from engine.options.budget import Amount
-from engine.options.by_stream import check_name
-from engine.options.replay import BAD_ROWS, COLUMNS, DEFAULT_POLICY, check_reference, settled
-from engine.policies import Value
-from engine.replay.settings import chosen
+from engine.options import streams as shared
+from engine.options import where
+from engine.options.budget import Amount, parse_amount
+from engine.options.by_stream import REST, by_stream, check_name, given_to_all
+from engine.options.checks import check_reference, settled
+from engine.options.command import Command, Given, Group
+from engine.options.facts import FactAccess, FactChanges, FactSource, fact_roles
+from engine.options.kinds import BY_STREAM, ITEMS, NAMES, Pairs
+from engine.options.option import Door, Option, Scope, check_fields
+from engine.policies import Value, policy_named
 from engine.runtime.errors import SpecError
 
 RESERVED = ("fact", "tick", "asked")
 """What reports and outputs call something else."""
+
+
+class Several(TypedDict, total=False):
+    """Several streams on the command line."""
+
+    stream: Annotated[
+        Sequence[str],
+        Option(
+            "a stream, NAME=PATH:COL: its name, its archive and its join attribute, or several "
+            "with commas; with --fact, two times or more. --time, --importance, --window and "
+            "--memory may then be NAME=VALUE, several with commas",
+            ITEMS,
+            door=Door.COMMAND_LINE,
+        ),
+    ]
+    fact_on: Annotated[
+        Mapping[str, shared.NameOrNames] | None,
+        Option(
+            "fact relation's attribute that joins a stream, NAME=COL (default: the column NAME)",
+            Pairs("NAME=COL", repeated=True),
+        ),
+    ]
+
+
+class OfStreams(shared.ByName, total=False):
+    """What each of several streams is, and what it may hold."""
+
+    on: Annotated[
+        shared.NameOrNames | Mapping[str, shared.NameOrNames],
+        Option("join attribute", BY_STREAM, scope=Scope.STREAM),
+    ]
+    window: Annotated[
+        int | str | Mapping[str, int | str],
+        Option("ticks or a duration that a tuple joins for", BY_STREAM, scope=Scope.STREAM),
+    ]
+    memory: Annotated[
+        int | str | Mapping[str, int | str] | None,
+        Option(
+            "tuples in memory, or a percentage of what the exact join needs",
+            BY_STREAM,
+            scope=Scope.STREAM,
+        ),
+    ]
+
+
+class Changes(FactChanges, FactAccess, total=False):
+    """How the fact relation changes and is read."""
+
+
+class StarJoin(
+    OfStreams,
+    Several,
+    Changes,
+    shared.Deciding,
+    shared.Estimator,
+    shared.Probe,
+    shared.Combine,
+    shared.Start,
+    shared.Seed,
+    where.Payload,
+    shared.BadRows,
+    shared.Reference,
+    where.Out,
+    total=False,
+):
+    """The options of a join of several streams."""
+
+
+STAR = Command(
+    "streams",
+    "join several streams through a fact relation",
+    (Group("streams", (StarJoin, FactSource)),),
+)
 
 
 @dataclass(frozen=True)
@@ -92,20 +172,19 @@ class StarOptions:
     fact: str | pa.Table
     fact_roles: FactRoles
     access: str = DEFAULT_METHOD
-    policy: str = DEFAULT_POLICY
+    policy: str = shared.DEFAULT_POLICY
     parameters: dict[str, Value] = field(default_factory=dict)
     estimator: str = "memory"
     probe: str = "before_admission"
     combine: str = "min"
     start_ts: str | None = None
     seed: int = 0
-    bad_rows: str = "error"
-    columns: str = "all"
+    bad_rows: str = shared.BAD_ROWS[0]
+    columns: str = where.COLUMNS[0]
     out: Path | None = None
-    reference: str = "exact"
+    reference: str = shared.REFERENCES[0]
 
     def __post_init__(self) -> None:
-        check_method(self.access)
         if len(self.streams) < 2:
             raise SpecError(
                 f"{len(self.streams)} stream is given: a join needs two or more; look a single one "
@@ -114,11 +193,8 @@ class StarOptions:
         name, parameters = settled(self.policy, self.parameters)
         object.__setattr__(self, "policy", name)
         object.__setattr__(self, "parameters", parameters)
-        chosen("--bad-rows", self.bad_rows, BAD_ROWS)
-        chosen("--columns", self.columns, COLUMNS)
+        check_fields(self, StarJoin)
         check_reference(self.reference, exact=self.exact)
-        if not -(2**63) <= self.seed < 2**64:
-            raise SpecError(f"--seed is {self.seed}; it must fit 64 bits")
 
     @property
     def exact(self) -> bool:
@@ -131,3 +207,92 @@ class StarOptions:
         common = self.parameters.get("curve")
         shared = common if isinstance(common, tuple) else None
         return [stream.curve or shared for stream in self.streams]
+
+
+def star_of(streams: Mapping[str, str | pa.Table], given: Given) -> StarOptions:
+    """Return the join of several streams that options describe.
+
+    Parameters
+    ----------
+    streams : mapping of str to str or pyarrow.Table
+        Archives or rows, by name.
+    given : Given
+        Of `STAR`.
+
+    Raises
+    ------
+    SpecError
+        If one is missing or means nothing.
+    """
+    names = list(streams)
+    per = {
+        name: by_stream(name, given[name], names)
+        for name in ("on", "time", "importance", "window", "fact_on")
+    }
+    memory = _memory(given["memory"], names)
+    params, curves = _curves(given["policy"], given["params"], names)
+    given_to_all(per, ("on", "time", "window"))
+    attributes = [NAMES.listed(per["fact_on"][name] or name) for name in names]
+    return given.fill(
+        StarOptions,
+        streams=tuple(
+            StarStream(
+                name,
+                source,
+                Roles(NAMES.listed(per["on"][name]), per["time"][name], per["importance"][name]),
+                str(per["window"][name]),
+                memory[name],
+                curves[name],
+            )
+            for name, source in streams.items()
+        ),
+        fact=given.needed("fact"),
+        fact_roles=fact_roles(
+            given,
+            attributes[0] if attributes else (),
+            attributes[1] if len(attributes) > 1 else (),
+            tuple(attributes[2:]),
+        ),
+        access=given["fact_access"],
+        parameters=params,
+    )
+
+
+def _memory(value: object, names: Sequence[str]) -> dict[str, Amount | None]:
+    """Return the budget of each stream: its own, or its part of one for all."""
+    if isinstance(value, Mapping):
+        if REST in value:
+            raise SpecError(
+                f"memory is {value[REST]} for all streams and has others for some: give one for "
+                "all, or NAME=K for each that is not exact"
+            )
+        own = by_stream("memory", value, names)
+        return {n: None if k is None else parse_amount(str(k), "--memory") for n, k in own.items()}
+    if value is None:
+        return dict.fromkeys(names)
+    amount = parse_amount(str(value), "--memory")
+    if amount.tuples is None:
+        return dict.fromkeys(names, amount)
+    each, rest = divmod(amount.tuples, max(1, len(names)))
+    return {name: Amount(tuples=each + (at < rest)) for at, name in enumerate(names)}
+
+
+def _curves(
+    policy: str, params: Mapping[str, Value] | None, names: Sequence[str]
+) -> tuple[dict[str, Value], dict[str, tuple[float, ...] | None]]:
+    """Take AGE's ``curve_NAME`` of each stream out of the parameters."""
+    rest, curves = dict(params or {}), dict.fromkeys(names)
+    known = policy_named(policy)
+    if known.name != "age":
+        return rest, curves
+    found: dict[str, Any] = {}
+    for name in names:
+        if (own := rest.pop(f"curve_{name}", None)) is not None:
+            found[name] = known.settle({"curve": own})["curve"]
+    for side in ("left", "right"):
+        if rest.get(f"curve_{side}") is not None:
+            raise SpecError(
+                f"parameter curve_{side} of policy age is of a stream {side}; the streams are "
+                f"{', '.join(names)}: give curve_{next(iter(names), 'NAME')} and so on, or curve"
+            )
+    return rest, curves | found

@@ -2,87 +2,93 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
+from typing import TYPE_CHECKING, Annotated, TypedDict
 
-from engine.runtime.errors import SpecError, did_you_mean
+from engine.options.command import Command, Group
+from engine.options.kinds import FLAG, NUMBER, WHOLE
+from engine.options.option import Option
+from engine.runtime.errors import SpecError
 from spark_plugin.rapids.files import fetched_jar
 from spark_plugin.rapids.options import CLASSIFIERS, MASTERS, MODES, SHUFFLES, RapidsOptions
 from spark_plugin.rapids.settings import FORMATS, settings_of, written
 
-MEANING = "print the configuration of Spark for the RAPIDS Accelerator"
+if TYPE_CHECKING:
+    from engine.commands.running import Asked
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``winnow spark-conf``."""
-    parser.add_argument(
-        "--master", default="standalone", help=f"{', '.join(MASTERS)}, or a master URL"
-    )
-    parser.add_argument("--gpu", type=int, default=1, help="GPUs of an executor (default 1)")
-    parser.add_argument(
-        "--tasks-per-gpu", type=int, help="tasks at a time on a GPU (default: all cores, or 4)"
-    )
-    parser.add_argument("--cores", type=int, help="cores of an executor")
-    parser.add_argument("--memory", help="memory of an executor's JVM, as in 16g")
-    parser.add_argument("--overhead", help="memory of an executor beside its JVM's, as in 8g")
-    parser.add_argument(
-        "--python-share",
-        type=float,
-        default=0.5,
-        help="part of each GPU's memory for the kernels in Python workers (default 0.5)",
-    )
-    parser.add_argument(
-        "--concurrent", type=int, help="tasks that the JVM lets onto a GPU at a time (default 2)"
-    )
-    parser.add_argument(
-        "--batch-rows", type=int, default=65536, help="rows of an Arrow batch (default 65536)"
-    )
-    parser.add_argument(
-        "--pinned", default="2g", help="pinned host memory (default 2g; 0 for none)"
-    )
-    parser.add_argument("--shuffle", default="rapids", help=f"{', '.join(SHUFFLES)}: whose shuffle")
-    parser.add_argument("--mode", default="executeOnGPU", help=f"{', '.join(MODES)}")
-    parser.add_argument(
-        "--classifier", default="cuda13", help=f"{', '.join(CLASSIFIERS)}: build of the jar"
-    )
-    parser.add_argument("--spark", help="version of the cluster's Spark (default: the one here)")
-    parser.add_argument("--scala", default="2.13", help="its Scala (default 2.13)")
-    jar = parser.add_mutually_exclusive_group()
-    jar.add_argument("--jar", help="where the jar is (default: Spark fetches it)")
-    jar.add_argument(
-        "--fetch", action="store_true", help="fetch the jar now, and name it where it is"
-    )
-    parser.add_argument("--discovery", help="where the discovery script is on the nodes")
-    parser.add_argument(
-        "--format", default="properties", help=f"{', '.join(FORMATS)} (default properties)"
-    )
+class Hardware(TypedDict, total=False):
+    """The cluster."""
+
+    master: Annotated[str, Option(f"{', '.join(MASTERS)}, or a master URL", default="standalone")]
+    gpus: Annotated[int, Option("GPUs of an executor", WHOLE, 1, flag="gpu")]
+    tasks_per_gpu: Annotated[
+        int, Option("tasks at a time on a GPU (default: all cores, or 4)", WHOLE)
+    ]
+    cores: Annotated[int, Option("cores of an executor", WHOLE)]
+    memory: Annotated[str, Option("memory of an executor's JVM, as in 16g")]
+    overhead: Annotated[str, Option("memory of an executor beside its JVM's, as in 8g")]
 
 
-def run(args: argparse.Namespace) -> int:
+class Shares(TypedDict, total=False):
+    """How the GPUs are divided."""
+
+    python_share: Annotated[
+        float,
+        Option("part of each GPU's memory for the kernels in Python workers", NUMBER, 0.5),
+    ]
+    concurrent: Annotated[
+        int, Option("tasks that the JVM lets onto a GPU at a time (default 2)", WHOLE)
+    ]
+    batch_rows: Annotated[int, Option("rows of an Arrow batch", WHOLE, 65536)]
+    pinned: Annotated[str, Option("pinned host memory, 0 for none", default="2g")]
+    shuffle: Annotated[str, Option("whose shuffle", default=SHUFFLES[0], choices=SHUFFLES)]
+    mode: Annotated[
+        str, Option("what the plugin does with a query", default=MODES[0], choices=MODES)
+    ]
+
+
+class Software(TypedDict, total=False):
+    """The versions and files."""
+
+    classifier: Annotated[
+        str, Option("build of the jar", default=CLASSIFIERS[0], choices=CLASSIFIERS)
+    ]
+    spark: Annotated[str, Option("version of the cluster's Spark (default: the one here)")]
+    scala: Annotated[str, Option("its Scala", default="2.13")]
+    jar: Annotated[str, Option("where the jar is (default: Spark fetches it)")]
+    fetch: Annotated[
+        bool, Option("fetch the jar now, and name it where it is", FLAG, default=False)
+    ]
+    discovery: Annotated[str, Option("where the discovery script is on the nodes")]
+
+
+class Format(TypedDict, total=False):
+    """How it is printed."""
+
+    format: Annotated[str, Option("how it is printed", default=FORMATS[0], choices=tuple(FORMATS))]
+
+
+COMMAND = Command(
+    "spark-conf",
+    "print the configuration of Spark for the RAPIDS Accelerator",
+    (
+        Group("cluster", (Hardware,)),
+        Group("GPUs", (Shares,)),
+        Group("software", (Software,)),
+        Group("output", (Format,)),
+    ),
+)
+
+
+def run(asked: Asked) -> int:
     """Print the settings."""
-    if args.format not in FORMATS:
-        raise SpecError(
-            f"--format is {args.format!r}; choose one of {', '.join(FORMATS)}."
-            + did_you_mean(args.format, FORMATS)
-        )
-    options = RapidsOptions(
-        master=args.master,
-        gpus=args.gpu,
-        tasks_per_gpu=args.tasks_per_gpu,
-        cores=args.cores,
-        memory=args.memory,
-        python_share=args.python_share,
-        concurrent=args.concurrent,
-        batch_rows=args.batch_rows,
-        pinned=args.pinned,
-        overhead=args.overhead,
-        shuffle=args.shuffle,
-        mode=args.mode,
-        classifier=args.classifier,
-        spark=args.spark,
-        scala=args.scala,
-        jar=str(fetched_jar(args.classifier)) if args.fetch else args.jar,
-        discovery=args.discovery,
-    )
-    sys.stdout.write(written(settings_of(options), args.format) + "\n")
+    given = asked.given
+    if given["fetch"] and "jar" in given:
+        raise SpecError("--fetch and --jar exclude each other; give one")
+    own = {name: value for name, value in given.items() if name not in ("fetch", "format")}
+    if given["fetch"]:
+        own["jar"] = str(fetched_jar(given["classifier"]))
+    options = RapidsOptions(**own)
+    sys.stdout.write(written(settings_of(options), given["format"]) + "\n")
     return 0

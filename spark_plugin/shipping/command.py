@@ -2,32 +2,51 @@
 
 from __future__ import annotations
 
-import argparse
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypedDict
 
+from engine.options.command import Command, Group
+from engine.options.kinds import ITEMS, PLACE
+from engine.options.option import Option
 from engine.runtime.errors import SpecError
 
-MEANING = "pack winnow, and the packages that it needs, for clusters where it is not installed"
+if TYPE_CHECKING:
+    from engine.commands.running import Asked
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``winnow package``."""
-    parser.add_argument(
-        "--out", help="FILE.zip of the code, for --py-files; FILE-submit.py beside it starts it"
-    )
-    parser.add_argument(
-        "--environment",
-        help="FILE.tar.gz of the packages that winnow needs, pyspark left out, for --archives",
-    )
-    parser.add_argument(
-        "--extra",
-        action="append",
-        default=[],
-        help="an extra whose packages the environment gets as well: gpu; may be repeated",
-    )
+class Packed(TypedDict, total=False):
+    """What is packed."""
+
+    out: Annotated[
+        Path,
+        Option("FILE.zip of the code, for --py-files; FILE-submit.py beside it starts it", PLACE),
+    ]
+    environment: Annotated[
+        Path,
+        Option(
+            "FILE.tar.gz of the packages that winnow needs, pyspark left out, for --archives",
+            PLACE,
+        ),
+    ]
+    extra: Annotated[
+        Sequence[str],
+        Option(
+            "an extra whose packages the environment gets as well: gpu; may be repeated",
+            ITEMS,
+            (),
+        ),
+    ]
 
 
-def run(args: argparse.Namespace) -> int:
+COMMAND = Command(
+    "package",
+    "pack winnow, and the packages that it needs, for clusters where it is not installed",
+    (Group("", (Packed,)),),
+)
+
+
+def run(asked: Asked) -> int:
     """Write the archives and say how to use them.
 
     Raises
@@ -38,23 +57,24 @@ def run(args: argparse.Namespace) -> int:
     from spark_plugin.shipping.code import check_place, write_code  # noqa: PLC0415 - winnow is light
     from spark_plugin.shipping.environment import packed, write_environment  # noqa: PLC0415 - so too
 
-    if args.out is None and args.environment is None:
+    given = asked.given
+    if given["out"] is None and given["environment"] is None:
         raise SpecError("there is nothing to pack: give --out FILE.zip, --environment FILE.tar.gz")
-    if args.extra and args.environment is None:
+    if given["extra"] and given["environment"] is None:
         raise SpecError("--extra is of the packages: give --environment FILE.tar.gz as well")
     words = ["spark-submit"]
     start = "spark_plugin/submit.py"
     environment = None
-    if args.environment is not None:
-        environment = check_place(Path(args.environment), ".tar.gz", "--environment")
-    if args.out is not None:
-        code, launcher = write_code(check_place(Path(args.out), ".zip", "--out"))
+    if given["environment"] is not None:
+        environment = check_place(given["environment"], ".tar.gz", "--environment")
+    if given["out"] is not None:
+        code, launcher = write_code(check_place(given["out"], ".zip", "--out"))
         _told(code)
         _told(launcher)
         words.append(f"--py-files {code}")
         start = str(launcher)
     if environment is not None:
-        found = packed(args.extra)
+        found = packed(given["extra"])
         _told(write_environment(environment, found), f", {len(found)} packages")
         words.append(
             f"--archives {environment}#env --conf spark.pyspark.python=./env/bin/python "

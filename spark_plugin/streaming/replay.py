@@ -5,18 +5,20 @@ from __future__ import annotations
 import hashlib
 import os
 from dataclasses import fields
-from typing import Any
+from typing import Unpack
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from engine.api.door import takes
 from engine.archives.source import Archive
+from engine.options.command import Given
 from engine.runtime.device_choice import ON_GPU
-from engine.runtime.errors import InputError, SpecError, did_you_mean
-from spark_plugin.asked import Asked
+from engine.runtime.errors import InputError, SpecError
 from spark_plugin.columns import arrow_schema
+from spark_plugin.frame_options import FRAMES, Frames, query_of
 from spark_plugin.query import Query
 from spark_plugin.session import get_session, map_in_arrow, parallelism, quietly
 from spark_plugin.streaming.feed import Feed, Stream, parquet_archive
@@ -35,6 +37,7 @@ _STATES = 4
 """Micro-batches whose states are kept; Spark keeps those of 100, and each is a lane's whole."""
 
 
+@takes(FRAMES)
 def replay(
     left: str | os.PathLike[str],
     right: str | os.PathLike[str],
@@ -43,7 +46,7 @@ def replay(
     speed: str = "max",
     ticks_per_batch: int | str | None = None,
     rows_per_batch: int = ROWS_PER_BATCH,
-    **options: Any,  # noqa: ANN401 - those of spark_plugin.dataframe.replay, which are checked
+    **options: Unpack[Frames],
 ) -> DataFrame:
     """Join two archives as they would have come, micro-batch by micro-batch.
 
@@ -94,7 +97,7 @@ def replay(
     ...     "checkpointLocation", "kept.checkpoint"
     ... ).trigger(availableNow=True).start()  # doctest: +SKIP
     """
-    asked = _asked(options)
+    given = _checked(FRAMES.from_keywords(options))
     archives = tuple(
         parquet_archive(os.fspath(where), side)
         for where, side in ((left, "left"), (right, "right"))
@@ -102,7 +105,7 @@ def replay(
     started = session or get_session()
     check_python(started)
     own = _session_of(started)
-    query = asked.query(_frame(own, archives[0]), _frame(own, archives[1]))
+    query = query_of(_frame(own, archives[0]), _frame(own, archives[1]), given)
     feed = _feed(query, archives)
     told = {"feed": packed(feed), "speed": speed, "rows_per_batch": str(rows_per_batch)}
     told["partitions"] = str(parallelism(started))
@@ -131,22 +134,20 @@ def _stream(session: SparkSession, told: dict[str, str]) -> DataFrame:
         return reader.load()
 
 
-def _asked(options: dict[str, Any]) -> Asked:
-    known = [field.name for field in fields(Asked)]
-    for name, value in options.items():
-        if name not in known:
-            raise SpecError(f"a replay has no option {name!r}.{did_you_mean(name, known)}")
-        if name.startswith(_UNKEPT) and value not in (None, ()):
+def _checked(given: Given) -> Given:
+    """Return the options, if a stream can be replayed so."""
+    for name in given:
+        if name.startswith(_UNKEPT):
             raise SpecError(
                 f"a stream is not replayed with {name}: rows are numbered by their position in the "
                 "archives, and facts need a lane whole; use spark_plugin.dataframe.replay"
             )
-    if options.get("device") == ON_GPU:
+    if given["device"] == ON_GPU:
         raise SpecError(
             "device is 'gpu', and streams are decided on the CPU, batch by batch: leave it out, or "
             "use spark_plugin.dataframe.replay"
         )
-    return Asked(**options)
+    return given
 
 
 def _session_of(session: SparkSession) -> SparkSession:

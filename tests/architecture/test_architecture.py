@@ -51,11 +51,10 @@ ROOMS = {
             "runtime policies archives facts exact lanes models value_model replay sampling optimum"
             " multiway star options device report"
         ),
-        "api": "runtime policies archives facts models optimum options report jobs",
+        "api": "runtime archives facts models options report jobs",
         "generate": "runtime",
         "commands": (
-            "runtime policies archives facts lanes models replay sampling optimum multiway options"
-            " report jobs api generate"
+            "runtime policies archives lanes models multiway options report jobs api generate"
         ),
     },
     "gpu_kernels": {
@@ -95,12 +94,12 @@ ROOMS = {
         "archives": "gpu hashing outcome settle spread session columns",
         "executor": "gpu outcome settle rapids session archives",
         "query": "gpu lanes settle spread session columns facts worker measure on_gpu",
-        "asked": "rows columns facts query",
-        "dataframe": "asked",
+        "frame_options": "rows columns facts query",
+        "dataframe": "frame_options",
         "command": "session executor",
         "sweep": "session executor",
         "submit": "rapids shipping command",
-        "streaming": "hashing lanes keys session columns worker query asked",
+        "streaming": "hashing lanes keys session columns worker query frame_options",
     },
 }
 """What each room, a folder or module of a package, may import of the package's others, lowest

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import csv
 import itertools
 import json
@@ -11,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 import numpy as np
 import pyarrow as pa
@@ -37,6 +36,9 @@ from job_cases import (
 from replay_cases import remaining
 
 from engine.commands import main
+from engine.commands.running import Asked
+from engine.options.command import Command, Group
+from engine.options.option import Option
 from engine.policies import POLICIES, SAMPLING
 from engine.runtime.errors import SpecError
 
@@ -492,17 +494,21 @@ def test_policies_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
         assert policy in shown
 
 
+class Greeted(TypedDict, total=False):
+    """Who is greeted."""
+
+    name: Annotated[str, Option("whom", positional=True)]
+
+
 def test_a_command_of_another_package_is_one_of_winnows(capsys: pytest.CaptureFixture[str]) -> None:
     class Greet:
-        MEANING = "greet someone"
+        COMMAND = Command("greet", "greet someone", (Group("", (Greeted,)),))
 
-        def add_arguments(self, parser: argparse.ArgumentParser, /) -> None:
-            parser.add_argument("name")
-
-        def run(self, args: argparse.Namespace, /) -> int:
-            if args.name == "nobody":
+        def run(self, asked: Asked, /) -> int:
+            name = asked.given["name"]
+            if name == "nobody":
                 raise SpecError("nobody is there: name somebody")
-            sys.stdout.write(f"hello {args.name}\n")
+            sys.stdout.write(f"hello {name}\n")
             return 0
 
     assert main(["greet", "Ada"], commands={"greet": Greet()}) == 0

@@ -126,11 +126,9 @@ def test_options_that_mean_nothing(folder: Path, refused: Refused, name: str) ->
 
 
 @pytest.mark.parametrize("words", [["--lanes=x"], ["--windw=3"], ["--seed=1.5"]])
-def test_options_that_argparse_refuses(folder: Path, words: list[str]) -> None:
+def test_words_that_are_none_of_an_option(folder: Path, words: list[str]) -> None:
     before = everything(folder)
-    with pytest.raises(SystemExit) as stop:
-        main([*arguments(folder), *words])
-    assert stop.value.code == 2
+    assert main([*arguments(folder), *words]) == 2
     assert everything(folder) == before
 
 
@@ -241,10 +239,10 @@ def test_places_that_cannot_be_written(folder: Path, refused: Refused) -> None:
 def test_job_files(folder: Path, refused: Refused) -> None:
     job = folder / "job.toml"
     for content, pattern in (
-        ('polcy = "dgl"', r"job.toml has an unknown option 'polcy'. Did you mean 'policy'\?"),
-        ("policy = ", r"job.toml cannot be read"),
-        ("param = 3", r"param must be a table"),
-        ("lanes = true", r"no option is a truth value"),
+        ('polcy = "dgl"', r"job.toml: unknown option 'polcy'. Did you mean 'policy'\?"),
+        ("policy = ", r"job.toml is no TOML"),
+        ("param = 3", "--param is 3; write name=value"),
+        ("lanes = true", "--lanes is True; give a whole number"),
         ('lanes = "x"', r"--lanes is 'x'"),
     ):
         job.write_text(content)

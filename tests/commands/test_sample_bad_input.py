@@ -15,7 +15,7 @@ from sample_cases import arguments
 import engine
 from engine.commands import main
 from engine.jobs.sample import run as run_module
-from engine.runtime.errors import OutputError, SpecError
+from engine.runtime.errors import OutputError
 
 FREE: dict[str, Any] = {"memory": None}
 UNIFORM: dict[str, Any] = {"method": "uniform"}
@@ -128,9 +128,9 @@ def test_a_profile_must_be_of_such_streams(
 
 def test_facts_are_of_other_commands(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "job.toml").write_text('fact = "f.parquet"\nfact-left = "a"\n')
-    refused(folder, capsys, r"fact is of a join through facts: a sample is", job="job.toml")
+    refused(folder, capsys, r"option .fact., but a sample is of streams", job="job.toml")
     some = table(stream(1))
-    with pytest.raises(SpecError, match="share their join attribute: leave fact out"):
+    with pytest.raises(TypeError, match="share their join attribute: leave it out"):
         engine.sample_tables(some, some, fact=some)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="unexpected keyword 'policy'"):
         engine.sample_tables(some, some, policy="dgl")  # type: ignore[call-arg]

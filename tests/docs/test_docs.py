@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import doctest
 import importlib
 import importlib.util
@@ -17,19 +16,21 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
-from documented import documented_options, fields, named_in, options_of, parser_of
+from documented import command_of, documented_options, fields, flags_of, named_in, taken
 from places import ROOT, SUPPORT
 
 from engine import allocate_joins
 from engine import commands as cli
-from engine.commands.fact_options import add_access_argument, add_fact_arguments
-from engine.commands.given import add_archive_arguments
-from engine.commands.join_options import add_join_arguments
+from engine.commands.parser import given_of
 from engine.jobs.sweep.rows import SCHEMA
-from engine.options.allocate_keywords import JOIN_OPTIONS
+from engine.options import allocate
+from engine.options.command import Group
+from engine.options.replay import FACT, JOIN, STREAMS, WHERE, job_of
+from engine.options.streams import Memory, Probe
+from engine.options.sweep import sweep_of
 
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 MODULES = [
@@ -134,28 +135,17 @@ def test_marks_and_links_lead_somewhere(path: Path) -> None:
 
 
 def test_every_option_is_documented_and_none_besides() -> None:
-    fact = argparse.ArgumentParser()
-    add_access_argument(add_fact_arguments(fact))  # explained on a page of its own
-    assert set(documented_options("facts")) == options_of(fact)
-    assert set(documented_options("replay")) == options_of(parser_of("replay")) - options_of(fact)
-    assert set(documented_options("lookup")) == options_of(parser_of("lookup"))
-    assert set(documented_options("multijoin")) == options_of(parser_of("multijoin"))
-    assert set(documented_options("explain")) == options_of(parser_of("explain"))
-    assert set(documented_options("allocate")) == options_of(parser_of("allocate"))
-    shared = argparse.ArgumentParser()
-    add_archive_arguments(shared)  # explained on the page of replay
-    add_access_argument(add_fact_arguments(shared))
-    own = options_of(parser_of("sweep")) - options_of(shared)
-    assert set(documented_options("sweep")) == own
-    join = argparse.ArgumentParser()
-    add_join_arguments(join)  # the same
-    own = options_of(parser_of("bound")) - options_of(shared) - options_of(join)
-    assert set(documented_options("bound")) == own
-    own = options_of(parser_of("profile")) - options_of(shared) - options_of(join)
-    assert set(documented_options("profile")) == own
-    own = options_of(parser_of("sample")) - options_of(shared) - options_of(join)
-    assert set(documented_options("sample")) == own
-    assert set(documented_options("deploy")) == options_of(parser_of("size"))
+    fact = FACT.options.values()  # explained on a page of its own
+    assert set(documented_options("facts")) == {option.written for option in fact}
+    assert set(documented_options("replay")) == flags_of("replay", (FACT,))
+    for command in ("lookup", "multijoin", "explain", "allocate"):
+        assert set(documented_options(command)) == flags_of(command)
+    shared = STREAMS, WHERE, FACT  # explained on the page of replay
+    assert set(documented_options("sweep")) == flags_of("sweep", shared)
+    budget = Group("", (Memory, Probe))
+    for command in ("bound", "profile", "sample"):
+        assert set(documented_options(command)) == flags_of(command, (*shared, JOIN, budget))
+    assert set(documented_options("deploy")) == flags_of("size")
 
 
 @pytest.mark.parametrize(
@@ -171,18 +161,16 @@ def test_every_documented_example_is_taken(command: str) -> None:
     for option, example in documented_options(page).items():
         words = shlex.split(example)
         assert words[0] == option
-        parser_of(command).parse_args([*words, *named])
+        taken(command, [*words, *named])
 
 
 @pytest.mark.parametrize("command", ["replay", "sweep"])
 def test_the_job_file_shown_means_the_options_shown(tmp_path: Path, command: str) -> None:
     shown = [b.text for b in blocks(ROOT / "docs" / f"{command}.md") if b.language == "toml"]
-    module: Any = getattr(cli, command)
     for text in shown:
         (tmp_path / "job.toml").write_text(text)
-        args = parser_of(command).parse_args(["--job", str(tmp_path / "job.toml")])
-        given = module.collect(args, module._OPTIONS)  # noqa: SLF001 - what run() does
-        cli.sweep.sweep_options(given) if command == "sweep" else cli.replay.job_options(given)
+        given = given_of(command_of(command), {"job": tmp_path / "job.toml"})
+        sweep_of(given) if command == "sweep" else job_of(given)
     assert shown
 
 
@@ -294,7 +282,7 @@ def test_every_field_of_an_allocation_is_documented_and_none_besides(tmp_path: P
 def test_the_jobs_are_documented_and_nothing_besides() -> None:
     text = (ROOT / "docs" / "allocate.md").read_text().split("## The jobs\n")[1].split("\n## ")[0]
     named = {name.removeprefix("[join.").removesuffix("]") for name in named_in(text)}
-    assert named == {*JOIN_OPTIONS, "memory", "metric", "refine"}
+    assert named == {*allocate.JOIN.options, "memory", "metric", "refine"}
 
 
 def test_every_field_of_a_multi_way_join_is_documented_and_none_besides(tmp_path: Path) -> None:

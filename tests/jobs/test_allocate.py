@@ -30,7 +30,7 @@ from engine.models.counts import KeyCounts
 from engine.models.frequency import pieces
 from engine.models.profile.model import ArrivalProfile
 from engine.models.profile.parts import AgeCurve, Correlation, Frequencies, StreamProfile
-from engine.options.allocate_keywords import options_of
+from engine.options.allocate import allocate_of
 from engine.runtime.errors import SpecError
 from engine.runtime.executors import SerialExecutor, ThreadExecutor
 from engine.runtime.stages import Stages
@@ -360,7 +360,7 @@ def test_python_the_command_line_and_spark_say_the_same(
 def test_stages_are_told_by_join(folder: Path, joins: dict[str, dict[str, Any]]) -> None:
     told: list[str] = []
     run_allocation(
-        options_of({"memory": 50, "join": [joins["DC"]]}, folder / "cache"),
+        allocate_of({"memory": 50, "join": [joins["DC"]]}, folder / "cache"),
         SerialExecutor(),
         lambda stage, done, total: told.append(f"{stage} {done}/{total}"),
     )
@@ -391,7 +391,7 @@ def test_a_profile_stands_in_for_the_pass(
     folder: Path, joins: dict[str, dict[str, Any]], tmp_path: Path
 ) -> None:
     told = joins["DC"]
-    options = options_of({"memory": 9, "join": [told]}, folder / "cache")
+    options = allocate_of({"memory": 9, "join": [told]}, folder / "cache")
     found = measured(options.joins[0], SerialExecutor(), Stages()).found
     profile_of(found).save(tmp_path / "profile.json")
     own = allocated(folder, "20%", told, joins["IC"])

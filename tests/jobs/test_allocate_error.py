@@ -15,7 +15,7 @@ from naive_models import theorem_4_2_closed
 from engine.jobs.allocate.error import EQ, PPS, UNIFORM, ErrorModel, classes_of
 from engine.jobs.allocate.error_join import measured_error
 from engine.jobs.allocate.moments import SideMoments
-from engine.options.allocate_keywords import options_of
+from engine.options.allocate import allocate_of
 from engine.runtime.executors import SerialExecutor
 from engine.runtime.stages import Stages
 
@@ -150,7 +150,7 @@ def joins(folder: Path) -> list[dict[str, Any]]:
 
 def test_moments_are_those_of_all_pairs(folder: Path, joins: list[dict[str, Any]]) -> None:
 
-    options = options_of({"memory": 9, "metric": "error", "join": joins[:1]}, folder / "cache")
+    options = allocate_of({"memory": 9, "metric": "error", "join": joins[:1]}, folder / "cache")
     found = measured_error(options.joins[0], SerialExecutor(), Stages())
     left, right = (pq.read_table(joins[0][side]).to_pydict() for side in ("left", "right"))
     streams = [

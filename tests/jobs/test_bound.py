@@ -271,7 +271,7 @@ def test_values_that_all_but_cancel_are_no_contradiction(tmp_path: Path) -> None
         ({"objective": "outputs", "threshold": 2}, "every output counts alike"),
         ({"gap": 1}, "--gap is 1.0; give a number from 0 to less than 1"),
         ({"seconds": -1}, "--seconds is -1.0; give a number of 0 or more"),
-        ({"combine": "most"}, "combine 'most' must be one of"),
+        ({"combine": "most"}, "--combine is 'most'; choose one of"),
         ({"method": "states"}, "more than 9 memory states"),
     ],
 )

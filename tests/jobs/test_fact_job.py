@@ -212,7 +212,7 @@ def test_bad_facts_are_an_error_or_set_aside(tmp_path: Path) -> None:
         ({"fact_right": None}, "fact_right is missing"),
         ({"fact": None}, "give fact as well"),
         ({"fact_left": "nothing"}, "no column 'nothing'"),
-        ({"fact_access": "guess"}, "--fact-access is 'guess'"),
+        ({"fact_access": "guess"}, "fact_access is 'guess'"),
         ({"fact_left": ("a", "n")}, "name equally many"),
         ({"fact_op": "note"}, "a change log needs both"),
         ({"fact_left": "note"}, "not of one kind"),

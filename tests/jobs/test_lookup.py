@@ -453,7 +453,7 @@ def test_places_that_are_taken(tmp_path: Path) -> None:
     words = told(tmp_path)
     paths = words[words.index("--stream") + 1], words[words.index("--fact") + 1]
     (tmp_path / "out").mkdir()
-    with pytest.raises(OutputError, match="exists: remove it or give another --out"):
+    with pytest.raises(OutputError, match="exists: remove it or give another out"):
         lookup_archives(*paths, **ON, fact_on="a", out=tmp_path / "out")
     with pytest.raises(
         SpecError, match="column row of the fact archive would be written as fact_r"

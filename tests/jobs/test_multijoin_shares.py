@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from multijoin_cases import CASES, NAMES, expected, joined, streams
+from options_given import multijoin_options
 
 from engine.archives.roles import JoinColumns, Roles
 from engine.archives.row_groups import GroupTimes, group_times
@@ -23,7 +24,6 @@ from engine.jobs.multijoin.run import run_multijoin
 from engine.jobs.multijoin.shares import share_count, shares_of, times_of
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import windows_of
-from engine.options.multijoin_keywords import multijoin_options
 from engine.runtime.executors import SerialExecutor
 
 BAND = Predicate("band", ("v",), 1.0)

@@ -9,11 +9,11 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from options_given import job_of
 from test_real_archives import DATA, pytestmark  # noqa: F401 - skips where there are no archives
 from thorough import repeats
 
 from engine.jobs.replay.run import run_replay
-from engine.options.keywords import job_of
 from engine.runtime.executors import ThreadExecutor
 from spark_plugin.executor import SparkExecutor
 

@@ -30,11 +30,12 @@ MEASURED = """
 import json, re, sys
 from pathlib import Path
 from engine.runtime.executors import SerialExecutor
-from engine.options.keywords import job_of
+from engine.options.replay import REPLAY, job_of
 from engine.jobs.replay.run import run_replay
 
 left, right, cache, out, join = json.loads(sys.argv[1])
-run_replay(job_of(left, right, out and Path(out), Path(cache), join), SerialExecutor())
+places = {"left": left, "right": right, "cache": cache, "out": out}
+run_replay(job_of(REPLAY.from_keywords({**join, **places})), SerialExecutor())
 print(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
 """
 
@@ -208,9 +209,9 @@ def test_the_command_prints_settings_that_spark_reads(
 @pytest.mark.parametrize(
     ("told", "said"),
     [
-        ("--lanes=0", "--lanes is 0; give a whole number from 1 to 100000"),
+        ("--lanes=0", "--lanes is 0; it must be 1 or more"),
         ("--executor-cores=0", "--executor-cores is 0"),
-        ("--row-bytes=wide", "--row-bytes is 'wide'; give bytes as in 40, or 40,16"),
+        ("--row-bytes=wide", "--row-bytes is 'wide'; give numbers with commas"),
         ("--row-bytes=-1", "give bytes, 0 or more"),
         ("--gpu-memory=0", "--gpu-memory is 0.0; give the GiB of a GPU, above 0"),
         ("--format=yaml", "--format is 'yaml'; choose one of table, json, properties"),

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from job_cases import arguments, outputs_of, stream, streams, table
+from options_given import star_options
 from places import DATA
 from pyarrow import csv
 
@@ -24,7 +25,6 @@ import engine
 from engine import commands as cli
 from engine.jobs.star import task
 from engine.jobs.star.run import run_star
-from engine.options.star_keywords import StarJoin, star_options
 from engine.policies import POLICIES
 from engine.runtime.errors import InputError, SpecError
 from engine.runtime.executors import ThreadExecutor
@@ -415,9 +415,11 @@ def test_spark_gives_the_same(folder: Path, spark: Any, options: dict[str, Any])
     reports = []
     for executor in (ThreadExecutor(1), SparkExecutor(spark)):
         place = folder / type(executor).__name__
-        join = StarJoin(on="k", time="t", importance="i", window=6, memory=8, fact_begin="since",
-                        fact_end="until", fact_id="id")  # fmt: skip
-        join.update(options)  # type: ignore[typeddict-item]
+        join: dict[str, Any] = {
+            "on": "k", "time": "t", "importance": "i", "window": 6, "memory": 8,
+            "fact_begin": "since", "fact_end": "until", "fact_id": "id",
+        }  # fmt: skip
+        join.update(options)
         paths = {name: folder / f"{name}.parquet" for name in NAMES}
         star = star_options(paths, folder / "fact.parquet", place, join)
         reports.append(run_star(star, executor).content)

@@ -107,9 +107,10 @@ def test_seeds() -> None:
     assert parse_seeds("0,1,2") == (0, 1, 2)
     assert parse_seeds("0:9") == tuple(range(10))
     assert parse_seeds("-3:9:4,0") == (-3, 1, 5, 9, 0)
+    assert parse_seeds(f"{2**64 - 1}") == (-1,)  # which draws the same
     for text, message in (
         ("a", "give whole numbers"), ("1.5", "give whole numbers"), ("9:0", "goes down"),
-        (str(2**63), "must fit 64 bits"), ("", "none empty"), ("1:10:x1.5", "leaves whole"),
+        (str(2**64), "must fit 64 bits"), ("", "none empty"), ("1:10:x1.5", "leaves whole"),
     ):  # fmt: skip
         with pytest.raises(SpecError, match=message):
             parse_seeds(text)

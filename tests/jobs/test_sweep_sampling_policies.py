@@ -188,7 +188,7 @@ def test_a_replay_names_the_command_that_weighs_rows(
 def test_facts_are_refused(folder: Path, tmp_path: Path) -> None:
     fact = tmp_path / "fact.parquet"
     pq.write_table(pq.read_table(folder / "left.parquet"), fact)
-    with pytest.raises(SpecError, match="--fact joins other keys"):
+    with pytest.raises(SpecError, match="fact joins other keys"):
         swept(folder, policies="bottom_k", fact=fact, fact_left="k", fact_right="t")
 
 

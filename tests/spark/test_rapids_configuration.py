@@ -155,14 +155,10 @@ def test_every_setting_has_its_reason_in_the_docs() -> None:
 
 
 def test_every_option_is_in_the_docs() -> None:
-    import argparse  # noqa: PLC0415 - for this test alone
-
-    parser = argparse.ArgumentParser()
-    command.add_arguments(parser)
     section = DOC.read_text().split("## Configuration")[1].split("### The settings")[0]
     table = "".join(re.findall(r"^\| (`.*?) \|", section, re.MULTILINE))
-    options = {f"`{name}`" for action in parser._actions for name in action.option_strings}  # noqa: SLF001 - argparse tells its options nowhere else
-    assert set(re.findall(r"`--[\w-]+`", table)) == options - {"`-h`", "`--help`"}
+    options = {f"`{option.written}`" for option in command.COMMAND.options.values()}
+    assert set(re.findall(r"`--[\w-]+`", table)) == options
 
 
 def test_the_discovery_script_tells_spark_the_gpus(tmp_path: Path) -> None:

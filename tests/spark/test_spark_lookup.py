@@ -315,7 +315,7 @@ def test_options_that_mean_nothing(spark: Any, tmp_path: Path) -> None:
         lookup(stream, fact, **how, columns="idd")
     with pytest.raises(InputError, match=r"column k of the stream archive \(int64\) and column v"):
         lookup(stream, fact, **how, fact_on="v")
-    with pytest.raises(SpecError, match="--fact-op is given without --fact-time"):
+    with pytest.raises(SpecError, match="fact_op is given without fact_time"):
         lookup(stream, fact, **how, fact_op="v")
     loose = spark.createDataFrame([(1, "x")], "k bigint, v string")
     with pytest.raises(SpecError, match=r"fact DataFrame have no numbers .* fact_row='\.\.\.'"):

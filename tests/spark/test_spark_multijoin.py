@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from multijoin_cases import CASES, NAMES, WINDOWS, expected, found, joined, streams
+from options_given import multijoin_options
 
 from engine.commands import main
 from engine.jobs.multijoin.run import run_multijoin
 from engine.multiway.predicate import Predicate
-from engine.options.multijoin_keywords import multijoin_options
 from engine.runtime.errors import InputError
 from engine.runtime.executors import ThreadExecutor
 from spark_plugin.executor import SparkExecutor

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -10,16 +9,29 @@ from typing import Any
 from places import ROOT
 
 from engine import commands as cli
+from engine.commands.parser import parsed
+from engine.options.command import Command, Group
 
 
-def parser_of(command: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser()
-    getattr(cli, command).add_arguments(parser)
-    return parser
+def command_of(name: str) -> Command:
+    """Return a command."""
+    found: Command = getattr(cli, name).COMMAND
+    return found
 
 
-def options_of(parser: argparse.ArgumentParser) -> set[str]:
-    return {name for action in parser._actions for name in action.option_strings} - {"-h", "--help"}  # noqa: SLF001 - no other way to list them
+def flags_of(command: str, *others: tuple[Group, ...]) -> set[str]:
+    """Return the options of a command as the command line writes them, but for those of groups."""
+    besides = {name for groups in others for group in groups for name in group.options}
+    options = command_of(command).options
+    return {
+        own.written for name, own in options.items() if name not in besides and not own.positional
+    }
+
+
+def taken(command: str, words: list[str]) -> None:
+    """Hold that a command line is one."""
+    asked, values = parsed([command, *words], {command: command_of(command)})
+    asked.given(values)
 
 
 def documented_options(command: str) -> dict[str, str]:

@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from job_cases import stream, table
+from options_given import job_of
 
 from engine.jobs.replay.run import run_replay
-from engine.options.keywords import job_of
 from engine.options.replay import JobOptions
 from engine.report.envelope import Report
 from engine.runtime.executors import Executor, SerialExecutor

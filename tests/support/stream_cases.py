@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from spark_cases import ORDER, ROLES, TUPLES, found
 
-from spark_plugin.asked import Asked
+from spark_plugin.frame_options import FRAMES, query_of
 from spark_plugin.streaming.feed import Feed, parquet_archive
 from spark_plugin.streaming.index import TimeIndex
 from spark_plugin.streaming.reading import PACKED, rows_between
@@ -58,8 +58,9 @@ def parts(folder: Path, tables: Sequence[pa.Table], rows_per_group: int = 40) ->
 def told(spark: Any, folder: Path, **options: Any) -> Told:
     """Return a streaming replay of the archives in `folder`, ready to run."""
     archives = tuple(parquet_archive(str(found(folder, s)), s) for s in ("left", "right"))
-    asked = Asked(**(ROLES | TUPLES | options))
-    query = asked.query(*(_frame(spark, archive) for archive in archives))
+    given = FRAMES.from_keywords(ROLES | TUPLES | options)
+    left, right = (_frame(spark, archive) for archive in archives)
+    query = query_of(left, right, given)
     feed = _feed(query, archives)
     return Told(_task(query, feed), feed, TimeIndex(feed))
 

@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from job_cases import table
+from options_given import job_of
 
 from engine.api.sweep import sweep_archives
 from engine.jobs.replay.run import run_replay
 from engine.jobs.sweep.run import SweepResult
-from engine.options.keywords import job_of
 from engine.runtime.executors import Executor, SerialExecutor, ThreadExecutor
 
 COMMON = {"on": "k", "time": "t", "importance": "i"}

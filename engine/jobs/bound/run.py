@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from engine.jobs.bound.task import LaneBounds, bound_lanes, bound_tasks, bounds_report
@@ -14,8 +14,7 @@ from engine.jobs.retention import RETAINED
 from engine.jobs.split import LaneModels, lane_budgets
 from engine.lanes.manifest import Prepared
 from engine.optimum.bound import BoundSettings
-from engine.optimum.settings import Effort, Objective
-from engine.options.replay import JobOptions
+from engine.options.bound import BoundOptions
 from engine.policies import policy_named
 from engine.report.envelope import Report, memory_report, stream_report, window_report
 from engine.report.versions import versions
@@ -25,45 +24,7 @@ from engine.runtime.executors import Executor
 from engine.runtime.stages import Progress, Stages
 from gpu_kernels.devices import Choice
 
-MOST_TOLD = 1000
-
-
-@dataclass(frozen=True)
-class BoundOptions:
-    """The best possible of a join within its budget.
-
-    Parameters
-    ----------
-    base : JobOptions
-        Archives, windows, memory, probe, combine, start; its policy does not count. `out` is the
-        plan's folder.
-    objective : {"importance", "outputs", "minimum"}
-    threshold : float
-        See `engine.optimum.settings.Objective`.
-    effort : Effort
-        Its seconds are for all lanes together.
-    told : bool
-        Tell the plan's path through the memory states, of at most `MOST_TOLD` rows.
-    """
-
-    base: JobOptions
-    objective: str = "importance"
-    threshold: float = 0.0
-    effort: Effort = field(default_factory=Effort)
-    told: bool = False
-
-    def __post_init__(self) -> None:
-        self.settings((0, 0), None)
-
-    def settings(self, windows: tuple[int, int], start_ts: int | None) -> BoundSettings:
-        """Return what every lane is told."""
-        return BoundSettings(
-            *windows,
-            Objective(self.objective, self.threshold, self.base.combine),
-            self.base.probe,
-            start_ts,
-            self.effort,
-        )
+MOST_TRACED = 1000
 
 
 class BoundReport(NamedTuple):
@@ -124,14 +85,14 @@ def run_bound(
         )  # fmt: skip
         budgets = lane_budgets(base.memory, groups, models, policy)
         rows = sum(stream.joined for stream in prepared.streams)
-        if options.told and rows > MOST_TOLD:
+        if options.trace and rows > MOST_TRACED:
             raise SpecError(
                 f"--print tells of every instant, and the streams have {rows:,} tuples: it is for "
-                f"at most {MOST_TOLD}; leave it out"
+                f"at most {MOST_TRACED}; leave it out"
             )
         place = None if output is None else output.draft
         tasks = bound_tasks(
-            files, settings, budgets, profiles, place, told=options.told, wanted=wanted
+            files, settings, budgets, profiles, place, told=options.trace, wanted=wanted
         )
         found = bound_lanes(tasks, executor, stages)
         if output is not None:

@@ -17,7 +17,8 @@ from engine.lanes.split import SPLIT_BYTES
 from engine.lanes.stages import SPLIT_ROWS
 from engine.models.profile.model import ArrivalProfile
 from engine.options.budget import Amount, Amounts
-from engine.options.replay import REFERENCES, check_reference
+from engine.options.checks import check_reference
+from engine.options.streams import REFERENCES
 from engine.policies import Policy, Structure, policy_named
 from engine.replay.allocate import join_memory
 from engine.replay.layout import KEY

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,9 +14,11 @@ import pyarrow.parquet as pq
 import pyarrow.types as pt
 
 from engine.archives.rows import restored
-from engine.options.keywords import Join, job_of
-from engine.options.replay import JobOptions
+from engine.options.command import Given
+from engine.options.grid import parse_windows
+from engine.options.replay import JobOptions, job_of
 from engine.runtime.durations import parse_window
+from engine.runtime.errors import WinnowError
 from engine.runtime.instants import parse_instant
 from engine.runtime.streams import SIDES
 
@@ -55,12 +59,6 @@ class Tables(NamedTuple):
             pq.write_table(pa.table(columns), folder / f"{name}.parquet")
 
 
-def tables_of(left: pa.Table, right: pa.Table, join: Mapping[str, Any]) -> Tables:
-    """Return the tables that keywords name."""
-    fact = join.get("fact")
-    return Tables(left, right, fact if isinstance(fact, pa.Table) else None)
-
-
 def have_seconds(tables: Tables, job: JobOptions) -> bool:
     """Tell whether all times are in whole seconds, which Parquet has no type for."""
     kinds = []
@@ -75,54 +73,74 @@ def have_seconds(tables: Tables, job: JobOptions) -> bool:
     )
 
 
-def staged(tables: Tables, join: Join, folder: Path, out: Path | None) -> tuple[JobOptions, bool]:
-    """Write tables to files, and return the job on them.
+def staged(
+    left: pa.Table,
+    right: pa.Table,
+    given: Given,
+    folder: Path,
+    job_of: Callable[[Given], JobOptions] = job_of,
+) -> tuple[Tables, Given, str | None]:
+    """Write tables to files, and return the options of a job on them.
 
     Parameters
     ----------
-    tables : Tables
-    join : Join
+    left, right : pyarrow.Table
+    given : Given
+        The keywords; `fact` may be a table.
     folder : Path
         For the files and their lanes.
-    out : Path or None
-        Of the job.
+    job_of : callable
+        Makes the job of the options, for the columns of times.
 
     Returns
     -------
-    (job, whether its times are whole seconds that stand in the files as plain numbers)
+    tables : Tables
+    given : Given
+        With the files' paths.
+    unit : {"s", None}
+        "s" where times are whole seconds, which stand in the files as plain numbers.
     """
-    files = [str(folder / f"{side}.parquet") for side in SIDES]
+    fact = given["fact"]
+    tables = Tables(left, right, fact if isinstance(fact, pa.Table) else None)
+    own = {side: str(folder / f"{side}.parquet") for side in SIDES}
     if tables.fact is not None:
-        join = join | Join(fact=folder / "fact.parquet")
-    job = job_of(files[0], files[1], out, folder / "lanes", join)
+        own["fact"] = str(folder / "fact.parquet")
+    files = Given(given.options, {**given, **own, "cache": folder / "lanes"})
+    job = job_of(files)
     seconds = have_seconds(tables, job)
     if seconds:
-        job = _in_seconds(job, join)
+        files.update(_in_seconds(job, files))
     tables.write(folder, job, seconds=seconds)
-    return job, seconds
+    return tables, files, "s" if seconds else None
 
 
-def _in_seconds(job: JobOptions, join: Join) -> JobOptions:
-    """Return the job with its durations and points in time as whole seconds."""
-    start = None
+def _in_seconds(job: JobOptions, given: Given) -> dict[str, str]:
+    """Return the durations and points in time as whole seconds."""
+    found = {}
     if job.start_ts is not None:
-        start = parse_instant(job.start_ts, "s", "start_ts")
-    return job_of(
-        job.left,
-        job.right,
-        job.out,
-        job.cache,
-        join
-        | Join(
-            window_left=parse_window(job.window_left, "s", "left"),
-            window_right=parse_window(job.window_right, "s", "right"),
-            start_ts=start,
-        ),
-    )
+        found["start_ts"] = str(parse_instant(job.start_ts, "s", "start_ts"))
+    if "windows" in given:
+        return found | {"windows": ",".join(map(str, parse_windows(given["windows"], "s")))}
+    for side, window in zip(SIDES, (job.window_left, job.window_right), strict=True):
+        found[f"window_{side}"] = str(parse_window(window, "s", side))
+    return found
 
 
-def read_back(tables: Tables, out: Path) -> tuple[pa.Table, tuple[pa.Table | None, ...]]:
-    """Return a job's outputs, and the rows of each table that were set aside.
+@contextmanager
+def temporary() -> Iterator[Path]:
+    """Yield a temporary folder for tables, which errors then do not name."""
+    with tempfile.TemporaryDirectory(prefix="winnow-") as name:
+        folder = Path(name)
+        try:
+            yield folder
+        except WinnowError as error:
+            raise type(error)(without(folder, str(error))) from None
+
+
+def read_back(
+    tables: Tables, out: Path, report: dict[str, Any]
+) -> tuple[pa.Table, dict[str, Any], tuple[pa.Table | None, ...]]:
+    """Return a job's outputs, its report, and the rows of each table that were set aside.
 
     Types are those of the tables; None stands where no row was set aside.
     """
@@ -137,7 +155,7 @@ def read_back(tables: Tables, out: Path) -> tuple[pa.Table, tuple[pa.Table | Non
         aside = out / "_rejected" / f"{side}.parquet"
         own = {field.name: field.type for field in table.schema}
         rejected.append(restored(pq.read_table(aside), own) if aside.exists() else None)
-    return restored(pq.read_table(out), kinds), tuple(rejected)
+    return restored(pq.read_table(out), kinds), report, tuple(rejected)
 
 
 def without(folder: Path, message: str) -> str:

@@ -1,0 +1,70 @@
+"""The Python door: functions whose keywords are a command's options."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar, get_args, get_type_hints
+
+from engine.options.command import Command
+from engine.options.option import Door, Option, options_of
+from engine.runtime.errors import did_you_mean
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def takes(command: Command) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Make a function with ``**options`` show those of a command, and name them in its errors.
+
+    ``help(function)`` lists the options, and its signature has them with their defaults.
+    """
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        own = inspect.signature(function)
+        fixed = [p for p in own.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        named = {parameter.name for parameter in fixed}
+        (declared,) = get_args(get_type_hints(function)["options"])
+        options = [
+            option
+            for name, option in options_of(declared).items()
+            if name not in named and option.door is not Door.COMMAND_LINE
+        ]
+        known = named | {option.name for option in options}
+
+        @wraps(function)
+        def called(*args: P.args, **keywords: P.kwargs) -> R:
+            for name in keywords.keys() - known:
+                instead = command.instead.get(name)
+                hint = did_you_mean(name, known)
+                remedy = f": {instead}" if instead else f".{hint}" if hint else ""
+                raise TypeError(f"unexpected keyword {name!r}{remedy}")
+            with command.as_keywords():
+                return function(*args, **keywords)
+
+        called.__signature__ = own.replace(  # type: ignore[attr-defined]
+            parameters=[*fixed, *(_parameter(option) for option in options)]
+        )
+        called.__doc__ = _documented(function.__doc__ or "", options)
+        return called
+
+    return decorate
+
+
+def _parameter(option: Option) -> inspect.Parameter:
+    return inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, default=option.default)
+
+
+def _documented(text: str, options: list[Option]) -> str:
+    """Return a docstring with the options listed before what is returned."""
+    lines = []
+    for option in options:
+        choices = f"{{{', '.join(option.choices)}}}: " if option.choices else ""
+        words = textwrap.wrap(choices + option.described, 88)
+        lines += [f"    {option.name}", *(f"        {line}" for line in words)]
+    head, section, rest = re.split(r"(\n    (?:Returns|Examples)\n)", text, maxsplit=1)
+    parameters = "" if "Parameters\n" in head else "\n    Parameters\n    ----------\n"
+    return f"{head.rstrip()}\n{parameters}" + "\n".join(lines) + f"\n{section}{rest}"

@@ -1,0 +1,138 @@
+"""A bound of the best possible: its options, and the job that they describe."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, TypedDict
+
+from engine.optimum.bound import BoundSettings
+from engine.optimum.effort import METHODS, Effort
+from engine.optimum.objective import OBJECTIVES, Objective
+from engine.options import streams, where
+from engine.options.command import Command, Given, Group
+from engine.options.kinds import FLAG, NUMBER, PLACE
+from engine.options.option import Door, Option
+from engine.options.replay import FACT, JOIN, STREAMS, WHERE, JobOptions, Join, job_of
+
+
+class Bounded(streams.Effort, total=False):
+    """What is bounded, and how."""
+
+    objective: Annotated[
+        str,
+        Option(
+            "greatest importance, most outputs, or least importance",
+            default=OBJECTIVES[0],
+            choices=OBJECTIVES,
+        ),
+    ]
+    threshold: Annotated[
+        float,
+        Option(
+            "an output is worth its importance less this, so that those below it count against a "
+            "plan",
+            NUMBER,
+            0.0,
+        ),
+    ]
+    method: Annotated[
+        str,
+        Option(
+            "states (exact, small cases), flow (exact), dual (bounds, any size), or dual and then "
+            "flow as time allows",
+            default=METHODS[0],
+            choices=METHODS,
+        ),
+    ]
+
+
+class BoundOutput(TypedDict, total=False):
+    """What is written."""
+
+    out: Annotated[
+        where.PathLike | None,
+        Option("folder of the plan, side, row, until_ts in Parquet (default: bounds only)", PLACE),
+    ]
+    print: Annotated[
+        bool,
+        Option(
+            "print what the plan holds in memory at every instant, for a small case",
+            FLAG,
+            default=False,
+            door=Door.COMMAND_LINE,
+        ),
+    ]
+
+
+class Bound(Join, Bounded, total=False):
+    """The keywords of a bound; a policy does not count."""
+
+
+BOUND = Command(
+    "bound",
+    "find the best possible result within a memory budget, or bounds of it",
+    (
+        STREAMS,
+        WHERE,
+        FACT,
+        JOIN,
+        Group("budget", (streams.Memory, streams.Probe)),
+        Group("best possible", (Bounded,)),
+        Group("output", (BoundOutput, where.Report, where.Device)),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class BoundOptions:
+    """The best possible of a join within its budget.
+
+    Parameters
+    ----------
+    base : JobOptions
+        Archives, windows, memory, probe, combine, start; its policy does not count. `out` is the
+        plan's folder.
+    objective : {"importance", "outputs", "minimum"}
+    threshold : float
+        See `engine.optimum.objective.Objective`.
+    effort : Effort
+        Its seconds are for all lanes together.
+    trace : bool
+        Also return the plan's path through the memory states.
+    """
+
+    base: JobOptions
+    objective: str = OBJECTIVES[0]
+    threshold: float = 0.0
+    effort: Effort = field(default_factory=Effort)
+    trace: bool = False
+
+    def __post_init__(self) -> None:
+        self.settings((0, 0), None)
+
+    def settings(self, windows: tuple[int, int], start_ts: int | None) -> BoundSettings:
+        """Return the settings of every lane."""
+        return BoundSettings(
+            *windows,
+            Objective(self.objective, self.threshold, self.base.combine),
+            self.base.probe,
+            start_ts,
+            self.effort,
+        )
+
+
+def bound_of(given: Given) -> BoundOptions:
+    """Return the bound that options describe.
+
+    Raises
+    ------
+    SpecError
+        If one is missing or means nothing.
+    """
+    return BoundOptions(
+        job_of(given),
+        given["objective"],
+        given["threshold"],
+        Effort(given["method"], given["gap"], given["seconds"]),
+        given["print"],
+    )

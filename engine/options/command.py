@@ -1,0 +1,171 @@
+"""A command: its options by group, and what is given of them at each door."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import Any, TypeVar
+
+from engine.options.kinds import Names
+from engine.options.option import Option, options_of
+from engine.runtime.errors import SpecError, WinnowError
+
+S = TypeVar("S")
+
+
+@dataclass(frozen=True)
+class Group:
+    """Options under one title of ``--help``.
+
+    Parameters
+    ----------
+    title : str
+    declared : tuple of type
+        `TypedDict` classes whose fields are options.
+    without : collection of str
+        Fields that the command does not take.
+    description : str
+        A line below the title.
+    """
+
+    title: str
+    declared: tuple[type, ...]
+    without: Collection[str] = ()
+    description: str | None = None
+
+    @property
+    def options(self) -> dict[str, Option]:
+        """The options, by keyword."""
+        return {
+            name: option
+            for own in self.declared
+            for name, option in options_of(own).items()
+            if name not in self.without
+        }
+
+
+class Given(dict[str, Any]):
+    """The options given, read and checked; one that is not given is its default.
+
+    ``name in given`` says whether it is given, ``given[name]`` is its value or its default.
+    """
+
+    def __init__(self, options: Mapping[str, Option], values: Mapping[str, Any]) -> None:
+        super().__init__(values)
+        self.options = options
+
+    def __missing__(self, name: str) -> Any:  # noqa: ANN401 - the option's default
+        return self.options[name].default if name in self.options else None
+
+    def needed(self, name: str) -> Any:  # noqa: ANN401 - the option's value
+        """Return an option that must be given.
+
+        Raises
+        ------
+        SpecError
+            If it is not.
+        """
+        if name not in self:
+            raise SpecError(f"{self.options[name].written} is missing")
+        return self[name]
+
+    def fill(self, spec: type[S], **derived: Any) -> S:  # noqa: ANN401 - fields of the spec
+        """Return a job whose fields are `derived`, or options given of the same names."""
+        own = {own.name: self[own.name] for own in fields(spec) if own.name in self}  # type: ignore[arg-type]
+        return spec(**(own | derived))
+
+    def chosen(self, *names: str) -> dict[str, Any]:
+        """Return those of some options that are given."""
+        return {name: self[name] for name in names if name in self}
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command and its twin in Python.
+
+    Parameters
+    ----------
+    name : str
+    meaning : str
+        What it does, in a line.
+    groups : tuple of Group
+    instead : dict of str to str
+        Options that somebody might try, and what to do in their place.
+    kinds : tuple of Command
+        Of which one is named after the command, in place of options of its own.
+    """
+
+    name: str
+    meaning: str
+    groups: tuple[Group, ...]
+    instead: Mapping[str, str] = field(default_factory=dict)
+    kinds: tuple[Command, ...] = ()
+
+    @cached_property
+    def options(self) -> dict[str, Option]:
+        """All options, by keyword."""
+        return {name: own for group in self.groups for name, own in group.options.items()}
+
+    def given(self, values: Mapping[str, Any]) -> Given:
+        """Return the options of a command line or a job file, read and checked.
+
+        Parameters
+        ----------
+        values : mapping
+            By keyword; None is not given.
+
+        Raises
+        ------
+        SpecError
+            If a value is none of its option.
+        """
+        found = {n: self.options[n].read(own) for n, own in values.items() if own is not None}
+        return Given(self.options, {n: own for n, own in found.items() if own is not None})
+
+    def from_keywords(self, values: Mapping[str, Any]) -> Given:
+        """Return the options that Python's keywords give, read and checked.
+
+        Raises
+        ------
+        SpecError
+            If a value is none of its option.
+        """
+        return self.given(
+            {
+                name: [own] if isinstance(own, str) and self._names(name) else own
+                for name, own in values.items()
+            }
+        )
+
+    def _names(self, name: str) -> bool:
+        """Tell whether an option's text is one name in Python, where commas part none."""
+        return isinstance(self.options[name].kind, Names)
+
+    @contextmanager
+    def as_keywords(self, where: str = "") -> Iterator[None]:
+        """Name options in errors as Python's callers write them: ``start_ts``, not --start-ts.
+
+        `where` begins the messages.
+        """
+        try:
+            yield
+        except WinnowError as error:
+            raise type(error)(where + self.in_keywords(str(error))) from None
+
+    def in_keywords(self, message: str) -> str:
+        """Return a message with keywords in place of the command line's options.
+
+        Examples
+        --------
+        >>> Command("", "", ()).in_keywords("--start-ts is missing")
+        'start_ts is missing'
+        """
+        flags = {option.written: name for name, option in self.options.items()}
+        return re.sub(
+            r"--[a-z][a-z0-9-]*",
+            lambda found: flags.get(found[0], found[0][2:].replace("-", "_")),
+            message,
+        )

@@ -1,0 +1,288 @@
+"""Kinds of option values, and how each is read from text, from a job file and from Python."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from engine.options.by_stream import REST
+from engine.runtime.errors import SpecError
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of value.
+
+    Parameters
+    ----------
+    metavar : str
+        What stands for a value in usage; empty for the option's own name.
+    repeated : bool
+        Whether the command line may give the option several times.
+    """
+
+    metavar: str = ""
+    repeated: bool = False
+
+    def read(self, flag: str, value: Any) -> Any:  # noqa: ANN401 - whatever a door hands on
+        """Return the value of an option, or raise `SpecError`."""
+        raise NotImplementedError
+
+    def shown(self, value: Any) -> str:  # noqa: ANN401 - of this kind
+        """Return a value as people write it."""
+        return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def as_text(flag: str, value: Any) -> str:  # noqa: ANN401 - whatever a door hands on
+    """Return text, a number or a path as the command line writes it."""
+    if isinstance(value, (bool, Mapping, list, tuple)):
+        raise SpecError(f"{flag} is {value!r}; give text or a number")
+    return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+
+
+class Text(Kind):
+    """Text; a number or a date is taken for it."""
+
+    def read(self, flag: str, value: Any) -> str:  # noqa: ANN401 - see Kind
+        """Return the text."""
+        return as_text(flag, value)
+
+
+class Values(Kind):
+    """Values with commas and ranges, as `engine.options.grid` reads them, or a sequence."""
+
+    def read(self, flag: str, value: Any) -> str:  # noqa: ANN401 - see Kind
+        """Return the values with commas between."""
+        several = isinstance(value, Sequence) and not isinstance(value, str)
+        return ",".join(as_text(flag, own) for own in (value if several else [value]))
+
+
+class Source(Kind):
+    """A file, folder or glob, or in Python the table itself."""
+
+    def read(self, flag: str, value: Any) -> Any:  # noqa: ANN401 - see Kind
+        """Return a path as text, a table as it is."""
+        return as_text(flag, value) if isinstance(value, (str, os.PathLike)) else value
+
+
+class Place(Kind):
+    """A file or folder of the file system."""
+
+    def read(self, flag: str, value: Any) -> Path:  # noqa: ANN401 - see Kind
+        """Return the path."""
+        return Path(as_text(flag, value))
+
+
+@dataclass(frozen=True)
+class Whole(Kind):
+    """A whole number from `least` to `most`."""
+
+    least: int | None = None
+    most: int | None = None
+    range: str = ""
+
+    def read(self, flag: str, value: Any) -> int:  # noqa: ANN401 - see Kind
+        """Return the number."""
+        found = _whole(value)
+        if found is None:
+            raise SpecError(f"{flag} is {value!r}; give a whole number")
+        below = self.least is not None and found < self.least
+        if below or (self.most is not None and found > self.most):
+            raise SpecError(f"{flag} is {found}; {self.range}")
+        return found
+
+
+def _whole(value: Any) -> int | None:  # noqa: ANN401 - whatever a door hands on
+    try:
+        found = int(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    exact = isinstance(value, str) or found == value
+    return found if exact and not isinstance(value, bool) else None
+
+
+@dataclass(frozen=True)
+class Number(Kind):
+    """A finite number."""
+
+    def read(self, flag: str, value: Any) -> float:  # noqa: ANN401 - see Kind
+        """Return the number."""
+        try:
+            return float("" if isinstance(value, bool) else value)
+        except (TypeError, ValueError):
+            raise SpecError(f"{flag} is {value!r}; give a number") from None
+
+
+class Flag(Kind):
+    """True or false: on the command line without a value."""
+
+    def read(self, flag: str, value: Any) -> bool:  # noqa: ANN401 - see Kind
+        """Return whether it is set."""
+        if isinstance(value, bool):
+            return value
+        if value in ("yes", "no"):
+            return bool(value == "yes")
+        raise SpecError(f"{flag} is {value!r}; give true or false")
+
+
+class Names(Kind):
+    """Columns or streams: ``a,b``, or a sequence of names."""
+
+    def read(self, flag: str, value: Any) -> tuple[str, ...]:  # noqa: ANN401 - see Kind
+        """Return the names."""
+        if isinstance(value, str):
+            return tuple(part.strip() for part in value.split(",") if part.strip())
+        if isinstance(value, Mapping) or not isinstance(value, Sequence):
+            raise SpecError(f"{flag} is {value!r}; give a name, or several")
+        return tuple(map(str, value))
+
+    def listed(self, value: str | Sequence[str]) -> tuple[str, ...]:
+        """Return one name, or several, as a tuple."""
+        return (value,) if isinstance(value, str) else tuple(value)
+
+    def shown(self, value: Any) -> str:  # noqa: ANN401 - see Kind
+        """Return the names with commas."""
+        return ",".join(value)
+
+
+class Items(Kind):
+    """Texts, each given by itself."""
+
+    def read(self, flag: str, value: Any) -> tuple[str, ...]:  # noqa: ANN401 - see Kind
+        """Return the texts."""
+        several = isinstance(value, Sequence) and not isinstance(value, str)
+        return tuple(as_text(flag, own) for own in (value if several else [value]))
+
+
+@dataclass(frozen=True)
+class Pairs(Kind):
+    """Values by name, each given as NAME=VALUE, which `form` shows."""
+
+    form: str = "NAME=VALUE"
+
+    def read(self, flag: str, value: Any) -> dict[str, Any]:  # noqa: ANN401 - see Kind
+        """Return the values by name; those of a mapping as they are."""
+        if isinstance(value, Mapping):
+            return dict(_entries(value))
+        found: dict[str, Any] = {}
+        for item in value if isinstance(value, (list, tuple)) else [value]:
+            name, equals, own = (part.strip() for part in str(item).partition("="))
+            if not (equals and name and own):
+                raise SpecError(f"{flag} is {item!r}; write {self.form}")
+            if name in found:
+                raise SpecError(f"{flag} {name} is given more than once: give it once")
+            found[name] = own
+        return found
+
+
+class ByStream(Kind):
+    """One value for all streams, or VALUE and NAME=VALUE by name, with commas between."""
+
+    def read(self, flag: str, value: Any) -> Any:  # noqa: ANN401 - see Kind
+        """Return the value, or a mapping by stream in which "" stands for the others."""
+        if isinstance(value, Mapping):
+            return dict(value)
+        if isinstance(value, bool) or not isinstance(value, (str, list, tuple)):
+            return value
+        items = [value] if isinstance(value, str) else [str(item) for item in value]
+        text = ",".join(items)
+        if "=" not in text:
+            if len(items) > 1:
+                raise SpecError(f"{flag} has more than one value for all streams: give one")
+            return text
+        found: dict[str, str] = {}
+        for part in filter(None, (part.strip() for part in text.split(","))):
+            name, equals, own = (word.strip() for word in part.partition("="))
+            if equals and not (name and own):
+                raise SpecError(f"{flag} is {part!r}; write NAME=VALUE")
+            name, own = (name, own) if equals else (REST, part)
+            if name in found:
+                which = f"stream {name}" if name else "all streams"
+                raise SpecError(f"{flag} has more than one value for {which}: give one")
+            found[name] = own
+        return found
+
+
+class Parameters(Kind):
+    """A policy's parameters: NAME=VALUE, a table, which tables of policies may be in, or a mapping.
+
+    A ``function`` given as text is ``module:name``.
+    """
+
+    def read(self, flag: str, value: Any) -> dict[str, Any]:  # noqa: ANN401 - see Kind
+        """Return the parameters by name."""
+        found: dict[str, Any] = {}
+        if isinstance(value, Mapping):
+            given = dict(_entries(value))
+        else:
+            given = {}
+            for item in value if isinstance(value, (list, tuple)) else [value]:
+                name, equals, own = str(item).partition("=")
+                if not equals or not name.strip():
+                    raise SpecError(f"{flag} is {item!r}; write name=value, such as alpha=2")
+                given[name.strip()] = own.strip()
+        for name, own in given.items():
+            function = name.rpartition(".")[2] == "function" and isinstance(own, str)
+            found[name] = _function(own) if function else own
+        return found
+
+
+def _entries(table: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Return a table's entries; those of tables within it as table.name."""
+    found: list[tuple[str, Any]] = []
+    for name, own in table.items():
+        inner = _entries(own) if isinstance(own, Mapping) else [("", own)]
+        found += [(f"{name}.{key}" if key else str(name), value) for key, value in inner]
+    return found
+
+
+def _function(where: str) -> Any:  # noqa: ANN401 - the user's function
+    module, _, name = where.strip().partition(":")
+    try:
+        return getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise SpecError(
+            f"function {where!r} cannot be loaded ({error}); write module:name, with the module on "
+            "PYTHONPATH"
+        ) from None
+
+
+class Numbers(Kind):
+    """Numbers, with commas between."""
+
+    def read(self, flag: str, value: Any) -> tuple[float, ...]:  # noqa: ANN401 - see Kind
+        """Return the numbers."""
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return (float(value),)
+        try:
+            found = tuple(map(float, value.split(",") if isinstance(value, str) else value))
+        except (AttributeError, TypeError, ValueError):
+            found = (float("nan"),)
+        if not all(map(isfinite, found)):
+            raise SpecError(f"{flag} is {value!r}; give numbers with commas, like 0,5,15")
+        return found
+
+    def shown(self, value: Any) -> str:  # noqa: ANN401 - see Kind
+        """Return the numbers with commas."""
+        return ",".join(f"{own:g}" for own in value)
+
+
+TEXT = Text()
+VALUES = Values()
+SOURCE = Source("PATH")
+PLACE = Place("PATH")
+NUMBER = Number()
+WHOLE = Whole()
+POSITIVE = Whole(least=1, range="it must be 1 or more")
+SEED = Whole(least=-(2**63), most=2**64 - 1, range="it must fit 64 bits")
+FLAG = Flag()
+NAMES = Names("COL[,COL]")
+ITEMS = Items(repeated=True)
+BY_STREAM = ByStream("VALUE|NAME=VALUE", repeated=True)
+PARAMETERS = Parameters("NAME=VALUE", repeated=True)
+NUMBERS = Numbers("X[,X]")

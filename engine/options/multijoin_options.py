@@ -1,0 +1,238 @@
+"""The options of a multi-way join."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, TypedDict
+
+from engine.multiway.fractions.greedy import METRICS
+from engine.multiway.fractions.optimise import METHODS as OPTIMISERS
+from engine.multiway.harvest.settings import (
+    ADMISSIONS,
+    CLOCKS,
+    PROBES,
+    SCORES,
+    SHEDDINGS,
+    HarvestSettings,
+)
+from engine.multiway.predicate import Predicate, parse_predicate
+from engine.options import streams as shared
+from engine.options import where
+from engine.options.command import Command, Group
+from engine.options.kinds import (
+    BY_STREAM,
+    NAMES,
+    NUMBER,
+    PLACE,
+    POSITIVE,
+    WHOLE,
+    Kind,
+    Pairs,
+    as_text,
+)
+from engine.options.multijoin import GRAPHS, METHODS
+from engine.options.option import Door, Option, Scope
+
+_DEFAULTS = HarvestSettings(1)
+
+
+class AnyPredicate(Kind):
+    """A predicate as text, or a `Predicate`."""
+
+    def read(self, flag: str, value: Any) -> Predicate:  # noqa: ANN401 - see Kind
+        """Return the predicate."""
+        return value if isinstance(value, Predicate) else parse_predicate(as_text(flag, value))
+
+
+class Streams(shared.ByName, total=False):
+    """What the streams are."""
+
+    stream: Annotated[
+        Mapping[str, str],
+        Option(
+            "a stream, NAME=PATH; 2 to 8 times",
+            Pairs("NAME=PATH", repeated=True, form="NAME=PATH, such as trades=trades.parquet"),
+            door=Door.COMMAND_LINE,
+        ),
+    ]
+    window: Annotated[
+        int | str | Mapping[str, int | str],
+        Option(
+            "ticks that a tuple joins for after its arrival, the last included, a duration such "
+            "as 10min on timestamp columns, or rows:C, the last C tuples",
+            BY_STREAM,
+            scope=Scope.STREAM,
+        ),
+    ]
+
+
+class On(TypedDict, total=False):
+    """What joins them."""
+
+    predicate: Annotated[
+        str | Predicate,
+        Option(
+            "equi:COL, band:COL:EPS, distance:COL,COL:R, inner:COL:T or theta:FUNCTION:COL, "
+            "FUNCTION registered or MODULE:NAME",
+            AnyPredicate(),
+        ),
+    ]
+    columns_of: Annotated[
+        Mapping[str, str] | None,
+        Option(
+            "what a stream calls an attribute of the predicate, NAME.COL=ITS",
+            Pairs("NAME.COL=ITS", repeated=True, form="NAME.COL=ITS, such as quotes.price=mid"),
+            flag="column",
+        ),
+    ]
+    join_graph: Annotated[
+        str,
+        Option("between which members it holds", default=GRAPHS[0], choices=GRAPHS),
+    ]
+
+
+class Loop(TypedDict, total=False):
+    """Which of P3's algorithms joins exactly."""
+
+    method: Annotated[
+        str,
+        Option("auto, the fastest, or one of P3's", default=METHODS[0], choices=METHODS),
+    ]
+    order: Annotated[
+        Sequence[str] | None,
+        Option("global join order (default: by the heuristics)", NAMES),
+    ]
+    tau: Annotated[
+        int | str | None,
+        Option("ticks or duration between re-evaluations of lazy methods"),
+    ]
+    expire_every: Annotated[
+        int | str | None, Option("ticks or duration between expirations (lazy)")
+    ]
+    buckets: Annotated[
+        int | Mapping[str, int] | None,
+        Option("hash buckets: B for all, or NAME=B", BY_STREAM, scope=Scope.STREAM),
+    ]
+
+
+class Slices(TypedDict, total=False):
+    """How an exact join is divided."""
+
+    slices: Annotated[
+        int | None,
+        Option(
+            "parts, a task each: slices of time, or of equi lanes of equal attributes (default: "
+            "by engine)",
+            POSITIVE,
+        ),
+    ]
+
+
+class Harvest(TypedDict, total=False):
+    """How load is shed (P4)."""
+
+    capacity: Annotated[float | None, Option("comparisons a second that can be made", NUMBER)]
+    throttle: Annotated[float | None, Option("a fixed throttle fraction z, 0 < z <= 1", NUMBER)]
+    clock: Annotated[
+        str,
+        Option(
+            "virtual: the capacity is given; wall: it is measured",
+            default=_DEFAULTS.clock,
+            choices=CLOCKS,
+        ),
+    ]
+    per_second: Annotated[
+        float | None, Option("ticks of a second (default: by the column)", NUMBER)
+    ]
+    basic_window: Annotated[int | str | None, Option("ticks or duration of a basic window, b")]
+    adapt_every: Annotated[int | str | None, Option("ticks or duration of the adaptation interval")]
+    buffer: Annotated[int | None, Option("tuples of an input buffer", WHOLE, _DEFAULTS.buffer)]
+    boost: Annotated[float | None, Option("boost factor of z", NUMBER, _DEFAULTS.boost)]
+    shred: Annotated[
+        float | None, Option("part of the tuples learnt from", NUMBER, _DEFAULTS.shred)
+    ]
+    forget: Annotated[
+        float | None,
+        Option("part of what was learnt kept at an adaptation", NUMBER, _DEFAULTS.forget),
+    ]
+    scores: Annotated[
+        str | None,
+        Option("what scores segments", default=_DEFAULTS.scores, choices=SCORES),
+    ]
+    shedding: Annotated[
+        str | None,
+        Option("how load is shed", default=_DEFAULTS.shedding, choices=SHEDDINGS),
+    ]
+    admission: Annotated[
+        str | None,
+        Option("who stays in the windows", default=_DEFAULTS.admission, choices=ADMISSIONS),
+    ]
+    probe: Annotated[
+        str | None,
+        Option(
+            "of basic windows every tuple, or by indexes",
+            default=_DEFAULTS.probe,
+            choices=PROBES,
+        ),
+    ]
+    optimiser: Annotated[
+        str | None,
+        Option("what finds the fractions", default=_DEFAULTS.optimiser, choices=OPTIMISERS),
+    ]
+    metric: Annotated[
+        str | None,
+        Option("of the greedy optimisers", default=_DEFAULTS.metric, choices=METRICS),
+    ]
+    profiles: Annotated[
+        Mapping[str, where.PathLike] | None,
+        Option(
+            "what winnow profile says of two of the streams, to begin with",
+            Pairs(
+                "LEFT,RIGHT=FILE",
+                repeated=True,
+                form="LEFT,RIGHT=FILE, such as trades,quotes=profile.json",
+            ),
+            flag="profile",
+        ),
+    ]
+
+
+class Plot(TypedDict, total=False):
+    """A picture of the load."""
+
+    plot: Annotated[where.PathLike | None, Option("PNG or SVG of how load was shed", PLACE)]
+
+
+class MultiJoin(
+    Streams,
+    On,
+    Loop,
+    Slices,
+    Harvest,
+    shared.Combine,
+    shared.Start,
+    shared.Seed,
+    where.Payload,
+    shared.BadRows,
+    shared.Reference,
+    where.Device,
+    total=False,
+):
+    """The keywords of a multi-way join."""
+
+
+MULTIJOIN = Command(
+    "multijoin",
+    "join 2 to 8 streams on any predicate, exactly or within a CPU budget",
+    (
+        Group(
+            "streams; VALUE for all, or NAME=VALUE with commas between",
+            (Streams, shared.BadRows),
+        ),
+        Group("join", (On, shared.Combine, shared.Start)),
+        Group("exact joins", (Loop, Slices)),
+        Group("CPU budget", (Harvest, shared.Reference)),
+        Group("output", (where.Out, where.Payload, where.Report, Plot)),
+        Group("where", (where.Engine, where.Device, shared.Seed, where.Job)),
+    ),
+)

@@ -1,0 +1,154 @@
+"""An option, declared once: the command line, job files, keywords, documents and checks read it.
+
+An option is a field of a `TypedDict`, annotated with an `Option`. The field's name is the Python
+keyword, and with hyphens the option of the command line and its name in job files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import cache
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+from engine.options.kinds import TEXT, Kind
+from engine.runtime.errors import SpecError, did_you_mean
+
+
+class Scope(Enum):
+    """What one value of an option is for."""
+
+    ALL = "all"
+    SIDE = "side"
+    """Both streams; the fields ``left_x`` or ``x_left`` beside it are of one of them."""
+    STREAM = "stream"
+    """All streams, or those that NAME=VALUE names."""
+
+
+class Door(Enum):
+    """Where an option can be given; others know it not."""
+
+    ANY = "any"
+    COMMAND_LINE = "command line"
+    KEYWORDS = "keywords"
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option.
+
+    Parameters
+    ----------
+    help : str
+        What it means; kinds, choices and defaults are added.
+    kind : Kind
+        What its values are, and how they are read.
+    default : object
+        Its value when it is not given; None where leaving it out is a value of its own.
+    choices : tuple of str
+        Its values, where they are few.
+    scope : Scope
+    flag : str
+        Name on the command line and in job files, where it is not the keyword's.
+    door : Door
+    alone : object
+        Its value where the command line gives the option without one.
+    positional : bool
+        Whether the command line gives it without its name.
+    name : str
+        The keyword's: filled in by `options_of`.
+    """
+
+    help: str
+    kind: Kind = TEXT
+    default: Any = None
+    choices: tuple[str, ...] = ()
+    scope: Scope = Scope.ALL
+    flag: str = ""
+    door: Door = Door.ANY
+    alone: Any = None
+    positional: bool = False
+    name: str = ""
+
+    @property
+    def toml(self) -> str:
+        """Its name in job files, with underscores."""
+        return (self.flag or self.name).replace("-", "_")
+
+    @property
+    def written(self) -> str:
+        """How the command line writes it."""
+        return "--" + self.toml.replace("_", "-")
+
+    def read(self, value: Any) -> Any:  # noqa: ANN401 - whatever a door hands on
+        """Return a value as the option's kind has it.
+
+        Raises
+        ------
+        SpecError
+            If it is of another kind, out of range, or none of the choices.
+        """
+        if self.alone is not None and isinstance(value, bool):
+            return self.alone if value else None
+        found = self.kind.read(self.written, value)
+        if self.choices and found not in self.choices:
+            raise SpecError(
+                f"{self.written} is {found!r}; choose one of {', '.join(self.choices)}."
+                + did_you_mean(str(found), self.choices)
+            )
+        return found
+
+    @property
+    def described(self) -> str:
+        """Its help with the default, as ``--help`` and the keywords' documentation show it."""
+        if self.default is None or self.default is False or self.default == ():
+            return self.help
+        return f"{self.help} (default {self.kind.shown(self.default)})"
+
+
+_SIDED = {f"{side}_{{}}": f"the same of the {side} stream alone" for side in ("left", "right")} | {
+    f"{{}}_{side}": f"the same of the {side} stream alone" for side in ("left", "right")
+}
+
+
+@cache
+def options_of(declared: type) -> Mapping[str, Option]:
+    """Return the options that a `TypedDict` declares, by keyword.
+
+    A field without an `Option` is the variant of one stream of an option of scope `Scope.SIDE`.
+
+    Examples
+    --------
+    >>> from engine.options.streams import Columns
+    >>> options_of(Columns)["left_on"].written
+    '--left-on'
+    """
+    found: dict[str, Option] = {}
+    hints = get_type_hints(declared, include_extras=True)
+    for name, hint in hints.items():
+        own = get_args(hint)[1] if get_origin(hint) is Annotated else _variant(name, found)
+        found[name] = replace(own, name=name)
+    return found
+
+
+def _variant(name: str, found: Mapping[str, Option]) -> Option:
+    for base, option in found.items():
+        for form, words in _SIDED.items():
+            if option.scope is Scope.SIDE and form.format(base) == name:
+                return replace(option, help=words, default=None)
+    raise TypeError(f"field {name} of options is no Option, nor the variant of one by stream")
+
+
+def check_fields(spec: object, declared: type) -> None:
+    """Check the fields of a job that are options as they were given.
+
+    Raises
+    ------
+    SpecError
+        If one is out of range, or none of its choices.
+    """
+    for name, option in options_of(declared).items():
+        value = getattr(spec, name, None)
+        if isinstance(value, (str, int)) and not isinstance(value, bool):
+            option.read(value)

@@ -1,0 +1,269 @@
+"""The options of archives, windows, budgets and outputs that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, TypeAlias, TypedDict
+
+from engine.optimum.effort import METHODS as BOUND_METHODS
+from engine.options.budget import EVEN, SPLITS
+from engine.options.kinds import (
+    BY_STREAM,
+    NAMES,
+    NUMBER,
+    PARAMETERS,
+    PLACE,
+    POSITIVE,
+    SEED,
+    SOURCE,
+    Text,
+)
+from engine.options.option import Option, Scope
+from engine.options.where import PathLike
+from engine.policies import POLICIES, Value
+from engine.replay.layout import ESTIMATORS, PROBES
+from gpu_kernels.combine import COMBINES
+
+NameOrNames: TypeAlias = str | Sequence[str]
+Amount: TypeAlias = int | str
+
+DEFAULT_POLICY = "dgl"
+BAD_ROWS = ("error", "quarantine")
+REFERENCES = ("exact", "none")
+
+
+class Archives(TypedDict, total=False):
+    """The two streams."""
+
+    left: Annotated[PathLike, Option("archive of the left stream: file, folder or glob", SOURCE)]
+    right: Annotated[PathLike, Option("archive of the right stream", SOURCE)]
+
+
+class Columns(TypedDict, total=False):
+    """What the columns of two streams are."""
+
+    on: Annotated[
+        NameOrNames | None, Option("join attribute of both, or several", NAMES, scope=Scope.SIDE)
+    ]
+    left_on: NameOrNames | None
+    right_on: NameOrNames | None
+    time: Annotated[
+        str | None,
+        Option("arrival time of both: an integer, timestamp or date", scope=Scope.SIDE),
+    ]
+    left_time: str | None
+    right_time: str | None
+    importance: Annotated[
+        str | None,
+        Option("importance of both; without one every tuple has 1", scope=Scope.SIDE),
+    ]
+    left_importance: str | None
+    right_importance: str | None
+    partition_by: Annotated[
+        NameOrNames, Option("columns of both; every value is a join of its own", NAMES, ())
+    ]
+
+
+class ByName(TypedDict, total=False):
+    """What the columns of several streams are."""
+
+    time: Annotated[
+        str | Mapping[str, str],
+        Option("arrival time: an integer, timestamp or date", BY_STREAM, scope=Scope.STREAM),
+    ]
+    importance: Annotated[
+        str | Mapping[str, str] | None,
+        Option("importance; without one every tuple has 1", BY_STREAM, scope=Scope.STREAM),
+    ]
+
+
+class Lanes(TypedDict, total=False):
+    """How a join is divided."""
+
+    lanes: Annotated[
+        int | None,
+        Option(
+            "parts that the join attribute is hashed into, sharing the budget so that most "
+            "importance is kept (default 1; an exact join picks its own)",
+            POSITIVE,
+        ),
+    ]
+
+
+class BadRows(TypedDict, total=False):
+    """What is done about rows that are no tuples."""
+
+    bad_rows: Annotated[
+        str,
+        Option(
+            "quarantine: set rows with a wrong time or importance aside",
+            default=BAD_ROWS[0],
+            choices=BAD_ROWS,
+        ),
+    ]
+
+
+class Seed(TypedDict, total=False):
+    """Random draws."""
+
+    seed: Annotated[int, Option("of random draws", SEED, 0)]
+
+
+class Windows(TypedDict, total=False):
+    """How long tuples join."""
+
+    window: Annotated[
+        int | str | None,
+        Option(
+            "ticks that a tuple joins for after its arrival, the last included, or a duration "
+            "such as 10min on timestamp columns",
+            scope=Scope.SIDE,
+        ),
+    ]
+    window_left: int | str | None
+    window_right: int | str | None
+
+
+class Combine(TypedDict, total=False):
+    """What an output is worth."""
+
+    combine: Annotated[
+        str,
+        Option("importance of an output from its members'", default="min", choices=COMBINES),
+    ]
+
+
+class Start(TypedDict, total=False):
+    """Since when outputs count."""
+
+    start_ts: Annotated[
+        int | str | None, Option("outputs before this time are neither written nor counted")
+    ]
+
+
+class Memory(TypedDict, total=False):
+    """The budget."""
+
+    memory: Annotated[
+        Amount | None,
+        Option(
+            "tuples in memory, half a side, or a percentage of what the exact join needs at its "
+            "peak, such as 10%; without it the join is exact",
+            scope=Scope.SIDE,
+        ),
+    ]
+    memory_left: Amount | None
+    memory_right: Amount | None
+
+
+class Probe(TypedDict, total=False):
+    """When arrivals probe."""
+
+    probe: Annotated[
+        str,
+        Option(
+            "whether an arrival meets the memory before it is decided who stays",
+            default=PROBES[0],
+            choices=PROBES,
+        ),
+    ]
+
+
+class Split(TypedDict, total=False):
+    """How one memory is split over both sides."""
+
+    split: Annotated[
+        str,
+        Option(
+            "even: the memory is for both sides alike; expected: one memory, of which each side "
+            "gets what is expected to gain most outputs",
+            default=EVEN,
+            choices=SPLITS,
+        ),
+    ]
+
+
+class Profile(TypedDict, total=False):
+    """What is known ahead."""
+
+    profile: Annotated[
+        PathLike | None,
+        Option(
+            "profile of the streams, as winnow profile writes it: its age curves and frequencies "
+            "stand in for a pass over the archives",
+            PLACE,
+        ),
+    ]
+
+
+class Deciding(TypedDict, total=False):
+    """Who stays."""
+
+    policy: Annotated[
+        str,
+        Option(
+            "which tuples stay; winnow policies explains each",
+            Text("{" + ",".join(POLICIES) + "}"),
+            DEFAULT_POLICY,
+        ),
+    ]
+    params: Annotated[
+        Mapping[str, Value] | None,
+        Option("a parameter of the policy: alpha=2", PARAMETERS, flag="param"),
+    ]
+
+
+class Estimator(TypedDict, total=False):
+    """What match counts are taken from."""
+
+    estimator: Annotated[str, Option("of match counts", default=ESTIMATORS[0], choices=ESTIMATORS)]
+
+
+class Reference(TypedDict, total=False):
+    """What a result is compared with."""
+
+    reference: Annotated[
+        str,
+        Option(
+            "exact: count the exact join beside, so that the report says what was lost",
+            default=REFERENCES[0],
+            choices=REFERENCES,
+        ),
+    ]
+
+
+class Effort(TypedDict, total=False):
+    """How far bounds are tightened."""
+
+    gap: Annotated[float, Option("relative gap of the bounds that is small enough", NUMBER, 0.0)]
+    seconds: Annotated[
+        float,
+        Option("seconds after which the bounds are tightened no more", NUMBER, 60.0),
+    ]
+
+
+class Best(Effort, total=False):
+    """The best possible, beside a result."""
+
+    bound: Annotated[
+        str | bool | None,
+        Option(
+            "also find the best possible importance within the budget, and the share of it that "
+            "is reached; alone: auto",
+            choices=BOUND_METHODS,
+            alone="auto",
+        ),
+    ]
+
+
+class Plan(TypedDict, total=False):
+    """A plan in place of a policy."""
+
+    plan: Annotated[
+        PathLike | None,
+        Option(
+            "retain tuples by this plan, a Parquet file or folder of side, row, until_ts as "
+            "winnow bound --out writes it, in place of a policy",
+            PLACE,
+        ),
+    ]

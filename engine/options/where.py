@@ -1,0 +1,92 @@
+"""The options of engines, devices, folders and outputs that all commands share."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated, TypeAlias, TypedDict
+
+from engine.options.kinds import FLAG, PLACE
+from engine.options.option import Door, Option
+
+PathLike: TypeAlias = str | os.PathLike[str]
+
+DEVICES = ("auto", "cpu", "gpu")
+COLUMNS = ("all", "ids")
+
+
+class Engine(TypedDict, total=False):
+    """Where tasks run."""
+
+    engine: Annotated[
+        str, Option("spark or local: where tasks run", default="spark", door=Door.COMMAND_LINE)
+    ]
+    rapids: Annotated[
+        bool,
+        Option(
+            "start Spark with the RAPIDS Accelerator, as winnow spark-conf configures it",
+            FLAG,
+            default=False,
+            door=Door.COMMAND_LINE,
+        ),
+    ]
+
+
+class Cache(TypedDict, total=False):
+    """Where prepared lanes are."""
+
+    cache: Annotated[
+        PathLike | None, Option("folder of prepared lanes (default: the user's cache)", PLACE)
+    ]
+
+
+class Job(TypedDict, total=False):
+    """A job file."""
+
+    job: Annotated[
+        PathLike,
+        Option(
+            "TOML file with any of these options; the command line wins",
+            PLACE,
+            door=Door.COMMAND_LINE,
+        ),
+    ]
+
+
+class Report(TypedDict, total=False):
+    """Where the report goes."""
+
+    report: Annotated[PathLike, Option("JSON file of the report", PLACE, door=Door.COMMAND_LINE)]
+
+
+class Out(TypedDict, total=False):
+    """Where outputs go."""
+
+    out: Annotated[
+        PathLike | None, Option("folder of the Parquet dataset (default: count only)", PLACE)
+    ]
+
+
+class Payload(TypedDict, total=False):
+    """What outputs carry."""
+
+    columns: Annotated[
+        str,
+        Option(
+            "ids: leave the archives' own columns out of the outputs",
+            default=COLUMNS[0],
+            choices=COLUMNS,
+        ),
+    ]
+
+
+class Device(TypedDict, total=False):
+    """What computes."""
+
+    device: Annotated[
+        str,
+        Option(
+            "auto takes a GPU where it is there and faster",
+            default=DEVICES[0],
+            choices=DEVICES,
+        ),
+    ]

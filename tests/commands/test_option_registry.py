@@ -1,0 +1,236 @@
+"""Every command at every door: help, job file, unknown option, bad value, Python, Spark."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from documented import command_of
+from places import ROOT
+
+import engine
+from engine import commands as cli
+from engine.commands.parser import given_of, parsed
+from engine.options.command import Command
+from engine.options.kinds import (
+    ByStream,
+    Flag,
+    Items,
+    Kind,
+    Names,
+    Number,
+    Numbers,
+    Pairs,
+    Parameters,
+    Whole,
+)
+from engine.options.option import Door, Option
+from engine.runtime.errors import SpecError, WinnowError
+from spark_plugin import dataframe, lookup, sweep
+from spark_plugin.rapids import command as spark_conf
+from spark_plugin.shipping import command as package
+
+NAMES = (
+    "replay", "sweep", "sample", "bound", "multijoin", "lookup", "explain", "prepare", "profile",
+    "size", "allocate",
+)  # fmt: skip
+COMMANDS = {name: command_of(name) for name in NAMES}
+COMMANDS |= {own.name: own for own in command_of("generate").kinds}
+COMMANDS |= {"spark-conf": spark_conf.COMMAND, "package": package.COMMAND}
+WITH_JOB = [name for name, own in COMMANDS.items() if "job" in own.options]
+
+TWINS: dict[str, tuple[Callable[..., Any], ...]] = {
+    "replay": (engine.replay_tables, engine.replay_archives),
+    "sweep": (engine.sweep_tables, engine.sweep_archives),
+    "sample": (engine.sample_tables, engine.sample_archives),
+    "bound": (engine.bound_tables, engine.bound_archives),
+    "multijoin": (engine.multijoin_streams,),
+    "lookup": (engine.lookup_tables, engine.lookup_archives),
+    "profile": (engine.profile_tables, engine.profile_archives),
+}
+SPARK_TWINS = {"replay": dataframe.replay, "lookup": lookup.lookup, "sweep": sweep.sweep}
+ELSEWHERE = {"fact_on"}
+"""Options of `engine.replay_streams`, the twin of a replay of several streams."""
+
+SAMPLES: dict[type[Kind], tuple[str, Any]] = {
+    Whole: ("3", 3),
+    Number: ("0.5", 0.5),
+    Flag: ("", True),
+    Names: ("a,b", ["a", "b"]),
+    Items: ("count(*)", ["count(*)"]),
+    Parameters: ("alpha=2", {"alpha": "2"}),
+    ByStream: ("left=3,right=4", {"left": "3", "right": "4"}),
+    Numbers: ("1,2", [1, 2]),
+}
+"""Of each kind: a value on the command line, and the same in a job file."""
+
+
+def sample(option: Option) -> tuple[str, Any]:
+    """Return a value of an option, on the command line and in a job file."""
+    if option.choices:
+        return option.choices[-1], option.choices[-1]
+    if isinstance(option.kind, Pairs):
+        return "a,b=c" if option.name == "profiles" else "a.b=c", (
+            {"a,b": "c"} if option.name == "profiles" else {"a.b": "c"}
+        )
+    special = {"targets": "recall=0.5", "predicate": "equi:k"}
+    if option.name in special:
+        return special[option.name], special[option.name]
+    return SAMPLES.get(type(option.kind), ("12", "12"))
+
+
+def toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dict):
+        return "{" + ", ".join(f'"{name}" = {toml(own)}' for name, own in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(toml, value)) + "]"
+    return str(value) if isinstance(value, (int, float)) else f'"{value}"'
+
+
+def words(option: Option) -> list[str]:
+    shown = sample(option)[0]
+    return [option.written] if isinstance(option.kind, Flag) else [f"{option.written}={shown}"]
+
+
+def given(command: Command, line: list[str]) -> dict[str, Any]:
+    own, values = parsed([command.name, *line], {command.name: command})
+    return given_of(own, values)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_shows_every_option(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        parsed([name, "--help"], {name: COMMANDS[name]})
+    assert end.value.code == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    for option in COMMANDS[name].options.values():
+        assert option.positional or f"{option.written} " in shown
+        assert " ".join(option.help.split()[:3]) in shown
+        if option.choices:
+            assert "{" + ",".join(option.choices) + "}" in shown
+
+
+@pytest.mark.parametrize("name", WITH_JOB)
+def test_a_job_file_says_what_the_command_line_says(name: str, tmp_path: Path) -> None:
+    command, job = COMMANDS[name], tmp_path / "job.toml"
+    for option in command.options.values():
+        if option.name == "job":
+            continue
+        job.write_text(f"{option.toml} = {toml(sample(option)[1])}\n")
+        told = given(command, ["--job", str(job)])
+        assert told == given(command, words(option)), option.name
+        assert option.name in told
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_an_unknown_option_is_named(name: str, tmp_path: Path) -> None:
+    command = COMMANDS[name]
+    known = max(command.options.values(), key=lambda option: len(option.toml))
+    wrong = known.toml[:2] + known.toml[3:]
+    rest = ["x.toml"] if name == "allocate" else []
+    with pytest.raises(SpecError, match=f"no option --{wrong.replace('_', '-')}.*{known.toml[:1]}"):
+        parsed([name, *rest, f"--{wrong.replace('_', '-')}=1"], {name: command})
+    if name in WITH_JOB:
+        (tmp_path / "job.toml").write_text(f"{wrong} = 1\n")
+        with pytest.raises(SpecError, match=f"unknown option '{wrong}'. Did you mean '.+'"):
+            given(command, ["--job", str(tmp_path / "job.toml")])
+
+
+CHECKED = [
+    (name, option.name)
+    for name, command in COMMANDS.items()
+    for option in command.options.values()
+    if option.choices or isinstance(option.kind, (Whole, Number, Numbers))
+]
+
+
+@pytest.mark.parametrize(("name", "keyword"), CHECKED)
+def test_a_bad_value_is_named_at_every_door(name: str, keyword: str) -> None:
+    option = COMMANDS[name].options[keyword]
+    rest = ["x.toml"] if name == "allocate" else []
+    with pytest.raises(SpecError, match=f"^{option.written} is 'wrong'; (give|choose)"):
+        given(COMMANDS[name], [*rest, f"{option.written}=wrong"])
+    for twin in TWINS.get(name, ()):
+        if keyword in inspect.signature(twin).parameters:
+            needed = {"streams": {}} if name == "multijoin" else {}
+            with pytest.raises(SpecError, match=f"^{keyword} is 'wrong'; (give|choose)"):
+                twin(*[None] * (0 if needed else 2), **needed, **{keyword: "wrong"})
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_python_takes_the_same_options(name: str) -> None:
+    wanted = {
+        keyword: option.default
+        for keyword, option in COMMANDS[name].options.items()
+        if option.door is not Door.COMMAND_LINE and keyword not in ELSEWHERE
+    }
+    taken: dict[str, Any] = {}
+    for twin in TWINS[name]:
+        parameters = inspect.signature(twin).parameters
+        taken |= {keyword: own.default for keyword, own in parameters.items()}
+        for keyword in parameters:
+            if keyword in wanted and parameters[keyword].kind is inspect.Parameter.KEYWORD_ONLY:
+                assert f"\n    {keyword}\n" in (twin.__doc__ or ""), keyword
+        with pytest.raises(TypeError, match="unexpected keyword 'nope'"):
+            twin(None, None, nope=1)
+    assert wanted.keys() <= taken.keys()
+    for keyword, default in wanted.items():
+        assert taken[keyword] in (default, inspect.Parameter.empty), keyword
+
+
+@pytest.mark.parametrize("name", SPARK_TWINS)
+def test_spark_takes_the_same_options(name: str) -> None:
+    twin = SPARK_TWINS[name]
+    parameters = inspect.signature(twin).parameters
+    if name == "sweep":  # it hands them on
+        assert "options" in parameters
+        return
+    files = {"cache", "out", "plan", "profile", "reference", "bound", "gap", "seconds", "bad_rows"}
+    wanted = {
+        keyword
+        for keyword, option in COMMANDS[name].options.items()
+        if option.door is not Door.COMMAND_LINE and keyword not in files | ELSEWHERE
+    }
+    assert wanted | {"fact_on"} <= parameters.keys() | {"fact_on", "fact_access"}
+    with pytest.raises(TypeError, match="unexpected keyword 'nope'"):
+        twin(None, None, nope=1)
+    with pytest.raises(WinnowError, match=r"^columns is 'wrong'; choose one of all, ids"):
+        twin(None, None, columns="wrong")
+
+
+def declarations() -> list[tuple[str, str]]:
+    """Return keyword and text of every declaration of an option in the packages."""
+    found = []
+    for path in (*(ROOT / "engine").rglob("*.py"), *(ROOT / "spark_plugin").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not (isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)):
+                continue
+            found += [
+                (node.target.id, ast.unparse(call))
+                for call in ast.walk(node.annotation)
+                if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "Option"
+            ]
+    return found
+
+
+def test_an_option_is_declared_once() -> None:
+    again = [own for own, times in Counter(declarations()).items() if times > 1]
+    assert not again
+    parsers = [
+        str(path.relative_to(ROOT))
+        for path in (*(ROOT / "engine").rglob("*.py"), *(ROOT / "spark_plugin").rglob("*.py"))
+        if ".add_argument(" in path.read_text()
+    ]
+    assert parsers == ["engine/commands/parser.py"]
+
+
+def test_every_command_is_tried() -> None:
+    named = {own.COMMAND.name for own in cli._MODULES}  # noqa: SLF001 - it has no other list
+    assert named - {"generate", "policies"} <= COMMANDS.keys()

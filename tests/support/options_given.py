@@ -1,0 +1,38 @@
+"""Jobs as Python's keywords describe them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from engine.api.several import sources_of
+from engine.options import replay
+from engine.options.multijoin import MultiJoinOptions
+from engine.options.multijoin_job import multijoin_of
+from engine.options.multijoin_options import MULTIJOIN
+from engine.options.replay import REPLAY, JobOptions
+from engine.options.star import STAR, StarOptions, star_of
+
+
+def job_of(
+    left: str, right: str, out: Path | None, cache: Path | None, join: Mapping[str, Any]
+) -> JobOptions:
+    """Return a replay of two archives."""
+    places = {"left": left, "right": right, "out": out, "cache": cache}
+    return replay.job_of(REPLAY.from_keywords({**join, **places}))
+
+
+def multijoin_options(
+    streams: Mapping[str, Any], out: Path | None, plot: Path | None, join: Mapping[str, Any]
+) -> MultiJoinOptions:
+    """Return a multi-way join."""
+    given = MULTIJOIN.from_keywords({**join, "out": out, "plot": plot})
+    return multijoin_of(sources_of(streams), given)
+
+
+def star_options(
+    streams: Mapping[str, Any], fact: Any, out: Path | None, join: Mapping[str, Any]
+) -> StarOptions:
+    """Return a join of several streams through facts."""
+    return star_of(sources_of(streams), STAR.from_keywords({**join, "fact": fact, "out": out}))
