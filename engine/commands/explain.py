@@ -12,8 +12,13 @@ from typing import Annotated, Any, NamedTuple, TypedDict
 from engine.commands import explain_archives
 from engine.commands.running import Asked
 from engine.jobs.explain import Measured, explain
-from engine.multiway.orders.methods import DEFAULT_METHOD, METHODS, OrderingProblem
-from engine.multiway.orders.statistics import JoinStatistics, StreamStatistics
+from engine.multiway.orders.problem import (
+    DEFAULT_METHOD,
+    METHODS,
+    JoinStatistics,
+    OrderingProblem,
+    StreamStatistics,
+)
 from engine.options.command import Command, Given, Group
 from engine.options.kinds import VALUES, WHOLE, Text
 from engine.options.option import Option

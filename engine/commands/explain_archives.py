@@ -12,9 +12,8 @@ from engine.jobs.multijoin.run import TICKS, check_rows, opened
 from engine.multiway.loops.method import LoopsSettings
 from engine.multiway.loops.run import LoopsRun
 from engine.multiway.measure import measure
-from engine.multiway.orders.heuristic import choose_local_orders, choose_order
-from engine.multiway.orders.methods import OrderingProblem
-from engine.multiway.orders.statistics import JoinStatistics, StreamStatistics
+from engine.multiway.orders.choose import choose_local_orders, choose_order
+from engine.multiway.orders.problem import JoinStatistics, OrderingProblem, StreamStatistics
 from engine.multiway.streams import MultiStreams
 from engine.options.command import Given, Group
 from engine.options.kinds import BY_STREAM, FLAG

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, TypedDict
 
 from engine.optimum.bound import BoundSettings
-from engine.optimum.effort import METHODS, Effort
-from engine.optimum.objective import OBJECTIVES, Objective
+from engine.optimum.settings import METHODS, OBJECTIVES, Effort, Objective
 from engine.options import streams, where
 from engine.options.command import Command, Given, Group
 from engine.options.kinds import FLAG, NUMBER, PLACE
@@ -94,7 +93,7 @@ class BoundOptions:
         plan's folder.
     objective : {"importance", "outputs", "minimum"}
     threshold : float
-        See `engine.optimum.objective.Objective`.
+        See `engine.optimum.settings.Objective`.
     effort : Effort
         Its seconds are for all lanes together.
     trace : bool

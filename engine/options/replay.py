@@ -7,7 +7,7 @@ from pathlib import Path
 
 from engine.archives.roles import Roles
 from engine.facts.access import DEFAULT_METHOD
-from engine.optimum.effort import Effort
+from engine.optimum.settings import Effort
 from engine.options import streams, where
 from engine.options.budget import EVEN, Amounts, parse_amounts
 from engine.options.checks import check_reference, check_split, settled

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, TypeAlias, TypedDict
 
-from engine.optimum.effort import METHODS as BOUND_METHODS
+from engine.optimum.settings import METHODS as BOUND_METHODS
 from engine.options.budget import EVEN, SPLITS
 from engine.options.kinds import (
     BY_STREAM,
