@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from engine.exact.checks import check_order, check_windows, first_counted, sealed
 from engine.exact.combine import combine_code
 from engine.exact.memory import paged
-from engine.exact.ring import empty_ring, with_room
 from engine.exact.stream_kernel import BIN, CURSOR, LOW, NEXT, OUTPUTS, first_unexpired, run_batch
+from engine.exact.unexpired import empty_ring, with_room
 from engine.facts.key_links import Partners
 from engine.runtime.errors import SpecError
 from engine.runtime.streams import StreamBatch

@@ -17,7 +17,7 @@ from engine.archives.canonical import LANE_SEED, canonical, codes, contiguous, s
 from engine.archives.normalise import decoded
 from engine.archives.rows import Rows
 from engine.archives.source import Archive, check_unchanged
-from engine.facts import standing
+from engine.facts import validity as standing
 from engine.facts.faults import EMPTY
 from engine.facts.order import order_by
 from engine.facts.rejected import complain, rejected_rows

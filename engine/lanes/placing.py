@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.lanes.packed import OFFSETS, SINGLES, WHOLE, Packing
+from engine.lanes.column_encoding import OFFSETS, SINGLES, WHOLE, Packing
 from engine.runtime.jit import kernel as compiled
 from engine.runtime.jit import nth
 

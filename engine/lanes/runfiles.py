@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from engine.lanes.packed import PLAIN, STEPS, Packed, Packing, unpacked
+from engine.lanes.column_encoding import PLAIN, STEPS, Packed, Packing, unpacked
 from engine.lanes.runs import KEYS, Piece
 from engine.lanes.steps import MARK_ROWS, mark_count, summed
 from engine.runtime.errors import InputError

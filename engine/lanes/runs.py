@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.lanes.packed import Packed, unpacked
+from engine.lanes.column_encoding import Packed, unpacked
 from engine.runtime.disk import full_disk_told
 
 KEYS = ".keys.arrow"

@@ -17,9 +17,9 @@ from engine.archives.canonical import same_rows
 from engine.archives.normalise import FaultCount, Normalised, normalise
 from engine.archives.roles import JoinColumns, Roles
 from engine.archives.texts import as_text
+from engine.lanes.column_encoding import Packed, packed, packing_of
 from engine.lanes.facts import FactCodes
 from engine.lanes.groups import distinct_groups
-from engine.lanes.packed import Packed, packed, packing_of
 from engine.lanes.placing import Lanes, Order, by_lane, hash_lanes, in_lanes, lane_counts
 from engine.lanes.runfiles import write_blocks, write_rows
 from engine.lanes.runs import KEYS, Run, lanes_written, write_index

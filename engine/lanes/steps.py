@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.lanes.packed import OFFSETS, PLAIN, STEPS, Packed, Packing
+from engine.lanes.column_encoding import OFFSETS, PLAIN, STEPS, Packed, Packing
 from engine.runtime.jit import kernel as compiled
 from engine.runtime.jit import nth
 
@@ -98,7 +98,7 @@ def stepped(column: Packed) -> Packed:
 
     Examples
     --------
-    >>> from engine.lanes.packed import packed, packing_of
+    >>> from engine.lanes.column_encoding import packed, packing_of
     >>> values = np.cumsum(np.full(2_000, 250))
     >>> packing = packing_of(values)
     >>> stepped(Packed(packing, packed(values, packing))).packing

@@ -11,8 +11,8 @@ from engine.options.budget import Amount, Amounts, halves, parse_amount
 from engine.options.kinds import SEED
 from engine.options.ranges import distinct, expand, parts_of
 from engine.policies import POLICIES, Value, policy_or_sample
-from engine.runtime.durations import parse_window
 from engine.runtime.errors import SpecError, did_you_mean
+from engine.runtime.time_units import parse_window
 
 MEASURES = ("recall", "importance_recall")
 ALL = "all"
@@ -125,7 +125,7 @@ def parse_windows(text: str, unit: str) -> tuple[int, ...]:
     ----------
     text : str
     unit : str
-        As for `engine.runtime.durations.parse_window`.
+        As for `engine.runtime.time_units.parse_window`.
 
     Examples
     --------

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from engine.models.profile.ages import last_ages
 from engine.models.profile.fit import MODELS
 from engine.models.profile.model import ArrivalProfile
+from engine.models.profile.statistics import last_ages
 from engine.runtime.errors import OutputError
 from engine.runtime.streams import SIDES
 

@@ -12,7 +12,7 @@ import pytest
 
 import engine
 from engine.commands import main
-from engine.models.profile.ages import correlation
+from engine.models.profile.statistics import correlation
 from engine.multiway.fractions.histograms import empty_histograms, learn
 from engine.multiway.harvest.learner import Learnt, empty_ages, learn_ages
 from engine.multiway.harvest.prior import PairPrior, begin

@@ -30,11 +30,11 @@ from engine.multiway.streams import Windows, windows_of
 from engine.options.multijoin import AUTO, HARVEST_TIMES, ROWS, JoinStream, MultiJoinOptions
 from engine.report.envelope import Report, time_bins
 from engine.report.multijoin_plots import check_plot, save_plot
-from engine.runtime.durations import parse_ticks, parse_window
 from engine.runtime.errors import SpecError
 from engine.runtime.executors import Executor
 from engine.runtime.instants import parse_instant
 from engine.runtime.stages import Progress, Stages
+from engine.runtime.time_units import parse_ticks, parse_window
 
 TICKS = {"tick": 1.0, "s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9, "day": 1.0 / 86_400}
 """Of a second; where times are plain numbers a tick is taken for one."""

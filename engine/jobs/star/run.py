@@ -22,12 +22,12 @@ from engine.replay.settings import UNLIMITED
 from engine.report.envelope import Report, plain_parameters
 from engine.report.losses import losses
 from engine.report.versions import versions
-from engine.runtime.durations import parse_window
 from engine.runtime.errors import SpecError
 from engine.runtime.executors import Executor
 from engine.runtime.heartbeat import listening
 from engine.runtime.instants import parse_instant
 from engine.runtime.stages import Progress, Stages
+from engine.runtime.time_units import parse_window
 from engine.star.settings import StarSettings
 
 DEVICE = {"used": "cpu", "reason": "joins of several streams run on the CPU"}

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from engine.archives import families
-from engine.runtime.durations import parse_ticks
 from engine.runtime.errors import InputError, SpecError, did_you_mean
 from engine.runtime.jit import Ints
 from engine.runtime.streams import SIDES
+from engine.runtime.time_units import parse_ticks
 
 
 class Panes(NamedTuple):

@@ -20,8 +20,8 @@ from engine.archives import canonical, families
 from engine.archives.normalise import normalise
 from engine.archives.roles import JoinColumns, Roles, check_roles
 from engine.archives.source import Archive, open_archive
-from engine.runtime.durations import parse_window
 from engine.runtime.errors import SpecError
+from engine.runtime.time_units import parse_window
 
 ROLES = Roles(("k",), "t")
 

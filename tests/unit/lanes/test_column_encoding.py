@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.lanes.packed import (
+from engine.lanes.column_encoding import (
     OFFSETS,
     PLAIN,
     SINGLES,
