@@ -29,8 +29,7 @@ import pyarrow as pa
 
 from engine.facts.access import METHODS, access_by
 from engine.facts.lookup import FactLookup
-from engine.facts.order import order_by
-from engine.facts.relation import Facts
+from engine.facts.relation import Facts, order_by
 
 SIZES = (250, 1000, 4000, 16_000, 64_000, 250_000, 1_000_000)
 PROBES = 1_000_000

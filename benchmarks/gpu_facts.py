@@ -28,7 +28,7 @@ from gpu_replay import (
 from engine.device.columns import paired
 from engine.device.replay import Setting, load_lanes, replay_on_device
 from engine.facts.index import FactIndex, fact_index
-from engine.facts.key_links import Partners
+from engine.facts.key_links import KeyLinks
 from engine.facts.links import Links
 from engine.facts.relation import BEFORE, NEVER, Facts
 from engine.replay.lane import LaneReplay
@@ -43,7 +43,7 @@ class Joined(NamedTuple):
     """Lanes, and what joins the tuples of each."""
 
     work: Workload
-    partners: list[tuple[Partners, Partners]]
+    partners: list[tuple[KeyLinks, KeyLinks]]
 
 
 def relation(rows: int, seed: int = 3) -> FactIndex:
@@ -65,8 +65,8 @@ def joined(work: Workload, rows: int) -> Joined:
     for left, right in work.streams:
         links = Links(index, ([(left.ts, left.key)], [(right.ts, right.key)]), None)
         ids = links.ids(0, left.ts, left.key), links.ids(1, right.ts, right.key)
-        columns.append(paired(left, ids[0], right, ids[1], links.size, links.partners))
-        partners.append(links.partners)
+        columns.append(paired(left, ids[0], right, ids[1], links.size, links.key_links))
+        partners.append(links.key_links)
     return Joined(work._replace(columns=columns), partners)
 
 

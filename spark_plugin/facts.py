@@ -21,10 +21,9 @@ from pyspark.sql.types import LongType, StructField, StructType
 from engine.archives.canonical import canonical
 from engine.archives.roles import JoinColumns, check_streams
 from engine.archives.source import Archive
-from engine.facts.components import lanes_of, parts_of
 from engine.facts.index import FactIndex, fact_index
 from engine.facts.read import FactTable, read_facts
-from engine.facts.relation import Facts
+from engine.facts.relation import Facts, lanes_of, parts_of
 from engine.facts.roles import FactColumns, FactRoles, check_fact_roles
 from engine.runtime.errors import SpecError
 from engine.runtime.streams import SIDES

@@ -18,9 +18,8 @@ from engine.options.option import Option, Scope
 from engine.options.replay import roles_of, windows_of
 from engine.policies import policy_named
 from engine.replay.settings import ReplaySettings
-from engine.runtime.durations import parse_window
 from engine.runtime.errors import SpecError
-from engine.runtime.instants import parse_instant
+from engine.runtime.time_units import parse_instant, parse_window
 from spark_plugin.columns import Side, check_columns
 from spark_plugin.facts import FactJoin, join_through
 from spark_plugin.query import Query, settled_lanes

@@ -14,8 +14,8 @@ from engine.exact.stream import ExactStream
 from engine.facts.links import Links
 from engine.lanes.profile import LaneProfile
 from engine.lanes.reader import LaneBatch
-from engine.policies import Worth
-from engine.value_model.summary import LaneWorth, lane_worths
+from engine.policies import ValueKind
+from engine.value_model.summary import LaneSummary, summarised_lane
 from spark_plugin.lanes import LaneName
 from spark_plugin.spool import Spool
 from spark_plugin.worker import Keys, Plan, lanes_in, linked, untils
@@ -38,11 +38,11 @@ class Measured:
     name: LaneName
     profile: LaneProfile
     ages: tuple[NDArray[np.int64], NDArray[np.int64]]
-    worths: dict[Worth, LaneWorth]
+    worths: dict[ValueKind, LaneSummary]
 
 
 def measure_partition(
-    plan: Plan, age_buckets: int, kinds: Sequence[Worth], source: Iterator[pa.RecordBatch]
+    plan: Plan, age_buckets: int, kinds: Sequence[ValueKind], source: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Yield what every lane of a partition is like, pickled; ages only if there are buckets."""
     for name, batches in lanes_in(plan, source):
@@ -54,7 +54,7 @@ def measure_partition(
             yield pa.RecordBatch.from_arrays([cells], ["measured"])
 
 
-def _worths(spool: Spool, kinds: Sequence[Worth]) -> dict[Worth, LaneWorth]:
+def _worths(spool: Spool, kinds: Sequence[ValueKind]) -> dict[ValueKind, LaneSummary]:
     """Return what a lane's tuples are worth, once it is there whole."""
 
     def arriving(side: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
@@ -62,7 +62,7 @@ def _worths(spool: Spool, kinds: Sequence[Worth]) -> dict[Worth, LaneWorth]:
             own = (batch.left, batch.right)[side]
             yield own.key, own.importance
 
-    return lane_worths(arriving, kinds) if kinds else {}
+    return summarised_lane(arriving, kinds) if kinds else {}
 
 
 def _put_aside(
@@ -92,7 +92,7 @@ class _Ages:
         settings = plan.settings
         self.exact = ExactStream(
             *plan.windows, settings.combine, settings.start_ts, None, buckets or None,
-            None if links is None else links.partners,
+            None if links is None else links.key_links,
         )  # fmt: skip
         self._keys = Keys(plan, links, forgets=True)
         self._outputs, self._importance = np.zeros(0, np.int64), np.zeros(0)

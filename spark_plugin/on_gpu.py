@@ -14,7 +14,7 @@ from engine.lanes.profile import LaneProfile
 from engine.lanes.reader import LaneBatch
 from engine.policies import age
 from engine.replay.planned import RetentionPlan as Decided
-from engine.runtime.device_choice import ON_CPU, ON_GPU, Wanted, attempt, wanted_device, worth_it
+from engine.runtime.device_choice import ON_CPU, ON_GPU, Wanted, attempt, prefer_gpu, wanted_device
 from gpu_kernels.devices import Choice, Device
 from spark_plugin.lanes import LaneName
 from spark_plugin.spool import HELD_BYTES, Spool
@@ -97,7 +97,7 @@ def _replayed(plan: Plan, wanted: Wanted, group: list[_Aside]) -> Iterator[pa.Re
     def undecided() -> list[Decided | None]:
         return [None] * len(group)
 
-    wanted = worth_it(wanted, len(group), cores=1)
+    wanted = prefer_gpu(wanted, len(group), cores=1)
     plans, choice = attempt(wanted, decide, undecided)
     _tell(wanted, choice)
     for lane, found in zip(group, plans, strict=True):

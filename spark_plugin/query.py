@@ -18,7 +18,7 @@ from engine.jobs.split import LaneModels, lane_budgets
 from engine.lanes.profile import LaneProfile
 from engine.lanes.split import MAX_LANES, too_many_lanes
 from engine.options.budget import EVEN, EXPECTED, Amounts
-from engine.policies import Worth
+from engine.policies import ValueKind
 from engine.replay.settings import ReplaySettings
 from engine.runtime.device_choice import LANES_A_CORE, ON_CPU, ON_GPU
 from engine.runtime.errors import SpecError
@@ -156,13 +156,13 @@ class Query:
         arranged: DataFrame = spread.sortWithinPartitions(*groups, "lane", "ts", "side", "row")
         return arranged
 
-    def _kinds(self) -> tuple[Worth, ...]:
+    def _kinds(self) -> tuple[ValueKind, ...]:
         """Return the kinds of worth that budgets depend on."""
         if self._facts is not None:
             return ()
-        wanted = {self._settings.the_policy.worth} if self.lanes > 1 else set()
+        wanted = {self._settings.the_policy.value_kind} if self.lanes > 1 else set()
         if self._split == EXPECTED and self._settings.policy != "age":
-            wanted.add(Worth.COUNT)
+            wanted.add(ValueKind.COUNT)
         return tuple(sorted(wanted & set(SUMMARISED)))
 
     def _curves(self) -> tuple[Curves, int]:
@@ -174,7 +174,7 @@ class Query:
         buckets = int(settings.parameters["buckets"]) if None in given else 0  # type: ignore[arg-type]
         return given, buckets
 
-    def _measure(self, plan: Plan, buckets: int, kinds: Sequence[Worth]) -> list[Measured]:
+    def _measure(self, plan: Plan, buckets: int, kinds: Sequence[ValueKind]) -> list[Measured]:
         """Return what every lane is like, in a job of its own."""
         bare = (replace(self.sides[0], payload=()), replace(self.sides[1], payload=()))
         work = _on_partitions(

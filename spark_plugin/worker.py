@@ -187,7 +187,7 @@ def lane_replay(
         curves=(curves[0], curves[1]),
         emit=True,
         plan=decided,
-        partners=None if links is None else links.partners,
+        partners=None if links is None else links.key_links,
         facts=None if plan.facts is None else plan.facts.index,
     )
 

@@ -18,9 +18,8 @@ from engine.options.command import Given
 from engine.options.grid import parse_windows
 from engine.options.replay import JobOptions, job_of
 from engine.runtime.errors import WinnowError
-from engine.runtime.instants import parse_instant
 from engine.runtime.streams import SIDES
-from engine.runtime.time_units import parse_window
+from engine.runtime.time_units import parse_instant, parse_window
 
 
 class Tables(NamedTuple):

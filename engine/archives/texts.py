@@ -15,7 +15,7 @@ import pyarrow.csv as pv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from engine.runtime.disk import full_disk_told, whole_file
+from engine.runtime.disk import full_disk_reported, whole_file
 from engine.runtime.errors import InputError, OutputError
 
 T = TypeVar("T")
@@ -191,7 +191,7 @@ def _copy(task: SpoolTask, types: dict[str, pa.DataType]) -> None:
     out = Path(task.out)
     with (
         _open(task.path, types) as reader,
-        full_disk_told("copy of a CSV file", out, "name another folder by --cache or TMPDIR"),
+        full_disk_reported("copy of a CSV file", out, "name another folder by --cache or TMPDIR"),
         whole_file(out, out.parent) as own,
         pq.ParquetWriter(own, schema, compression="lz4") as writer,
     ):

@@ -110,7 +110,7 @@ def columns_of(lanes: Iterable[tuple[Iterable[LaneBatch], Links | None]]) -> lis
     taken = 0
     for batches, links in lanes:
         if links is not None:
-            taken += HOST_BYTES_A_PARTNER * links.partners[0].other.size
+            taken += HOST_BYTES_A_PARTNER * links.key_links[0].other.size
             if taken > room:
                 raise TooLargeError(
                     f"what joins the lanes takes {taken} bytes of this machine's memory on its "

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from engine.exact.combine import combined, neumaier
 from engine.facts.index import FactIndex
-from engine.facts.key_links import Partners, partner, span
+from engine.facts.key_links import KeyLinks, linked_key, span
 from engine.facts.links import Links
 from engine.runtime.jit import Integer
 from engine.runtime.jit import kernel as compiled
@@ -53,8 +53,8 @@ class LaneColumns(NamedTuple):
         Most tuples of each side in one instant.
     names : (keys,) int64 or None
         Canonical join attribute of each dense key, where that is known.
-    partners : (Partners, Partners) or None
-        What facts join, where a key's partner is not the opposite one of the same id.
+    partners : (KeyLinks, KeyLinks) or None
+        What facts join, where a key's linked_key is not the opposite one of the same id.
     facts : FactIndex or None
         These facts.
     codes : (left, right) of (n,) int64, or None
@@ -66,7 +66,7 @@ class LaneColumns(NamedTuple):
     keys: int
     largest: tuple[int, int]
     names: NDArray[np.int64] | None = None
-    partners: tuple[Partners, Partners] | None = None
+    partners: tuple[KeyLinks, KeyLinks] | None = None
     facts: FactIndex | None = None
     codes: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
 
@@ -78,13 +78,13 @@ class LaneColumns(NamedTuple):
 
 @compiled
 def joined_with(
-    partners: Partners | None, counts: NDArray[Any], key: Integer, opposite: Integer
+    partners: KeyLinks | None, counts: NDArray[Any], key: Integer, opposite: Integer
 ) -> Integer:
     """Return how many of the opposite side's tuples that `counts` has a key joins."""
     found = np.int64(0)
     place, stop = span(partners, np.int64(key))
     while place < stop:
-        found += counts[2 * partner(partners, place) + opposite]
+        found += counts[2 * linked_key(partners, place) + opposite]
         place += 1
     return found
 
@@ -95,8 +95,8 @@ def _pair_up(
     left_key: NDArray[np.int32],
     right_ts: NDArray[np.int64],
     right_key: NDArray[np.int32],
-    left_partners: Partners | None,
-    right_partners: Partners | None,
+    left_partners: KeyLinks | None,
+    right_partners: KeyLinks | None,
     counts: NDArray[np.int32],
     firsts: NDArray[np.int32],
     peers: tuple[NDArray[np.int32], NDArray[np.int32]],
@@ -180,15 +180,15 @@ def lane_columns(
     ]
     keys = [np.concatenate(found or [np.empty(0, np.int32)]).astype(np.int32) for found in ids]
     if links is not None:
-        lane = paired(streams[0], keys[0], streams[1], keys[1], links.size, links.partners)
+        lane = paired(streams[0], keys[0], streams[1], keys[1], links.size, links.key_links)
         return lane._replace(facts=links.index, codes=(streams[0].key, streams[1].key))
     lane = paired(streams[0], keys[0], streams[1], keys[1], table.size)
     return lane._replace(names=table.keys.copy())
 
 
 def both(
-    partners: tuple[Partners, Partners] | None,
-) -> tuple[Partners | None, Partners | None]:
+    partners: tuple[KeyLinks, KeyLinks] | None,
+) -> tuple[KeyLinks | None, KeyLinks | None]:
     """Return the partners of both sides, None for each in an equi-join."""
     return (None, None) if partners is None else partners
 
@@ -199,7 +199,7 @@ def paired(
     right: StreamBatch,
     right_key: NDArray[np.int32],
     keys: int,
-    partners: tuple[Partners, Partners] | None = None,
+    partners: tuple[KeyLinks, KeyLinks] | None = None,
 ) -> LaneColumns:
     """Return the columns of two whole streams with dense keys, which facts may join."""
     peers = np.zeros(left.ts.size, np.int32), np.zeros(right.ts.size, np.int32)
@@ -227,7 +227,7 @@ def _simultaneous(
     their_ts: NDArray[np.int64],
     their_key: NDArray[np.int32],
     their_importance: NDArray[np.float64],
-    partners: Partners | None,
+    partners: KeyLinks | None,
     heads: NDArray[np.int64],
     chain: NDArray[np.int64],
     start_ts: int,
@@ -255,7 +255,7 @@ def _simultaneous(
             chained = True
         place, stop = span(partners, np.int64(key[row]))
         while place < stop:
-            other = np.int64(heads[partner(partners, place)])
+            other = np.int64(heads[linked_key(partners, place)])
             if other >= 0 and their_ts[other] < now:
                 other = np.int64(-1)
             while other >= 0:

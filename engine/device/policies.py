@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from engine.device.columns import LaneColumns, both, joined_with
 from engine.device.through_facts import most_matches
-from engine.facts.key_links import Partners
+from engine.facts.key_links import KeyLinks
 from engine.policies import Policy, Structure, Value, dgl, yield_
 from engine.replay.layout import ESTIMATORS, HISTORY_ESTIMATOR, ReplayRules
 from engine.replay.settings import ReplaySettings
@@ -154,8 +154,8 @@ def _count_seen(
     left_key: NDArray[np.int32],
     right_ts: NDArray[np.int64],
     right_key: NDArray[np.int32],
-    left_partners: Partners | None,
-    right_partners: Partners | None,
+    left_partners: KeyLinks | None,
+    right_partners: KeyLinks | None,
     counts: NDArray[np.int64],
     left_seen: NDArray[np.int64],
     right_seen: NDArray[np.int64],

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from engine.device.columns import LaneColumns
 from engine.lanes.profile import Peak
-from engine.models.counts import KeyCounts
+from engine.models.frequency import KeyCounts
 from engine.replay.layout import ReplayRules
 from engine.replay.settings import ReplaySettings
 from engine.runtime.randomness import uniforms

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.device.columns import LaneColumns
-from engine.facts.key_links import Partners
+from engine.facts.key_links import KeyLinks
 from engine.replay.settings import ReplaySettings
 from gpu_kernels.devices import TooLargeError
 from gpu_kernels.replay.layout import FOREVER
@@ -83,7 +83,7 @@ def place_partners(lanes: Sequence[LaneColumns]) -> Placed:
     return Placed(PartnerColumns(first, other, end), tuple(begins))
 
 
-def _columns(partners: Partners) -> PartnerColumns:
+def _columns(partners: KeyLinks) -> PartnerColumns:
     """Return a side's partners, those of each key ascending."""
     ids = np.repeat(np.arange(partners.first.size - 1), np.diff(partners.first))
     width = 1 + int(partners.other.max(initial=0))

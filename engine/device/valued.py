@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from engine.device.columns import LaneColumns
 from engine.runtime.streams import StreamBatch
-from engine.value_model.estimate import Terms
-from engine.value_model.through import estimate_of
+from engine.value_model.estimate import Terms, estimate_of
 from gpu_kernels.replay.layout import LANE_INTEGERS
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.exact.memory import paged
+from engine.exact.unexpired import paged
 from engine.runtime.jit import jit, nth
 
 BLOCK = 1024  # arrivals; their work lists (16 KiB) stay in the first-level cache

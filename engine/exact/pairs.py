@@ -18,11 +18,11 @@ from engine.exact.checks import (
     thread_count,
 )
 from engine.exact.emit import BEGUN, GROUP, LISTED, LOG, NEEDED, emit, empty_scratch
-from engine.exact.memory import paged
 from engine.exact.slices import Slice, cut_slices, with_dense_keys
+from engine.exact.unexpired import paged
 from engine.runtime.errors import SpecError
+from engine.runtime.executors import ordered_map
 from engine.runtime.jit import jit
-from engine.runtime.ordered_map import in_parallel
 from engine.runtime.streams import StreamBatch
 
 Pairs = tuple[NDArray[Any], NDArray[Any]]
@@ -212,7 +212,7 @@ def emit_pairs(
     slices = cut_slices(left, right, windows, first_counted(start_ts), parts)
     if len(slices) == 1:
         return _chunks(slices[0], chunk, dtype)
-    return in_parallel(lambda part: _chunks(part, chunk, dtype), slices, workers)
+    return ordered_map(lambda part: _chunks(part, chunk, dtype), slices, workers)
 
 
 def _slices(left: StreamBatch, right: StreamBatch, windows: tuple[int, int]) -> int:

@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 
 from engine.exact.checks import check_order, check_windows, first_counted, sealed
 from engine.exact.combine import combine_code
-from engine.exact.memory import paged
 from engine.exact.stream_kernel import BIN, CURSOR, LOW, NEXT, OUTPUTS, first_unexpired, run_batch
-from engine.exact.unexpired import empty_ring, with_room
-from engine.facts.key_links import Partners
+from engine.exact.unexpired import empty_ring, paged, with_room
+from engine.facts.key_links import KeyLinks
 from engine.runtime.errors import SpecError
 from engine.runtime.streams import StreamBatch
 
@@ -43,7 +42,7 @@ class ExactStream:
         First tick of each time bin, increasing. Outputs before the first edge are in no bin.
     age_buckets : int, optional
         Also count matches by the age of the earlier member, see `ages_left`.
-    partners : (Partners, Partners), optional
+    partners : (KeyLinks, KeyLinks), optional
         What facts join, where an id's partner is not the opposite one of the same id.
 
     Attributes
@@ -80,7 +79,7 @@ class ExactStream:
         start_ts: int | None = None,
         time_bins: NDArray[np.int64] | None = None,
         age_buckets: int | None = None,
-        partners: tuple[Partners, Partners] | None = None,
+        partners: tuple[KeyLinks, KeyLinks] | None = None,
     ) -> None:
         check_windows(window_left, window_right)
         edges = np.empty(0, np.int64) if time_bins is None else np.array(time_bins, np.int64)

@@ -268,7 +268,7 @@ def _run_batch(
     left_ts, left_ids, left_importance, right_ts, right_ids, right_importance : (n,), (m,)
         The arrivals; ids are dense.
     left_first, left_other, right_first, right_other
-        See `engine.facts.key_links.Partners`; None in an equi-join.
+        See `engine.facts.key_links.KeyLinks`; None in an equi-join.
     ts, link, value
         `Ring`, with room for the arrivals.
     heads : (2 * ids,) int64

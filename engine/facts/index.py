@@ -5,11 +5,125 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.facts.access import DEFAULT_METHOD, Access, Groups, access_by
-from engine.facts.relation import Facts
-from engine.facts.versions import Ints, Versions, numbered, versions
+from engine.facts.relation import NEVER, Facts, order_by
 from engine.runtime.jit import NONE, jit
+
+Ints = NDArray[np.int64]
+
+
+class Versions(NamedTuple):
+    """The versions of every attribute of one side, by attribute and time.
+
+    Attributes
+    ----------
+    attribute : (attributes,) int64
+        Codes, ascending.
+    first : (attributes + 1,) int64
+        Where each attribute's versions begin.
+    start : (versions,) int64
+        First tick of each, ascending within an attribute; it lasts to the next one's.
+    until : (versions,) int64
+        The last end of a fact that is active in it: `start` or less if there is none. From then on
+        its tuples match nothing any more.
+    """
+
+    attribute: Ints
+    first: Ints
+    start: Ints
+    until: Ints
+
+
+def versions(attribute: Ints, begin: Ints, end: Ints) -> Versions:
+    """Return the versions that facts give the attributes of a side.
+
+    Parameters
+    ----------
+    attribute, begin, end : (n,) int64
+        Of each fact; `end` is greater than `begin`.
+
+    Returns
+    -------
+    Versions
+        Two for a fact at most. O(n log n).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> facts = np.array([7, 7]), np.array([0, 5]), np.array([9, 6])
+    >>> found = versions(*facts)
+    >>> found.start, found.until
+    (array([0, 5, 6, 9]), array([9, 9, 9, 9]))
+    """
+    ends = end != NEVER
+    changed = np.concatenate([attribute, attribute[ends]])
+    at = np.concatenate([begin, end[ends]])
+    last = np.concatenate([end, np.full(np.count_nonzero(ends), np.iinfo(np.int64).min)])
+    order = order_by([changed, at], changed.size)
+    changed, at, last = changed[order], at[order], last[order]
+    new = np.ones(changed.size, np.bool_)
+    new[1:] = (changed[1:] != changed[:-1]) | (at[1:] != at[:-1])
+    own = np.flatnonzero(new)
+    of = changed[own]
+    first = np.flatnonzero(np.append(True, of[1:] != of[:-1])[: of.size])
+    bounds = np.append(first, own.size)
+    until = np.maximum.reduceat(last, own) if own.size else np.empty(0, np.int64)
+    _last_so_far(bounds, until)
+    return Versions(of[first], bounds, at[own], until)
+
+
+def _last_so_far_of(first: Ints, until: Ints) -> None:
+    """Turn the ends of the facts that begin in a version into the greatest end so far."""
+    for i in range(len(first) - 1):
+        for j in range(first[i] + 1, first[i + 1]):
+            until[j] = max(until[j], until[j - 1])
+
+
+_last_so_far = jit(_last_so_far_of)
+
+
+def _number_of(group: Ints, ts: Ints, first: Ints, start: Ints, until: Ints, out: Ints) -> None:
+    """Write each tuple's version, NONE where no fact joins it."""
+    for i in range(len(group)):
+        out[i] = NONE
+        own = group[i]
+        if own < 0:
+            continue
+        low, high = first[own], first[own + 1]
+        while low < high:
+            middle = (low + high) // 2
+            if start[middle] <= ts[i]:
+                low = middle + 1
+            else:
+                high = middle
+        if low > first[own] and until[low - 1] > start[low - 1]:
+            out[i] = low - 1
+
+
+_number = jit(_number_of)
+
+
+def numbered(found: Versions, group: Ints, ts: Ints) -> Ints:
+    """Return the version that each tuple arrives in, NONE where no fact is active.
+
+    Parameters
+    ----------
+    found : Versions
+    group : (n,) int64
+        Position of each tuple's attribute among `found.attribute`, NONE where it has none.
+    ts : (n,) int64
+        Its arrival.
+
+    Returns
+    -------
+    (n,) int64
+        O(log versions of the attribute) each.
+    """
+    out = np.empty(len(ts), np.int64)
+    _number(group, ts, found.first, found.start, found.until, out)
+    return out
 
 
 class FactSide(NamedTuple):

@@ -1,6 +1,6 @@
 """Which opposite keys a key joins: itself, or those that a fact relation gives it.
 
-In an equi-join a key joins the opposite key of its own id, and `Partners` is None; the kernels are
+In an equi-join a key joins the opposite key of its own id, and `KeyLinks` is None; the kernels are
 then compiled without anything else. Through a fact relation (contract, section 5) the ids of the
 two sides have nothing to do with each other: each has the opposite ids that it joins, once for
 every fact.
@@ -13,24 +13,23 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.runtime.jit import NONE, Integer, Records
+from engine.runtime.jit import NONE, Integer, Records, prefetch
 from engine.runtime.jit import kernel as compiled
-from engine.runtime.prefetch import prefetch
 
 NOBODY = 0
 """Id of tuples that no fact joins: they are never admitted (P2's pre-filter)."""
 
 
-class Partners(NamedTuple):
-    """The partners of one side's ids.
+class KeyLinks(NamedTuple):
+    """The links of one side's ids.
 
     Attributes
     ----------
     first : (ids + 1,) int64
-        Where each id's partners begin; NOBODY has none.
-    other : (partners,) int32
+        Where each id's links begin; NOBODY has none.
+    other : (links,) int32
         Opposite ids, as often as there are facts that join the two.
-    fact : (partners,) int32
+    fact : (links,) int32
         Position of the fact.
     until : (n,) int64
         Ticks from which on ids match nothing any more, ascending (P2's dynamic pre-filter).
@@ -45,64 +44,64 @@ class Partners(NamedTuple):
     ended: NDArray[np.int32]
 
 
-def no_partners() -> Partners:
-    """Return the partners of a side that no fact joins."""
+def no_key_links() -> KeyLinks:
+    """Return the links of a side that no fact joins."""
     none = np.empty(0, np.int64)
-    return Partners(
+    return KeyLinks(
         np.zeros(2, np.int64), none.astype(np.int32), none.astype(np.int32), none,
         none.astype(np.int32),
     )  # fmt: skip
 
 
 @compiled
-def span(partners: Partners | None, key: Integer) -> tuple[Integer, Integer]:
-    """Return where a key's partners begin and end, places for `partner`."""
-    if partners is None:
+def span(links: KeyLinks | None, key: Integer) -> tuple[Integer, Integer]:
+    """Return where a key's links begin and end, places for `linked_key`."""
+    if links is None:
         return key, key + 1
-    return partners.first[key], partners.first[key + 1]
+    return links.first[key], links.first[key + 1]
 
 
 @compiled
-def partner(partners: Partners | None, place: Integer) -> Integer:
+def linked_key(links: KeyLinks | None, place: Integer) -> Integer:
     """Return the opposite id at a place."""
-    if partners is None:
+    if links is None:
         return place
-    return np.int64(partners.other[place])
+    return np.int64(links.other[place])
 
 
 @compiled
-def fact(partners: Partners | None, place: Integer) -> Integer:
+def fact(links: KeyLinks | None, place: Integer) -> Integer:
     """Return the fact at a place, -1 in an equi-join."""
-    if partners is None:
+    if links is None:
         return np.int32(-1)
-    return partners.fact[place]
+    return links.fact[place]
 
 
 @compiled
-def joins_nobody(partners: Partners | None, key: Integer) -> bool:
+def joins_nobody(links: KeyLinks | None, key: Integer) -> bool:
     """Tell whether no fact joins a key."""
-    if partners is None:
+    if links is None:
         return False
     return bool(key == NOBODY)
 
 
 @compiled
-def next_ended(partners: Partners | None, at: Integer, now: Integer) -> Integer:
+def next_ended(links: KeyLinks | None, at: Integer, now: Integer) -> Integer:
     """Return the id at place `at` of those that end, NONE if none has ended by `now`."""
-    if partners is None:
+    if links is None:
         return np.int64(NONE)
-    if at >= partners.until.size or partners.until[at] > now:
+    if at >= links.until.size or links.until[at] > now:
         return np.int64(NONE)
-    return np.int64(partners.ended[at])
+    return np.int64(links.ended[at])
 
 
 @compiled
-def look_ahead(partners: Partners | None, keys: Records, far: Integer, near: Integer) -> bool:
-    """Have the partners of two keys brought into the cache; False if they are the keys' own."""
-    if partners is None:
+def look_ahead(links: KeyLinks | None, keys: Records, far: Integer, near: Integer) -> bool:
+    """Have the links of two keys brought into the cache; False if they are the keys' own."""
+    if links is None:
         return False
-    prefetch(partners.first, far)
-    place = partners.first[near]
-    if place < partners.first[near + 1]:
-        prefetch(keys, 2 * np.int64(partners.other[place]))
+    prefetch(links.first, far)
+    place = links.first[near]
+    if place < links.first[near + 1]:
+        prefetch(keys, 2 * np.int64(links.other[place]))
     return True

@@ -1,6 +1,6 @@
 """What the tuples of a lane join through F: dense ids for both sides and the partners of each.
 
-An id stands for a version (see `engine.facts.versions`) in which a tuple of the lane arrives. Two
+An id stands for a version (see `engine.facts.index`) in which a tuple of the lane arrives. Two
 ids are partners for every fact that is active in both, if tuples of theirs can meet: so there are
 never more partners than pairs of tuples in the exact join, nor more than F has where F is static.
 """
@@ -13,10 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.facts.index import FactIndex, FactSide
-from engine.facts.key_links import NOBODY, Partners
+from engine.facts.index import FactIndex, FactSide, Ints
+from engine.facts.key_links import NOBODY, KeyLinks
 from engine.facts.relation import NEVER
-from engine.facts.versions import Ints
 from engine.runtime.errors import SpecError
 from engine.runtime.jit import NONE, jit
 
@@ -78,7 +77,7 @@ class Links:
     Attributes
     ----------
     index : FactIndex
-    partners : (Partners, Partners)
+    key_links : (KeyLinks, KeyLinks)
     size : int
         Ids of the side that has more of them.
 
@@ -103,8 +102,8 @@ class Links:
                 seen.arrive(ts, key)
             used.append(seen.used)
         spans = [_used_before(each, side) for each, side in zip(used, index.sides, strict=True)]
-        left, right, place = _partners(used, spans, windows, index)
-        self.partners = left, right
+        left, right, place = _key_links(used, spans, windows, index)
+        self.key_links = left, right
         self.size = 1 + max(each.number.size for each in used)
         self._left = used[0].number
         numbers = np.arange(used[0].number.size), place
@@ -174,9 +173,9 @@ def _pair(
 _pairs = jit(_pair)
 
 
-def _partners(
+def _key_links(
     used: list[_Used], spans: list[Ints], windows: tuple[int, int] | None, index: FactIndex
-) -> tuple[Partners, Partners, Ints]:
+) -> tuple[KeyLinks, KeyLinks, Ints]:
     """Return the partners of both sides, and the number of each right version used.
 
     Ids that are partners are given one number as far as can be, so that they lie side by side.
@@ -212,8 +211,8 @@ def _partners(
     numbers = np.arange(left.number.size), place
     ends = [_ended(*each) for each in zip(used, index.sides, numbers, strict=True)]
     return (
-        Partners(firsts[0], other, fact, *ends[0]),
-        Partners(firsts[1], other_back, fact_back, *ends[1]),
+        KeyLinks(firsts[0], other, fact, *ends[0]),
+        KeyLinks(firsts[1], other_back, fact_back, *ends[1]),
         place,
     )
 

@@ -11,8 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from engine.facts.access import Access
-from engine.facts.order import order_by
-from engine.facts.relation import BEFORE, Facts
+from engine.facts.relation import BEFORE, Facts, order_by
 from engine.runtime.jit import kernel
 
 OUTPUTS = 1 << 20

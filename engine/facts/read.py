@@ -17,13 +17,11 @@ from engine.archives.canonical import LANE_SEED, canonical, codes, contiguous, s
 from engine.archives.normalise import decoded
 from engine.archives.rows import Rows
 from engine.archives.source import Archive, check_unchanged
-from engine.facts import validity as standing
-from engine.facts.faults import EMPTY
-from engine.facts.order import order_by
-from engine.facts.rejected import complain, rejected_rows
-from engine.facts.relation import BEFORE, NEVER, Facts
+from engine.facts import validity
+from engine.facts.faults import EMPTY, complain, rejected_rows
+from engine.facts.relation import BEFORE, NEVER, Facts, order_by
 from engine.facts.roles import FactColumns, FactRoles, is_direct
-from engine.facts.times import Cells, change_cells, interval_cells
+from engine.facts.validity import Cells, change_cells, interval_cells
 from engine.runtime.errors import InputError, SpecError, did_you_mean
 
 BAD_ROWS = ("error", "quarantine")
@@ -234,17 +232,17 @@ class _Reading:
         identity = self._identity()
         order = order_by([*identity, begin], at.size)
         found = (
-            standing.of_intervals(order, identity, begin, end)
+            validity.interval_validity(order, identity, begin, end)
             if cells.insert is None
-            else standing.of_changes(order, identity, begin, cells.insert[at])
+            else validity.change_validity(order, identity, begin, cells.insert[at])
         )
-        bad = found.status > standing.DELETE
+        bad = found.status > validity.DELETE
         cells.fault[at[bad]] = found.status[bad]
         self.other[at[bad]] = at[found.other[bad]]
         if len(identity) > 2:
             order = order_by([*self.codes[:2], begin], at.size)
-        stands = order[found.status[order] == standing.STANDS]
-        standing_before = stands.size
+        stands = order[found.status[order] == validity.VALID]
+        valid_rows = stands.size
         first, last = begin[stands], found.end[stands]
         if self.columns.factor > 1:
             first, last = (_coarser(ticks, self.columns.factor) for ticks in (first, last))
@@ -258,10 +256,10 @@ class _Reading:
         return FactTable(
             facts,
             self.table.num_rows,
-            duplicates=int(np.count_nonzero(found.status == standing.DUPLICATE)),
-            deletes=int(np.count_nonzero(found.status == standing.DELETE)),
+            duplicates=int(np.count_nonzero(found.status == validity.DUPLICATE)),
+            deletes=int(np.count_nonzero(found.status == validity.DELETE)),
             null_keys=self.null_keys,
-            between_ticks=standing_before - stands.size,
+            between_ticks=valid_rows - stands.size,
             rejected=rejected_rows(self.table, self.roles, cells.fault, self.other, starts),
             seed=self.seed,
             values=tuple(

@@ -1,11 +1,15 @@
-"""The fact relation F of a star-streaming join, in memory (P2 2.1, 2.2)."""
+"""The fact relation F of a star-streaming join: its facts, their order and components (P2 2)."""
 
 from __future__ import annotations
 
+import heapq
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from engine.runtime.jit import jit
 
 BEFORE = int(np.iinfo(np.int64).min)
 """Begin of a fact that was there before the streams."""
@@ -36,3 +40,155 @@ class Facts(NamedTuple):
     begin: NDArray[np.int64]
     end: NDArray[np.int64]
     row: NDArray[np.int64]
+
+
+_WORD = 64
+
+
+def order_by(columns: Sequence[NDArray[np.int64]], size: int) -> NDArray[np.int64]:
+    """Return the stable order of rows by columns, the first counts most.
+
+    Columns of few values share a word, so that most relations are sorted once.
+
+    Parameters
+    ----------
+    columns : sequence of (n,) int64
+    size : int
+        n.
+
+    Returns
+    -------
+    (n,) int64
+        O(n log n) for every 64 bits that the ranges of the columns need.
+
+    Examples
+    --------
+    >>> order_by([np.array([2, 1, 2, 1]), np.array([5, 7, BEFORE, 7])], 4)
+    array([1, 3, 2, 0])
+    """
+    order = None
+    for word in reversed(list(_words(columns))):
+        order = (
+            np.argsort(word, kind="stable")
+            if order is None
+            else order[np.argsort(word[order], kind="stable")]
+        )
+    return np.arange(size) if order is None else order
+
+
+def _words(columns: Iterable[NDArray[np.int64]]) -> Iterable[NDArray[np.uint64]]:
+    """Yield the columns packed into as few words as their ranges allow, in their order."""
+    word: NDArray[np.uint64] | None = None
+    free = 0
+    for column in columns:
+        ranks, bits = _ranks(column)
+        if bits == 0:
+            continue
+        if word is not None and bits <= free:
+            word = (word << np.uint64(bits)) | ranks
+            free -= bits
+            continue
+        if word is not None:
+            yield word
+        word, free = ranks, _WORD - bits
+    if word is not None:
+        yield word
+
+
+def _ranks(column: NDArray[np.int64]) -> tuple[NDArray[np.uint64], int]:
+    """Return a column less its least value, and the bits of that; `BEFORE` is next to the rest."""
+    if column.size == 0:
+        return column.view(np.uint64), 0
+    low, high = int(column.min()), int(column.max())
+    if low == BEFORE and high != BEFORE:
+        before = column == BEFORE
+        low = int(column.min(where=~before, initial=high)) - 1
+        ranks = column.view(np.uint64) - np.uint64(low % 2**_WORD)
+        ranks[before] = 0
+    else:
+        ranks = column.view(np.uint64) - np.uint64(low % 2**_WORD)
+    return ranks, (high - low).bit_length()
+
+
+Ints = NDArray[np.int64]
+
+
+class Parts(NamedTuple):
+    """The part of F to which each attribute belongs.
+
+    Attributes
+    ----------
+    attributes : ((n,) int64, (m,) int64)
+        Codes of a and of b, ascending.
+    part : ((n,) int64, (m,) int64)
+        Number of each one's part.
+    facts : (parts,) int64
+        Facts of each part.
+    """
+
+    attributes: tuple[Ints, Ints]
+    part: tuple[Ints, Ints]
+    facts: Ints
+
+
+def _root(under: Ints, node: int) -> int:
+    while under[node] != node:
+        under[node] = under[under[node]]
+        node = under[node]
+    return node
+
+
+root = jit(_root)
+
+
+def _unite(left: Ints, right: Ints, under: Ints) -> None:
+    """Unite the sets of both ends of every edge, under the least of their nodes."""
+    for i in range(len(left)):
+        one, other = root(under, left[i]), root(under, right[i])
+        under[max(one, other)] = min(one, other)
+    for node in range(len(under)):
+        under[node] = root(under, node)
+
+
+unite = jit(_unite)
+
+
+def parts_of(facts: Facts) -> Parts:
+    """Find the connected components of F, each attribute a node and each fact an edge.
+
+    Returns
+    -------
+    Parts
+        Numbered by their least left attribute. O(facts log facts), for the codes are sorted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> facts = Facts(*(np.array(each) for each in ([1, 2, 3], [7, 8, 7], *[[0, 0, 0]] * 3)))
+    >>> parts_of(facts).part[0]
+    array([0, 1, 0])
+    """
+    left, a = np.unique(facts.a, return_inverse=True)
+    right, b = np.unique(facts.b, return_inverse=True)
+    under = np.arange(left.size + right.size)
+    unite(a.astype(np.int64), b.astype(np.int64) + left.size, under)
+    _, part = np.unique(under, return_inverse=True)
+    part = part.astype(np.int64)
+    sizes = np.bincount(part[a], minlength=int(part.max(initial=-1)) + 1).astype(np.int64)
+    return Parts((left, right), (part[: left.size], part[left.size :]), sizes)
+
+
+def lanes_of(parts: Parts, lanes: int) -> tuple[Ints, Ints]:
+    """Return the lane of every attribute, left and right: all of a part are in one.
+
+    The greatest parts are dealt first, each to the lane that has the fewest facts.
+    """
+    lane_of_part = np.zeros(parts.facts.size, np.int64)
+    if lanes > 1:
+        least = [(0, lane) for lane in range(lanes)]
+        for part in np.argsort(-parts.facts, kind="stable").tolist():
+            held, lane = heapq.heappop(least)
+            lane_of_part[part] = lane
+            heapq.heappush(least, (held + int(parts.facts[part]), lane))
+    left, right = (lane_of_part[own] for own in parts.part)
+    return left, right

@@ -1,30 +1,35 @@
-"""When each fact stands: intervals of one fact that may not overlap, and changes one by one."""
+"""When facts are valid: reads their times, and resolves intervals and change logs."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from engine.archives.canonical import contiguous
+from engine.archives.ticks import FAULTS, ticks
 from engine.facts import faults
-from engine.facts.relation import NEVER
+from engine.facts.relation import BEFORE, NEVER
+from engine.facts.roles import FactColumns, FactRoles
 from engine.runtime.jit import kernel
 
 Ints = NDArray[np.int64]
-STANDS, DUPLICATE, DELETE = range(3)
+VALID, DUPLICATE, DELETE = range(3)
 """A fact of F; a row that says the same again; a delete that ends a fact."""
 _OVERLAPS, _THERE = faults.OVERLAPS, faults.THERE_ALREADY
 _NOT_THERE, _ONE_TICK = faults.NOT_THERE, faults.ONE_TICK
 
 
-class Standing(NamedTuple):
+class Validity(NamedTuple):
     """What became of each row.
 
     Attributes
     ----------
     status : (n,) int8
-        `STANDS`, `DUPLICATE`, `DELETE`, or a number of `engine.facts.faults`.
+        `VALID`, `DUPLICATE`, `DELETE`, or a number of `engine.facts.faults`.
     end : (n,) int64
         Of a row that stands.
     other : (n,) int64
@@ -98,7 +103,7 @@ def fresh_at(order: Ints, columns: list[Ints]) -> NDArray[np.bool_]:
     return fresh
 
 
-def of_intervals(order: Ints, identity: list[Ints], begin: Ints, end: Ints) -> Standing:
+def interval_validity(order: Ints, identity: list[Ints], begin: Ints, end: Ints) -> Validity:
     """Tell which rows are facts of a set: of equal rows the first, of overlapping ones the earlier.
 
     Parameters
@@ -112,25 +117,25 @@ def of_intervals(order: Ints, identity: list[Ints], begin: Ints, end: Ints) -> S
 
     Returns
     -------
-    Standing
+    Validity
         O(n).
 
     Examples
     --------
     >>> begin, end = np.array([0, 3, 6, 0]), np.array([5, 9, 8, 5])
-    >>> found = of_intervals(np.array([0, 3, 1, 2]), [np.zeros(4, np.int64)], begin, end)
+    >>> found = interval_validity(np.array([0, 3, 1, 2]), [np.zeros(4, np.int64)], begin, end)
     >>> found.status.tolist(), found.other.tolist()  # the second row overlaps the first
     ([0, 52, 0, 1], [-1, 0, -1, -1])
     """
     size = order.size
-    found = Standing(np.zeros(size, np.int8), end, np.full(size, -1, np.int64))
+    found = Validity(np.zeros(size, np.int8), end, np.full(size, -1, np.int64))
     intervals_kernel(order, fresh_at(order, identity), begin, end, found.status, found.other)
     return found
 
 
-def of_changes(
+def change_validity(
     order: Ints, identity: list[Ints], time: Ints, insert: NDArray[np.bool_]
-) -> Standing:
+) -> Validity:
     """Tell which inserts are facts and when each is deleted.
 
     A change that means nothing (an insert of what is there, a delete of what is not) is as if it
@@ -148,20 +153,82 @@ def of_changes(
 
     Returns
     -------
-    Standing
+    Validity
         O(n).
 
     Examples
     --------
     >>> time, insert = np.array([0, 4, 4, 9]), np.array([True, False, True, True])
-    >>> found = of_changes(np.arange(4), [np.zeros(4, np.int64)], time, insert)
+    >>> found = change_validity(np.arange(4), [np.zeros(4, np.int64)], time, insert)
     >>> found.status.tolist(), found.end[:1].tolist()  # the last inserts what is there
     ([0, 2, 0, 53], [4])
     """
     size = order.size
-    found = Standing(
+    found = Validity(
         np.zeros(size, np.int8), np.full(size, NEVER, np.int64), np.full(size, -1, np.int64)
     )
     fresh = fresh_at(order, identity)
     changes_kernel(order, fresh, time, insert, found.status, found.end, found.other)
     return found
+
+
+INSERTS = ("insert", "i", "+")
+DELETES = ("delete", "d", "-")
+_NULL = next(i for i, fault in enumerate(FAULTS) if fault.reason == "null time")
+
+
+class Cells(NamedTuple):
+    """What the rows say of time.
+
+    Attributes
+    ----------
+    begin, end : (n,) int64
+        In fine ticks; of a change the time of the change, and `NEVER`. Anything where there is a
+        fault.
+    insert : (n,) bool, optional
+        Of a log: whether a row inserts.
+    fault : (n,) int8
+        A number of `engine.facts.faults`, 0 for none.
+    """
+
+    begin: NDArray[np.int64]
+    end: NDArray[np.int64]
+    insert: NDArray[np.bool_] | None
+    fault: NDArray[np.int8]
+
+
+def interval_cells(table: pa.Table, roles: FactRoles, columns: FactColumns) -> Cells:
+    """Read the interval of each row. A row has one fault, that of its begin first."""
+    begin, fault = _bound(table, roles.begin, columns, BEFORE, faults.BEGIN)
+    end, own = _bound(table, roles.end, columns, NEVER, faults.END)
+    return Cells(begin, end, None, np.where(fault == 0, own, fault))
+
+
+def change_cells(table: pa.Table, roles: FactRoles, columns: FactColumns) -> Cells:
+    """Read op and time of each row. A row has one fault, that of its op first."""
+    assert roles.op is not None  # noqa: S101 - of a log
+    cells = contiguous(table.column(roles.op))
+    words = pc.utf8_lower(pc.utf8_trim_whitespace(cells.cast(pa.string())))
+    insert, delete = (
+        pc.is_in(words, pa.array(known)).to_numpy(zero_copy_only=False)
+        for known in (INSERTS, DELETES)
+    )
+    null = cells.is_null().to_numpy(zero_copy_only=False)
+    time, fault = _bound(table, roles.time, columns, BEFORE, faults.TIME)
+    fault[(fault == 0) & delete & (time == BEFORE)] = faults.NO_TIME
+    fault[~(insert | delete)] = faults.OP_UNKNOWN
+    fault[null] = faults.OP_NULL
+    return Cells(time, np.full(len(time), NEVER), insert, fault)
+
+
+def _bound(
+    table: pa.Table, name: str | None, columns: FactColumns, absent: int, offset: int
+) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
+    """Return one time of each row, `absent` where it is null, and its fault."""
+    if name is None:
+        return np.full(table.num_rows, absent), np.zeros(table.num_rows, np.int8)
+    ts, fault = ticks(table.column(name), columns.fine, zoned=columns.zoned)
+    null = fault == _NULL
+    return np.where(null, absent, ts), np.where(null | (fault == 0), 0, fault + offset).astype(
+        np.int8
+    )

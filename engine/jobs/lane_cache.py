@@ -18,12 +18,12 @@ import numpy as np
 from engine.jobs.lane_stats import Look, LookTask, Windows, look_at_lane
 from engine.lanes.lane import LaneFiles
 from engine.lanes.profile import LaneProfile, SideProfile
-from engine.policies import Worth
+from engine.policies import ValueKind
 from engine.runtime.disk import whole_file
 from engine.runtime.executors import Executor
 from engine.runtime.jit import source_digest
 from engine.runtime.stages import Stages
-from engine.value_model.summary import LaneWorth, SideWorth
+from engine.value_model.summary import LaneSummary, SideSummary
 
 T = TypeVar("T")
 STAGE = "profile"
@@ -35,11 +35,11 @@ class Looks(NamedTuple):
     Attributes
     ----------
     profiles : dict of Windows to list of LaneProfile
-    worths : list of dict of Worth to LaneWorth
+    worths : list of dict of ValueKind to LaneSummary
     """
 
     profiles: dict[Windows, list[LaneProfile]]
-    worths: list[dict[Worth, LaneWorth]]
+    worths: list[dict[ValueKind, LaneSummary]]
 
 
 def looked_at(
@@ -48,7 +48,7 @@ def looked_at(
     stages: Stages,
     *,
     windows: Iterable[Windows] = (),
-    kinds: Iterable[Worth] = (),
+    kinds: Iterable[ValueKind] = (),
 ) -> Looks:
     """Return what lanes hold, by one look at those of which not all is known.
 
@@ -59,7 +59,7 @@ def looked_at(
     stages : Stages
     windows : iterable of (int, int)
         Within which they are to be profiled.
-    kinds : iterable of Worth
+    kinds : iterable of ValueKind
         By which their tuples are to be told apart. Where facts join, by none: equal keys then say
         nothing.
     """
@@ -86,11 +86,11 @@ def _profile_place(files: LaneFiles, windows: Windows) -> Path:
     return files.folder / "profile-{}-{}-{}.json".format(*windows, source_digest())
 
 
-def _worth_place(files: LaneFiles, kinds: Sequence[Worth]) -> Path:
+def _worth_place(files: LaneFiles, kinds: Sequence[ValueKind]) -> Path:
     return files.folder / f"{'-'.join(['worth', *kinds])}-{source_digest()}.json"
 
 
-def _kept(files: LaneFiles, pairs: Sequence[Windows], kinds: Sequence[Worth]) -> Look:
+def _kept(files: LaneFiles, pairs: Sequence[Windows], kinds: Sequence[ValueKind]) -> Look:
     """Return what is kept of a lane."""
     found = {pair: _read(_profile_place(files, pair), _profile_of) for pair in pairs}
     worths = _read(_worth_place(files, kinds), _worths_of) if kinds else None
@@ -99,7 +99,7 @@ def _kept(files: LaneFiles, pairs: Sequence[Windows], kinds: Sequence[Worth]) ->
 
 
 def _rest(
-    files: LaneFiles, known: Look, pairs: Sequence[Windows], kinds: Sequence[Worth]
+    files: LaneFiles, known: Look, pairs: Sequence[Windows], kinds: Sequence[ValueKind]
 ) -> LookTask | None:
     """Return the task that finds what is not known of a lane, None where all is."""
     windows = tuple(pair for pair in pairs if pair not in known.profiles)
@@ -107,7 +107,7 @@ def _rest(
     return LookTask(files, windows, kinds) if windows or kinds else None
 
 
-def _keep(files: LaneFiles, look: Look, kinds: Sequence[Worth]) -> None:
+def _keep(files: LaneFiles, look: Look, kinds: Sequence[ValueKind]) -> None:
     for pair, profile in look.profiles.items():
         _write(_profile_place(files, pair), profile)
     if look.worths:
@@ -131,16 +131,16 @@ def _profile_of(content: Sequence[Sequence[Any]]) -> LaneProfile:
     return LaneProfile(SideProfile(*left), SideProfile(*right))
 
 
-def _written_worths(worths: dict[Worth, LaneWorth]) -> dict[str, Any]:
+def _written_worths(worths: dict[ValueKind, LaneSummary]) -> dict[str, Any]:
     return {
         kind: [[array.tolist() for array in side] for side in sides]
         for kind, sides in worths.items()
     }
 
 
-def _worths_of(content: dict[str, Any]) -> dict[Worth, LaneWorth]:
+def _worths_of(content: dict[str, Any]) -> dict[ValueKind, LaneSummary]:
     found = {}
     for kind, sides in content.items():
-        left, right = (SideWorth(*(np.array(array, float) for array in side)) for side in sides)
-        found[Worth(kind)] = left, right
+        left, right = (SideSummary(*(np.array(array, float) for array in side)) for side in sides)
+        found[ValueKind(kind)] = left, right
     return found

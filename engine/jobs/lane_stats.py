@@ -13,9 +13,9 @@ from engine.facts.index import FactSide
 from engine.lanes.lane import LaneFiles, streamed
 from engine.lanes.profile import LaneProfile, SideLook
 from engine.lanes.stored import Stored
-from engine.policies import Worth
+from engine.policies import ValueKind
 from engine.runtime.streams import SIDES, StreamBatch
-from engine.value_model.summary import LaneWorth, LaneWorths
+from engine.value_model.summary import LaneSummariser, LaneSummary
 
 Windows = tuple[int, int]
 """W of left and right, in ticks."""
@@ -30,7 +30,7 @@ class LookTask:
 
     files: LaneFiles
     windows: tuple[Windows, ...] = ()
-    kinds: tuple[Worth, ...] = ()
+    kinds: tuple[ValueKind, ...] = ()
 
     @property
     def rows(self) -> int:
@@ -44,11 +44,11 @@ class Look(NamedTuple):
     Attributes
     ----------
     profiles : dict of Windows to LaneProfile
-    worths : dict of Worth to LaneWorth
+    worths : dict of ValueKind to LaneSummary
     """
 
     profiles: dict[Windows, LaneProfile]
-    worths: dict[Worth, LaneWorth]
+    worths: dict[ValueKind, LaneSummary]
 
 
 def look_at_lane(task: LookTask) -> Look:
@@ -62,7 +62,7 @@ def look_at_lane(task: LookTask) -> Look:
     columns = ["_ts", "_importance"]
     if task.kinds or index is not None:
         columns.append("_key")
-    worths = LaneWorths(task.kinds)
+    worths = LaneSummariser(task.kinds)
     looks, held = [], _Held()
     for side, stored in enumerate(streams):
         until = None if index is None else _until(index.sides[side])
@@ -102,7 +102,7 @@ class _Held:
 
 
 def _weighed(
-    side: int, stored: Stored | None, worths: LaneWorths, held: _Held
+    side: int, stored: Stored | None, worths: LaneSummariser, held: _Held
 ) -> Iterator[_Tuples]:
     """Yield a side's tuples again: their ids and importances."""
     if held.whole:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from engine.lanes.lane import LaneFiles
 from engine.lanes.manifest import Lane, Prepared
 from engine.options.budget import Amounts
-from engine.policies import Policy, Worth, age
+from engine.policies import Policy, ValueKind, age
 from engine.replay.settings import ReplaySettings, number_of
 from engine.value_model.summary import SUMMARISED
 
@@ -42,7 +42,7 @@ def worths_needed(
     policies: Iterable[Policy],
     *,
     frequencies: bool = False,
-) -> list[Worth]:
+) -> list[ValueKind]:
     """Return the kinds of worth that lanes have to be summarised by before they get budgets.
 
     Parameters
@@ -54,9 +54,9 @@ def worths_needed(
     frequencies : bool
         Whether the frequency model is asked for.
     """
-    needed = {Worth.COUNT} if frequencies else set()
+    needed = {ValueKind.COUNT} if frequencies else set()
     if memory != (None, None) and any(len(group) > 1 for group in groups):
-        needed |= {policy.worth for policy in policies}
+        needed |= {policy.value_kind for policy in policies}
     return sorted(needed & set(SUMMARISED))
 
 

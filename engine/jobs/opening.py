@@ -14,10 +14,9 @@ from engine.options.facts import FactOptions
 from engine.options.replay import JobOptions
 from engine.runtime.device_choice import ASKED_FOR_CPU, Wanted
 from engine.runtime.executors import Executor
-from engine.runtime.instants import parse_instant
 from engine.runtime.jit import cache_home
 from engine.runtime.stages import Stages
-from engine.runtime.time_units import parse_window
+from engine.runtime.time_units import parse_instant, parse_window
 
 ROWS_A_LANE = 2_000_000
 MOST_LANES = 256

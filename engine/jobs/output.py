@@ -11,9 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from engine.replay.layout import Outputs
-from engine.runtime.disk import full_disk_told, remove_folder
+from engine.runtime.disk import claim, full_disk_reported, remove_folder, remove_leftovers
 from engine.runtime.errors import OutputError
-from engine.runtime.lease import claim, remove_leftovers
 from engine.sampling.outputs import SampledOutputs
 
 IDS = pa.schema(
@@ -72,7 +71,7 @@ class PartWriter:
     @contextmanager
     def _removed_if_not_whole(self) -> Iterator[None]:
         try:
-            with full_disk_told("output", self._path.parent, "give a place on another disk"):
+            with full_disk_reported("output", self._path.parent, "give a place on another disk"):
                 yield
         except OSError:
             with suppress(OSError):
@@ -173,7 +172,7 @@ class OutputFolder:
     @contextmanager
     def writing(self) -> Iterator[None]:
         """Raise `OutputError` where the disk is found full."""
-        with full_disk_told("output folder", self.place, f"give another {self._option}"):
+        with full_disk_reported("output folder", self.place, f"give another {self._option}"):
             yield
 
     def take(self, name: str, wanted: str, rows: int) -> None:

@@ -12,9 +12,9 @@ from engine.models.age import side_curve
 from engine.models.frequency import FrequencyModel
 from engine.models.rate_curve import RateCurve, merged, shared
 from engine.options.budget import EVEN, EXPECTED, Amount, Amounts, split_budget
-from engine.policies import Policy, Worth
+from engine.policies import Policy, ValueKind
 from engine.replay.settings import UNLIMITED
-from engine.value_model.summary import SUMMARISED, LaneWorth, fluctuating
+from engine.value_model.summary import SUMMARISED, LaneSummary, fluctuating
 
 Pair = tuple[RateCurve, RateCurve]
 
@@ -38,7 +38,7 @@ class LaneModels(NamedTuple):
     """
 
     profiles: Sequence[LaneProfile]
-    worths: Sequence[dict[Worth, LaneWorth]]
+    worths: Sequence[dict[ValueKind, LaneSummary]]
     curves: tuple[tuple[float, ...] | None, tuple[float, ...] | None]
     windows: tuple[int, int]
     frequencies: FrequencyModel | None = None
@@ -52,10 +52,10 @@ class LaneModels(NamedTuple):
             return 1
         return max(side.last_ts for side in there) - min(side.first_ts for side in there) + 1
 
-    def worth_to(self, policy: Policy) -> Worth:
+    def worth_to(self, policy: Policy) -> ValueKind:
         """Return what splits a budget over lanes under a policy."""
-        own = policy.worth in SUMMARISED
-        return Worth.EVEN if own and self.through_facts else policy.worth
+        own = policy.value_kind in SUMMARISED
+        return ValueKind.EVEN if own and self.through_facts else policy.value_kind
 
     def by_age(self, lane: int) -> Pair:
         """Return AGE's rate curves of a lane."""
@@ -71,14 +71,14 @@ class LaneModels(NamedTuple):
         """Return the frequency model of a lane."""
         left, right = (
             side.curve(window, self.ticks)
-            for side, window in zip(self.worths[lane][Worth.COUNT], self.windows, strict=True)
+            for side, window in zip(self.worths[lane][ValueKind.COUNT], self.windows, strict=True)
         )
-        pairs = self.worths[lane][Worth.COUNT][0].pairs
+        pairs = self.worths[lane][ValueKind.COUNT][0].pairs
         return FrequencyModel(left, right, pairs / self.ticks**2, self.windows)
 
-    def fluctuating(self, lane: int, side: int, worth: Worth) -> RateCurve:
+    def fluctuating(self, lane: int, side: int, worth: ValueKind) -> RateCurve:
         """Return what a lane's side yields of a policy's worth, by memory (`fluctuating`)."""
-        if worth is Worth.AGE:
+        if worth is ValueKind.AGE:
             curve = self.by_age(lane)[side]
             live = np.diff(curve.memory)
             gains = np.diff(curve.rate) / live
@@ -88,10 +88,10 @@ class LaneModels(NamedTuple):
 
     def of_group(self, lanes: Sequence[int], policy: Policy) -> Pair:
         """Return the rate curves of a join's sides by which one memory is split over them."""
-        if policy.worth is not Worth.AGE and self.frequencies is not None:
+        if policy.value_kind is not ValueKind.AGE and self.frequencies is not None:
             return self.frequencies.left, self.frequencies.right
         pairs = [
-            self.by_age(lane) if policy.worth is Worth.AGE else self.frequency(lane)[:2]
+            self.by_age(lane) if policy.value_kind is ValueKind.AGE else self.frequency(lane)[:2]
             for lane in lanes
         ]
         return merged([left for left, _ in pairs]), merged([right for _, right in pairs])
@@ -167,7 +167,7 @@ def _lanes(
     if len(lanes) == 1 or total == UNLIMITED:
         return [total] * len(lanes)
     worth = models.worth_to(policy)
-    if worth is Worth.EVEN or total >= sum(peaks):
+    if worth is ValueKind.EVEN or total >= sum(peaks):
         return split_budget(Amount(tuples=total), peaks)
     curves = [models.fluctuating(lane, side, worth) for lane in lanes]
     return apportioned(shared(curves, total), total, peaks, [curve.most > 0 for curve in curves])

@@ -17,23 +17,29 @@ from engine.archives.source import Archive
 from engine.archives.texts import SpoolTask, spool
 from engine.facts.read import FactTable
 from engine.lanes.facts import FactCodes, FactSummary, write_facts
-from engine.lanes.faults import check_faults
-from engine.lanes.first_pass import FirstPass, Source, first_pass_of
-from engine.lanes.groups import json_group
-from engine.lanes.keep import keep_runs, worth_keeping
 from engine.lanes.manifest import Lane, LaneSide, Prepared
+from engine.lanes.placing import json_group
 from engine.lanes.runs import Pieces
 from engine.lanes.split import Plan, SplitResult, fitting_rows
-from engine.lanes.split_task import SplitTask, split
-from engine.lanes.splits import Splits
+from engine.lanes.splits import (
+    FirstPass,
+    Source,
+    Splits,
+    SplitTask,
+    check_faults,
+    first_pass_of,
+    split,
+)
 from engine.lanes.stages import Progress, Stages, lane_ranges, row_group_runs
 from engine.lanes.write import (
     WORK,
     CheckTask,
     LaneTask,
     RejectTask,
+    can_reuse,
     codes_clear,
     join_rejected,
+    reuse_runs,
     write_lanes,
 )
 from engine.runtime.device_choice import ASKED_FOR_CPU, Wanted
@@ -221,8 +227,8 @@ class Build:
         merging = []
         for side, (placed, rows) in enumerate(zip(splits.placed, splits.rows, strict=True)):
             pieces = Pieces(placed, self.lanes)
-            if not self.payload and worth_keeping(splits.runs_of(side), pieces, rows):
-                found, sizes = keep_runs(placed, pieces, rows, self.folder)
+            if not self.payload and can_reuse(splits.runs_of(side), pieces, rows):
+                found, sizes = reuse_runs(placed, pieces, rows, self.folder)
                 kept |= sizes
             else:
                 found = [LaneSide()] * rows.size

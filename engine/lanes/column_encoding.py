@@ -1,8 +1,9 @@
-"""Columns of runs in fewer bytes, where those hold every value exactly.
+"""Lossless encodings of a run's columns: offsets, deltas, float32 and whole numbers.
 
-Times, rows and integer join attributes of a run mostly lie close together, times and rows of a lane
-are mostly a short step from the one before (`engine.lanes.steps`), and importances are mostly whole
-or short numbers. A run is written once and read up to four times, at the speed of memory.
+Values of a column mostly lie close together. Times and rows of a lane mostly rise by little, so
+that a delta of one byte or two suffices; where the delta is larger or negative, the value itself is
+stored as a jump. At every `MARK_ROWS`-th row a mark holds the value, so that reading starts at any
+row. A run is written once and read up to four times, at the speed of memory.
 """
 
 from __future__ import annotations
@@ -13,23 +14,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import nth
 
-PLAIN, OFFSETS, SINGLES, WHOLE, STEPS = range(5)
+PLAIN, OFFSETS, SINGLES, WHOLE, DELTAS = range(5)
 _WIDEST = 4
 """Bytes of the widest offset."""
 _WHOLE = 1 << 16
 
 
-class Packing(NamedTuple):
+class Encoding(NamedTuple):
     """How a column's values are stored.
 
     Attributes
     ----------
     kind : int
         PLAIN: as they are; OFFSETS: unsigned, beyond `base`; SINGLES: float32; WHOLE: floats as
-        unsigned integers; STEPS: see `engine.lanes.steps`, unsigned as well.
+        unsigned integers; DELTAS: unsigned, from the row before.
     base : int
-        Of STEPS how many jumps there are.
+        Of DELTAS how many jumps there are.
     width : int
         Bytes of a stored value.
     """
@@ -45,10 +47,10 @@ class Packing(NamedTuple):
         return np.dtype(f"{'f' if self.kind == SINGLES else 'u'}{self.width}")
 
 
-class Packed(NamedTuple):
-    """A column as it is stored: (n,) values, and marks and jumps of STEPS beside them."""
+class EncodedColumn(NamedTuple):
+    """A column as it is stored: (n,) values, and marks and jumps of DELTAS beside them."""
 
-    packing: Packing
+    encoding: Encoding
     values: NDArray[Any]
     beside: tuple[NDArray[np.int64], ...] = ()
 
@@ -85,7 +87,7 @@ def _add(stored: NDArray[Any], base: int, out: NDArray[np.int64]) -> None:
         out[i] = base + np.int64(stored[i])
 
 
-def packing_of(values: NDArray[Any]) -> Packing:
+def encoding_of(values: NDArray[Any]) -> Encoding:
     """Return how a column is best stored, by its values one by one.
 
     Parameters
@@ -94,23 +96,23 @@ def packing_of(values: NDArray[Any]) -> Packing:
 
     Examples
     --------
-    >>> packing_of(np.array([7, 5, 2**32 + 4])), packing_of(np.array([5, 5 + 2**32]))
-    (Packing(kind=1, base=5, width=4), Packing(kind=0, base=0, width=8))
-    >>> packing_of(np.array([0.5, 3.0])).kind == SINGLES, packing_of(np.array([0.1])).kind
+    >>> encoding_of(np.array([7, 5, 2**32 + 4])), encoding_of(np.array([5, 5 + 2**32]))
+    (Encoding(kind=1, base=5, width=4), Encoding(kind=0, base=0, width=8))
+    >>> encoding_of(np.array([0.5, 3.0])).kind == SINGLES, encoding_of(np.array([0.1])).kind
     (True, 0)
-    >>> packing_of(np.array([3.0, 256.0])).width, packing_of(np.array([-0.0])).kind == SINGLES
+    >>> encoding_of(np.array([3.0, 256.0])).width, encoding_of(np.array([-0.0])).kind == SINGLES
     (2, True)
     """
     if values.size == 0:
-        return Packing()
+        return Encoding()
     if values.dtype == np.float64:
         singles, whole, greatest = _shapes(values, values.view(np.int64))
         if whole and greatest < _WHOLE:
-            return Packing(WHOLE, 0, _width(int(greatest)))
-        return Packing(SINGLES, 0, _WIDEST) if singles else Packing()
+            return Encoding(WHOLE, 0, _width(int(greatest)))
+        return Encoding(SINGLES, 0, _WIDEST) if singles else Encoding()
     least, greatest = map(int, _ends(values))
     width = _width(greatest - least)
-    return Packing(OFFSETS, least, width) if width <= _WIDEST else Packing()
+    return Encoding(OFFSETS, least, width) if width <= _WIDEST else Encoding()
 
 
 def _width(greatest: int) -> int:
@@ -118,17 +120,148 @@ def _width(greatest: int) -> int:
     return int(np.min_scalar_type(greatest).itemsize)
 
 
-def packed(values: NDArray[Any], packing: Packing) -> NDArray[Any]:
+def encoded(values: NDArray[Any], encoding: Encoding) -> NDArray[Any]:
     """Return a column's values as they are stored, one by one."""
-    stored = packing.stored(values.dtype)
-    if packing.kind == OFFSETS:
-        return (values - packing.base).astype(stored)
+    stored = encoding.stored(values.dtype)
+    if encoding.kind == OFFSETS:
+        return (values - encoding.base).astype(stored)
     return values.astype(stored, copy=False)
 
 
-def unpacked(stored: NDArray[Any], packing: Packing, out: NDArray[Any]) -> None:
-    """Write the values of a column, but of STEPS, to `out`: (n,) int64 or float64."""
-    if packing.kind == OFFSETS:
-        _add(stored, packing.base, out)
+def write_decoded(stored: NDArray[Any], encoding: Encoding, out: NDArray[Any]) -> None:
+    """Write the values of a column, but of DELTAS, to `out`: (n,) int64 or float64."""
+    if encoding.kind == OFFSETS:
+        _add(stored, encoding.base, out)
     else:
         out[:] = stored
+
+
+MARK_ROWS = 1_024
+_FEW = 32
+"""Rows to a jump, at least, of all rows: a jump takes 16 bytes."""
+_WIDTHS = (1, 2)
+
+
+@compiled
+def _write_deltas(
+    values: NDArray[Any],
+    base: int,
+    limit: np.uint64,
+    steps: NDArray[Any],
+    marks: NDArray[np.int64],
+    jumps: NDArray[np.int64],
+) -> int:
+    """Write steps, marks and jumps; return how many jumps, -1 where there is no room for them.
+
+    Sums and differences are those modulo 2**64: a value comes back whatever it is.
+    """
+    found = 0
+    for mark in range(marks.shape[0] - 1):
+        begin = mark * MARK_ROWS
+        end = min(begin + MARK_ROWS, values.size)
+        if mark == 0:
+            steps[0] = 0
+        beyond = np.uint64(0)
+        for i in range(max(begin, 1), end):
+            step = np.uint64(np.int64(values[nth(i)]) - np.int64(values[nth(i - 1)]))
+            steps[nth(i)] = step
+            beyond |= step
+        marks[mark, 0] = base + np.int64(values[begin])
+        if beyond > limit:
+            for i in range(max(begin, 1), end):
+                step = np.uint64(np.int64(values[i]) - np.int64(values[i - 1]))
+                if step > limit:
+                    if found == jumps.shape[0]:
+                        return -1
+                    jumps[found, 0], jumps[found, 1] = i, base + np.int64(values[i])
+                    found += 1
+        marks[mark + 1, 1] = found
+    return found
+
+
+@compiled
+def _write_sums(
+    steps: NDArray[Any], begin: int, value: int, jumps: NDArray[np.int64], out: NDArray[np.int64]
+) -> None:
+    """Write the last of the values of rows from `begin` on, where there is a mark of that value."""
+    skipped = steps.size - out.size
+    if skipped == 0:
+        out[0] = value
+    row, jump = 1, 0
+    while jump < jumps.shape[0] and jumps[jump, 0] <= begin:
+        jump += 1
+    while row < steps.size:
+        end = steps.size
+        if jump < jumps.shape[0]:
+            end = min(end, jumps[jump, 0] - begin)
+        while row < min(end, skipped):
+            value += int(steps[nth(row)])
+            row += 1
+        while row < end:
+            value += int(steps[nth(row)])
+            out[nth(row - skipped)] = value
+            row += 1
+        if row < steps.size:
+            value = jumps[jump, 1]
+            if row >= skipped:
+                out[row - skipped] = value
+            row, jump = row + 1, jump + 1
+
+
+def delta_encoded(column: EncodedColumn) -> EncodedColumn:
+    """Return a column of integers stored as steps, or as it is where that takes no more bytes.
+
+    Parameters
+    ----------
+    column : EncodedColumn
+        PLAIN int64 or OFFSETS.
+
+    Examples
+    --------
+    >>> from engine.lanes.column_encoding import encoded, encoding_of
+    >>> values = np.cumsum(np.full(2_000, 250))
+    >>> encoding = encoding_of(values)
+    >>> delta_encoded(EncodedColumn(encoding, encoded(values, encoding))).encoding
+    Encoding(kind=4, base=0, width=1)
+    """
+    rows = column.values.size
+    if column.encoding.kind not in (PLAIN, OFFSETS):
+        return column
+    for width in _WIDTHS:
+        if rows == 0 or width >= column.encoding.width:
+            break
+        steps = np.empty(rows, f"u{width}")
+        marks = np.zeros((mark_count(rows), 2), np.int64)
+        jumps = np.empty((rows // _FEW, 2), np.int64)
+        limit = np.uint64(np.iinfo(steps.dtype).max)
+        found = _write_deltas(column.values, column.encoding.base, limit, steps, marks, jumps)
+        if found >= 0:
+            return EncodedColumn(Encoding(DELTAS, found, width), steps, (marks, jumps[:found]))
+    return column
+
+
+def write_delta_decoded(
+    steps: NDArray[Any], begin: int, value: int, jumps: NDArray[np.int64], out: NDArray[np.int64]
+) -> None:
+    """Write the values of a column, which are write_delta_decoded from a mark on.
+
+    Parameters
+    ----------
+    steps : (n,) uint8 or uint16
+        Stored, of the rows from `begin` on; at least one.
+    begin, value : int
+        The row of the mark, and its value.
+    jumps : (m, 2) int64
+        Row and value of jumps, in order: of all between these rows, and perhaps of others.
+    out : (k,) int64
+        The last of the values are written to it; n or fewer.
+    """
+    _write_sums(steps, begin, value, jumps, out)
+
+
+def mark_count(rows: int) -> int:
+    """Return how many marks so many rows have: (value, jumps before the next row) of each.
+
+    The last tells only how many jumps there are.
+    """
+    return -(-rows // MARK_ROWS) + 1

@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 
 from engine.archives.normalise import Normalised
 from engine.archives.source import Archive
-from engine.facts.components import lanes_of, parts_of
 from engine.facts.index import FactIndex, fact_index
 from engine.facts.read import FactTable
-from engine.facts.relation import Facts
+from engine.facts.relation import Facts, lanes_of, parts_of
 from engine.facts.roles import FactColumns, FactRoles
 from engine.lanes.runfiles import write_blocks
 

@@ -1,13 +1,19 @@
-"""Which lane a tuple goes to, and the order by lane: counted, not compared."""
+"""Groups and lanes of tuples, and the order by lane: counted, not compared."""
 
 from __future__ import annotations
 
+import datetime as dt
+from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
 from numpy.typing import NDArray
 
-from engine.lanes.column_encoding import OFFSETS, SINGLES, WHOLE, Packing
+from engine.lanes.column_encoding import OFFSETS, SINGLES, WHOLE, Encoding
 from engine.runtime.jit import kernel as compiled
 from engine.runtime.jit import nth
 
@@ -106,24 +112,88 @@ def by_lane(lane: Lanes, counts: NDArray[np.int64]) -> Order:
 
 
 def in_lanes(
-    values: NDArray[Any], packing: Packing, lane: Lanes, counts: NDArray[np.int64]
+    values: NDArray[Any], encoding: Encoding, lane: Lanes, counts: NDArray[np.int64]
 ) -> NDArray[Any]:
-    """Return values, packed one by one, in the stable order by lane, which is not made for it.
+    """Return values, encoded one by one, in the stable order by lane, which is not made for it.
 
     Parameters
     ----------
     values : (n,) int64 or float64
-    packing : Packing
+    encoding : Encoding
         Of these values.
     lane : (n,) uint16
     counts : (lanes,) int64
     """
-    out = np.empty(values.size, packing.stored(values.dtype))
+    out = np.empty(values.size, encoding.stored(values.dtype))
     at = np.cumsum(counts) - counts
-    if packing.kind == OFFSETS:
-        _scatter_offsets(lane, at, values, packing.base, out)
-    elif packing.kind in (SINGLES, WHOLE):
+    if encoding.kind == OFFSETS:
+        _scatter_offsets(lane, at, values, encoding.base, out)
+    elif encoding.kind in (SINGLES, WHOLE):
         _scatter_short(lane, at, values, out)
     else:
         _scatter(lane, at, values.view(np.int64), out.view(np.int64))
     return out
+
+
+Group = tuple[Any, ...]
+
+
+def distinct_groups(
+    columns: Sequence[pa.Array], rows: int
+) -> tuple[NDArray[np.int64], tuple[Group, ...]]:
+    """Return the group of every row and the groups, ascending.
+
+    Parameters
+    ----------
+    columns : sequence of pyarrow.Array
+        Canonical partition columns; with none, all rows are of the one group ``()``.
+    rows : int
+
+    Returns
+    -------
+    ids : (n,) int64
+        Place of each row's group among the groups.
+    groups : tuple of tuple
+        Python values; timestamps as ticks.
+    """
+    if not columns:
+        return np.zeros(rows, np.int64), ((),)
+    ids = np.zeros(rows, np.int64)
+    for values in columns:
+        encoded = pc.dictionary_encode(values)
+        ids = ids * len(encoded.dictionary) + encoded.indices.to_numpy().astype(np.int64)
+        _, ids = np.unique(ids, return_inverse=True)  # stays below rows: no overflow
+    _, firsts = np.unique(ids, return_index=True)
+    taken = [_plain(values.take(pa.array(firsts))).to_pylist() for values in columns]
+    found = list(zip(*taken, strict=True))
+    order = sorted(range(len(found)), key=found.__getitem__)
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    return place[ids], tuple(found[i] for i in order)
+
+
+def _plain(values: pa.Array) -> pa.Array:
+    return values.view(pa.int64()) if pt.is_timestamp(values.type) else values
+
+
+def json_group(group: Group, kinds: Sequence[pa.DataType]) -> list[Any]:
+    """Return a group as JSON holds it: dates and times in ISO 8601, decimals as text, bytes in hex.
+
+    Examples
+    --------
+    >>> json_group((7, 0), [pa.int64(), pa.timestamp("s")])
+    [7, '1970-01-01T00:00:00']
+    """
+    shown: list[Any] = []
+    for value, kind in zip(group, kinds, strict=True):
+        if pt.is_timestamp(kind):
+            shown.append(str(np.datetime64(value, kind.unit)))
+        elif isinstance(value, dt.date):
+            shown.append(value.isoformat())
+        elif isinstance(value, Decimal):
+            shown.append(str(value))
+        elif isinstance(value, bytes):
+            shown.append(value.hex())
+        else:
+            shown.append(value)
+    return shown

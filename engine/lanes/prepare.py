@@ -20,10 +20,9 @@ from engine.lanes.sorting import sorting_device
 from engine.lanes.split import MAX_LANES, too_many_lanes
 from engine.lanes.stages import SPLIT_ROWS, Progress
 from engine.runtime.device_choice import ASKED_FOR_CPU, Wanted
-from engine.runtime.disk import remove_folder
+from engine.runtime.disk import claim, release, remove_folder, remove_leftovers
 from engine.runtime.errors import InputError, OutputError, SpecError
 from engine.runtime.executors import Executor
-from engine.runtime.lease import claim, release, remove_leftovers
 
 __all__ = ["fingerprint", "prepare", "prepare_cached"]
 

@@ -1,6 +1,6 @@
 """The files of a run, read from any row on.
 
-``.rows`` has how many there are, how the four columns that every lane has are packed, and these,
+``.rows`` has how many there are, how the four columns that every lane has are encoded, and these,
 one after the other, as they lie in memory, each with its marks and jumps if it has some: what is
 read of them is what is asked for, into arrays, at the speed of a copy.
 Columns of other types are in blocks of Arrow's IPC format. Files are read and not mapped, so that
@@ -22,9 +22,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from engine.lanes.column_encoding import PLAIN, STEPS, Packed, Packing, unpacked
+from engine.lanes.column_encoding import (
+    DELTAS,
+    MARK_ROWS,
+    PLAIN,
+    EncodedColumn,
+    Encoding,
+    mark_count,
+    write_decoded,
+    write_delta_decoded,
+)
 from engine.lanes.runs import KEYS, Piece
-from engine.lanes.steps import MARK_ROWS, mark_count, summed
 from engine.runtime.errors import InputError
 
 ROWS, KEPT = ".rows", ".kept.arrow"
@@ -33,26 +41,26 @@ BLOCK_ROWS = 16_384
 OPEN_FILES = 64
 _DTYPES = tuple(map(np.dtype, COLUMNS.values()))
 _WORD = 8
-_TOLD = len(Packing._fields)
-_HEAD = _WORD * (2 + _TOLD * len(COLUMNS))
-"""Bytes of the number of rows, that of the columns beside these, and each of these' packing."""
+_FIELDS = len(Encoding._fields)
+_HEAD = _WORD * (2 + _FIELDS * len(COLUMNS))
+"""Bytes of the number of rows, that of the columns beside these, and each of these' encoding."""
 
 
-def write_rows(path: str, columns: Sequence[Packed], kept: pa.Table) -> None:
+def write_rows(path: str, columns: Sequence[EncodedColumn], kept: pa.Table) -> None:
     """Write the rows of a run.
 
     Parameters
     ----------
     path : str
         Without ending.
-    columns : sequence of Packed
+    columns : sequence of EncodedColumn
         As `COLUMNS`.
     kept : pyarrow.Table
         Columns beside them, perhaps none.
     """
     with Path(f"{path}{ROWS}").open("wb", buffering=0) as file:
-        packings = [column.packing for column in columns]
-        head = [columns[0].values.size, kept.num_columns, *chain(*packings)]
+        encodings = [column.encoding for column in columns]
+        head = [columns[0].values.size, kept.num_columns, *chain(*encodings)]
         for values in (np.array(head), *chain(*((own.values, *own.beside) for own in columns))):
             left = values.reshape(-1).view(np.uint8).data
             while left:
@@ -81,9 +89,9 @@ class RunRows:
     def __init__(self, path: str) -> None:
         with ExitStack() as stack:
             self._file = stack.enter_context(Path(f"{path}{ROWS}").open("rb", buffering=0))
-            self._rows, kept, packings = _head_of(self._file)
-            self._stored = list(zip(packings, _DTYPES, strict=True))
-            sizes = (self._size(packing) for packing in packings)
+            self._rows, kept, encodings = _head_of(self._file)
+            self._stored = list(zip(encodings, _DTYPES, strict=True))
+            sizes = (self._size(encoding) for encoding in encodings)
             *self._places, end = accumulate(sizes, initial=_HEAD)
             if self._file.seek(0, os.SEEK_END) != end:
                 raise _changed(self._file)
@@ -153,34 +161,38 @@ class RunRows:
             found |= {name: block.column(name) for name in kept}
         return pa.RecordBatch.from_pydict(found)
 
-    def _size(self, packing: Packing) -> int:
+    def _size(self, encoding: Encoding) -> int:
         """Return the bytes of a column, with its marks and jumps."""
-        size = self._rows * packing.width
-        if packing.kind == STEPS:
-            size += 2 * _WORD * (mark_count(self._rows) + packing.base)
+        size = self._rows * encoding.width
+        if encoding.kind == DELTAS:
+            size += 2 * _WORD * (mark_count(self._rows) + encoding.base)
         return size
 
     def _fill(self, place: int, start: int, out: NDArray[Any]) -> None:
-        packing, dtype = self._stored[place]
-        stored, begin = packing.stored(dtype), self._places[place]
-        if packing.kind == STEPS:
-            self._sum(begin, packing, start, out)
-        elif packing.kind == PLAIN:
+        encoding, dtype = self._stored[place]
+        stored, begin = encoding.stored(dtype), self._places[place]
+        if encoding.kind == DELTAS:
+            self._write_sums(begin, encoding, start, out)
+        elif encoding.kind == PLAIN:
             self._read_into(out, begin + stored.itemsize * start)
         else:
-            unpacked(self._array(begin + stored.itemsize * start, stored, out.size), packing, out)
+            write_decoded(
+                self._array(begin + stored.itemsize * start, stored, out.size), encoding, out
+            )
 
-    def _sum(self, begin: int, packing: Packing, start: int, out: NDArray[np.int64]) -> None:
-        """Write values of a column of steps, summed from the mark before on."""
+    def _write_sums(
+        self, begin: int, encoding: Encoding, start: int, out: NDArray[np.int64]
+    ) -> None:
+        """Write values of a delta-encoded column, summed from the mark before on."""
         stop = start + out.size
         mark, beyond = start // MARK_ROWS, -(-stop // MARK_ROWS)
-        marks = begin + self._rows * packing.width
+        marks = begin + self._rows * encoding.width
         jumps = marks + 2 * _WORD * mark_count(self._rows)
         value, first = self._pairs(marks, mark, 1)[0].tolist()
         last = int(self._pairs(marks, beyond, 1)[0, 1])
         row = mark * MARK_ROWS
-        steps = self._array(begin + packing.width * row, packing.stored(_DTYPES[0]), stop - row)
-        summed(steps, row, value, self._pairs(jumps, first, last - first), out)
+        deltas = self._array(begin + encoding.width * row, encoding.stored(_DTYPES[0]), stop - row)
+        write_delta_decoded(deltas, row, value, self._pairs(jumps, first, last - first), out)
 
     def _pairs(self, begin: int, at: int, count: int) -> NDArray[np.int64]:
         numbers = self._array(begin + 2 * _WORD * at, np.dtype(np.int64), 2 * count)
@@ -206,13 +218,17 @@ def empty_columns(columns: Collection[str], rows: int) -> dict[str, NDArray[Any]
     return {name: np.empty(rows, dtype) for name, dtype in COLUMNS.items() if name in columns}
 
 
-def _head_of(file: FileIO) -> tuple[int, int, list[Packing]]:
-    """Return how many rows a file has, how many columns beside it, and how its own are packed."""
+def _head_of(file: FileIO) -> tuple[int, int, list[Encoding]]:
+    """Return how many rows a file has, how many columns beside it, and how its own are encoded."""
     head = file.read(_HEAD)
     if len(head) < _HEAD:
         raise _changed(file)
-    rows, kept, *told = np.frombuffer(head, np.int64).tolist()
-    return rows, kept, [Packing(*told[i : i + _TOLD]) for i in range(0, len(told), _TOLD)]
+    rows, kept, *numbers = np.frombuffer(head, np.int64).tolist()
+    return (
+        rows,
+        kept,
+        [Encoding(*numbers[i : i + _FIELDS]) for i in range(0, len(numbers), _FIELDS)],
+    )
 
 
 def _changed(file: FileIO) -> InputError:

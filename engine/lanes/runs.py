@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.lanes.column_encoding import Packed, unpacked
-from engine.runtime.disk import full_disk_told
+from engine.lanes.column_encoding import EncodedColumn, write_decoded
+from engine.runtime.disk import full_disk_reported
 
 KEYS = ".keys.arrow"
 
@@ -87,13 +87,13 @@ class TimedPiece(NamedTuple):
 def lanes_written(folder: str) -> AbstractContextManager[None]:
     """Raise `OutputError` where the disk of lanes is found full."""
     remedy = "name another folder by --cache or WINNOW_CACHE"
-    return full_disk_told("lanes", Path(folder), remedy)
+    return full_disk_reported("lanes", Path(folder), remedy)
 
 
 def write_index(
     path: str,
     counts: NDArray[np.int64],
-    ts: Packed,
+    ts: EncodedColumn,
     key_counts: NDArray[np.int64],
 ) -> None:
     """Write where each lane lies.
@@ -104,7 +104,7 @@ def write_index(
         The run's, without ending.
     counts, key_counts : (lanes,) int64
         Rows and distinct keys of each lane.
-    ts : Packed
+    ts : EncodedColumn
         Times of the rows, by lane.
     """
     present = np.flatnonzero(counts)
@@ -115,7 +115,7 @@ def write_index(
         index[names[0]], index[names[1]] = stops - own[present], stops
     for name, at in (("first", index["start"]), ("last", index["stop"] - 1)):
         times = np.empty(len(present), np.int64)
-        unpacked(ts.values[at], ts.packing, times)
+        write_decoded(ts.values[at], ts.encoding, times)
         index[name] = times
     index.tofile(f"{path}.index")
 

@@ -17,14 +17,20 @@ from engine.archives.canonical import same_rows
 from engine.archives.normalise import FaultCount, Normalised, normalise
 from engine.archives.roles import JoinColumns, Roles
 from engine.archives.texts import as_text
-from engine.lanes.column_encoding import Packed, packed, packing_of
+from engine.lanes.column_encoding import EncodedColumn, delta_encoded, encoded, encoding_of
 from engine.lanes.facts import FactCodes
-from engine.lanes.groups import distinct_groups
-from engine.lanes.placing import Lanes, Order, by_lane, hash_lanes, in_lanes, lane_counts
+from engine.lanes.placing import (
+    Lanes,
+    Order,
+    by_lane,
+    distinct_groups,
+    hash_lanes,
+    in_lanes,
+    lane_counts,
+)
 from engine.lanes.runfiles import write_blocks, write_rows
 from engine.lanes.runs import KEYS, Run, lanes_written, write_index
 from engine.lanes.sorting import lane_order
-from engine.lanes.steps import stepped
 from engine.runtime.device_choice import ASKED_FOR_CPU, Wanted
 from engine.runtime.errors import SpecError
 from engine.runtime.streams import SIDES
@@ -199,7 +205,7 @@ def _write_run(found: Normalised, plan: Plan, out: str) -> tuple[Run, bool]:
     hashes = not plan.columns.direct and plan.facts is None
     if order is None and lanes > 1 and (plan.keep or hashes):
         order = by_lane(lane, counts)
-    write_rows(out, [*map(stepped, own[:2]), *own[2:]], _kept(found, plan, order))
+    write_rows(out, [*map(delta_encoded, own[:2]), *own[2:]], _kept(found, plan, order))
     key_counts, clear = np.zeros(lanes, np.int64), True
     if hashes:
         sorted_lane = np.repeat(np.arange(lanes, dtype=np.uint16), counts)
@@ -230,16 +236,16 @@ def _order_of_all(lane: Lanes, ts: NDArray[np.int64], row: NDArray[np.int64]) ->
 
 def _arranged(
     columns: Sequence[NDArray[Any]], lane: Lanes, counts: NDArray[np.int64], order: Order | None
-) -> list[Packed]:
-    """Return columns, packed, in an order, by default the stable one by lane."""
-    packings = [packing_of(values) for values in columns]
-    each = zip(columns, packings, strict=True)
+) -> list[EncodedColumn]:
+    """Return columns, encoded, in an order, by default the stable one by lane."""
+    encodings = [encoding_of(values) for values in columns]
+    each = zip(columns, encodings, strict=True)
     if order is None and counts.size > 1:
-        found = [in_lanes(values, packing, lane, counts) for values, packing in each]
+        found = [in_lanes(values, encoding, lane, counts) for values, encoding in each]
     else:
         rows = slice(None) if order is None else order
-        found = [packed(values[rows], packing) for values, packing in each]
-    return [Packed(*own) for own in zip(packings, found, strict=True)]
+        found = [encoded(values[rows], encoding) for values, encoding in each]
+    return [EncodedColumn(*own) for own in zip(encodings, found, strict=True)]
 
 
 def _kept(found: Normalised, plan: Plan, order: Order | None) -> pa.Table:

@@ -1,20 +1,35 @@
-"""What the splits of both archives found, together."""
+"""The first pass over both archives: its tasks, other engines' ways, and what all splits found.
+
+`FirstPass` is the seam to engines whose own operators read, filter, partition and sort. They hand
+rows to `engine.lanes.split.Splitting` as the tasks do, so that values, faults, lanes and codes are
+the same.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from engine.lanes.groups import Group
-from engine.lanes.keep import in_order
+from engine.archives.normalise import BadRows, bad_rows_error
+from engine.archives.roles import Roles
+from engine.archives.source import Archive, unreadable
+from engine.archives.ticks import FAULTS
 from engine.lanes.manifest import StreamSummary
+from engine.lanes.placing import Group
 from engine.lanes.runs import PlacedRun, Run
-from engine.lanes.split import MAX_LANES, SplitResult, too_many_lanes
-from engine.runtime.errors import SpecError
-from engine.runtime.streams import LEFT, RIGHT
+from engine.lanes.split import MAX_LANES, Plan, SplitResult, Splitting, too_many_lanes
+from engine.lanes.write import in_order
+from engine.runtime.errors import InputError, SpecError
+from engine.runtime.executors import Executor
+from engine.runtime.streams import LEFT, RIGHT, SIDES
 
 _BOTH = (LEFT, RIGHT)
 
@@ -106,3 +121,141 @@ class Splits:
 
     def _of(self, side: int) -> list[SplitResult]:
         return [result for result in self.results if result.side == side]
+
+
+@dataclass(frozen=True)
+class SplitTask:
+    """Row groups of one Parquet file.
+
+    Attributes
+    ----------
+    plan : Plan
+    path, origin : str
+        The file to read and the archive's file that it is or was spooled from.
+    row_groups : tuple of int
+    rows : int
+        In them.
+    first_row, file_first : int
+        Positions in the archive of their first row, and of their file's.
+    out : str
+        Start of the names of the files to write.
+    """
+
+    plan: Plan
+    path: str
+    origin: str
+    row_groups: tuple[int, ...]
+    rows: int
+    first_row: int
+    file_first: int
+    out: str
+
+
+def split(task: SplitTask) -> SplitResult:
+    """Read a slice of an archive and write its runs.
+
+    Memory: `split_rows` rows, a few times over.
+    """
+    found = Splitting(task.plan, task.origin, task.file_first, task.out)
+    for table in _tables(task):
+        found.add(table, task.first_row + found.rows)
+    return found.result()
+
+
+def _tables(task: SplitTask) -> Iterator[pa.Table]:
+    """Yield the slice in tables of at most `split_rows` rows, read by one core: a task has one."""
+    plan = task.plan
+    try:
+        with pq.ParquetFile(task.path, pre_buffer=False) as source:
+            groups = list(task.row_groups)
+            total = sum(source.metadata.row_group(group).num_rows for group in groups)
+            if total <= plan.split_rows:
+                whole = source.read_row_groups(groups, columns=list(plan.read), use_threads=False)
+                yield whole.select(plan.read)
+                return
+            for batch in source.iter_batches(
+                plan.split_rows, groups, columns=list(plan.read), use_threads=False
+            ):
+                yield pa.Table.from_batches([batch]).select(plan.read)
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(unreadable(task.origin, SIDES[plan.side], error)) from error
+
+
+def check_faults(
+    archives: tuple[Archive, Archive],
+    roles: tuple[Roles, Roles],
+    results: Iterable[SplitResult],
+    *,
+    quarantine: bool,
+) -> None:
+    """Raise an error that names file, column, fault, count and first rows of all bad rows.
+
+    By side, file and fault, however the work was cut; `results` are in the order of the archives'
+    rows. Rows are counted from 0 within their file.
+    """
+    if quarantine:
+        return
+    totals: dict[tuple[int, str, int], int] = {}
+    rows: dict[tuple[int, str, int], list[int]] = {}
+    for result in results:
+        for fault in result.faults:
+            at = (result.side, result.origin, fault.fault)
+            totals[at] = totals.get(at, 0) + fault.total
+            rows.setdefault(at, []).extend(row - result.file_first for row in fault.rows)
+    if not totals:
+        return
+    found = []
+    places = [{file.path: i for i, file in enumerate(archive.files)} for archive in archives]
+    for side, origin, fault_ in sorted(totals, key=lambda at: (at[0], places[at[0]][at[1]], at[2])):
+        total = totals[side, origin, fault_]
+        column = roles[side].time if FAULTS[fault_].role == "time" else roles[side].importance
+        name = archives[side].files[places[side][origin]].name
+        first = tuple(rows[side, origin, fault_])
+        found.append(BadRows(name, str(column), FAULTS[fault_].words, total, first))
+    raise bad_rows_error(found)
+
+
+class Source(NamedTuple):
+    """A Parquet file to split: the archive's own, or spooled from its text."""
+
+    path: str
+    origin: str
+
+
+class FirstPass(Protocol):
+    """A way to split archives."""
+
+    def split(
+        self, plan: Plan, sources: Sequence[Source], folder: Path
+    ) -> list[SplitResult] | None:
+        """Split the files of one side.
+
+        Parameters
+        ----------
+        plan : Plan
+        sources : sequence of Source
+            In the order of the archive's files.
+        folder : Path
+            Where runs go.
+
+        Returns
+        -------
+        list of SplitResult or None
+            Faults and rejected rows are in the order of the archive's rows, as those of tasks. None
+            where tasks must do it; the user has been told why.
+        """
+        ...
+
+
+@runtime_checkable
+class OffersFirstPass(Protocol):
+    """An executor that may have one."""
+
+    def first_pass(self) -> FirstPass | None:
+        """Return one for a single preparation, None where there is none."""
+        ...
+
+
+def first_pass_of(executor: Executor) -> FirstPass | None:
+    """Return the executor's own first pass, None where its tasks make it."""
+    return executor.first_pass() if isinstance(executor, OffersFirstPass) else None

@@ -23,7 +23,7 @@ from engine.lanes.runfiles import COLUMNS, RunRows, empty_columns
 from engine.lanes.runs import TimedPiece
 
 READ_ROWS = 262_144
-"""Rows of a Parquet file that are read at a time, unless told otherwise."""
+"""Rows of a Parquet file that are read at a time by default."""
 Ticks = tuple[int, int]
 
 
@@ -114,8 +114,8 @@ class _FileRows:
         metadata = self._file.metadata
         ts = metadata.schema.names.index("_ts")
         groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
-        told = [(group.num_rows, group.column(ts).statistics) for group in groups]
-        return [Span(rows, times.min, times.max) for rows, times in told]
+        found = [(group.num_rows, group.column(ts).statistics) for group in groups]
+        return [Span(rows, times.min, times.max) for rows, times in found]
 
     def batches(
         self, columns: Sequence[str], *, between: Ticks | None = None, rows: int = READ_ROWS

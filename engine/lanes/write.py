@@ -1,21 +1,27 @@
-"""The second pass: the runs of a lane become its lane files."""
+"""The second pass: lanes reuse their runs or get files into which these are merged.
+
+Runs are reused where a lane's pieces follow one another: in archives in time order, in rows sorted
+by lane and time, and where there is a single run.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from engine.archives.canonical import same_rows
-from engine.lanes.manifest import LaneSide, lane_file, lane_folder
+from engine.lanes.manifest import RUNS, LaneSide, lane_file, lane_folder
 from engine.lanes.merge import merged
-from engine.lanes.runfiles import Files
-from engine.lanes.runs import Piece, Pieces, PlacedRun, lanes_written
+from engine.lanes.runfiles import KEPT, ROWS, Files
+from engine.lanes.runs import Piece, Pieces, PlacedRun, Run, lanes_written
 from engine.runtime.disk import whole_file
 
 GROUP_ROWS = 65_536
@@ -179,3 +185,72 @@ def join_rejected(task: RejectTask) -> int:
             writer.write_table(table)
             rows += table.num_rows
     return rows
+
+
+PIECE_ROWS = 4_096
+"""Rows that pieces have on average, at least, where lanes have several: each is opened."""
+
+
+def in_order(runs: Sequence[Run]) -> bool:
+    """Return whether runs are of an archive in time order, and in the order of its rows."""
+    ascending = all(run.ascending for run in runs)
+    return ascending and all(
+        one.last <= other.first and one.rows[1] < other.rows[0] for one, other in pairwise(runs)
+    )
+
+
+def can_reuse(runs: Sequence[Run], pieces: Pieces, rows: NDArray[np.int64]) -> bool:
+    """Return whether every lane's pieces are in order one after the other, and large or few.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        All of one side.
+    pieces : Pieces
+        Of these.
+    rows : (lanes,) int64
+        Of each lane.
+    """
+    few = int(np.count_nonzero(rows)) + int(rows.sum()) // PIECE_ROWS
+    return len(pieces) <= few and (in_order(runs) or pieces.follow())
+
+
+def reuse_runs(
+    runs: Sequence[PlacedRun], pieces: Pieces, rows: NDArray[np.int64], folder: Path
+) -> tuple[list[LaneSide], dict[str, int]]:
+    """Move the rows of runs to where lanes are read from.
+
+    Parameters
+    ----------
+    runs : sequence of PlacedRun
+        All of one side, in order.
+    pieces : Pieces
+        Of these runs.
+    rows : (lanes,) int64
+        Of each lane.
+    folder : Path
+        Of the lanes; theirs are made.
+
+    Returns
+    -------
+    sides : list of LaneSide
+        Of each lane.
+    sizes : dict
+        Bytes of each run by its name.
+    """
+    (folder / RUNS).mkdir(exist_ok=True)
+    sides = []
+    for lane, count in enumerate(rows.tolist()):
+        own = pieces.timed(lane) if count else ()
+        if own:
+            (folder / lane_folder(lane)).mkdir(exist_ok=True)
+            sides.append(LaneSide(count, own[0].first, own[-1].last, 0, own))
+        else:
+            sides.append(LaneSide())
+    sizes = {}
+    for run in runs:
+        for path in (Path(f"{run.path}{ending}") for ending in (ROWS, KEPT)):
+            if path.exists():
+                sizes[path.name] = path.stat().st_size
+                path.rename(folder / RUNS / path.name)
+    return sides, sizes

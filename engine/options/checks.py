@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.options.budget import EVEN, Amounts
-from engine.policies import Policy, Value, Worth, policy_or_sample
+from engine.policies import Policy, Value, ValueKind, policy_or_sample
 from engine.runtime.errors import SpecError
 
 MOST_BUCKETS = 100_000
@@ -43,7 +43,7 @@ def check_split(split: str, memory: Amounts, policy: Policy, *, through: bool) -
         return
     if None in memory:
         raise SpecError(f"--split {split} splits one memory over both streams: give --memory")
-    if through and policy.worth is not Worth.AGE:
+    if through and policy.value_kind is not ValueKind.AGE:
         raise SpecError(
             f"--split {split} goes by how often join attributes arrive, and these are joined "
             "through facts: use policy age, or --memory-left and --memory-right"

@@ -9,12 +9,12 @@ import pkgutil
 from collections.abc import Iterable
 from importlib import import_module
 
-from engine.policies.base import Parameter, Policy, Structure, Value, Worth
+from engine.policies.base import Parameter, Policy, Structure, Value, ValueKind
 from engine.runtime.errors import SpecError, did_you_mean
 
 __all__ = [
-    "POLICIES", "SAMPLING", "Parameter", "Policy", "Structure", "Value", "Worth", "policy_named",
-    "policy_or_sample",
+    "POLICIES", "SAMPLING", "Parameter", "Policy", "Structure", "Value", "ValueKind",
+    "policy_named", "policy_or_sample",
 ]  # fmt: skip
 
 

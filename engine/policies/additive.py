@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.policies.base import TIES, Parameter, Policy, Structure, Worth
+from engine.policies.base import TIES, Parameter, Policy, Structure, ValueKind
 from gpu_kernels.portable import portable
 
 
@@ -18,7 +18,7 @@ POLICY = Policy(
     source="P1 3.2",
     summary="A*imp + B*m + D*ts_rel at arrival",
     structure=Structure.STATIC,
-    worth=Worth.EVEN,
+    value_kind=ValueKind.EVEN,
     arrival=arrival,
     parameters=(
         Parameter("A", "weight of importance", default=1.0, least=0.0, aliases=("alpha",)),

@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.policies.base import Parameter, Policy, Structure, Worth
+from engine.policies.base import Parameter, Policy, Structure, ValueKind
 
 FINE = 500
 """Buckets that measured curves are cut into, about."""
@@ -98,7 +98,7 @@ POLICY = Policy(
     source="P5 3.2",
     summary="the best rate still ahead of a tuple's age",
     structure=Structure.AGED,
-    worth=Worth.AGE,
+    value_kind=ValueKind.AGE,
     parameters=(
         Parameter(
             "curve",

@@ -32,8 +32,8 @@ class Structure(IntEnum):
     """A priority that comes with the tuple, drawn from its size, or none at all: a heap."""
 
 
-class Worth(StrEnum):
-    """What a tuple is worth to a policy, by which hash lanes share a budget (contract, 8)."""
+class ValueKind(StrEnum):
+    """What a tuple is value_kind to a policy, by which hash lanes share a budget (contract, 8)."""
 
     COUNT = "count"
     """The other side's tuples of its key."""
@@ -116,7 +116,7 @@ class Policy:
         The parameters passed as a, b and d.
     draws : bool
         Whether every tuple draws a uniform at arrival, so that the seed matters.
-    worth : Worth
+    value_kind : ValueKind
         What splits a budget over hash lanes.
     product, factor : callable or None
         `arrival` taken apart where it needs the mathematical library, which rounds differently by
@@ -140,7 +140,7 @@ class Policy:
     now: Callable[..., float] | None = None
     coefficients: tuple[str, ...] = ()
     draws: bool = False
-    worth: Worth = Worth.VALUE
+    value_kind: ValueKind = ValueKind.VALUE
     product: Callable[..., float] | None = None
     factor: Callable[..., float] | None = None
     sampled: Callable[[float, float, float], float] | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.policies.base import Policy, Structure, Worth
+from engine.policies.base import Policy, Structure, ValueKind
 from engine.policies.pps_cluster import SIZE
 from gpu_kernels.portable import portable
 
@@ -21,6 +21,6 @@ POLICY = Policy(
     structure=Structure.SAMPLED,
     parameters=(SIZE,),
     draws=True,
-    worth=Worth.EVEN,
+    value_kind=ValueKind.EVEN,
     sampled=priority,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.policies.base import Policy, Structure, Worth
+from engine.policies.base import Policy, Structure, ValueKind
 from engine.policies.pps_cluster import priority
 
 POLICY = Policy(
@@ -12,7 +12,7 @@ POLICY = Policy(
     summary="a sample: every tuple with one probability, until it expires",
     structure=Structure.SAMPLED,
     draws=True,
-    worth=Worth.EVEN,
+    value_kind=ValueKind.EVEN,
     sampled=priority,
     unlimited=True,
 )

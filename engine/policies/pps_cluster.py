@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.policies.base import Parameter, Policy, Structure, Worth
+from engine.policies.base import Parameter, Policy, Structure, ValueKind
 from gpu_kernels.portable import portable
 
 SIZE = Parameter(
@@ -29,7 +29,7 @@ POLICY = Policy(
     structure=Structure.SAMPLED,
     parameters=(SIZE,),
     draws=True,
-    worth=Worth.EVEN,
+    value_kind=ValueKind.EVEN,
     sampled=priority,
     unlimited=True,
 )

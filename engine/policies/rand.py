@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.policies.base import Policy, Structure, Worth
+from engine.policies.base import Policy, Structure, ValueKind
 from gpu_kernels.portable import portable
 
 
@@ -18,7 +18,7 @@ POLICY = Policy(
     source="P1 5.1.1",
     summary="a uniform draw at arrival",
     structure=Structure.STATIC,
-    worth=Worth.EVEN,
+    value_kind=ValueKind.EVEN,
     arrival=arrival,
     draws=True,
 )

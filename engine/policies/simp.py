@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.policies.base import Policy, Structure, Worth
+from engine.policies.base import Policy, Structure, ValueKind
 from gpu_kernels.portable import portable
 
 
@@ -18,6 +18,6 @@ POLICY = Policy(
     source="P1 4.3.1",
     summary="importance",
     structure=Structure.STATIC,
-    worth=Worth.IMPORTANCE,
+    value_kind=ValueKind.IMPORTANCE,
     arrival=arrival,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.policies.base import Policy, Structure, Worth
+from engine.policies.base import Policy, Structure, ValueKind
 from gpu_kernels.portable import portable
 
 
@@ -18,6 +18,6 @@ POLICY = Policy(
     source="P5 6.1",
     summary="the oldest are kept until they expire",
     structure=Structure.STATIC,
-    worth=Worth.EVEN,
+    value_kind=ValueKind.EVEN,
     arrival=arrival,
 )

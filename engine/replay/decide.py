@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.facts.key_links import Partners, joins_nobody, partner, span
+from engine.facts.key_links import KeyLinks, joins_nobody, linked_key, span
 from engine.policies import Structure
 from engine.replay import aged, keyed, planned, ranks, valued
 from engine.replay.instant import match_count
@@ -21,7 +21,7 @@ _LEFT, _RIGHT = np.int64(0), np.int64(1)
 
 @woven
 def _flush(
-    rules: ReplayRules, memory: Memory, keys: Records, partners: Partners | None, side: Integer,
+    rules: ReplayRules, memory: Memory, keys: Records, partners: KeyLinks | None, side: Integer,
     now: Integer,
 ) -> None:  # fmt: skip
     """Update the heap of keys by this instant's match counts (step 4, keyed)."""
@@ -39,7 +39,7 @@ def _flush(
 @woven
 def _touch_matched(
     memory: Memory, opposite: Arrivals, begin: Integer, end: Integer, keys: Records,
-    theirs: Partners | None, side: Integer,
+    theirs: KeyLinks | None, side: Integer,
 ) -> None:  # fmt: skip
     """Chain the keys of residents that an arrival of this instant joins, each once."""
     j = begin
@@ -48,7 +48,7 @@ def _touch_matched(
         if keys[nth(2 * key + 1 - side)].arrival == j:
             place, stop = span(theirs, key)
             while place < stop:
-                mine = partner(theirs, place)
+                mine = linked_key(theirs, place)
                 if keys[nth(2 * mine + side)].head != NONE:
                     keyed.touch(memory, keys, side, mine)
                 place += 1
@@ -57,7 +57,7 @@ def _touch_matched(
 
 @woven
 def _reward(
-    rules: ReplayRules, memory: Memory, keys: Records, partners: Partners | None, side: Integer,
+    rules: ReplayRules, memory: Memory, keys: Records, partners: KeyLinks | None, side: Integer,
     now: Integer,
 ) -> None:  # fmt: skip
     """Reward all residents that matched an arrival of this instant (step 4)."""
@@ -77,7 +77,7 @@ def _reward(
 @woven
 def note_matches(
     rules: ReplayRules, memory: Memory, opposite: Arrivals, begin: Integer, end: Integer,
-    keys: Records, theirs: Partners | None, side: Integer, now: Integer,
+    keys: Records, theirs: KeyLinks | None, side: Integer, now: Integer,
 ) -> None:  # fmt: skip
     """Note which residents have matched an arrival of this instant (step 4, or after it)."""
     if rules.structure == _VALUED:
@@ -94,13 +94,13 @@ def note_matches(
 
 @compiled
 def _produced(
-    keys: Records, partners: Partners | None, key: Integer, side: Integer, early: bool
+    keys: Records, partners: KeyLinks | None, key: Integer, side: Integer, early: bool
 ) -> float:
     """Return the outputs that a tuple has in this instant: with its arrivals, or with all."""
     count = np.int64(0)
     place, stop = span(partners, key)
     while place < stop:
-        opposite = keys[nth(2 * partner(partners, place) + 1 - side)]
+        opposite = keys[nth(2 * linked_key(partners, place) + 1 - side)]
         count += opposite.arrivals
         if early:
             count += opposite.residents
@@ -111,7 +111,7 @@ def _produced(
 @woven
 def _rerank(
     rules: ReplayRules, memory: Memory, arrivals: Arrivals, begin: Integer, end: Integer,
-    keys: Records, partners: Partners | None, side: Integer, now: Integer, priority_now: Records,
+    keys: Records, partners: KeyLinks | None, side: Integer, now: Integer, priority_now: Records,
 ) -> None:  # fmt: skip
     """Re-rank every resident, and write the arrivals' priorities to their draws (step 4)."""
     lifetime = np.float64((rules.window_left if side == 0 else rules.window_right) + 1)
@@ -138,7 +138,7 @@ def _rerank(
 @woven
 def _admit(
     rules: ReplayRules, memory: Memory, opposite: Memory, arrivals: Arrivals, begin: Integer,
-    end: Integer, base: Integer, keys: Records, partners: Partners | None, side: Integer,
+    end: Integer, base: Integer, keys: Records, partners: KeyLinks | None, side: Integer,
     now: Integer, instant: Integer, priority_at_arrival: Records,
 ) -> None:  # fmt: skip
     """Decide who stays: of residents and arrivals the `budget` greatest by rank (step 5)."""
@@ -182,7 +182,7 @@ def _admit(
 @woven
 def decide(
     rules: ReplayRules, left_memory: Memory, right_memory: Memory, keys: Records,
-    left_partners: Partners | None, right_partners: Partners | None, left: Arrivals, i: Integer,
+    left_partners: KeyLinks | None, right_partners: KeyLinks | None, left: Arrivals, i: Integer,
     end: Integer, right: Arrivals, j: Integer, stop: Integer, now: Integer, instant: Integer,
     priority_at_arrival: Records, priority_now: Records,
 ) -> None:  # fmt: skip

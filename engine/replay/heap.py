@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.runtime.jit import NONE, Integer, Records, nth
+from engine.runtime.jit import NONE, Integer, Records, nth, prefetch
 from engine.runtime.jit import kernel as compiled
-from engine.runtime.prefetch import prefetch
 
 _CACHED = 2048
 """Entries of a heap that the nearest cache holds anyway."""

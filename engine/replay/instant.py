@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.facts.key_links import Partners, look_ahead, next_ended, partner, span
+from engine.facts.key_links import KeyLinks, linked_key, look_ahead, next_ended, span
 from engine.policies import Structure
 from engine.replay import aged, keyed, valued
 from engine.replay.layout import (
@@ -27,9 +27,8 @@ from engine.replay.layout import (
     Window,
 )
 from engine.replay.memory import remove
-from engine.runtime.jit import NONE, Integer, Records, nth, woven
+from engine.runtime.jit import NONE, Integer, Records, nth, prefetch, woven
 from engine.runtime.jit import kernel as compiled
-from engine.runtime.prefetch import prefetch
 
 _KEYED, _AGED, _VALUED = int(Structure.KEYED), int(Structure.AGED), int(Structure.VALUED)
 _FAR, _NEAR = 24, 8
@@ -39,14 +38,14 @@ _LEFT, _RIGHT = np.int64(0), np.int64(1)
 
 @compiled
 def match_count(
-    rules: ReplayRules, keys: Records, partners: Partners | None, key: Integer, side: Integer,
+    rules: ReplayRules, keys: Records, partners: KeyLinks | None, key: Integer, side: Integer,
     now: Integer,
 ) -> float:  # fmt: skip
     """Return m for tuples of one side and key, on the snapshot of this instant (step 2)."""
     seen, held = np.int64(0), np.int64(0)
     begin, end = span(partners, key)
     for place in range(begin, end):
-        opposite = keys[nth(2 * partner(partners, place) + 1 - side)]
+        opposite = keys[nth(2 * linked_key(partners, place) + 1 - side)]
         seen += opposite.window
         held += opposite.residents + opposite.arrivals
     if rules.estimator == WINDOW_ESTIMATOR:
@@ -64,7 +63,7 @@ def match_count(
 
 @compiled
 def _leave(
-    rules: ReplayRules, memory: Memory, opposite: Memory, keys: Records, partners: Partners | None,
+    rules: ReplayRules, memory: Memory, opposite: Memory, keys: Records, partners: KeyLinks | None,
     side: Integer, at: Integer,
 ) -> None:  # fmt: skip
     """Drop a resident whose time is over."""
@@ -84,7 +83,7 @@ def _leave(
 
 @woven
 def expire(
-    rules: ReplayRules, memory: Memory, opposite: Memory, keys: Records, partners: Partners | None,
+    rules: ReplayRules, memory: Memory, opposite: Memory, keys: Records, partners: KeyLinks | None,
     side: Integer, since: Integer, now: Integer,
 ) -> None:  # fmt: skip
     """Drop the residents that arrived before `since` or that no fact joins from now on (step 1)."""
@@ -109,7 +108,7 @@ def expire(
 
 @woven
 def _slide_window(
-    memory: Memory, opposite: Memory, window: Window, keys: Records, partners: Partners | None,
+    memory: Memory, opposite: Memory, window: Window, keys: Records, partners: KeyLinks | None,
     side: Integer, since: Integer, track: bool,
 ) -> None:  # fmt: skip
     """Take what arrived before `since` out of the exact counts of the window estimator."""
@@ -125,7 +124,7 @@ def _slide_window(
 
 @compiled
 def hasten(
-    arrivals: Arrivals, i: Integer, keys: Records, partners: Partners | None, side: Integer,
+    arrivals: Arrivals, i: Integer, keys: Records, partners: KeyLinks | None, side: Integer,
     opposite: Memory,
 ) -> None:  # fmt: skip
     """Prefetch the keys of coming arrivals, and then what they will probe."""
@@ -143,7 +142,7 @@ def hasten(
 
 @woven
 def _register(
-    arrivals: Arrivals, begin: Integer, end: Integer, keys: Records, partners: Partners | None,
+    arrivals: Arrivals, begin: Integer, end: Integer, keys: Records, partners: KeyLinks | None,
     side: Integer, opposite: Memory, track: bool,
 ) -> None:  # fmt: skip
     """Count the arrivals of an instant by key and chain those of one key, in order."""
@@ -164,7 +163,7 @@ def _register(
 @woven
 def _estimate(
     rules: ReplayRules, arrivals: Arrivals, begin: Integer, end: Integer, keys: Records,
-    partners: Partners | None, side: Integer, now: Integer,
+    partners: KeyLinks | None, side: Integer, now: Integer,
 ) -> None:  # fmt: skip
     i = begin
     while i < end:
@@ -197,7 +196,7 @@ def advance(now: Integer, tallies: Tallies, progress: Records) -> None:
 @woven
 def begin(
     rules: ReplayRules, left_memory: Memory, right_memory: Memory, keys: Records,
-    left_partners: Partners | None, right_partners: Partners | None, left: Arrivals, i: Integer,
+    left_partners: KeyLinks | None, right_partners: KeyLinks | None, left: Arrivals, i: Integer,
     right: Arrivals, j: Integer, left_window: Window, right_window: Window, tallies: Tallies,
     progress: Records,
 ) -> tuple[Integer, Integer]:  # fmt: skip

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.facts.key_links import Partners, fact, partner, span
+from engine.facts.key_links import KeyLinks, fact, linked_key, span
 from engine.policies import Structure
 from engine.replay.decide import decide, note_matches
 from engine.replay.instant import advance, begin, clear, expire, hasten
@@ -48,7 +48,7 @@ _STATIC, _DECAY = int(Structure.STATIC), int(Structure.DECAY)
 
 
 @compiled
-def allowed(rules: ReplayRules, partners: Partners | None) -> bool:
+def allowed(rules: ReplayRules, partners: KeyLinks | None) -> bool:
     """Return whether `replay_alone` can replay arrivals that are alone in their instants."""
     if partners is not None:
         return False
@@ -126,7 +126,7 @@ _EVER, _NEVER = np.int64(-(2**63)), np.int64(2**63 - 1)
 @woven
 def _probe_left(
     rules: ReplayRules, late: bool, left_memory: Memory, right_memory: Memory, keys: Records,
-    partners: Partners | None, left: Arrivals, right: Arrivals, out: Outputs, tallies: Tallies,
+    partners: KeyLinks | None, left: Arrivals, right: Arrivals, out: Outputs, tallies: Tallies,
     begin: Integer, end: Integer, progress: Records, sums: Records,
 ) -> bool:  # fmt: skip
     """Probe with the left arrivals; False if the output arrays must be emptied first."""
@@ -140,7 +140,7 @@ def _probe_left(
         seq = left_memory.n[SEQ] + i
         place, stop = span(partners, key)
         while place < stop:
-            theirs = keys[nth(2 * partner(partners, place) + 1)]
+            theirs = keys[nth(2 * linked_key(partners, place) + 1)]
             if early and theirs.arrival != NONE:
                 probe_arrivals(
                     rules, left, i, seq, right, np.int64(theirs.arrival), right_memory.n[SEQ],
@@ -160,7 +160,7 @@ def _probe_left(
 @woven
 def _probe_right(
     rules: ReplayRules, late: bool, left_memory: Memory, right_memory: Memory, keys: Records,
-    partners: Partners | None, right: Arrivals, out: Outputs, tallies: Tallies, begin: Integer,
+    partners: KeyLinks | None, right: Arrivals, out: Outputs, tallies: Tallies, begin: Integer,
     end: Integer, progress: Records, sums: Records,
 ) -> bool:  # fmt: skip
     """Probe with the right arrivals; False if the output arrays must be emptied first."""
@@ -173,7 +173,7 @@ def _probe_right(
                 return False
             place, stop = span(partners, key)
             while place < stop:
-                other = partner(partners, place)
+                other = linked_key(partners, place)
                 theirs = keys[nth(2 * other)]
                 if theirs.head != NONE:
                     probe_residents(
@@ -189,7 +189,7 @@ def _probe_right(
 @compiled
 def replay(
     rules: ReplayRules, left_memory: Memory, right_memory: Memory, keys: Records,
-    left_partners: Partners | None, right_partners: Partners | None, left: Arrivals,
+    left_partners: KeyLinks | None, right_partners: KeyLinks | None, left: Arrivals,
     right: Arrivals, left_window: Window, right_window: Window, out: Outputs, tallies: Tallies,
     progress: Records, sums: Records, priority_at_arrival: Records, priority_now: Records,
 ) -> bool:  # fmt: skip

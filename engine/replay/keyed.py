@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.facts.key_links import Partners, partner, span
+from engine.facts.key_links import KeyLinks, linked_key, span
 from engine.replay.heap import BY_IMPORTANCE, drop_at, grown, precedes, rise, sink, without
 from engine.replay.layout import CLEAN, COUNT, DIRTY, HEAP, Memory
 from engine.replay.memory import insert, remove
@@ -60,12 +60,12 @@ def touch(memory: Memory, keys: Records, side: Integer, key: Integer) -> None:
 
 @compiled
 def touch_partners(
-    opposite: Memory, keys: Records, partners: Partners | None, side: Integer, key: Integer
+    opposite: Memory, keys: Records, partners: KeyLinks | None, side: Integer, key: Integer
 ) -> None:
     """Mark the partners of a key of `side`, whose match counts may have changed. O(partners)."""
     begin, end = span(partners, key)
     for place in range(begin, end):
-        touch(opposite, keys, 1 - side, partner(partners, place))
+        touch(opposite, keys, 1 - side, linked_key(partners, place))
 
 
 @compiled

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from engine.exact.checks import sealed
 from engine.facts.index import FactIndex
-from engine.facts.key_links import Partners
+from engine.facts.key_links import KeyLinks
 from engine.lanes.profile import LaneProfile
 from engine.policies import Structure
 from engine.replay import kernel
@@ -47,7 +47,7 @@ from engine.runtime.errors import SpecError
 from engine.runtime.jit import NONE, Floats, Ints, Records
 from engine.runtime.randomness import PURPOSE_PRIORITY, uniforms
 from engine.runtime.streams import StreamBatch
-from engine.value_model.through import estimate_of
+from engine.value_model.estimate import estimate_of
 
 _NOTHING_READY = Ready()
 
@@ -72,7 +72,7 @@ class LaneReplay:
         Output tuples handed out at once.
     plan : RetentionPlan, optional
         Followed in place of the policy.
-    partners : (Partners, Partners), optional
+    partners : (KeyLinks, KeyLinks), optional
         What facts join, where an id's partner is not the opposite one of the same id.
     facts : FactIndex, optional
         These facts, for a policy that learns from all that arrives.
@@ -94,7 +94,7 @@ class LaneReplay:
         bin_edges: Ints | None = None,
         chunk: int = 262_144,
         plan: RetentionPlan | None = None,
-        partners: tuple[Partners, Partners] | None = None,
+        partners: tuple[KeyLinks, KeyLinks] | None = None,
         facts: FactIndex | None = None,
     ) -> None:
         structure = settings.structure if plan is None else Structure.PLANNED
@@ -103,7 +103,7 @@ class LaneReplay:
         rules = self.settings.rules(profile, budget, emit=emit)
         self.rules: ReplayRules = rules._replace(structure=int(structure))
         self._structure, self._plan = structure, plan
-        self._partners: tuple[Partners | None, Partners | None] = partners or (None, None)
+        self._partners: tuple[KeyLinks | None, KeyLinks | None] = partners or (None, None)
         self._followed = [0, 0]
         terms = settings.terms if structure is Structure.VALUED else None
         self._estimate = None if terms is None else estimate_of(terms, facts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.facts.key_links import Partners, partner, span
+from engine.facts.key_links import KeyLinks, linked_key, span
 from engine.replay.layout import (
     BIN,
     CELL,
@@ -30,14 +30,14 @@ _LEFT = np.int64(0)
 
 @compiled
 def has_room(
-    keys: Records, partners: Partners | None, key: Integer, side: Integer, out: Outputs,
+    keys: Records, partners: KeyLinks | None, key: Integer, side: Integer, out: Outputs,
     progress: Records,
 ) -> bool:  # fmt: skip
     """Return whether the outputs of an arrival of `side` fit into the rest of the arrays."""
     room = np.int64(progress[WRITTEN])
     begin, end = span(partners, key)
     for place in range(begin, end):
-        theirs = keys[nth(2 * partner(partners, place) + 1 - side)]
+        theirs = keys[nth(2 * linked_key(partners, place) + 1 - side)]
         room += theirs.residents
         if side == 0:
             room += theirs.arrivals

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.models.profile.fit import MODELS
+from engine.models.profile.advice import MODELS
 from engine.models.profile.model import ArrivalProfile
 from engine.models.profile.statistics import last_ages
 from engine.runtime.errors import OutputError

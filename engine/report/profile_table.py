@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from engine.models.profile.fit import MODELS
+from engine.models.profile.advice import MODELS
 from engine.models.profile.model import ArrivalProfile
 from engine.report.profile_plots import time_scale
 from engine.runtime.streams import SIDES

@@ -1,4 +1,4 @@
-"""A piece of work on the GPU if that is what was chosen, on the CPU if it may and must be."""
+"""Runs work on the chosen device and falls back to the CPU unless a GPU was demanded."""
 
 from __future__ import annotations
 
@@ -75,20 +75,20 @@ def wanted_device(option: str, executor: Executor | None = None) -> Wanted:
         raise DeviceError(str(error)) from None
 
 
-def worth_it(wanted: Wanted, lanes: int, cores: int = 0) -> Wanted:
-    """Return the CPU for work that a GPU would do, but slowly: too few lanes at once.
+def prefer_gpu(wanted: Wanted, lanes: int, cores: int = 0) -> Wanted:
+    """Return the GPU only where enough lanes run at once for it to be faster.
 
-    A lane is replayed by one team of threads, an instant after the other, and takes longer than on
-    a core; what makes a GPU fast is thousands of them.
+    One team of threads replays a lane, instant by instant, more slowly than a core does; thousands
+    of lanes at once make a GPU fast.
 
     Parameters
     ----------
     wanted : Wanted
         Left alone if the GPU was demanded.
     lanes : int
-        That would be replayed at once.
+        Replayed at once.
     cores : int, optional
-        That would replay them otherwise; by default those of this process.
+        CPU cores to compare with; by default those of this process.
     """
     cores = cores or len(os.sched_getaffinity(0))
     if wanted.demanded or wanted.choice.device != ON_GPU or lanes >= LANES_A_CORE * cores:
@@ -144,8 +144,8 @@ def attempt(
         raise
     except GpuLeaseError as error:
         raise DeviceError(str(error)) from None
-    except Exception as error:  # drivers and compilers raise what they like; all of it is told
-        why = _told(error)
+    except Exception as error:  # drivers and compilers raise what they like
+        why = _reason(error)
         terms = current_lease()
         if terms is not None and not _lasts(error):
             if terms.again:
@@ -175,8 +175,8 @@ def _give_back(device: Device | None) -> None:
             device.release()
 
 
-def _told(error: Exception) -> str:
-    """Say in a line why the GPU did not do it; drivers and compilers raise what they like."""
+def _reason(error: Exception) -> str:
+    """Return, in one line, why the GPU failed."""
     lines = str(error).strip().splitlines() or [""]
     if type(error).__name__ == "TooLargeError":
         return f"the work does not fit on the GPU ({lines[0]})"

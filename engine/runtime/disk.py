@@ -1,12 +1,18 @@
-"""Files that are there whole or not at all, and what is said of a disk that is full."""
+"""Atomic files and folders, errors of a full disk, and leases that mark folders in use.
+
+A lease names the process that writes into a folder, so that leftovers of dead jobs can be removed
+while folders in use stay.
+"""
 
 from __future__ import annotations
 
 import errno
+import os
+import re
 import shutil
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from engine.runtime.errors import OutputError
@@ -15,12 +21,12 @@ _FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
 def is_full(error: BaseException) -> bool:
-    """Return whether an error says that a disk, or the share of it that one may use, is full."""
+    """Return whether an error says that a disk or a quota is full."""
     return isinstance(error, OSError) and error.errno in _FULL
 
 
 @contextmanager
-def full_disk_told(what: str, place: Path, remedy: str) -> Iterator[None]:
+def full_disk_reported(what: str, place: Path, remedy: str) -> Iterator[None]:
     """Raise `OutputError` where a disk is found full.
 
     Parameters
@@ -60,10 +66,9 @@ def _free(place: Path) -> str:
 
 @contextmanager
 def whole_file(path: Path, aside: Path) -> Iterator[Path]:
-    """Yield a name of this attempt's own in `aside`; the file takes its place when all went well.
+    """Yield a temporary path in `aside`, which replaces `path` if the block succeeds.
 
-    Attempts that write the same file at once do not disturb each other or who reads it: `path` is
-    always one of them, whole.
+    Concurrent writers and readers of `path` do not disturb each other.
     """
     own = aside / uuid.uuid4().hex
     try:
@@ -74,10 +79,87 @@ def whole_file(path: Path, aside: Path) -> Iterator[Path]:
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove a folder, under another name: who still writes into it finds it gone, at once."""
+    """Remove a folder atomically: it is renamed first, so that writers find it gone."""
     gone = folder.parent / f".{uuid.uuid4().hex}.gone"
     try:
         folder.rename(gone)
     except OSError:
-        return  # it is not there, or no more than it can be left
+        return  # it is not there, or cannot be removed
     shutil.rmtree(gone, ignore_errors=True)
+
+
+_LEASE = "owner"
+_PROC = Path("/proc")
+_STARTED = 19
+"""Field of the start time in /proc/PID/stat, counted after the name of the program."""
+
+
+def claim(folder: Path) -> None:
+    """Take the lease of a folder for this process."""
+    (folder / _LEASE).write_text(lease_mark())
+
+
+def release(folder: Path) -> None:
+    """Give up the lease of a folder that is complete."""
+    (folder / _LEASE).unlink(missing_ok=True)
+
+
+def remove_leftovers(parent: Path, name: str | None = None) -> None:
+    """Remove the temporary folders of processes that have certainly ended.
+
+    Parameters
+    ----------
+    parent : Path
+    name : str, optional
+        Only drafts of this folder, which are named ``.<name>.<32 digits>.tmp``.
+    """
+    own = "[^/]+" if name is None else re.escape(name)
+    left = re.compile(rf"\.{own}\.[0-9a-f]{{32}}\.tmp")
+    with suppress(OSError, UnicodeError):  # best effort
+        for folder in [entry for entry in parent.iterdir() if left.fullmatch(entry.name)]:
+            with suppress(OSError):
+                if has_ended((folder / _LEASE).read_text()):
+                    remove_folder(folder)
+
+
+def lease_mark() -> str:
+    """Return an identity of this process, unique over hosts; empty without /proc."""
+    pid = os.getpid()
+    here, started = _here(), _started(pid)
+    return f"{here} {pid} {started}" if here and started else ""
+
+
+def has_ended(mark: str) -> bool:
+    """Return whether the process of a lease has certainly ended.
+
+    False for processes of other hosts, containers and boots, which cannot be seen from here.
+    """
+    words = mark.rsplit(" ", 2)
+    if len(words) < 3 or not words[1].isdecimal() or words[0] != _here():
+        return False
+    pid, started = int(words[1]), words[2]
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except OSError:  # another user's
+        return False
+    return _started(pid) not in (started, "")
+
+
+def _here() -> str:
+    """Return host, boot and PID namespace: processes that share these see each other."""
+    with suppress(OSError):
+        if (_PROC / "self").readlink().name != str(os.getpid()):
+            return ""  # /proc of another PID namespace
+        boot = (_PROC / "sys/kernel/random/boot_id").read_text().strip()
+        return f"{os.uname().nodename} {boot} {(_PROC / 'self/ns/pid').readlink()}"
+    return ""
+
+
+def _started(pid: int) -> str:
+    """Return the start time of a process, "ended" if it has ended, or "" if unknown."""
+    with suppress(OSError, IndexError):
+        found = (_PROC / str(pid) / "stat").read_text().rsplit(")", 1)[1].split()
+        return "ended" if found[0] in "ZX" else found[_STARTED]
+    return ""

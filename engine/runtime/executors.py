@@ -1,12 +1,14 @@
-"""Where tasks run: the same pure functions over small descriptions, here or in Spark."""
+"""Executors: they map pure functions over small task descriptions, here or in Spark."""
 
 from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Protocol, TypeVar
+from queue import Queue
+from threading import Event
+from typing import Any, Protocol, TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -94,3 +96,56 @@ class ThreadExecutor:
             finally:
                 for future in waiting:
                     future.cancel()
+
+
+P = TypeVar("P")
+_AHEAD = 2  # chunks a thread may hold back
+
+
+def _produce(source: Callable[[P], Iterator[T]], part: P, out: Queue[Any], stop: Event) -> None:
+    """Put the chunks of a part into `out`, then None or the exception, until `stop`."""
+    try:
+        for chunk in source(part):
+            out.put(chunk)
+            if stop.is_set():
+                return
+    except BaseException as error:  # noqa: BLE001 - raised again where the chunks are consumed
+        out.put(error)
+    else:
+        out.put(None)
+
+
+def _consume(out: Queue[Any]) -> Iterator[Any]:
+    while (item := out.get()) is not None:
+        if isinstance(item, BaseException):
+            raise item
+        yield item
+
+
+def _drain(queues: deque[Queue[Any]]) -> None:
+    """Make room in every queue, so that no thread waits to put."""
+    for out in queues:
+        while not out.empty():
+            out.get()
+
+
+def ordered_map(
+    source: Callable[[P], Iterator[T]], parts: Sequence[P], workers: int
+) -> Iterator[T]:
+    """Yield the chunks of all parts in order, computed by `workers` threads."""
+    stop = Event()
+    queues: deque[Queue[Any]] = deque()
+    waiting = iter(parts)
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            while True:
+                while len(queues) < workers and (part := next(waiting, None)) is not None:
+                    queues.append(Queue(_AHEAD))
+                    pool.submit(_produce, source, part, queues[-1], stop)
+                if not queues:
+                    return
+                yield from _consume(queues[0])
+                queues.popleft()
+        finally:
+            stop.set()
+            _drain(queues)

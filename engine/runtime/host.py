@@ -1,4 +1,4 @@
-"""What this machine has, and how its memory is asked for."""
+"""Memory of this machine, and glibc's settings for it."""
 
 from __future__ import annotations
 
@@ -9,23 +9,22 @@ from functools import cache
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 """Numbers of glibc's options, in malloc.h."""
-_KEPT, _MAPPED = 256 << 20, 64 << 20
+_REUSED, _MAPPED = 256 << 20, 64 << 20
 
 
 def half_of_memory() -> int:
-    """Return half the memory of this machine, in bytes: what one job's lanes may take of it."""
+    """Return half of the physical memory, in bytes: the limit for one job's lanes."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
 
 
 @cache
 def keep_freed_memory() -> None:
-    """Let this process keep up to 256 MiB of what arrays below 64 MiB leave, for those to come.
+    """Reuse up to 256 MiB of freed array memory instead of returning it to the system.
 
-    A batch has arrays of some MiB, again and again: glibc would give every one back to the system
-    and have the pages of the next made anew, which is a fifth of the time that preparing takes.
-    For processes that are winnow's alone; where there is another C library, nothing is done.
+    Batches allocate arrays of some MiB over and over; fresh pages for each cost a fifth of the time
+    of preparing. Only for processes that belong to winnow; does nothing without glibc.
     """
     with suppress(OSError, AttributeError):
         library = ctypes.CDLL(None)
         library.mallopt(_MMAP_THRESHOLD, _MAPPED)
-        library.mallopt(_TRIM_THRESHOLD, _KEPT)
+        library.mallopt(_TRIM_THRESHOLD, _REUSED)

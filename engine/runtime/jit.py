@@ -22,6 +22,9 @@ from typing import Any, TypeAlias, TypeVar
 
 import numba
 import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -170,3 +173,50 @@ def kernel(function: F) -> F:
 def woven(function: F) -> F:
     """Compile into the callers, before types are inferred, and never by itself."""
     return jit(function, _nrt=False, inline="always")
+
+
+@intrinsic
+def prefetch(typing_context: Any, array: Any, index: Any) -> Any:  # noqa: ANN401, ARG001 - numba's
+    """Ask for the cache line in which ``array[index]`` begins; `index` must be in range.
+
+    A hint only: no result depends on it. What a batch will touch is known ahead, so that at 100
+    times the size of P1's table 1 a tuple's key is in the cache when its turn comes.
+    """
+    del typing_context
+    if not isinstance(array, types.Array) or array.ndim != 1:
+        return None
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ANN401
+        kind = signature.args[0]
+        view = context.make_array(kind)(context, builder, args[0])
+        place = cgutils.get_item_pointer(context, builder, kind, view, [args[1]])
+        byte_pointer = ir.IntType(8).as_pointer()
+        word = ir.IntType(32)
+        hint = cgutils.get_or_insert_function(
+            builder.module,
+            ir.FunctionType(ir.VoidType(), [byte_pointer, word, word, word]),
+            "llvm.prefetch.p0",
+        )
+        address = builder.bitcast(place, byte_pointer)
+        builder.call(hint, [address, word(0), word(3), word(1)])
+        return context.get_dummy_value()
+
+    return types.none(array, types.intp), codegen
+
+
+@kernel
+def shell_sorted(values: Any, begin: Any, size: Any) -> None:  # noqa: ANN401 - numba's
+    """Sort a part of an array in place (Shell sort, gaps by Tokuda)."""
+    gap = 1
+    while gap < size:
+        gap = gap * 9 // 4 + 1
+    while gap > 1:
+        gap = gap * 4 // 9
+        gap = max(gap, 1)
+        for i in range(gap, size):
+            value = values[begin + i]
+            j = i
+            while j >= gap and values[begin + j - gap] > value:
+                values[begin + j] = values[begin + j - gap]
+                j -= gap
+            values[begin + j] = value

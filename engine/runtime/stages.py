@@ -1,7 +1,8 @@
-"""The stages of a job: what each took, and how far it is."""
+"""Stages of a job: their times and progress, and a count of the rows replayed here."""
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,7 +20,7 @@ def _silent(stage: str, done: int, total: int) -> None:
 
 @dataclass
 class Stages:
-    """Seconds spent, stage by stage, and where progress is told."""
+    """Seconds spent in each stage, and the callback for progress."""
 
     progress: Progress = _silent
     seconds: dict[str, float] = field(default_factory=dict)
@@ -37,7 +38,7 @@ class Stages:
     def mapped(
         self, executor: Executor, name: str, function: Callable[[Any], Any], tasks: list[Any]
     ) -> list[Any]:
-        """Run the tasks of a stage and tell how far they are."""
+        """Run the tasks of a stage and report progress."""
         results = []
         with self.timed(name):
             self.progress(name, 0, len(tasks))
@@ -45,3 +46,31 @@ class Stages:
                 results.append(result)
                 self.progress(name, len(results), len(tasks))
         return results
+
+
+_LOCK = threading.Lock()
+_LISTENERS: list[Callable[[int], None]] = []
+
+
+def rows_done(rows: int) -> None:
+    """Report replayed rows to the listeners of this process."""
+    with _LOCK:
+        for listener in _LISTENERS:
+            listener(rows)
+
+
+@contextmanager
+def listening(tell: Callable[[int], None]) -> Iterator[None]:
+    """Call ``tell(rows so far)`` as lanes are replayed in this process."""
+    total = 0
+
+    def add(rows: int) -> None:
+        nonlocal total
+        total += rows
+        tell(total)
+
+    _LISTENERS.append(add)
+    try:
+        yield
+    finally:
+        _LISTENERS.remove(add)

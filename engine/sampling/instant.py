@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.runtime.jit import NONE, Integer, Records
+from engine.runtime.jit import NONE, Integer, Records, prefetch
 from engine.runtime.jit import kernel as compiled
-from engine.runtime.prefetch import prefetch
 from engine.sampling.layout import (
     ESTIMATE,
     FRESH,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.lanes.lane import LaneFiles, streamed
-from engine.models.counts import KeyCounts, lane_counts
+from engine.models.frequency import KeyCounts, lane_counts
 from engine.runtime.jit import Floats, Ints
 from engine.sampling.bounds import bound_caps
 from engine.sampling.inclusion import SizeTable, added, size_table, ticks_held

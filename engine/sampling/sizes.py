@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.models.counts import KeyCounts
+from engine.models.frequency import KeyCounts
 from engine.policies import Policy
 from engine.replay.callbacks import sampled_callback
 from engine.runtime.jit import Floats, Ints, Records, jit

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.facts.access import group_by
+from engine.facts.index import numbered, versions
 from engine.facts.index import spans as spans_of
 from engine.facts.relation import NEVER
-from engine.facts.versions import numbered, versions
 from engine.runtime.errors import SpecError
 from engine.runtime.jit import NONE, Ints, jit
 from engine.runtime.streams import StreamBatch

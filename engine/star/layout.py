@@ -1,7 +1,7 @@
 """The layout of a star join of several streams: the arrays that its kernels share.
 
 The tuples of all streams lie one stream behind the other and are known by their place there, which
-within a stream rises with (ts, row). A *version* (`engine.facts.versions`) stands for all tuples of
+within a stream rises with (ts, row). A *version* (`engine.facts.index`) stands for all tuples of
 a stream that the same facts join. Of every fact and stream, at ``fact * streams + stream``, it is
 counted how many tuples it joins, so that the combinations that a tuple makes are the sum over its
 facts of the product of the other streams' counters.

@@ -10,9 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from engine.exact.combine import MAX, MEAN, MIN, PRODUCT, SUM
-from engine.runtime.jit import NONE, Floats, Integer, Ints, woven
+from engine.runtime.jit import NONE, Floats, Integer, Ints, shell_sorted, woven
 from engine.runtime.jit import kernel as compiled
-from engine.runtime.shell_sort import shell_sorted
 from engine.star.layout import (
     BIN,
     COMBINATION,

@@ -20,70 +20,70 @@ from engine.value_model.layout import (
     TOTAL,
     UNIT,
     WAYS,
-    Worth,
+    ValueModel,
 )
 
 
 @compiled
-def cell_of(worth: Worth, key: Integer) -> int:
+def cell_of(model: ValueModel, key: Integer) -> int:
     """Return the cell that counts a key, or NONE."""
-    mask = worth.key.size - 1
-    home = slot_of(key, shift_of(worth.key.size))
+    mask = model.key.size - 1
+    home = slot_of(key, shift_of(model.key.size))
     for i in range(WAYS):
         cell = (home + i) & mask
-        if not worth.used[cell]:
+        if not model.used[cell]:
             return NONE
-        if worth.key[cell] == key:
+        if model.key[cell] == key:
             return int(cell)
     return NONE
 
 
 @compiled
-def _cell_for(worth: Worth, key: Integer, since: Integer) -> int:
+def _cell_for(model: ValueModel, key: Integer, since: Integer) -> int:
     """Return the cell that counts a key, an empty one, or that of a key not seen `since`; or NONE.
 
     Of several such keys the one that was seen last the longest ago gives way, the first of equals.
     """
-    mask = worth.key.size - 1
-    home = slot_of(key, shift_of(worth.key.size))
+    mask = model.key.size - 1
+    home = slot_of(key, shift_of(model.key.size))
     oldest = NONE
     for i in range(WAYS):
         cell = int((home + i) & mask)
-        if not worth.used[cell] or worth.key[cell] == key:
+        if not model.used[cell] or model.key[cell] == key:
             return cell
-        if worth.last[cell] < since and (oldest == NONE or worth.last[cell] < worth.last[oldest]):
+        if model.last[cell] < since and (oldest == NONE or model.last[cell] < model.last[oldest]):
             oldest = cell
     return oldest
 
 
 @compiled
-def _note_keys(worth: Worth, key: Integer, more: Integer, apart: bool) -> None:
+def _note_keys(model: ValueModel, key: Integer, more: Integer, apart: bool) -> None:
     """Count the cells in use: of both sides, or of the one whose attributes `key` is among."""
     if apart:
-        worth.counts[key & 1, KEYS] += more
+        model.counts[key & 1, KEYS] += more
     else:
-        worth.counts[0, KEYS] += more
-        worth.counts[1, KEYS] += more
+        model.counts[0, KEYS] += more
+        model.counts[1, KEYS] += more
 
 
 @compiled
-def _empty(worth: Worth, cell: Integer, apart: bool) -> None:
+def _empty(model: ValueModel, cell: Integer, apart: bool) -> None:
     for side in range(2):
-        count = worth.count[side, cell]
-        worth.counts[side, SEEN] -= count
-        worth.counts[side, SQUARES] -= count * count
-        worth.count[side, cell] = 0
-        worth.usual[side, cell] = 0.0
-    _note_keys(worth, worth.key[cell], -1, apart)
+        count = model.count[side, cell]
+        model.counts[side, SEEN] -= count
+        model.counts[side, SQUARES] -= count * count
+        model.count[side, cell] = 0
+        model.usual[side, cell] = 0.0
+    _note_keys(model, model.key[cell], -1, apart)
 
 
 @compiled
-def take(worth: Worth, key: Integer, now: Integer, since: Integer, apart: bool) -> int:
+def take(model: ValueModel, key: Integer, now: Integer, since: Integer, apart: bool) -> int:
     """Return the cell of a key that arrives, NONE where there is no room for it.
 
     Parameters
     ----------
-    worth : Worth
+    model : ValueModel
     key : int
     now : int
         Its ts.
@@ -92,60 +92,60 @@ def take(worth: Worth, key: Integer, now: Integer, since: Integer, apart: bool) 
     apart : bool
         Both sides' keys are different ones: the left's even, the right's odd.
     """
-    cell = _cell_for(worth, key, since)
+    cell = _cell_for(model, key, since)
     if cell != NONE:
-        if worth.used[cell] and worth.key[cell] != key:
-            _empty(worth, cell, apart)
-            worth.used[cell] = False
-        if not worth.used[cell]:
-            worth.used[cell] = True
-            worth.key[cell] = key
-            _note_keys(worth, key, 1, apart)
-        worth.last[cell] = now
+        if model.used[cell] and model.key[cell] != key:
+            _empty(model, cell, apart)
+            model.used[cell] = False
+        if not model.used[cell]:
+            model.used[cell] = True
+            model.key[cell] = key
+            _note_keys(model, key, 1, apart)
+        model.last[cell] = now
     return cell
 
 
 @compiled
-def count(worth: Worth, side: Integer, cell: Integer, importance: float) -> None:
+def count(model: ValueModel, side: Integer, cell: Integer, importance: float) -> None:
     """Count an arrival of `side` in a cell, or NONE."""
-    sums, counts = worth.sums[side], worth.counts[side]
+    sums, counts = model.sums[side], model.counts[side]
     if cell != NONE:
-        before = worth.count[side, cell]
+        before = model.count[side, cell]
         if before > 0 and counts[TOTAL] > 0:
             mean = sums[IMPORTANCE] / counts[TOTAL]
-            apart = worth.usual[side, cell] - mean
+            apart = model.usual[side, cell] - mean
             sums[KEY_XX] += apart * apart
             sums[KEY_XY] += apart * (importance - mean)
         counts[SEEN] += 1
         counts[SQUARES] += 2 * before + 1
-        worth.count[side, cell] = before + 1
+        model.count[side, cell] = before + 1
         gain = 1.0 / min(before + 1, RECENT)
-        worth.usual[side, cell] += gain * (importance - worth.usual[side, cell])
+        model.usual[side, cell] += gain * (importance - model.usual[side, cell])
 
 
 @compiled
-def relative_rate(worth: Worth, side: Integer, cell: Integer) -> float:
+def relative_rate(model: ValueModel, side: Integer, cell: Integer) -> float:
     """Return how often a key arrives on `side`, relative to the mean key; 1 if it never has.
 
     Counts are drawn towards the mean by as much of their variance as chance alone would make.
     """
-    if cell == NONE or worth.count[side, cell] == 0:
+    if cell == NONE or model.count[side, cell] == 0:
         return 1.0
-    keys = float(worth.counts[1 - side, KEYS])
-    seen = float(worth.counts[side, SEEN])
+    keys = float(model.counts[1 - side, KEYS])
+    seen = float(model.counts[side, SEEN])
     square = seen * seen
-    spread = float(worth.counts[side, SQUARES]) * keys - square
+    spread = float(model.counts[side, SQUARES]) * keys - square
     weight = 0.0
     if spread > 0.0:
         weight = max(0.0, (spread - seen * keys) / spread)
-    relative = float(worth.count[side, cell]) * keys / seen
+    relative = float(model.count[side, cell]) * keys / seen
     return float(weight * relative + (1.0 - weight))
 
 
 @compiled
-def class_of(worth: Worth, side: Integer, cell: Integer, relative: float) -> tuple[int, float]:
+def class_of(model: ValueModel, side: Integer, cell: Integer, relative: float) -> tuple[int, float]:
     """Return the class of a key by its relative rate on `side`, and its share in the next class."""
-    if cell == NONE or worth.count[side, cell] == 0:
+    if cell == NONE or model.count[side, cell] == 0:
         return 0, 0.0
     fraction, exponent = math.frexp(relative)
     group = exponent - 1 + UNIT
@@ -157,11 +157,11 @@ def class_of(worth: Worth, side: Integer, cell: Integer, relative: float) -> tup
 
 
 @compiled
-def importance_scale(worth: Worth, side: Integer, cell: Integer) -> float:
+def importance_scale(model: ValueModel, side: Integer, cell: Integer) -> float:
     """Return what of the mean importance a key's arrivals on `side` have had lately."""
-    if cell == NONE or worth.count[side, cell] == 0:
+    if cell == NONE or model.count[side, cell] == 0:
         return 1.0
-    mean = worth.sums[side, IMPORTANCE] / worth.counts[side, TOTAL]
+    mean = model.sums[side, IMPORTANCE] / model.counts[side, TOTAL]
     if not mean > 0.0:
         return 1.0
-    return float(1.0 + worth.sums[side, OF_KEY] * (worth.usual[side, cell] / mean - 1.0))
+    return float(1.0 + model.sums[side, OF_KEY] * (model.usual[side, cell] / mean - 1.0))

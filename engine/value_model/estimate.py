@@ -8,10 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.exact.checks import sealed
+from engine.facts.index import FactIndex
+from engine.facts.lookup import FactLookup
 from engine.runtime.streams import StreamBatch
-from engine.value_model.layout import LEFT_AT, RIGHT_AT, WAYS, Worth, nothing_seen
+from engine.value_model.layout import LEFT_AT, RIGHT_AT, WAYS, ValueModel, nothing_seen
 from engine.value_model.observe import Join, Side, observe
-from engine.value_model.refit import renew
+from engine.value_model.refit import refit
 from gpu_kernels.combine import COMBINES
 
 
@@ -76,7 +78,7 @@ class Valued(NamedTuple):
 
 
 class Estimate:
-    """Follow the streams of a lane and say what its tuples are worth (docs/yield.md).
+    """Follow the streams of a lane and say what its tuples yield (docs/yield.md).
 
     Parameters
     ----------
@@ -85,7 +87,7 @@ class Estimate:
     Notes
     -----
     Memory: 49 bytes a counter, 208 a watched tuple of both sides, and 104 kB with 32 buckets; O(1)
-    a row but for the watched tuples that it matches, and a renewal for every tenth more rows.
+    a row but for the watched tuples that it matches, and a refit for every tenth more rows.
     Batches do not matter, nor do lanes besides this one, nor what any memory retains.
 
     Examples
@@ -100,12 +102,12 @@ class Estimate:
     def __init__(self, terms: Terms) -> None:
         self._join = Join(terms.window_left, terms.window_right, COMBINES.index(terms.combine))
         self._lifetimes = terms.window_left + 1, terms.window_right + 1
-        self._worth = nothing_seen(terms.reserved[1], terms.reserved[0] // 2, terms.buckets)
+        self._model = nothing_seen(terms.reserved[1], terms.reserved[0] // 2, terms.buckets)
 
     @property
-    def memory(self) -> Worth:
+    def memory(self) -> ValueModel:
         """All that it remembers of the lane; the arrays themselves."""
-        return self._worth
+        return self._model
 
     def push(self, left: StreamBatch, right: StreamBatch) -> Valued:
         """Return the values of a batch, cut between instants, and the tables to replay it by.
@@ -124,15 +126,15 @@ class Estimate:
 
     def observed(self, left: Side, right: Side) -> list[Part]:
         """Fill the values of a batch, and return the tables to replay it by."""
-        worth = self._worth
+        model = self._model
         parts: list[Part] = []
-        table = worth.table.copy()
-        renewed = False
-        while not observe(worth, self._join, left, right, renewed):
-            parts.append(Part(int(worth.n[LEFT_AT]), int(worth.n[RIGHT_AT]), table))
-            renew(worth, self._lifetimes, self._join.combine)
-            table = worth.table.copy()
-            renewed = True
+        table = model.table.copy()
+        refitted = False
+        while not observe(model, self._join, left, right, refitted):
+            parts.append(Part(int(model.n[LEFT_AT]), int(model.n[RIGHT_AT]), table))
+            refit(model, self._lifetimes, self._join.combine)
+            table = model.table.copy()
+            refitted = True
         parts.append(Part(left.ts.size, right.ts.size, table))
         return parts
 
@@ -149,3 +151,74 @@ def side_of(batch: StreamBatch) -> Side:
 
 def _power_of_two(number: int) -> int:
     return 1 << (max(number, WAYS) - 1).bit_length()
+
+
+Ints = NDArray[np.int64]
+
+
+def estimate_of(terms: Terms, index: FactIndex | None) -> Estimate:
+    """Return the estimate of a lane, in which facts join the streams or equal keys."""
+    return Estimate(terms) if index is None else FactEstimate(terms, index)
+
+
+class FactEstimate(Estimate):
+    """An estimate that sees the tuples that facts join, by their attributes' places in F.
+
+    Parameters
+    ----------
+    terms : Terms
+    index : FactIndex
+    """
+
+    def __init__(self, terms: Terms, index: FactIndex) -> None:
+        super().__init__(terms)
+        self._index = index
+        self._lookups = [FactLookup(index.facts, side.access) for side in index.sides]
+        self._joined = []
+        for side, column in ((1, index.facts.b), (0, index.facts.a)):  # of the other side
+            place = np.searchsorted(index.sides[side].access.groups.codes, column)
+            self._joined.append(2 * place + side)
+
+    def push(self, left: StreamBatch, right: StreamBatch) -> Valued:
+        """Return the values of a batch, cut between instants, and the tables to replay it by.
+
+        As `Estimate.push`; a tuple that no fact joins has the value 0.
+        """
+        kept, sides = zip(*map(self._seen, (0, 1), (left, right)), strict=True)
+        parts = self.observed(sides[0], sides[1])
+        values = []
+        for batch, rows, side in zip((left, right), kept, sides, strict=True):
+            value = np.zeros(batch.ts.size)
+            value[rows] = side.value
+            values.append(value)
+        return Valued((values[0], values[1]), tuple(self._of_batch(parts, sides, (left, right))))
+
+    def _seen(self, side: int, batch: StreamBatch) -> tuple[Ints, Side]:
+        """Return the rows that facts join, and what the estimate is shown of them."""
+        own = self._index.sides[side].access
+        found = list(self._lookups[side].matches(batch.key, batch.ts))
+        arrival = np.concatenate([np.empty(0, np.int64), *(each.arrival for each in found)])
+        fact = np.concatenate([np.empty(0, np.int64), *(each.fact for each in found)])
+        order = np.lexsort((fact, arrival))
+        arrival, fact = arrival[order], fact[order]
+        rows, first = np.unique(arrival, return_index=True)
+        shown = side_of(StreamBatch(*(column[rows] for column in batch)))
+        return rows, shown._replace(
+            key=2 * own.find(shown.key) + side,
+            first=np.append(first, fact.size).astype(np.int64),
+            other=self._joined[side][fact],
+            begin=self._index.facts.begin[fact],
+        )
+
+    @staticmethod
+    def _of_batch(
+        parts: list[Part], sides: tuple[Side, ...], batch: tuple[StreamBatch, StreamBatch]
+    ) -> list[Part]:
+        """Return the parts by the rows of the batch: each ends before an instant, or with it."""
+        found = []
+        for part in parts[:-1]:
+            ends = zip(sides, (part.left, part.right), strict=True)
+            now = min(int(side.ts[at]) for side, at in ends if at < side.ts.size)
+            left, right = (int(np.searchsorted(own.ts, now)) for own in batch)
+            found.append(Part(left, right, part.table))
+        return [*found, Part(batch[0].ts.size, batch[1].ts.size, parts[-1].table)]

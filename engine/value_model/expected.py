@@ -8,7 +8,7 @@ from engine.runtime.jit import Integer
 from engine.runtime.jit import kernel as compiled
 from engine.value_model.layout import (
     BINS,
-    FIRST_RENEWAL,
+    FIRST_REFIT,
     IMPORTANCE,
     LEVEL,
     NEXT,
@@ -16,7 +16,7 @@ from engine.value_model.layout import (
     OF_OWN,
     TOTAL,
     Array,
-    Worth,
+    ValueModel,
 )
 from gpu_kernels.combine import combined
 
@@ -35,14 +35,16 @@ def bin_of(importance: float) -> int:
 
 
 @compiled
-def with_random(worth: Worth, side: Integer, combine: Integer, x: float, scale: float) -> float:
+def with_random(
+    model: ValueModel, side: Integer, combine: Integer, x: float, scale: float
+) -> float:
     """Return the expected importance of an output with one of `side`'s importances, scaled.
 
     Parameters
     ----------
-    worth : Worth
+    model : ValueModel
     side : int
-        Whose importances so far, as of the last renewal.
+        Whose importances so far, as of the last refit.
     combine : int
         Place of the combine function among min, sum, product, max, mean.
     x : float
@@ -55,7 +57,7 @@ def with_random(worth: Worth, side: Integer, combine: Integer, x: float, scale: 
     float
         O(1). Of the importances in the bin of ``x / scale`` the mean is taken.
     """
-    counts, totals = worth.below_count[side], worth.below_total[side]
+    counts, totals = model.below_count[side], model.below_total[side]
     n = counts[BINS]
     if n == 0:
         return combined(combine, x, x)
@@ -77,12 +79,12 @@ def with_random(worth: Worth, side: Integer, combine: Integer, x: float, scale: 
 
 
 @compiled
-def expected(worth: Worth, side: Integer, combine: Integer, x: float, free: float) -> float:
+def expected(model: ValueModel, side: Integer, combine: Integer, x: float, free: float) -> float:
     """Return the expected importance of an output of a tuple of `side`.
 
     Parameters
     ----------
-    worth : Worth
+    model : ValueModel
     side : int
         The tuple's own.
     combine : int
@@ -91,31 +93,31 @@ def expected(worth: Worth, side: Integer, combine: Integer, x: float, free: floa
     free : float
         What `with_random` says.
     """
-    sums = worth.sums[side]
+    sums = model.sums[side]
     return float(sums[OF_OWN] * combined(combine, x, x) + sums[OF_FREE] * free)
 
 
 @compiled
-def level_of(worth: Worth, side: Integer) -> float:
+def level_of(model: ValueModel, side: Integer) -> float:
     """Return the expected importance of an output of the mean tuple of `side`, to compare with."""
-    if worth.n[NEXT] > FIRST_RENEWAL:
-        return float(worth.sums[side, LEVEL])
-    return float(worth.sums[side, IMPORTANCE] / worth.counts[side, TOTAL])
+    if model.n[NEXT] > FIRST_REFIT:
+        return float(model.sums[side, LEVEL])
+    return float(model.sums[side, IMPORTANCE] / model.counts[side, TOTAL])
 
 
 @compiled
-def find_level(worth: Worth, side: Integer, combine: Integer) -> None:
+def find_level(model: ValueModel, side: Integer, combine: Integer) -> None:
     """Take the mean of what outputs are expected to have over the side's importances so far."""
     level = 0.0
     for place in range(BINS):
-        number = worth.bin_count[side, place]
+        number = model.bin_count[side, place]
         if number > 0:
-            x = worth.bin_total[side, place] / number
-            free = with_random(worth, 1 - side, combine, x, 1.0)
-            level += number * expected(worth, side, combine, x, free)
-    worth.sums[side, LEVEL] = 0.0
+            x = model.bin_total[side, place] / number
+            free = with_random(model, 1 - side, combine, x, 1.0)
+            level += number * expected(model, side, combine, x, free)
+    model.sums[side, LEVEL] = 0.0
     if level > 0.0:
-        worth.sums[side, LEVEL] = level / worth.counts[side, TOTAL]
+        model.sums[side, LEVEL] = level / model.counts[side, TOTAL]
 
 
 @compiled

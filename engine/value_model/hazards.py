@@ -185,7 +185,7 @@ def _fit(matches: Array, exposure: Array, bucket_ticks: float, factor: Array) ->
     Parameters
     ----------
     matches, exposure : (CLASSES, STATES, buckets) float64
-        Of `Worth`.
+        As in `ValueModel`.
     bucket_ticks : float
         Ticks of age in a bucket.
     factor : (CLASSES,) float64

@@ -23,13 +23,13 @@ mean key comes up to 4096 times as often; each class twice as often as the one b
 BINS = 1 + 8 * 128
 """Bins of importance: 0, and eight to each power of two from 2^-64 to 2^64."""
 
-# Counters, in `Worth.n`: of the lane, then of each side
+# Counters, in `ValueModel.n`: of the lane, then of each side
 ROWS, NEXT, LEFT_AT, RIGHT_AT, FIRST, STEP = range(6)
 LANE_COUNTERS = 6
-# Counters of each side, in `Worth.counts[side]`
+# Counters of each side, in `ValueModel.counts[side]`
 SEEN, SQUARES, KEYS, TRACKED_FROM, TRACKED, ARRIVED, STRIDE, TOTAL = range(8)
 SIDE_COUNTERS = 8
-# Sums of each side, in `Worth.sums[side]`
+# Sums of each side, in `ValueModel.sums[side]`
 (
     IMPORTANCE, KEY_XX, KEY_XY, OWN_OWN, OWN_FREE, FREE_FREE, OWN_SEEN, FREE_SEEN,
     OF_OWN, OF_FREE, OF_KEY, LEVEL,
@@ -37,7 +37,7 @@ SIDE_COUNTERS = 8
 SIDE_SUMS = 12
 
 
-class Worth(NamedTuple):
+class ValueModel(NamedTuple):
     """The whole memory of the estimate; arrays of pairs have the left side's numbers first.
 
     Attributes
@@ -55,7 +55,7 @@ class Worth(NamedTuple):
     bin_count, bin_total : (2, BINS) int64 and float64
         Arrivals by importance, and their importance.
     below_count, below_total : (2, BINS + 1) int64 and float64
-        The same in all lesser bins, as of the last renewal.
+        The same in all lesser bins, as of the last refit.
     head : (2, 2 * sample) int64
         Chains of the tracked tuples by key, newest first.
     chain, number, ts, code, group, state, age : (2, sample) int64
@@ -102,7 +102,7 @@ class Worth(NamedTuple):
     table: Array
 
 
-def nothing_seen(counters: int, sample: int, buckets: int) -> Worth:
+def nothing_seen(counters: int, sample: int, buckets: int) -> ValueModel:
     """Return the memory of an estimate that has seen nothing.
 
     Parameters
@@ -116,7 +116,7 @@ def nothing_seen(counters: int, sample: int, buckets: int) -> Worth:
     def integers(*shape: int) -> Array:
         return np.zeros(shape, np.int64)
 
-    worth = Worth(
+    model = ValueModel(
         n=integers(LANE_COUNTERS),
         counts=integers(2, SIDE_COUNTERS),
         sums=np.zeros((2, SIDE_SUMS)),
@@ -146,13 +146,13 @@ def nothing_seen(counters: int, sample: int, buckets: int) -> Worth:
         factor=np.ones((2, CLASSES)),
         table=np.ones((2, STATES, buckets)),
     )
-    worth.n[NEXT] = FIRST_RENEWAL
-    worth.counts[:, STRIDE] = 1
-    worth.sums[:, OF_FREE] = 1.0
-    return worth
+    model.n[NEXT] = FIRST_REFIT
+    model.counts[:, STRIDE] = 1
+    model.sums[:, OF_FREE] = 1.0
+    return model
 
 
-FIRST_RENEWAL = 32
-"""Rows of both streams before the first renewal."""
+FIRST_REFIT = 32
+"""Rows of both streams before the first refit."""
 RECENT = 16
 """Arrivals of a key whose plain mean is its usual importance."""

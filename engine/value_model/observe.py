@@ -1,4 +1,4 @@
-"""The pass over both streams: what every arrival is worth, from what has arrived by its instant."""
+"""The pass over both streams: what every arrival yields, from what has arrived by its instant."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from engine.value_model.layout import (
     STEP,
     TOTAL,
     Array,
-    Worth,
+    ValueModel,
 )
 from engine.value_model.sample import forget, match, track, watch_all
 
@@ -121,55 +121,61 @@ def _follow(n: Array, now: Integer) -> None:
 
 
 @compiled
-def _appraise(
-    worth: Worth, join: Join, side: Integer, own: Side, begin: Integer, end: Integer, now: Integer
+def _score_arrivals(
+    model: ValueModel,
+    join: Join,
+    side: Integer,
+    own: Side,
+    begin: Integer,
+    end: Integer,
+    now: Integer,
 ) -> None:
     """Write the arrivals' values, and track some of them."""
     lifetime = (join.window_left if side == 0 else join.window_right) + 1
     for i in range(begin, end):
-        cell = cell_of(worth, own.key[i])
-        base = relative_rate(worth, 1 - side, cell)
-        group, share = class_of(worth, 1 - side, cell, base)
-        factor = worth.factor[side, group]
+        cell = cell_of(model, own.key[i])
+        base = relative_rate(model, 1 - side, cell)
+        group, share = class_of(model, 1 - side, cell, base)
+        factor = model.factor[side, group]
         if share > 0.0:
-            factor = (1.0 - share) * factor + share * worth.factor[side, group + 1]
+            factor = (1.0 - share) * factor + share * model.factor[side, group + 1]
         rate = base * factor
         x = own.importance[i]
-        scale = importance_scale(worth, 1 - side, cell)
-        free = with_random(worth, 1 - side, join.combine, x, scale)
-        level = level_of(worth, side)
+        scale = importance_scale(model, 1 - side, cell)
+        free = with_random(model, 1 - side, join.combine, x, scale)
+        level = level_of(model, side)
         value = 0.0
         if level > 0.0:
-            value = rate * (expected(worth, side, join.combine, x, free) / level)
+            value = rate * (expected(model, side, join.combine, x, free) / level)
         own.value[i] = value if value < GREATEST else GREATEST  # noqa: FURB136 - not a number too
-        track(worth, side, own.key[i], now, lifetime, group, x, free, base, share)
+        track(model, side, own.key[i], now, lifetime, group, x, free, base, share)
 
 
 @compiled
 def _count(
-    worth: Worth, side: Integer, own: Side, begin: Integer, end: Integer, now: Integer,
+    model: ValueModel, side: Integer, own: Side, begin: Integer, end: Integer, now: Integer,
     since: Integer,
 ) -> None:  # fmt: skip
     apart = _apart(own.first)
     for i in range(begin, end):
         x = own.importance[i]
         if apart:
-            take(worth, own.key[i], now, since, apart)
+            take(model, own.key[i], now, since, apart)
         place, stop = _span(own.first, i)
         while place < stop:
-            cell = take(worth, _joined(own.other, own.key, place), now, since, apart)
-            count(worth, side, cell, x)
+            cell = take(model, _joined(own.other, own.key, place), now, since, apart)
+            count(model, side, cell, x)
             place += 1
-        worth.sums[side, IMPORTANCE] += x
-        worth.counts[side, TOTAL] += 1
+        model.sums[side, IMPORTANCE] += x
+        model.counts[side, TOTAL] += 1
         place = bin_of(x)
-        worth.bin_count[side, place] += 1
-        worth.bin_total[side, place] += x
+        model.bin_count[side, place] += 1
+        model.bin_total[side, place] += x
 
 
 @compiled
 def _match(
-    worth: Worth, side: Integer, opposite: Side, begin: Integer, end: Integer, now: Integer,
+    model: ValueModel, side: Integer, opposite: Side, begin: Integer, end: Integer, now: Integer,
     lifetime: Integer, combine: Integer,
 ) -> None:  # fmt: skip
     """Count what the opposite arrivals match among the tracked tuples of `side`."""
@@ -179,25 +185,25 @@ def _match(
             key = _joined(opposite.other, opposite.key, place)
             since = _since(opposite.begin, place)
             x = opposite.importance[k]
-            match(worth, side, key, x, now, lifetime, combine, since)
+            match(model, side, key, x, now, lifetime, combine, since)
             place += 1
 
 
 @compiled
-def observe(worth: Worth, join: Join, left: Side, right: Side, renewed: bool) -> bool:
-    """Go on through a batch; True at its end, False where a renewal is due before an instant.
+def observe(model: ValueModel, join: Join, left: Side, right: Side, refitted: bool) -> bool:
+    """Go on through a batch; True at its end, False where a refit is due before an instant.
 
     Parameters
     ----------
-    worth : Worth
+    model : ValueModel
         ``n[LEFT_AT]`` and ``n[RIGHT_AT]`` say where in the batch it stands.
     join : Join
     left, right : Side
         Cut between instants.
-    renewed : bool
-        The renewal before this instant has been made.
+    refitted : bool
+        The refit before this instant has been made.
     """
-    n = worth.n
+    n = model.n
     lifetimes = join.window_left + 1, join.window_right + 1
     longest = max(join.window_left, join.window_right)
     while n[LEFT_AT] < left.ts.size or n[RIGHT_AT] < right.ts.size:
@@ -207,21 +213,21 @@ def observe(worth: Worth, join: Join, left: Side, right: Side, renewed: bool) ->
         else:
             now = right.ts[j]
         _follow(n, now)
-        forget(worth, 0, now, lifetimes[0])
-        forget(worth, 1, now, lifetimes[1])
-        if n[ROWS] >= n[NEXT] and not renewed:
-            watch_all(worth, 0, now, lifetimes[0])
-            watch_all(worth, 1, now, lifetimes[1])
+        forget(model, 0, now, lifetimes[0])
+        forget(model, 1, now, lifetimes[1])
+        if n[ROWS] >= n[NEXT] and not refitted:
+            watch_all(model, 0, now, lifetimes[0])
+            watch_all(model, 1, now, lifetimes[1])
             return False
-        renewed = False
+        refitted = False
         end = _end_of(left.ts, i, now)
         stop = _end_of(right.ts, j, now)
-        _match(worth, 0, right, j, stop, now, lifetimes[0], join.combine)
-        _match(worth, 1, left, i, end, now, lifetimes[1], join.combine)
-        _count(worth, 0, left, i, end, now, now - longest)
-        _count(worth, 1, right, j, stop, now, now - longest)
-        _appraise(worth, join, 0, left, i, end, now)
-        _appraise(worth, join, 1, right, j, stop, now)
+        _match(model, 0, right, j, stop, now, lifetimes[0], join.combine)
+        _match(model, 1, left, i, end, now, lifetimes[1], join.combine)
+        _count(model, 0, left, i, end, now, now - longest)
+        _count(model, 1, right, j, stop, now, now - longest)
+        _score_arrivals(model, join, 0, left, i, end, now)
+        _score_arrivals(model, join, 1, right, j, stop, now)
         n[ROWS] += end - i + stop - j
         n[LEFT_AT] = end
         n[RIGHT_AT] = stop

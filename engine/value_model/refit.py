@@ -1,4 +1,4 @@
-"""Renewal: the coefficients and the table of best rates, from what has been counted so far."""
+"""Refit: the coefficients and the table of best rates, from what has been counted so far."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from engine.value_model.layout import (
     ROWS,
     STATES,
     Array,
-    Worth,
+    ValueModel,
 )
 
 _TELLS = 1e-9
@@ -83,7 +83,7 @@ def best_rate(hazard: Array, state: Integer, bucket: Integer, reward: Array, tim
 
 @compiled
 def _coefficients(sums: Array) -> None:
-    """Fit what outputs were worth by what was predicted: its own importance, and a random one's."""
+    """Fit what outputs yielded by what was predicted: its own importance, and a random one's."""
     own, free, both = sums[OWN_OWN], sums[FREE_FREE], sums[OWN_FREE]
     sums[OF_OWN] = 0.0
     sums[OF_FREE] = 1.0
@@ -102,33 +102,33 @@ def _coefficients(sums: Array) -> None:
         sums[OF_KEY] = min(1.0, sums[KEY_XY] / sums[KEY_XX])
 
 
-def _renew(worth: Worth, lifetimes: tuple[int, int], combine: int) -> None:
+def _refit(model: ValueModel, lifetimes: tuple[int, int], combine: int) -> None:
     """Renew what is derived from the counts, for the arrivals from here on.
 
     Parameters
     ----------
-    worth : Worth
+    model : ValueModel
     lifetimes : tuple of int
         w of left and right, in ticks.
     combine : int
         Place of the combine function among min, sum, product, max, mean.
     """
-    worth.n[NEXT] = worth.n[ROWS] + worth.n[ROWS] // 10 + 32
-    buckets = worth.table.shape[2]
+    model.n[NEXT] = model.n[ROWS] + model.n[ROWS] // 10 + 32
+    buckets = model.table.shape[2]
     reward, time = np.empty((STATES, buckets + 1)), np.empty((STATES, buckets + 1))
     for side in range(2):
         sum_up(
-            worth.bin_count[side], worth.bin_total[side],
-            worth.below_count[side], worth.below_total[side],
+            model.bin_count[side], model.bin_total[side],
+            model.below_count[side], model.below_total[side],
         )  # fmt: skip
-        _coefficients(worth.sums[side])
+        _coefficients(model.sums[side])
     for side in range(2):
-        find_level(worth, side, combine)
+        find_level(model, side, combine)
         bucket_ticks = lifetimes[side] / float(buckets)
-        hazard = fit(worth.matches[side], worth.exposure[side], bucket_ticks, worth.factor[side])
+        hazard = fit(model.matches[side], model.exposure[side], bucket_ticks, model.factor[side])
         for s in range(STATES):
             for b in range(buckets):
-                worth.table[side, s, b] = best_rate(hazard, s, b, reward, time)
+                model.table[side, s, b] = best_rate(hazard, s, b, reward, time)
 
 
-renew = jit(_renew)
+refit = jit(_refit)

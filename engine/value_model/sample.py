@@ -17,7 +17,7 @@ from engine.value_model.layout import (
     TRACKED,
     TRACKED_FROM,
     Array,
-    Worth,
+    ValueModel,
 )
 from gpu_kernels.combine import combined
 
@@ -33,62 +33,64 @@ def _add(
 
 
 @compiled
-def _watched(worth: Worth, side: Integer, at: Integer, age: Integer, lifetime: Integer) -> None:
+def _watched(
+    model: ValueModel, side: Integer, at: Integer, age: Integer, lifetime: Integer
+) -> None:
     """Count the exposure of a tracked tuple up to an age, included."""
-    buckets = worth.table.shape[2]
-    state = worth.state[side, at]
-    begin = worth.age[side, at]
-    group, share = worth.group[side, at], worth.share[side, at]
-    step = worth.n[STEP]
+    buckets = model.table.shape[2]
+    state = model.state[side, at]
+    begin = model.age[side, at]
+    group, share = model.group[side, at], model.share[side, at]
+    step = model.n[STEP]
     while begin < age:
         bucket = ((begin + 1) * buckets) // lifetime
         end = min(age, ((bucket + 1) * lifetime - 1) // buckets)
         ticks = float((end // step - begin // step) * step)
-        _add(worth.exposure[side], group, share, state, bucket, ticks * worth.base[side, at])
+        _add(model.exposure[side], group, share, state, bucket, ticks * model.base[side, at])
         begin = end
-    worth.age[side, at] = begin
+    model.age[side, at] = begin
 
 
 @compiled
-def _home(worth: Worth, key: Integer) -> int:
-    return int(slot_of(key, shift_of(worth.head.shape[1])))
+def _home(model: ValueModel, key: Integer) -> int:
+    return int(slot_of(key, shift_of(model.head.shape[1])))
 
 
 @compiled
-def forget(worth: Worth, side: Integer, now: Integer, lifetime: Integer) -> None:
+def forget(model: ValueModel, side: Integer, now: Integer, lifetime: Integer) -> None:
     """Stop tracking tuples that have expired by `now`."""
-    counts = worth.counts[side]
-    room = worth.ts.shape[1]
-    while counts[TRACKED] > 0 and now - worth.ts[side, counts[TRACKED_FROM]] >= lifetime:
+    counts = model.counts[side]
+    room = model.ts.shape[1]
+    while counts[TRACKED] > 0 and now - model.ts[side, counts[TRACKED_FROM]] >= lifetime:
         at = counts[TRACKED_FROM]
-        _watched(worth, side, at, lifetime - 1, lifetime)
-        home = _home(worth, worth.code[side, at])
+        _watched(model, side, at, lifetime - 1, lifetime)
+        home = _home(model, model.code[side, at])
         newer = NONE
-        here = worth.head[side, home]
+        here = model.head[side, home]
         while here != at:
             newer = here
-            here = worth.chain[side, here]
+            here = model.chain[side, here]
         if newer == NONE:
-            worth.head[side, home] = NONE
+            model.head[side, home] = NONE
         else:
-            worth.chain[side, newer] = NONE
+            model.chain[side, newer] = NONE
         counts[TRACKED_FROM] = (at + 1) % room
         counts[TRACKED] -= 1
 
 
 @compiled
-def watch_all(worth: Worth, side: Integer, now: Integer, lifetime: Integer) -> None:
+def watch_all(model: ValueModel, side: Integer, now: Integer, lifetime: Integer) -> None:
     """Count the exposure of all tracked tuples up to the tick before `now`, oldest first."""
-    counts = worth.counts[side]
-    room = worth.ts.shape[1]
+    counts = model.counts[side]
+    room = model.ts.shape[1]
     for i in range(counts[TRACKED]):
         at = (counts[TRACKED_FROM] + i) % room
-        _watched(worth, side, at, now - 1 - worth.ts[side, at], lifetime)
+        _watched(model, side, at, now - 1 - model.ts[side, at], lifetime)
 
 
 @compiled
 def match(
-    worth: Worth,
+    model: ValueModel,
     side: Integer,
     key: Integer,
     importance: float,
@@ -101,62 +103,62 @@ def match(
 
     Those that arrived before `since` it does not match.
     """
-    buckets = worth.table.shape[2]
-    sums = worth.sums[side]
-    at = worth.head[side, _home(worth, key)]
+    buckets = model.table.shape[2]
+    sums = model.sums[side]
+    at = model.head[side, _home(model, key)]
     while at != NONE:
-        if worth.code[side, at] == key and worth.ts[side, at] >= since:
-            age = now - worth.ts[side, at]
-            _watched(worth, side, at, age, lifetime)
+        if model.code[side, at] == key and model.ts[side, at] >= since:
+            age = now - model.ts[side, at]
+            _watched(model, side, at, age, lifetime)
             bucket = (age * buckets) // lifetime
-            group, share = worth.group[side, at], worth.share[side, at]
-            _add(worth.matches[side], group, share, worth.state[side, at], bucket, 1.0)
-            worth.state[side, at] = 1
-            mine = worth.importance[side, at]
-            own, free = combined(combine, mine, mine), worth.free[side, at]
+            group, share = model.group[side, at], model.share[side, at]
+            _add(model.matches[side], group, share, model.state[side, at], bucket, 1.0)
+            model.state[side, at] = 1
+            mine = model.importance[side, at]
+            own, free = combined(combine, mine, mine), model.free[side, at]
             seen = combined(combine, mine, importance)
             sums[OWN_OWN] += own * own
             sums[OWN_FREE] += own * free
             sums[FREE_FREE] += free * free
             sums[OWN_SEEN] += own * seen
             sums[FREE_SEEN] += free * seen
-        at = worth.chain[side, at]
+        at = model.chain[side, at]
 
 
 @compiled
-def _thin_out(worth: Worth, side: Integer, now: Integer, lifetime: Integer) -> None:
+def _thin_out(model: ValueModel, side: Integer, now: Integer, lifetime: Integer) -> None:
     """Stop tracking every tuple whose turn would not be with the present stride. O(sample)."""
-    counts = worth.counts[side]
-    room = worth.ts.shape[1]
+    counts = model.counts[side]
+    room = model.ts.shape[1]
     tracked = counts[TRACKED]
     counts[TRACKED] = 0
-    for home in range(worth.head.shape[1]):
-        worth.head[side, home] = NONE
+    for home in range(model.head.shape[1]):
+        model.head[side, home] = NONE
     for i in range(tracked):
         at = (counts[TRACKED_FROM] + i) % room
-        if worth.number[side, at] % counts[STRIDE] != 0:
-            _watched(worth, side, at, now - worth.ts[side, at], lifetime)
+        if model.number[side, at] % counts[STRIDE] != 0:
+            _watched(model, side, at, now - model.ts[side, at], lifetime)
         else:
             to = (counts[TRACKED_FROM] + counts[TRACKED]) % room
             counts[TRACKED] += 1
-            worth.number[side, to] = worth.number[side, at]
-            worth.ts[side, to] = worth.ts[side, at]
-            worth.code[side, to] = worth.code[side, at]
-            worth.group[side, to] = worth.group[side, at]
-            worth.state[side, to] = worth.state[side, at]
-            worth.age[side, to] = worth.age[side, at]
-            worth.importance[side, to] = worth.importance[side, at]
-            worth.free[side, to] = worth.free[side, at]
-            worth.base[side, to] = worth.base[side, at]
-            worth.share[side, to] = worth.share[side, at]
-            home = _home(worth, worth.code[side, to])
-            worth.chain[side, to] = worth.head[side, home]
-            worth.head[side, home] = to
+            model.number[side, to] = model.number[side, at]
+            model.ts[side, to] = model.ts[side, at]
+            model.code[side, to] = model.code[side, at]
+            model.group[side, to] = model.group[side, at]
+            model.state[side, to] = model.state[side, at]
+            model.age[side, to] = model.age[side, at]
+            model.importance[side, to] = model.importance[side, at]
+            model.free[side, to] = model.free[side, at]
+            model.base[side, to] = model.base[side, at]
+            model.share[side, to] = model.share[side, at]
+            home = _home(model, model.code[side, to])
+            model.chain[side, to] = model.head[side, home]
+            model.head[side, home] = to
 
 
 @compiled
 def track(
-    worth: Worth,
+    model: ValueModel,
     side: Integer,
     key: Integer,
     now: Integer,
@@ -168,29 +170,29 @@ def track(
     share: float,
 ) -> None:
     """Track an arrival if it is its turn; where there is no room, turns become half as many."""
-    counts = worth.counts[side]
+    counts = model.counts[side]
     number = counts[ARRIVED]
     counts[ARRIVED] += 1
     if number % counts[STRIDE] != 0:
         return
-    room = worth.ts.shape[1]
+    room = model.ts.shape[1]
     if counts[TRACKED] == room:
         counts[STRIDE] *= 2
-        _thin_out(worth, side, now, lifetime)
+        _thin_out(model, side, now, lifetime)
         if number % counts[STRIDE] != 0:
             return
     at = (counts[TRACKED_FROM] + counts[TRACKED]) % room
     counts[TRACKED] += 1
-    home = _home(worth, key)
-    worth.chain[side, at] = worth.head[side, home]
-    worth.head[side, home] = at
-    worth.number[side, at] = number
-    worth.ts[side, at] = now
-    worth.code[side, at] = key
-    worth.group[side, at] = group
-    worth.state[side, at] = 0
-    worth.age[side, at] = 0
-    worth.importance[side, at] = importance
-    worth.free[side, at] = free
-    worth.base[side, at] = base
-    worth.share[side, at] = share
+    home = _home(model, key)
+    model.chain[side, at] = model.head[side, home]
+    model.head[side, home] = at
+    model.number[side, at] = number
+    model.ts[side, at] = now
+    model.code[side, at] = key
+    model.group[side, at] = group
+    model.state[side, at] = 0
+    model.age[side, at] = 0
+    model.importance[side, at] = importance
+    model.free[side, at] = free
+    model.base[side, at] = base
+    model.share[side, at] = share

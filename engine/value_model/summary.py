@@ -15,21 +15,21 @@ from numpy.typing import NDArray
 
 from engine.exact.checks import sealed
 from engine.models.rate_curve import RateCurve, from_pieces, from_points
-from engine.policies import Worth
+from engine.policies import ValueKind
 from engine.runtime.jit import kernel, nth
 from engine.runtime.key_table import KeyTable
 from engine.runtime.scipy_late import gammaincc
 
 Arriving = Callable[[int], Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]]
 """Yields the join attributes and importances of a side, batch by batch, each time it is called."""
-SUMMARISED = (Worth.COUNT, Worth.IMPORTANCE, Worth.VALUE)
+SUMMARISED = (ValueKind.COUNT, ValueKind.IMPORTANCE, ValueKind.VALUE)
 """The kinds of worth that are a tuple's own."""
 PER_OCTAVE = 4
 """Classes of worth from one power of two to the next."""
 _STEP = 1.12
 
 
-class SideWorth(NamedTuple):
+class SideSummary(NamedTuple):
     """The tuples of one side of a lane by their worth to a policy.
 
     Attributes
@@ -65,21 +65,21 @@ class SideWorth(NamedTuple):
         return from_pieces(self.tuples * (window / ticks), self.matches / ticks)
 
 
-LaneWorth = tuple[SideWorth, SideWorth]
+LaneSummary = tuple[SideSummary, SideSummary]
 
 
-class LaneWorths:
+class LaneSummariser:
     """Summarises a lane under several kinds of worth. Memory: O(keys).
 
     Both sides' tuples are counted first, each side's as they come; then they are weighed.
 
     Parameters
     ----------
-    kinds : iterable of Worth
+    kinds : iterable of ValueKind
         Of those in `SUMMARISED`.
     """
 
-    def __init__(self, kinds: Iterable[Worth]) -> None:
+    def __init__(self, kinds: Iterable[ValueKind]) -> None:
         self._table = KeyTable()
         self._counts = [np.zeros(0, np.int64), np.zeros(0, np.int64)]
         self._classes = {kind: (_Classes(kind), _Classes(kind)) for kind in kinds}
@@ -101,7 +101,7 @@ class LaneWorths:
         for classes in self._classes.values():
             classes[side].add(sealed(importance, np.float64), ids, others)
 
-    def summary(self) -> dict[Worth, LaneWorth]:
+    def summary(self) -> dict[ValueKind, LaneSummary]:
         """Return what the tuples are worth."""
         return {
             kind: (left.summary(), right.summary()) for kind, (left, right) in self._classes.items()
@@ -115,25 +115,25 @@ def _longer(counts: NDArray[np.int64], size: int) -> NDArray[np.int64]:
     return np.concatenate([counts, np.zeros(max(size, 2 * counts.size) - counts.size, np.int64)])
 
 
-def lane_worths(arriving: Arriving, kinds: Sequence[Worth]) -> dict[Worth, LaneWorth]:
+def summarised_lane(arriving: Arriving, kinds: Sequence[ValueKind]) -> dict[ValueKind, LaneSummary]:
     """Summarise a lane under several kinds of worth. Memory: O(keys); two passes.
 
     Parameters
     ----------
     arriving : callable
         Of a side.
-    kinds : sequence of Worth
+    kinds : sequence of ValueKind
         Of those in `SUMMARISED`.
 
     Examples
     --------
     >>> def arriving(side):
     ...     yield np.array([7, 7, 8][side:]), np.array([1.0, 1.0, 5.0][side:])
-    >>> left, right = lane_worths(arriving, [Worth.COUNT])[Worth.COUNT]
+    >>> left, right = summarised_lane(arriving, [ValueKind.COUNT])[ValueKind.COUNT]
     >>> left.tuples.tolist(), left.matches.tolist(), right.matches.tolist()
     ([3.0], [1.0], [2.0, 1.0])
     """
-    found = LaneWorths(kinds)
+    found = LaneSummariser(kinds)
     for side in (0, 1):
         for codes, _ in arriving(side):
             found.count(side, codes)
@@ -227,9 +227,9 @@ class _Classes:
     Where worth is value, classes are few enough to have a place each.
     """
 
-    def __init__(self, kind: Worth) -> None:
-        self._by_value = kind == Worth.VALUE
-        self._by_importance = kind == Worth.IMPORTANCE
+    def __init__(self, kind: ValueKind) -> None:
+        self._by_value = kind == ValueKind.VALUE
+        self._by_importance = kind == ValueKind.IMPORTANCE
         self._names = KeyTable()
         rows = _GREATEST - _NOTHING + 1 if self._by_value else 0
         self._tally = np.zeros((rows, 2), np.int64)
@@ -260,14 +260,14 @@ class _Classes:
             pairs = [(own, code - own * _SPAN) for own, code in zip(owns, codes, strict=True)]
         return [(*pair, *own) for pair, own in zip(pairs, self._tally[at].tolist(), strict=True)]
 
-    def summary(self) -> SideWorth:
+    def summary(self) -> SideSummary:
         classes = sorted(own for own in self._found() if own[0] != _NOTHING)
         names = sorted({own[0] for own in classes}, reverse=True)
         sums = np.zeros((3, len(names)))
         for own, valued, tuples, matches in classes:
             each = 0.0 if valued == _NOTHING else 2.0 ** ((valued + 0.5) / PER_OCTAVE)
             sums[:, names.index(own)] += tuples, matches, tuples * each
-        return SideWorth(sums[0], sums[1] / sums[0], sums[2] / sums[0])
+        return SideSummary(sums[0], sums[1] / sums[0], sums[2] / sums[0])
 
 
 def fluctuating(live: NDArray[np.float64], worth: NDArray[np.float64], most: int) -> RateCurve:

@@ -21,7 +21,7 @@ HELD = 3072
 """Codes of the other side that a block holds in shared memory; 24 KiB, 8 blocks fit a Hopper SM."""
 
 BOTH, BACK, AHEAD = np.uint64(0), np.uint64(1), np.uint64(2)
-"""Partners of a query: all; those that arrived before it; itself and those after it."""
+"""KeyLinks of a query: all; those that arrived before it; itself and those after it."""
 LEFT, RIGHT = np.uint64(0), np.uint64(1)
 ZERO, ONE = np.uint64(0), np.uint64(1)
 

@@ -34,7 +34,7 @@ MOST_MATCHES = 2**31 - 1
 
 
 class PartnerColumns(NamedTuple):
-    """Partners of all lanes' keys through facts, see `LaneStreams`; int64, int32, int64."""
+    """KeyLinks of all lanes' keys through facts, see `LaneStreams`; int64, int32, int64."""
 
     first: NDArray[np.int64]
     other: NDArray[np.int32]

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pyarrow.types as pt
 
 from engine.archives.families import plain_type
-from engine.lanes.first_pass import Source
 from engine.lanes.split import Plan
+from engine.lanes.splits import Source
 from spark_plugin.outcome import OtherwiseError
 
 _PLAIN = (

@@ -15,8 +15,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 
-from engine.lanes.first_pass import Source
 from engine.lanes.split import Plan, SplitResult, fitting_rows
+from engine.lanes.splits import Source
 from engine.runtime.streams import SIDES
 from spark_plugin.archives.eligible import Footers, check_read_alike, footers_of
 from spark_plugin.archives.partitions import collected, mapped
@@ -43,7 +43,7 @@ _PLACES = "block bigint, first_id bigint, rows bigint, base bigint"
 
 
 class Relational:
-    """Splits archives by queries (`engine.lanes.first_pass.FirstPass`).
+    """Splits archives by queries (`engine.lanes.splits.FirstPass`).
 
     A query surveys an archive; a second one reads it, sorts it by lane and time unless it is in
     time order, and hands it to the engine's own split, which computes lanes, codes and faults

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 from pyspark.sql.types import StructField, StructType
 
 from engine.archives.families import plain_type
-from engine.lanes.first_pass import Source
+from engine.lanes.splits import Source
 from spark_plugin.archives.eligible import Footers
 from spark_plugin.columns import named
 from spark_plugin.hashing import spark_type

@@ -21,7 +21,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 from engine.archives.canonical import LANE_SEED, hashed
 from engine.archives.normalise import measured
 from engine.archives.roles import JoinColumns, Roles
-from engine.lanes.first_pass import Source
+from engine.lanes.splits import Source
 from spark_plugin.archives.scan import Columns, block_name
 from spark_plugin.columns import named
 from spark_plugin.outcome import OtherwiseError

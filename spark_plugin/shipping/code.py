@@ -9,7 +9,7 @@ from importlib import metadata, resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from engine.runtime.disk import full_disk_told, whole_file
+from engine.runtime.disk import full_disk_reported, whole_file
 from engine.runtime.errors import OutputError, SpecError
 
 PACKAGES = ("engine", "gpu_kernels", "spark_plugin", "pyspark_winnow")
@@ -49,7 +49,7 @@ def archive_at(path: Path) -> Iterator[Path]:
     """
     try:
         with (
-            full_disk_told("archive", path, "give a place on another disk"),
+            full_disk_reported("archive", path, "give a place on another disk"),
             whole_file(path, path.parent) as own,
         ):
             yield own

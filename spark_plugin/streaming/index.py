@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.archives.row_groups import GroupTimes, group_times
+from engine.archives.rows import GroupTimes, group_times
 from spark_plugin.streaming.feed import Chunk, Feed, chunks, times_of
 
 

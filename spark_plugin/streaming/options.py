@@ -16,9 +16,8 @@ from engine.archives.families import plain_type
 from engine.archives.roles import JoinColumns, Roles, check_present, common_time
 from engine.archives.source import Archive
 from engine.runtime.errors import SpecError, did_you_mean
-from engine.runtime.instants import parse_instant
 from engine.runtime.streams import SIDES
-from engine.runtime.time_units import parse_ticks
+from engine.runtime.time_units import parse_instant, parse_ticks
 from spark_plugin.streaming.feed import Feed, Stream, parquet_archive
 from spark_plugin.streaming.pace import parse_speed
 

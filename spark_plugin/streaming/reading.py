@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from engine.archives.normalise import Normalised, normalise
 from engine.archives.rows import PART_ROWS
-from engine.lanes.groups import distinct_groups
+from engine.lanes.placing import distinct_groups
 from engine.runtime.streams import SIDES
 from spark_plugin.hashing import travelled, travelling
 from spark_plugin.lanes import KEY

@@ -59,7 +59,7 @@ def test_the_zip_is_the_code_the_same_each_time(
 def test_what_was_compiled_is_found_again_from_another_archive(tmp_path: Path) -> None:
     program = (
         "import numpy as np, engine, sys\n"
-        "from engine.runtime.shell_sort import shell_sorted as f\n"
+        "from engine.runtime.jit import shell_sorted as f\n"
         "f(np.array([3, 1, 2]), 0, 3)\n"
         "print(engine.__file__, sum(f.stats.cache_hits.values()), f.stats.cache_path)\n"
     )

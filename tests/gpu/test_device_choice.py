@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from engine.runtime.device_choice import Wanted, attempt, combined_choice, wanted_device, worth_it
+from engine.runtime.device_choice import Wanted, attempt, combined_choice, prefer_gpu, wanted_device
 from engine.runtime.errors import DeviceError, InputError
 from gpu_kernels import devices
 from gpu_kernels.devices import Choice, TooLargeError
@@ -104,13 +104,13 @@ def test_without_a_gpu_auto_is_the_cpu_and_gpu_an_error(monkeypatch: pytest.Monk
 def test_auto_takes_a_gpu_for_many_lanes_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(3))
     seen = Wanted(GPU)
-    assert worth_it(seen, 48) == seen
-    few = worth_it(seen, 47)
+    assert prefer_gpu(seen, 48) == seen
+    few = prefer_gpu(seen, 47)
     assert few.choice.device == "cpu"
     assert "47 replays at once are too few" in few.choice.reason
-    assert worth_it(Wanted(GPU, demanded=True), 1).choice == GPU
+    assert prefer_gpu(Wanted(GPU, demanded=True), 1).choice == GPU
     asked = Wanted(Choice("cpu", "asked for"))
-    assert worth_it(asked, 1) == asked
+    assert prefer_gpu(asked, 1) == asked
 
 
 def test_parts_on_several_devices_are_told() -> None:

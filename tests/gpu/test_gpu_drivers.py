@@ -61,7 +61,7 @@ def test_replays_through_facts(device: CompilingDevice, policy: str) -> None:
     case = busy_facts(policy, 1)
     left, right = batch_of(case.left), batch_of(case.right)
     keys = keys_of(case, left, right)
-    columns = paired(left, keys.ids(0, left), right, keys.ids(1, right), keys.size, keys.partners)
+    columns = paired(left, keys.ids(0, left), right, keys.ids(1, right), keys.size, keys.key_links)
     lanes = load_lanes(device, [columns] * 2)
     settings = [Setting(*told(case))._replace(lane=i) for i in range(2)]
     replay_on_device(device, lanes, settings, record=True)

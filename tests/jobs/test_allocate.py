@@ -26,8 +26,7 @@ from engine.jobs.allocate.recall import (
     varying,
 )
 from engine.jobs.allocate.run import run_allocation
-from engine.models.counts import KeyCounts
-from engine.models.frequency import pieces
+from engine.models.frequency import KeyCounts, pieces
 from engine.models.profile.model import ArrivalProfile
 from engine.models.profile.parts import AgeCurve, Correlation, Frequencies, StreamProfile
 from engine.options.allocate import allocate_of

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from job_cases import Noting, job, streams
 
-from engine.exact.live import LiveKeys
 from engine.exact.stream import ExactStream
+from engine.exact.unexpired import LiveKeys
 from engine.facts.access import DEFAULT_METHOD
 from engine.jobs import lane_stats as look
 from engine.jobs.exact import key_totals as keys
@@ -24,7 +24,7 @@ from engine.lanes import reader
 from engine.lanes.lane import LaneFiles, streamed
 from engine.lanes.manifest import Prepared
 from engine.options.budget import parse_amounts
-from engine.policies import Worth
+from engine.policies import ValueKind
 from engine.runtime.executors import SerialExecutor
 from engine.runtime.stages import Stages
 from engine.runtime.streams import StreamBatch
@@ -67,7 +67,7 @@ def test_what_is_kept_is_what_a_pass_finds(files: list[LaneFiles]) -> None:
         noting = Noting()
         assert profiled(files, windows, noting, Stages()) == fresh
         assert not noting.ran
-    for kinds in (list(SUMMARISED), [Worth.COUNT], [Worth.VALUE]):
+    for kinds in (list(SUMMARISED), [ValueKind.COUNT], [ValueKind.VALUE]):
         worths = [look_at_lane(LookTask(one, (), tuple(kinds))).worths for one in files]
         for _ in range(2):
             noting = Noting()
@@ -77,7 +77,7 @@ def test_what_is_kept_is_what_a_pass_finds(files: list[LaneFiles]) -> None:
 
 
 def test_one_look_finds_all_that_is_missing(files: list[LaneFiles]) -> None:
-    pairs, kinds = [(5, 9), (9, 5), (5, 9)], (Worth.VALUE, Worth.COUNT)
+    pairs, kinds = [(5, 9), (9, 5), (5, 9)], (ValueKind.VALUE, ValueKind.COUNT)
     profiled(files, (9, 5), SerialExecutor(), Stages())
     noting = Noting()
     looks = looked_at(files, noting, Stages(), windows=pairs, kinds=kinds)

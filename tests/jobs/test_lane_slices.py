@@ -14,7 +14,7 @@ from spark_cases import figures, replayed, write
 from engine.archives.roles import Roles
 from engine.archives.source import open_archive
 from engine.jobs.replay import slices
-from engine.lanes import keep, runfiles
+from engine.lanes import runfiles
 from engine.lanes import write as lanefiles
 from engine.lanes.prepare import prepare
 from engine.lanes.reader import lane_batches, whole_lane
@@ -45,7 +45,7 @@ def small(patch: pytest.MonkeyPatch, rows: int = 100) -> None:
     """Make lanes of a few hundred rows large ones, of row groups of 16 and runs of at most 50."""
     patch.setattr(lanefiles, "GROUP_ROWS", 16)
     patch.setattr(slices, "SLICE_ROWS", rows)
-    patch.setattr(keep, "PIECE_ROWS", 1)
+    patch.setattr(lanefiles, "PIECE_ROWS", 1)
     patch.setattr("engine.lanes.split.SPLIT_BYTES", 50 * 32)
 
 

@@ -15,8 +15,7 @@ from multijoin_cases import CASES, NAMES, expected, joined, streams
 from options_given import multijoin_options
 
 from engine.archives.roles import JoinColumns, Roles
-from engine.archives.row_groups import GroupTimes, group_times
-from engine.archives.rows import Choice, Part, Rows
+from engine.archives.rows import Choice, GroupTimes, Part, Rows, group_times
 from engine.archives.source import open_archive
 from engine.jobs.multijoin import read, shares
 from engine.jobs.multijoin.read import FOREVER, StreamSource

@@ -19,7 +19,7 @@ from sample_cases import arguments, read
 
 from engine.commands import main
 from engine.lanes.manifest import Prepared
-from engine.models.counts import KeyCounts
+from engine.models.frequency import KeyCounts
 from engine.models.profile.model import (
     AgeCurve,
     ArrivalProfile,

@@ -16,12 +16,12 @@ import pytest
 
 from engine.archives.roles import Roles, check_roles
 from engine.archives.source import Archive, open_archive
-from engine.lanes import keep
-from engine.lanes.first_pass import first_pass_of
+from engine.lanes import write as lanefiles
 from engine.lanes.manifest import Prepared
 from engine.lanes.prepare import prepare
 from engine.lanes.runfiles import ROWS
 from engine.lanes.split import Plan, Splitting
+from engine.lanes.splits import first_pass_of
 from engine.lanes.stored import RunPieces
 from engine.runtime.errors import InputError, SpecError
 from engine.runtime.executors import Executor, SerialExecutor
@@ -183,7 +183,7 @@ def test_files_cut_into_blocks_give_the_lanes_of_the_tasks(
 def test_rows_that_come_by_lane_and_time_are_kept_as_they_come(
     queries: Queries, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keep, "PIECE_ROWS", 1)
+    monkeypatch.setattr(lanefiles, "PIECE_ROWS", 1)
     pair = tuple(archive(tmp_path, side, columns(5, 900, order="shuffled")) for side in SIDES)
     for lanes in (1, 4):
         place = tmp_path / str(lanes)
@@ -325,7 +325,7 @@ def test_the_first_rows_of_faults_count_from_their_file_whatever_the_cut(
 def test_files_in_the_wrong_order_are_in_no_order_of_time(
     queries: Queries, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keep, "PIECE_ROWS", 1)
+    monkeypatch.setattr(lanefiles, "PIECE_ROWS", 1)
     early = columns(1, 300, nulls=0.0)
     late = early | {"t": pa.array([time + 1000 for time in early["t"].to_pylist()], pa.int64())}
     pair = archive(tmp_path, "left", late, early), archive(tmp_path, "right", early, late)

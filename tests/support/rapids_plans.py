@@ -112,8 +112,8 @@ def passes(session: Any, folder: Path) -> dict[str, Any]:
     """Return the queries of the first pass over archives, by name."""
     from engine.archives.roles import Roles, check_roles  # noqa: PLC0415 - as above
     from engine.archives.source import open_archive  # noqa: PLC0415 - the same
-    from engine.lanes.first_pass import Source  # noqa: PLC0415 - the same
     from engine.lanes.split import Plan  # noqa: PLC0415 - the same
+    from engine.lanes.splits import Source  # noqa: PLC0415 - the same
     from spark_plugin.archives.eligible import footers_of  # noqa: PLC0415 - the same
     from spark_plugin.archives.first_pass import Relational, work_of  # noqa: PLC0415 - the same
 

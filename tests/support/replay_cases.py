@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from engine.facts.index import FactIndex, fact_index
-from engine.facts.key_links import Partners
+from engine.facts.key_links import KeyLinks
 from engine.facts.links import Links
 from engine.facts.relation import BEFORE, NEVER, Facts
 from engine.lanes.profile import LaneProfile, profile_side
@@ -131,7 +131,7 @@ class Keys(NamedTuple):
 
     ids: Callable[[int, StreamBatch], NDArray[np.int32]]
     size: int
-    partners: tuple[Partners, Partners] | None = None
+    partners: tuple[KeyLinks, KeyLinks] | None = None
     rows: NDArray[np.int64] | None = None
     index: FactIndex | None = None
 
@@ -158,7 +158,7 @@ def keys_of(case: Case, left: StreamBatch, right: StreamBatch) -> Keys:
     return Keys(
         lambda side, batch: links.ids(side, batch.ts, batch.key),
         links.size,
-        links.partners,
+        links.key_links,
         facts.row,
         index,
     )
@@ -183,7 +183,7 @@ def replayed(
     keys = keys_of(case, left, right)
     lane = LaneReplay(
         settings, profile, budget, curves=curves, emit=emit, chunk=chunk, plan=plan,
-        partners=keys.partners, facts=keys.index,
+        partners=keys.key_links, facts=keys.index,
     )  # fmt: skip
     instants = np.unique(np.r_[left.ts, right.ts])
     edges = [] if instants.size == 0 else [int(instants[0]), int(instants[-1]) + 1]

@@ -15,7 +15,7 @@ from engine.jobs.allocate.measure import JoinMeasure, peaks_of, span_of
 from engine.jobs.allocate.moments import MomentsTask, SideMoments, lane_moments, together
 from engine.jobs.lanes import lane_files, lanes_to_replay
 from engine.jobs.sample.run import run_sample
-from engine.models.counts import KeyCounts
+from engine.models.frequency import KeyCounts
 from engine.options.allocate import METHODS, JoinOptions
 from engine.options.budget import Amount
 from engine.options.sample import SampleOptions

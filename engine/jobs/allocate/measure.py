@@ -16,7 +16,7 @@ from engine.jobs.replay.lane_task import ReplayTask, replay_lane
 from engine.lanes.lane import LaneFiles, arrivals
 from engine.lanes.manifest import Prepared
 from engine.lanes.profile import LaneProfile
-from engine.models.counts import KeyCounts, added
+from engine.models.frequency import KeyCounts, added
 from engine.models.profile.model import ArrivalProfile
 from engine.replay.settings import ReplaySettings
 from engine.runtime.errors import SpecError

@@ -8,8 +8,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.exact.live import LiveKeys
 from engine.exact.stream import ExactStream
+from engine.exact.unexpired import LiveKeys
 from engine.jobs.exact.exact_cache import Counted, CountedFile, Tally
 from engine.jobs.exact.key_totals import Live
 from engine.lanes.reader import LaneBatch

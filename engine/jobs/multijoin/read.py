@@ -11,11 +11,17 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from engine.archives.bad_rows import FaultTally, with_file
-from engine.archives.normalise import Normalised, decoded, fault_counts, normalise, original_name
+from engine.archives.normalise import (
+    FaultTally,
+    Normalised,
+    decoded,
+    fault_counts,
+    normalise,
+    original_name,
+    with_file,
+)
 from engine.archives.roles import JoinColumns, Roles
-from engine.archives.row_groups import GroupTimes
-from engine.archives.rows import Choice, Part, Rows
+from engine.archives.rows import Choice, GroupTimes, Part, Rows
 from engine.archives.source import Archive, check_unchanged
 from engine.archives.ticks import Faults, importances, of_time, ticks
 from engine.jobs.multijoin.attributes import Raw, joined_attributes, raw_attributes

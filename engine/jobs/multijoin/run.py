@@ -10,7 +10,7 @@ import numba
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from engine.archives.bad_rows import FaultTally, bad_rows_error
+from engine.archives.normalise import FaultTally, bad_rows_error
 from engine.archives.roles import JoinColumns, Roles, check_importance, check_present, common_time
 from engine.archives.source import Archive, open_archive
 from engine.facts.read import table_archive
@@ -32,9 +32,8 @@ from engine.report.envelope import Report, time_bins
 from engine.report.multijoin_plots import check_plot, save_plot
 from engine.runtime.errors import SpecError
 from engine.runtime.executors import Executor
-from engine.runtime.instants import parse_instant
 from engine.runtime.stages import Progress, Stages
-from engine.runtime.time_units import parse_ticks, parse_window
+from engine.runtime.time_units import parse_instant, parse_ticks, parse_window
 
 TICKS = {"tick": 1.0, "s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9, "day": 1.0 / 86_400}
 """Of a second; where times are plain numbers a tick is taken for one."""

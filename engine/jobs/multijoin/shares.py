@@ -16,8 +16,7 @@ import numpy as np
 
 from engine.archives.normalise import normalise
 from engine.archives.roles import JoinColumns, Roles
-from engine.archives.row_groups import GroupTimes
-from engine.archives.rows import Choice, Rows
+from engine.archives.rows import Choice, GroupTimes, Rows
 from engine.jobs.multijoin.read import FOREVER, Share, StreamSource
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import Windows

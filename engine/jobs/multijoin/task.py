@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from engine.archives.bad_rows import FaultTally
 from engine.archives.families import plain_type
+from engine.archives.normalise import FaultTally
 from engine.jobs.multijoin.harvested import Harvested, harvested
 from engine.jobs.multijoin.join_task import MultiJoinTask
 from engine.jobs.multijoin.orders import loops_orders

@@ -10,17 +10,20 @@ import numpy as np
 
 from engine.jobs.profile.task import SideSurvey
 from engine.lanes.manifest import Prepared
-from engine.models.counts import KeyCounts, added
-from engine.models.profile.advice import Evidently, advise
-from engine.models.profile.fit import SideFit, exposures, fit_report, fit_side
+from engine.models.frequency import KeyCounts, added
+from engine.models.profile.advice import Evidently, SideFit, advise, exposures, fit_report, fit_side
 from engine.models.profile.kernel import BITS, Found
 from engine.models.profile.keys import gathered
 from engine.models.profile.lane_pass import LaneCounts, PassSettings
 from engine.models.profile.model import ArrivalProfile
-from engine.models.profile.online import online_report
 from engine.models.profile.parts import Frequencies, StreamProfile
-from engine.models.profile.statistics import age_curve, correlation
-from engine.models.profile.zipf import top_share, zipf_exponent
+from engine.models.profile.statistics import (
+    age_curve,
+    correlation,
+    online_report,
+    top_share,
+    zipf_exponent,
+)
 from engine.options.profile import ProfileOptions
 
 Pair = tuple[int, int]

@@ -19,8 +19,7 @@ from engine.report.envelope import check_place
 from engine.report.profile_plots import check_folder, draw
 from engine.runtime.errors import SpecError
 from engine.runtime.executors import Executor
-from engine.runtime.heartbeat import listening
-from engine.runtime.stages import Progress, Stages
+from engine.runtime.stages import Progress, Stages, listening
 
 _NOTHING = SideSurvey((0,), 0, 0, 0.0, 0.0, 0.0)
 

@@ -13,7 +13,7 @@ from engine.lanes.lane import LaneFiles, streamed
 from engine.lanes.profile import profile_side
 from engine.lanes.reader import lane_batches
 from engine.models.profile.lane_pass import LaneCounts, LanePass, PassSettings
-from engine.runtime.heartbeat import rows_done
+from engine.runtime.stages import rows_done
 from engine.runtime.streams import StreamBatch
 
 

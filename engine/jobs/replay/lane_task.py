@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from engine.exact.stream import ExactStream
-from engine.facts.key_links import Partners
+from engine.facts.key_links import KeyLinks
 from engine.jobs.exact.counting import Counting, Known, Uncounted
 from engine.jobs.exact.exact_cache import CountedFile, Tally
 from engine.jobs.exact.fact_keys import FactKeys
@@ -31,7 +31,7 @@ from engine.replay.lane import LaneReplay
 from engine.replay.layout import Outputs
 from engine.replay.planned import RetentionPlan
 from engine.replay.settings import ReplaySettings
-from engine.runtime.heartbeat import rows_done
+from engine.runtime.stages import rows_done
 from gpu_kernels.devices import Choice
 
 
@@ -136,7 +136,7 @@ def replay_lane(task: ReplayTask, plan: RetentionPlan | None = None) -> LaneResu
     history = settings.estimator == "history"
     windows = settings.window_left, settings.window_right
     links = task.files.links(None if history else windows)
-    partners = None if links is None else links.partners
+    partners = None if links is None else links.key_links
     exact = _exact(task, settings, partners)
     emit = task.out is not None
     replay = None
@@ -214,7 +214,7 @@ def counted_file(task: ReplayTask) -> CountedFile | None:
 
 
 def _exact(
-    task: ReplayTask, settings: ReplaySettings, partners: tuple[Partners, Partners] | None
+    task: ReplayTask, settings: ReplaySettings, partners: tuple[KeyLinks, KeyLinks] | None
 ) -> Counting | Uncounted:
     """Return the exact join beside a replay, which is looked up where it may be and is there."""
     windows = settings.window_left, settings.window_right

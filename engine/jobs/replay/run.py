@@ -42,7 +42,7 @@ from engine.models.profile.model import ArrivalProfile
 from engine.optimum.settings import Effort
 from engine.options.budget import EXPECTED
 from engine.options.replay import JobOptions
-from engine.policies import Worth, policy_named
+from engine.policies import ValueKind, policy_named
 from engine.replay.settings import ReplaySettings
 from engine.report.envelope import Report, time_bins
 from engine.runtime.device_choice import (
@@ -50,13 +50,12 @@ from engine.runtime.device_choice import (
     ON_GPU,
     Wanted,
     combined_choice,
+    prefer_gpu,
     wanted_device,
-    worth_it,
 )
 from engine.runtime.executors import Executor
-from engine.runtime.heartbeat import listening
-from engine.runtime.stages import Progress, Stages
-from engine.value_model.summary import LaneWorth
+from engine.runtime.stages import Progress, Stages, listening
+from engine.value_model.summary import LaneSummary
 from gpu_kernels.devices import Choice
 
 
@@ -202,7 +201,7 @@ class _Job:
         return [result for _, result in sorted(zip(order, found, strict=True), key=itemgetter(0))]
 
     def _mapped(self, tasks: list[ReplayTask]) -> list[LaneResult]:
-        self.wanted = worth_it(self.wanted, len(tasks), self.executor.slots)
+        self.wanted = prefer_gpu(self.wanted, len(tasks), self.executor.slots)
         if self.options.plan is not None:
             plan = plan_file(self.options.plan, self.prepared)
             planned = [PlannedTask(task, plan) for task in tasks]
@@ -244,7 +243,7 @@ class _Job:
         self,
         files: list[LaneFiles],
         profiles: list[LaneProfile],
-        worths: list[dict[Worth, LaneWorth]],
+        worths: list[dict[ValueKind, LaneSummary]],
     ) -> LaneModels:
         """Return what is expected of the lanes."""
         windows = self.settings.window_left, self.settings.window_right

@@ -25,8 +25,7 @@ from engine.options.sample import SampleOptions
 from engine.replay.settings import ReplaySettings
 from engine.report.envelope import Report
 from engine.runtime.executors import Executor
-from engine.runtime.heartbeat import listening
-from engine.runtime.stages import Progress, Stages
+from engine.runtime.stages import Progress, Stages, listening
 from engine.sampling.aggregates import AggregateSpec, LaneAggregates, parse_aggregate
 from engine.sampling.aggregates.estimate import combine
 

@@ -19,7 +19,7 @@ from engine.jobs.part import LanePart, MemberPayload, beside
 from engine.lanes.lane import LaneFiles
 from engine.lanes.reader import LaneBatch, lane_batches
 from engine.replay.settings import UNLIMITED
-from engine.runtime.heartbeat import rows_done
+from engine.runtime.stages import rows_done
 from engine.runtime.streams import SIDES
 from engine.sampling.aggregates import AggregateSpec, LaneAggregates
 from engine.sampling.inclusion import Inclusion, row_measures

@@ -12,9 +12,8 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from engine.archives.bad_rows import FaultTally, bad_rows_error, with_file
 from engine.archives.families import value_type
-from engine.archives.normalise import Normalised, normalise
+from engine.archives.normalise import FaultTally, Normalised, bad_rows_error, normalise, with_file
 from engine.archives.roles import JoinColumns, Roles
 from engine.archives.rows import Rows
 from engine.archives.source import Archive, check_unchanged

@@ -24,10 +24,8 @@ from engine.report.losses import losses
 from engine.report.versions import versions
 from engine.runtime.errors import SpecError
 from engine.runtime.executors import Executor
-from engine.runtime.heartbeat import listening
-from engine.runtime.instants import parse_instant
-from engine.runtime.stages import Progress, Stages
-from engine.runtime.time_units import parse_window
+from engine.runtime.stages import Progress, Stages, listening
+from engine.runtime.time_units import parse_instant, parse_window
 from engine.star.settings import StarSettings
 
 DEVICE = {"used": "cpu", "reason": "joins of several streams run on the CPU"}

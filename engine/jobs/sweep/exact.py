@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.exact.stream import ExactStream
-from engine.facts.key_links import Partners
+from engine.facts.key_links import KeyLinks
 from engine.jobs.sweep.broadcast_pool import Crew
 from engine.jobs.sweep.shared_batches import LaneFeed, Shared, Wants
 from engine.lanes.lane import LaneFiles
@@ -38,7 +38,7 @@ class ExactCounter:
         self._outputs = np.zeros(0, np.int64)
         self._importance = np.zeros(0)
 
-    def through(self, partners: tuple[Partners, Partners] | None) -> None:
+    def through(self, partners: tuple[KeyLinks, KeyLinks] | None) -> None:
         """Say what facts join, before the first batch; None in an equi-join."""
         settings = self._settings
         self._join = ExactStream(

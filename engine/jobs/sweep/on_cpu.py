@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.facts.key_links import Partners, no_partners
+from engine.facts.key_links import KeyLinks, no_key_links
 from engine.jobs.sweep.broadcast_pool import Crew
 from engine.jobs.sweep.cell import Cell, CellResult
 from engine.jobs.sweep.exact import ExactCounter, longest_of
@@ -18,7 +18,7 @@ from engine.policies import age
 from engine.replay.allocate import Ready
 from engine.replay.lane import LaneReplay
 from engine.replay.settings import ReplaySettings
-from engine.runtime.heartbeat import rows_done
+from engine.runtime.stages import rows_done
 from engine.runtime.streams import StreamBatch
 from engine.sampling.sizes import priorities
 
@@ -65,7 +65,7 @@ def replay_cells(
 class _Running:
     """One cell on its way through a lane."""
 
-    def __init__(self, cell: Cell, partners: tuple[Partners, Partners] | None) -> None:
+    def __init__(self, cell: Cell, partners: tuple[KeyLinks, KeyLinks] | None) -> None:
         self._cell = cell
         self._replay = LaneReplay(
             cell.settings, cell.profile, cell.budget, curves=age.as_arrays(cell.curves),
@@ -139,7 +139,7 @@ def _compile(cells: Sequence[Cell], *, through_facts: bool) -> None:
         none = np.empty(0, np.int64)
         empty, ids = StreamBatch(none, none, none, np.empty(0)), np.empty(0, np.int32)
         profile = LaneProfile(*(SideProfile(0, 0, 0, 0, 0.0),) * 2)
-        partners = (no_partners(), no_partners()) if through_facts else None
+        partners = (no_key_links(), no_key_links()) if through_facts else None
         replay = LaneReplay(ReplaySettings(0, 0), profile, (0, 0), emit=False, partners=partners)
         for _ in replay.push(empty, ids, empty, ids, 0):
             raise AssertionError  # there is nothing in it

@@ -8,7 +8,7 @@ from engine.jobs.sweep.cell import Cell, CellResult
 from engine.lanes.lane import LaneFiles
 from engine.lanes.reader import lane_batches
 from engine.policies import age
-from engine.runtime.heartbeat import rows_done
+from engine.runtime.stages import rows_done
 from engine.sampling.sizes import Sampling
 from gpu_kernels.devices import Device
 

@@ -39,11 +39,10 @@ from engine.options.grid import Point, parse_windows, points_of
 from engine.options.sweep import Grid, SweepOptions, check_size, grid_of
 from engine.policies import POLICIES
 from engine.replay.settings import ReplaySettings
-from engine.runtime.device_choice import Wanted, combined_choice, wanted_device, worth_it
+from engine.runtime.device_choice import Wanted, combined_choice, prefer_gpu, wanted_device
 from engine.runtime.errors import SpecError
 from engine.runtime.executors import Executor, ThreadExecutor
-from engine.runtime.heartbeat import listening
-from engine.runtime.stages import Progress, Stages
+from engine.runtime.stages import Progress, Stages, listening
 from gpu_kernels.devices import Choice
 
 Pair = tuple[int, int]
@@ -103,7 +102,7 @@ def run_sweep(
         raise SpecError("--profile tells the curves of policy age: name it in --policies")
     check_size(len(points))
     asked = wanted_device(base.device, executor)
-    wanted = worth_it(asked, len(points), executor.slots)
+    wanted = prefer_gpu(asked, len(points), executor.slots)
     settings = {point.number: _settings(point, grid, opened) for point in points}
     with output_at(options.out) as output:
         prepared = prepare_job(

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from engine.lanes.lane import LaneFiles
 from engine.lanes.profile import LaneProfile
 from engine.lanes.reader import lane_batches
-from engine.models.counts import lane_counts
+from engine.models.frequency import lane_counts
 from engine.options.grid import Point
 from engine.replay.settings import ReplaySettings
 from engine.runtime.executors import Executor

@@ -12,17 +12,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.facts.key_links import Partners
+from engine.facts.key_links import KeyLinks
 from engine.lanes.lane import LaneFiles
 from engine.lanes.reader import lane_batches
-from engine.models.counts import lane_counts
+from engine.models.frequency import lane_counts
 from engine.replay.layout import Window
 from engine.runtime.key_table import IDLE, KeyTable
 from engine.runtime.randomness import uniforms
 from engine.runtime.streams import StreamBatch
 from engine.sampling.sizes import SizeRule, Sizing, tuple_sizes
-from engine.value_model.estimate import Terms, Valued
-from engine.value_model.through import estimate_of
+from engine.value_model.estimate import Terms, Valued, estimate_of
 
 _LONG_AGO = np.iinfo(np.int64).min // 2
 
@@ -138,9 +137,9 @@ class LaneFeed:
         return Shared(left, right, *ids, size, renumbered, draws, windows, valued, sizes)
 
     @property
-    def partners(self) -> tuple[Partners, Partners] | None:
+    def partners(self) -> tuple[KeyLinks, KeyLinks] | None:
         """What facts join, None in an equi-join."""
-        return None if self._links is None else self._links.partners
+        return None if self._links is None else self._links.key_links
 
     def _interned(
         self, left: StreamBatch, right: StreamBatch

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from engine.exact.checks import sealed
 from engine.lanes.reader import LaneBatch
-from engine.models.counts import KeyCounts
+from engine.models.frequency import KeyCounts
 from engine.models.profile.kernel import (
     BASE,
     COUNTERS,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.models.counts import KeyCounts
+from engine.models.frequency import KeyCounts
 from engine.models.profile.parts import (
     AgeCurve,
     Correlation,

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.models.counts import KeyCounts
+from engine.models.frequency import KeyCounts
 from engine.runtime.streams import SIDES
 
 
@@ -130,23 +130,23 @@ def plain(stream: StreamProfile) -> dict[str, Any]:
     return found | {"importance_range": list(stream.importance_range), "drift": list(stream.drift)}
 
 
-def frequencies_of(told: Mapping[str, Any]) -> Frequencies:
+def frequencies_of(content: Mapping[str, Any]) -> Frequencies:
     """Return the frequencies that a file holds."""
-    counts = KeyCounts(*(whole(told[name]) for name in ("codes", *SIDES)))
+    counts = KeyCounts(*(whole(content[name]) for name in ("codes", *SIDES)))
     if len({values.size for values in counts}) != 1:
         raise ValueError("frequencies.codes, left and right are not of one length")
     if (counts.codes[1:] <= counts.codes[:-1]).any():
         raise ValueError("frequencies.codes do not ascend")
     return Frequencies(
-        str(told["kind"]), counts, dict(told["rest"]), both(told["error"]),
-        int(told["seed"]), tuple(map(str, told["keys"])),
+        str(content["kind"]), counts, dict(content["rest"]), both(content["error"]),
+        int(content["seed"]), tuple(map(str, content["keys"])),
     )  # fmt: skip
 
 
-def stream_of(told: Mapping[str, Any]) -> StreamProfile:
+def stream_of(content: Mapping[str, Any]) -> StreamProfile:
     """Return a stream as a file holds it."""
-    values = {own.name: told[own.name] for own in fields(StreamProfile)}
-    age = {own.name: told["age"][own.name] for own in fields(AgeCurve)}
+    values = {own.name: content[own.name] for own in fields(StreamProfile)}
+    age = {own.name: content["age"][own.name] for own in fields(AgeCurve)}
     age["buckets"] = tuple(map(float, age["buckets"]))
     if not age["buckets"]:
         raise ValueError("age.buckets are empty")
@@ -169,7 +169,7 @@ def whole(values: Any) -> NDArray[np.int64]:  # noqa: ANN401 - whatever JSON hol
     return np.array(values, np.int64)
 
 
-def both(told: Mapping[str, Any]) -> tuple[int, int]:
+def both(content: Mapping[str, Any]) -> tuple[int, int]:
     """Return the whole numbers of left and right."""
-    left, right = (int(told[side]) for side in SIDES)
+    left, right = (int(content[side]) for side in SIDES)
     return left, right

@@ -1,11 +1,17 @@
-"""Age curves and the correlation histogram, from counted ages."""
+"""Statistics of a profile: age curves, exact and online, correlation, and skew of keys."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.models.profile.kernel import Found
 from engine.models.profile.parts import AgeCurve, Correlation
+from engine.runtime.scipy_late import least_at
+from engine.runtime.streams import SIDES
 
 PERCENTS = (50, 90, 95, 99)
 
@@ -81,3 +87,111 @@ def correlation(
         edges = [-age for age in reversed(last_ages(right.size, windows[1]))] + edges
         matches = right[::-1].tolist() + matches
     return Correlation(np.array(edges, np.int64), np.array(matches, np.int64))
+
+
+_MOST = 20.0
+
+
+def zipf_exponent(counts: NDArray[np.int64]) -> float | None:
+    """Return the most likely s of tuples drawn by ``rank ** -s``, ranks by their own counts.
+
+    Parameters
+    ----------
+    counts : (n,) int64
+        Tuples of each key; those of 0 have no rank.
+
+    Returns
+    -------
+    float or None
+        From 0 to 20; None with fewer than two keys. O(n) a step of a bounded search.
+
+    Examples
+    --------
+    >>> zipf_exponent(np.array([60, 30, 20, 15, 12]))
+    1.0
+    >>> zipf_exponent(np.array([4, 4])), zipf_exponent(np.array([9])) is None
+    (0.0, True)
+    """
+    ranked = np.sort(counts[counts > 0])[::-1].astype(np.float64)
+    if ranked.size < 2:
+        return None
+    logs = np.log(np.arange(1.0, ranked.size + 1))
+    mean = float(ranked @ logs / ranked.sum())
+
+    def loss(s: float) -> float:
+        return s * mean + float(np.log(np.exp(-s * logs).sum()))
+
+    return round(least_at(loss, (0.0, _MOST), tolerance=1e-8), 6)
+
+
+def top_share(counts: NDArray[np.int64], rows: int, distinct: int) -> dict[str, float]:
+    """Return the part of `rows` that the most frequent key, ten keys and 1 % of the keys have.
+
+    Examples
+    --------
+    >>> top_share(np.array([50, 30, 20]), 100, 3)
+    {'1': 0.5, '10': 1.0, '1%': 0.5}
+    """
+    ranked = np.sort(counts)[::-1]
+    tops = {"1": 1, "10": 10, "1%": max(1, -(-distinct // 100))}
+    return {name: float(ranked[:top].sum() / max(1, rows)) for name, top in tops.items()}
+
+
+def online_report(
+    found: Found,
+    turns: tuple[int, int],
+    rows: tuple[int, int],
+    buckets: tuple[int, int],
+    monitor: int | None,
+    retain: float | None,
+) -> dict[str, Any]:
+    """Return both estimates, None where they were not asked for.
+
+    Parameters
+    ----------
+    found : Found
+        Of all lanes.
+    turns : (int, int)
+        How often the monitoring memory was given to each side.
+    rows, buckets : (int, int)
+        Tuples and age buckets of each side.
+    monitor, retain
+        As asked.
+    """
+    exact = found.ages.sum(axis=1)
+    kinds = []
+    for kind in range(2):
+        sides = {}
+        for side, name in enumerate(SIDES):
+            n = buckets[side]
+            watched = int(found.watched[kind, side])
+            sides[name] = _estimate(
+                found.online[kind, side, :n].tolist(), watched, exact[side, :n].tolist(), rows[side]
+            )
+        kinds.append(sides)
+    watching, retaining = kinds
+    for side, name in enumerate(SIDES):
+        watching[name] = {"turns": turns[side]} | watching[name]
+    return {
+        "monitor": None if monitor is None else {"memory": monitor} | watching,
+        "retain": None if retain is None else {"fraction": retain} | retaining,
+    }
+
+
+def _estimate(seen: Sequence[int], watched: int, exact: Sequence[int], rows: int) -> dict[str, Any]:
+    """Return p_i and n_i of the tuples watched, and how far they are from those of all."""
+    total, whole = sum(seen), sum(exact)
+    matches = total / watched if watched else None
+    ratio = distance = None
+    if matches is not None and whole:
+        ratio = matches / (whole / rows)
+    if total and whole:
+        shares = np.array(seen) / total - np.array(exact) / whole
+        distance = float(np.abs(shares).sum())
+    return {
+        "tuples": watched,
+        "matches": matches,
+        "matches_ratio": ratio,
+        "curve_distance": distance,
+        "buckets": [number / watched for number in seen] if watched else [],
+    }

@@ -23,9 +23,8 @@ from engine.multiway.exact.layout import (
     Narrow,
     SlicePart,
 )
-from engine.runtime.jit import Floats, Integer, woven
+from engine.runtime.jit import Floats, Integer, shell_sorted, woven
 from engine.runtime.jit import kernel as compiled
-from engine.runtime.shell_sort import shell_sorted
 from gpu_kernels.combine import combined, neumaier
 
 _MOST = 2.0**62

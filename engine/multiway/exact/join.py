@@ -11,7 +11,7 @@ import numpy as np
 
 from engine.exact.checks import EVERY, first_counted, sealed, thread_count
 from engine.exact.combine import combine_code, combined
-from engine.exact.memory import paged
+from engine.exact.unexpired import paged
 from engine.multiway.exact.layout import (
     DONE,
     HIGH,
@@ -29,8 +29,8 @@ from engine.multiway.exact.sweep import sweep
 from engine.multiway.predicate import GRAPHS, Predicate, condition
 from engine.multiway.streams import MOST_STREAMS, Attributes, MultiStreams, Windows
 from engine.runtime.errors import InputError, SpecError
+from engine.runtime.executors import ordered_map
 from engine.runtime.jit import Floats, Ints
-from engine.runtime.ordered_map import in_parallel
 from gpu_kernels.combine import MEAN, SUM, neumaier
 
 T = TypeVar("T")
@@ -202,7 +202,7 @@ class ExactJoin:
         parts = self._cuts()
         if len(parts) == 1 or self._threads == 1:
             return (chunk for cut in parts for chunk in source(cut))
-        return in_parallel(source, parts, self._threads)
+        return ordered_map(source, parts, self._threads)
 
     def _slice_chunks(
         self, rules: ExactRules, rows: int, finish: Finish[T], cut: Cut

@@ -29,9 +29,8 @@ from engine.multiway.exact.layout import (
 from engine.multiway.exact.lists import lists_drop, lists_put
 from engine.multiway.exact.ranks import ranks_probe
 from engine.multiway.streams import MultiStreams
-from engine.runtime.jit import Integer, Records, jit, woven
+from engine.runtime.jit import Integer, Records, jit, prefetch, woven
 from engine.runtime.jit import kernel as compiled
-from engine.runtime.prefetch import prefetch
 
 _NEAR, _FAR = 12, 64  # tuples ahead of which lists, and columns, are fetched
 

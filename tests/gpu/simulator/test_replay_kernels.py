@@ -49,7 +49,7 @@ def setting_of(case: Case) -> tuple[Setting, Any]:
     left, right = batch_of(case.left), batch_of(case.right)
     keys = keys_of(case, left, right)
     ids = keys.ids(0, left), keys.ids(1, right)
-    columns = paired(left, ids[0], right, ids[1], keys.size, keys.partners)
+    columns = paired(left, ids[0], right, ids[1], keys.size, keys.key_links)
     names = None if case.fact is not None else np.unique(np.r_[left.key, right.key])
     codes = None if case.fact is None else (left.key, right.key)
     columns = columns._replace(names=names, facts=keys.index, codes=codes)

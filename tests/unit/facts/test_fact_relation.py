@@ -21,9 +21,8 @@ from engine.archives import canonical
 from engine.archives.roles import Roles
 from engine.archives.source import Archive, open_archive
 from engine.facts import read
-from engine.facts.order import order_by
 from engine.facts.read import FactTable, read_facts, table_archive
-from engine.facts.relation import BEFORE, NEVER
+from engine.facts.relation import BEFORE, NEVER, order_by
 from engine.facts.roles import FactRoles, check_fact_roles
 from engine.runtime.errors import InputError, SpecError
 

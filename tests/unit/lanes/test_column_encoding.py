@@ -11,19 +11,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.lanes.column_encoding import (
+    DELTAS,
+    MARK_ROWS,
     OFFSETS,
     PLAIN,
     SINGLES,
-    STEPS,
     WHOLE,
-    Packed,
-    packed,
-    packing_of,
-    unpacked,
+    EncodedColumn,
+    delta_encoded,
+    encoded,
+    encoding_of,
+    mark_count,
+    write_decoded,
+    write_delta_decoded,
 )
 from engine.lanes.placing import in_lanes, lane_counts
 from engine.lanes.runfiles import COLUMNS, RunRows, empty_columns, write_rows
-from engine.lanes.steps import MARK_ROWS, mark_count, stepped, summed
 from engine.runtime.errors import InputError
 
 LEAST, GREATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
@@ -59,34 +62,34 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_values_come_back(name: str) -> None:
     values, kind, width = CASES[name]
-    packing = packing_of(values)
-    assert (packing.kind, packing.width) == (kind, width)
-    stored = packed(values, packing)
-    assert stored.dtype == packing.stored(values.dtype)
+    encoding = encoding_of(values)
+    assert (encoding.kind, encoding.width) == (kind, width)
+    stored = encoded(values, encoding)
+    assert stored.dtype == encoding.stored(values.dtype)
     assert stored.itemsize == width
     found = np.empty_like(values)
-    unpacked(stored, packing, found)
+    write_decoded(stored, encoding, found)
     assert found.tobytes() == values.tobytes()
 
 
-def as_stored(values: np.ndarray) -> Packed:  # type: ignore[type-arg]
-    packing = packing_of(values)
-    return stepped(Packed(packing, packed(values, packing)))
+def as_stored(values: np.ndarray) -> EncodedColumn:  # type: ignore[type-arg]
+    encoding = encoding_of(values)
+    return delta_encoded(EncodedColumn(encoding, encoded(values, encoding)))
 
 
 @pytest.mark.parametrize("start", [LEAST, -5, 0, GREATEST - 10**9])
 @pytest.mark.parametrize(
     ("steps", "kind", "width"),
     [
-        (np.full(5_000, 255), STEPS, 1),
-        (np.full(5_000, 65_535), STEPS, 2),
-        (np.full(5_000, 256), STEPS, 2),
+        (np.full(5_000, 255), DELTAS, 1),
+        (np.full(5_000, 65_535), DELTAS, 2),
+        (np.full(5_000, 256), DELTAS, 2),
         (np.full(5_000, 65_536), OFFSETS, 4),
-        (np.r_[np.zeros(5_000), 300, np.ones(50)], STEPS, 1),
-        (np.r_[np.zeros(5_000), 70_000, np.ones(50)], STEPS, 1),
-        (np.where(np.arange(5_000) % 31, 1, 999), STEPS, 2),
-        (np.where(np.arange(5_000) % 32, 1, 999), STEPS, 1),
-        (np.where(np.arange(5_000) % 1_024, 1, -300), STEPS, 1),
+        (np.r_[np.zeros(5_000), 300, np.ones(50)], DELTAS, 1),
+        (np.r_[np.zeros(5_000), 70_000, np.ones(50)], DELTAS, 1),
+        (np.where(np.arange(5_000) % 31, 1, 999), DELTAS, 2),
+        (np.where(np.arange(5_000) % 32, 1, 999), DELTAS, 1),
+        (np.where(np.arange(5_000) % 1_024, 1, -300), DELTAS, 1),
         (np.tile([7, -7], 2_000), OFFSETS, 1),
         (np.tile([7_000, -7_000], 2_000), OFFSETS, 2),
     ],
@@ -96,31 +99,31 @@ def test_times_and_rows_are_steps_where_most_are_short(
 ) -> None:  # type: ignore[type-arg]
     values = max(start, LEAST + 4 * 10**5) + np.cumsum(steps.astype(np.int64))
     column = as_stored(values)
-    assert (column.packing.kind, column.packing.width) == (kind, width)
-    if kind != STEPS:
+    assert (column.encoding.kind, column.encoding.width) == (kind, width)
+    if kind != DELTAS:
         return
     marks, jumps = column.beside
     assert marks.shape == (mark_count(values.size), 2)
-    assert (jumps[:, 0].size, marks[-1, 1]) == (column.packing.base, column.packing.base)
+    assert (jumps[:, 0].size, marks[-1, 1]) == (column.encoding.base, column.encoding.base)
     for mark in range(len(marks) - 1):
         begin = mark * MARK_ROWS
         further = jumps[jumps[:, 0] > begin, 0][:2] - begin
         for skipped in (0, 1, 40, len(column.values) - begin - 1, *further, *(further - 1)):
             found = np.empty(len(values) - begin - skipped, np.int64)
-            summed(column.values[begin:], begin, int(marks[mark, 0]), jumps, found)
+            write_delta_decoded(column.values[begin:], begin, int(marks[mark, 0]), jumps, found)
             assert found.tolist() == values[begin + skipped :].tolist()
 
 
 def test_steps_go_round_the_ends_of_int64() -> None:
     values = np.array([GREATEST - 3, GREATEST, LEAST, LEAST + 5] * 64)
-    column = stepped(Packed(packing_of(values), values))
-    assert column.packing.kind == PLAIN  # one row in four is a jump
+    column = delta_encoded(EncodedColumn(encoding_of(values), values))
+    assert column.encoding.kind == PLAIN  # one row in four is a jump
     few = values[:4]
-    column = stepped(Packed(packing_of(few), few))
-    assert column.packing == (STEPS, 0, 1)
+    column = delta_encoded(EncodedColumn(encoding_of(few), few))
+    assert column.encoding == (DELTAS, 0, 1)
     marks, jumps = column.beside
     found = np.empty_like(few)
-    summed(column.values, 0, int(marks[0, 0]), jumps, found)
+    write_delta_decoded(column.values, 0, int(marks[0, 0]), jumps, found)
     assert found.tolist() == few.tolist()
 
 
@@ -144,16 +147,19 @@ def test_values_are_packed_in_the_stable_order_by_lane(
     floats = np.array([row[2] if wide else float(row[0]) for row in rows], np.float64)
     order = np.argsort(lane, kind="stable")
     for values in (ints, floats):
-        packing = packing_of(values)
+        encoding = encoding_of(values)
         found = np.empty_like(values)
-        unpacked(in_lanes(values, packing, lane, lane_counts(lane, 7)), packing, found)
+        write_decoded(in_lanes(values, encoding, lane, lane_counts(lane, 7)), encoding, found)
         assert found.tobytes() == values[order].tobytes()
 
 
 def written(path: Path, columns: list[np.ndarray]) -> str:  # type: ignore[type-arg]
-    packings = [packing_of(values) for values in columns]
-    own = [Packed(one, packed(values, one)) for one, values in zip(packings, columns, strict=True)]
-    write_rows(str(path), [*map(stepped, own[:2]), *own[2:]], NOTHING)
+    encodings = [encoding_of(values) for values in columns]
+    own = [
+        EncodedColumn(one, encoded(values, one))
+        for one, values in zip(encodings, columns, strict=True)
+    ]
+    write_rows(str(path), [*map(delta_encoded, own[:2]), *own[2:]], NOTHING)
     return str(path)
 
 

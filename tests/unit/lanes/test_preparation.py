@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 import engine.archives.normalise as normalise_module
 from engine.archives.roles import Roles
 from engine.archives.source import Archive, open_archive
-from engine.lanes import keep, runfiles, runs
 from engine.lanes import prepare as prepare_module
+from engine.lanes import runfiles, runs
 from engine.lanes import write as lanefiles
 from engine.lanes.manifest import Prepared, key_of
 from engine.lanes.merge import merged
@@ -122,7 +122,7 @@ def test_any_cut_of_the_work_gives_the_same_lanes(
 ) -> None:
     with (
         tempfile.TemporaryDirectory() as name,
-        mock.patch.object(keep, "PIECE_ROWS", piece),
+        mock.patch.object(lanefiles, "PIECE_ROWS", piece),
         mock.patch.object(runfiles, "BLOCK_ROWS", block),
         mock.patch.object(lanefiles, "GROUP_ROWS", block + 1),
     ):

@@ -12,13 +12,13 @@ import pytest
 from engine.jobs.split import LaneModels, apportioned, lane_budgets
 from engine.lanes.profile import LaneProfile, SideProfile
 from engine.models import age, frequency
-from engine.models.counts import KeyCounts
+from engine.models.frequency import KeyCounts
 from engine.models.rate_curve import from_pieces, merged, shared
 from engine.options.budget import Amount
-from engine.policies import POLICIES, Worth
+from engine.policies import POLICIES, ValueKind
 from engine.policies.age import FINE, priorities, refined
 from engine.replay.settings import UNLIMITED
-from engine.value_model.summary import SideWorth, fluctuating, lane_worths
+from engine.value_model.summary import SideSummary, fluctuating, summarised_lane
 from engine.value_model.summary import _class_of as worth_class
 
 CURVES = {
@@ -151,13 +151,13 @@ def test_summaries_of_lanes_are_counts_by_worth(seed: int) -> None:
         for low in range(0, 60, 17):
             yield keys[side][low : low + 17], weights[side][low : low + 17]
 
-    found = lane_worths(arriving, list(Worth)[:3])
+    found = summarised_lane(arriving, list(ValueKind)[:3])
     for side in (0, 1):
         others = np.array([np.sum(keys[1 - side] == key) for key in keys[side]], float)
         worths = {
-            Worth.COUNT: others,
-            Worth.IMPORTANCE: weights[side],
-            Worth.VALUE: others * weights[side],
+            ValueKind.COUNT: others,
+            ValueKind.IMPORTANCE: weights[side],
+            ValueKind.VALUE: others * weights[side],
         }
         for kind, worth in worths.items():
             own = found[kind][side]
@@ -170,7 +170,7 @@ def test_summaries_of_lanes_are_counts_by_worth(seed: int) -> None:
             ends = np.cumsum(own.tuples).astype(int)
             for begin, end in zip([0, *ends[:-1]], ends, strict=True):
                 assert ranks[begin] < 2**0.25 * ranks[end - 1] * (1 + 1e-12)
-    assert found[Worth.COUNT][0].pairs == found[Worth.COUNT][1].pairs
+    assert found[ValueKind.COUNT][0].pairs == found[ValueKind.COUNT][1].pairs
 
 
 def test_every_float_has_its_class_of_worth() -> None:
@@ -192,7 +192,7 @@ def test_worth_beyond_the_greatest_float_is_the_greatest() -> None:
     def arriving(_: int):  # type: ignore[no-untyped-def] # noqa: ANN202
         yield np.array([1, 1, 2]), np.array([greatest, greatest, 1.0])
 
-    own = lane_worths(arriving, [Worth.VALUE])[Worth.VALUE][0]
+    own = summarised_lane(arriving, [ValueKind.VALUE])[ValueKind.VALUE][0]
     assert own.tuples.tolist() == [2.0, 1.0]
     assert own.value[0] > greatest / 2
 
@@ -209,7 +209,7 @@ def test_a_fluctuating_lane_holds_what_simulation_holds() -> None:
 
 
 def models_of(
-    peaks: list[tuple[int, int]], worths: list[tuple[SideWorth, SideWorth]], kind: Worth
+    peaks: list[tuple[int, int]], worths: list[tuple[SideSummary, SideSummary]], kind: ValueKind
 ) -> LaneModels:
     profiles = [
         LaneProfile(*(SideProfile(peak, 0, 99, peak, 1.0) for peak in pair)) for pair in peaks
@@ -217,13 +217,13 @@ def models_of(
     return LaneModels(profiles, [{kind: one} for one in worths], (None, None), (10, 10))
 
 
-def side_of(tuples: list[float], worth: list[float]) -> SideWorth:
-    return SideWorth(np.array(tuples), np.array(worth), np.array(worth))
+def side_of(tuples: list[float], worth: list[float]) -> SideSummary:
+    return SideSummary(np.array(tuples), np.array(worth), np.array(worth))
 
 
 def test_lanes_share_by_what_their_tuples_yield() -> None:
     rich, poor = side_of([500.0], [50.0]), side_of([500.0], [1.0])
-    models = models_of([(80, 80), (80, 80)], [(rich, rich), (poor, poor)], Worth.VALUE)
+    models = models_of([(80, 80), (80, 80)], [(rich, rich), (poor, poor)], ValueKind.VALUE)
     amounts = Amount(tuples=60), Amount(tuples=31)
     first, second = lane_budgets(amounts, [[0, 1]], models, POLICIES["dgl"])
     assert first[0] + second[0] == 60
@@ -239,7 +239,7 @@ def test_lanes_share_by_what_their_tuples_yield() -> None:
 
 def test_percentages_are_of_the_peaks_together() -> None:
     rich, poor = side_of([500.0], [50.0]), side_of([500.0], [1.0])
-    models = models_of([(85, 40), (80, 33)], [(rich, rich), (poor, poor)], Worth.COUNT)
+    models = models_of([(85, 40), (80, 33)], [(rich, rich), (poor, poor)], ValueKind.COUNT)
     half = Amount(share=Fraction(1, 2))
     budgets = lane_budgets((half, half), [[0, 1]], models, POLICIES["prob"])
     assert [sum(pair[side] for pair in budgets) for side in (0, 1)] == [82, 36]

@@ -40,7 +40,9 @@ def counted(case: Case, step: int) -> tuple[ExactStream, list[tuple[Any, ...]]]:
     left, right = batch_of(case.left), batch_of(case.right)
     keys = keys_of(case, left, right)
     edges = np.arange(0, 26, 4)
-    join = ExactStream(*case.windows, case.combine, case.start_ts, edges, 5, partners=keys.partners)
+    join = ExactStream(
+        *case.windows, case.combine, case.start_ts, edges, 5, partners=keys.key_links
+    )
     outputs, importance = np.zeros(keys.size, np.int64), np.zeros(keys.size)
     for begin in range(0, 200, step):
         a, b = cut(left, begin, begin + step), cut(right, begin, begin + step)
@@ -98,7 +100,7 @@ def test_an_arrival_may_have_more_partners_than_a_block() -> None:
     )
     left, right = batch_of(case.left), batch_of(case.right)
     keys = keys_of(case, left, right)
-    join = ExactStream(*case.windows, partners=keys.partners)
+    join = ExactStream(*case.windows, partners=keys.key_links)
     outputs, importance = np.zeros(keys.size, np.int64), np.zeros(keys.size)
     join.push(left, keys.ids(0, left), right, keys.ids(1, right), outputs, importance)
     assert (join.outputs, join.importance) == (2 * n, 2.0 * n)

@@ -20,10 +20,16 @@ from places import ROOT
 from engine.jobs.output import OutputFolder, PartWriter, output_at, write_file
 from engine.jobs.part import reported
 from engine.jobs.replay.run import run_replay
-from engine.runtime.disk import full_disk_told, remove_folder, whole_file
+from engine.runtime.disk import (
+    claim,
+    full_disk_reported,
+    has_ended,
+    lease_mark,
+    remove_folder,
+    whole_file,
+)
 from engine.runtime.errors import OutputError
 from engine.runtime.executors import SerialExecutor
-from engine.runtime.lease import claim, is_gone, own_mark
 
 TABLE = pa.table({"x": [1, 2, 3]})
 
@@ -119,10 +125,10 @@ def test_a_full_disk_is_told_with_its_space_and_leaves_no_part(
 def test_of_the_errors_of_a_system_only_a_full_disk_is_the_users(number: int) -> None:
     with (
         pytest.raises(OutputError, match="free space on it, or name another"),
-        full_disk_told("lanes", Path("/nowhere/at/all"), "name another"),
+        full_disk_reported("lanes", Path("/nowhere/at/all"), "name another"),
     ):
         raise OSError(number, "full")
-    with pytest.raises(OSError, match="broken") as raised, full_disk_told("x", Path("y"), "z"):
+    with pytest.raises(OSError, match="broken") as raised, full_disk_reported("x", Path("y"), "z"):
         raise OSError(errno.EIO, "broken")
     assert type(raised.value) is OSError
 
@@ -225,7 +231,7 @@ def test_lanes_that_a_killed_job_left_are_removed_whichever_they_are(tmp_path: P
     for folder in (dead, live):
         (folder / "lane-00000").mkdir(parents=True)
         claim(folder)
-    *here, pid, started = own_mark().split()
+    *here, pid, started = lease_mark().split()
     (dead / "owner").write_text(" ".join([*here, pid, f"{started}1"]))
     run_replay(job(tmp_path), SerialExecutor())
     assert list(cache.rglob("owner")) == [live / "owner"]
@@ -235,17 +241,17 @@ def test_lanes_that_a_killed_job_left_are_removed_whichever_they_are(tmp_path: P
 
 
 def test_who_is_gone() -> None:
-    own = own_mark()
+    own = lease_mark()
     *here, pid, started = own.split()
-    assert not is_gone(own)
-    assert is_gone(" ".join([*here, pid, f"{started}1"]))  # its number is another's now
-    assert not is_gone(" ".join(["elsewhere", *here[1:], pid, f"{started}1"]))
-    assert not is_gone("")
-    assert not is_gone("torn")
+    assert not has_ended(own)
+    assert has_ended(" ".join([*here, pid, f"{started}1"]))  # its number is another's now
+    assert not has_ended(" ".join(["elsewhere", *here[1:], pid, f"{started}1"]))
+    assert not has_ended("")
+    assert not has_ended("torn")
     with subprocess.Popen([sys.executable, "-c", ""]) as child:
         mark = " ".join([*here, str(child.pid), started])
         until = time.monotonic() + 60
-        while not (found := is_gone(mark)) and time.monotonic() < until:
+        while not (found := has_ended(mark)) and time.monotonic() < until:
             time.sleep(0.05)
         assert found
-    assert is_gone(mark)
+    assert has_ended(mark)
