@@ -131,7 +131,7 @@ class Keys(NamedTuple):
 
     ids: Callable[[int, StreamBatch], NDArray[np.int32]]
     size: int
-    partners: tuple[KeyLinks, KeyLinks] | None = None
+    key_links: tuple[KeyLinks, KeyLinks] | None = None
     rows: NDArray[np.int64] | None = None
     index: FactIndex | None = None
 
