@@ -45,6 +45,6 @@ def test_a_gpu_that_fails_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(SimulatedDevice, "upload", refused)
     with pytest.raises(
-        DeviceError, match=r"--device gpu: .*out of order.*use --device auto or cpu"
+        DeviceError, match=r"device gpu: .*out of order.*use device auto or cpu"
     ):
         multijoin(streams(), device="gpu", throttle=0.4, **JOIN)
