@@ -13,11 +13,10 @@ from typing import Any
 
 import golden_cases
 import pytest
-from golden_cases import ERRORS, REPORTS, settled, settled_json, words
+from golden_cases import ERRORS, GOLDENS, REPORTS, settled, settled_json, words
 
 from engine.commands import main
 
-GOLDENS = Path(__file__).parent / "goldens"
 WRITE = os.environ.get("WINNOW_WRITE_GOLDENS") == "1"
 COMMANDS = (
     "allocate", "bound", "explain", "generate", "lookup", "multijoin", "package", "policies",

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from places import ROOT
 
 COMMON = "--engine local --cache {folder}/lanes"
 PAIR = f"--left {{folder}}/left.parquet --right {{folder}}/right.parquet --on k --time t {COMMON}"
@@ -21,6 +22,29 @@ SEVERAL = (
     "--stream left={folder}/left.parquet --stream right={folder}/right.parquet "
     "--stream third={folder}/third.parquet --time t"
 )
+SIZED = "--profile {goldens}/reports/profile.json --memory 10% --lanes 4 --row-bytes 40,16"
+CLUSTER = "--cores 4 --tasks-per-gpu 2 --spark 4.0.0 --jar /opt/a.jar --discovery /opt/gpus"
+
+JOINS = """
+memory = "30%"
+
+[[join]]
+left = "{folder}/left.parquet"
+right = "{folder}/right.parquet"
+on = "k"
+time = "t"
+window = 20
+policy = "prob"
+
+[[join]]
+name = "third"
+left = "{folder}/left.parquet"
+right = "{folder}/third.parquet"
+on = "k"
+time = "t"
+window = 9
+policy = "prob"
+"""
 
 REPORTS = {
     "replay": f"replay {PAIR} {IMPORTANCE} --window 20 --memory 16 --policy dgl {{report}}",
@@ -40,12 +64,23 @@ REPORTS = {
     " --basic-window 3 --adapt-every 20 --engine local {report}",
     "lookup": "lookup --stream {folder}/left.parquet --on k --time t --fact {folder}/fact.parquet"
     " --fact-on a {report}",
-    "profile": f"profile {PAIR} --window 20 --out {{folder}}/profile.json",
+    "profile": f"profile {PAIR} --window 20 --out {{file}}",
+    "allocate": f"allocate {{folder}}/joins.toml {COMMON} {{report}}",
+    "prepare": f"prepare {PAIR} --lanes 2",
+    "prepare_facts": f"prepare {PAIR} {THROUGH}",
+    "size": f"size {SIZED}",
+    "size_gpu": f"size {SIZED} --gpu-memory 80 --format json",
+    "size_properties": f"size {SIZED} --format properties",
+    "package": "package --out {folder}/winnow.zip",
+    "spark_conf": f"spark-conf {CLUSTER}",
+    "spark_conf_flags": f"spark-conf {CLUSTER} --master yarn --format flags",
+    "spark_conf_json": f"spark-conf {CLUSTER} --mode explainOnly --shuffle spark --format json",
     "policies": "policies",
     "explain": "explain --rates 10,1,1,3 --windows 100,100,100,100 --distinct 500,50,40,5",
+    "explain_json": "explain --rates 10,1,3 --windows 100,100,50 --distinct 500,50,5 --json {file}",
     "generate": "generate zipf --rows 50 --domain 9 --seed 3 --out {folder}/made",
 }
-"""A small run of each command that reports, in words; {report} is --report and its file."""
+"""A small run of each command: {report} is --report and its file, {file} the file alone."""
 
 ERRORS = {
     "replay_policy": f"replay {PAIR} --window 20 --memory 16 --policy dgll",
@@ -68,14 +103,20 @@ ERRORS = {
     "explain_rates": "explain --rates 1,x",
     "size_profile": "size --profile {folder}/none.json",
     "generate_rows": "generate zipf --rows -3 --domain 9 --out {folder}/made",
-    "allocate_joins": "allocate {folder}/job.toml --memory 10",
+    "allocate_option": "allocate {folder}/job.toml --memory 10",
+    "allocate_joins": "allocate {folder}/job.toml",
+    "package_out": "package",
+    "policies_option": "policies --policy dgl",
+    "spark_conf_cores": "spark-conf --cores 0",
     "prepare_time": "prepare --left {folder}/left.parquet --right {folder}/right.parquet --on k",
 }
 
+GOLDENS = ROOT / "tests" / "commands" / "goldens"
 _TIMES = re.compile(r"^(?:seconds: |[\d.]+ s\b).*", re.MULTILINE | re.DOTALL)
-_VOLATILE = {
+_SIZES = re.compile(r"\b[\d,]+ bytes")
+_LANES = re.compile(r"\b[0-9a-f]{32}\b")
+_MACHINE = {
     "seconds",
-    "versions",
     "tuples_per_second",
     "rows_per_second",
     "device",
@@ -85,7 +126,7 @@ _VOLATILE = {
 
 
 def write_streams(folder: Path) -> None:
-    """Write three small streams, a fact relation and a job file with a misspelt option."""
+    """Write three small streams, a fact relation, two joins, and a job with a misspelt option."""
     rng = np.random.default_rng(5)
     for name, keys in (("left", 8), ("right", 8), ("third", 6)):
         ts = np.cumsum(rng.integers(0, 3, 240))
@@ -97,18 +138,20 @@ def write_streams(folder: Path) -> None:
         )
     pq.write_table(pa.table({"a": [0, 1, 2, 3, 1], "b": [1, 2, 2, 5, 0]}), folder / "fact.parquet")
     (folder / "job.toml").write_text('left = "left.parquet"\nwindw = 20\n')
+    (folder / "joins.toml").write_text(JOINS.replace("{folder}", str(folder)))
 
 
 def words(line: str, folder: Path, report: Path) -> list[str]:
     """Return a case's arguments."""
-    asked = line.replace("{report}", f"--report {report}").replace("{folder}", str(folder))
-    return asked.split()
+    places = {"report": f"--report {report}", "file": report, "folder": folder, "goldens": GOLDENS}
+    return line.format_map(places).split()
 
 
 def settled(text: str, folder: Path) -> str:
-    """Return what is printed without times, devices and folders."""
+    """Return what is printed without times, devices, folders and sizes of files."""
     text = text.replace(str(folder), "FOLDER")
     text = _TIMES.sub("seconds: ...\n", text)
+    text = _LANES.sub("LANES", _SIZES.sub("... bytes", text))
     return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
 
 
@@ -119,5 +162,14 @@ def settled_json(path: Path, folder: Path) -> Any:
 
 def _without(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _without(own) for name, own in value.items() if name not in _VOLATILE}
+        return {name: _settled(name, own) for name, own in value.items()}
     return [_without(own) for own in value] if isinstance(value, list) else value
+
+
+def _settled(name: str, value: Any) -> Any:
+    """Return a value of a report; of what depends on the machine, only the names."""
+    if name == "versions":
+        return "..."
+    if name in _MACHINE:
+        return dict.fromkeys(value, "...") if isinstance(value, dict) else "..."
+    return _without(value)

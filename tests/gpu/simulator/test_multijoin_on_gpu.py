@@ -44,7 +44,5 @@ def test_a_gpu_that_fails_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
         raise RuntimeError("out of order")
 
     monkeypatch.setattr(SimulatedDevice, "upload", refused)
-    with pytest.raises(
-        DeviceError, match=r"device gpu: .*out of order.*use device auto or cpu"
-    ):
+    with pytest.raises(DeviceError, match=r"device gpu: .*out of order.*use device auto or cpu"):
         multijoin(streams(), device="gpu", throttle=0.4, **JOIN)
