@@ -5,7 +5,7 @@ from __future__ import annotations
 from engine.commands.running import Asked, carried_out
 from engine.jobs.bound.run import run_bound
 from engine.options.bound import BOUND, bound_of
-from engine.report.bound_table import print_bound
+from engine.report.join_tables import print_bound
 
 COMMAND = BOUND
 

@@ -6,7 +6,7 @@ from engine.api.lookup import look_up
 from engine.commands.running import Asked, progress_bar
 from engine.options.lookup import LOOKUP, lookup_of
 from engine.report.envelope import check_place
-from engine.report.lookup_table import print_lookup
+from engine.report.join_tables import print_lookup
 
 COMMAND = LOOKUP
 

@@ -6,7 +6,7 @@ from engine.commands.running import Asked, carried_out
 from engine.jobs.multijoin.run import run_multijoin
 from engine.options.multijoin_job import multijoin_of
 from engine.options.multijoin_options import MULTIJOIN
-from engine.report.multijoin_table import print_multijoin
+from engine.report.join_tables import print_multijoin
 
 COMMAND = MULTIJOIN
 

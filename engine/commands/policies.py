@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from rich.console import Console
-from rich.table import Table
 
 from engine.commands.running import Asked
 from engine.options.command import Command
 from engine.policies import POLICIES, SAMPLING
+from engine.report.tables import table_of
 
 COMMAND = Command("policies", "list the retention policies and their parameters", ())
 
@@ -15,9 +15,8 @@ COMMAND = Command("policies", "list the retention policies and their parameters"
 def run(asked: Asked) -> int:
     """Print every policy with its parameters."""
     del asked
-    table = Table()
-    for name in ("policy", "keeps by", "parameters", "source"):
-        table.add_column(name)
+    headings = ("policy", "keeps by", "parameters", "source")
+    table = table_of(headings, texts=range(len(headings)))
     for policy in (*POLICIES.values(), *SAMPLING.values()):
         parameters = "\n".join(
             f"{p.name}: {p.meaning}" + (f" (default {p.default})" if p.default is not None else "")

@@ -13,7 +13,7 @@ from engine.options.command import Group
 from engine.options.kinds import ITEMS, NAMES
 from engine.options.replay import REPLAY, job_of
 from engine.options.star import STAR, Several, StarOptions, star_of
-from engine.report.tables import print_report
+from engine.report.join_tables import print_report
 from engine.runtime.errors import SpecError
 
 COMMAND = replace(

@@ -7,7 +7,6 @@ import sys
 from typing import Annotated, Any, TypedDict
 
 from rich.console import Console
-from rich.table import Table
 
 from engine.commands.running import Asked
 from engine.jobs.size.sizing import Wanted, sized
@@ -17,6 +16,7 @@ from engine.options.budget import parse_amounts
 from engine.options.command import Command, Group
 from engine.options.kinds import NUMBER, NUMBERS, PLACE, WHOLE
 from engine.options.option import Option
+from engine.report.tables import table_of
 from engine.runtime.errors import SpecError
 
 FORMATS = ("table", "json", "properties")
@@ -115,12 +115,8 @@ def _print(found: dict[str, Any]) -> None:
         f"{100 * lanes['heaviest_key']:.1f} %; the cores are worth {lanes['speed_up']:.1f} of one",
         highlight=False,
     )
-    table = Table(title="a Python worker", title_justify="left")
-    table.add_column("")
-    table.add_column("MiB", justify="right")
-    for name, meaning in _MEANING.items():
-        table.add_row(meaning, f"{found['worker'][name]:,}")
-    console.print(table)
+    rows = ((meaning, f"{found['worker'][name]:,}") for name, meaning in _MEANING.items())
+    console.print(table_of(("", "MiB"), rows, "a Python worker"))
     if found["gpu"] is not None:
         gpu = found["gpu"]
         console.print(

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from engine.options.allocate import RECALL
 from engine.report.envelope import Report
-from engine.report.tables import number, percent
+from engine.report.tables import number, percent, print_end, table_of
 
 _TITLES = {
     "alloc": "ALLOC: the worst join does as well as it can",
@@ -29,8 +29,7 @@ def print_allocation(report: Report, console: Console | None = None) -> None:
         console.print(_parts(content, how, title))
     if content["refine"]:
         console.print(f"worst join replayed: {_rounds(content)}")
-    seconds = ", ".join(f"{name} {value:.2f}" for name, value in content["seconds"].items())
-    console.print(f"seconds: {seconds}")
+    print_end(console, content)
 
 
 def _rounds(content: dict[str, Any]) -> str:
@@ -43,39 +42,38 @@ def _rounds(content: dict[str, Any]) -> str:
 
 def _joins(content: dict[str, Any]) -> Table:
     memory = content["memory"]
-    table = Table(
-        title=f"memory {number(memory['tuples'])} of {number(memory['exact'])} tuples; "
-        f"{content['metric']} expected of PROP",
-        title_justify="left",
-    )
     by = "policy" if content["metric"] == RECALL else "method"
     expected = [*content["joins"][0]["expected"]]
-    for name in ("join", "weight", "peak", by, *expected):
-        table.add_column(name, justify="left" if name in ("join", by) else "right")
-    for join in content["joins"]:
-        table.add_row(
+    rows = (
+        (
             join["name"],
             f"{join['weight']:g}",
             number(sum(join["exact"]["peak"].values())),
             join[by],
             *(_quality(join["expected"][model]) for model in expected),
         )
-    return table
+        for join in content["joins"]
+    )
+    title = (
+        f"memory {number(memory['tuples'])} of {number(memory['exact'])} tuples; "
+        f"{content['metric']} expected of PROP"
+    )
+    return table_of(("join", "weight", "peak", by, *expected), rows, title, texts=(0, 3))
 
 
 def _parts(content: dict[str, Any], how: str, title: str) -> Table:
-    table = Table(title=title, title_justify="left")
     metric = content["metric"]
-    for name in ("join", "left", "right", "memory", f"{metric} predicted", "replayed"):
-        table.add_column(name, justify="left" if name == "join" else "right")
-    for join in content["joins"]:
-        part = join[how]
-        table.add_row(
+    rows = (
+        (
             join["name"],
-            *(number(part[name]) for name in ("left", "right", "memory")),
-            _quality(part["predicted"]),
-            _quality(part["replayed"], "-"),
+            *(number(join[how][name]) for name in ("left", "right", "memory")),
+            _quality(join[how]["predicted"]),
+            _quality(join[how]["replayed"], "-"),
         )
+        for join in content["joins"]
+    )
+    headings = ("join", "left", "right", "memory", f"{metric} predicted", "replayed")
+    table = table_of(headings, rows, title)
     table.add_section()
     table.add_row(
         "least / weight" if metric == RECALL else "most * weight",

@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from engine.report.tables import number
+from engine.report.tables import number, table_of
 
 
 def print_explanation(
@@ -49,14 +49,6 @@ def _say(console: Console, line: str) -> None:
     console.print(line, markup=False, highlight=False)
 
 
-def _table(names: Sequence[str], texts: int = 1) -> Table:
-    """Return an empty table whose first columns are texts."""
-    table = Table()
-    for place, name in enumerate(names):
-        table.add_column(name, justify="left" if place < texts else "right")
-    return table
-
-
 def _order(order: Sequence[int] | Sequence[Sequence[int]]) -> str:
     """Return a global order as 1 2 3, and every direction's own as 1 2 3; 2 1 3; ..."""
     parts = [own if isinstance(own, int) else " ".join(map(str, own)) for own in order]
@@ -68,22 +60,29 @@ def _streams(streams: list[dict[str, Any]]) -> Table:
     named = any(stream["name"] != str(place) for place, stream in enumerate(streams, 1))
     names = ("stream", *(["name"] if named else []))
     fields = ("rate", "window", "distinct", "size", "probed")
-    table = _table((*names, *fields), len(names))
-    for place, stream in enumerate(streams, 1):
-        first = (str(place), stream["name"])[: len(names)]
-        table.add_row(*first, *(f"{stream[field]:,.6g}" for field in fields))
-    return table
+    rows = (
+        (
+            *(str(place), stream["name"])[: len(names)],
+            *(f"{stream[field]:,.6g}" for field in fields),
+        )
+        for place, stream in enumerate(streams, 1)
+    )
+    return table_of((*names, *fields), rows, texts=range(len(names)))
 
 
 def _orders(ranking: dict[str, Any], shown: int | None) -> Table:
     listed, best = ranking["orders"][:shown], ranking["best_cost"]
     differ = any(order["cost"] != order["comparisons"] for order in listed)
-    table = _table(("order", "cost", "to the best", *(["expected"] if differ else [])))
-    for order in listed:
-        cells = [_order(order["order"]), number(order["cost"])]
-        cells.append(f"{order['cost'] / best:.3f}" if best else "")
-        table.add_row(*cells, *([number(order["comparisons"])] if differ else []))
-    return table
+    rows = (
+        (
+            _order(order["order"]),
+            number(order["cost"]),
+            f"{order['cost'] / best:.3f}" if best else "",
+            *([number(order["comparisons"])] if differ else []),
+        )
+        for order in listed
+    )
+    return table_of(("order", "cost", "to the best", *(["expected"] if differ else [])), rows)
 
 
 def _choice(ranking: dict[str, Any]) -> str:
@@ -99,8 +98,13 @@ def _choice(ranking: dict[str, Any]) -> str:
 
 
 def _measured(runs: list[dict[str, Any]]) -> Table:
-    table = _table(("order", "expected", "actual", "actual / expected"))
-    for run in runs:
-        ratio = "" if run["ratio"] is None else f"{run['ratio']:.3f}"
-        table.add_row(_order(run["order"]), number(run["expected"]), number(run["actual"]), ratio)
-    return table
+    rows = (
+        (
+            _order(run["order"]),
+            number(run["expected"]),
+            number(run["actual"]),
+            "" if run["ratio"] is None else f"{run['ratio']:.3f}",
+        )
+        for run in runs
+    )
+    return table_of(("order", "expected", "actual", "actual / expected"), rows)

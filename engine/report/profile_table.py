@@ -10,24 +10,18 @@ from rich.table import Table
 from engine.models.profile.advice import MODELS
 from engine.models.profile.model import ArrivalProfile
 from engine.report.profile_plots import time_scale
+from engine.report.tables import table_of
 from engine.runtime.streams import SIDES
 
 
 def print_profile(profile: ArrivalProfile, console: Console | None = None) -> None:
     """Print both streams beside each other, the fit of the models, and the advice."""
     console = console or Console()
-    table = Table(title=_title(profile), title_justify="left")
-    table.add_column("")
-    for side in SIDES:
-        table.add_column(side, justify="right")
-    for name, values in _rows(profile):
-        table.add_row(name, *values)
-    console.print(table)
+    rows = ((name, *values) for name, values in _rows(profile))
+    console.print(table_of(("", *SIDES), rows, _title(profile)))
     bits = profile.fit["bits_a_match"]
-    fits = Table(title="bits a match saved over a constant rate", title_justify="left")
-    fits.add_column("model")
-    for name in ("left", "right", "both"):
-        fits.add_column(name, justify="right")
+    title = "bits a match saved over a constant rate"
+    fits = table_of(("model", "left", "right", "both"), title=title)
     for model in MODELS:
         own = [bits[name][model] for name in ("left", "right", "both")]
         style = "bold" if model == profile.fit["model"] else None
@@ -92,12 +86,10 @@ def _rows(profile: ArrivalProfile) -> list[tuple[str, list[str]]]:
 
 
 def _memories(points: list[dict[str, Any]]) -> Table:
-    table = Table(title="expected recall in % (split over left and right)", title_justify="left")
-    for name in ("memory", "tuples"):
-        table.add_column(name, justify="right")
+    headings = ["memory", "tuples"]
     for model in MODELS:
-        table.add_column(model, justify="right")
-        table.add_column("best split", justify="right")
+        headings += [model, "best split"]
+    table = table_of(headings, title="expected recall in % (split over left and right)", texts=())
     for one in points:
         cells = []
         for model in MODELS:

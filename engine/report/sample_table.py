@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from engine.report.envelope import Report
-from engine.report.tables import number, percent
+from engine.report.tables import number, percent, print_end, table_of
 
 FIRST = 10
 """Rows of an aggregate that are shown."""
@@ -41,13 +41,10 @@ def print_sample(
         console.print(_aggregate(text, table))
         if table.num_rows > FIRST:
             console.print(f"the first {FIRST} of {table.num_rows:,} rows")
-    seconds = ", ".join(f"{name} {value:.2f}" for name, value in content["seconds"].items())
-    console.print(
-        f"seconds: {seconds}; {content['tuples_per_second']:,.0f} tuples/s; seed {content['seed']}"
-    )
-    for what, name in (("output", "out"), ("aggregates", "aggregates_out")):
-        if content[name]:
-            console.print(f"{what}: {content[name]}", markup=False)
+    speed = f"{content['tuples_per_second']:,.0f} tuples/s; seed {content['seed']}"
+    print_end(console, content, speed)
+    if content["aggregates_out"]:
+        console.print(f"aggregates: {content['aggregates_out']}", markup=False)
 
 
 def _title(content: dict[str, Any]) -> str:
@@ -63,19 +60,18 @@ def _title(content: dict[str, Any]) -> str:
 
 
 def _totals(content: dict[str, Any]) -> Table:
-    table = Table(title=_title(content), title_justify="left")
-    names = "exact", "estimate", f"{100 * content['confidence']:g} % interval", "relative error"
-    for name in ("", *names):
-        table.add_column(name, justify="left" if not name else "right")
-    for name, own in content["estimates"].items():
-        table.add_row(
+    interval = f"{100 * content['confidence']:g} % interval"
+    rows = (
+        (
             name,
             _number(own["exact"]),
             _number(own["estimate"]),
             _interval(own["low"], own["high"]),
             "" if own["relative_error"] is None else percent(own["relative_error"]),
         )
-    return table
+        for name, own in content["estimates"].items()
+    )
+    return table_of(("", "exact", "estimate", interval, "relative error"), rows, _title(content))
 
 
 def _interval(low: float | None, high: float | None) -> str:
@@ -97,12 +93,7 @@ def _sides(content: dict[str, Any]) -> Table:
         "kept": ["" if kept[side] is None else percent(kept[side]) for side in sides],
     }
     columns = {name: cells for name, cells in columns.items() if any(cells)}
-    table = Table()
-    for name in columns:
-        table.add_column(name, justify="left" if not name else "right")
-    for cells in zip(*columns.values(), strict=True):
-        table.add_row(*cells)
-    return table
+    return table_of([*columns], zip(*columns.values(), strict=True))
 
 
 def _aggregate(text: str, found: pa.Table) -> Table:
@@ -110,11 +101,11 @@ def _aggregate(text: str, found: pa.Table) -> Table:
     groups = [name for name in found.column_names if name.startswith(("left.", "right."))]
     windows = found.column("window_begin").null_count < found.num_rows
     exact = "covered" in found.column_names
-    table = Table(title=text, title_justify="left")
-    for name in [*(["window"] if windows else []), *groups]:
-        table.add_column(name, overflow="fold")
-    for name in ("estimate", "interval", *(("exact", "covered") if exact else ())):
-        table.add_column(name, justify="right")
+    texts = [*(["window"] if windows else []), *groups]
+    numbers = ("estimate", "interval", *(("exact", "covered") if exact else ()))
+    table = table_of((*texts, *numbers), title=text, texts=range(len(texts)))
+    for column in table.columns[: len(texts)]:
+        column.overflow = "fold"
     for line in found.slice(0, FIRST).to_pylist():
         cells = [f"{line['window_begin']} to {line['window_end'] - 1}"] if windows else []
         cells += ["" if line[name] is None else str(line[name]) for name in groups]

@@ -1,0 +1,214 @@
+"""Reports of joins on a terminal: replays, bounds, look-ups and multi-way joins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from engine.report.envelope import Report
+from engine.report.tables import (
+    archive_rows,
+    facts_line,
+    number,
+    percent,
+    print_end,
+    speed_of,
+    table_of,
+)
+
+_BARS = " ▁▂▃▄▅▆▇█"
+
+
+def print_report(report: Report, console: Console | None = None) -> None:
+    """Print a replay: what came out, what was lost and where."""
+    content = report.content
+    console = console or Console()
+    policy = content["policy"]
+    profile = "" if policy["profile"] is None else escape(f", told by {policy['profile']}")
+    results = _compared(content, f"policy {policy['name']}{profile}")
+    if "predicted" in content:
+        expected = content["predicted"]
+        results.add_row(f"predicted by {expected['model']}", percent(expected["recall"]), "")
+    if "bound" in content:
+        _add_best(results, content["bound"])
+    console.print(results)
+    console.print(_sides(content))
+    if policy_knows_less(content):
+        console.print(
+            "the frequencies promise that to a policy that knows them; prob counts only what it "
+            "kept: give --estimator history"
+        )
+    if "fact" in content:
+        console.print(facts_line(content["fact"]))
+    if "lost" not in content:
+        console.print("the exact join was not counted: what was lost of it is not known")
+    elif content["lost"]["outputs"]:
+        _print_lost(content["lost"], console)
+    print_end(console, content, speed_of(content))
+
+
+def policy_knows_less(content: dict[str, Any]) -> bool:
+    """Whether recall is predicted from frequencies of which the policy sees but what it keeps."""
+    by_frequency: bool = content.get("predicted", {}).get("model") == "frequency"
+    return by_frequency and content["policy"]["estimator"] == "memory"
+
+
+def _compared(content: dict[str, Any], title: str) -> Table:
+    """Return the result and, where it was counted, the exact join, what was lost and recall."""
+    rows: list[tuple[str, str, str]] = [
+        (name, number(content[name]["outputs"]), number(content[name]["importance"]))
+        for name in ("exact", "result", "lost")
+        if name in content
+    ]
+    if "recall" in content:
+        rows.append(("recall", percent(content["recall"]), percent(content["importance_recall"])))
+    return table_of(("", "outputs", "importance"), rows, title)
+
+
+def _add_best(table: Table, bound: dict[str, Any]) -> None:
+    """Add the best possible importance, and the result's share of it."""
+    shares = [percent(bound["share_of_best"][name]) for name in ("least", "most")]
+    if bound["gap"] == 0.0:
+        table.add_row("best possible", "", number(bound["lower"]))
+        table.add_row("share of it", "", shares[0])
+        return
+    table.add_row("best possible, at least", "", number(bound["lower"]))
+    table.add_row("best possible, at most", "", number(bound["upper"]))
+    table.add_row("share of it", "", f"{shares[0]} to {shares[1]}")
+
+
+def _sides(content: dict[str, Any]) -> Table:
+    return table_of(
+        ("", "rows", "null keys", "rejected", "sorted", "window", "memory", "peak"),
+        (
+            [
+                *cells,
+                *(number(content[name][cells[0]]) for name in ("window", "memory", "peak_memory")),
+            ]
+            for cells in archive_rows(content)
+        ),
+    )
+
+
+def _print_lost(lost: dict[str, Any], console: Console) -> None:
+    bins = lost["by_time"]
+    shares = [
+        b["lost_importance"] / b["exact_importance"] if b["exact_importance"] else 0.0 for b in bins
+    ]
+    console.print(
+        f"importance lost over time, {bins[0]['from']} to {bins[-1]['to']} (full block: all of it)"
+    )
+    bars = "".join(_BARS[round(8 * min(1.0, max(0.0, share)))] for share in shares)
+    console.print(bars, markup=False)
+    fields = ("lost_outputs", "exact_outputs", "lost_importance", "exact_importance")
+    table = table_of(
+        ("key", "outputs lost", "of", "importance lost", "of "),
+        ((str(key["key"]), *(number(key[name]) for name in fields)) for key in lost["top_keys"]),
+        "keys that lost most",
+    )
+    console.print(table)
+
+
+def print_bound(report: Report, console: Console | None = None) -> None:
+    """Print what is possible, how sure that is, and what the exact join comes to."""
+    content = report.content
+    console = console or Console()
+    console.print(_bounds(content))
+    if "fact" in content:
+        console.print(facts_line(content["fact"]))
+    memory, device = content["memory"], content["device"]
+    console.print(
+        f"memory: left {number(memory['left'])}, right {number(memory['right'])}; "
+        f"probe {content['objective']['probe']}"
+    )
+    print_end(console, content, f"prices on {device['used']} ({device['reason']})", "plan")
+
+
+def _bounds(content: dict[str, Any]) -> Table:
+    objective = content["objective"]
+    beyond = f" beyond {objective['threshold']:g}" if objective["threshold"] else ""
+    rows = [
+        (name, number(own["outputs"]), number(own["importance"]))
+        for name, own in (("exact join", content["exact"]), ("plan", content))
+    ]
+    if content["gap"] == 0.0:
+        bounds = [(f"optimal (by {content['method']})", number(content["lower"]))]
+    else:
+        bounds = [
+            ("at least", number(content["lower"])),
+            ("at most", number(content["upper"])),
+            ("gap", f"{percent(content['gap'])} by {content['method']}"),
+        ]
+    of_outputs = objective["name"] == "outputs"
+    rows += [(name, value, "") if of_outputs else (name, "", value) for name, value in bounds]
+    return table_of(
+        ("", "outputs", "importance"), rows, f"best possible: {objective['name']}{beyond}"
+    )
+
+
+def print_lookup(report: Report, console: Console | None = None) -> None:
+    """Print what was read of a stream and its facts, and what came out."""
+    content = report.content
+    console = console or Console()
+    rows = (
+        (side, *(number(content[name][side]) for name in ("rows", "null_keys", "rejected")))
+        for side in ("stream", "fact")
+    )
+    console.print(table_of(("", "rows", "null keys", "rejected"), rows))
+    fields = ("facts", "duplicates", "matched", "outputs", "importance")
+    cells = [number(content[name]) for name in fields]
+    headings = [name.replace("matched", "rows matched") for name in fields]
+    console.print(table_of(headings, [cells], texts=()))
+    print_end(console, content, f"{content['rows_per_second']:,.0f} rows/s by {content['access']}")
+
+
+def print_multijoin(report: Report, console: Console | None = None) -> None:
+    """Print what came out, what was lost and what it cost."""
+    content = report.content
+    console = console or Console()
+    method, windows = content["method"], content["window"]
+    title = f"{content['predicate']} ({content['join_graph']}), {method['name']}"
+    console.print(_compared(content, title))
+    rows = []
+    for cells in archive_rows(content):
+        window = windows[cells[0]]
+        rows.append([*cells, window if isinstance(window, str) else number(window)])
+    console.print(table_of(("", "rows", "null keys", "rejected", "sorted", "window"), rows))
+    if "comparisons" in method:
+        console.print(_work(method))
+    if "harvest" in content:
+        _print_harvest(content["harvest"], console)
+    print_end(console, content, speed_of(content))
+
+
+def _work(method: dict[str, Any]) -> str:
+    orders = "; ".join(", ".join(order) for order in method["orders"])
+    counted = ", ".join(
+        f"{number(method[name])} {name}"
+        for name in ("comparisons", "visits", "insertions", "expirations", "accesses")
+    )
+    delays = f"delay {method['mean_delay']:,.1f} on average, {number(method['max_delay'])} at most"
+    return f"join order {orders}: {counted}; most tuples held {number(method['peak'])}; {delays}"
+
+
+def _print_harvest(harvest: dict[str, Any], console: Console) -> None:
+    """Print what became of the tuples of each stream, and how the load was shed."""
+    rows = (
+        (stream, *(number(harvest[name][stream]) for name in ("pushes", "pops", "drops", "shed")))
+        for stream in harvest["pushes"]
+    )
+    headings = ("", "came", "joined", "dropped by a full buffer", "dropped at random")
+    console.print(table_of(headings, rows))
+    steps = harvest["steps"]
+    least = min((step["throttle"] for step in steps), default=1.0)
+    console.print(
+        f"{number(harvest['comparisons'])} comparisons in {len(steps)} intervals; throttle "
+        f"fraction {steps[-1]['throttle'] if steps else 1.0:.3f} at the end, {least:.3f} at least; "
+        f"most tuples in the windows {number(harvest['peak_memory'])}"
+    )
+    if harvest["keep"] is not None:
+        kept = ", ".join(f"{name} {percent(part)}" for name, part in harvest["keep"].items())
+        console.print(f"kept at random: {kept}")
