@@ -1,4 +1,4 @@
-"""Harvest settings on a device: the exhaustive search of P4 4.4, and settings given as arrays.
+"""Harvest settings on a device: the exhaustive search of P4 4.4.
 
 The join is 3-way with n = 20 logical basic windows; its 20^6 = 64 million settings took the paper
 30 s. Every result is checked to equal the CPU's before anything is timed. benchmarks/gpu_suite.py
@@ -92,45 +92,8 @@ def _search(device: Device, joins: list[JoinProfile], repeats: int) -> dict[str,
     }
 
 
-def _arrays(device: Device, join: JoinProfile, rows: int, repeats: int) -> dict[str, Any]:
-    """Evaluate settings that lie in device memory."""
-    from gpu_kernels.harvest.on_device import DeviceHarvest  # noqa: PLC0415 - loads numba.cuda
-
-    draw = np.random.default_rng(11)
-    most = join.hop_windows.ravel()
-    settings = draw.integers(0, most + 1, (rows, most.size), np.uint8)
-    which = np.zeros(rows, np.int32)
-    layout = flatten([join.terms])
-    harvest = DeviceHarvest(device, layout)
-    here = device.upload(settings), device.upload(which)
-    CpuHarvest(layout).evaluate(settings[:1], which[:1])  # compiles
-    begun = time.perf_counter()
-    wanted = CpuHarvest(layout).evaluate(settings, which)
-    cpu = time.perf_counter() - begun
-    found = harvest.evaluate_arrays(*here)
-    held_equal(tuple(device.download(array) for array in found), wanted, "settings given as arrays")
-    del found
-
-    def on_device() -> None:
-        costs, _ = harvest.evaluate_arrays(*here)
-        device.download(costs[:1])
-
-    spent = _seconds(on_device, repeats)
-    median = statistics.median(spent)
-    moved = rows * (most.size + 4 + 16)
-    return {
-        "settings": rows,
-        "cpu_one_core_s": cpu,
-        "median_s": median,
-        "best_s": min(spent),
-        "repeats": repeats,
-        "settings_a_second": rows / median,
-        "bytes_a_second": moved / median,
-    }
-
-
 def measure_harvest(
-    device: Device, *, n: int = 20, rows: int = 1 << 25, joins: int = 4096, repeats: int = 9
+    device: Device, *, n: int = 20, joins: int = 4096, repeats: int = 9
 ) -> dict[str, Any]:
     """Measure, after holding every result equal to the CPU's.
 
@@ -139,8 +102,6 @@ def measure_harvest(
     device : Device
     n : int
         Logical basic windows; the join has n^6 settings.
-    rows : int
-        Settings given as arrays.
     joins : int
         Joins of n // 4 logical basic windows that are searched at once, each with its own z.
     repeats : int
@@ -150,7 +111,7 @@ def measure_harvest(
     -------
     dict
         ``search`` of one join, from flat arrays on the host to the chosen setting on the host;
-        ``search_many``; ``arrays``. Seconds and rates.
+        ``search_many``. Seconds and rates.
 
     Raises
     ------
@@ -164,5 +125,4 @@ def measure_harvest(
     return {
         "search": _search(device, [large], repeats),
         "search_many": _search(device, many, repeats),
-        "arrays": _arrays(device, large, rows, repeats),
     }

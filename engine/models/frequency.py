@@ -71,49 +71,13 @@ def added(parts: Sequence[KeyCounts]) -> KeyCounts:
 Pair = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
-def side_curves(
-    counts: KeyCounts,
-    windows: tuple[int, int],
-    ticks: float,
-    importance: Pair | None = None,
-) -> tuple[RateCurve, RateCurve]:
-    """Return the outputs a tick of each side by memory, when PROB's best keys are held (P5 3.3).
-
-    Parameters
-    ----------
-    counts : KeyCounts
-    windows : (int, int)
-        W of left and right, in ticks.
-    ticks : float
-        T, that the counts were made in.
-    importance : ((n,) float64, (n,) float64), optional
-        Mean importance of each key's tuples, left and right: the curves are then of importance, an
-        output having that of its stored member.
-
-    Examples
-    --------
-    Key 7 arrives three times on the left and twice on the right, key 8 once and once:
-
-    >>> counts = KeyCounts(np.array([7, 8]), np.array([3, 1]), np.array([2, 1]))
-    >>> left, right = side_curves(counts, (5, 5), 10.0)
-    >>> left.memory.tolist(), left.rate.tolist(), right.memory.tolist()
-    ([0.0, 1.5, 2.0], [0.0, 0.30000000000000004, 0.35000000000000003], [0.0, 1.0, 1.5])
-    """
-    both = (counts.left / ticks, counts.right / ticks)
-    weights = importance or (np.ones(counts.codes.size), np.ones(counts.codes.size))
-    left, right = (
-        from_pieces(both[side] * windows[side], both[1 - side] * weights[side]) for side in (0, 1)
-    )
-    return left, right
-
-
 class FrequencyModel(NamedTuple):
     """What frequencies tell of a join.
 
     Attributes
     ----------
     left, right : RateCurve
-        Outputs a tick by memory, as `side_curves` returns them.
+        Outputs a tick by memory, when PROB's best keys are held (P5 3.3).
     meeting : float
         Simultaneous matches a tick; a whole window of W ticks makes W times as many.
     windows : (int, int)

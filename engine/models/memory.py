@@ -197,19 +197,3 @@ def expected_memory(p: float, sides: Sequence[Stored]) -> float:
     62.5
     """
     return float(sum(side.live @ side.present(p) for side in sides))
-
-
-def expected_admitted(p: float, groups: Matched) -> float:
-    """Return the share of arrivals of these groups that are stored at all: 1 - q^N on average.
-
-    Examples
-    --------
-    >>> expected_admitted(0.5, matched([1.0, 1.0], [2.0, 0.0], [2.0, 0.0], 100.0))
-    0.375
-    """
-    total = float(groups.rate.sum())
-    if not total:
-        return 0.0
-    if p >= 1.0:
-        return float(groups.rate @ (groups.most >= 1)) / total
-    return float(groups.rate @ -np.expm1(np.floor(groups.most) * log1p(-p))) / total

@@ -31,7 +31,6 @@ class Door(Enum):
 
     ANY = "any"
     COMMAND_LINE = "command line"
-    KEYWORDS = "keywords"
 
 
 @dataclass(frozen=True)

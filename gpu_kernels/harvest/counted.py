@@ -1,11 +1,11 @@
-"""The kernels that evaluate settings counted through: of a direction, and of whole joins."""
+"""The kernel that evaluates the settings of directions, counted through."""
 
 from __future__ import annotations
 
 from numba import cuda
 
 from gpu_kernels.compiler import Kernel
-from gpu_kernels.harvest.formulas import Array, indexed_terms, leading_sums
+from gpu_kernels.harvest.formulas import Array, indexed_terms
 
 
 def tabulate(
@@ -63,52 +63,4 @@ def tabulate(
         index += cuda.blockDim.x
 
 
-def combine(
-    owner: Array,
-    begins: Array,
-    ends: Array,
-    starts: Array,
-    firsts: Array,
-    lasts: Array,
-    weights: Array,
-    offsets: Array,
-    table_costs: Array,
-    table_outputs: Array,
-    costs: Array,
-    outputs: Array,
-) -> None:
-    """Write C and O of ranges of whole settings, by their indexes.
-
-    Launch: a block a piece, of `THREADS` threads; shared: none; writes: `costs` and `outputs`.
-
-    Parameters
-    ----------
-    owner, begins, ends : (blocks,) int64
-        As `Blocks` has them.
-    starts : (ranges,) int64
-        Where index 0 of each range would be written.
-    firsts, lasts : (ranges,) int64
-        As `Ranges` has them.
-    weights, offsets
-        As `Space` has them.
-    table_costs, table_outputs : (entries,) float64
-        What `tabulate` wrote.
-    costs, outputs : (settings,) float64
-        In comparisons and tuples a second.
-    """
-    block = cuda.blockIdx.x
-    first = firsts[owner[block]]
-    last = lasts[owner[block]]
-    start = starts[owner[block]]
-    index = begins[block] + cuda.threadIdx.x
-    while index < ends[block]:
-        cost, output, own = leading_sums(
-            index, first, last, weights, offsets, 0, table_costs, table_outputs
-        )
-        costs[start + index] = cost + table_costs[offsets[last - 1] + own]
-        outputs[start + index] = output + table_outputs[offsets[last - 1] + own]
-        index += cuda.blockDim.x
-
-
 TABULATE = Kernel(tabulate)
-COMBINES = Kernel(combine)

@@ -24,7 +24,6 @@ Array = Any
 
 NONE_OUTPUT = -1.0
 """Output rate of "no setting is feasible": less than any."""
-_NAN = float("nan")
 
 
 @portable
@@ -43,50 +42,6 @@ def passed_on(yield_factor: Any, selectivity: float, size: float) -> Any:  # noq
 def add_comparisons(cost: float, used: float, partials: float) -> float:
     """Return C_i so far with one hop's comparisons, ``used * partials``."""
     return cost + used * partials
-
-
-@portable
-def setting_terms(
-    settings: Array,
-    row: int,
-    column: int,
-    first: int,
-    last: int,
-    entries: Array,
-    shift: int,
-    used: Array,
-    passed: Array,
-) -> tuple[float, float]:
-    """Return a direction's C_i and N_{i,m} for its counts in a row of settings.
-
-    Parameters
-    ----------
-    settings : (settings, columns) unsigned
-        Counts of logical basic windows; the direction's begin at `column`.
-    row, column : int
-    first, last : int
-        The direction's hops, ``first <= hop < last``.
-    entries : (hops + 1,) int64
-        Where each hop's tables begin.
-    shift : int
-        Taken from every entry: where `used` and `passed` begin.
-    used, passed : (entries,) float64
-        The hops' tables.
-
-    Returns
-    -------
-    tuple of float
-        NaN where a count is greater than the hop's n.
-    """
-    cost = 0.0
-    partials = 1.0
-    for hop in range(first, last):
-        entry = entries[hop] + settings[row, column + hop - first]
-        if entry >= entries[hop + 1]:
-            return _NAN, _NAN
-        cost = add_comparisons(cost, used[entry - shift], partials)
-        partials = partials * passed[entry - shift]
-    return cost, partials
 
 
 @portable
@@ -112,8 +67,10 @@ def indexed_terms(
         The count that digit 0 stands for.
     strides : (hops,) int64
         What a step of each hop's digit adds to the index.
-    entries, used, passed
-        As `setting_terms` takes them, unshifted.
+    entries : (hops + 1,) int64
+        Where each hop's tables begin.
+    used, passed : (entries,) float64
+        The hops' tables.
     """
     cost = 0.0
     partials = 1.0

@@ -1,4 +1,4 @@
-"""Harvest settings evaluated, tabulated and searched on a device; the CPU's twin is the engine's.
+"""Harvest settings tabulated and searched on a device; the CPU's twin is the engine's.
 
 Loads numba.cuda: to be imported only where a device is used.
 """
@@ -8,11 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gpu_kernels.devices import Array, Device
-from gpu_kernels.harvest import counted, given, search, staging
-from gpu_kernels.harvest.layout import Floats, Ints, Layout
+from gpu_kernels.harvest import counted, search, staging
+from gpu_kernels.harvest.layout import Ints, Layout
 from gpu_kernels.harvest.space import Best, Ranges, Space, cut, whole_directions
 
 _RUN = 127
@@ -40,13 +39,11 @@ class DeviceHarvest:
     def __init__(self, device: Device, layout: Layout) -> None:
         self.device = device
         self.layout = layout
-        self._joins = device.upload(layout.joins)
         self._hops = device.upload(layout.hops)
         self._entries = device.upload(layout.entries)
         self._rates = device.upload(layout.rates)
         self._used = device.upload(layout.used)
         self._passed = device.upload(layout.passed)
-        self._widest = int(np.diff(layout.entries[layout.hops[layout.joins]]).max(initial=0))
 
     def _plan(self, what: str, size: int) -> None:
         """Raise MemoryError unless `size` bytes may be taken."""
@@ -56,55 +53,6 @@ class DeviceHarvest:
                 f"{what} need {size:,} bytes and {self.device.name} has {free:,} free; "
                 "give fewer joins or a shorter range at once"
             )
-
-    def evaluate_arrays(self, settings: Array, which: Array) -> tuple[Array, Array]:
-        """Return C and O of settings in device memory, in device memory.
-
-        Parameters
-        ----------
-        settings : (settings, columns) uint8 or uint16 device array
-            C-contiguous; columns for the join of the most hops, or more.
-        which : (settings,) int32 device array
-            The join of each: 0 or more and less than the layout's joins, unchecked.
-
-        Returns
-        -------
-        (settings,) float64 device arrays
-            In comparisons and tuples a second; NaN where a count is greater than its window's n.
-        """
-        rows = int(settings.shape[0])
-        costs = self.device.empty(rows, np.float64)
-        outputs = self.device.empty(rows, np.float64)
-        if rows:
-            tile = staging.THREADS * max(1, min(16, rows // (staging.THREADS * _BLOCKS)))
-            room = min(self._widest, staging.SHARED // staging.ENTRY)
-            arguments = [settings, which, self._joins, self._hops, self._entries, self._rates]
-            arguments += [self._used, self._passed, np.int64(tile), np.int64(room), costs, outputs]
-            self.device.launch(
-                given.EVALUATE,
-                -(-rows // tile),
-                staging.THREADS,
-                arguments,
-                room * staging.ENTRY,
-            )
-        return costs, outputs
-
-    def evaluate(self, settings: NDArray[Any], which: NDArray[np.int32]) -> tuple[Floats, Floats]:
-        """Return C and O of settings in host memory, in as many parts as the device needs.
-
-        Parameters and results as `evaluate_arrays` has them, in host memory.
-        """
-        rows, columns = settings.shape
-        a_row = columns * settings.itemsize + which.itemsize + 2 * np.dtype(np.float64).itemsize
-        part = max(1, int(self.device.free_bytes() * _SPARE) // a_row)
-        costs, outputs = np.empty(rows), np.empty(rows)
-        for at in range(0, rows, part):
-            here = slice(at, min(at + part, rows))
-            found = self.evaluate_arrays(
-                self.device.upload(settings[here]), self.device.upload(which[here])
-            )
-            costs[here], outputs[here] = (self.device.download(array) for array in found)
-        return costs, outputs
 
     def _pieces(self, begins: Ints, ends: Ints, least_piece: int) -> tuple[Any, list[Array]]:
         """Return ranges cut into at most about `_BLOCKS` pieces, and these on the device."""
@@ -137,32 +85,6 @@ class DeviceHarvest:
             arguments += [np.int64(space.least), self.device.upload(space.strides), self._hops]
             arguments += [self._entries, self._rates, self._used, self._passed, costs, outputs]
             self.device.launch(counted.TABULATE, blocks.owner.size, staging.THREADS, arguments)
-        return costs, outputs
-
-    def combine(self, space: Space, ranges: Ranges) -> tuple[Array, Array]:
-        """Return C and O of ranges of settings, one range after the other.
-
-        Parameters
-        ----------
-        space : Space
-        ranges : Ranges
-
-        Returns
-        -------
-        (settings,) float64 device arrays
-            In comparisons and tuples a second.
-        """
-        sizes = ranges.end - ranges.begin
-        tables = self.tabulate(space, whole_directions(space))
-        self._plan(f"{sizes.sum():,} settings", int(sizes.sum()) * staging.ENTRY)
-        costs = self.device.empty(int(sizes.sum()), np.float64)
-        outputs = self.device.empty(int(sizes.sum()), np.float64)
-        blocks, pieces = self._pieces(ranges.begin, ranges.end, staging.THREADS)
-        if blocks.owner.size:
-            starts = np.cumsum(sizes) - sizes - ranges.begin
-            hosts = (starts, ranges.first, ranges.last, space.weights, space.offsets)
-            arguments = [*pieces, *map(self.device.upload, hosts), *tables, costs, outputs]
-            self.device.launch(counted.COMBINES, blocks.owner.size, staging.THREADS, arguments)
         return costs, outputs
 
     def best(self, space: Space, ranges: Ranges, run: int = _RUN) -> Best:

@@ -8,24 +8,20 @@ import pytest
 from numba import types
 
 from gpu_kernels.compiler import Kernel, fused_operations
-from gpu_kernels.harvest import counted, given, search
+from gpu_kernels.harvest import counted, search
 
 F = types.float64[::1]
 I = types.int64[::1]  # noqa: E741 - as the kernels' signatures read
 N = types.int64
-LAYOUT = (I, I, I, F, F, F)
 PIECES = (I, I, I)
 KERNELS = {
     name: value
-    for module in (given, counted, search)
+    for module in (counted, search)
     for name, value in vars(module).items()
     if isinstance(value, Kernel)
 }
 SIGNATURES = {
-    "EVALUATE uint8": (types.uint8[:, ::1], types.int32[::1], *LAYOUT, N, N, F, F),
-    "EVALUATE uint16": (types.uint16[:, ::1], types.int32[::1], *LAYOUT, N, N, F, F),
     "TABULATE": (*PIECES, I, I, N, I, I, I, F, F, F, F, F),
-    "COMBINES": (*PIECES, I, I, I, I, I, F, F, F, F),
     "SEARCH": (*PIECES, N, N, I, I, F, I, I, F, F, F, F, I),
     "CHOOSE": (I, F, F, I, F, F, I),
 }
@@ -33,7 +29,7 @@ SIGNATURES = {
 
 def compiled(name: str, generation: tuple[int, int]) -> str:
     signature: tuple[Any, ...] = SIGNATURES[name]
-    return str(KERNELS[name.split(maxsplit=1)[0]].ptx(signature, generation))
+    return str(KERNELS[name].ptx(signature, generation))
 
 
 @pytest.mark.parametrize(
@@ -49,12 +45,11 @@ def test_a_kernel_compiles_and_rounds_every_operation(
 
 
 def test_every_kernel_is_compiled_here() -> None:
-    assert {name.split(maxsplit=1)[0] for name in SIGNATURES} == set(KERNELS)
+    assert set(SIGNATURES) == set(KERNELS)
 
 
-@pytest.mark.parametrize("name", ["SEARCH", "EVALUATE uint8"])
-def test_tables_are_read_from_shared_memory_and_nothing_spills(name: str) -> None:
-    ptx = compiled(name, (9, 0))
+def test_tables_are_read_from_shared_memory_and_nothing_spills() -> None:
+    ptx = compiled("SEARCH", (9, 0))
     assert "ld.shared.f64" in ptx
     assert "ld.local" not in ptx
     assert "st.local" not in ptx

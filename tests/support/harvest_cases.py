@@ -5,9 +5,16 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import numpy as np
+
+from engine.multiway.fractions.greedy import totals
+from engine.multiway.fractions.on_cpu import CpuHarvest
 from engine.multiway.fractions.profile import JoinProfile
+from gpu_kernels.harvest.layout import Floats, flatten
+from gpu_kernels.harvest.space import Search, ranges_of, space_of
 
 Join = dict[str, Any]
+Ways = tuple[Floats, Floats]
 
 
 def profile(join: Join) -> JoinProfile:
@@ -60,3 +67,28 @@ def _dyadic(draw: random.Random, n: int) -> list[float]:
     for _ in range(8):
         scores[draw.randrange(n)] += 1.0
     return scores
+
+
+def costed(join: JoinProfile, settings: Any) -> tuple[list[float], list[float]]:
+    """Return C and O of settings (settings, m, m - 1)."""
+    layout = flatten([join.terms])
+    found = [totals(np.array(counts, np.int64), layout) for counts in settings]
+    return [cost for cost, _ in found], [output for _, output in found]
+
+
+def tabulated(join: JoinProfile, direction: int, least: int = 1) -> Ways:
+    """Return rate * C_i and rate * N_{i,m} of a direction's settings, by their indexes."""
+    layout = flatten([join.terms])
+    space = space_of(layout, least)
+    ranges = ranges_of(layout, space, [Search(0, 0.0, direction)])
+    return CpuHarvest(layout).tabulate(space, ranges)
+
+
+def counted_through(join: JoinProfile, least: int = 1) -> Ways:
+    """Return C and O of all settings by their indexes: the sums over the directions' tables."""
+    costs, outputs = tabulated(join, 0, least)
+    for direction in range(1, join.streams):
+        cost, output = tabulated(join, direction, least)
+        costs = (costs[:, None] + cost).ravel()
+        outputs = (outputs[:, None] + output).ravel()
+    return costs, outputs

@@ -1,4 +1,4 @@
-"""Enumeration of all settings of joins, and the best of them: P4 4.4's brute force.
+"""The best of all settings of joins: P4 4.4's brute force, on the CPU or on a GPU.
 
 A setting's index counts in mixed radix, the first hop of the first direction most significant, as
 `itertools.product` goes through the hops; a digit is the hop's count less the least one allowed.
@@ -8,17 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from engine.multiway.fractions.evaluate import Evaluation, harvest_on
+from engine.multiway.fractions.on_cpu import CpuHarvest
 from engine.multiway.fractions.profile import JoinProfile
 from engine.runtime.errors import DeviceError, SpecError
 from engine.runtime.jit import Ints
 from gpu_kernels.devices import Device
 from gpu_kernels.harvest.layout import Layout, flatten
 from gpu_kernels.harvest.space import Ranges, Search, Space, ranges_of, space_of
+
+if TYPE_CHECKING:
+    from gpu_kernels.harvest.on_device import DeviceHarvest
 
 
 class BestSetting(NamedTuple):
@@ -67,68 +70,13 @@ def _within_memory() -> Iterator[None]:
         raise DeviceError(str(error)) from error
 
 
-def enumerate_settings(
-    joins: Sequence[JoinProfile],
-    searches: Sequence[Search],
-    *,
-    least: int = 1,
-    device: Device | None = None,
-) -> list[Evaluation]:
-    """Return C and O of ranges of settings.
+def _harvest_on(device: Device | None, layout: Layout) -> CpuHarvest | DeviceHarvest:
+    """Return joins on a device, or on the CPU; the numbers are equal bit for bit."""
+    if device is None:
+        return CpuHarvest(layout)
+    from gpu_kernels.harvest.on_device import DeviceHarvest  # noqa: PLC0415 - loads numba.cuda
 
-    Parameters
-    ----------
-    joins : sequence of JoinProfile
-    searches : sequence of Search
-        The ranges; their limits are not read. With a direction, its own settings: rate * C_i and
-        rate * N_{i,m}, n^(m-1) of them in all.
-    least : {1, 0}
-        Least count of a hop: 1 for harvest fractions in (0, 1], 0 to let windows go unread.
-    device : Device or None
-        None: the CPU.
-
-    Returns
-    -------
-    list of Evaluation
-        One a search. O(settings * m), 16 bytes a setting.
-
-    Raises
-    ------
-    SpecError
-        If a search names a join, direction or index that is not there.
-    DeviceError
-        If the directions' settings, or the results, need more memory than there is.
-
-    Examples
-    --------
-    >>> join = JoinProfile((10, 20), (1, 1), (2, 2), ((1,), (0,)), ((1, 1), (1, 1)))
-    >>> whole, second = enumerate_settings([join], [Search(0, 0), Search(0, 0, direction=1)])
-    >>> whole.cost.tolist(), second.cost.tolist()
-    ([200.0, 300.0, 300.0, 400.0], [100.0, 200.0])
-    """
-    layout = flatten([join.terms for join in joins])
-    space = _space(layout, least)
-    harvest = harvest_on(device, layout)
-    found: list[Evaluation] = []
-    for search in searches:
-        ranges = _ranges(layout, space, [search])
-        whole = search.direction is None
-        with _within_memory():
-            arrays = (harvest.combine if whole else harvest.tabulate)(space, ranges)
-        found.append(Evaluation(*(arrays if device is None else map(device.download, arrays))))
-    return found
-
-
-def counts_of(join: JoinProfile, index: int, *, least: int = 1) -> Ints:
-    """Return the counts of the setting of an index.
-
-    Examples
-    --------
-    >>> join = JoinProfile((10, 20), (1, 1), (2, 3), ((1,), (0,)), ((1, 1), (1, 1)))
-    >>> [counts_of(join, index).ravel().tolist() for index in range(4)]
-    [[1, 1], [1, 2], [2, 1], [2, 2]]
-    """
-    return _decoded(join.hop_windows, index, least)
+    return DeviceHarvest(device, layout)
 
 
 def _decoded(most: Ints, index: int, least: int) -> Ints:
@@ -189,7 +137,7 @@ def best_settings(
     space = _space(layout, least)
     ranges = _ranges(layout, space, searches)
     with _within_memory():
-        found = harvest_on(device, layout).best(space, ranges)
+        found = _harvest_on(device, layout).best(space, ranges)
     chosen: list[BestSetting | None] = []
     for search, index, cost, output in zip(
         searches, found.setting.tolist(), found.cost.tolist(), found.output.tolist(), strict=True

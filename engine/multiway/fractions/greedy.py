@@ -1,7 +1,7 @@
 """The greedy heuristic for the harvest fractions (P4 5.1, figure 5), from below and from above.
 
 A step changes one direction, whose C_i and N_{i,m} are computed anew; C and O are then added up
-over the directions as always, so every number is what `evaluate` gives for the whole setting.
+over the directions as always, so every number is what `totals` gives for the whole setting.
 """
 
 from __future__ import annotations

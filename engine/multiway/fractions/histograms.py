@@ -46,16 +46,6 @@ def _masses_below(frequencies: Floats) -> Floats:
 
 
 @jit
-def _mass(
-    lows: Floats, highs: Floats, frequencies: Floats, lag: float, width: float, out: Floats
-) -> None:
-    below = _masses_below(frequencies)
-    for at in range(out.size):
-        high = _mass_below(highs[at], frequencies, below, lag, width)
-        out[at] = max(0.0, high - _mass_below(lows[at], frequencies, below, lag, width))
-
-
-@jit
 def _edges(
     step: float, middle: float, frequencies: Floats, below: Floats, lag: float, width: float,
     out: Floats,
@@ -197,40 +187,6 @@ def decay(histograms: Floats, factor: float) -> None:
     if not 0 <= factor <= 1:
         raise SpecError(f"decay {factor} of the histograms must be from 0 to 1")
     histograms *= factor
-
-
-def mass(
-    histograms: Floats, windows: ArrayLike, stream: int, low: ArrayLike, high: ArrayLike
-) -> Floats:
-    """Return the frequency of ranges of lags, L_i([low, high]) (P4 5.2.2).
-
-    Parameters
-    ----------
-    histograms : (m, buckets) float64
-    windows : (m,) int64
-        W_i, in ticks.
-    stream : int
-        i.
-    low, high : (ranges,) float64
-        In ticks; what lies outside [-W_i, W_0] has no mass.
-
-    Returns
-    -------
-    (ranges,) float64
-        O(buckets + ranges).
-
-    Examples
-    --------
-    >>> seen = np.array([[0.0] * 4, [2.0, 0.0, 6.0, 1.0]])
-    >>> mass(seen, [10, 10], 1, [-10, -8, 0, -99], [-5, 2.5, 2.5, 99]).tolist()
-    [2.0, 4.2, 3.0, 9.0]
-    """
-    ticks = np.asarray(windows, np.float64)
-    lows, highs = (np.atleast_1d(np.asarray(edge, np.float64)) for edge in (low, high))
-    found = np.empty(lows.size)
-    width = float(ticks[0] + ticks[stream]) / histograms.shape[1]
-    _mass(lows, highs, histograms[stream], float(ticks[stream]), width, found)
-    return found
 
 
 def scores(

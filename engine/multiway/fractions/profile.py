@@ -21,21 +21,6 @@ MOST_BASIC_WINDOWS = 65_535
 Scores = Sequence[Sequence[Sequence[float]]]
 
 
-def basic_windows(window: float, basic_window: float) -> int:
-    """Return n = ceil(w / b), the logical basic windows of a join window (P4 4.1.1).
-
-    Examples
-    --------
-    >>> basic_windows(10, 2), basic_windows(10, 3)
-    (5, 4)
-    """
-    if not (window > 0 and basic_window > 0 and math.isfinite(window)):
-        raise SpecError(
-            f"window {window} and basic window {basic_window} must both be more than 0 and finite"
-        )
-    return math.ceil(window / basic_window)
-
-
 def ranked(scores: Sequence[float] | Floats) -> Ints:
     """Return the window ranking s (P4 4.2.1): indexes by descending score, ties by lesser index.
 
@@ -95,7 +80,7 @@ class JoinProfile:
     windows : m floats
         w_i, in seconds.
     basic : m ints
-        n_i: logical basic windows of window i (`basic_windows`).
+        n_i = ceil(w / b): logical basic windows of window i (P4 4.1.1).
     orders : m sequences of m - 1 ints
         r_ij: the streams whose windows direction i goes through, in its join order.
     selectivities : m sequences of m floats

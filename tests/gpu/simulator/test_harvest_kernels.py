@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 from harvest_cases import drawn_join, exact_join, profile
 
-from engine.multiway.fractions.evaluate import evaluate
-from engine.multiway.fractions.exhaustive import best_settings, enumerate_settings
+from engine.multiway.fractions.exhaustive import best_settings
 from engine.multiway.fractions.on_cpu import CpuHarvest
 from engine.multiway.fractions.profile import JoinProfile
-from engine.runtime.errors import DeviceError, SpecError
+from engine.runtime.errors import DeviceError
 from gpu_kernels.devices import SimulatedDevice
 from gpu_kernels.harvest import on_device, search, staging
 from gpu_kernels.harvest.layout import flatten
@@ -21,8 +20,6 @@ from gpu_kernels.harvest.on_device import DeviceHarvest
 from gpu_kernels.harvest.space import Search, ranges_of, space_of
 
 DEVICE = SimulatedDevice()
-RAGGED = [profile(drawn_join(seed, m, 5)) for seed, m in enumerate([3, 2, 4, 3, 8])]
-"""Joins of 2 to 8 streams whose windows have 1 to 5 logical basic windows."""
 SMALL = [profile(drawn_join(seed, m, n)) for seed, m, n in [(1, 2, 7), (2, 3, 2), (4, 3, 2)]]
 TIES = [profile(exact_join(seed, m, n)) for seed, m, n in [(1, 2, 8), (2, 3, 2), (6, 3, 2)]]
 
@@ -48,17 +45,6 @@ def _small_blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(staging, "SHARED", 16 * staging.ENTRY)
 
 
-def drawn_settings(joins: list[JoinProfile], rows: int, kind: Any) -> tuple[Any, Any]:
-    draw = np.random.default_rng(7)
-    widest = max(join.hop_windows.size for join in joins)
-    which = np.sort(draw.integers(0, len(joins), rows)).astype(np.int32)
-    settings = np.full((rows, widest), np.iinfo(kind).max, kind)
-    for row, join in enumerate(which):
-        most = joins[join].hop_windows.ravel()
-        settings[row, : most.size] = draw.integers(0, most + 1)
-    return settings, which
-
-
 def same_best(joins: list[JoinProfile], searches: list[Search], least: int, **how: int) -> Any:
     layout = flatten([join.terms for join in joins])
     space = space_of(layout, least)
@@ -71,94 +57,27 @@ def same_best(joins: list[JoinProfile], searches: list[Search], least: int, **ho
     return cpu
 
 
-@pytest.mark.usefixtures("_order_of_threads", "_small_blocks")
-@pytest.mark.parametrize("kind", [np.uint8, np.uint16])
-def test_settings_of_many_joins_are_evaluated_alike(kind: Any) -> None:
-    settings, which = drawn_settings(RAGGED, 150, kind)
-    cpu = evaluate(RAGGED, settings, which)
-    gpu = evaluate(RAGGED, settings, which, device=DEVICE)
-    assert bits(gpu.cost) == bits(cpu.cost)
-    assert bits(gpu.output) == bits(cpu.output)
-
-
-@pytest.mark.usefixtures("_order_of_threads", "_small_blocks")
-@pytest.mark.parametrize("entries", [40, 2], ids=["shared memory", "device memory"])
-@pytest.mark.parametrize("join", [0, 1])
-def test_settings_of_one_join_are_evaluated_from_either_memory(
-    join: int, entries: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(staging, "SHARED", entries * staging.ENTRY)
-    assert flatten([RAGGED[join].terms]).used.size <= 40
-    settings, which = drawn_settings(RAGGED[join : join + 1], 300, np.uint8)
-    cpu = evaluate(RAGGED[join : join + 1], settings, which)
-    gpu = evaluate(RAGGED[join : join + 1], settings, which, device=DEVICE)
-    assert bits(gpu.cost) == bits(cpu.cost)
-    assert bits(gpu.output) == bits(cpu.output)
-
-
-@pytest.mark.usefixtures("_order_of_threads", "_small_blocks")
-def test_settings_in_a_shuffled_order_of_joins_are_evaluated_alike() -> None:
-    settings, which = drawn_settings(RAGGED, 150, np.uint8)
-    order = np.random.default_rng(1).permutation(which.size)
-    cpu = evaluate(RAGGED, settings[order], which[order])
-    gpu = evaluate(RAGGED, settings[order], which[order], device=DEVICE)
-    assert bits(gpu.cost) == bits(cpu.cost)
-
-
-@pytest.mark.usefixtures("_order_of_threads")
-def test_one_row_of_another_join_is_seen_wherever_it_stands(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(on_device, "_BLOCKS", 1)
-    monkeypatch.setattr(staging, "THREADS", 32)
-    monkeypatch.setattr(search, "THREADS", 32)
-    joins = [RAGGED[0], RAGGED[3]]
-    settings, which = drawn_settings(joins, 96, np.uint8)
-    for place in (1, 40, 95):
-        which[:] = 0
-        settings[:, :] = 1
-        which[place] = 1
-        cpu = evaluate(joins, settings, which)
-        gpu = evaluate(joins, settings, which, device=DEVICE)
-        assert bits(gpu.cost) == bits(cpu.cost)
-
-
-def test_settings_go_in_parts_where_memory_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    settings, which = drawn_settings(RAGGED, 40, np.uint8)
-    cpu = evaluate(RAGGED, settings, which)
-    monkeypatch.setattr(SimulatedDevice, "free_bytes", lambda _: 1000)
-    gpu = evaluate(RAGGED, settings, which, device=DEVICE)
-    assert bits(gpu.output) == bits(cpu.output)
-
-
-def test_a_count_beyond_its_window_is_refused() -> None:
-    settings, which = drawn_settings(RAGGED, 40, np.uint8)
-    settings[33, 1] = 200
-    with pytest.raises(SpecError, match="setting 33 reads"):
-        evaluate(RAGGED, settings, which, device=DEVICE)
-
-
-def test_no_settings_and_no_searches_give_nothing() -> None:
-    assert evaluate(SMALL[:1], np.empty((0, 2), np.uint8), device=DEVICE).cost.size == 0
+def test_no_searches_give_nothing() -> None:
     assert best_settings(SMALL, [], device=DEVICE) == []
     assert best_settings(SMALL, [Search(0, 9e9, begin=3, end=3)], device=DEVICE) == [None]
 
 
 @pytest.mark.usefixtures("_order_of_threads", "_small_blocks")
 @pytest.mark.parametrize("least", [0, 1])
-def test_ranges_of_joins_and_directions_are_counted_through_alike(least: int) -> None:
+def test_ranges_of_directions_are_counted_through_alike(least: int) -> None:
     searches = [
-        Search(0, 0.0),
-        Search(1, 0.0, begin=1),
-        Search(2, 0.0, begin=0, end=1),
+        Search(0, 0.0, direction=0),
+        Search(1, 0.0, direction=2, begin=1),
+        Search(2, 0.0, direction=0, begin=0, end=1),
         Search(2, 0.0, direction=2),
         Search(0, 0.0, direction=1, begin=1, end=2),
     ]
-    cpu = enumerate_settings(SMALL, searches, least=least)
-    gpu = enumerate_settings(SMALL, searches, least=least, device=DEVICE)
-    for ours, theirs in zip(gpu, cpu, strict=True):
-        assert bits(ours.cost) == bits(theirs.cost)
-        assert bits(ours.output) == bits(theirs.output)
+    layout = flatten([join.terms for join in SMALL])
+    space = space_of(layout, least)
+    ranges = ranges_of(layout, space, searches)
+    gpu = DeviceHarvest(DEVICE, layout).tabulate(space, ranges)
+    for ours, theirs in zip(gpu, CpuHarvest(layout).tabulate(space, ranges), strict=True):
+        assert bits(ours) == bits(theirs)
 
 
 @pytest.mark.usefixtures("_order_of_threads", "_small_blocks")

@@ -111,14 +111,6 @@ def test_frequencies_give_the_rates_of_prob(seed: int) -> None:
         assert found == pytest.approx(wanted)
 
 
-def test_importance_weighs_what_keys_yield() -> None:
-    counts = KeyCounts(np.array([1, 2]), np.array([4, 4]), np.array([3, 2]))
-    weights = np.array([1.0, 5.0]), np.array([1.0, 1.0])
-    left, _ = frequency.side_curves(counts, (10, 10), 20.0, weights)
-    assert left.rate_at(2.0) == pytest.approx(2.0 * 2 / 20 * 5)  # key 2 first
-    assert left.most == pytest.approx(2.0 * 2 / 20 * 5 + 2.0 * 3 / 20)
-
-
 @pytest.mark.parametrize("curve", EVERY, ids=str)
 @pytest.mark.parametrize("window", [1, 7, 100, 100_000])
 def test_refined_curves_keep_their_shape_and_their_ties(curve: list[float], window: int) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from engine.models.fraction import fraction_for, memory_moments, reserved
-from engine.models.memory import aged, expected_admitted, expected_memory, matched
+from engine.models.memory import aged, expected_memory, matched
 from engine.runtime.errors import SpecError
 
 
@@ -205,15 +205,6 @@ def test_all_that_fits_is_taken_whole_whatever_may_overflow() -> None:
     assert fraction_for(120.0, [groups], 0.001, [120.0]) == 1.0
     assert fraction_for(119.0, [groups], 0.001, [120.0]) < 1.0
     assert fraction_for(0.0, [matched(1.0, 0.0, 0.0, 100.0)]) == 1.0
-
-
-def test_arrivals_are_stored_unless_all_their_matches_are_rejected() -> None:
-    groups = matched([1.0, 3.0], [2.0, 5.0], [2.0, 6.0], 100.0)
-    assert expected_admitted(0.2, groups) == pytest.approx(
-        (1 - 0.8**2 + 3 * (1 - 0.8**6)) / 4, rel=1e-14
-    )
-    assert expected_admitted(1.0, groups) == 1.0
-    assert expected_admitted(0.2, matched([], [], [], [])) == 0.0
 
 
 def test_what_means_nothing_is_refused() -> None:

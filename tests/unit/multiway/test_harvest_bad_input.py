@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 from harvest_cases import exact_join, profile
 
-from engine.multiway.fractions.evaluate import evaluate
 from engine.multiway.fractions.exhaustive import best_settings
-from engine.multiway.fractions.profile import JoinProfile, basic_windows
+from engine.multiway.fractions.profile import JoinProfile
 from engine.runtime.errors import SpecError
 from gpu_kernels.harvest.space import Search
 
@@ -55,24 +54,6 @@ def test_a_profile_that_means_nothing_is_refused(wrong: dict[str, Any], said: st
 
 
 @pytest.mark.parametrize(
-    ("settings", "which", "said"),
-    [
-        ([[[5, 5], [5, 6], [5, 5]]], None, r"setting 0 reads \[5, 5, 5, 6, 5, 5\]"),
-        ([[[5, 5], [5, -1], [5, 5]]], None, "settings from -1 to 5"),
-        ([[[5.0, 5.0]] * 3], None, "settings are float64"),
-        ([5, 5], None, r"shape \(2,\)"),
-        ([[5, 5, 5, 5]], None, "settings have 4 counts; give 6"),
-        ([[5] * 7], None, "settings have 7 counts; give 6"),
-        ([[5] * 6], [1], "joins 1 to 1 must lie from 0 to 0"),
-        ([[5] * 6], [0, 0], r"which has shape \(2,\) for 1 settings"),
-    ],
-)
-def test_settings_that_mean_nothing_are_refused(settings: Any, which: Any, said: str) -> None:
-    with pytest.raises(SpecError, match=said):
-        evaluate([PAPER], settings, which)
-
-
-@pytest.mark.parametrize(
     ("search", "said"),
     [
         (Search(1, 0.0), "join 1 is not there; give one of 0 to 0"),
@@ -104,7 +85,3 @@ def test_other_mistakes_are_told() -> None:
         PAPER.limit(0)
     with pytest.raises(SpecError, match="least 2 must be 0 or 1"):
         best_settings([PAPER], [Search(0, 1.0)], least=2)
-    with pytest.raises(SpecError, match="settings of 2 joins: say which"):
-        evaluate([PAPER, PAPER], [[5] * 6])
-    with pytest.raises(SpecError, match="basic window 0 must both be more than 0"):
-        basic_windows(3, 0)

@@ -9,11 +9,10 @@ from typing import Any
 import naive_harvest
 import numpy as np
 import pytest
-from harvest_cases import drawn_join, exact_join, profile
+from harvest_cases import costed, counted_through, drawn_join, exact_join, profile, tabulated
 
-from engine.multiway.fractions.evaluate import evaluate
-from engine.multiway.fractions.exhaustive import best_settings, counts_of, enumerate_settings
-from engine.multiway.fractions.profile import JoinProfile, basic_windows, yield_factors
+from engine.multiway.fractions.exhaustive import best_settings
+from engine.multiway.fractions.profile import JoinProfile, yield_factors
 from gpu_kernels.harvest.space import Search
 
 FLAT = ((0.01,) * 3,) * 3
@@ -44,8 +43,7 @@ def drawn_counts(join: dict[str, Any], seed: int, number: int) -> list[list[list
 def test_drawn_settings_cost_and_give_what_the_oracle_says(m: int, seed: int) -> None:
     join = drawn_join(seed, m, 30)
     settings = drawn_counts(join, seed, 10)
-    found = evaluate([profile(join)], settings)
-    for counts, cost, output in zip(settings, found.cost, found.output, strict=True):
+    for counts, cost, output in zip(settings, *costed(profile(join), settings), strict=True):
         assert near(cost, naive_harvest.cost(join, counts)), counts
         assert near(output, naive_harvest.output(join, counts)), counts
 
@@ -55,9 +53,9 @@ def test_drawn_settings_cost_and_give_what_the_oracle_says(m: int, seed: int) ->
 def test_numbers_that_float64_holds_come_out_exactly(m: int, seed: int) -> None:
     join = exact_join(seed, m, 8)
     settings = drawn_counts(join, seed, 10)
-    found = evaluate([profile(join)], settings)
-    assert [Fraction(c) for c in found.cost] == [naive_harvest.cost(join, s) for s in settings]
-    assert [Fraction(o) for o in found.output] == [naive_harvest.output(join, s) for s in settings]
+    costs, outputs = costed(profile(join), settings)
+    assert [Fraction(c) for c in costs] == [naive_harvest.cost(join, s) for s in settings]
+    assert [Fraction(o) for o in outputs] == [naive_harvest.output(join, s) for s in settings]
 
 
 def test_the_paper_s_formulas_by_hand() -> None:
@@ -66,9 +64,9 @@ def test_the_paper_s_formulas_by_hand() -> None:
     # direction 2 (100/s, windows 3 and 1): 0.2*1500 + (0.2*0.01*1500 = 3) * 0.2*3000 = 2100
     # direction 3 (150/s, windows 2 and 1): 1.0*1000 + (0.01*1000 = 10) * 0.8*3000 = 25000
     # N_{1,3} = 4 * 0.6*0.01*1500 = 36; N_{2,3} = 3 * 0.2*0.01*3000 = 18; N_{3,3} = 10 * 24 = 240
-    found = evaluate([PAPER], [[[2, 3], [1, 1], [5, 4]]])
-    assert found.cost == pytest.approx([300 * 4000 + 100 * 2100 + 150 * 25000], rel=ROUNDING)
-    assert found.output == pytest.approx([300 * 36 + 100 * 18 + 150 * 240], rel=ROUNDING)
+    costs, outputs = costed(PAPER, [[[2, 3], [1, 1], [5, 4]]])
+    assert costs == pytest.approx([300 * 4000 + 100 * 2100 + 150 * 25000], rel=ROUNDING)
+    assert outputs == pytest.approx([300 * 36 + 100 * 18 + 150 * 240], rel=ROUNDING)
 
 
 def test_all_fractions_one_cost_the_nested_loops_join() -> None:
@@ -76,16 +74,14 @@ def test_all_fractions_one_cost_the_nested_loops_join() -> None:
     full = 300 * (1000 + 10 * 1500) + 100 * (1500 + 15 * 3000) + 150 * (1000 + 10 * 3000)
     assert PAPER.full_cost == full
     assert PAPER.full_output == 300 * 10 * 15 + 100 * 15 * 30 + 150 * 10 * 30
-    found = evaluate([PAPER], [[[5, 5]] * 3])
-    assert (found.cost[0], found.output[0]) == (PAPER.full_cost, PAPER.full_output)
+    assert costed(PAPER, [[[5, 5]] * 3]) == ([PAPER.full_cost], [PAPER.full_output])
 
 
 @pytest.mark.parametrize("m", [2, 3, 5])
 def test_the_full_setting_is_feasible_when_nothing_is_throttled(m: int) -> None:
     for seed in range(5):
         join = profile(drawn_join(seed, m, 9))
-        found = evaluate([join], [join.hop_windows])
-        assert (found.cost[0], found.output[0]) == (join.limit(1.0), join.full_output)
+        assert costed(join, [join.hop_windows]) == ([join.limit(1.0)], [join.full_output])
 
 
 def test_flat_scores_yield_the_harvest_fraction_itself() -> None:
@@ -96,25 +92,10 @@ def test_flat_scores_yield_the_harvest_fraction_itself() -> None:
 def test_a_correlated_window_yields_more_than_its_fraction() -> None:
     scores = (((1, 8, 1, 0, 0),), ((2, 2, 2, 2, 2),))
     join = JoinProfile((10, 10), (10, 10), (5, 5), ((1,), (0,)), ((1, 0.1), (0.1, 1)), scores)
-    found = evaluate([join], [[[1], [1]]])
+    costs, outputs = costed(join, [[[1], [1]]])
     # each direction compares 1/5 of 100 tuples; 0.8 and 0.2 of its 10 matches are found
-    assert found.cost.tolist() == [10 * 20 + 10 * 20]
-    assert found.output == pytest.approx([10 * 8 + 10 * 2], rel=ROUNDING)
-
-
-def test_joins_of_different_sizes_are_evaluated_together() -> None:
-    drawn = [drawn_join(seed, m, 6) for seed, m in enumerate([3, 2, 5, 4, 2])]
-    joins = [profile(join) for join in drawn]
-    which = [4, 0, 2, 1, 3, 2, 0]
-    settings = np.full((len(which), 20), 250, np.uint8)  # what a join does not read is not checked
-    for row, join in enumerate(which):
-        counts = drawn_counts(drawn[join], row, 1)[2]
-        flat = np.array(counts).ravel()
-        settings[row, : flat.size] = flat
-    found = evaluate(joins, settings, which)
-    for row, join in enumerate(which):
-        alone = evaluate([joins[join]], settings[row : row + 1, : joins[join].hop_windows.size])
-        assert (found.cost[row], found.output[row]) == (alone.cost[0], alone.output[0])
+    assert costs == [10 * 20 + 10 * 20]
+    assert outputs == pytest.approx([10 * 8 + 10 * 2], rel=ROUNDING)
 
 
 @pytest.mark.parametrize("least", [0, 1])
@@ -151,42 +132,29 @@ def test_settings_are_counted_through_as_the_oracle_goes(least: int) -> None:
     join = drawn_join(3, 3, 3)
     ours = profile(join)
     settings = list(naive_harvest.settings(join, least))
-    whole = enumerate_settings([ours], [Search(0, 0.0)], least=least)[0]
-    given = evaluate([ours], settings)
-    assert (whole.cost == given.cost).all()
-    assert (whole.output == given.output).all()
+    costs, outputs = counted_through(ours, least)
+    assert (costs.tolist(), outputs.tolist()) == costed(ours, settings)
     for number in (0, 1, len(settings) // 2, len(settings) - 1):
-        assert counts_of(ours, number, least=least).tolist() == settings[number]
-
-
-def test_directions_add_up_to_their_join() -> None:
-    join = profile(drawn_join(8, 3, 4))
-    searches = [Search(0, 0.0, direction=i) for i in range(3)]
-    tables = enumerate_settings([join], searches)
-    whole = enumerate_settings([join], [Search(0, 0.0)])[0]
-    for sums, parts in (
-        (whole.cost, [t.cost for t in tables]),
-        (whole.output, [t.output for t in tables]),
-    ):
-        first, second, third = parts
-        together = (first[:, None, None] + second[:, None]) + third
-        assert (together.ravel() == sums).all()
+        only = Search(0, float("inf"), begin=number, end=number + 1)
+        found = best_settings([ours], [only], least=least)[0]
+        assert found is not None
+        assert found.counts.tolist() == settings[number]
 
 
 def test_a_range_and_a_direction_are_searched_by_themselves() -> None:
     join = profile(drawn_join(5, 3, 4))
     limit = join.limit(0.4)
-    table = enumerate_settings([join], [Search(0, 0.0, direction=1)], least=0)[0]
-    feasible = np.where(table.cost <= limit, table.output, -1.0)
+    costs, outputs = tabulated(join, 1, 0)
+    feasible = np.where(costs <= limit, outputs, -1.0)
     found = best_settings([join], [Search(0, limit, direction=1)], least=0)[0]
     assert found is not None
     assert found.output == feasible.max()
     assert found.counts.shape == (2,)
-    whole = enumerate_settings([join], [Search(0, 0.0, begin=7, end=90)], least=0)[0]
+    costs, outputs = (sums[7:90] for sums in counted_through(join, 0))
     part = best_settings([join], [Search(0, limit, begin=7, end=90)], least=0)[0]
-    outputs = np.where(whole.cost <= limit, whole.output, -1.0)
+    feasible = np.where(costs <= limit, outputs, -1.0)
     assert part is not None
-    assert part.output == outputs.max()
+    assert part.output == feasible.max()
     assert 7 <= part.number < 90
 
 
@@ -197,7 +165,3 @@ def test_nothing_is_feasible_where_one_window_is_too_much() -> None:
     assert found is not None
     assert (found.number, found.cost, found.output) == (0, 0.0, 0.0)
     assert best_settings([PAPER], [Search(0, 1e9, begin=5, end=5)]) == [None]
-
-
-def test_basic_windows_cover_the_window() -> None:
-    assert [basic_windows(w, 2.0) for w in (0.5, 2.0, 2.1, 4.0)] == [1, 1, 2, 2]

@@ -8,11 +8,18 @@ from fractions import Fraction
 import naive_harvest
 import numpy as np
 import pytest
-from harvest_cases import Join, drawn_join, exact_join, profile
+from harvest_cases import (
+    Join,
+    costed,
+    counted_through,
+    drawn_join,
+    exact_join,
+    profile,
+    tabulated,
+)
 
 from engine.multiway.fractions.dual import best_price, most_output, near, worth
-from engine.multiway.fractions.evaluate import evaluate
-from engine.multiway.fractions.exhaustive import best_settings, enumerate_settings
+from engine.multiway.fractions.exhaustive import best_settings
 from engine.multiway.fractions.greedy import greedy, totals
 from engine.multiway.fractions.merging import undominated
 from engine.multiway.fractions.optimise import Optimum, best_setting, upper_bound
@@ -77,7 +84,7 @@ def test_ties_go_as_brute_force_has_them(m: int, n: int, least: int) -> None:
 def test_limits_that_a_setting_meets_exactly_or_just_not() -> None:
     for seed in range(6):
         join = profile(drawn_join(seed, 3, 3))
-        costs = enumerate_settings([join], [Search(0, 0.0)], least=0)[0].cost
+        costs, _ = counted_through(join, 0)
         for cost in random.Random(seed).choices(costs.tolist(), k=8):  # noqa: S311 - test data
             held_equal(join, cost, 0)
             held_equal(join, np.nextafter(cost, 0.0), 0)
@@ -126,8 +133,7 @@ def all_pairs(join: JoinProfile, limit: float) -> float:
     """Return the best O by merging the directions' Pareto frontiers one after the other."""
     sums = np.zeros((1, 2))
     for i in range(join.streams):
-        part = enumerate_settings([join], [Search(0, 0.0, direction=i)], least=0)[0]
-        table = frontier(np.stack([part.cost, part.output], 1))
+        table = frontier(np.stack(tabulated(join, i, 0), 1))
         sums = (sums[:, None] + table[None]).reshape(-1, 2)
         sums = frontier(sums[sums[:, 0] <= limit])
     return float(sums[:, 1].max())
@@ -166,8 +172,7 @@ def test_large_joins_are_proven(m: int, n: int) -> None:
             assert found.proven
             assert found.cost <= limit
             assert tried.output <= found.output <= upper_bound(join, limit)
-            whole = evaluate([join], [found.counts])
-            assert (found.cost, found.output) == (whole.cost[0], whole.output[0])
+            assert ([found.cost], [found.output]) == costed(join, [found.counts])
 
 
 def test_with_little_work_it_gives_a_good_setting_and_an_honest_bound() -> None:
@@ -215,16 +220,16 @@ def test_near_the_bound_no_setting_is_missed(least: int) -> None:
         price = 0.4 * join.full_output / join.full_cost if join.full_output else 1.0
         values, _ = worth(price, least, layout)
         for i in range(3):
-            table = enumerate_settings([join], [Search(0, 0.0, direction=i)], least=least)[0]
-            value = table.output - price * table.cost
+            costs, outputs = tabulated(join, i, least)
+            value = outputs - price * costs
             floor = float(np.quantile(value, 0.7))
-            allowed = float(np.quantile(table.cost, 0.8))
+            allowed = float(np.quantile(costs, 0.8))
             found, counts, cost, output = near(
                 i, price, floor, allowed, 1 << 20, least, layout, values
             )
             ours = set(zip(cost.tolist(), output.tolist(), strict=True))
-            clear = (value > floor + 1e-9 * abs(floor)) & (table.cost <= allowed)
-            pairs = zip(table.cost[clear].tolist(), table.output[clear].tolist(), strict=True)
+            clear = (value > floor + 1e-9 * abs(floor)) & (costs <= allowed)
+            pairs = zip(costs[clear].tolist(), outputs[clear].tolist(), strict=True)
             assert set(pairs) <= ours
             assert (cost <= allowed).all()
             assert counts.tolist() == sorted(counts.tolist())

@@ -8,9 +8,8 @@ from typing import Any
 import naive_harvest
 import numpy as np
 import pytest
-from harvest_cases import drawn_join, exact_join, profile
+from harvest_cases import costed, drawn_join, exact_join, profile
 
-from engine.multiway.fractions.evaluate import evaluate
 from engine.multiway.fractions.exhaustive import best_settings
 from engine.multiway.fractions.greedy import METRICS, WAYS, Picked, greedy
 from engine.multiway.fractions.optimise import METHODS, harvest_setting
@@ -28,8 +27,7 @@ def picked(join: JoinProfile, throttle: float, *args: Any, **given: Any) -> Pick
     """Return what a heuristic picks, its figures held to those of the whole setting."""
     found = greedy(join, throttle, *args, **given)
     assert found is not None
-    whole = evaluate([join], [found.counts])
-    assert (found.cost, found.output) == (whole.cost[0], whole.output[0])
+    assert ([found.cost], [found.output]) == costed(join, [found.counts])
     assert found.cost <= join.limit(throttle)
     return found
 
@@ -108,7 +106,7 @@ def test_a_hop_at_least_where_asked() -> None:
         for way in WAYS:
             found = greedy(join, 0.4, way, least=1)
             assert found is None or found.counts.min() >= 1
-    floor = evaluate([PAPER], [np.ones((3, 2), int)]).cost[0] / PAPER.full_cost
+    floor = costed(PAPER, [np.ones((3, 2), int)])[0][0] / PAPER.full_cost
     for way in WAYS:
         assert greedy(PAPER, 0.99 * floor, way, least=1) is None
     assert (picked(PAPER, 1.01 * floor, "reverse", least=1).counts == 1).all()

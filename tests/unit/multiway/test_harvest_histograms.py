@@ -14,7 +14,6 @@ from engine.multiway.fractions.histograms import (
     decay,
     empty_histograms,
     learn,
-    mass,
     scores,
 )
 from engine.multiway.fractions.profile import JoinProfile
@@ -33,26 +32,6 @@ def drawn(seed: int, m: int, buckets: int) -> tuple[np.ndarray, list[int], list[
         [draw.choice([0.0, 0.0, 1.0, draw.random() * 9]) for _ in range(buckets)] for _ in range(m)
     ]
     return np.array(found), windows, orders, draw.choice([1, 3, 10, 100])
-
-
-@pytest.mark.parametrize("buckets", [1, 4, 13, 50])
-@pytest.mark.parametrize("seed", range(4))
-def test_masses_are_spread_evenly(seed: int, buckets: int) -> None:
-    histograms, windows, _, _ = drawn(seed, 3, buckets)
-    draw = random.Random(seed)  # noqa: S311 - test data
-    for i in range(3):
-        edges = [
-            draw.choice([-windows[i], windows[0], 0, draw.uniform(-99, 99)]) for _ in range(40)
-        ]
-        lows, highs = edges[:20], edges[20:]
-        found = mass(histograms, windows, i, lows, highs)
-        for low, high, got in zip(lows, highs, found.tolist(), strict=True):
-            wanted = naive_harvest.mass(
-                histograms[i].tolist(), windows[i], windows[0], Fraction(low), Fraction(high)
-            )
-            assert abs(Fraction(got) - wanted) <= ROUNDING * histograms[i].sum()
-            assert got >= 0
-        assert mass(histograms, windows, i, -1e9, 1e9).tolist() == [sum(histograms[i].tolist())]
 
 
 @pytest.mark.parametrize(("m", "buckets"), [(2, 1), (2, 30), (3, 8), (4, 5)])
