@@ -33,7 +33,7 @@ from scipy.special import stdtrit
 
 from engine.sampling.aggregates import LaneAggregates, layout, parse_aggregate
 from engine.sampling.aggregates.intervals import estimates, others_of
-from engine.sampling.outputs import SampledOutputs
+from engine.sampling.layout import SampledOutputs
 
 Floats = NDArray[np.float64]
 P, WINDOW = 0.1, 1000

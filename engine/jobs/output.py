@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from engine.replay.layout import Outputs
 from engine.runtime.disk import claim, full_disk_reported, remove_folder, remove_leftovers
 from engine.runtime.errors import OutputError
-from engine.sampling.outputs import SampledOutputs
+from engine.sampling.layout import SampledOutputs
 
 IDS = pa.schema(
     [

@@ -13,11 +13,10 @@ import numpy as np
 
 from engine.replay.layout import COUNT, LOGGED, NEWEST, OLDEST, Memory
 from engine.replay.memory import insert, remove
-from engine.runtime.jit import NONE, Integer, Records, nth
-from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import NONE, Integer, Records, kernel, nth
 
 
-@compiled
+@kernel
 def forget(memory: Memory, at: Integer) -> None:
     """Remove a slot's tuple from the log, which keeps a gap in its place. O(1)."""
     place = memory.slots[nth(at)].at
@@ -25,7 +24,7 @@ def forget(memory: Memory, at: Integer) -> None:
     memory.log[nth(place)].jump = place + 1
 
 
-@compiled
+@kernel
 def _compact(memory: Memory) -> None:
     log = memory.log
     live = np.int64(0)
@@ -40,7 +39,7 @@ def _compact(memory: Memory) -> None:
     memory.n[LOGGED] = live
 
 
-@compiled
+@kernel
 def _first_live(memory: Memory, place: Integer) -> Integer:
     """Return the first place from `place` on that is no gap, or the log's end."""
     log, end = memory.log, memory.n[LOGGED]
@@ -54,22 +53,22 @@ def _first_live(memory: Memory, place: Integer) -> Integer:
     return found
 
 
-@compiled
+@kernel
 def _bucket_of(age: Integer, window: Integer, buckets: Integer) -> Integer:
     return np.int64(buckets) if window == 0 else (age * buckets) // window
 
 
-@compiled
+@kernel
 def _youngest_age(bucket: Integer, window: Integer, buckets: Integer) -> Integer:
     return -((-bucket * window) // buckets)
 
 
-@compiled
+@kernel
 def _eldest_age(bucket: Integer, window: Integer, buckets: Integer) -> Integer:
     return window if bucket == buckets else _youngest_age(bucket + 1, window, buckets) - 1
 
 
-@compiled
+@kernel
 def _first_from(memory: Memory, ts: Integer) -> Integer:
     """Return the place of the oldest resident not older than `ts`, or the log's end."""
     log = memory.log
@@ -83,7 +82,7 @@ def _first_from(memory: Memory, ts: Integer) -> Integer:
     return _first_live(memory, low)
 
 
-@compiled
+@kernel
 def _last_until(memory: Memory, ts: Integer) -> Integer:
     """Return the slot of the youngest resident not younger than `ts`, or NONE."""
     newest = np.int64(memory.n[NEWEST])
@@ -93,7 +92,7 @@ def _last_until(memory: Memory, ts: Integer) -> Integer:
     return np.int64(memory.slots[nth(memory.log[nth(following)].slot)].older)
 
 
-@compiled
+@kernel
 def _least(memory: Memory, now: Integer, window: Integer, most: float) -> Integer:
     """Return the slot of least rank, NONE if all priorities are above `most`."""
     log = memory.log
@@ -125,7 +124,7 @@ def _least(memory: Memory, now: Integer, window: Integer, most: float) -> Intege
     return least
 
 
-@compiled
+@kernel
 def admit(
     memory: Memory, keys: Records, side: Integer, budget: Integer, window: Integer, key: Integer,
     ts: Integer, row: Integer, seq: Integer, importance: float, m: float,

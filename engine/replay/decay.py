@@ -26,14 +26,13 @@ from engine.replay.layout import (
     Memory,
 )
 from engine.replay.memory import insert, remove
-from engine.runtime.jit import NONE, Integer, Records, nth
-from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import NONE, Integer, Records, kernel, nth
 
 _SLOTS = np.int64(NONE)
 _TOP = np.int64(0)
 
 
-@compiled
+@kernel
 def match(
     memory: Memory, head: Integer, residents: Integer, m: float, now: Integer, lifetime: Integer,
     lost: float, lost_before: float, alpha: float,
@@ -57,7 +56,7 @@ def match(
         memory.n[SHAKEN] = 1
 
 
-@compiled
+@kernel
 def _rebuild(memory: Memory, keys: Records) -> None:
     n = memory.n
     heap = memory.heap
@@ -78,7 +77,7 @@ def _rebuild(memory: Memory, keys: Records) -> None:
     heapify(heap, live, keys)
 
 
-@compiled
+@kernel
 def _push_zero(
     memory: Memory, keys: Records, importance: float, m: float, seq: Integer, what: Integer
 ) -> None:
@@ -96,7 +95,7 @@ def _push_zero(
     memory.n[ZERO] += 1
 
 
-@compiled
+@kernel
 def _push(
     memory: Memory, keys: Records, value: float, importance: float, m: float, seq: Integer,
     what: Integer,
@@ -113,7 +112,7 @@ def _push(
     memory.n[HEAP] += 1
 
 
-@compiled
+@kernel
 def _settle(memory: Memory, keys: Records, lost: float) -> bool:
     """Update the tops of both heaps; return whether the least rank is in the zero heap."""
     n = memory.n
@@ -153,7 +152,7 @@ def _settle(memory: Memory, keys: Records, lost: float) -> bool:
             )
 
 
-@compiled
+@kernel
 def _least_positive(memory: Memory, lost: float) -> Integer:
     """Return the slot of least rank in the heap of V; its top must be up to date.
 
@@ -184,7 +183,7 @@ def _least_positive(memory: Memory, lost: float) -> Integer:
         i += 1
 
 
-@compiled
+@kernel
 def _goes_first(memory: Memory, what: Integer, best: Integer, least: float, lost: float) -> bool:
     """Return whether a slot has the least priority too, and a lower rank than the best of those."""
     slot, chosen = memory.slots[nth(what)], memory.slots[nth(best)]
@@ -197,7 +196,7 @@ def _goes_first(memory: Memory, what: Integer, best: Integer, least: float, lost
     return bool(slot.seq < chosen.seq)
 
 
-@compiled
+@kernel
 def _ranks_last(
     memory: Memory, priority: float, importance: float, m: float, seq: Integer, lost: float
 ) -> bool:
@@ -217,7 +216,7 @@ def _ranks_last(
     return bool(n[ZERO] == 0 or precedes(importance, m, 0.0, seq, memory.zero[0]))
 
 
-@compiled
+@kernel
 def admit(
     memory: Memory, keys: Records, side: Integer, budget: Integer, key: Integer, ts: Integer,
     row: Integer, seq: Integer, importance: float, value: float, m: float, lost: float,

@@ -10,8 +10,7 @@ from engine.replay import aged, keyed, planned, ranks, valued
 from engine.replay.instant import match_count
 from engine.replay.layout import CLEAN, COUNT, DIRTY, OLDEST, SEQ, Arrivals, Memory, ReplayRules
 from engine.replay.ranks import admit_ranked, reward
-from engine.runtime.jit import NONE, Integer, Records, nth, woven
-from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import NONE, Integer, Records, kernel, nth, woven
 
 _STATIC, _KEYED, _DECAY, _AGED, _RERANK, _PLANNED, _VALUED, _SAMPLED = (
     int(each) for each in Structure
@@ -92,7 +91,7 @@ def note_matches(
         memory.n[DIRTY] = NONE
 
 
-@compiled
+@kernel
 def _produced(
     keys: Records, partners: KeyLinks | None, key: Integer, side: Integer, early: bool
 ) -> float:

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.runtime.jit import NONE, Integer, Records, nth, prefetch
-from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import NONE, Integer, Records, kernel, nth, prefetch
 
 _CACHED = 2048
 """Entries of a heap that the nearest cache holds anyway."""
 
 
-@compiled
+@kernel
 def precedes(priority: float, importance: float, m: float, seq: Integer, other: Records) -> bool:
     """Return whether a rank is less than that of an entry: it would be dropped first."""
     if priority != other.priority:
@@ -28,7 +27,7 @@ def precedes(priority: float, importance: float, m: float, seq: Integer, other: 
     return seq < other.seq
 
 
-@compiled
+@kernel
 def _lesser(heap: Records, i: Integer) -> Integer:
     """Return which of entries i and i + 1 ranks below the other, without a jump to mispredict."""
     a, b = heap[nth(i + 1)], heap[nth(i)]
@@ -38,7 +37,7 @@ def _lesser(heap: Records, i: Integer) -> Integer:
     return i + np.int64(second)
 
 
-@compiled
+@kernel
 def _put(
     heap: Records, i: Integer, priority: float, importance: float, m: float, seq: Integer,
     what: Integer,
@@ -50,7 +49,7 @@ def _put(
     heap[nth(i)].what = what
 
 
-@compiled
+@kernel
 def rise(
     heap: Records, i: Integer, top: Integer, priority: float, importance: float, m: float,
     seq: Integer, what: Integer, keys: Records, side: Integer,
@@ -69,7 +68,7 @@ def rise(
         keys[nth(2 * what + side)].at = i
 
 
-@compiled
+@kernel
 def sink(
     heap: Records, n: Integer, i: Integer, priority: float, importance: float, m: float,
     seq: Integer, what: Integer, keys: Records, side: Integer,
@@ -99,7 +98,7 @@ def sink(
     rise(heap, i, top, priority, importance, m, seq, what, keys, side)
 
 
-@compiled
+@kernel
 def sink_from_top(
     heap: Records, n: Integer, priority: float, importance: float, m: float, seq: Integer,
     what: Integer,
@@ -121,7 +120,7 @@ def sink_from_top(
     _put(heap, i, priority, importance, m, seq, what)
 
 
-@compiled
+@kernel
 def drop_at(heap: Records, n: Integer, i: Integer, keys: Records, side: Integer) -> None:
     """Take the entry at position `i` out of a heap of `n`; the heap then has n - 1. O(log n)."""
     last = n - 1
@@ -140,7 +139,7 @@ def drop_at(heap: Records, n: Integer, i: Integer, keys: Records, side: Integer)
         sink(heap, last, i, priority, importance, m, seq, what, keys, side)
 
 
-@compiled
+@kernel
 def heapify(heap: Records, n: Integer, keys: Records) -> None:
     """Make a heap of the first `n` entries, which rank slots. O(n)."""
     for i in range(n // 2 - 1, -1, -1):
@@ -161,14 +160,14 @@ def heapify(heap: Records, n: Integer, keys: Records) -> None:
 BY_IMPORTANCE, BY_VALUE = False, True
 
 
-@compiled
+@kernel
 def _before(x: Records, y: Records, by_value: bool) -> bool:
     if by_value:
         return x.priority < y.priority or (x.priority == y.priority and x.seq > y.seq)
     return x.importance < y.importance or (x.importance == y.importance and x.seq < y.seq)
 
 
-@compiled
+@kernel
 def meld(slots: Records, a: Integer, b: Integer, by_value: bool) -> Integer:
     """Merge two heaps by their roots, either of which may be NONE. O(1)."""
     if a == NONE:
@@ -188,7 +187,7 @@ def meld(slots: Records, a: Integer, b: Integer, by_value: bool) -> Integer:
     return top
 
 
-@compiled
+@kernel
 def _meld_children(slots: Records, at: Integer, by_value: bool) -> Integer:
     """Merge the children of a node in two passes and return the new root, or NONE."""
     child = np.int64(slots[at].child)
@@ -216,7 +215,7 @@ def _meld_children(slots: Records, at: Integer, by_value: bool) -> Integer:
     return root
 
 
-@compiled
+@kernel
 def grown(slots: Records, root: Integer, at: Integer, by_value: bool) -> Integer:
     """Put a resident into the heap of a root, or NONE, and return the new root. O(1)."""
     slot = slots[at]
@@ -226,7 +225,7 @@ def grown(slots: Records, root: Integer, at: Integer, by_value: bool) -> Integer
     return meld(slots, root, at, by_value)
 
 
-@compiled
+@kernel
 def without(slots: Records, root: Integer, at: Integer, by_value: bool) -> Integer:
     """Take a resident out of its heap and return the new root, or NONE. O(log K) amortised."""
     rest = _meld_children(slots, at, by_value)

@@ -27,8 +27,7 @@ from engine.replay.layout import (
     Window,
 )
 from engine.replay.memory import remove
-from engine.runtime.jit import NONE, Integer, Records, nth, prefetch, woven
-from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import NONE, Integer, Records, kernel, nth, prefetch, woven
 
 _KEYED, _AGED, _VALUED = int(Structure.KEYED), int(Structure.AGED), int(Structure.VALUED)
 _FAR, _NEAR = 24, 8
@@ -36,7 +35,7 @@ _FAR, _NEAR = 24, 8
 _LEFT, _RIGHT = np.int64(0), np.int64(1)
 
 
-@compiled
+@kernel
 def match_count(
     rules: ReplayRules, keys: Records, partners: KeyLinks | None, key: Integer, side: Integer,
     now: Integer,
@@ -61,7 +60,7 @@ def match_count(
     return np.float64(held)
 
 
-@compiled
+@kernel
 def _leave(
     rules: ReplayRules, memory: Memory, opposite: Memory, keys: Records, partners: KeyLinks | None,
     side: Integer, at: Integer,
@@ -122,7 +121,7 @@ def _slide_window(
     memory.n[WINDOW_AT] = at
 
 
-@compiled
+@kernel
 def hasten(
     arrivals: Arrivals, i: Integer, keys: Records, partners: KeyLinks | None, side: Integer,
     opposite: Memory,
@@ -184,7 +183,7 @@ def clear(arrivals: Arrivals, begin: Integer, end: Integer, keys: Records, side:
         i += 1
 
 
-@compiled
+@kernel
 def advance(now: Integer, tallies: Tallies, progress: Records) -> None:
     """Set the time to `now`, and the bin that it falls into."""
     progress[NOW] = now

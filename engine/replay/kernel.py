@@ -39,15 +39,14 @@ from engine.replay.layout import (
 )
 from engine.replay.probe import has_room, probe_arrivals, probe_residents
 from engine.replay.ranks import admit_ranked, reward
-from engine.runtime.jit import NONE, Integer, Records, nth, woven
-from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import NONE, Integer, Records, kernel, nth, woven
 
 _LEFT, _RIGHT = np.int64(0), np.int64(1)
 _NO_FACT = np.int32(-1)
 _STATIC, _DECAY = int(Structure.STATIC), int(Structure.DECAY)
 
 
-@compiled
+@kernel
 def allowed(rules: ReplayRules, partners: KeyLinks | None) -> bool:
     """Return whether `replay_alone` can replay arrivals that are alone in their instants."""
     if partners is not None:
@@ -59,7 +58,7 @@ def allowed(rules: ReplayRules, partners: KeyLinks | None) -> bool:
     )
 
 
-@compiled
+@kernel
 def is_alone(
     rules: ReplayRules, arrivals: Arrivals, i: Integer, now: Integer, keys: Records, side: Integer,
     out: Outputs, progress: Records,
@@ -72,7 +71,7 @@ def is_alone(
     )
 
 
-@compiled
+@kernel
 def _first_due(memory: Memory, window: Integer, now: Integer) -> Integer:
     """Return a tick before which nobody of a side expires, whoever else arrives from `now` on."""
     oldest = memory.n[OLDEST]
@@ -186,7 +185,7 @@ def _probe_right(
     return True
 
 
-@compiled
+@kernel
 def replay(
     rules: ReplayRules, left_memory: Memory, right_memory: Memory, keys: Records,
     left_partners: KeyLinks | None, right_partners: KeyLinks | None, left: Arrivals,

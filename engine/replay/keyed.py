@@ -14,20 +14,19 @@ from engine.facts.key_links import KeyLinks, linked_key, span
 from engine.replay.heap import BY_IMPORTANCE, drop_at, grown, precedes, rise, sink, without
 from engine.replay.layout import CLEAN, COUNT, DIRTY, HEAP, Memory
 from engine.replay.memory import insert, remove
-from engine.runtime.jit import NONE, Integer, Records, nth
-from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import NONE, Integer, Records, kernel, nth
 
 _TOP = np.int64(0)
 
 
-@compiled
+@kernel
 def detach(memory: Memory, keys: Records, side: Integer, at: Integer) -> None:
     """Take a resident out of its key's pairing heap. O(log K) amortised."""
     mine = keys[nth(2 * memory.slots[nth(at)].key + side)]
     mine.root = without(memory.slots, np.int64(mine.root), at, BY_IMPORTANCE)
 
 
-@compiled
+@kernel
 def refresh(memory: Memory, keys: Records, side: Integer, key: Integer, m: float) -> None:
     """Move a key to the place of its least resident and its match count. O(log K)."""
     heap, n = memory.heap, memory.n
@@ -49,7 +48,7 @@ def refresh(memory: Memory, keys: Records, side: Integer, key: Integer, m: float
         sink(heap, n[HEAP], at, priority, least.importance, m, least.seq, key, keys, side)
 
 
-@compiled
+@kernel
 def touch(memory: Memory, keys: Records, side: Integer, key: Integer) -> None:
     """Mark this side's residents of a key for this instant. O(1)."""
     mine = keys[nth(2 * key + side)]
@@ -58,7 +57,7 @@ def touch(memory: Memory, keys: Records, side: Integer, key: Integer) -> None:
         memory.n[DIRTY] = key
 
 
-@compiled
+@kernel
 def touch_partners(
     opposite: Memory, keys: Records, partners: KeyLinks | None, side: Integer, key: Integer
 ) -> None:
@@ -68,7 +67,7 @@ def touch_partners(
         touch(opposite, keys, 1 - side, linked_key(partners, place))
 
 
-@compiled
+@kernel
 def admit(
     memory: Memory, keys: Records, side: Integer, budget: Integer, key: Integer, ts: Integer,
     row: Integer, seq: Integer, importance: float, m: float,

@@ -18,11 +18,10 @@ from engine.replay.layout import (
     PEAK,
     Memory,
 )
-from engine.runtime.jit import NONE, Integer, Records, nth
-from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import NONE, Integer, Records, kernel, nth
 
 
-@compiled
+@kernel
 def insert(
     memory: Memory, keys: Records, side: Integer, key: Integer, ts: Integer, row: Integer,
     seq: Integer, importance: float, priority: float, m: float,
@@ -66,7 +65,7 @@ def insert(
     return at
 
 
-@compiled
+@kernel
 def remove(memory: Memory, keys: Records, side: Integer, at: Integer) -> None:
     """Take the tuple in slot `at` out of its key's cells and free the slot. O(1)."""
     n = memory.n

@@ -15,8 +15,7 @@ from engine.replay.heap import drop_at, rise
 from engine.replay.layout import HEAP, Memory
 from engine.replay.memory import insert, remove
 from engine.replay.ranks import rebuild
-from engine.runtime.jit import Floats, Integer, Records, nth
-from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import Floats, Integer, Records, kernel, nth
 
 _SLOTS = np.int64(-1)
 _TOP = np.int64(0)
@@ -36,7 +35,7 @@ class RetentionPlan(NamedTuple):
     right: Floats
 
 
-@compiled
+@kernel
 def release(memory: Memory, keys: Records, side: Integer, instant: Integer) -> None:
     """Drop the residents that leave at this instant, except those whose facts have ended."""
     n, heap = memory.n, memory.heap
@@ -48,7 +47,7 @@ def release(memory: Memory, keys: Records, side: Integer, instant: Integer) -> N
             remove(memory, keys, side, at)
 
 
-@compiled
+@kernel
 def admit(
     memory: Memory, keys: Records, side: Integer, instant: Integer, key: Integer, ts: Integer,
     row: Integer, seq: Integer, importance: float, leaves: float,

@@ -21,14 +21,13 @@ from engine.replay.layout import (
     ReplayRules,
     Tallies,
 )
-from engine.runtime.jit import NONE, Integer, Records, nth
-from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import NONE, Integer, Records, kernel, nth
 from gpu_kernels.combine import combined
 
 _LEFT = np.int64(0)
 
 
-@compiled
+@kernel
 def has_room(
     keys: Records, partners: KeyLinks | None, key: Integer, side: Integer, out: Outputs,
     progress: Records,
@@ -44,7 +43,7 @@ def has_room(
     return bool(room <= out.ts.size)
 
 
-@compiled
+@kernel
 def _write(
     out: Outputs, progress: Records, side: Integer, ts: Integer, row: Integer, seq: Integer,
     other_row: Integer, other_seq: Integer, importance: float, fact: Integer,
@@ -67,7 +66,7 @@ def _write(
     progress[WRITTEN] = at + 1
 
 
-@compiled
+@kernel
 def _tally(
     tallies: Tallies, progress: Records, sums: Records, key: Integer, found: Integer,
     importance: float,
@@ -86,7 +85,7 @@ def _tally(
     sums[0] = total
 
 
-@compiled
+@kernel
 def _full_cell(combine: Integer, importance: float, cells: Records, at: Integer) -> float:
     """Return the importance of an arrival's outputs with the four residents of a cell."""
     a, b, c, d = cells[nth(at)], cells[nth(at + 1)], cells[nth(at + 2)], cells[nth(at + 3)]
@@ -101,7 +100,7 @@ def _full_cell(combine: Integer, importance: float, cells: Records, at: Integer)
     )
 
 
-@compiled
+@kernel
 def probe_residents(
     rules: ReplayRules, arrivals: Arrivals, i: Integer, seq: Integer, side: Integer, late: bool,
     opposite: Memory, head: Integer, residents: Integer, key: Integer, fact: Integer, out: Outputs,
@@ -143,7 +142,7 @@ def probe_residents(
         _tally(tallies, progress, sums, key, found, subtotal)
 
 
-@compiled
+@kernel
 def probe_arrivals(
     rules: ReplayRules, left: Arrivals, i: Integer, left_seq: Integer, right: Arrivals,
     first: Integer, right_base: Integer, fact: Integer, out: Outputs, tallies: Tallies,

@@ -12,14 +12,13 @@ from engine.replay import decay
 from engine.replay.heap import drop_at, heapify, precedes, rise, sink
 from engine.replay.layout import COUNT, HEAP, OLDEST, Arrivals, Memory, ReplayRules
 from engine.replay.memory import insert, remove
-from engine.runtime.jit import NONE, Integer, Records, nth
-from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import NONE, Integer, Records, kernel, nth
 
 _SLOTS = np.int64(NONE)
 _TOP = np.int64(0)
 
 
-@compiled
+@kernel
 def rebuild(memory: Memory, keys: Records) -> None:
     """Rebuild the heap without the entries of tuples that are gone."""
     heap = memory.heap
@@ -32,7 +31,7 @@ def rebuild(memory: Memory, keys: Records) -> None:
     heapify(heap, live, keys)
 
 
-@compiled
+@kernel
 def rank_residents(memory: Memory, keys: Records, by_importance: bool) -> None:
     """Rebuild the heap from the residents' present priorities. O(K)."""
     heap = memory.heap
@@ -51,7 +50,7 @@ def rank_residents(memory: Memory, keys: Records, by_importance: bool) -> None:
     heapify(heap, n, keys)
 
 
-@compiled
+@kernel
 def admit(
     memory: Memory, keys: Records, side: Integer, budget: Integer, by_importance: bool,
     key: Integer, ts: Integer, row: Integer, seq: Integer, importance: float, priority: float,
@@ -84,7 +83,7 @@ def admit(
 _STATIC, _DECAY = int(Structure.STATIC), int(Structure.DECAY)
 
 
-@compiled
+@kernel
 def reward(
     rules: ReplayRules, memory: Memory, side: Integer, head: Integer, residents: Integer, m: float,
     now: Integer,
@@ -98,7 +97,7 @@ def reward(
     decay.match(memory, head, residents, m, now, lifetime, beta * tau, beta * (tau - 1.0), alpha)
 
 
-@compiled
+@kernel
 def admit_ranked(
     rules: ReplayRules, memory: Memory, keys: Records, side: Integer, arrivals: Arrivals,
     i: Integer, seq: Integer, m: float, now: Integer, priority_at_arrival: Records,

@@ -16,35 +16,34 @@ from engine.policies import yield_
 from engine.replay.heap import BY_VALUE, grown, without
 from engine.replay.layout import CELL, CELL_INTS, CELL_NEXT, CELL_SLOTS, COUNT, Memory
 from engine.replay.memory import insert, remove
-from engine.runtime.jit import NONE, Integer, Records, nth
-from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import NONE, Integer, Records, kernel, nth
 
 _ROOT, _OLDEST = 0, 1
 """Columns of `Memory.runs`: root by state and bucket; oldest resident by bucket."""
 
 
-@compiled
+@kernel
 def _group(memory: Memory, at: Integer) -> Integer:
     """Return the place of a resident's group: its bucket, among those of its state."""
     slot = memory.slots[nth(at)]
     return np.int64(slot.at) + np.int64(slot.m) * (memory.table.size // 2)
 
 
-@compiled
+@kernel
 def _join(memory: Memory, at: Integer) -> None:
     """Put a resident into the heap of its group."""
     group = _group(memory, at)
     memory.runs[group, _ROOT] = grown(memory.slots, memory.runs[group, _ROOT], at, BY_VALUE)
 
 
-@compiled
+@kernel
 def _part(memory: Memory, at: Integer) -> None:
     """Take a resident out of the heap of its group."""
     group = _group(memory, at)
     memory.runs[group, _ROOT] = without(memory.slots, memory.runs[group, _ROOT], at, BY_VALUE)
 
 
-@compiled
+@kernel
 def _yield_place(memory: Memory, at: Integer) -> None:
     """If this resident is the oldest of its bucket, make the next in arrival order the oldest."""
     slot = memory.slots[nth(at)]
@@ -56,14 +55,14 @@ def _yield_place(memory: Memory, at: Integer) -> None:
         memory.runs[bucket, _OLDEST] = newer
 
 
-@compiled
+@kernel
 def leave(memory: Memory, at: Integer) -> None:
     """Remove a resident from its heap and its bucket, before its slot is freed."""
     _part(memory, at)
     _yield_place(memory, at)
 
 
-@compiled
+@kernel
 def _grow_older(memory: Memory, now: Integer, lifetime: Integer) -> None:
     """Move residents whose age has passed the edge of their bucket to the next one."""
     buckets = memory.table.size // 2
@@ -82,7 +81,7 @@ def _grow_older(memory: Memory, now: Integer, lifetime: Integer) -> None:
             at = memory.runs[bucket, _OLDEST]
 
 
-@compiled
+@kernel
 def _least(memory: Memory) -> tuple[Integer, float]:
     """Return (slot, its priority) of least rank: (priority, value, -ts, -row)."""
     least, lowest = np.int64(NONE), 0.0
@@ -102,7 +101,7 @@ def _least(memory: Memory) -> tuple[Integer, float]:
     return least, lowest
 
 
-@compiled
+@kernel
 def admit(
     memory: Memory, keys: Records, side: Integer, budget: Integer, window: Integer, key: Integer,
     ts: Integer, row: Integer, seq: Integer, importance: float, value: float,
@@ -125,7 +124,7 @@ def admit(
     _join(memory, at)
 
 
-@compiled
+@kernel
 def match(memory: Memory, head: Integer, residents: Integer, now: Integer) -> None:
     """Note that the residents of one key have matched an arrival. O(residents of the key)."""
     cell = head

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.runtime.jit import NONE, Integer, Records, prefetch
-from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import NONE, Integer, Records, kernel, prefetch
 from engine.sampling.layout import (
     ESTIMATE,
     FRESH,
@@ -20,18 +19,18 @@ from engine.sampling.layout import (
     ROWS,
     WRITTEN,
     SampleArrivals,
+    SampledOutputs,
     SampleMemory,
     SampleRules,
 )
 from engine.sampling.memory import add
-from engine.sampling.outputs import SampledOutputs
 
 _FAR, _NEAR = 24, 8
 """Arrivals ahead at which a key, and the first retained tuple of one, are asked for."""
 _LEFT, _RIGHT = np.int64(0), np.int64(1)
 
 
-@compiled
+@kernel
 def _end(arrivals: SampleArrivals, at: Integer, now: Integer) -> Integer:
     """Return the first position from `at` on of an arrival that is not of this instant."""
     while at < arrivals.ts.size and arrivals.ts[at] == now:
@@ -39,7 +38,7 @@ def _end(arrivals: SampleArrivals, at: Integer, now: Integer) -> Integer:
     return at
 
 
-@compiled
+@kernel
 def _look_ahead(
     arrivals: SampleArrivals, begin: Integer, end: Integer, keys: Records, side: Integer,
     opposite: SampleMemory,
@@ -53,7 +52,7 @@ def _look_ahead(
             prefetch(opposite.slots, np.int64(first))
 
 
-@compiled
+@kernel
 def _expire(
     memory: SampleMemory, keys: Records, side: Integer, window: Integer, now: Integer,
     sums: Records, progress: Records, leave: Records,
@@ -66,7 +65,7 @@ def _expire(
         leave(memory, keys, side, at, np.float64(window) + 1.0, sums, progress)
 
 
-@compiled
+@kernel
 def begin(
     rules: SampleRules, left_memory: SampleMemory, right_memory: SampleMemory, keys: Records,
     left: SampleArrivals, right: SampleArrivals, progress: Records, sums: Records, leave: Records,
@@ -90,7 +89,7 @@ def begin(
     return True
 
 
-@compiled
+@kernel
 def count(progress: Records, sums: Records, weight: float, importance: float) -> None:
     """Count an output: Horvitz and Thompson's estimates grow by its weight."""
     progress[ROWS] += 1
@@ -98,7 +97,7 @@ def count(progress: Records, sums: Records, weight: float, importance: float) ->
     add(sums, IMPORTANCE + ESTIMATE, weight * importance)
 
 
-@compiled
+@kernel
 def write(
     out: SampledOutputs, progress: Records, side: Integer, row: Integer, seq: Integer,
     other_row: Integer, other_seq: Integer, importance: float, weight: float, stored: Integer,

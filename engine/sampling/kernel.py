@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.runtime.jit import NONE, Integer, Records
-from engine.runtime.jit import kernel as compiled
-from engine.sampling.admit import admit, leave
+from engine.runtime.jit import NONE, Integer, Records, kernel
 from engine.sampling.instant import begin, count, write
 from engine.sampling.layout import (
     CLUSTERS,
@@ -28,20 +26,21 @@ from engine.sampling.layout import (
     RIGHT_AT,
     RIGHT_END,
     SEQ,
+    SIMULTANEOUS,
     WRITTEN,
     SampleArrivals,
+    SampledOutputs,
     SampleMemory,
     SampleRules,
 )
-from engine.sampling.memory import threshold
-from engine.sampling.outputs import SIMULTANEOUS, SampledOutputs
+from engine.sampling.memory import admit, leave, threshold
 from gpu_kernels.combine import combined
 
 _BEGIN, _SIMULTANEOUS, _PROBE_LEFT, _PROBE_RIGHT, _ADMIT_LEFT, _ADMIT_RIGHT = range(6)
 _LEFT, _RIGHT = np.int64(0), np.int64(1)
 
 
-@compiled
+@kernel
 def _simultaneous(
     rules: SampleRules, keys: Records, left: SampleArrivals, left_base: Integer,
     right: SampleArrivals, right_base: Integer, out: SampledOutputs, progress: Records,
@@ -80,7 +79,7 @@ def _simultaneous(
     return not full
 
 
-@compiled
+@kernel
 def _grow_variance(slot: Records, weight: float, importance: float) -> None:
     """Add an output to its cluster's V: Horvitz and Thompson's variance, all pairs of outputs.
 
@@ -95,7 +94,7 @@ def _grow_variance(slot: Records, weight: float, importance: float) -> None:
     slot.a_importance += more
 
 
-@compiled
+@kernel
 def _probe(
     rules: SampleRules, side: Integer, arrivals: SampleArrivals, base: Integer, end: Integer,
     opposite: SampleMemory, keys: Records, out: SampledOutputs, progress: Records, sums: Records,
@@ -131,7 +130,7 @@ def _probe(
     return True
 
 
-@compiled
+@kernel
 def sample(
     rules: SampleRules, left_memory: SampleMemory, right_memory: SampleMemory, keys: Records,
     left: SampleArrivals, right: SampleArrivals, out: SampledOutputs, progress: Records,

@@ -14,7 +14,6 @@ from engine.runtime.errors import SpecError
 from engine.runtime.jit import NONE, Floats, Ints, Records
 from engine.runtime.streams import SIDES, StreamBatch
 from engine.sampling import kernel, uniform
-from engine.sampling.admit import settle
 from engine.sampling.layout import (
     CLUSTER,
     CLUSTERS,
@@ -31,18 +30,16 @@ from engine.sampling.layout import (
     THINNED,
     WRITTEN,
     SampleArrivals,
-    SampleRules,
-    grown,
-    no_memory,
-)
-from engine.sampling.memory import ticks_held
-from engine.sampling.outputs import (
     SampledOutputs,
+    SampleRules,
     SampleTotals,
     empty_samples,
     first_samples,
+    grown,
+    no_memory,
     totals_of,
 )
+from engine.sampling.memory import settle, ticks_held
 from gpu_kernels.combine import COMBINES
 
 METHODS = ("eq-cluster", "pps-cluster", "bottom-k", "uniform")

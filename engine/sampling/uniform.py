@@ -11,8 +11,7 @@ import math
 
 import numpy as np
 
-from engine.runtime.jit import NONE, Integer, Records
-from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import NONE, Integer, Records, kernel
 from engine.sampling.instant import begin, count, write
 from engine.sampling.layout import (
     CLUSTERS,
@@ -36,11 +35,11 @@ from engine.sampling.layout import (
     VARIANCE,
     WRITTEN,
     SampleArrivals,
+    SampledOutputs,
     SampleMemory,
     SampleRules,
 )
 from engine.sampling.memory import add, insert, remove
-from engine.sampling.outputs import SampledOutputs
 from gpu_kernels.combine import combined
 from gpu_kernels.philox import PURPOSE_GEOMETRIC, uniform_draw
 
@@ -50,7 +49,7 @@ _PURPOSE = np.uint64(PURPOSE_GEOMETRIC)
 _NEVER = np.int64(2**62)
 
 
-@compiled
+@kernel
 def _leave(
     memory: SampleMemory,
     keys: Records,
@@ -63,7 +62,7 @@ def _leave(
     remove(memory, keys, side, at, ticks)
 
 
-@compiled
+@kernel
 def next_join(
     rules: SampleRules, side: Integer, row: Integer, draw: Integer, num: float, most: float
 ) -> float:
@@ -75,7 +74,7 @@ def next_join(
     return after if after <= most else 0.0
 
 
-@compiled
+@kernel
 def _count(
     rules: SampleRules, slot: Records, value: float, progress: Records, sums: Records
 ) -> None:
@@ -92,7 +91,7 @@ def _count(
         progress[CLUSTERS] += 1
 
 
-@compiled
+@kernel
 def _join(
     rules: SampleRules, side: Integer, seen: Integer, opposite: SampleMemory, keys: Records,
     at: Integer, progress: Records, sums: Records,
@@ -111,7 +110,7 @@ def _join(
     return slot.due
 
 
-@compiled
+@kernel
 def _probe(
     rules: SampleRules, side: Integer, arrivals: SampleArrivals, base: Integer, end: Integer,
     opposite: SampleMemory, keys: Records, out: SampledOutputs, progress: Records, sums: Records,
@@ -152,7 +151,7 @@ def _probe(
     return True
 
 
-@compiled
+@kernel
 def _admit(
     rules: SampleRules, side: Integer, arrivals: SampleArrivals, end: Integer, memory: SampleMemory,
     keys: Records, progress: Records,
@@ -184,7 +183,7 @@ def _admit(
     return True
 
 
-@compiled
+@kernel
 def sample(
     rules: SampleRules, left_memory: SampleMemory, right_memory: SampleMemory, keys: Records,
     left: SampleArrivals, right: SampleArrivals, out: SampledOutputs, progress: Records,

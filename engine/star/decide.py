@@ -12,8 +12,7 @@ import numpy as np
 
 from engine.policies import Structure, dgl
 from engine.replay.heap import drop_at, heapify, precedes, rise, sink
-from engine.runtime.jit import FOREVER, NONE, Integer, Ints, Records, woven
-from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import FOREVER, NONE, Integer, Ints, Records, kernel, woven
 from engine.star.layout import (
     AT,
     COUNT,
@@ -34,7 +33,7 @@ _FEW = 4
 """Arrivals up to which looking at all residents for each is cheaper than a heap of them."""
 
 
-@compiled
+@kernel
 def _current(
     rules: StarRules, streams: StarStreams, state: StarState, side: Integer, version: Integer,
     progress: Ints,
@@ -49,7 +48,7 @@ def _current(
         state.hits[version] = every - produced(streams, state, side, version, True, False)
 
 
-@compiled
+@kernel
 def _over(streams: StarStreams, rules: StarRules, state: StarState, side: Integer) -> bool:
     """Return whether residents and arrivals exceed the budget."""
     n = state.n[side]
@@ -62,7 +61,7 @@ def _over(streams: StarStreams, rules: StarRules, state: StarState, side: Intege
     return bool(total > rules.budget[side])
 
 
-@compiled
+@kernel
 def _by_age(rules: StarRules, side: Integer, age: Integer) -> float:
     """Return AGE's priority."""
     window, buckets = rules.window[side], rules.buckets[side]
@@ -174,7 +173,7 @@ def _gain(
         at = np.int64(state.after[at])
 
 
-@compiled
+@kernel
 def _ranked(
     rules: StarRules, streams: StarStreams, state: StarState, side: Integer, heap: Records
 ) -> None:
@@ -191,7 +190,7 @@ def _ranked(
     heapify(heap, size, state.keys)
 
 
-@compiled
+@kernel
 def _least(rules: StarRules, streams: StarStreams, state: StarState, side: Integer) -> Integer:
     """Return the resident of a stream that ranks least by its present priority. O(K)."""
     begin = state.room[side]
@@ -203,7 +202,7 @@ def _least(rules: StarRules, streams: StarStreams, state: StarState, side: Integ
     return least
 
 
-@compiled
+@kernel
 def _below(
     rules: StarRules, streams: StarStreams, state: StarState, at: Integer, other: Integer
 ) -> bool:

@@ -14,8 +14,7 @@ from engine.lanes.profile import SideProfile
 from engine.replay.callbacks import arrival_callback, now_callback
 from engine.replay.layout import ENTRY, KEY
 from engine.runtime.errors import SpecError
-from engine.runtime.jit import FOREVER, NONE, Floats, Integer, Ints, Records, woven
-from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import FOREVER, NONE, Floats, Integer, Ints, Records, kernel, woven
 from engine.runtime.randomness import PURPOSE_PRIORITY, uniforms
 from engine.star.decide import decide
 from engine.star.index import StarIndex
@@ -59,7 +58,7 @@ def _next_instant(streams: StarStreams, state: StarState) -> Integer:
     return now
 
 
-@compiled
+@kernel
 def replay(
     rules: StarRules, streams: StarStreams, state: StarState, out: StarOutputs,
     tallies: StarTallies, progress: Ints, sums: Floats, stop: Integer, priority_at_arrival: Records,

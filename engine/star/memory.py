@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.replay.layout import HISTORY_ESTIMATOR, MEMORY_ESTIMATOR, WINDOW_ESTIMATOR
-from engine.runtime.jit import NONE, Integer, Ints, woven
-from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import NONE, Integer, Ints, kernel, woven
 from engine.star.layout import (
     AT,
     COUNT,
@@ -24,7 +23,7 @@ from engine.star.layout import (
 )
 
 
-@compiled
+@kernel
 def _count(
     streams: StarStreams, counters: Ints, side: Integer, version: Integer, by: Integer
 ) -> None:
@@ -34,7 +33,7 @@ def _count(
         counters[np.int64(streams.facts[place]) * sides + side] += by
 
 
-@compiled
+@kernel
 def insert(streams: StarStreams, state: StarState, side: Integer, at: Integer) -> None:
     """Make a tuple a resident. O(its facts)."""
     version = np.int64(streams.version[at])
@@ -53,7 +52,7 @@ def insert(streams: StarStreams, state: StarState, side: Integer, at: Integer) -
     _count(streams, state.held, side, version, 1)
 
 
-@compiled
+@kernel
 def remove(streams: StarStreams, state: StarState, side: Integer, at: Integer) -> None:
     """Drop a resident. O(its facts)."""
     version = np.int64(streams.version[at])
@@ -139,7 +138,7 @@ def clear(streams: StarStreams, state: StarState, progress: Ints) -> None:
         n[AT] = n[END]
 
 
-@compiled
+@kernel
 def first_live(
     rules: StarRules, streams: StarStreams, state: StarState, fact: Integer, side: Integer,
     now: Integer,
@@ -154,7 +153,7 @@ def first_live(
     return version
 
 
-@compiled
+@kernel
 def match_count(
     rules: StarRules, streams: StarStreams, state: StarState, side: Integer, version: Integer,
     now: Integer,
@@ -199,13 +198,13 @@ def _by_history(
     return total * _quotient(rules, 1 - side, now) if sides == 2 else total
 
 
-@compiled
+@kernel
 def _quotient(rules: StarRules, side: Integer, now: Integer) -> float:
     lifetime = np.float64(rules.window[side] + 1)
     return lifetime / np.float64(now - rules.first_ts[side] + 1)
 
 
-@compiled
+@kernel
 def produced(
     streams: StarStreams, state: StarState, side: Integer, version: Integer, old: bool, new: bool
 ) -> float:

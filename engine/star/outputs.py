@@ -10,8 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.exact.combine import MAX, MEAN, MIN, PRODUCT, SUM
-from engine.runtime.jit import NONE, Floats, Integer, Ints, shell_sorted, woven
-from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import NONE, Floats, Integer, Ints, kernel, shell_sorted, woven
 from engine.star.layout import (
     BIN,
     COMBINATION,
@@ -71,7 +70,7 @@ def _gather(
             state.sizes[side, arrivals] = at - state.pool_room[side]
 
 
-@compiled
+@kernel
 def _part(state: StarState, unit: Integer, side: Integer) -> tuple[Integer, Integer]:
     """Return where the tuples that a stream gives to a unit begin in the pool, and how many."""
     if side < unit:
@@ -82,7 +81,7 @@ def _part(state: StarState, unit: Integer, side: Integer) -> tuple[Integer, Inte
     return state.pool_room[side], state.sizes[side, 1]
 
 
-@compiled
+@kernel
 def _combinations(state: StarState, unit: Integer) -> float:
     """Return the outputs of a unit."""
     total = 1.0
@@ -91,13 +90,13 @@ def _combinations(state: StarState, unit: Integer) -> float:
     return total
 
 
-@compiled
+@kernel
 def _member(state: StarState, unit: Integer, side: Integer) -> Integer:
     """Return the place in the pool of a stream's member of the combination of `state.counter`."""
     return _part(state, unit, side)[0] + state.counter[side]
 
 
-@compiled
+@kernel
 def _next(state: StarState, unit: Integer) -> None:
     """Go on to the next combination of a unit."""
     side = state.sizes.shape[0] - 1
@@ -109,7 +108,7 @@ def _next(state: StarState, unit: Integer) -> None:
         side -= 1
 
 
-@compiled
+@kernel
 def _importance(rules: StarRules, state: StarState, unit: Integer) -> float:
     """Return the importance of the combination of `state.counter`, in the streams' order."""
     sides = state.sizes.shape[0]

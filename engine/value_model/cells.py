@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from engine.runtime.jit import NONE, Integer
-from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import NONE, Integer, kernel
 from engine.runtime.key_table import shift_of, slot_of
 from engine.value_model.layout import (
     CLASSES,
@@ -24,7 +23,7 @@ from engine.value_model.layout import (
 )
 
 
-@compiled
+@kernel
 def cell_of(model: ValueModel, key: Integer) -> int:
     """Return the cell that counts a key, or NONE."""
     mask = model.key.size - 1
@@ -38,7 +37,7 @@ def cell_of(model: ValueModel, key: Integer) -> int:
     return NONE
 
 
-@compiled
+@kernel
 def _cell_for(model: ValueModel, key: Integer, since: Integer) -> int:
     """Return the cell that counts a key, an empty one, or that of a key not seen `since`; or NONE.
 
@@ -56,7 +55,7 @@ def _cell_for(model: ValueModel, key: Integer, since: Integer) -> int:
     return oldest
 
 
-@compiled
+@kernel
 def _note_keys(model: ValueModel, key: Integer, more: Integer, apart: bool) -> None:
     """Count the cells in use: of both sides, or of the one whose attributes `key` is among."""
     if apart:
@@ -66,7 +65,7 @@ def _note_keys(model: ValueModel, key: Integer, more: Integer, apart: bool) -> N
         model.counts[1, KEYS] += more
 
 
-@compiled
+@kernel
 def _empty(model: ValueModel, cell: Integer, apart: bool) -> None:
     for side in range(2):
         count = model.count[side, cell]
@@ -77,7 +76,7 @@ def _empty(model: ValueModel, cell: Integer, apart: bool) -> None:
     _note_keys(model, model.key[cell], -1, apart)
 
 
-@compiled
+@kernel
 def take(model: ValueModel, key: Integer, now: Integer, since: Integer, apart: bool) -> int:
     """Return the cell of a key that arrives, NONE where there is no room for it.
 
@@ -105,7 +104,7 @@ def take(model: ValueModel, key: Integer, now: Integer, since: Integer, apart: b
     return cell
 
 
-@compiled
+@kernel
 def count(model: ValueModel, side: Integer, cell: Integer, importance: float) -> None:
     """Count an arrival of `side` in a cell, or NONE."""
     sums, counts = model.sums[side], model.counts[side]
@@ -123,7 +122,7 @@ def count(model: ValueModel, side: Integer, cell: Integer, importance: float) ->
         model.usual[side, cell] += gain * (importance - model.usual[side, cell])
 
 
-@compiled
+@kernel
 def relative_rate(model: ValueModel, side: Integer, cell: Integer) -> float:
     """Return how often a key arrives on `side`, relative to the mean key; 1 if it never has.
 
@@ -142,7 +141,7 @@ def relative_rate(model: ValueModel, side: Integer, cell: Integer) -> float:
     return float(weight * relative + (1.0 - weight))
 
 
-@compiled
+@kernel
 def class_of(model: ValueModel, side: Integer, cell: Integer, relative: float) -> tuple[int, float]:
     """Return the class of a key by its relative rate on `side`, and its share in the next class."""
     if cell == NONE or model.count[side, cell] == 0:
@@ -156,7 +155,7 @@ def class_of(model: ValueModel, side: Integer, cell: Integer, relative: float) -
     return group, 2.0 * fraction - 1.0
 
 
-@compiled
+@kernel
 def importance_scale(model: ValueModel, side: Integer, cell: Integer) -> float:
     """Return what of the mean importance a key's arrivals on `side` have had lately."""
     if cell == NONE or model.count[side, cell] == 0:

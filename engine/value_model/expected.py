@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from engine.runtime.jit import Integer
-from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import Integer, kernel
 from engine.value_model.layout import (
     BINS,
     FIRST_REFIT,
@@ -24,7 +23,7 @@ _LEAST, _GREATEST = 1, BINS - 1
 _OFFSET = 63 * 8 + 1
 
 
-@compiled
+@kernel
 def bin_of(importance: float) -> int:
     """Return the bin of an importance: 0 for 0, else by its power of two and three bits more."""
     if importance <= 0.0:
@@ -34,7 +33,7 @@ def bin_of(importance: float) -> int:
     return min(max(place, _LEAST), _GREATEST)
 
 
-@compiled
+@kernel
 def with_random(
     model: ValueModel, side: Integer, combine: Integer, x: float, scale: float
 ) -> float:
@@ -78,7 +77,7 @@ def with_random(
     return float(scale * (y * less + (totals[BINS] - sum_less)) / n)
 
 
-@compiled
+@kernel
 def expected(model: ValueModel, side: Integer, combine: Integer, x: float, free: float) -> float:
     """Return the expected importance of an output of a tuple of `side`.
 
@@ -97,7 +96,7 @@ def expected(model: ValueModel, side: Integer, combine: Integer, x: float, free:
     return float(sums[OF_OWN] * combined(combine, x, x) + sums[OF_FREE] * free)
 
 
-@compiled
+@kernel
 def level_of(model: ValueModel, side: Integer) -> float:
     """Return the expected importance of an output of the mean tuple of `side`, to compare with."""
     if model.n[NEXT] > FIRST_REFIT:
@@ -105,7 +104,7 @@ def level_of(model: ValueModel, side: Integer) -> float:
     return float(model.sums[side, IMPORTANCE] / model.counts[side, TOTAL])
 
 
-@compiled
+@kernel
 def find_level(model: ValueModel, side: Integer, combine: Integer) -> None:
     """Take the mean of what outputs are expected to have over the side's importances so far."""
     level = 0.0
@@ -120,7 +119,7 @@ def find_level(model: ValueModel, side: Integer, combine: Integer) -> None:
         model.sums[side, LEVEL] = level / model.counts[side, TOTAL]
 
 
-@compiled
+@kernel
 def sum_up(counts: Array, totals: Array, below_count: Array, below_total: Array) -> None:
     """Add the bins up, from the least importance on."""
     for place in range(BINS):

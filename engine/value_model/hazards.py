@@ -6,15 +6,14 @@ import math
 
 import numpy as np
 
-from engine.runtime.jit import Integer, jit
-from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import Integer, jit, kernel
 from engine.value_model.layout import CLASSES, STATES, UNIT, Array
 
 _FITS = 2
 """Classes are fitted before hazards, and again with them."""
 
 
-@compiled
+@kernel
 def shrunk(matches: Array, expected: Array, row: Integer, out: Array) -> float:
     """Return the common ratio of matches to expected ones; write how each cell's differs.
 
@@ -68,7 +67,7 @@ def shrunk(matches: Array, expected: Array, row: Integer, out: Array) -> float:
     return float(common)
 
 
-@compiled
+@kernel
 def _weigh(matches: Array, exposure: Array, weight: Array) -> None:
     """Write how much a match of each class tells of hazards common to all.
 
@@ -100,7 +99,7 @@ def _weigh(matches: Array, exposure: Array, weight: Array) -> None:
             weight[c] *= weighted / twice
 
 
-@compiled
+@kernel
 def _fit_classes(
     matches: Array, exposure: Array, shape: Array, found: Array, awaited: Array, out: Array
 ) -> None:
@@ -135,7 +134,7 @@ def _fit_classes(
         out[c] *= others
 
 
-@compiled
+@kernel
 def _fit_shape(
     matches: Array, exposure: Array, found: Array, awaited: Array, ratio: Array, shape: Array
 ) -> float:

@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.runtime.jit import Integer
-from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import Integer, kernel
 from engine.value_model.cells import cell_of, class_of, count, importance_scale, relative_rate, take
 from engine.value_model.expected import bin_of, expected, level_of, with_random
 from engine.value_model.layout import (
@@ -71,13 +70,13 @@ class Side(NamedTuple):
     begin: Array = None
 
 
-@compiled
+@kernel
 def _apart(first: Array) -> bool:
     """Tell whether facts join the tuples, and the sides' keys are different ones."""
     return first is not None
 
 
-@compiled
+@kernel
 def _span(first: Array, at: Integer) -> tuple[Integer, Integer]:
     """Return where a tuple's facts begin and end; it is its own in an equi-join."""
     if first is None:
@@ -85,7 +84,7 @@ def _span(first: Array, at: Integer) -> tuple[Integer, Integer]:
     return first[at], first[at + 1]
 
 
-@compiled
+@kernel
 def _joined(other: Array, key: Array, place: Integer) -> int:
     """Return the opposite key that a fact joins."""
     if other is None:
@@ -93,7 +92,7 @@ def _joined(other: Array, key: Array, place: Integer) -> int:
     return int(other[place])
 
 
-@compiled
+@kernel
 def _since(begin: Array, place: Integer) -> int:
     """Return from when on a fact joins."""
     if begin is None:
@@ -101,14 +100,14 @@ def _since(begin: Array, place: Integer) -> int:
     return int(begin[place])
 
 
-@compiled
+@kernel
 def _end_of(ts: Array, at: Integer, now: Integer) -> int:
     while at < ts.size and ts[at] == now:
         at += 1
     return int(at)
 
 
-@compiled
+@kernel
 def _follow(n: Array, now: Integer) -> None:
     """Find the greatest step that all instants so far are a multiple of from the first."""
     if n[ROWS] == 0:
@@ -120,7 +119,7 @@ def _follow(n: Array, now: Integer) -> None:
         rest = step % rest
 
 
-@compiled
+@kernel
 def _score_arrivals(
     model: ValueModel,
     join: Join,
@@ -151,7 +150,7 @@ def _score_arrivals(
         track(model, side, own.key[i], now, lifetime, group, x, free, base, share)
 
 
-@compiled
+@kernel
 def _count(
     model: ValueModel, side: Integer, own: Side, begin: Integer, end: Integer, now: Integer,
     since: Integer,
@@ -173,7 +172,7 @@ def _count(
         model.bin_total[side, place] += x
 
 
-@compiled
+@kernel
 def _match(
     model: ValueModel, side: Integer, opposite: Side, begin: Integer, end: Integer, now: Integer,
     lifetime: Integer, combine: Integer,
@@ -189,7 +188,7 @@ def _match(
             place += 1
 
 
-@compiled
+@kernel
 def observe(model: ValueModel, join: Join, left: Side, right: Side, refitted: bool) -> bool:
     """Go on through a batch; True at its end, False where a refit is due before an instant.
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.runtime.jit import Integer, jit
-from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import Integer, jit, kernel
 from engine.value_model.expected import find_level, sum_up
 from engine.value_model.hazards import fit
 from engine.value_model.layout import (
@@ -34,7 +33,7 @@ _CLEAR = 1.0 + 1e-12
 """A rate is greater than another if it is so by more than rounding."""
 
 
-@compiled
+@kernel
 def best_rate(hazard: Array, state: Integer, bucket: Integer, reward: Array, time: Array) -> float:
     """Return the greatest mean reward a bucket that a tuple can still have, if it may be dropped.
 
@@ -81,7 +80,7 @@ def best_rate(hazard: Array, state: Integer, bucket: Integer, reward: Array, tim
     return float(rate)
 
 
-@compiled
+@kernel
 def _coefficients(sums: Array) -> None:
     """Fit what outputs yielded by what was predicted: its own importance, and a random one's."""
     own, free, both = sums[OWN_OWN], sums[FREE_FREE], sums[OWN_FREE]

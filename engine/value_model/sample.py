@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from engine.runtime.jit import NONE, Integer
-from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import NONE, Integer, kernel
 from engine.runtime.key_table import shift_of, slot_of
 from engine.value_model.layout import (
     ARRIVED,
@@ -22,7 +21,7 @@ from engine.value_model.layout import (
 from gpu_kernels.combine import combined
 
 
-@compiled
+@kernel
 def _add(
     cells: Array, group: Integer, share: float, state: Integer, bucket: Integer, amount: float
 ) -> None:
@@ -32,7 +31,7 @@ def _add(
         cells[group + 1, state, bucket] += amount * share
 
 
-@compiled
+@kernel
 def _watched(
     model: ValueModel, side: Integer, at: Integer, age: Integer, lifetime: Integer
 ) -> None:
@@ -51,12 +50,12 @@ def _watched(
     model.age[side, at] = begin
 
 
-@compiled
+@kernel
 def _home(model: ValueModel, key: Integer) -> int:
     return int(slot_of(key, shift_of(model.head.shape[1])))
 
 
-@compiled
+@kernel
 def forget(model: ValueModel, side: Integer, now: Integer, lifetime: Integer) -> None:
     """Stop tracking tuples that have expired by `now`."""
     counts = model.counts[side]
@@ -78,7 +77,7 @@ def forget(model: ValueModel, side: Integer, now: Integer, lifetime: Integer) ->
         counts[TRACKED] -= 1
 
 
-@compiled
+@kernel
 def watch_all(model: ValueModel, side: Integer, now: Integer, lifetime: Integer) -> None:
     """Count the exposure of all tracked tuples up to the tick before `now`, oldest first."""
     counts = model.counts[side]
@@ -88,7 +87,7 @@ def watch_all(model: ValueModel, side: Integer, now: Integer, lifetime: Integer)
         _watched(model, side, at, now - 1 - model.ts[side, at], lifetime)
 
 
-@compiled
+@kernel
 def match(
     model: ValueModel,
     side: Integer,
@@ -125,7 +124,7 @@ def match(
         at = model.chain[side, at]
 
 
-@compiled
+@kernel
 def _thin_out(model: ValueModel, side: Integer, now: Integer, lifetime: Integer) -> None:
     """Stop tracking every tuple whose turn would not be with the present stride. O(sample)."""
     counts = model.counts[side]
@@ -156,7 +155,7 @@ def _thin_out(model: ValueModel, side: Integer, now: Integer, lifetime: Integer)
             model.head[side, home] = to
 
 
-@compiled
+@kernel
 def track(
     model: ValueModel,
     side: Integer,

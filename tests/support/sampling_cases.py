@@ -16,7 +16,7 @@ from engine.replay.settings import UNLIMITED
 from engine.runtime.key_table import KeyTable
 from engine.runtime.streams import StreamBatch
 from engine.sampling.lane import METHODS, LaneSampler
-from engine.sampling.outputs import SampleTotals
+from engine.sampling.layout import SampleTotals
 
 COMBINES = ("min", "sum", "product", "max", "mean")
 MEASURES = {

@@ -24,8 +24,8 @@ from engine.runtime.streams import SIDES
 from engine.sampling.aggregates import AggregateSpec, LaneAggregates
 from engine.sampling.inclusion import Inclusion, row_measures
 from engine.sampling.lane import LaneSampler
+from engine.sampling.layout import SampledOutputs
 from engine.sampling.model import Recipe, lane_rule
-from engine.sampling.outputs import SampledOutputs
 
 Measures = tuple[NDArray[np.float64], NDArray[np.float64]]
 

@@ -23,8 +23,7 @@ from engine.multiway.exact.layout import (
     Narrow,
     SlicePart,
 )
-from engine.runtime.jit import Floats, Integer, shell_sorted, woven
-from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import Floats, Integer, kernel, shell_sorted, woven
 from gpu_kernels.combine import combined, neumaier
 
 _MOST = 2.0**62
@@ -33,7 +32,7 @@ _DENSE = 64.0
 """Combinations for a tuple from which on sorting is cheaper than trying them all."""
 
 
-@compiled
+@kernel
 def _least_of_each(work: Candidates, worth: Floats, sign: float) -> float:
     """Return the sum over the combinations of their least ``sign * importance``.
 
@@ -68,7 +67,7 @@ def _least_of_each(work: Candidates, worth: Floats, sign: float) -> float:
             return total
 
 
-@compiled
+@kernel
 def _next(work: Candidates) -> None:
     """Advance to the next combination; the last stream turns fastest."""
     side = work.box_size.size - 1
@@ -80,7 +79,7 @@ def _next(work: Candidates) -> None:
         side -= 1
 
 
-@compiled
+@kernel
 def closed(combine: Integer, sides: Integer, sums: Floats, sizes: Any) -> float:  # noqa: ANN401
     """Return the importance of all combinations of lists, from the sums of the lists'.
 
@@ -101,7 +100,7 @@ def closed(combine: Integer, sides: Integer, sums: Floats, sizes: Any) -> float:
     return total / np.float64(sides) if combine == MEAN else total
 
 
-@compiled
+@kernel
 def summed(combine: Integer, worth: Floats, own: float) -> float:
     """Return the sum of the least (min) or greatest (max) of `own` and each, or of each alone.
 
@@ -125,7 +124,7 @@ def summed(combine: Integer, worth: Floats, own: float) -> float:
     return ((a + b) + (c + d)) + ((e + f) + (g + h))
 
 
-@compiled
+@kernel
 def _extremes(rules: ExactRules, work: Candidates, worth: Floats, long: Integer) -> float:
     """Return the sum of the least or greatest of each combination, the longest list at once."""
     sides = work.box_size.size
@@ -152,7 +151,7 @@ def _extremes(rules: ExactRules, work: Candidates, worth: Floats, long: Integer)
             return total
 
 
-@compiled
+@kernel
 def _worth(rules: ExactRules, work: Candidates, worth: Floats, outputs: float) -> float:
     """Return the importance of all combinations, without trying each if there are many."""
     sides = work.box_size.size
@@ -180,7 +179,7 @@ def _worth(rules: ExactRules, work: Candidates, worth: Floats, outputs: float) -
     return _extremes(rules, work, worth, long)
 
 
-@compiled
+@kernel
 def tally(tallies: ExactTallies, found: Integer, outputs: float, importance: float) -> None:
     """Add outputs to the totals. Their importance is 0 where all outputs have the same."""
     sums = tallies.sums
@@ -194,7 +193,7 @@ def tally(tallies: ExactTallies, found: Integer, outputs: float, importance: flo
         tallies.importance[place] += importance
 
 
-@compiled
+@kernel
 def _write(
     part: SlicePart, work: Candidates, items: Narrow, members: Any,  # noqa: ANN401
     at: Integer, rows: Integer,
@@ -258,7 +257,7 @@ def emitted(
     return passed + outputs
 
 
-@compiled
+@kernel
 def weighed(rules: ExactRules, work: Candidates, worth: Floats, tallies: ExactTallies) -> None:
     """Count the combinations of a box and add up their importance."""
     found, outputs = np.int64(1), 1.0

@@ -21,11 +21,10 @@ from engine.multiway.exact.layout import (
 )
 from engine.multiway.predicate import meets
 from engine.multiway.streams import Attributes
-from engine.runtime.jit import Integer, woven
-from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import Integer, kernel, woven
 
 
-@compiled
+@kernel
 def _near_2d(x: Any, y: Any, a: float, b: float, bound: float) -> Any:  # noqa: ANN401 - numba's
     found = np.int64(0)
     for i in range(x.size):
@@ -34,7 +33,7 @@ def _near_2d(x: Any, y: Any, a: float, b: float, bound: float) -> Any:  # noqa: 
     return found
 
 
-@compiled
+@kernel
 def _near_1d(x: Any, a: float, bound: float) -> Any:  # noqa: ANN401 - numba's
     found = np.int64(0)
     for i in range(x.size):
@@ -43,7 +42,7 @@ def _near_1d(x: Any, a: float, bound: float) -> Any:  # noqa: ANN401 - numba's
     return found
 
 
-@compiled
+@kernel
 def _near(
     lists: Lists, attributes: Attributes, place: Integer, entry: Integer, bound: float
 ) -> Any:  # noqa: ANN401
@@ -54,7 +53,7 @@ def _near(
     return total <= bound
 
 
-@compiled
+@kernel
 def cells_counted(
     rules: ExactRules, lists: Lists, attributes: Attributes, sides: Integer, other: Integer,
     place: Integer,
@@ -83,7 +82,7 @@ def cells_counted(
     return found
 
 
-@compiled
+@kernel
 def _cells(
     rules: ExactRules, lists: Lists, attributes: Attributes, sides: Integer, other: Integer,
     place: Integer, out: Narrow, at: Integer,
@@ -101,7 +100,7 @@ def _cells(
     return at
 
 
-@compiled
+@kernel
 def _items(
     rules: ExactRules, lists: Lists, attributes: Attributes, work: Candidates, sides: Integer,
     other: Integer, place: Integer, at: Integer,
@@ -128,7 +127,7 @@ def _items(
     return keep
 
 
-@compiled
+@kernel
 def gathered(
     rules: ExactRules, lists: Lists, part: SlicePart, attributes: Attributes, work: Candidates,
     other: Integer, place: Integer, at: Integer,
@@ -147,7 +146,7 @@ def gathered(
     return at
 
 
-@compiled
+@kernel
 def in_order(rules: ExactRules, work: Candidates, side: Integer) -> None:
     """Write the join order: the one given, or by number of candidates, fewest first."""
     sides = work.order.size
@@ -168,7 +167,7 @@ def in_order(rules: ExactRules, work: Candidates, side: Integer) -> None:
         hops += 1
 
 
-@compiled
+@kernel
 def _filtered(
     rules: ExactRules, part: SlicePart, attributes: Attributes, work: Candidates, depth: Integer,
     u: Integer,

@@ -23,8 +23,7 @@ from engine.multiway.exact.layout import (
     SlicePart,
 )
 from engine.multiway.streams import Attributes
-from engine.runtime.jit import Floats, Integer, Ints, Records, jit
-from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import Floats, Integer, Ints, Records, jit, kernel
 
 DIMENSIONS = 3
 """Attributes that the grid looks at, at most."""
@@ -158,7 +157,7 @@ def empty_lists(
     )  # fmt: skip
 
 
-@compiled
+@kernel
 def _added(lists: Lists, at: Integer, worth: Records) -> None:
     """Add to the importance of the live tuples, and keep the rounding error."""
     before, rest = lists.sum[at, 0], lists.sum[at, 1]
@@ -170,7 +169,7 @@ def _added(lists: Lists, at: Integer, worth: Records) -> None:
     lists.sum[at, 1] = (high - after) + rest
 
 
-@compiled
+@kernel
 def lists_put(
     plan: Integer, lists: Lists, attributes: Attributes, worth: Floats, sides: Integer,
     side: Integer, k: Integer, place: Integer,
@@ -199,7 +198,7 @@ def lists_put(
             lists.value[c, entry] = attributes.value[place, c]
 
 
-@compiled
+@kernel
 def lists_drop(
     plan: Integer, lists: Lists, attributes: Attributes, worth: Floats, sides: Integer,
     side: Integer, place: Integer,

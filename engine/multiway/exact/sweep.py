@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from engine.exact.combine import MAX, MIN
-from engine.multiway.exact.bits import drop, put
 from engine.multiway.exact.box import closed, emitted, tally, weighed
 from engine.multiway.exact.candidates import cells_counted, combinations, gathered, in_order
 from engine.multiway.exact.layout import (
@@ -27,15 +26,14 @@ from engine.multiway.exact.layout import (
     SlicePart,
 )
 from engine.multiway.exact.lists import lists_drop, lists_put
-from engine.multiway.exact.ranks import ranks_probe
+from engine.multiway.exact.ranks import drop, put, ranks_probe
 from engine.multiway.streams import MultiStreams
-from engine.runtime.jit import Integer, Records, jit, prefetch, woven
-from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import Integer, Records, jit, kernel, prefetch, woven
 
 _NEAR, _FAR = 12, 64  # tuples ahead of which lists, and columns, are fetched
 
 
-@compiled
+@kernel
 def _next_side(streams: MultiStreams, part: SlicePart, work: Candidates) -> Integer:
     """Return the stream of the next arrival; -1 at the end of the slice."""
     side: Integer = np.int64(-1)
@@ -49,7 +47,7 @@ def _next_side(streams: MultiStreams, part: SlicePart, work: Candidates) -> Inte
     return side
 
 
-@compiled
+@kernel
 def _announce(
     rules: ExactRules, streams: MultiStreams, part: SlicePart, lists: Lists, side: Integer,
     k: Integer,
@@ -70,7 +68,7 @@ def _announce(
                 prefetch(streams.importance, place)
 
 
-@compiled
+@kernel
 def _drop(
     rules: ExactRules, streams: MultiStreams, part: SlicePart, lists: Lists, ranks: Ranks,
     side: Integer, k: Integer,
@@ -85,7 +83,7 @@ def _drop(
                    side, place)  # fmt: skip
 
 
-@compiled
+@kernel
 def _put(
     rules: ExactRules, streams: MultiStreams, part: SlicePart, lists: Lists, ranks: Ranks,
     side: Integer, k: Integer,
@@ -100,7 +98,7 @@ def _put(
                   k, place)  # fmt: skip
 
 
-@compiled
+@kernel
 def _expire(
     rules: ExactRules, streams: MultiStreams, part: SlicePart, lists: Lists, ranks: Ranks,
     work: Candidates, side: Integer, now: Integer,
@@ -124,7 +122,7 @@ def _expire(
         work.oldest[other] = oldest
 
 
-@compiled
+@kernel
 def _equal(
     rules: ExactRules, part: SlicePart, lists: Lists, work: Candidates, side: Integer, key: Integer,
     own: Records, tallies: ExactTallies,
@@ -173,7 +171,7 @@ def _equi_probe(
     return True
 
 
-@compiled
+@kernel
 def _cells_star(
     rules: ExactRules, streams: MultiStreams, part: SlicePart, lists: Lists, side: Integer,
     place: Integer, tallies: ExactTallies,
@@ -189,7 +187,7 @@ def _cells_star(
     tally(tallies, found, outputs, 0.0)
 
 
-@compiled
+@kernel
 def _candidates(
     rules: ExactRules, streams: MultiStreams, part: SlicePart, lists: Lists, work: Candidates,
     side: Integer, k: Integer, place: Integer,
@@ -247,7 +245,7 @@ def _probe(
     return _lists_probe(rules, streams, part, lists, work, side, k, place, tallies, members)
 
 
-@compiled
+@kernel
 def _in_bin(tallies: ExactTallies, now: Integer) -> None:
     """Advance to the bin of a time; -1 before and behind them all."""
     edges, progress = tallies.edges, tallies.progress

@@ -40,8 +40,7 @@ from engine.multiway.loops.state import (
 )
 from engine.multiway.predicate import meets
 from engine.multiway.streams import MultiStreams
-from engine.runtime.jit import FOREVER, NONE, Integer, woven
-from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import FOREVER, NONE, Integer, kernel, woven
 
 
 @woven
@@ -55,7 +54,7 @@ def first_of(plan: LoopPlan, state: LoopState, direction: Integer, depth: Intege
     return state.head[state.slot[stream]]
 
 
-@compiled
+@kernel
 def _bound_in_reach(
     rules: LoopRules, plan: LoopPlan, streams: MultiStreams, state: LoopState, direction: Integer,
     depth: Integer, k: Integer,
@@ -100,7 +99,7 @@ def _found(
             progress[WRITTEN] = at + 1
 
 
-@compiled
+@kernel
 def nest(
     rules: LoopRules, plan: LoopPlan, streams: MultiStreams, condition: Any,  # noqa: ANN401
     state: LoopState, out: LoopOutputs,
@@ -171,7 +170,7 @@ def _next_arrival(streams: MultiStreams, state: LoopState) -> Integer:
     return found
 
 
-@compiled
+@kernel
 def _begin(rules: LoopRules, plan: LoopPlan, streams: MultiStreams, state: LoopState) -> None:
     """Reset the loops of a direction, its (first) new tuple being ``FRESH``."""
     progress = state.progress
@@ -248,7 +247,7 @@ def _pass_on(plan: LoopPlan, state: LoopState) -> None:
         progress[FRESH] = state.begun[min(progress[DIRECTION], state.begun.size - 1)]
 
 
-@compiled
+@kernel
 def advance(
     rules: LoopRules, plan: LoopPlan, streams: MultiStreams, condition: Any,  # noqa: ANN401
     state: LoopState, out: LoopOutputs, stop: Integer,

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.multiway.streams import MultiStreams
-from engine.runtime.jit import NONE, Floats, Integer, Ints, woven
-from engine.runtime.jit import kernel as compiled
+from engine.runtime.jit import NONE, Floats, Integer, Ints, kernel, woven
 
 # What a tuple at a depth must pass before it is compared, in `Plan.check`
 UNCHECKED, IN_REACH, NEW = range(3)
@@ -179,7 +178,7 @@ def list_of(rules: LoopRules, streams: MultiStreams, stream: Integer, k: Integer
     return rules.base[stream] + (streams.attributes.code[k] % lists if lists > 1 else 0)
 
 
-@compiled
+@kernel
 def insert(
     rules: LoopRules, streams: MultiStreams, state: LoopState, stream: Integer, k: Integer
 ) -> None:
@@ -197,7 +196,7 @@ def insert(
     progress[PEAK] = max(progress[PEAK], progress[HELD])
 
 
-@compiled
+@kernel
 def expire(rules: LoopRules, streams: MultiStreams, state: LoopState, now: Integer) -> None:
     """Move the heads of all lists past what no tuple from `now` on has in reach.
 
@@ -251,7 +250,7 @@ def _behind_earlier(
     return low
 
 
-@compiled
+@kernel
 def aim(
     rules: LoopRules, streams: MultiStreams, state: LoopState, stream: Integer, k: Integer
 ) -> None:

@@ -15,7 +15,7 @@ from naive_multijoin import Tuple, band, distance, equi, exact, inner
 import engine.multiway.exact.plan as planning
 from engine.exact.combine import COMBINES
 from engine.multiway.exact import ExactJoin
-from engine.multiway.exact.bits import counted, drop, listed, put
+from engine.multiway.exact.ranks import counted, drop, listed, put
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import (
     MultiStreams,

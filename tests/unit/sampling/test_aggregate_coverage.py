@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from engine.sampling.aggregates import LaneAggregates, parse_aggregate
 from engine.sampling.aggregates.estimate import combine
-from engine.sampling.outputs import SampledOutputs
+from engine.sampling.layout import SampledOutputs
 
 SEEDS = 400
 WINDOW = 100

@@ -13,7 +13,7 @@ from scipy.stats import t as student
 from engine.sampling.aggregates import LaneAggregates, layout, parse_aggregate
 from engine.sampling.aggregates.estimate import combine
 from engine.sampling.aggregates.intervals import estimates, others_of
-from engine.sampling.outputs import SampledOutputs
+from engine.sampling.layout import SampledOutputs
 
 SCHEMAS = pa.schema([("v", pa.float64()), ("g", pa.string())]), pa.schema([])
 Row = tuple[int, int, float, float, str]

@@ -11,9 +11,10 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
-from engine.sampling.aggregates import AggregateSpec, LaneAggregates, layout, parse_aggregate, state
+import engine.sampling.aggregates.lane as lane_module
+from engine.sampling.aggregates import AggregateSpec, LaneAggregates, layout, parse_aggregate
 from engine.sampling.aggregates.estimate import combine
-from engine.sampling.outputs import SampledOutputs
+from engine.sampling.layout import SampledOutputs
 
 SCHEMAS = (
     pa.schema([("v", pa.float64()), ("n", pa.int32()), ("flag", pa.bool_())]),
@@ -171,8 +172,8 @@ def test_how_rows_are_cut_changes_no_bit(monkeypatch: pytest.MonkeyPatch) -> Non
     spec = resolved("avg(left.v) by right.g, right.h every 3 over 12")
     whole = sample(7, independent=False, rows=900)
     [once] = lane_tables(spec, whole, independent=False, lanes=1, seed=1)
-    monkeypatch.setattr(state, "_SPARE", 0)  # forgets clusters at every run of rows
-    monkeypatch.setattr(state, "_SMALLEST", 2)
+    monkeypatch.setattr(lane_module, "_SPARE", 0)  # forgets clusters at every run of rows
+    monkeypatch.setattr(lane_module, "_SMALLEST", 2)
     for seed in range(3):
         [again] = lane_tables(spec, whole, independent=False, lanes=1, seed=seed)
         assert again.equals(once)
@@ -180,7 +181,7 @@ def test_how_rows_are_cut_changes_no_bit(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.parametrize("text", ["sum(importance) every 5 over 20", "count(*) by right.h every 5"])
 def test_memory_is_that_of_open_windows(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state, "_SPARE", 100)
+    monkeypatch.setattr(lane_module, "_SPARE", 100)
     spec = resolved(text)
     lane = LaneAggregates((spec,), SCHEMAS, independent=False)
     part = sample(1, independent=False, rows=200)
