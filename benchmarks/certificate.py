@@ -33,9 +33,8 @@ from numpy.typing import NDArray
 from engine.exact import all_pairs
 from engine.exact.checks import thread_count
 from engine.generate import ImportanceModel, ZipfSpec, zipf_streams
-from engine.optimum.ascent import Ascent
 from engine.optimum.build import build_intervals
-from engine.optimum.certificate import certify
+from engine.optimum.certificate import Ascent, certify
 from engine.optimum.dual import CpuDual
 from engine.optimum.flow import solve_flow
 from engine.optimum.intervals import Rows, Weigh, intervals_of, matches_of_pairs

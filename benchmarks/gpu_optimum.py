@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 
 from engine.device.optimum import GpuDual
-from engine.optimum.ascent import Ascent
+from engine.optimum.certificate import Ascent
 from engine.optimum.dual import CpuDual
-from engine.optimum.dual_kernels import Prices
+from engine.optimum.dual_kernels import Dual, Prices
 from engine.optimum.intervals import Intervals
-from engine.optimum.protocols import Dual
 from gpu_kernels.devices import Device
 
 REACH = 8

@@ -30,7 +30,7 @@ from engine.lanes.profile import LaneProfile, profile_side
 from engine.policies import POLICIES, SAMPLING, Structure
 from engine.replay.allocate import Ready
 from engine.replay.lane import LaneReplay
-from engine.replay.planned import RetentionPlan
+from engine.replay.ranks import RetentionPlan
 from engine.replay.settings import ReplaySettings
 from engine.runtime.executors import ThreadExecutor
 from engine.runtime.randomness import uniforms

@@ -13,7 +13,7 @@ from engine.jobs.replay.on_gpu import GROUP_ROWS
 from engine.lanes.profile import LaneProfile
 from engine.lanes.reader import LaneBatch
 from engine.policies import age
-from engine.replay.planned import RetentionPlan as Decided
+from engine.replay.ranks import RetentionPlan as Decided
 from engine.runtime.device_choice import ON_CPU, ON_GPU, Wanted, attempt, prefer_gpu, wanted_device
 from gpu_kernels.devices import Choice, Device
 from spark_plugin.lanes import LaneName

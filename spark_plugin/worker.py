@@ -20,7 +20,7 @@ from engine.lanes.reader import LaneBatch, united_batches
 from engine.options.budget import Amounts, split_budget
 from engine.replay.lane import LaneReplay
 from engine.replay.layout import Outputs
-from engine.replay.planned import RetentionPlan as Decided
+from engine.replay.ranks import RetentionPlan as Decided
 from engine.replay.settings import UNLIMITED, ReplaySettings
 from engine.runtime.streams import SIDES, StreamBatch
 from spark_plugin.facts import SharedFacts

@@ -7,8 +7,7 @@ from typing import Annotated, Any, TypedDict
 
 from engine.commands.running import Asked
 from engine.generate.age_curve import CURVES, AgeCurveSpec, age_curve_sources
-from engine.generate.arrivals import ARRIVALS
-from engine.generate.importance import IMPORTANCE_KINDS, ImportanceModel
+from engine.generate.arrivals import ARRIVALS, IMPORTANCE_KINDS, ImportanceModel
 from engine.generate.lagged_gaussian import LaggedGaussianSpec, lagged_gaussian_sources
 from engine.generate.source import FORMATS, StreamSource, write_streams
 from engine.generate.zipf import CORRELATIONS, ZipfSpec, zipf_sources

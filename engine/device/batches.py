@@ -14,7 +14,7 @@ from engine.device.replay import Curves, Outcome, Setting, load_lanes, replay_on
 from engine.facts.links import Links
 from engine.lanes.profile import LaneProfile
 from engine.lanes.reader import LaneBatch
-from engine.replay.planned import RetentionPlan
+from engine.replay.ranks import RetentionPlan
 from engine.replay.settings import ReplaySettings
 from engine.runtime.host import half_of_memory
 from gpu_kernels.devices import Device, TooLargeError

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.optimum.dual import TRUST, CpuDual
-from engine.optimum.dual_kernels import Prices
+from engine.optimum.dual_kernels import Cover, Evaluation, Prices, Slope
 from engine.optimum.intervals import Intervals
-from engine.optimum.protocols import Cover, Evaluation, Slope
 from gpu_kernels.devices import Device
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class GpuPoint:
-    """Prices in a device's memory, as `engine.optimum.protocols.Point` has them.
+    """Prices in a device's memory, as `engine.optimum.dual_kernels.Point` has them.
 
     Parameters
     ----------

@@ -4,7 +4,7 @@
 """
 
 from engine.generate.age_curve import AgeCurveSpec, age_curve, age_curve_sources, age_curve_streams
-from engine.generate.importance import ImportanceModel
+from engine.generate.arrivals import ImportanceModel
 from engine.generate.lagged_gaussian import (
     LaggedGaussianSpec,
     lagged_gaussian_sources,

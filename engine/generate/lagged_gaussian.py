@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from engine.generate.arrivals import ArrivalSpec, Clock
-from engine.generate.importance import ImportanceModel
+from engine.generate.arrivals import ArrivalSpec, Clock, ImportanceModel
 from engine.generate.source import (
     Purpose,
     StreamSource,

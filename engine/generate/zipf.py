@@ -10,8 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from engine.generate.arrivals import ArrivalSpec, Clock
-from engine.generate.importance import ImportanceModel
+from engine.generate.arrivals import ArrivalSpec, Clock, ImportanceModel
 from engine.generate.source import (
     KEYED_SCHEMA,
     Purpose,

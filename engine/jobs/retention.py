@@ -17,7 +17,7 @@ from engine.lanes.manifest import Prepared
 from engine.lanes.reader import lane_batches
 from engine.lanes.stored import Stored
 from engine.optimum.retained import NOT_STORED, Retained, to_follow
-from engine.replay.planned import RetentionPlan
+from engine.replay.ranks import RetentionPlan
 from engine.runtime.errors import InputError
 from engine.runtime.streams import SIDES, StreamBatch
 

@@ -8,9 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.lanes.profile import LaneProfile
-from engine.models.age import side_curve
 from engine.models.frequency import FrequencyModel
-from engine.models.rate_curve import RateCurve, merged, shared
+from engine.models.rate_curve import RateCurve, merged, shared, side_curve
 from engine.options.budget import EVEN, EXPECTED, Amount, Amounts, split_budget
 from engine.policies import Policy, ValueKind
 from engine.replay.settings import UNLIMITED

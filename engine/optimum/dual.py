@@ -25,9 +25,19 @@ import numpy as np
 
 from engine.exact.checks import thread_count
 from engine.exact.combine import neumaier
-from engine.optimum.dual_kernels import Prices, columns_of, cover, decide, share_out, span
+from engine.optimum.dual_kernels import (
+    Cover,
+    Dual,
+    Evaluation,
+    Prices,
+    Slope,
+    columns_of,
+    cover,
+    decide,
+    share_out,
+    span,
+)
 from engine.optimum.intervals import Intervals
-from engine.optimum.protocols import Cover, Dual, Evaluation, Slope
 from engine.runtime.jit import Floats, Ints, jit
 from gpu_kernels.optimum.formulas import bend_and_price
 

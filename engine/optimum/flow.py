@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.optimum.cost_heap import Longs
 from engine.optimum.intervals import Intervals
 from engine.optimum.network import MOST_PRICE, Flow, Tuples, balance, begin_flow, new_search
 from engine.runtime.errors import WinnowError
@@ -50,7 +49,7 @@ class OutOfTimeError(WinnowError):
     """The time allowed has passed before the optimum was found."""
 
 
-def _exact_sum(values: Longs) -> int:
+def _exact_sum(values: Ints) -> int:
     """Return the sum of whole numbers of less than 2^62, as Python's int."""
     return (int((values >> 31).sum()) << 31) + int((values & ((1 << 31) - 1)).sum())
 
@@ -102,7 +101,7 @@ def solve_flow(
         bits -= 2 * _HEADROOM
 
 
-def _new_flow(intervals: Intervals, price: Longs) -> Flow:
+def _new_flow(intervals: Intervals, price: Ints) -> Flow:
     line = np.zeros((2, intervals.nodes + 1), np.int64)
     idle = np.zeros(intervals.nodes, np.int64)
     chosen, after, before = np.zeros((3, intervals.begin.size), np.int64)
@@ -126,7 +125,7 @@ def _balanced(
 
 
 @jit
-def best_gains(tuples: Tuples, price: Longs) -> tuple[int, int]:
+def best_gains(tuples: Tuples, price: Ints) -> tuple[int, int]:
     """Return the sum of what every tuple's best choice is worth beyond its price.
 
     Returns

@@ -17,8 +17,40 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.optimum.cost_heap import Longs, pop, push
-from engine.runtime.jit import NONE, jit
+from engine.runtime.jit import NONE, Ints, jit
+
+
+@jit
+def push(heap_cost: Ints, heap_node: Ints, size: int, cost: int, node: int) -> None:
+    """Add an entry to a binary heap of `size` entries."""
+    at = size
+    while at > 0:
+        above = (at - 1) >> 1
+        if heap_cost[above] <= cost:
+            break
+        heap_cost[at], heap_node[at] = heap_cost[above], heap_node[above]
+        at = above
+    heap_cost[at], heap_node[at] = cost, node
+
+
+@jit
+def pop(heap_cost: Ints, heap_node: Ints, size: int) -> None:
+    """Take the first entry out of a binary heap of `size` entries."""
+    last = size - 1
+    cost, node = heap_cost[last], heap_node[last]
+    at = 0
+    while True:
+        below = 2 * at + 1
+        if below >= last:
+            break
+        if below + 1 < last and heap_cost[below + 1] < heap_cost[below]:
+            below += 1
+        if heap_cost[below] >= cost:
+            break
+        heap_cost[at], heap_node[at] = heap_cost[below], heap_node[below]
+        at = below
+    heap_cost[at], heap_node[at] = cost, node
+
 
 _ON, _BACK = -1, -2  # along the line, against it
 MOST_PRICE = 1 << 61
@@ -27,78 +59,57 @@ MOST_TARGETS = 4
 
 
 class Tuples(NamedTuple):
-    """The choices of the side's tuples, as `engine.optimum.intervals.Intervals` has them.
-
-    Attributes
-    ----------
-    begin : (n,) int32
-    start : (n + 1,) int64
-    end : (m,) int32
-    worth : (m,) int64
-        In whole units.
-    """
+    """The choices of the side's tuples, as `engine.optimum.intervals.Intervals` has them."""
 
     begin: NDArray[np.int32]
-    start: Longs
+    """(n,) int32."""
+    start: Ints
+    """(n + 1,) int64."""
     end: NDArray[np.int32]
-    worth: Longs
+    """(m,) int32."""
+    worth: Ints
+    """(m,) int64. In whole units."""
 
 
 class Flow(NamedTuple):
-    """A flow that its prices cannot improve, though not all of it has arrived yet.
+    """A flow that its prices cannot improve, though not all of it has arrived yet."""
 
-    Attributes
-    ----------
-    price : (nodes + 1,) int64
-        Cumulative price of the stretches before each node.
-    idle : (nodes,) int64
-        Units that travel each stretch of the line, in no tuple.
-    excess : (nodes + 1,) int64
-        Units that arrive at a node and do not leave it; below 0, that leave without having arrived.
-    chosen : (n,) int64
-        Each tuple's choice, NONE if it is not stored.
-    head : (nodes + 1,) int64
-        First of the tuples at home at a node, NONE if there are none.
-    after, before : (n,) int64
-        The next and the previous tuple of the same home.
-    """
-
-    price: Longs
-    idle: Longs
-    excess: Longs
-    chosen: Longs
-    head: Longs
-    after: Longs
-    before: Longs
+    price: Ints
+    """(nodes + 1,) int64. Cumulative price of the stretches before each node."""
+    idle: Ints
+    """(nodes,) int64. Units that travel each stretch of the line, in no tuple."""
+    excess: Ints
+    """(nodes + 1,) int64. Units that arrive at a node and do not leave it; below 0, that leave
+    without having arrived."""
+    chosen: Ints
+    """(n,) int64. Each tuple's choice, NONE if it is not stored."""
+    head: Ints
+    """(nodes + 1,) int64. First of the tuples at home at a node, NONE if there are none."""
+    after: Ints
+    before: Ints
+    """`after`, `before`: (n,) int64. The next and the previous tuple of the same home."""
 
 
 class Search(NamedTuple):
-    """Scratch of a search for the cheapest way from a node.
+    """Scratch of a search for the cheapest way from a node."""
 
-    Attributes
-    ----------
-    heap_cost, heap_node : (most steps,) int64
-    cost : (nodes + 1,) int64
-        Of reaching a node, where `seen` has the number of this search.
-    seen, done : (nodes + 1,) int64
-    source, step, choice : (nodes + 1,) int64
-        Node that it is reached from, by which tuple (or _ON, _BACK), becoming which choice.
-    settled : (nodes + 1,) int64
-        Nodes in the order in which they were done.
-    targets : (MOST_TARGETS,) int64
-        Nodes found that lack a unit.
-    """
-
-    heap_cost: Longs
-    heap_node: Longs
-    cost: Longs
-    seen: Longs
-    done: Longs
-    source: Longs
-    step: Longs
-    choice: Longs
-    settled: Longs
-    targets: Longs
+    heap_cost: Ints
+    heap_node: Ints
+    """`heap_cost`, `heap_node`: (most steps,) int64."""
+    cost: Ints
+    """(nodes + 1,) int64. Of reaching a node, where `seen` has the number of this search."""
+    seen: Ints
+    done: Ints
+    """`seen`, `done`: (nodes + 1,) int64."""
+    source: Ints
+    step: Ints
+    choice: Ints
+    """`source`, `step`, `choice`: (nodes + 1,) int64. Node that it is reached from, by which tuple
+    (or _ON, _BACK), becoming which choice."""
+    settled: Ints
+    """(nodes + 1,) int64. Nodes in the order in which they were done."""
+    targets: Ints
+    """(MOST_TARGETS,) int64. Nodes found that lack a unit."""
 
 
 def new_search(nodes: int, tuples: int, choices: int) -> Search:
@@ -259,7 +270,7 @@ def send(flow: Flow, search: Search, source: int, target: int) -> None:
 
 @jit
 def balance(
-    tuples: Tuples, flow: Flow, search: Search, nodes: int, progress: Longs, steps: int
+    tuples: Tuples, flow: Flow, search: Search, nodes: int, progress: Ints, steps: int
 ) -> bool:
     """Send units from where there are too many to where they lack, each the cheapest way.
 

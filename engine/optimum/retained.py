@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.exact.combine import combine_code, combined, neumaier
 from engine.optimum.intervals import Intervals, Rows
-from engine.replay.planned import RetentionPlan
+from engine.replay.ranks import RetentionPlan
 from engine.runtime.jit import NONE, Floats, Ints, jit
 from engine.runtime.streams import StreamBatch
 

@@ -6,10 +6,10 @@ import numpy as np
 
 from engine.facts.key_links import KeyLinks, joins_nobody, linked_key, span
 from engine.policies import Structure
-from engine.replay import aged, keyed, planned, ranks, valued
+from engine.replay import aged, keyed, ranks, valued
 from engine.replay.instant import match_count
 from engine.replay.layout import CLEAN, COUNT, DIRTY, OLDEST, SEQ, Arrivals, Memory, ReplayRules
-from engine.replay.ranks import admit_ranked, reward
+from engine.replay.ranks import admit_planned, admit_ranked, release, reward
 from engine.runtime.jit import NONE, Integer, Records, kernel, nth, woven
 
 _STATIC, _KEYED, _DECAY, _AGED, _RERANK, _PLANNED, _VALUED, _SAMPLED = (
@@ -173,7 +173,7 @@ def _admit(
                 draw,
             )  # fmt: skip
         elif rules.structure == _PLANNED:
-            planned.admit(memory, keys, side, instant, key, now, row, seq, importance, draw)
+            admit_planned(memory, keys, side, instant, key, now, row, seq, importance, draw)
         elif rules.structure != _SAMPLED or draw >= 0.0:
             admit_ranked(rules, memory, keys, side, arrivals, at, seq, m, now, priority_at_arrival)
 
@@ -203,8 +203,8 @@ def decide(
         note_matches(rules, left_memory, right, j, stop, keys, right_partners, _LEFT, now)
         note_matches(rules, right_memory, left, i, end, keys, left_partners, _RIGHT, now)
     if rules.structure == _PLANNED:
-        planned.release(left_memory, keys, _LEFT, instant)
-        planned.release(right_memory, keys, _RIGHT, instant)
+        release(left_memory, keys, _LEFT, instant)
+        release(right_memory, keys, _RIGHT, instant)
     _admit(
         rules, left_memory, right_memory, left, i, end, left_memory.n[SEQ], keys, left_partners,
         _LEFT, now, instant, priority_at_arrival,

@@ -24,7 +24,6 @@ from engine.replay.allocate import (
     parts_of,
     set_tables,
 )
-from engine.replay.callbacks import arrival_callback, now_callback
 from engine.replay.layout import (
     CLEAN,
     COUNT,
@@ -41,8 +40,8 @@ from engine.replay.layout import (
     Tallies,
     Window,
 )
-from engine.replay.planned import RetentionPlan
-from engine.replay.settings import ReplaySettings
+from engine.replay.ranks import RetentionPlan
+from engine.replay.settings import ReplaySettings, arrival_callback, now_callback
 from engine.runtime.errors import SpecError
 from engine.runtime.jit import NONE, Floats, Ints, Records
 from engine.runtime.randomness import PURPOSE_PRIORITY, uniforms

@@ -1,11 +1,19 @@
-"""The checked settings of one replay, and the rules that they give a lane's kernel."""
+"""The checked settings of one replay, and what they give its kernel: rules and callbacks.
+
+Callbacks are pointers to the scalar functions of a policy, so that one compiled kernel serves all.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
 
+import numba
 import numpy as np
+from numba.extending import register_jitable
 
 from engine.lanes.profile import LaneProfile
 from engine.policies import Policy, Structure, Value, policy_or_sample
@@ -168,3 +176,38 @@ def number_of(value: Value) -> float:
     if not isinstance(value, (int, float)):
         raise SpecError(f"{value!r} is not a number")
     return float(value)
+
+
+_ARRIVAL = numba.float64(*(numba.float64,) * 7)
+_NOW = numba.float64(*(numba.float64,) * 6)
+_SAMPLED = numba.float64(*(numba.float64,) * 3)
+
+
+@cache
+def _callback(function: Callable[..., float], signature: Any) -> Any:  # noqa: ANN401 - numba's
+    return numba.cfunc(signature)(register_jitable(function))
+
+
+def _zero(imp: float, m: float, rel: float, draw: float, a: float, b: float, d: float) -> float:  # noqa: ARG001
+    return 0.0
+
+
+def _stay(_imp: float, _m: float, _age: float, _w: float, previous: float, _new: float) -> float:
+    return previous
+
+
+def arrival_callback(policy: Policy) -> Any:  # noqa: ANN401 - numba's
+    """Return the pointer to the priority at arrival."""
+    return _callback(policy.arrival or _zero, _ARRIVAL)
+
+
+def sampled_callback(policy: Policy) -> Any:  # noqa: ANN401 - numba's
+    """Return the pointer to the priority of a tuple by its size, for a policy that samples."""
+    assert policy.sampled is not None  # noqa: S101 - the registry's audit
+    return _callback(policy.sampled, _SAMPLED)
+
+
+def now_callback(policy: Policy, parameters: dict[str, Value]) -> Any:  # noqa: ANN401
+    """Return the pointer to the priority at any instant: the user's function, or the policy's."""
+    given = parameters.get("function")
+    return _callback(given if callable(given) else policy.now or _stay, _NOW)

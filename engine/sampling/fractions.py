@@ -12,8 +12,7 @@ import numpy as np
 from engine.lanes.lane import streamed
 from engine.lanes.profile import Peak
 from engine.lanes.stored import Stored as StoredLane
-from engine.models.fraction import fraction_for, reserved
-from engine.models.memory import Stored, aged, expected_memory, matched
+from engine.models.memory import Stored, aged, expected_memory, fraction_for, matched, reserved
 from engine.replay.settings import UNLIMITED
 from engine.runtime.errors import SpecError
 from engine.runtime.jit import Floats, Ints

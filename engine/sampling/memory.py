@@ -1,4 +1,6 @@
-"""What one side retains, in chains by key and in arrival order, and the thresholds of bottom-k.
+"""The clusters that one side retains: by a draw, or by the greatest priorities (bottom-k).
+
+They are in chains by key and in arrival order.
 
 Thresholds (priority sampling): an admission to a full memory evicts the least priority, an event. A
 retained tuple x would not be there, had its priority been less than T(x), the greatest of the

@@ -234,7 +234,10 @@ def _advance(
 
 
 class MatchBounds:
-    """Finds the most matches of a tuple by key and side, batch by batch.
+    """Finds the most matches of a tuple by key and side: n(x) of UNIFORM that cuts none off.
+
+    P5 4.3: where n_i(s) is underestimated, a tuple's later outputs are never sampled. An archive
+    gives a bound that holds for every tuple, in one pass.
 
     A match is of the tuple that arrived first; of those of one tick, left arrives first.
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.models.frequency import KeyCounts
 from engine.policies import Policy
-from engine.replay.callbacks import sampled_callback
+from engine.replay.settings import sampled_callback
 from engine.runtime.jit import Floats, Ints, Records, jit
 
 SIZES = ("matches", "weighted", "equal")

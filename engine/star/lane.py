@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from engine.lanes.profile import SideProfile
-from engine.replay.callbacks import arrival_callback, now_callback
 from engine.replay.layout import ENTRY, KEY
+from engine.replay.settings import arrival_callback, now_callback
 from engine.runtime.errors import SpecError
 from engine.runtime.jit import FOREVER, NONE, Floats, Integer, Ints, Records, kernel, woven
 from engine.runtime.randomness import PURPOSE_PRIORITY, uniforms

@@ -7,8 +7,18 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.runtime.jit import Integer, kernel
-from engine.value_model.cells import cell_of, class_of, count, importance_scale, relative_rate, take
-from engine.value_model.expected import bin_of, expected, level_of, with_random
+from engine.value_model.expected import (
+    bin_of,
+    cell_of,
+    class_of,
+    count,
+    expected,
+    importance_scale,
+    level_of,
+    relative_rate,
+    take,
+    with_random,
+)
 from engine.value_model.layout import (
     FIRST,
     IMPORTANCE,

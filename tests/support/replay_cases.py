@@ -18,7 +18,7 @@ from engine.facts.relation import BEFORE, NEVER, Facts
 from engine.lanes.profile import LaneProfile, profile_side
 from engine.policies import POLICIES
 from engine.replay.lane import LaneReplay
-from engine.replay.planned import RetentionPlan
+from engine.replay.ranks import RetentionPlan
 from engine.replay.settings import UNLIMITED, ReplaySettings
 from engine.runtime.streams import StreamBatch
 

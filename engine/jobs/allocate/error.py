@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.jobs.allocate.moments import SideMoments
-from engine.models.fraction import fraction_for
-from engine.models.memory import Matched, expected_memory, matched
+from engine.models.memory import Matched, expected_memory, fraction_for, matched
 from engine.runtime.scipy_late import brentq, least_at
 
 UNIFORM, EQ, PPS = "uniform", "eq-cluster", "pps-cluster"

@@ -29,7 +29,7 @@ from engine.lanes.reader import lane_batches
 from engine.policies import age
 from engine.replay.lane import LaneReplay
 from engine.replay.layout import Outputs
-from engine.replay.planned import RetentionPlan
+from engine.replay.ranks import RetentionPlan
 from engine.replay.settings import ReplaySettings
 from engine.runtime.stages import rows_done
 from gpu_kernels.devices import Choice

@@ -9,7 +9,7 @@ from heapq import heappop, heappush
 from engine.jobs.replay.lane_task import LaneResult, ReplayTask, replay_lane
 from engine.lanes.reader import lane_batches
 from engine.policies import age
-from engine.replay.planned import RetentionPlan
+from engine.replay.ranks import RetentionPlan
 from engine.runtime.device_choice import Wanted, attempt
 from gpu_kernels.devices import Device
 

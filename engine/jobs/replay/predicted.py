@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine.jobs.split import LaneModels
-from engine.models import age
+from engine.models import rate_curve
 from engine.models.frequency import expected_recall
 from engine.models.rate_curve import RateCurve
 from engine.replay.settings import UNLIMITED
@@ -45,9 +45,9 @@ def predicted_by_age(
             reached.append(RateCurve(curve.memory, curve.rate * scale))
             given.append(float(budget[side]))
     matches = sum(ages)
-    recall = age.expected_recall(reached, given, models.ticks, matches, exact - matches)
+    recall = rate_curve.expected_recall(reached, given, models.ticks, matches, exact - matches)
     peaks = [
-        age.k_opt(np.array(curve or (0.0,)), window) or None
+        rate_curve.k_opt(np.array(curve or (0.0,)), window) or None
         for curve, window in zip(models.curves, models.windows, strict=True)
     ]
     return _told(recall, AGE, budgets, peaks)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.models import age, frequency
+from engine.models import frequency, rate_curve
 from engine.models.frequency import KeyCounts
 from engine.models.profile.kernel import BITS, Ints
 from engine.models.profile.keys import Evidence
@@ -224,13 +224,15 @@ def _caution(basis: Evidently) -> str | None:
 def _memories(basis: Evidently) -> list[dict[str, Any]]:
     """Return the recall that each memory is expected to reach under both models."""
     ages = [
-        age.side_curve(np.array(curve.buckets), window, rows / basis.ticks)
+        rate_curve.side_curve(np.array(curve.buckets), window, rows / basis.ticks)
         for curve, window, rows in zip(basis.curves, basis.windows, basis.rows, strict=True)
     ]
     model = frequency.model_of(basis.counts, basis.windows, basis.ticks)
 
     def by_age(held: Sequence[int]) -> float:
-        return age.expected_recall(ages, held, basis.ticks, basis.matches, basis.simultaneous)
+        return rate_curve.expected_recall(
+            ages, held, basis.ticks, basis.matches, basis.simultaneous
+        )
 
     def by_frequency(held: Sequence[int]) -> float:
         return frequency.expected_recall([model], [held])

@@ -11,7 +11,7 @@ import pytest
 
 from engine.jobs.split import LaneModels, apportioned, lane_budgets
 from engine.lanes.profile import LaneProfile, SideProfile
-from engine.models import age, frequency
+from engine.models import frequency, rate_curve
 from engine.models.frequency import KeyCounts
 from engine.models.rate_curve import from_pieces, merged, shared
 from engine.options.budget import Amount
@@ -44,24 +44,24 @@ EVERY = [*CURVES.values(), *(drawn(seed) for seed in range(30))]
 @pytest.mark.parametrize("curve", EVERY, ids=str)
 def test_age_curves_give_the_rates_of_equations_2_and_3(curve: list[float]) -> None:
     window, rate = 37, 1.7
-    found = age.side_curve(np.array(curve), window, rate)
+    found = rate_curve.side_curve(np.array(curve), window, rate)
     points = naive.age_points(curve, window, rate)
     for memory in np.linspace(0.0, rate * window * 1.1, 23).tolist():
         assert found.rate_at(memory) == pytest.approx(naive.mixed_rate(points, memory), abs=1e-12)
     if any(curve):
         wanted = naive.k_opt(curve) * window / len(curve)
-        assert age.k_opt(np.array(curve), window) == pytest.approx(wanted, abs=1e-9)
+        assert rate_curve.k_opt(np.array(curve), window) == pytest.approx(wanted, abs=1e-9)
         assert found.rate_at(rate * wanted / 2) == pytest.approx(
             naive.equation_3(curve, window, rate, rate * wanted / 2)
         )
     else:
-        assert age.k_opt(np.array(curve), window) == 0.0
+        assert rate_curve.k_opt(np.array(curve), window) == 0.0
 
 
 def test_examples_of_the_paper() -> None:
-    first = age.side_curve(np.array(CURVES["example 3.3"]), 4, 1.0)
+    first = rate_curve.side_curve(np.array(CURVES["example 3.3"]), 4, 1.0)
     assert first.rate_at(1.0) == pytest.approx(4 / 3)
-    second = age.side_curve(np.array(CURVES["example 3.4"]), 3, 1.0)
+    second = rate_curve.side_curve(np.array(CURVES["example 3.4"]), 3, 1.0)
     assert second.rate_at(2.0) == pytest.approx(4.0)
 
 
@@ -75,7 +75,7 @@ def test_one_memory_is_split_so_that_recall_is_greatest(seed: int) -> None:
         for curve, window, rate in zip(curves, windows, rates, strict=True)
     ]
     sides = [
-        age.side_curve(np.array(curve), window, rate)
+        rate_curve.side_curve(np.array(curve), window, rate)
         for curve, window, rate in zip(curves, windows, rates, strict=True)
     ]
     for memory in (1, 7, 20, 50):
@@ -83,7 +83,7 @@ def test_one_memory_is_split_so_that_recall_is_greatest(seed: int) -> None:
         parts = shared(sides, float(memory))
         reached = sum(side.rate_at(part) for side, part in zip(sides, parts, strict=True))
         assert reached >= best - 1e-9
-        recall = age.expected_recall(sides, parts, 100.0, 5000.0, 30.0)
+        recall = rate_curve.expected_recall(sides, parts, 100.0, 5000.0, 30.0)
         assert recall == pytest.approx(naive.expected_recall([reached], 100, 30, 5030))
 
 

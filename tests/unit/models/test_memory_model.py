@@ -12,8 +12,14 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from engine.models.fraction import fraction_for, memory_moments, reserved
-from engine.models.memory import aged, expected_memory, matched
+from engine.models.memory import (
+    aged,
+    expected_memory,
+    fraction_for,
+    matched,
+    memory_moments,
+    reserved,
+)
 from engine.runtime.errors import SpecError
 
 

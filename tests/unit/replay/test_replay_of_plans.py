@@ -9,7 +9,7 @@ import pytest
 from replay_cases import Case, batch_of, busy, replayed, run
 
 from engine.policies import POLICIES
-from engine.replay.planned import RetentionPlan
+from engine.replay.ranks import RetentionPlan
 
 
 def plan_of(case: Case) -> RetentionPlan:

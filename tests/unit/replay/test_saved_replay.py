@@ -13,7 +13,7 @@ from replay_cases import Case, batch_of, busy, cases, cut, keys_of, run, told
 
 from engine.policies import POLICIES
 from engine.replay.layout import ENTRY, KEY, LOG, SLOT
-from engine.replay.planned import RetentionPlan
+from engine.replay.ranks import RetentionPlan
 from engine.replay.saved import SavedReplay
 from engine.runtime.errors import SpecError
 from spark_plugin.streaming.blob import pack, unpack

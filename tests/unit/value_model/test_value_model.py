@@ -15,8 +15,8 @@ from yield_cases import PROBES, lagged, regular
 from engine.replay.settings import ReplaySettings
 from engine.runtime.errors import SpecError
 from engine.runtime.streams import StreamBatch
-from engine.value_model.cells import class_of
 from engine.value_model.estimate import Estimate, Terms
+from engine.value_model.expected import class_of
 from engine.value_model.layout import nothing_seen
 from gpu_kernels.combine import COMBINES
 
