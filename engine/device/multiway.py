@@ -1,14 +1,16 @@
-"""Batches of tuples probed on a GPU, equal to the CPU's bit for bit."""
+"""Multi-way joins on a GPU, equal to the CPU's bit for bit: tuples probed, settings searched."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TypeVar
 
 import numpy as np
 
 from engine.exact.checks import thread_count
+from engine.multiway.fractions.exhaustive import BestSetting, search_all, settings_of
+from engine.multiway.fractions.profile import JoinProfile
 from engine.multiway.harvest.layout import (
     WHOLE,
     Admitted,
@@ -20,12 +22,14 @@ from engine.multiway.harvest.layout import (
 from engine.multiway.harvest.prober import CpuProber, OutputBatch, Prober
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import MultiStreams
-from engine.runtime.device_choice import ON_GPU, Wanted, attempt, combined_choice
+from engine.runtime.device_choice import ON_CPU, ON_GPU, Wanted, attempt, combined_choice
 from engine.runtime.jit import Ints
 from gpu_kernels.devices import Choice, Device, open_device
 from gpu_kernels.multiway.predicates import Columns, Condition, Directions, Tuples
 
 T = TypeVar("T")
+SEARCHED = 1 << 26
+"""Harvest settings of a join from which on auto searches them on a GPU: an estimate."""
 
 
 class GpuProber:
@@ -242,3 +246,53 @@ def prober_on(
     """
     told = {"used": wanted.choice.device, "reason": wanted.choice.reason}
     return partial(ChosenProber, wanted, opened, told), told
+
+
+class ChosenSearch:
+    """Tries all harvest settings of a join (P4 4.4), on the GPU if that was chosen and is faster.
+
+    Both find the same setting. From where the GPU fails, the CPU does the work.
+
+    Parameters
+    ----------
+    wanted : Wanted
+    opened : callable
+        Gives the device.
+
+    Raises
+    ------
+    DeviceError
+        If the GPU was demanded and cannot do it; from every call.
+    """
+
+    def __init__(self, wanted: Wanted, opened: Callable[[], Device] = open_device) -> None:
+        self._wanted, self._opened = wanted, opened
+        self._worked: list[Choice] = []
+
+    def __call__(self, join: JoinProfile, limit: float, least: int) -> BestSetting | None:
+        """Return the best setting of cost `limit` or less, None where there is none."""
+        wanted, number = self._wanted, settings_of(join, least)
+        if wanted.choice.device == ON_GPU and not wanted.demanded and number < SEARCHED:
+            why = f"{number} harvest settings are too few to be searched faster on a GPU"
+            wanted = Wanted(Choice(ON_CPU, why))
+        found, choice = attempt(
+            wanted,
+            lambda device: search_all(join, limit, least, device),
+            lambda: search_all(join, limit, least),
+            self._opened,
+        )
+        if wanted.choice.device == ON_GPU and choice.device == ON_CPU:
+            self._wanted = Wanted(choice)
+        self._worked.append(choice)
+        return found
+
+    def told(self, probes: Mapping[str, str]) -> dict[str, str]:
+        """Return what a report says of the device, given what it says of the probes alone."""
+        if not self._worked:
+            return dict(probes)
+        used, reason = combined_choice(self._worked, self._worked[0])
+        if reason == probes["reason"]:
+            return dict(probes)
+        if used != probes["used"]:
+            used = f"{ON_GPU}, {ON_CPU}"
+        return {"used": used, "reason": f"probes: {probes['reason']}; settings: {reason}"}

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu_kernels.devices import Array, Device
+from gpu_kernels.devices import Array, Device, TooLargeError
 from gpu_kernels.harvest import counted, search, staging
 from gpu_kernels.harvest.layout import Ints, Layout
 from gpu_kernels.harvest.space import Best, Ranges, Space, cut, whole_directions
@@ -46,12 +46,12 @@ class DeviceHarvest:
         self._passed = device.upload(layout.passed)
 
     def _plan(self, what: str, size: int) -> None:
-        """Raise MemoryError unless `size` bytes may be taken."""
+        """Raise `TooLargeError` unless `size` bytes may be taken."""
         free = self.device.free_bytes()
         if size > free * _SPARE:
-            raise MemoryError(
+            raise TooLargeError(
                 f"{what} need {size:,} bytes and {self.device.name} has {free:,} free; "
-                "give fewer joins or a shorter range at once"
+                "give longer basic windows"
             )
 
     def _pieces(self, begins: Ints, ends: Ints, least_piece: int) -> tuple[Any, list[Array]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from engine.device.multiway import prober_on
+from engine.device.multiway import ChosenSearch, prober_on
 from engine.jobs.multijoin.join_task import MultiJoinTask
 from engine.jobs.multijoin.orders import harvest_orders
 from engine.jobs.multijoin.read import Read
@@ -112,12 +112,14 @@ def harvested(
         keep = kept_fractions(found, task.windows, orders, settings, costs).tolist()
     prober: MakeProber | None = None
     device = INDEXED
+    wanted = wanted_device(options.device)
+    search = ChosenSearch(wanted)
     if settings.probe != "index":
-        prober, device = prober_on(wanted_device(options.device))
+        prober, device = prober_on(wanted)
     join = GrubJoin(
         streams, task.windows, options.predicate, settings, orders, graph=options.graph,
         combine=options.combine, start_ts=task.start_ts, keep=keep, prober=prober,
-        priors=task.priors,
+        priors=task.priors, brute_force=search,
     )  # fmt: skip
     parts = (
         (part.members, streams.ts[part.members].max(axis=1), part.importance) for part in join.run()
@@ -126,6 +128,7 @@ def harvested(
     t0 = int(streams.ts.min()) if streams.ts.size else 0
     said = Harvested(
         join.comparisons, join.pushes.tolist(), join.pops.tolist(), join.drops.tolist(),
-        join.shed.tolist(), join.peak, join.steps, join.setting, keep, t0, device,
+        join.shed.tolist(), join.peak, join.steps, join.setting, keep, t0,
+        search.told(device),
     )  # fmt: skip
     return tally, said, orders

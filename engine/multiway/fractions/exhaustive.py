@@ -7,7 +7,7 @@ A setting's index counts in mixed radix, the first hop of the first direction mo
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -63,7 +63,7 @@ def _ranges(layout: Layout, space: Space, searches: Sequence[Search]) -> Ranges:
 
 @contextmanager
 def _within_memory() -> Iterator[None]:
-    """Turn a lack of memory on a device or the CPU into an error that says what to do."""
+    """Turn this machine's lack of memory into an error for the user."""
     try:
         yield
     except MemoryError as error:
@@ -121,7 +121,9 @@ def best_settings(
     SpecError
         If a search names a join, direction or index that is not there.
     DeviceError
-        If the directions' settings, or the results, need more memory than there is.
+        If the directions' settings need more memory than this machine has.
+    TooLargeError
+        If they need more than the device has.
 
     Examples
     --------
@@ -136,7 +138,7 @@ def best_settings(
     layout = flatten([join.terms for join in joins])
     space = _space(layout, least)
     ranges = _ranges(layout, space, searches)
-    with _within_memory():
+    with _within_memory() if device is None else nullcontext():
         found = _harvest_on(device, layout).best(space, ranges)
     chosen: list[BestSetting | None] = []
     for search, index, cost, output in zip(
@@ -149,3 +151,15 @@ def best_settings(
         most = most if search.direction is None else most[search.direction]
         chosen.append(BestSetting(index, _decoded(most, index, least), cost, output))
     return chosen
+
+
+def settings_of(join: JoinProfile, least: int) -> int:
+    """Return how many settings a join has, `gpu_kernels.harvest.space.BEYOND` where int64 ends."""
+    return int(_space(flatten([join.terms]), least).totals[0])
+
+
+def search_all(
+    join: JoinProfile, limit: float, least: int, device: Device | None = None
+) -> BestSetting | None:
+    """Return the best of all settings of a join, as `best_settings` does of many searches."""
+    return best_settings([join], [Search(0, limit)], least=least, device=device)[0]

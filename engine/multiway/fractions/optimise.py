@@ -12,12 +12,13 @@ gives at first, so the search ends with a proof.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from engine.multiway.fractions.dual import Direction, best_price, most_output, near, worth
-from engine.multiway.fractions.exhaustive import best_settings
+from engine.multiway.fractions.exhaustive import BestSetting, search_all
 from engine.multiway.fractions.greedy import DELTA, WAYS, forward, greedy, metric_number, totals
 from engine.multiway.fractions.merging import Merged, Slack, merge, undominated
 from engine.multiway.fractions.profile import JoinProfile
@@ -25,7 +26,6 @@ from engine.runtime.errors import SpecError, did_you_mean
 from engine.runtime.jit import Ints
 from gpu_kernels.harvest.formulas import NONE_OUTPUT
 from gpu_kernels.harvest.layout import Floats, Layout, flatten
-from gpu_kernels.harvest.space import Search
 
 MOST = 1 << 17
 """Sums that are kept from one direction to the next, by default."""
@@ -205,6 +205,8 @@ def best_setting(
 
 
 METHODS = ("exact", *WAYS, "brute-force")
+BruteForce: TypeAlias = Callable[[JoinProfile, float, int], BestSetting | None]
+"""``(join, limit, least)``: the best of all settings, as `exhaustive.search_all` finds it."""
 
 
 def harvest_setting(
@@ -214,6 +216,7 @@ def harvest_setting(
     *,
     metric: str = DELTA,
     least: int = 0,
+    brute_force: BruteForce | None = None,
 ) -> Optimum:
     """Return a harvest setting of high output O with C at most z * C(1).
 
@@ -229,6 +232,8 @@ def harvest_setting(
         Of the heuristics; the others do not read it.
     least : {0, 1}
         Least count of a hop: with 0 directions may go unread.
+    brute_force : callable, optional
+        Tries all settings; by default on one core of the CPU.
 
     Returns
     -------
@@ -263,7 +268,7 @@ def harvest_setting(
     if method == "exact":
         found = best_setting(join, limit, least=least)
     elif method == "brute-force":
-        if tried := best_settings([join], [Search(0, limit)], least=least)[0]:
+        if tried := (brute_force or search_all)(join, limit, least):
             found = Optimum(*tried[1:], tried.output, proven=True)
     elif picked := greedy(join, throttle, method, metric=metric, least=least):
         found = Optimum(*picked, upper_bound(join, limit, least=least), proven=False)

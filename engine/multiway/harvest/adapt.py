@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.multiway.fractions.histograms import scores
 from engine.multiway.fractions.indexed import IndexCosts, search_steps
-from engine.multiway.fractions.optimise import harvest_setting
+from engine.multiway.fractions.optimise import BruteForce, harvest_setting
 from engine.multiway.fractions.profile import JoinProfile, ranked
 from engine.multiway.harvest.indexes import entries_of
 from engine.multiway.harvest.layout import POPS, PUSHES, Ranges, ReadPlan, plan_of
@@ -174,6 +174,7 @@ def setting_of(
     orders: Sequence[Sequence[int]],
     throttle: float,
     settings: HarvestSettings,
+    brute_force: BruteForce | None = None,
 ) -> Setting:
     """Return the setting that harvests most within a throttle fraction of the full cost."""
     m = len(orders)
@@ -207,7 +208,9 @@ def setting_of(
         [[hop.tolist() for hop in hops] for hops in found],
         None if own is None else _learnt_costs(learnt, own, windows, basic, orders),
     )
-    chosen = harvest_setting(join, throttle, settings.optimiser, metric=settings.metric)
+    chosen = harvest_setting(
+        join, throttle, settings.optimiser, metric=settings.metric, brute_force=brute_force
+    )
     return Setting(chosen.counts, rankings)
 
 

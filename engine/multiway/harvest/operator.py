@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.exact.checks import thread_count
+from engine.multiway.fractions.optimise import BruteForce
 from engine.multiway.harvest.adapt import Setting, horizons, plan_from, setting_of, throttle_after
 from engine.multiway.harvest.clock import Speculation, run_clock
 from engine.multiway.harvest.indexed_prober import IndexedProber
@@ -98,6 +99,8 @@ class GrubJoin:
         Makes what probes; by default the CPU's threads.
     priors : sequence of PairPrior
         Profiles of its streams; where they have all rates, the first setting is made from them.
+    brute_force : callable, optional
+        Tries all settings, for the optimiser of that name.
 
     Attributes
     ----------
@@ -118,6 +121,7 @@ class GrubJoin:
         settings: HarvestSettings, orders: Sequence[Sequence[int]], *, graph: str = "clique",
         combine: str = "min", start_ts: int | None = None, keep: Sequence[float] | None = None,
         emit: bool = True, prober: MakeProber | None = None, priors: Sequence[PairPrior] = (),
+        brute_force: BruteForce | None = None,
     ) -> None:  # fmt: skip
         if windows.by_rows.any():
             raise SpecError(
@@ -131,7 +135,7 @@ class GrubJoin:
         everyone = graph == "clique" and not predicate.transitive
         self._rules = HarvestRules(everyone, COMBINES.index(combine), windows.size)
         self._start = -UNLIMITED if start_ts is None else start_ts
-        self._emit = emit
+        self._emit, self._brute_force = emit, brute_force
         self._stream_of = np.repeat(np.arange(m), np.diff(streams.first))
         order = arrival_order(streams)
         self._t0 = int(streams.ts[order[0]]) if n else 0
@@ -157,8 +161,8 @@ class GrubJoin:
         self._stale = False
         if priors:
             self._begin(priors)
-        self._interval = [0, 0]
-        self.outputs, self.importance, self.comparisons = 0, 0.0, 0
+        self._interval, self.comparisons = [0, 0], 0
+        self.outputs, self.importance = 0, 0.0
         self.steps: list[Step] = []
         self.setting: Setting | None = None
 
@@ -176,12 +180,8 @@ class GrubJoin:
 
     def _draws(self, purpose: int) -> Floats:
         streams, seed = self._streams, self._settings.seed
-        return np.concatenate(
-            [
-                uniforms(seed, purpose, i, streams.row[streams.part(i)])
-                for i in range(streams.number)
-            ]
-        )
+        rows = (streams.row[streams.part(i)] for i in range(streams.number))
+        return np.concatenate([uniforms(seed, purpose, i, own) for i, own in enumerate(rows)])
 
     @property
     def pushes(self) -> Ints:
@@ -275,8 +275,9 @@ class GrubJoin:
         settings, clock = self._settings, self._clock
         self._stale = False
         self.setting = setting_of(
-            self._learner.learnt, self._windows, self._orders, self._throttle, settings
-        )
+            self._learner.learnt, self._windows, self._orders, self._throttle, settings,
+            self._brute_force,
+        )  # fmt: skip
         self._plan = plan_from(self.setting, self._orders, self._windows, settings.basic_window)
         if settings.admission == "conserve":
             now = float(clock.at[NEXT]) - settings.adapt_every

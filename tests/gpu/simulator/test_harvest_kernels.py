@@ -12,8 +12,7 @@ from harvest_cases import drawn_join, exact_join, profile
 from engine.multiway.fractions.exhaustive import best_settings
 from engine.multiway.fractions.on_cpu import CpuHarvest
 from engine.multiway.fractions.profile import JoinProfile
-from engine.runtime.errors import DeviceError
-from gpu_kernels.devices import SimulatedDevice
+from gpu_kernels.devices import SimulatedDevice, TooLargeError
 from gpu_kernels.harvest import on_device, search, staging
 from gpu_kernels.harvest.layout import flatten
 from gpu_kernels.harvest.on_device import DeviceHarvest
@@ -141,5 +140,5 @@ def test_tables_that_do_not_fit_are_refused_before_anything_is_allocated(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(SimulatedDevice, "free_bytes", lambda _: 100)
-    with pytest.raises(DeviceError, match=r"need 320 bytes .* give fewer joins"):
+    with pytest.raises(TooLargeError, match=r"need 320 bytes .* give longer basic windows"):
         best_settings(TIES[:1] + SMALL[:1], [Search(0, 1.0)], device=DEVICE)
