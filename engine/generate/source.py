@@ -46,19 +46,13 @@ class Purpose(IntEnum):
 
 
 class StreamSource(NamedTuple):
-    """A stream that can be generated, again and again, in pieces of any size.
-
-    Attributes
-    ----------
-    schema : pyarrow.Schema
-        Columns of every batch.
-    batches : callable
-        ``batches(chunk_rows)`` yields the stream's record batches, all of `chunk_rows` rows but
-        the last. The rows do not depend on `chunk_rows`.
-    """
+    """A stream that can be generated, again and again, in pieces of any size."""
 
     schema: pa.Schema
+    """Columns of every batch."""
     batches: Callable[[int], Iterator[pa.RecordBatch]]
+    """``batches(chunk_rows)`` yields the stream's record batches, all of `chunk_rows` rows but the
+    last. The rows do not depend on `chunk_rows`."""
 
 
 def draws(seed: int, purpose: Purpose, stream: int) -> np.random.Generator:

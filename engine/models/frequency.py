@@ -19,19 +19,13 @@ from engine.runtime.key_table import KeyTable
 
 
 class KeyCounts(NamedTuple):
-    """Tuples of each key.
-
-    Attributes
-    ----------
-    codes : (n,) int64
-        Join attributes as lanes hold them, ascending.
-    left, right : (n,) int64
-        Tuples of each stream.
-    """
+    """Tuples of each key."""
 
     codes: NDArray[np.int64]
+    """(n,) int64. Join attributes as lanes hold them, ascending."""
     left: NDArray[np.int64]
     right: NDArray[np.int64]
+    """`left`, `right`: (n,) int64. Tuples of each stream."""
 
     def of(self, codes: NDArray[np.int64], side: int) -> NDArray[np.int64]:
         """Return the tuples that `side` has of each code; 0 of those not counted."""
@@ -72,22 +66,15 @@ Pair = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 class FrequencyModel(NamedTuple):
-    """What frequencies tell of a join.
-
-    Attributes
-    ----------
-    left, right : RateCurve
-        Outputs a tick by memory, when PROB's best keys are held (P5 3.3).
-    meeting : float
-        Simultaneous matches a tick; a whole window of W ticks makes W times as many.
-    windows : (int, int)
-        W of left and right, in ticks.
-    """
+    """What frequencies tell of a join."""
 
     left: RateCurve
     right: RateCurve
+    """`left`, `right`: Outputs a tick by memory, when PROB's best keys are held (P5 3.3)."""
     meeting: float
+    """Simultaneous matches a tick; a whole window of W ticks makes W times as many."""
     windows: tuple[int, int]
+    """W of left and right, in ticks."""
 
     @property
     def exact(self) -> float:

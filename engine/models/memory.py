@@ -31,28 +31,19 @@ class Stored(Protocol):
 
 
 class Matched(NamedTuple):
-    """Groups of tuples whose matches come all over their lifetime (theorem 4.2).
-
-    Attributes
-    ----------
-    rate : (g,) float64
-        Tuples of the group a tick.
-    matches : (g,) float64
-        Expected matches n of a tuple; any real number, 0 or more.
-    most : (g,) float64
-        Matches N that a tuple is waited for; with N = n this is theorem 4.2.
-    window : (g,) float64
-        W in ticks.
-    random : bool
-        Whether matches come at random, the i-th of n at i / (n + 1) of the lifetime on average, as
-        those of independent streams do; else evenly, at i / n, as P5 has it.
-    """
+    """Groups of tuples whose matches come all over their lifetime (theorem 4.2)."""
 
     rate: NDArray[np.float64]
+    """(g,) float64. Tuples of the group a tick."""
     matches: NDArray[np.float64]
+    """(g,) float64. Expected matches n of a tuple; any real number, 0 or more."""
     most: NDArray[np.float64]
+    """(g,) float64. Matches N that a tuple is waited for; with N = n this is theorem 4.2."""
     window: NDArray[np.float64]
+    """(g,) float64. W in ticks."""
     random: bool = False
+    """Whether matches come at random, the i-th of n at i / (n + 1) of the lifetime on average, as
+    those of independent streams do; else evenly, at i / n, as P5 has it."""
 
     @property
     def live(self) -> NDArray[np.float64]:
@@ -119,24 +110,17 @@ def _log_mean_decay(x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 class Aged(NamedTuple):
-    """A side all of whose tuples have the same age curve (theorem 4.3).
-
-    Attributes
-    ----------
-    rate, window : float
-        Tuples a tick; W in ticks.
-    floor, ceiling : (n,) float64
-        Ages, as shares of the window, at which a tuple has had its 1st, 2nd, ... match, for whole
-        numbers of matches around the curve's sum.
-    above : float
-        How far the curve's sum lies from the one to the other, 0 to 1.
-    """
+    """A side all of whose tuples have the same age curve (theorem 4.3)."""
 
     rate: float
     window: float
+    """`rate`, `window`: Tuples a tick; W in ticks."""
     floor: NDArray[np.float64]
     ceiling: NDArray[np.float64]
+    """`floor`, `ceiling`: (n,) float64. Ages, as shares of the window, at which a tuple has had its
+    1st, 2nd, ... match, for whole numbers of matches around the curve's sum."""
     above: float
+    """How far the curve's sum lies from the one to the other, 0 to 1."""
 
     @property
     def live(self) -> NDArray[np.float64]:

@@ -20,18 +20,13 @@ from numpy.typing import NDArray
 
 
 class RateCurve(NamedTuple):
-    """A concave, piecewise linear output rate over memory, from (0, 0).
-
-    Attributes
-    ----------
-    memory : (n + 1,) float64
-        Tuples held, increasing from 0.
-    rate : (n + 1,) float64
-        Outputs (or their importance) a tick at those memories; beyond the last it stays.
-    """
+    """A concave, piecewise linear output rate over memory, from (0, 0)."""
 
     memory: NDArray[np.float64]
+    """(n + 1,) float64. Tuples held, increasing from 0."""
     rate: NDArray[np.float64]
+    """(n + 1,) float64. Outputs (or their importance) a tick at those memories; beyond the last it
+    stays."""
 
     @property
     def full(self) -> float:

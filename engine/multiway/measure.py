@@ -15,25 +15,18 @@ PROBES, PARTNERS = 1024, 256
 
 
 class Measures(NamedTuple):
-    """Statistics of a join.
-
-    Attributes
-    ----------
-    rates : (m,) float64
-        Tuples a tick, over the time from the first arrival of all to the last.
-    span : float
-        That time, in ticks.
-    distinct : (m,) float64
-        Different attributes in a window, on average over windows evenly spread in time.
-    selectivities : (m, m) float64
-        sigma_ij: share of the tuples of window j that agree with a tuple of stream i, of a sample;
-        1 where none was in reach, and on the diagonal.
-    """
+    """Statistics of a join."""
 
     rates: Floats
+    """(m,) float64. Tuples a tick, over the time from the first arrival of all to the last."""
     span: float
+    """That time, in ticks."""
     distinct: Floats
+    """(m,) float64. Different attributes in a window, on average over windows evenly spread in
+    time."""
     selectivities: Floats
+    """(m, m) float64. sigma_ij: share of the tuples of window j that agree with a tuple of stream
+    i, of a sample; 1 where none was in reach, and on the diagonal."""
 
 
 @kernel

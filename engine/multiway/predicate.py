@@ -199,21 +199,14 @@ _SIGNATURE = numba.boolean(_VECTOR, _VECTOR)
 
 
 class Condition(NamedTuple):
-    """A predicate as compiled code takes it.
-
-    Attributes
-    ----------
-    kind : int
-        Index among `gpu_kernels.multiway.predicates.KINDS`.
-    bound : float
-        EPS or T; of distance, the square of R.
-    theta : function pointer
-        Of theta; never called for others.
-    """
+    """A predicate as compiled code takes it."""
 
     kind: int
+    """Index among `gpu_kernels.multiway.predicates.KINDS`."""
     bound: float
+    """EPS or T; of distance, the square of R."""
     theta: Any
+    """function pointer. Of theta; never called for others."""
 
 
 def _never(a: Any, b: Any) -> bool:  # noqa: ANN401, ARG001 - vectors

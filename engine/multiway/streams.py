@@ -19,44 +19,30 @@ MOST_STREAMS = 8
 
 
 class Attributes(NamedTuple):
-    """The join attributes of n tuples; what the predicate does not read is empty.
-
-    Attributes
-    ----------
-    code : (n,) int64
-        Of equi: equal codes if and only if equal attributes.
-    value : (n, d) float64
-        Of band, distance and theta.
-    first : (n + 1,) int64
-        Of inner: where each tuple's items begin.
-    item : (k,) int64
-        Ascending and distinct within a tuple.
-    weight : (k,) float64
-    """
+    """The join attributes of n tuples; what the predicate does not read is empty."""
 
     code: Ints
+    """(n,) int64. Of equi: equal codes if and only if equal attributes."""
     value: Floats
+    """(n, d) float64. Of band, distance and theta."""
     first: Ints
+    """(n + 1,) int64. Of inner: where each tuple's items begin."""
     item: Ints
+    """(k,) int64. Ascending and distinct within a tuple."""
     weight: Floats
+    """(k,) float64."""
 
 
 class MultiStreams(NamedTuple):
-    """m streams, one behind the other.
-
-    Attributes
-    ----------
-    first : (m + 1,) int64
-        Where each stream's tuples begin.
-    ts, row : (n,) int64
-    importance : (n,) float64
-    attributes : Attributes
-    """
+    """m streams, one behind the other."""
 
     first: Ints
+    """(m + 1,) int64. Where each stream's tuples begin."""
     ts: Ints
     row: Ints
+    """`ts`, `row`: (n,) int64."""
     importance: Floats
+    """(n,) float64."""
     attributes: Attributes
 
     @property
@@ -70,18 +56,12 @@ class MultiStreams(NamedTuple):
 
 
 class Windows(NamedTuple):
-    """The join windows.
-
-    Attributes
-    ----------
-    size : (m,) int64
-        W ticks, or C tuples.
-    by_rows : (m,) bool
-        Whether a window is count-based.
-    """
+    """The join windows."""
 
     size: Ints
+    """(m,) int64. W ticks, or C tuples."""
     by_rows: NDArray[np.bool_]
+    """(m,) bool. Whether a window is count-based."""
 
 
 def windows_of(sizes: Sequence[int], by_rows: Sequence[bool] | None = None) -> Windows:
@@ -121,16 +101,11 @@ def arrival_order(streams: MultiStreams) -> Ints:
 
 
 class Reach(NamedTuple):
-    """The tuples of one stream that those of another can join: ``low <= place < high``.
-
-    Attributes
-    ----------
-    low, high : (n,) int64
-        For every tuple of the other, in its order. Both never fall.
-    """
+    """The tuples of one stream that those of another can join: ``low <= place < high``."""
 
     low: Ints
     high: Ints
+    """`low`, `high`: (n,) int64. For every tuple of the other, in its order. Both never fall."""
 
 
 @jit

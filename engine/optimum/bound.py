@@ -69,47 +69,31 @@ class BoundSettings:
 
 
 class SideBound(NamedTuple):
-    """Proven bounds of one side, its objective to be maximised.
-
-    Attributes
-    ----------
-    lower, upper : float
-        What the plan is worth, and what no plan exceeds.
-    until : (n,) int64
-        The plan: see `engine.optimum.retained.Retained`.
-    method : str
-        What the bounds were found by: "states", "flow" or "dual".
-    """
+    """Proven bounds of one side, its objective to be maximised."""
 
     lower: float
     upper: float
+    """`lower`, `upper`: What the plan is worth, and what no plan exceeds."""
     until: Ints
+    """(n,) int64. The plan: see `engine.optimum.retained.Retained`."""
     method: str
+    """What the bounds were found by: "states", "flow" or "dual"."""
 
 
 class LaneBound(NamedTuple):
-    """Proven bounds of a lane.
-
-    Attributes
-    ----------
-    lower, upper : float
-        Of the objective's best possible value, simultaneous matches included.
-    worth : OutputTotals
-        Outputs and importance of the plan.
-    exact : OutputTotals
-        Of the exact join.
-    retained : Retained
-        The plan; its value is `lower`, or `upper` of an objective to be minimised.
-    methods : (str, str)
-        Of left and right.
-    """
+    """Proven bounds of a lane."""
 
     lower: float
     upper: float
+    """`lower`, `upper`: Of the objective's best possible value, simultaneous matches included."""
     worth: OutputTotals
+    """Outputs and importance of the plan."""
     exact: OutputTotals
+    """Of the exact join."""
     retained: Retained
+    """The plan; its value is `lower`, or `upper` of an objective to be minimised."""
     methods: tuple[str, str]
+    """Of left and right."""
 
 
 def bound_lane(

@@ -128,31 +128,22 @@ Backend = Callable[[Intervals, int, int | None], Dual]
 
 
 class Certificate(NamedTuple):
-    """Bounds of what one side can earn, and the plan of the lower one.
-
-    Attributes
-    ----------
-    lower : float
-        What the plan earns: the exact sum of its worths, rounded to nearest.
-    upper : float
-        No plan earns more; certain, rounding included.
-    chosen : (n,) int64
-        The plan: each tuple's choice, a position in the intervals' `end`; NONE where it is not
-        stored.
-    prices : (nodes + 1,) float64
-        Running sums of the stretches' prices, at which the dual is the upper bound.
-    rounds : int
-        Evaluations of the dual.
-    seconds : float
-        Time taken.
-    """
+    """Bounds of what one side can earn, and the plan of the lower one."""
 
     lower: float
+    """What the plan earns: the exact sum of its worths, rounded to nearest."""
     upper: float
+    """No plan earns more; certain, rounding included."""
     chosen: Ints
+    """(n,) int64. The plan: each tuple's choice, a position in the intervals' `end`; NONE where it
+    is not stored."""
     prices: Prices
+    """(nodes + 1,) float64. Running sums of the stretches' prices, at which the dual is the upper
+    bound."""
     rounds: int
+    """Evaluations of the dual."""
     seconds: float
+    """Time taken."""
 
     @property
     def gap(self) -> float:

@@ -14,22 +14,16 @@ from gpu_kernels.optimum.formulas import FAR, profit_of
 
 
 class Evaluation(NamedTuple):
-    """The dual at some prices.
-
-    Attributes
-    ----------
-    value : float
-        D(P), off by less than the dual's margin.
-    load : (nodes,) int64
-        Tuples that hold each stretch if each makes its best choice; K - load is a subgradient.
-    chosen : (n,) int64
-        These choices, positions in the intervals' `end`; NONE where nothing is worth its price.
-        Of choices of equal profit the shortest.
-    """
+    """The dual at some prices."""
 
     value: float
+    """D(P), off by less than the dual's margin."""
     load: Ints
+    """(nodes,) int64. Tuples that hold each stretch if each makes its best choice; K - load is a
+    subgradient."""
     chosen: Ints
+    """(n,) int64. These choices, positions in the intervals' `end`; NONE where nothing is worth its
+    price. Of choices of equal profit the shortest."""
 
 
 class Slope(NamedTuple):
@@ -37,36 +31,27 @@ class Slope(NamedTuple):
 
     A choice of profit v has a share in proportion to ``exp(v / temperature)``, staying out that of
     profit 0.
-
-    Attributes
-    ----------
-    value : float
-        D(P) itself, as in `Evaluation`.
-    load : (nodes,) float64
-        Expected tuples on each stretch; K - load is the smoothed dual's gradient.
-    curve : (nodes,) float64
-        At least the sum of the absolute values of each row of the smoothed dual's Hessian, times
-        the temperature: a diagonal matrix of them is no less than the Hessian.
     """
 
     value: float
+    """D(P) itself, as in `Evaluation`."""
     load: Floats
+    """(nodes,) float64. Expected tuples on each stretch; K - load is the smoothed dual's
+    gradient."""
     curve: Floats
+    """(nodes,) float64. At least the sum of the absolute values of each row of the smoothed dual's
+    Hessian, times the temperature: a diagonal matrix of them is no less than the Hessian."""
 
 
 class Cover(NamedTuple):
-    """Statistics of the tuples that could hold a stretch, whatever the prices.
-
-    Attributes
-    ----------
-    tuples : (nodes,) int64
-        How many there are: where these are no more than the budget a price of 0 is optimal.
-    length : (nodes,) float64
-        Mean stretches from their arrival to the end of their last choice; 0 where there are none.
-    """
+    """Statistics of the tuples that could hold a stretch, whatever the prices."""
 
     tuples: Ints
+    """(nodes,) int64. How many there are: where these are no more than the budget a price of 0 is
+    optimal."""
     length: Floats
+    """(nodes,) float64. Mean stretches from their arrival to the end of their last choice; 0 where
+    there are none."""
 
 
 class Dual(Protocol):

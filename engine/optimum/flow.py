@@ -26,23 +26,16 @@ _HEADROOM = 6  # bits that prices may grow by
 
 
 class SideOptimum(NamedTuple):
-    """The optimum of one side, or the bounds proven so far.
-
-    Attributes
-    ----------
-    lower, upper : float
-        The plan's worth, and what no plan exceeds. They differ only where worths have more bits
-        than whole numbers of 60 bits hold, and then by about 1e-13 of them.
-    chosen : (n,) int64
-        The plan: each tuple's choice, `NONE` where it is not stored.
-    price : (nodes + 1,) float64
-        Cumulative prices that prove it.
-    """
+    """The optimum of one side, or the bounds proven so far."""
 
     lower: float
     upper: float
+    """`lower`, `upper`: The plan's worth, and what no plan exceeds. They differ only where worths
+    have more bits than whole numbers of 60 bits hold, and then by about 1e-13 of them."""
     chosen: Ints
+    """(n,) int64. The plan: each tuple's choice, `NONE` where it is not stored."""
     price: Floats
+    """(nodes + 1,) float64. Cumulative prices that prove it."""
 
 
 class OutOfTimeError(WinnowError):

@@ -25,25 +25,18 @@ Weigh = Callable[[Rows, Rows], Floats]
 
 
 class Matches(NamedTuple):
-    """The later matches of the tuples of one side.
-
-    Attributes
-    ----------
-    ts : (n,) int64
-        Arrival of each tuple, in ticks, non-decreasing.
-    start : (n + 1,) int64
-        Tuple i's matches are ``start[i] .. start[i + 1] - 1``.
-    at : (m,) int64
-        Ticks at which matching tuples of the other side arrive; strictly increasing in a tuple,
-        later than its own arrival.
-    gain : (m,) float64
-        What meeting all that arrives at that tick adds to the objective; of any sign.
-    """
+    """The later matches of the tuples of one side."""
 
     ts: Ints
+    """(n,) int64. Arrival of each tuple, in ticks, non-decreasing."""
     start: Ints
+    """(n + 1,) int64. Tuple i's matches are ``start[i] .. start[i + 1] - 1``."""
     at: Ints
+    """(m,) int64. Ticks at which matching tuples of the other side arrive; strictly increasing in a
+    tuple, later than its own arrival."""
     gain: Floats
+    """(m,) float64. What meeting all that arrives at that tick adds to the objective; of any
+    sign."""
 
 
 @jit
@@ -130,31 +123,23 @@ class Intervals(NamedTuple):
     Only choices that some prices could make worthwhile are there: within a tuple each ends later
     and is worth more than those before it. At most `budget` tuples may be held on each stretch
     of the line between a node and the next.
-
-    Attributes
-    ----------
-    nodes : int
-        Instants at which tuples of this side arrive; the line's nodes are ``0 .. nodes``, the last
-        being the end of time. Stretch t goes from node t to node t + 1.
-    begin : (n,) int32
-        Node of each tuple's arrival, non-decreasing, less than `nodes`.
-    start : (n + 1,) int64
-        Tuple i's choices are ``start[i] .. start[i + 1] - 1``; there may be none.
-    end : (m,) int32
-        Node from which the slot is free again: stretches ``begin .. end - 1`` are held. Strictly
-        increasing in a tuple, more than its `begin`, at most `nodes`.
-    worth : (m,) float64
-        What the tuple earns altogether; more than 0 and strictly increasing in a tuple.
-    until : (m,) int64
-        Tick of the last match that it is retained for.
     """
 
     nodes: int
+    """Instants at which tuples of this side arrive; the line's nodes are ``0 .. nodes``, the last
+    being the end of time. Stretch t goes from node t to node t + 1."""
     begin: NDArray[np.int32]
+    """(n,) int32. Node of each tuple's arrival, non-decreasing, less than `nodes`."""
     start: Ints
+    """(n + 1,) int64. Tuple i's choices are ``start[i] .. start[i + 1] - 1``; there may be none."""
     end: NDArray[np.int32]
+    """(m,) int32. Node from which the slot is free again: stretches ``begin .. end - 1`` are held.
+    Strictly increasing in a tuple, more than its `begin`, at most `nodes`."""
     worth: Floats
+    """(m,) float64. What the tuple earns altogether; more than 0 and strictly increasing in a
+    tuple."""
     until: Ints
+    """(m,) int64. Tick of the last match that it is retained for."""
 
 
 @jit

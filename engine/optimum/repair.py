@@ -29,18 +29,13 @@ _LITTLE = 1e-4  # of the worth; a sweep that adds less is the last
 
 
 class Repaired(NamedTuple):
-    """A plan that holds at most the budget on each stretch.
-
-    Attributes
-    ----------
-    worth : float
-        What it earns: a compensated sum.
-    chosen : (n,) int64
-        Each tuple's choice, a position in the intervals' `end`; NONE where it is not stored.
-    """
+    """A plan that holds at most the budget on each stretch."""
 
     worth: float
+    """What it earns: a compensated sum."""
     chosen: Ints
+    """(n,) int64. Each tuple's choice, a position in the intervals' `end`; NONE where it is not
+    stored."""
 
 
 @jit

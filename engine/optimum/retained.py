@@ -17,27 +17,16 @@ NOT_STORED = np.iinfo(np.int64).min
 
 
 class Retained(NamedTuple):
-    """Until when each tuple of a lane is retained.
-
-    Attributes
-    ----------
-    left, right : (n,) int64
-        Tick of the last arrivals that the tuple meets; `NOT_STORED` where it meets none but those
-        of its own instant.
-    """
+    """Until when each tuple of a lane is retained."""
 
     left: Ints
     right: Ints
+    """`left`, `right`: (n,) int64. Tick of the last arrivals that the tuple meets; `NOT_STORED`
+    where it meets none but those of its own instant."""
 
 
 class OutputTotals(NamedTuple):
-    """The totals of some outputs.
-
-    Attributes
-    ----------
-    outputs : int
-    importance : float
-    """
+    """The totals of some outputs."""
 
     outputs: int
     importance: float
@@ -48,19 +37,12 @@ class OutputTotals(NamedTuple):
 
 
 class Realised(NamedTuple):
-    """The exact result in three parts.
-
-    Attributes
-    ----------
-    at_once : OutputTotals
-        Outputs of tuples of one instant, which need no memory (P1's SA graph).
-    kept : OutputTotals
-        The plan's other outputs.
-    lost : OutputTotals
-    """
+    """The exact result in three parts."""
 
     at_once: OutputTotals
+    """Outputs of tuples of one instant, which need no memory (P1's SA graph)."""
     kept: OutputTotals
+    """The plan's other outputs."""
     lost: OutputTotals
 
 

@@ -22,33 +22,21 @@ Rows = NDArray[np.int32]
 
 
 class States(NamedTuple):
-    """The states of one instant.
-
-    Attributes
-    ----------
-    held : (s, width) int32
-        Positions of the tuples in memory, increasing, then FREE.
-    value : (s,) float64
-        MI.
-    """
+    """The states of one instant."""
 
     held: Rows
+    """(s, width) int32. Positions of the tuples in memory, increasing, then FREE."""
     value: Floats
+    """(s,) float64. MI."""
 
 
 class Links(NamedTuple):
-    """How states were reached: P1's prev.
-
-    Attributes
-    ----------
-    prev : (s,) int32
-        The state before.
-    lost : (s,) int32
-        The tuple that gave its slot up or was not let in; NONE where there is none.
-    """
+    """How states were reached: P1's prev."""
 
     prev: Rows
+    """(s,) int32. The state before."""
     lost: Rows
+    """(s,) int32. The tuple that gave its slot up or was not let in; NONE where there is none."""
 
 
 @kernel

@@ -98,43 +98,28 @@ MOST_STATES = 1_000_000
 
 
 class Optimal(NamedTuple):
-    """The best path through one side's graph.
-
-    Attributes
-    ----------
-    value : float
-        What its edges weigh together: P1's MI of the stop vertex.
-    until : (n,) int64
-        For each tuple the tick of the last match that it meets, up to which it is to be retained;
-        NOT_STORED where it meets none. It holds its slot after the instants ``[ts, until)``
-        (``before_admission``) or ``[ts, until]`` (``after_admission``).
-    most_states : int
-        The most states that there were at an instant.
-    all_states : int
-        The states of all instants together.
-    """
+    """The best path through one side's graph."""
 
     value: float
+    """What its edges weigh together: P1's MI of the stop vertex."""
     until: Ints
+    """(n,) int64. For each tuple the tick of the last match that it meets, up to which it is to be
+    retained; NOT_STORED where it meets none. It holds its slot after the instants ``[ts, until)``
+    (``before_admission``) or ``[ts, until]`` (``after_admission``)."""
     most_states: int
+    """The most states that there were at an instant."""
     all_states: int
+    """The states of all instants together."""
 
 
 class Event(NamedTuple):
-    """An instant at which something happens to this side.
-
-    Attributes
-    ----------
-    ts : int
-    arrivals : (a,) int64
-        Positions of the tuples that arrive and have something to gain.
-    matches : (m,) int64
-        Positions, in the matches, of those met.
-    """
+    """An instant at which something happens to this side."""
 
     ts: int
     arrivals: Ints
+    """(a,) int64. Positions of the tuples that arrive and have something to gain."""
     matches: Ints
+    """(m,) int64. Positions, in the matches, of those met."""
 
 
 @kernel

@@ -133,22 +133,16 @@ def first_outputs(out: Outputs, n: int) -> Outputs:
 
 
 class Ready(NamedTuple):
-    """Results that replays of one lane share.
-
-    Attributes
-    ----------
-    draws : (left, right) or None
-        The batch's uniforms, for a policy that draws; the priorities, for one that samples.
-    windows : (left, right) or ()
-        For the window estimator: what was unexpired at the last instant before the batch, and the
-        batch; from the first push on.
-    valued : Valued or None
-        For a policy that ranks by the tuples' own values.
-    """
+    """Results that replays of one lane share."""
 
     draws: tuple[Floats, Floats] | None = None
+    """(left, right) or None. The batch's uniforms, for a policy that draws; the priorities, for one
+    that samples."""
     windows: tuple[Window, ...] = ()
+    """(left, right) or (). For the window estimator: what was unexpired at the last instant before
+    the batch, and the batch; from the first push on."""
     valued: Valued | None = None
+    """For a policy that ranks by the tuples' own values."""
 
 
 def parts_of(

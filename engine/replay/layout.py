@@ -72,44 +72,35 @@ MEMORY_COUNTERS = 14
 
 
 class Memory(NamedTuple):
-    """One side's join memory.
-
-    Attributes
-    ----------
-    slots : (K,) SLOT
-    free : (K,) int32
-        Stack of free slots.
-    cells : (8K,) float64
-    links : (16K,) int32
-        The same memory: one cell a resident at most.
-    value, since : (4K,) float64 and int64
-        V and arrival time of the residents, by place (decay).
-    heap : (2K + 64,) ENTRY
-        Least rank first; of slots, or of keys (keyed). May hold entries of tuples that are gone.
-    zero : (2K + 64,) ENTRY
-        Residents whose priority has decayed to 0 (decay), or scratch (rerank).
-    log : (2K + 64,) LOG
-        Residents in arrival order with gaps (aged).
-    table : (n + 1,) float64
-        Priority of each age bucket (aged); by state and age bucket (valued).
-    runs : (r, 2) int64
-        First and last bucket of each run in which priorities never rise with age, or always do,
-        from the run of the least priority (aged); heaps' roots and oldest residents (valued).
-    n : (MEMORY_COUNTERS,) int64
-    """
+    """One side's join memory."""
 
     slots: Records
+    """(K,) SLOT."""
     free: NDArray[np.int32]
+    """(K,) int32. Stack of free slots."""
     cells: Records
+    """(8K,) float64."""
     links: NDArray[np.int32]
+    """(16K,) int32. The same memory: one cell a resident at most."""
     value: Floats
     since: Ints
+    """`value`, `since`: (4K,) float64 and int64. V and arrival time of the residents, by place
+    (decay)."""
     heap: Records
+    """(2K + 64,) ENTRY. Least rank first; of slots, or of keys (keyed). May hold entries of tuples
+    that are gone."""
     zero: Records
+    """(2K + 64,) ENTRY. Residents whose priority has decayed to 0 (decay), or scratch (rerank)."""
     log: Records
+    """(2K + 64,) LOG. Residents in arrival order with gaps (aged)."""
     table: Floats
+    """(n + 1,) float64. Priority of each age bucket (aged); by state and age bucket (valued)."""
     runs: Ints
+    """(r, 2) int64. First and last bucket of each run in which priorities never rise with age, or
+    always do, from the run of the least priority (aged); heaps' roots and oldest residents
+    (valued)."""
     n: Ints
+    """(MEMORY_COUNTERS,) int64."""
 
 
 class Arrivals(NamedTuple):

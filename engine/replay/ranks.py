@@ -135,17 +135,13 @@ def admit_ranked(
 
 
 class RetentionPlan(NamedTuple):
-    """When each tuple of a lane leaves, decided elsewhere.
-
-    Attributes
-    ----------
-    left, right : (n,) float64
-        Number of the instant, from 1 on among the lane's, at whose step 5 the tuple leaves: its own
-        if it is never admitted; infinity if it stays until its expiry.
-    """
+    """When each tuple of a lane leaves, decided elsewhere."""
 
     left: Floats
     right: Floats
+    """`left`, `right`: (n,) float64. Number of the instant, from 1 on among the lane's, at whose
+    step 5 the tuple leaves: its own if it is never admitted; infinity if it stays until its
+    expiry."""
 
 
 @kernel

@@ -27,45 +27,29 @@ _LEAST = -690.0
 
 @dataclass(frozen=True)
 class Limits:
-    """What a partition group may keep.
-
-    Attributes
-    ----------
-    memory : (int, int)
-        K of left and right; UNLIMITED for a side that is kept whole.
-    fraction : float or None
-        In place of memory: the share of tuples (cluster methods) or outputs (uniform).
-    overflow : float or None
-        Probability with which more than the memory may be held at the busiest instant; None: the
-        mean is the memory.
-    peaks : (int, int)
-        Most unexpired tuples at once.
-    """
+    """What a partition group may keep."""
 
     memory: tuple[int, int] = (UNLIMITED, UNLIMITED)
+    """K of left and right; UNLIMITED for a side that is kept whole."""
     fraction: float | None = None
+    """In place of memory: the share of tuples (cluster methods) or outputs (uniform)."""
     overflow: float | None = None
+    """Probability with which more than the memory may be held at the busiest instant; None: the
+    mean is the memory."""
     peaks: tuple[int, int] = (0, 0)
+    """Most unexpired tuples at once."""
 
 
 class ChosenFractions(NamedTuple):
-    """How a group's tuples are chosen, and what is expected of it.
-
-    Attributes
-    ----------
-    inclusion : Inclusion
-    memory : (float, float) or None
-        Mean tuples held of left and right; None for bottom-k, which only knows a limit.
-    shares : (float, float) or None
-        Mean inclusion probability of left and right tuples; uniform: of outputs; bottom-k: None.
-    rows : (int, int)
-        Tuples of left and right.
-    """
+    """How a group's tuples are chosen, and what is expected of it."""
 
     inclusion: Inclusion
     memory: tuple[float, float] | None
+    """Mean tuples held of left and right; None for bottom-k, which only knows a limit."""
     shares: tuple[float, float] | None
+    """Mean inclusion probability of left and right tuples; uniform: of outputs; bottom-k: None."""
     rows: tuple[int, int]
+    """Tuples of left and right."""
 
 
 def choose(recipe: Recipe, limits: Limits, models: Sequence[LaneModel]) -> ChosenFractions:

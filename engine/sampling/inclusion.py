@@ -26,22 +26,16 @@ def ticks_held(ts: Ints, window: int, last: int) -> Ints:
 
 
 class SizeTable(NamedTuple):
-    """Tuples of one side by size, sizes rounded to 20 significant bits.
-
-    Attributes
-    ----------
-    size : (n,) float64
-        Increasing.
-    tuples : (n,) int64
-    high, low : (n,) int64
-        Ticks for which they are unexpired, all together: ``high * 2**31 + low``, for their sum may
-        be more than an int64 holds.
-    """
+    """Tuples of one side by size, sizes rounded to 20 significant bits."""
 
     size: Floats
+    """(n,) float64. Increasing."""
     tuples: Ints
+    """(n,) int64."""
     high: Ints
     low: Ints
+    """`high`, `low`: (n,) int64. Ticks for which they are unexpired, all together:
+    ``high * 2**31 + low``, for their sum may be more than an int64 holds."""
 
     @property
     def held(self) -> Floats:
@@ -151,20 +145,14 @@ def scaled(sizes: Floats, scale: float) -> Floats:
 
 
 class Inclusion(NamedTuple):
-    """How the tuples of one partition group are chosen.
-
-    Attributes
-    ----------
-    method : {"eq-cluster", "pps-cluster", "bottom-k", "uniform"}
-    fractions : (float, float)
-        eq-cluster: p of left and right; uniform: the sampling fraction, twice.
-    scales : (float, float)
-        pps-cluster: c of left and right.
-    """
+    """How the tuples of one partition group are chosen."""
 
     method: str
+    """{"eq-cluster", "pps-cluster", "bottom-k", "uniform"}."""
     fractions: tuple[float, float] = (1.0, 1.0)
+    """eq-cluster: p of left and right; uniform: the sampling fraction, twice."""
     scales: tuple[float, float] = (float("inf"), float("inf"))
+    """pps-cluster: c of left and right."""
 
 
 def row_measures(

@@ -77,33 +77,26 @@ MEMORY_COUNTERS = 8
 
 
 class SampleMemory(NamedTuple):
-    """What one side retains.
-
-    Attributes
-    ----------
-    slots : (capacity,) CLUSTER or THINNED
-    places : (capacity,) PLACE
-    free : (capacity,) int32
-        Stack of free slots.
-    heap : (2 capacity + 64,) engine.replay.layout.ENTRY
-        Least priority first (bottom-k); may hold entries of tuples that are gone.
-    unranked : (0,) engine.replay.layout.KEY
-        The keys that the heap's functions could tell their places, and here do not.
-    events : (2 capacity + 64,) EVENT
-        Evictions of more than any later one, oldest first (bottom-k).
-    held : (2,) float64
-        Sum over the tuples that left of the ticks that they were held, compensated.
-    n : (MEMORY_COUNTERS,) int64
-    """
+    """What one side retains."""
 
     slots: Records
+    """(capacity,) CLUSTER or THINNED."""
     places: Records
+    """(capacity,) PLACE."""
     free: NDArray[np.int32]
+    """(capacity,) int32. Stack of free slots."""
     heap: Records
+    """(2 capacity + 64,) engine.replay.layout.ENTRY. Least priority first (bottom-k); may hold
+    entries of tuples that are gone."""
     unranked: Records
+    """(0,) engine.replay.layout.KEY. The keys that the heap's functions could tell their places,
+    and here do not."""
     events: Records
+    """(2 capacity + 64,) EVENT. Evictions of more than any later one, oldest first (bottom-k)."""
     held: Floats
+    """(2,) float64. Sum over the tuples that left of the ticks that they were held, compensated."""
     n: Ints
+    """(MEMORY_COUNTERS,) int64."""
 
 
 class SampleArrivals(NamedTuple):
@@ -204,32 +197,25 @@ SIMULTANEOUS = 2
 
 
 class SampledOutputs(NamedTuple):
-    """Sampled output tuples, in order of ts over the whole run; all arrays (n,).
-
-    Attributes
-    ----------
-    left_row, right_row : int64
-        Rows of the members in their archives.
-    left_seq, right_seq : int64
-        Their arrival numbers in the lane, each on its side from 0.
-    ts : int64
-        When the output was made: the later member's ts.
-    importance : float64
-    weight : float64
-        1 / inclusion probability: the outputs of the exact join that this one stands for.
-    stored : int8
-        The side of the member that was retained when the other probed (0 left, 1 right), which is
-        the output's cluster; else SIMULTANEOUS.
-    """
+    """Sampled output tuples, in order of ts over the whole run; all arrays (n,)."""
 
     left_row: Ints
     right_row: Ints
+    """`left_row`, `right_row`: int64. Rows of the members in their archives."""
     left_seq: Ints
     right_seq: Ints
+    """`left_seq`, `right_seq`: int64. Their arrival numbers in the lane, each on its side from
+    0."""
     ts: Ints
+    """int64. When the output was made: the later member's ts."""
     importance: Floats
+    """float64."""
     weight: Floats
+    """float64. 1 / inclusion probability: the outputs of the exact join that this one stands
+    for."""
     stored: NDArray[np.int8]
+    """int8. The side of the member that was retained when the other probed (0 left, 1 right), which
+    is the output's cluster; else SIMULTANEOUS."""
 
 
 def empty_samples(capacity: int) -> SampledOutputs:
@@ -259,40 +245,27 @@ def first_samples(out: SampledOutputs, n: int) -> SampledOutputs:
 
 
 class Total(NamedTuple):
-    """An estimated total of the exact join's outputs.
-
-    Attributes
-    ----------
-    estimate : float
-        Horvitz and Thompson's: the sum over the sampled outputs of weight * value. Unbiased.
-    variance : float
-        An unbiased estimate of its variance, the sum of the clusters' V.
-    squares : float
-        The sum of V^2, for Satterthwaite's degrees of freedom.
-    """
+    """An estimated total of the exact join's outputs."""
 
     estimate: float
+    """Horvitz and Thompson's: the sum over the sampled outputs of weight * value. Unbiased."""
     variance: float
+    """An unbiased estimate of its variance, the sum of the clusters' V."""
     squares: float
+    """The sum of V^2, for Satterthwaite's degrees of freedom."""
 
 
 class SampleTotals(NamedTuple):
-    """The estimated totals of a lane's sample.
-
-    Attributes
-    ----------
-    outputs, importance : Total
-        Of the number of the exact join's outputs and of their importance.
-    rows : int
-        Sampled outputs.
-    clusters : int
-        Retained tuples with at least one sampled output.
-    """
+    """The estimated totals of a lane's sample."""
 
     outputs: Total
     importance: Total
+    """`outputs`, `importance`: Of the number of the exact join's outputs and of their
+    importance."""
     rows: int
+    """Sampled outputs."""
     clusters: int
+    """Retained tuples with at least one sampled output."""
 
 
 def totals_of(sums: Floats, rows: int, clusters: int) -> SampleTotals:

@@ -23,54 +23,37 @@ SMOOTHING = 0.5
 
 
 class Known(NamedTuple):
-    """Tuples of each key, as a profile of another time has them.
-
-    Attributes
-    ----------
-    counts : KeyCounts
-    rest : (float, float)
-        Left and right tuples of a key that is not listed.
-    span : int
-        Ticks in which they were counted.
-    """
+    """Tuples of each key, as a profile of another time has them."""
 
     counts: KeyCounts
     rest: tuple[float, float]
+    """Left and right tuples of a key that is not listed."""
     span: int
+    """Ticks in which they were counted."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How the tuples of one partition group are measured.
-
-    Attributes
-    ----------
-    method : {"eq-cluster", "pps-cluster", "bottom-k", "uniform"}
-    windows : (int, int)
-        W of left and right in ticks.
-    first, last : int
-        First and last tick of both streams.
-    size : {"matches", "weighted", "equal"}
-        See `engine.sampling.sizes.SizeRule`.
-    count : {"bound", "frequency", "age"}
-        What n_i of uniform is: the most matches that any tuple of the key has, or P5's models.
-    floors : (float, float)
-        For size `weighted`.
-    known : Known or None
-        In place of the archive's own counts.
-    curves : ((n,) float64, (n,) float64) or None
-        Age curves of left and right, for count `age`.
-    """
+    """How the tuples of one partition group are measured."""
 
     method: str
+    """{"eq-cluster", "pps-cluster", "bottom-k", "uniform"}."""
     windows: tuple[int, int]
+    """W of left and right in ticks."""
     first: int = 0
     last: int = 0
+    """`first`, `last`: First and last tick of both streams."""
     size: str = "matches"
+    """{"matches", "weighted", "equal"}. See `engine.sampling.sizes.SizeRule`."""
     count: str = "bound"
+    """{"bound", "frequency", "age"}. What n_i of uniform is: the most matches that any tuple of the
+    key has, or P5's models."""
     floors: tuple[float, float] = (0.0, 0.0)
+    """For size `weighted`."""
     known: Known | None = None
+    """In place of the archive's own counts."""
     curves: tuple[Floats, Floats] | None = field(default=None, compare=False)
+    """((n,) float64, (n,) float64) or None. Age curves of left and right, for count `age`."""
 
     @property
     def span(self) -> int:
@@ -113,20 +96,14 @@ def lane_rule(recipe: Recipe, files: LaneFiles) -> SizeRule | ByKey:
 
 
 class Awaited(NamedTuple):
-    """Tuples of one side by what they are expected to match and are waited for.
-
-    Attributes
-    ----------
-    matches : (n,) float64
-        By the frequency model.
-    most : (n,) float64
-        n_i of uniform.
-    tuples : (n,) int64
-    """
+    """Tuples of one side by what they are expected to match and are waited for."""
 
     matches: Floats
+    """(n,) float64. By the frequency model."""
     most: Floats
+    """(n,) float64. n_i of uniform."""
     tuples: Ints
+    """(n,) int64."""
 
 
 def awaited(parts: Sequence[Awaited]) -> Awaited:
@@ -140,18 +117,12 @@ def awaited(parts: Sequence[Awaited]) -> Awaited:
 
 
 class LaneModel(NamedTuple):
-    """What keeping the tuples of a lane costs.
-
-    Attributes
-    ----------
-    sizes : (SizeTable, SizeTable)
-        Left and right, by size; all of size 1 for methods that know no sizes.
-    awaited : (Awaited, Awaited) or None
-        For uniform, but by the age model.
-    """
+    """What keeping the tuples of a lane costs."""
 
     sizes: tuple[SizeTable, SizeTable]
+    """Left and right, by size; all of size 1 for methods that know no sizes."""
     awaited: tuple[Awaited, Awaited] | None = None
+    """For uniform, but by the age model."""
 
 
 @dataclass(frozen=True)

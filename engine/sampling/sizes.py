@@ -19,22 +19,15 @@ importance 0 count as outputs too, and must not be all but impossible to draw.""
 
 
 class ByKey(NamedTuple):
-    """A number for the tuples of each key.
-
-    Attributes
-    ----------
-    codes : (n,) int64
-        Join attributes as lanes hold them, ascending.
-    left, right : (n,) float64
-        Of left and right tuples with each.
-    others : (float, float)
-        Of left and right tuples with any other key.
-    """
+    """A number for the tuples of each key."""
 
     codes: Ints
+    """(n,) int64. Join attributes as lanes hold them, ascending."""
     left: Floats
     right: Floats
+    """`left`, `right`: (n,) float64. Of left and right tuples with each."""
     others: tuple[float, float] = (0.0, 0.0)
+    """Of left and right tuples with any other key."""
 
     def of(self, codes: Ints, side: int) -> Floats:
         """Return the numbers of tuples of one side, 0 left, 1 right."""
@@ -92,21 +85,15 @@ def expected_matches(matching: ByKey, windows: tuple[int, int], span: int) -> By
 
 
 class SizeRule(NamedTuple):
-    """What the size of a tuple is.
-
-    Attributes
-    ----------
-    kind : {"matches", "weighted", "equal"}
-        Tuples of the other stream that have its key; times its importance; or 1.
-    matches : ByKey or None
-        `opposite_counts`; None where all are of one size.
-    floors : (float, float)
-        Added to the importance of left and right tuples by `weighted`, see `floor_of`.
-    """
+    """What the size of a tuple is."""
 
     kind: str = "matches"
+    """{"matches", "weighted", "equal"}. Tuples of the other stream that have its key; times its
+    importance; or 1."""
     matches: ByKey | None = None
+    """`opposite_counts`; None where all are of one size."""
     floors: tuple[float, float] = (0.0, 0.0)
+    """Added to the importance of left and right tuples by `weighted`, see `floor_of`."""
 
 
 def floor_of(rows: Sequence[int], means: Sequence[float]) -> float:
@@ -153,18 +140,12 @@ def tuple_sizes(rule: SizeRule, side: int, codes: Ints, importance: Floats) -> F
 
 
 class Sizing(NamedTuple):
-    """How the tuples of a lane get their sizes.
-
-    Attributes
-    ----------
-    kind : {"matches", "weighted", "equal"}
-        See `SizeRule`; matches are counted in the lane.
-    floors : (float, float)
-        Added to the importance of left and right tuples, by `weighted`.
-    """
+    """How the tuples of a lane get their sizes."""
 
     kind: str = "equal"
+    """{"matches", "weighted", "equal"}. See `SizeRule`; matches are counted in the lane."""
     floors: tuple[float, float] = (0.0, 0.0)
+    """Added to the importance of left and right tuples, by `weighted`."""
 
     def rule(self, counts: KeyCounts | None) -> SizeRule:
         """Return the rule by which sizes are taken from the lane's own counts."""
@@ -173,17 +154,11 @@ class Sizing(NamedTuple):
 
 
 class Sampling(NamedTuple):
-    """The sizes and scales of a sampling policy on one lane.
-
-    Attributes
-    ----------
-    sizing : Sizing
-    scales : (float, float)
-        Of left and right: the probability of EQ-CLUSTER, the factor c of PPS-CLUSTER.
-    """
+    """The sizes and scales of a sampling policy on one lane."""
 
     sizing: Sizing = Sizing()
     scales: tuple[float, float] = (1.0, 1.0)
+    """Of left and right: the probability of EQ-CLUSTER, the factor c of PPS-CLUSTER."""
 
 
 def priorities(policy: Policy, sizes: Floats, scale: float, draws: Floats) -> Floats:

@@ -24,40 +24,30 @@ class StarFacts(NamedTuple):
 
     F is a set. Facts of the same attributes and interval still count each: what else tells them
     apart is not kept here.
-
-    Attributes
-    ----------
-    attributes : tuple of (n,) int64
-        Codes of the attribute that joins each stream: those of its `StreamBatch.key`.
-    begin, end : (n,) int64
-        Active-time interval, in ticks (see `engine.facts.relation.Facts`).
-    row : (n,) int64
-        Position in its archive, ascending.
     """
 
     attributes: tuple[Ints, ...]
+    """tuple of (n,) int64. Codes of the attribute that joins each stream: those of its
+    `StreamBatch.key`."""
     begin: Ints
     end: Ints
+    """`begin`, `end`: (n,) int64. Active-time interval, in ticks (see
+    `engine.facts.relation.Facts`)."""
     row: Ints
+    """(n,) int64. Position in its archive, ascending."""
 
 
 class StarIndex(NamedTuple):
-    """Streams ready to be replayed.
-
-    Attributes
-    ----------
-    streams : StarStreams
-        Without draws.
-    facts : (k,) int64
-        Positions in F of the facts that have a tuple of every stream; the others join nothing.
-    until : tuple of (n,) int64
-        The ticks from which on the tuples of each stream match nothing any more: their own if they
-        never do.
-    """
+    """Streams ready to be replayed."""
 
     streams: StarStreams
+    """Without draws."""
     facts: Ints
+    """(k,) int64. Positions in F of the facts that have a tuple of every stream; the others join
+    nothing."""
     until: tuple[Ints, ...]
+    """tuple of (n,) int64. The ticks from which on the tuples of each stream match nothing any
+    more: their own if they never do."""
 
 
 @jit

@@ -18,27 +18,18 @@ from gpu_kernels.combine import COMBINES
 
 
 class Terms(NamedTuple):
-    """What an estimate depends on besides the streams.
-
-    Attributes
-    ----------
-    window_left, window_right : int
-        W in ticks, closed.
-    combine : str
-    counters : int
-        Keys counted at once; rounded up to a power of two.
-    sample : int
-        Tuples of each side watched at once; rounded up likewise.
-    buckets : int
-        Age buckets.
-    """
+    """What an estimate depends on besides the streams."""
 
     window_left: int
     window_right: int
+    """`window_left`, `window_right`: W in ticks, closed."""
     combine: str = "min"
     counters: int = 65_536
+    """Keys counted at once; rounded up to a power of two."""
     sample: int = 1024
+    """Tuples of each side watched at once; rounded up likewise."""
     buckets: int = 32
+    """Age buckets."""
 
     @property
     def reserved(self) -> tuple[int, int]:
@@ -47,34 +38,24 @@ class Terms(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Rows of a batch to be replayed by one table.
-
-    Attributes
-    ----------
-    left, right : int
-        The part ends before these rows of the batch; it begins where the part before ends.
-    table : (2, 2, buckets) float64
-        Best rate ahead by side, state and age bucket, in any unit a side.
-    """
+    """Rows of a batch to be replayed by one table."""
 
     left: int
     right: int
+    """`left`, `right`: The part ends before these rows of the batch; it begins where the part
+    before ends."""
     table: NDArray[np.float64]
+    """(2, 2, buckets) float64. Best rate ahead by side, state and age bucket, in any unit a
+    side."""
 
 
 class Valued(NamedTuple):
-    """What the estimate says of a batch.
-
-    Attributes
-    ----------
-    values : (left, right) of (n,) float64
-        By which a tuple's table is multiplied for its priority.
-    parts : tuple of Part
-        One after the other; the last ends with the batch.
-    """
+    """What the estimate says of a batch."""
 
     values: tuple[NDArray[np.float64], NDArray[np.float64]]
+    """(left, right) of (n,) float64. By which a tuple's table is multiplied for its priority."""
     parts: tuple[Part, ...]
+    """One after the other; the last ends with the batch."""
 
 
 class Estimate:

@@ -38,53 +38,34 @@ SIDE_SUMS = 12
 
 
 class ValueModel(NamedTuple):
-    """The whole memory of the estimate; arrays of pairs have the left side's numbers first.
-
-    Attributes
-    ----------
-    n : (LANE_COUNTERS,) int64
-    counts : (2, SIDE_COUNTERS) int64
-    sums : (2, SIDE_SUMS) float64
-    key, last : (counters,) int64
-        The key that a cell counts, and its last arrival.
-    used : (counters,) bool
-    count : (2, counters) int64
-        Arrivals of the key.
-    usual : (2, counters) float64
-        Their mean importance; from `RECENT` on the later ones count for more.
-    bin_count, bin_total : (2, BINS) int64 and float64
-        Arrivals by importance, and their importance.
-    below_count, below_total : (2, BINS + 1) int64 and float64
-        The same in all lesser bins, as of the last refit.
-    head : (2, 2 * sample) int64
-        Chains of the tracked tuples by key, newest first.
-    chain, number, ts, code, group, state, age : (2, sample) int64
-        Of a tracked tuple: next in its chain, how many of its side came before, arrival, key,
-        class, state, and the age up to which its exposure is counted.
-    importance, free, base, share : (2, sample) float64
-        Of a tracked tuple: importance, expected importance of an output with an importance drawn
-        at random, relative rate of its key, and its share in the class after its own.
-    matches, exposure : (2, CLASSES, STATES, buckets) float64
-        Matches of tracked tuples by class, state and age, and their ticks times `base`.
-    factor : (2, CLASSES) float64
-        By which the rate of a class is multiplied.
-    table : (2, STATES, buckets) float64
-        Best rate still ahead, by state and age.
-    """
+    """The whole memory of the estimate; arrays of pairs have the left side's numbers first."""
 
     n: Array
+    """(LANE_COUNTERS,) int64."""
     counts: Array
+    """(2, SIDE_COUNTERS) int64."""
     sums: Array
+    """(2, SIDE_SUMS) float64."""
     key: Array
     last: Array
+    """`key`, `last`: (counters,) int64. The key that a cell counts, and its last arrival."""
     used: Array
+    """(counters,) bool."""
     count: Array
+    """(2, counters) int64. Arrivals of the key."""
     usual: Array
+    """(2, counters) float64. Their mean importance; from `RECENT` on the later ones count for
+    more."""
     bin_count: Array
     bin_total: Array
+    """`bin_count`, `bin_total`: (2, BINS) int64 and float64. Arrivals by importance, and their
+    importance."""
     below_count: Array
     below_total: Array
+    """`below_count`, `below_total`: (2, BINS + 1) int64 and float64. The same in all lesser bins,
+    as of the last refit."""
     head: Array
+    """(2, 2 * sample) int64. Chains of the tracked tuples by key, newest first."""
     chain: Array
     number: Array
     ts: Array
@@ -92,14 +73,24 @@ class ValueModel(NamedTuple):
     group: Array
     state: Array
     age: Array
+    """`chain`, `number`, `ts`, `code`, `group`, `state`, `age`: (2, sample) int64. Of a tracked
+    tuple: next in its chain, how many of its side came before, arrival, key, class, state, and the
+    age up to which its exposure is counted."""
     importance: Array
     free: Array
     base: Array
     share: Array
+    """`importance`, `free`, `base`, `share`: (2, sample) float64. Of a tracked tuple: importance,
+    expected importance of an output with an importance drawn at random, relative rate of its key,
+    and its share in the class after its own."""
     matches: Array
     exposure: Array
+    """`matches`, `exposure`: (2, CLASSES, STATES, buckets) float64. Matches of tracked tuples by
+    class, state and age, and their ticks times `base`."""
     factor: Array
+    """(2, CLASSES) float64. By which the rate of a class is multiplied."""
     table: Array
+    """(2, STATES, buckets) float64. Best rate still ahead, by state and age."""
 
 
 def nothing_seen(counters: int, sample: int, buckets: int) -> ValueModel:

@@ -40,44 +40,32 @@ GREATEST = 1e300
 
 
 class Join(NamedTuple):
-    """The join that tuples are kept for.
-
-    Attributes
-    ----------
-    window_left, window_right : int
-        W in ticks, closed.
-    combine : int
-        Place of the combine function among min, sum, product, max, mean.
-    """
+    """The join that tuples are kept for."""
 
     window_left: int
     window_right: int
+    """`window_left`, `window_right`: W in ticks, closed."""
     combine: int
+    """Place of the combine function among min, sum, product, max, mean."""
 
 
 class Side(NamedTuple):
-    """One side's batch; all arrays (n,).
-
-    Attributes
-    ----------
-    ts : int64
-    key : int64
-        Canonical join attribute.
-    importance : float64
-    value : float64
-        Filled: relative rate of the key times expected importance of an output, relative too.
-    first, other, begin : int64, or None in an equi-join
-        Where each tuple's facts begin, (n + 1,); the attribute that each fact joins it to, and from
-        when on.
-    """
+    """One side's batch; all arrays (n,)."""
 
     ts: Array
+    """int64."""
     key: Array
+    """int64. Canonical join attribute."""
     importance: Array
+    """float64."""
     value: Array
+    """float64. Filled: relative rate of the key times expected importance of an output, relative
+    too."""
     first: Array = None
     other: Array = None
     begin: Array = None
+    """`first`, `other`, `begin`: int64, or None in an equi-join. Where each tuple's facts begin, (n
+    + 1,); the attribute that each fact joins it to, and from when on."""
 
 
 @kernel

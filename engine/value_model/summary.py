@@ -30,23 +30,16 @@ _STEP = 1.12
 
 
 class SideSummary(NamedTuple):
-    """The tuples of one side of a lane by their worth to a policy.
-
-    Attributes
-    ----------
-    tuples : (n,) float64
-        Of each class, the most wanted first; those worth nothing are in none. A class is of tuples
-        whose worths are within a factor of ``2 ** (1 / PER_OCTAVE)``.
-    matches : (n,) float64
-        Mean number of the other side's tuples of their keys.
-    value : (n,) float64
-        Mean of that times their importance, to within half a class: so it does not depend on the
-        order in which floats are added.
-    """
+    """The tuples of one side of a lane by their worth to a policy."""
 
     tuples: NDArray[np.float64]
+    """(n,) float64. Of each class, the most wanted first; those worth nothing are in none. A class
+    is of tuples whose worths are within a factor of ``2 ** (1 / PER_OCTAVE)``."""
     matches: NDArray[np.float64]
+    """(n,) float64. Mean number of the other side's tuples of their keys."""
     value: NDArray[np.float64]
+    """(n,) float64. Mean of that times their importance, to within half a class: so it does not
+    depend on the order in which floats are added."""
 
     @property
     def pairs(self) -> float:

@@ -21,19 +21,13 @@ _HALF = 0.5
 
 
 class SideFit(NamedTuple):
-    """What the models say of one side, in nats.
-
-    Attributes
-    ----------
-    matches : int
-        Of the tuples of the second half.
-    age, frequency : float
-        Log likelihoods less that of the constant rate.
-    """
+    """What the models say of one side, in nats."""
 
     matches: int
+    """Of the tuples of the second half."""
     age: float
     frequency: float
+    """`age`, `frequency`: Log likelihoods less that of the constant rate."""
 
     def bits(self, model: str) -> float | None:
         """Return the bits a match that a model saves over a constant rate."""
@@ -139,32 +133,22 @@ BURSTY = 1.5
 
 
 class Evidently(NamedTuple):
-    """What the advice rests on.
-
-    Attributes
-    ----------
-    windows, rows, peaks : (int, int)
-        By side, as the next two.
-    mean_windows : (float, float)
-    curves : (AgeCurve, AgeCurve)
-    matches, simultaneous : int
-        Outputs whose members arrive one after the other, and the others.
-    ticks : int
-        T, the span.
-    counts : KeyCounts
-        Tuples of each key.
-    importance_varies : bool
-    """
+    """What the advice rests on."""
 
     windows: tuple[int, int]
     rows: tuple[int, int]
     peaks: tuple[int, int]
+    """`windows`, `rows`, `peaks`: By side, as the next two."""
     mean_windows: tuple[float, float]
     curves: tuple[AgeCurve, AgeCurve]
     matches: int
     simultaneous: int
+    """`matches`, `simultaneous`: Outputs whose members arrive one after the other, and the
+    others."""
     ticks: int
+    """T, the span."""
     counts: KeyCounts
+    """Tuples of each key."""
     importance_varies: bool
 
 

@@ -27,110 +27,77 @@ _LOW = (1 << BITS) - 1
 
 
 class Arrivals(NamedTuple):
-    """One side of a batch: (n,) each.
-
-    Attributes
-    ----------
-    ts : int64
-    ids : int32
-    draws : float64
-        Those less than the fraction retained are.
-    """
+    """One side of a batch: (n,) each."""
 
     ts: Ints
+    """int64."""
     ids: NDArray[np.int32]
+    """int32."""
     draws: Floats
+    """float64. Those less than the fraction retained are."""
 
 
 class Ring(NamedTuple):
-    """The unexpired tuples of both sides, (2, size) each.
-
-    Attributes
-    ----------
-    ts, link : int64
-        Arrival, and the number of the tuple before of the same key; -1: none.
-    flag : uint8
-    """
+    """The unexpired tuples of both sides, (2, size) each."""
 
     ts: Ints
     link: Ints
+    """`ts`, `link`: int64. Arrival, and the number of the tuple before of the same key; -1:
+    none."""
     flag: NDArray[np.uint8]
+    """uint8."""
 
 
 class KeyArrays(NamedTuple):
-    """What is kept of each key, (ids, 2) each, by side.
-
-    Attributes
-    ----------
-    heads : int64
-        Number of the newest tuple; -1: none.
-    rows, first, now, then : int64
-        Tuples: all, those of the first half, of this time bin, of the bin before.
-    matched : int64
-        Matches of the tuples that arrived in the second half while they were stored.
-    exposed : float64
-        Ticks at which these could be matched, within the span.
-    """
+    """What is kept of each key, (ids, 2) each, by side."""
 
     heads: Ints
+    """int64. Number of the newest tuple; -1: none."""
     rows: Ints
     first: Ints
     now: Ints
     then: Ints
+    """`rows`, `first`, `now`, `then`: int64. Tuples: all, those of the first half, of this time
+    bin, of the bin before."""
     matched: Ints
+    """int64. Matches of the tuples that arrived in the second half while they were stored."""
     exposed: Floats
+    """float64. Ticks at which these could be matched, within the span."""
 
 
 class Found(NamedTuple):
-    """What is counted; s is the side of the stored member, two words hold a sum of ticks.
-
-    Attributes
-    ----------
-    ages : (2, bins, n) int64
-        Matches by s, time bin of the match and age bucket.
-    age_sums : (2, bins, 2) int64
-        Ages of those matches.
-    late : (2, n) int64
-        Matches of the tuples that arrived in the second half, by s and age bucket.
-    reached : (2, 2, n) int64
-        By s and the half of its arrival: tuples whose last age within the half lies in the bucket.
-    partly : (2, 2, n, 2) int64
-        Ticks of those tuples in that bucket.
-    online : (2, 2, n) int64
-        Matches of the tuples monitored and of those retained.
-    watched : (2, 2) int64
-        How many those are, by side.
-    n : (12,) int64
-    """
+    """What is counted; s is the side of the stored member, two words hold a sum of ticks."""
 
     ages: Ints
+    """(2, bins, n) int64. Matches by s, time bin of the match and age bucket."""
     age_sums: Ints
+    """(2, bins, 2) int64. Ages of those matches."""
     late: Ints
+    """(2, n) int64. Matches of the tuples that arrived in the second half, by s and age bucket."""
     reached: Ints
+    """(2, 2, n) int64. By s and the half of its arrival: tuples whose last age within the half lies
+    in the bucket."""
     partly: Ints
+    """(2, 2, n, 2) int64. Ticks of those tuples in that bucket."""
     online: Ints
+    """(2, 2, n) int64. Matches of the tuples monitored and of those retained."""
     watched: Ints
+    """(2, 2) int64. How many those are, by side."""
     n: Ints
+    """(12,) int64."""
 
 
 class Rules(NamedTuple):
-    """What does not change in a pass.
-
-    Attributes
-    ----------
-    windows, buckets : (2,) int64
-    middle, last : int
-        First tick of the second half, last tick of the span.
-    monitor : int
-        Tuples monitored at once; 0: none.
-    retain : float
-    """
+    """What does not change in a pass."""
 
     windows: Ints
     buckets: Ints
+    """`windows`, `buckets`: (2,) int64."""
     middle: int
     last: int
+    """`middle`, `last`: First tick of the second half, last tick of the span."""
     monitor: int
+    """Tuples monitored at once; 0: none."""
     retain: float
 
 

@@ -88,22 +88,15 @@ _FILL = (-1, 0, 0, 0, 0, 0, 0.0)
 
 
 class Evidence(NamedTuple):
-    """What the second half says of stored tuples, by what the first half says of their key.
-
-    Attributes
-    ----------
-    counts : (n,) int64
-        Tuples of the key on the other side in the first half, ascending.
-    matched : (n,) int64
-        Matches in the second half.
-    low, high : (n,) int64
-        Two words of the ticks that tuples were exposed to matches.
-    """
+    """What the second half says of stored tuples, by what the first half says of their key."""
 
     counts: NDArray[np.int64]
+    """(n,) int64. Tuples of the key on the other side in the first half, ascending."""
     matched: NDArray[np.int64]
+    """(n,) int64. Matches in the second half."""
     low: NDArray[np.int64]
     high: NDArray[np.int64]
+    """`low`, `high`: (n,) int64. Two words of the ticks that tuples were exposed to matches."""
 
 
 def gathered(parts: list[Evidence]) -> Evidence:

@@ -49,62 +49,41 @@ def time_edges(first: int, last: int) -> list[int]:
 
 @dataclass(frozen=True)
 class PassSettings:
-    """What a pass is told, the same for all lanes but for the memory that they share.
-
-    Attributes
-    ----------
-    windows, buckets : (int, int)
-        W_i in ticks; age buckets of each side.
-    edges : tuple of int
-        See `time_edges`.
-    rows : (tuple of int, tuple of int)
-        Tuples of all lanes by time bin, of each side.
-    keys : int or None
-        Keys that sketches hold; None: exact counts.
-    monitor : int
-        Tuples monitored at once; 0: none.
-    retain : float
-        Part of the tuples that is retained for the online estimate; 0: none.
-    seed : int
-    """
+    """The settings of a pass: the same for all lanes, but for the memory that they share."""
 
     windows: tuple[int, int]
     buckets: tuple[int, int]
+    """`windows`, `buckets`: W_i in ticks; age buckets of each side."""
     edges: tuple[int, ...]
+    """See `time_edges`."""
     rows: tuple[tuple[int, ...], tuple[int, ...]]
+    """(tuple of int, tuple of int). Tuples of all lanes by time bin, of each side."""
     keys: int | None = None
+    """Keys that sketches hold; None: exact counts."""
     monitor: int = 0
+    """Tuples monitored at once; 0: none."""
     retain: float = 0.0
+    """Part of the tuples that is retained for the online estimate; 0: none."""
     seed: int = 0
 
 
 class LaneCounts(NamedTuple):
-    """What a pass counted.
-
-    Attributes
-    ----------
-    found : Found
-    simultaneous : int
-        Matches of equal time.
-    turns : (int, int)
-        Of the monitor, by side.
-    keys : KeyCounts
-    error, distinct : (int, int)
-        By which counts may be too great; distinct keys of each side.
-    evidence : list of Evidence
-        By side of the stored member.
-    distances : (2, bins) int64
-        L1 distance of the key shares from the bin before, times the rows of both.
-    """
+    """What a pass counted."""
 
     found: Found
     simultaneous: int
+    """Matches of equal time."""
     turns: tuple[int, int]
+    """Of the monitor, by side."""
     keys: KeyCounts
     error: tuple[int, int]
     distinct: tuple[int, int]
+    """`error`, `distinct`: By which counts may be too great; distinct keys of each side."""
     evidence: list[Evidence]
+    """By side of the stored member."""
     distances: NDArray[np.int64]
+    """(2, bins) int64. L1 distance of the key shares from the bin before, times the rows of
+    both."""
 
 
 class LanePass:

@@ -43,22 +43,15 @@ _LAST = int(np.iinfo(np.int64).max)
 
 
 class ExactTotals(NamedTuple):
-    """The totals of an exact join.
-
-    Attributes
-    ----------
-    outputs : int
-    importance : float
-        Of all outputs, added up with compensation.
-    outputs_by_bin : (b,) int64
-    importance_by_bin : (b,) float64
-        By the outputs' ts; nothing without edges.
-    """
+    """The totals of an exact join."""
 
     outputs: int
     importance: float
+    """Of all outputs, added up with compensation."""
     outputs_by_bin: Ints
+    """(b,) int64."""
     importance_by_bin: Floats
+    """(b,) float64. By the outputs' ts; nothing without edges."""
 
 
 class ExactJoin:

@@ -31,190 +31,134 @@ OUTPUTS, HIGH, REST, SUMS = range(4)
 
 
 class ExactRules(NamedTuple):
-    """The settings of a join.
-
-    Attributes
-    ----------
-    plan : int
-        EQUI, RANKS, CELLS, ITEMS or SCAN.
-    clique : bool
-        Whether members other than the latest must meet each other too, by comparison.
-    combine : int
-    constant : float
-        Importance of every output; NaN if it differs.
-    emit : bool
-        Whether outputs are written, or counted.
-    window : (m,) int64
-    by_rows : (m,) bool
-    order : (m, m - 1) int64
-        Join orders; no columns: by number of candidates.
-    condition : Condition
-    """
+    """The settings of a join."""
 
     plan: int
+    """EQUI, RANKS, CELLS, ITEMS or SCAN."""
     clique: bool
+    """Whether members other than the latest must meet each other too, by comparison."""
     combine: int
     constant: float
+    """Importance of every output; NaN if it differs."""
     emit: bool
+    """Whether outputs are written, or counted."""
     window: Ints
+    """(m,) int64."""
     by_rows: NDArray[np.bool_]
+    """(m,) bool."""
     order: Ints
+    """(m, m - 1) int64. Join orders; no columns: by number of candidates."""
     condition: Any
+    """Condition."""
 
 
 class SlicePart(NamedTuple):
-    """A slice of time.
-
-    Attributes
-    ----------
-    first : (m + 1,) int64
-        Where each stream's numbers begin.
-    shift : (m,) int64
-        Place of a tuple minus its number.
-    own : (m,) int64
-        The first number of each stream whose outputs are the slice's.
-    """
+    """A slice of time."""
 
     first: Ints
+    """(m + 1,) int64. Where each stream's numbers begin."""
     shift: Ints
+    """(m,) int64. Place of a tuple minus its number."""
     own: Ints
+    """(m,) int64. The first number of each stream whose outputs are the slice's."""
 
 
 class Lists(NamedTuple):
-    """Lists of tuples by key: everyone's entries in arrival order, the live ones in the middle.
-
-    Attributes
-    ----------
-    keys : int
-    key : (k,) int32
-        Key of each tuple, by place; of items, of each item.
-    ends : (keys * m * 2,) int32
-        The live entries of a key's tuples of a stream are from the first of two on to the other.
-    number : (entries + m,) int32
-        The tuple of an entry.
-    worth : (entries + m,) float64
-        Its importance (equi), or weight (items).
-    value : (d, entries) float64
-        Its attributes (cells).
-    near : (keys, n) int32
-        The cells that can hold partners of a cell's tuples; -1 for none.
-    sum : (keys * m, 2) float64
-        Importance of the live entries and what rounding lost of it (equi).
-    """
+    """Lists of tuples by key: everyone's entries in arrival order, the live ones in the middle."""
 
     keys: int
     key: Narrow
+    """(k,) int32. Key of each tuple, by place; of items, of each item."""
     ends: Narrow
+    """(keys * m * 2,) int32. The live entries of a key's tuples of a stream are from the first of
+    two on to the other."""
     number: Narrow
+    """(entries + m,) int32. The tuple of an entry."""
     worth: Floats
+    """(entries + m,) float64. Its importance (equi), or weight (items)."""
     value: Floats
+    """(d, entries) float64. Its attributes (cells)."""
     near: Narrow
+    """(keys, n) int32. The cells that can hold partners of a cell's tuples; -1 for none."""
     sum: Floats
+    """(keys * m, 2) float64. Importance of the live entries and what rounding lost of it (equi)."""
 
 
 class Ranks(NamedTuple):
-    """Tuples of every stream in order of value, and which of them are live.
-
-    Attributes
-    ----------
-    rank : (n,) int32
-        Bit of each number. The bits of a stream begin at a new block.
-    number : (bits,) int32
-    span : (bits, m - 1, 2 or 3) int32
-        For each bit and other stream the bits of partners: the first, the end, and where outputs
-        are found by their least member the first that is greater in order of (value, stream).
-    words : (bits / 64,) uint64
-    blocks : (bits / 1024,) int32
-        Bits set in each 16 words.
-    worth : (bits,) float64
-        Importance of the live; 0 for the others.
-    """
+    """Tuples of every stream in order of value, and which of them are live."""
 
     rank: Narrow
+    """(n,) int32. Bit of each number. The bits of a stream begin at a new block."""
     number: Narrow
+    """(bits,) int32."""
     span: Narrow
+    """(bits, m - 1, 2 or 3) int32. For each bit and other stream the bits of partners: the first,
+    the end, and where outputs are found by their least member the first that is greater in order of
+    (value, stream)."""
     words: NDArray[np.uint64]
+    """(bits / 64,) uint64."""
     blocks: Narrow
+    """(bits / 1024,) int32. Bits set in each 16 words."""
     worth: Floats
+    """(bits,) float64. Importance of the live; 0 for the others."""
 
 
 class Candidates(NamedTuple):
-    """Candidates and combinations of the current tuple.
-
-    Attributes
-    ----------
-    cursor, oldest : (m,) int64
-        The next number of each stream to arrive; the oldest live one.
-    item : (pool,) int32
-        Numbers of candidates.
-    worth, sorted : (pool,) float64
-        Their importance; a copy to sort.
-    begin, size : (m, m) int64
-        Lists of candidates in the pool: by depth of the enumeration and stream.
-    box_begin, box_size : (m,) int64
-        The lists whose combinations are outputs, all of them.
-    counter : (m,) int64
-        A combination.
-    order, position, top : (m,) int64
-        Of the enumeration: the streams in join order; the next candidate, and the end of the pool
-        in use, at each depth.
-    product : (n,) float64
-        Inner products with the current tuple (items).
-    """
+    """Candidates and combinations of the current tuple."""
 
     cursor: Ints
     oldest: Ints
+    """`cursor`, `oldest`: (m,) int64. The next number of each stream to arrive; the oldest live
+    one."""
     item: Narrow
+    """(pool,) int32. Numbers of candidates."""
     worth: Floats
     sorted: Floats
+    """`worth`, `sorted`: (pool,) float64. Their importance; a copy to sort."""
     begin: Ints
     size: Ints
+    """`begin`, `size`: (m, m) int64. Lists of candidates in the pool: by depth of the enumeration
+    and stream."""
     box_begin: Ints
     box_size: Ints
+    """`box_begin`, `box_size`: (m,) int64. The lists whose combinations are outputs, all of
+    them."""
     counter: Ints
+    """(m,) int64. A combination."""
     order: Ints
     position: Ints
     top: Ints
+    """`order`, `position`, `top`: (m,) int64. Of the enumeration: the streams in join order; the
+    next candidate, and the end of the pool in use, at each depth."""
     product: Floats
+    """(n,) float64. Inner products with the current tuple (items)."""
 
 
 class ExactTallies(NamedTuple):
-    """Totals of a slice.
-
-    Attributes
-    ----------
-    edges : (b + 1,) int64
-    outputs, importance : (b,)
-        By bin.
-    progress : (4,) int64
-    total : (1,) int64
-        Outputs.
-    sums : (3,) float64
-    """
+    """Totals of a slice."""
 
     edges: Ints
+    """(b + 1,) int64."""
     outputs: Ints
     importance: Floats
+    """`outputs`, `importance`: (b,). By bin."""
     progress: Ints
+    """(4,) int64."""
     total: Ints
+    """(1,) int64. Outputs."""
     sums: Floats
+    """(3,) float64."""
 
 
 class OutputChunk(NamedTuple):
-    """Outputs of a multi-way join.
-
-    Attributes
-    ----------
-    members : (n, m) int64
-        Places of their tuples, by stream.
-    ts : (n,) int64
-        Of the latest member.
-    importance : (n,) float64
-    """
+    """Outputs of a multi-way join."""
 
     members: Ints
+    """(n, m) int64. Places of their tuples, by stream."""
     ts: Ints
+    """(n,) int64. Of the latest member."""
     importance: Floats
+    """(n,) float64."""
 
 
 @jit

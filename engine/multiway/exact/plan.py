@@ -62,16 +62,11 @@ def _interned(codes: Ints) -> tuple[int, Ints]:
 
 
 class Cut(NamedTuple):
-    """A stretch of time.
-
-    Attributes
-    ----------
-    begin, last : int
-        Outputs with ``begin <= ts <= last`` are its own; both fit int64.
-    """
+    """A stretch of time."""
 
     begin: int
     last: int
+    """`begin`, `last`: Outputs with ``begin <= ts <= last`` are its own; both fit int64."""
 
 
 def within(ts: Ints, cut: Cut) -> tuple[int, int]:

@@ -35,18 +35,14 @@ Counts = NDArray[np.uint16]
 
 
 class Direction(NamedTuple):
-    """Settings of one direction, in the order of their indexes.
-
-    Attributes
-    ----------
-    counts : (settings, m - 1) uint16
-    cost, output : (settings,) float64
-        rate * C_i and rate * N_{i,m}, as the contract's formulas give them.
-    """
+    """Settings of one direction, in the order of their indexes."""
 
     counts: Counts
+    """(settings, m - 1) uint16."""
     cost: Floats
     output: Floats
+    """`cost`, `output`: (settings,) float64. rate * C_i and rate * N_{i,m}, as the contract's
+    formulas give them."""
 
 
 @jit
@@ -212,20 +208,14 @@ def near(
 
 
 class Rest(NamedTuple):
-    """A bound on the directions still to come: the most O by the cost left for them.
-
-    Attributes
-    ----------
-    cost, output : (corners,) float64
-        By ascending cost.
-    straight : bool
-        True: corners of the concave hull, straight lines between them. False: all sums that no
-        other dominates, so the bound is met but for rounding.
-    """
+    """A bound on the directions still to come: the most O by the cost left for them."""
 
     cost: Floats
     output: Floats
+    """`cost`, `output`: (corners,) float64. By ascending cost."""
     straight: bool
+    """True: corners of the concave hull, straight lines between them. False: all sums that no other
+    dominates, so the bound is met but for rounding."""
 
 
 @jit

@@ -25,19 +25,13 @@ WAYS = ("greedy", "reverse", "double-sided")
 
 
 class Picked(NamedTuple):
-    """The setting that a heuristic picked.
-
-    Attributes
-    ----------
-    counts : (m, m - 1) int64
-        Logical basic windows read.
-    cost, output : float
-        C and O, in comparisons and tuples a second.
-    """
+    """The setting that a heuristic picked."""
 
     counts: Ints
+    """(m, m - 1) int64. Logical basic windows read."""
     cost: float
     output: float
+    """`cost`, `output`: C and O, in comparisons and tuples a second."""
 
 
 @jit

@@ -24,18 +24,14 @@ Table = Sequence[Sequence[float]]
 
 
 class IndexCosts(NamedTuple):
-    """The cost of a join's hops with indexes.
-
-    Attributes
-    ----------
-    search : m sequences of m - 1 floats
-        Comparisons that it takes to find the candidates of one physical basic window.
-    candidates : m sequences of m - 1 floats
-        Candidates to look at, as a part of the window's tuples; at least its selectivity.
-    """
+    """The cost of a join's hops with indexes."""
 
     search: Table
+    """m sequences of m - 1 floats. Comparisons that it takes to find the candidates of one physical
+    basic window."""
     candidates: Table
+    """m sequences of m - 1 floats. Candidates to look at, as a part of the window's tuples; at
+    least its selectivity."""
 
     def check(self, streams: int) -> None:
         """Check the shapes and the numbers.

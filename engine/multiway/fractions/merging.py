@@ -43,45 +43,30 @@ class Slack(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """Sums of parts, in the order of their indexes.
-
-    Attributes
-    ----------
-    cost, output : (sums,) float64
-    parent : (sums,) int64
-        The sum that a part was added to.
-    part : (sums,) int32
-        The part, as its place among its direction's settings.
-    floor : float
-        What the best setting gives at least, as far as this is known by now.
-    whole : bool
-        False where there are more.
-    """
+    """Sums of parts, in the order of their indexes."""
 
     cost: Floats
     output: Floats
+    """`cost`, `output`: (sums,) float64."""
     parent: Ints
+    """(sums,) int64. The sum that a part was added to."""
     part: NDArray[np.int32]
+    """(sums,) int32. The part, as its place among its direction's settings."""
     floor: float
+    """What the best setting gives at least, as far as this is known by now."""
     whole: bool
+    """False where there are more."""
 
 
 class Merged(NamedTuple):
-    """The best setting that a merge found.
-
-    Attributes
-    ----------
-    parts : list of int, or None
-        The setting of each direction, as its place among those given; None: there is none.
-    cost, output : float
-    whole : bool
-        False where there were more sums than allowed: there may be a better setting.
-    """
+    """The best setting that a merge found."""
 
     parts: list[int] | None
+    """The setting of each direction, as its place among those given; None: there is none."""
     cost: float
     output: float
     whole: bool
+    """False where there were more sums than allowed: there may be a better setting."""
 
 
 @jit

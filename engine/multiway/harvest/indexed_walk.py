@@ -29,37 +29,26 @@ OLDEST, YOUNGEST, READ = range(3)
 
 
 class IndexedWalk(NamedTuple):
-    """The state of a tuple's walk; of one thread.
-
-    Attributes
-    ----------
-    stack : (6, 8) int64
-        By hop; ``stack[ENTRY, DEPTH]`` is the depth.
-    bounds : (runs, 2) int64
-        Positions of the direction's runs.
-    reach : (hops, 3) int64
-        Of each hop's window: positions ``oldest <= position < youngest`` of the tuples that are not
-        gone and came before; tuples in the runs, of which a scan makes a comparison each.
-    """
+    """The state of a tuple's walk; of one thread."""
 
     stack: Ints
+    """(6, 8) int64. By hop; ``stack[ENTRY, DEPTH]`` is the depth."""
     bounds: Ints
+    """(runs, 2) int64. Positions of the direction's runs."""
     reach: Ints
+    """(hops, 3) int64. Of each hop's window: positions ``oldest <= position < youngest`` of the
+    tuples that are not gone and came before; tuples in the runs, of which a scan makes a comparison
+    each."""
 
 
 class Hops(NamedTuple):
-    """The counts of a tuple's walk by hop, each (hops,) int64.
-
-    Attributes
-    ----------
-    comparisons, passes, read, candidates
-        As `Probed` has them.
-    """
+    """The counts of a tuple's walk by hop, each (hops,) int64."""
 
     comparisons: Ints
     passes: Ints
     read: Ints
     candidates: Ints
+    """`comparisons`, `passes`, `read`, `candidates`: As `Probed` has them."""
 
 
 @kernel

@@ -26,31 +26,22 @@ Keys: TypeAlias = Any
 
 
 class Index(NamedTuple):
-    """Entries by physical basic window, and where the windows are.
-
-    Attributes
-    ----------
-    begin, end : (n,) int64
-        Positions ``begin <= position < end`` of the physical basic window that each admitted tuple
-        is in.
-    lists : (n + 1,) int64
-        Where the entries of each admitted tuple would begin, were they in its order: windows have
-        theirs from ``lists[begin]`` to ``lists[end]``.
-    code : (k,) int64
-        Of equi and inner: the entries' codes, ascending within a window; of band and distance
-        empty.
-    value : (k,) float64
-        The other way round.
-    position : (k,) int64
-        Of each entry's tuple among the admitted; ascending among equal keys.
-    """
+    """Entries by physical basic window, and where the windows are."""
 
     begin: Ints
     end: Ints
+    """`begin`, `end`: (n,) int64. Positions ``begin <= position < end`` of the physical basic
+    window that each admitted tuple is in."""
     lists: Ints
+    """(n + 1,) int64. Where the entries of each admitted tuple would begin, were they in its order:
+    windows have theirs from ``lists[begin]`` to ``lists[end]``."""
     code: Ints
+    """(k,) int64. Of equi and inner: the entries' codes, ascending within a window; of band and
+    distance empty."""
     value: Floats
+    """(k,) float64. The other way round."""
     position: Ints
+    """(k,) int64. Of each entry's tuple among the admitted; ascending among equal keys."""
 
 
 def entries_of(streams: MultiStreams, predicate: Predicate) -> Floats | None:

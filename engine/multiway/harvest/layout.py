@@ -29,129 +29,93 @@ MORE, ADAPT, DROPPED, DONE = range(4)
 
 
 class ReadPlan(NamedTuple):
-    """What each direction of the join reads of the windows.
-
-    Attributes
-    ----------
-    order : (m, m - 1) int64
-        r_ij: streams in the join order of each direction.
-    runs : (m, m) int64
-        Where each hop's runs begin, counted from the direction's first; the last is their number.
-    first : (m + 1,) int64
-        Where each direction's runs begin.
-    youngest, oldest : (runs,) int64
-        Ages ``youngest <= age < oldest`` of each run, in ticks.
-    """
+    """What each direction of the join reads of the windows."""
 
     order: Ints
+    """(m, m - 1) int64. r_ij: streams in the join order of each direction."""
     runs: Ints
+    """(m, m) int64. Where each hop's runs begin, counted from the direction's first; the last is
+    their number."""
     first: Ints
+    """(m + 1,) int64. Where each direction's runs begin."""
     youngest: Ints
     oldest: Ints
+    """`youngest`, `oldest`: (runs,) int64. Ages ``youngest <= age < oldest`` of each run, in
+    ticks."""
 
 
 class Admitted(NamedTuple):
-    """The tuples admitted to the join windows, in arrival order, expired ones included.
-
-    Attributes
-    ----------
-    first : (m + 1,) int64
-        Where each stream's begin.
-    number, gone : (m,) int64
-        How many there are, and how many of them are removed for good (P4 7), the oldest.
-    place, ts : (n,) int64
-        Place among all tuples, and arrival time.
-    """
+    """The tuples admitted to the join windows, in arrival order, expired ones included."""
 
     first: Ints
+    """(m + 1,) int64. Where each stream's begin."""
     number: Ints
     gone: Ints
+    """`number`, `gone`: (m,) int64. How many there are, and how many of them are removed for good
+    (P4 7), the oldest."""
     place: Ints
     ts: Ints
+    """`place`, `ts`: (n,) int64. Place among all tuples, and arrival time."""
 
 
 class HarvestRules(NamedTuple):
-    """The settings that do not change during a join.
-
-    Attributes
-    ----------
-    everyone : bool
-        Whether members must agree with each other and not with the latest alone.
-    combine : int
-    window : (m,) int64
-    """
+    """The settings that do not change during a join."""
 
     everyone: bool
+    """Whether members must agree with each other and not with the latest alone."""
     combine: int
     window: Ints
+    """(m,) int64."""
 
 
 class Probed(NamedTuple):
-    """The results of the walks of a batch of tuples.
-
-    Attributes
-    ----------
-    comparisons, passes : (n, m - 1) int64
-        By hop.
-    outputs : (n,) int64
-    importance : (n,) float64
-        Of the outputs, added in the order in which they are found.
-    read, candidates : (n, m - 1) int64
-        By hop, where an index is used: tuples of the selected basic windows, and those of them that
-        the index gave. Empty for a scan, which compares with all of them.
-    """
+    """The results of the walks of a batch of tuples."""
 
     comparisons: Ints
     passes: Ints
+    """`comparisons`, `passes`: (n, m - 1) int64. By hop."""
     outputs: Ints
+    """(n,) int64."""
     importance: Floats
+    """(n,) float64. Of the outputs, added in the order in which they are found."""
     read: Ints = NONE
     candidates: Ints = NONE
+    """`read`, `candidates`: (n, m - 1) int64. By hop, where an index is used: tuples of the
+    selected basic windows, and those of them that the index gave. Empty for a scan, which compares
+    with all of them."""
 
 
 class ProbeBatch(NamedTuple):
-    """Tuples to be probed.
-
-    Attributes
-    ----------
-    place : (n,) int64
-    stream : (n,) int64
-    shred : (n,) float64
-        The throttle fraction of those that are shredded; `WHOLE` for the others.
-    """
+    """Tuples to be probed."""
 
     place: Ints
+    """(n,) int64."""
     stream: Ints
+    """(n,) int64."""
     shred: Floats
+    """(n,) float64. The throttle fraction of those that are shredded; `WHOLE` for the others."""
 
 
 class Clock(NamedTuple):
-    """The virtual clock and the input buffers.
-
-    Attributes
-    ----------
-    n : (5,) int64
-        Tuples that have come, pushed, popped, and probed ahead; most in the windows at once.
-    at : (2,) float64
-        Ticks since t0: when the operator is free, and when it adapts next.
-    pushed : (n,) int64
-        Places of the tuples that were pushed, in arrival order.
-    held : (m,) int64
-        Tuples in each buffer.
-    popped, oldest : (m,) int64
-        Of each stream: tuples taken out of the buffer; the first of them that is unexpired.
-    interval, total : (3, m) int64
-        Pushes, those that a full buffer refused included; pops; drops.
-    """
+    """The virtual clock and the input buffers."""
 
     n: Ints
+    """(5,) int64. Tuples that have come, pushed, popped, and probed ahead; most in the windows at
+    once."""
     at: Floats
+    """(2,) float64. Ticks since t0: when the operator is free, and when it adapts next."""
     pushed: Ints
+    """(n,) int64. Places of the tuples that were pushed, in arrival order."""
     held: Ints
+    """(m,) int64. Tuples in each buffer."""
     popped: Ints
     oldest: Ints
+    """`popped`, `oldest`: (m,) int64. Of each stream: tuples taken out of the buffer; the first of
+    them that is unexpired."""
     interval: Ints
     total: Ints
+    """`interval`, `total`: (3, m) int64. Pushes, those that a full buffer refused included; pops;
+    drops."""
 
 
 def admitted_none(streams: MultiStreams) -> Admitted:

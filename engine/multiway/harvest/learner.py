@@ -23,43 +23,31 @@ from engine.runtime.jit import Floats, Ints, jit
 
 
 class Indexed(NamedTuple):
-    """Statistics on which the cost of indexed hops depends.
-
-    Attributes
-    ----------
-    candidates : (m, m - 1) float64
-        By direction and hop: those of the tuples compared by a scan that indexes gave.
-    entries : (m,) float64
-        Of a tuple of each stream, on average.
-    """
+    """Statistics on which the cost of indexed hops depends."""
 
     candidates: Floats
+    """(m, m - 1) float64. By direction and hop: those of the tuples compared by a scan that indexes
+    gave."""
     entries: Floats
+    """(m,) float64. Of a tuple of each stream, on average."""
 
 
 class Learnt(NamedTuple):
-    """Statistics learnt from sampled tuples.
-
-    Attributes
-    ----------
-    histograms : (m, buckets) float64
-        Of outputs by the time of stream i's member less that of stream 0's.
-    comparisons, passes : (m, m - 1) float64
-        By direction and hop; comparisons as a scan makes them.
-    rates : (m,) float64
-        Pushes a tick in the last interval that had any.
-    ages : (m, m - 1, n) float64
-        Of outputs, by direction and hop (`engine.multiway.harvest.learner`).
-    indexed : Indexed or None
-        Where indexes are probed.
-    """
+    """Statistics learnt from sampled tuples."""
 
     histograms: Floats
+    """(m, buckets) float64. Of outputs by the time of stream i's member less that of stream 0's."""
     comparisons: Floats
     passes: Floats
+    """`comparisons`, `passes`: (m, m - 1) float64. By direction and hop; comparisons as a scan
+    makes them."""
     rates: Floats
+    """(m,) float64. Pushes a tick in the last interval that had any."""
     ages: Floats
+    """(m, m - 1, n) float64. Of outputs, by direction and hop
+    (`engine.multiway.harvest.learner`)."""
     indexed: Indexed | None = None
+    """Where indexes are probed."""
 
 
 def empty_ages(basic: Sequence[int]) -> Floats:

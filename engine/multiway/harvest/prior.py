@@ -20,28 +20,20 @@ from engine.runtime.jit import Floats, Ints
 
 
 class PairPrior(NamedTuple):
-    """A profile of streams `first` and `second`.
-
-    Attributes
-    ----------
-    first, second : int
-    rates : (float, float)
-        Tuples a tick.
-    ticks : int
-        Of the profile's span.
-    selectivity : float
-    edges : (n + 1,) int64
-        Of ``second.ts - first.ts``: bin j holds the lags ``edges[j] <= lag < edges[j + 1]``.
-    matches : (n,) int64
-    """
+    """A profile of streams `first` and `second`."""
 
     first: int
     second: int
     rates: tuple[float, float]
+    """Tuples a tick."""
     ticks: int
+    """Of the profile's span."""
     selectivity: float
     edges: Ints
+    """(n + 1,) int64. Of ``second.ts - first.ts``: bin j holds the lags
+    ``edges[j] <= lag < edges[j + 1]``."""
     matches: Ints
+    """(n,) int64."""
 
     def turned(self) -> PairPrior:
         """Return the same of `second` and `first`."""

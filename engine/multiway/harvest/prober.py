@@ -159,17 +159,12 @@ _SLICE = 32
 
 
 class OutputBatch(NamedTuple):
-    """A batch of outputs.
-
-    Attributes
-    ----------
-    members : (n, m) int64
-        Places, by stream.
-    importance : (n,) float64
-    """
+    """A batch of outputs."""
 
     members: Ints
+    """(n, m) int64. Places, by stream."""
     importance: Floats
+    """(n,) float64."""
 
 
 class Prober(Protocol):

@@ -29,19 +29,14 @@ STEPS = 100
 
 
 class Kept(NamedTuple):
-    """Keep fractions of the streams.
-
-    Attributes
-    ----------
-    keep : (m,) float64
-        x_i in (0, 1]: the fraction of stream i's tuples that is not dropped.
-    cost, output : float
-        C(x) and O(x), in comparisons and tuples a second, by the contract's formulas.
-    """
+    """Keep fractions of the streams."""
 
     keep: Floats
+    """(m,) float64. x_i in (0, 1]: the fraction of stream i's tuples that is not dropped."""
     cost: float
     output: float
+    """`cost`, `output`: C(x) and O(x), in comparisons and tuples a second, by the contract's
+    formulas."""
 
 
 def _throttled(join: JoinProfile, keep: Floats) -> JoinProfile:

@@ -19,22 +19,15 @@ Buckets: TypeAlias = int | Sequence[int | None] | None
 
 
 class Method(NamedTuple):
-    """An algorithm of P3 (3.1 to 3.5).
-
-    Attributes
-    ----------
-    lazy : bool
-        Whether new tuples are joined every tau ticks, not at once.
-    hashed : {"none", "some", "all"}
-        Which stores are hash tables.
-    loops : {"new first", "global", "general"}
-        Whether the new tuple is on top of the loops, at its stream's place in one global order, or
-        at its stream's place in the order of its stream.
-    """
+    """An algorithm of P3 (3.1 to 3.5)."""
 
     lazy: bool
+    """Whether new tuples are joined every tau ticks, not at once."""
     hashed: str
+    """{"none", "some", "all"}. Which stores are hash tables."""
     loops: str
+    """{"new first", "global", "general"}. Whether the new tuple is on top of the loops, at its
+    stream's place in one global order, or at its stream's place in the order of its stream."""
 
     @property
     def outermost(self) -> bool:

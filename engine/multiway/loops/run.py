@@ -40,37 +40,25 @@ CHUNK = 1 << 16
 
 
 class LoopsCounters(NamedTuple):
-    """The results and the costs of a run.
-
-    Attributes
-    ----------
-    outputs : int
-    importance : float
-        Sum over the outputs.
-    comparisons : int
-        Evaluations of the predicate between two tuples.
-    visits : int
-        Tuples looked at in stores during probing.
-    insertions, expirations : int
-        Tuples put into stores, and removed.
-    accesses : int
-        Lists looked at for expiration, empty ones included.
-    peak : int
-        Most tuples in all stores.
-    mean_delay, max_delay : float, int
-        Ticks from an output's ts to when it is found.
-    """
+    """The results and the costs of a run."""
 
     outputs: int
     importance: float
+    """Sum over the outputs."""
     comparisons: int
+    """Evaluations of the predicate between two tuples."""
     visits: int
+    """Tuples looked at in stores during probing."""
     insertions: int
     expirations: int
+    """`insertions`, `expirations`: Tuples put into stores, and removed."""
     accesses: int
+    """Lists looked at for expiration, empty ones included."""
     peak: int
+    """Most tuples in all stores."""
     mean_delay: float
     max_delay: int
+    """`mean_delay`, `max_delay`: float, int. Ticks from an output's ts to when it is found."""
 
 
 @jit

@@ -30,109 +30,79 @@ HIGH, REST = range(2)
 
 
 class LoopPlan(NamedTuple):
-    """The loops of every direction: row i is for the new tuples of stream i.
-
-    Attributes
-    ----------
-    order : (m, m) int64
-        The stream of every depth.
-    check : (m, m) int64
-        ``IN_REACH``: the tuple must be in reach of the new one. ``NEW``: it is the new one, known
-        here only, and the members bound must be in reach of it.
-    against : (m, m, 2) int64
-        The depths, first and behind the last, whose members the tuple is compared with.
-    top : int
-        The outermost depth that is looped over: 1 where k is bound before the loops begin.
-    known : bool
-        Whether the new tuple is one and known before the loops begin.
-    """
+    """The loops of every direction: row i is for the new tuples of stream i."""
 
     order: Ints
+    """(m, m) int64. The stream of every depth."""
     check: Ints
+    """(m, m) int64. ``IN_REACH``: the tuple must be in reach of the new one. ``NEW``: it is the new
+    one, known here only, and the members bound must be in reach of it."""
     against: Ints
+    """(m, m, 2) int64. The depths, first and behind the last, whose members the tuple is compared
+    with."""
     top: int
+    """The outermost depth that is looped over: 1 where k is bound before the loops begin."""
     known: bool
+    """Whether the new tuple is one and known before the loops begin."""
 
 
 class LoopRules(NamedTuple):
-    """The settings of a run.
-
-    Attributes
-    ----------
-    tau, every : int
-        Ticks between re-evaluations and between expirations; 0 for every arrival.
-    t0 : int
-        The least ts of all.
-    combine : int
-    start_ts : int
-    emit : bool
-    size : (m,) int64
-    by_rows : (m,) bool
-    base : (m + 1,) int64
-        Where each stream's lists begin; one that has one list is scanned.
-    """
+    """The settings of a run."""
 
     tau: int
     every: int
+    """`tau`, `every`: Ticks between re-evaluations and between expirations; 0 for every arrival."""
     t0: int
+    """The least ts of all."""
     combine: int
     start_ts: int
     emit: bool
     size: Ints
+    """(m,) int64."""
     by_rows: NDArray[np.bool_]
+    """(m,) bool."""
     base: Ints
+    """(m + 1,) int64. Where each stream's lists begin; one that has one list is scanned."""
 
 
 class LoopState(NamedTuple):
-    """The stores, and the state of the loops.
-
-    Attributes
-    ----------
-    head, tail : (lists,) int64
-        Places, or ``NONE``.
-    after : (n,) int64
-        The next tuple of the list.
-    inserted, begun : (m,) int64
-        Place behind each stream's last tuple inserted, and of its first not yet joined.
-    low, high, slot : (m,) int64
-        Of the new tuple: the least and the greatest in reach, as ts or as place, and its list.
-    bound, cursor : (m,) int64
-        By depth: the member, and the tuple that is to be looked at next.
-    member : (m,) int64
-        By stream: the output's members.
-    progress : (PROGRESS_COUNTERS,) int64
-    sums : (2,) float64
-    """
+    """The stores, and the state of the loops."""
 
     head: Ints
     tail: Ints
+    """`head`, `tail`: (lists,) int64. Places, or ``NONE``."""
     after: Ints
+    """(n,) int64. The next tuple of the list."""
     inserted: Ints
     begun: Ints
+    """`inserted`, `begun`: (m,) int64. Place behind each stream's last tuple inserted, and of its
+    first not yet joined."""
     low: Ints
     high: Ints
     slot: Ints
+    """`low`, `high`, `slot`: (m,) int64. Of the new tuple: the least and the greatest in reach, as
+    ts or as place, and its list."""
     bound: Ints
     cursor: Ints
+    """`bound`, `cursor`: (m,) int64. By depth: the member, and the tuple that is to be looked at
+    next."""
     member: Ints
+    """(m,) int64. By stream: the output's members."""
     progress: Ints
+    """(PROGRESS_COUNTERS,) int64."""
     sums: Floats
+    """(2,) float64."""
 
 
 class LoopOutputs(NamedTuple):
-    """Outputs, in the order in which they are found.
-
-    Attributes
-    ----------
-    members : (r, m) int64
-        Places.
-    ts : (r,) int64
-    importance : (r,) float64
-    """
+    """Outputs, in the order in which they are found."""
 
     members: Ints
+    """(r, m) int64. Places."""
     ts: Ints
+    """(r,) int64."""
     importance: Floats
+    """(r,) float64."""
 
 
 def room(rows: int, streams: int) -> LoopOutputs:

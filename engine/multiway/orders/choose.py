@@ -19,21 +19,14 @@ ROUNDING = 1e-12
 
 
 class RankedOrders(NamedTuple):
-    """Orders, the cheapest first; of equal cost the lexicographically least first.
-
-    Attributes
-    ----------
-    orders : (n, m) int64
-        Streams from 0, the outermost loop first.
-    costs : (n,) float64
-        Comparisons per unit time.
-    ranks : (n,) int64
-        1 + the number of cheaper orders.
-    """
+    """Orders, the cheapest first; of equal cost the lexicographically least first."""
 
     orders: Orders
+    """(n, m) int64. Streams from 0, the outermost loop first."""
     costs: Floats
+    """(n,) float64. Comparisons per unit time."""
     ranks: Orders
+    """(n,) int64. 1 + the number of cheaper orders."""
 
     def place_of(self, order: Sequence[int]) -> int:
         """Return the place of one of the orders, from 0."""
@@ -113,19 +106,14 @@ def ranked_local_orders(problem: OrderingProblem, direction: int) -> RankedOrder
 
 
 class Choice(NamedTuple):
-    """The orders that the heuristic considered, and its choice.
-
-    Attributes
-    ----------
-    initial, moved : tuple of ints
-        The order by ascending sizes of binary joins; the streams that it tried to move up.
-    considered : RankedOrders
-        All that it considered, the chosen one first.
-    """
+    """The orders that the heuristic considered, and its choice."""
 
     initial: tuple[int, ...]
     moved: tuple[int, ...]
+    """`initial`, `moved`: The order by ascending sizes of binary joins; the streams that it tried
+    to move up."""
     considered: RankedOrders
+    """All that it considered, the chosen one first."""
 
     @property
     def order(self) -> tuple[int, ...]:

@@ -54,21 +54,14 @@ _POOLED = [at.V_YY, at.YY_YY, at.RANDOM_V, at.RANDOM_SIZE, at.RANDOM_Y]
 
 
 class Others(NamedTuple):
-    """Statistics of other windows and groups on clusters sampled by chance: (n,) float64 each.
-
-    Attributes
-    ----------
-    clusters : float64
-        How many tell, as Satterthwaite counts them; 0 where none does.
-    value : float64
-        The typical weighted value of one, ``sum q V / sum q |S|`` with q = 1 - p.
-    sign : float64
-        From -1, all values are below 0, to 1, all are above: ``sum q S / sum q |S|``.
-    """
+    """Statistics of other windows and groups on clusters sampled by chance: (n,) float64 each."""
 
     clusters: Floats
+    """float64. How many tell, as Satterthwaite counts them; 0 where none does."""
     value: Floats
+    """float64. The typical weighted value of one, ``sum q V / sum q |S|`` with q = 1 - p."""
     sign: Floats
+    """float64. From -1, all values are below 0, to 1, all are above: ``sum q S / sum q |S|``."""
 
 
 def no_others(n: int) -> Others:

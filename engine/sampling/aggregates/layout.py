@@ -85,44 +85,32 @@ class SampledRows(NamedTuple):
 
 
 class ClusterSlots(NamedTuple):
-    """Clusters within groups, by dense id.
-
-    Attributes
-    ----------
-    group : (slots,) int64
-    counted : (slots,) bool
-        Whether it is a cluster: outputs of one instant, which are all found, are none.
-    pane, partial : (slots,) int64
-        Its last pane, and where its sums in it stand.
-    touched : (slots,) int64
-        Scratch: where its sums stand while a window is closed, -1 otherwise.
-    """
+    """Clusters within groups, by dense id."""
 
     group: Ints
+    """(slots,) int64."""
     counted: NDArray[np.bool_]
+    """(slots,) bool. Whether it is a cluster: outputs of one instant, which are all found, are
+    none."""
     pane: Ints
     partial: Ints
+    """`pane`, `partial`: (slots,) int64. Its last pane, and where its sums in it stand."""
     touched: Ints
+    """(slots,) int64. Scratch: where its sums stand while a window is closed, -1 otherwise."""
 
 
 class Partials(NamedTuple):
-    """Sums of slots in panes, in order of time.
-
-    Attributes
-    ----------
-    pane, slot : (capacity,) int64
-    sums : (capacity, width) float64
-        One cluster's, or with independent outputs a group's.
-    merged : (capacity, width) float64
-    order : (capacity,) int64
-        Scratch: whole clusters of the window being closed, and their slots.
-    """
+    """Sums of slots in panes, in order of time."""
 
     pane: Ints
     slot: Ints
+    """`pane`, `slot`: (capacity,) int64."""
     sums: Floats
+    """(capacity, width) float64. One cluster's, or with independent outputs a group's."""
     merged: Floats
+    """(capacity, width) float64."""
     order: Ints
+    """(capacity,) int64. Scratch: whole clusters of the window being closed, and their slots."""
 
 
 class Results(NamedTuple):

@@ -23,12 +23,6 @@ class Panes(NamedTuple):
     As `over` is a multiple of `every`, a pane is `every` ticks long, and window k is the panes
     k to k + `a_window` - 1.
 
-    Attributes
-    ----------
-    every : int
-        0: one window over everything.
-    over : int
-
     Examples
     --------
     >>> sliding = Panes(10, 30)
@@ -41,6 +35,7 @@ class Panes(NamedTuple):
     """
 
     every: int
+    """0: one window over everything."""
     over: int
 
     @property
