@@ -226,7 +226,7 @@ def certify(
         lower, upper = _exact_sum(worths)
         free = np.zeros(intervals.nodes + 1)
         return Certificate(lower, upper, chosen, free, 0, time.monotonic() - begun)
-    search = _Search(intervals, dual, gap, begun, seconds, rounds)
+    search = _Rounds(intervals, dual, gap, begun, seconds, rounds)
     plan = search.run()
     lower, _ = _exact_sum(intervals.worth[plan.chosen[plan.chosen != NONE]])
     prices, upper = search.ascent.prices, search.ascent.upper
@@ -253,7 +253,7 @@ def _prohibitive(intervals: Intervals) -> Prices:
     return np.cumsum(price, out=price)
 
 
-class _Search:
+class _Rounds:
     """Rounds of the ascent, and plans between them."""
 
     def __init__(

@@ -46,7 +46,7 @@ def _sum_of(terms: Sequence[tuple[str, float]]) -> str:
     return parts if len(terms) < 2 else f"{_number(sum(v for _, v in terms))} = {parts}"
 
 
-class _Side:
+class _SidePath:
     """One side's path."""
 
     def __init__(
@@ -139,7 +139,7 @@ def states_text(
     """
     streams = (left, right)
     keys = keys or (left.key.tolist(), right.key.tolist())
-    sides = [_Side(streams, pairs, objective, side, retained[side]) for side in (LEFT, RIGHT)]
+    sides = [_SidePath(streams, pairs, objective, side, retained[side]) for side in (LEFT, RIGHT)]
     instants = np.union1d(left.ts, right.ts).tolist()
     lines: list[str] = []
     for side, path in enumerate(sides):

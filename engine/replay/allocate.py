@@ -8,25 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.policies import Structure, age
-from engine.replay.layout import (
-    CELL,
-    CELL_FLOATS,
-    CELL_INTS,
-    CELL_NEXT,
-    DIRTY,
-    ENTRY,
-    FREE,
-    LOG,
-    MEMORY_COUNTERS,
-    NEWEST,
-    OLDEST,
-    SLOT,
-    WINDOW_AT,
-    Arrivals,
-    Memory,
-    Outputs,
-    Window,
-)
+from engine.replay import layout
+from engine.replay.layout import Arrivals, Memory, Outputs, Window
 from engine.runtime.jit import NONE, Floats, Ints
 from engine.value_model.estimate import Valued
 
@@ -50,15 +33,15 @@ def join_memory(
         table, runs = np.ones(2 * buckets), np.full((2 * buckets, 2), NONE, np.int64)
     ordered = structure in (Structure.AGED, Structure.VALUED)
     extra = 2 * budget + 64
-    counters = np.zeros(MEMORY_COUNTERS, np.int64)
-    counters[FREE] = budget
-    counters[[OLDEST, NEWEST, DIRTY]] = NONE
-    slots = np.zeros(budget, SLOT)
+    counters = np.zeros(layout.MEMORY_COUNTERS, np.int64)
+    counters[layout.FREE] = budget
+    counters[[layout.OLDEST, layout.NEWEST, layout.DIRTY]] = NONE
+    slots = np.zeros(budget, layout.SLOT)
     slots["seq"] = NONE
-    cells = aligned(CELL_FLOATS * budget)
+    cells = aligned(layout.CELL_FLOATS * budget)
     links = cells.view(np.int32)
-    links[CELL_NEXT::CELL_INTS] = np.r_[np.arange(1, budget), NONE][:budget]
-    decays = CELL * budget if structure is Structure.DECAY else 0
+    links[layout.CELL_NEXT :: layout.CELL_INTS] = np.r_[np.arange(1, budget), NONE][:budget]
+    decays = layout.CELL * budget if structure is Structure.DECAY else 0
     return Memory(
         slots=slots,
         cells=cells,
@@ -66,9 +49,9 @@ def join_memory(
         value=np.zeros(decays),
         since=np.zeros(decays, np.int64),
         free=np.arange(budget, dtype=np.int32)[::-1].copy(),
-        heap=np.zeros(0 if ordered else extra, ENTRY),
-        zero=np.zeros(extra if structure is Structure.DECAY else 0, ENTRY),
-        log=np.zeros(extra if structure is Structure.AGED else 0, LOG),
+        heap=np.zeros(0 if ordered else extra, layout.ENTRY),
+        zero=np.zeros(extra if structure is Structure.DECAY else 0, layout.ENTRY),
+        log=np.zeros(extra if structure is Structure.AGED else 0, layout.LOG),
         table=table,
         runs=runs,
         n=counters,
@@ -113,8 +96,8 @@ class SlidingWindow:
 
     def append(self, ts: Ints, key: NDArray[np.int32], memory: Memory) -> Window:
         """Add arrivals, drop what has expired, and return what the kernel reads."""
-        begin = int(memory.n[WINDOW_AT])
-        memory.n[WINDOW_AT] = 0
+        begin = int(memory.n[layout.WINDOW_AT])
+        memory.n[layout.WINDOW_AT] = 0
         self.ts = np.concatenate([self.ts[begin:], ts])
         self.key = np.concatenate([self.key[begin:], key])
         return Window(self.ts, self.key)

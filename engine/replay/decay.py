@@ -12,19 +12,9 @@ from __future__ import annotations
 import numpy as np
 
 from engine.policies import dgl
+from engine.replay import layout
 from engine.replay.heap import drop_at, heapify, precedes, rise, sink_from_top
-from engine.replay.layout import (
-    CELL,
-    CELL_FLOATS,
-    CELL_INTS,
-    CELL_NEXT,
-    COUNT,
-    HEAP,
-    OLDEST,
-    SHAKEN,
-    ZERO,
-    Memory,
-)
+from engine.replay.layout import Memory
 from engine.replay.memory import insert, remove
 from engine.runtime.jit import NONE, Integer, Records, kernel, nth
 
@@ -39,21 +29,21 @@ def match(
 ) -> None:  # fmt: skip
     """Raise V of all residents of one key, which matched an arrival. O(residents of the key)."""
     cell = head
-    held = ((residents - 1) & (CELL - 1)) + 1
+    held = ((residents - 1) & (layout.CELL - 1)) + 1
     shaken = False
     while cell != NONE:
         for i in range(held):
-            at = CELL * cell + i
+            at = layout.CELL * cell + i
             before = memory.value[nth(at)]
             remaining = np.float64(memory.since[nth(at)] + lifetime - now)
-            importance = memory.cells[nth(CELL_FLOATS * cell + i)]
+            importance = memory.cells[nth(layout.CELL_FLOATS * cell + i)]
             value = dgl.gained(before, lost, lost_before, importance, m, remaining, alpha)
             shaken |= value < before  # only by rounding: then the heap's lower bounds do not hold
             memory.value[nth(at)] = value
-        held = CELL
-        cell = np.int64(memory.links[nth(CELL_INTS * cell + CELL_NEXT)])
+        held = layout.CELL
+        cell = np.int64(memory.links[nth(layout.CELL_INTS * cell + layout.CELL_NEXT)])
     if shaken:
-        memory.n[SHAKEN] = 1
+        memory.n[layout.SHAKEN] = 1
 
 
 @kernel
@@ -61,7 +51,7 @@ def _rebuild(memory: Memory, keys: Records) -> None:
     n = memory.n
     heap = memory.heap
     live = np.int64(0)
-    at = n[OLDEST]
+    at = n[layout.OLDEST]
     while at != NONE:
         slot = memory.slots[nth(at)]
         heap[nth(live)].priority = memory.value[nth(slot.place)]
@@ -71,9 +61,9 @@ def _rebuild(memory: Memory, keys: Records) -> None:
         heap[nth(live)].what = at
         live += 1
         at = slot.newer
-    n[HEAP] = live
-    n[ZERO] = 0
-    n[SHAKEN] = 0
+    n[layout.HEAP] = live
+    n[layout.ZERO] = 0
+    n[layout.SHAKEN] = 0
     heapify(heap, live, keys)
 
 
@@ -83,16 +73,16 @@ def _push_zero(
 ) -> None:
     """Add a resident whose priority is 0 to the zero heap, ordered by the rest of the rank."""
     zero = memory.zero
-    if memory.n[ZERO] == zero.size:
+    if memory.n[layout.ZERO] == zero.size:
         live = np.int64(0)
-        for i in range(memory.n[ZERO]):
+        for i in range(memory.n[layout.ZERO]):
             if memory.slots[nth(zero[nth(i)].what)].seq == zero[nth(i)].seq:
                 zero[nth(live)] = zero[nth(i)]
                 live += 1
-        memory.n[ZERO] = live
+        memory.n[layout.ZERO] = live
         heapify(zero, live, keys)
-    rise(zero, memory.n[ZERO], _TOP, importance, m, 0.0, seq, what, keys, _SLOTS)
-    memory.n[ZERO] += 1
+    rise(zero, memory.n[layout.ZERO], _TOP, importance, m, 0.0, seq, what, keys, _SLOTS)
+    memory.n[layout.ZERO] += 1
 
 
 @kernel
@@ -100,16 +90,16 @@ def _push(
     memory: Memory, keys: Records, value: float, importance: float, m: float, seq: Integer,
     what: Integer,
 ) -> None:  # fmt: skip
-    if memory.n[HEAP] == memory.heap.size:
+    if memory.n[layout.HEAP] == memory.heap.size:
         live = np.int64(0)
-        for i in range(memory.n[HEAP]):
+        for i in range(memory.n[layout.HEAP]):
             if memory.slots[nth(memory.heap[nth(i)].what)].seq == memory.heap[nth(i)].seq:
                 memory.heap[nth(live)] = memory.heap[nth(i)]
                 live += 1
-        memory.n[HEAP] = live
+        memory.n[layout.HEAP] = live
         heapify(memory.heap, live, keys)
-    rise(memory.heap, memory.n[HEAP], _TOP, value, importance, m, seq, what, keys, _SLOTS)
-    memory.n[HEAP] += 1
+    rise(memory.heap, memory.n[layout.HEAP], _TOP, value, importance, m, seq, what, keys, _SLOTS)
+    memory.n[layout.HEAP] += 1
 
 
 @kernel
@@ -117,35 +107,35 @@ def _settle(memory: Memory, keys: Records, lost: float) -> bool:
     """Update the tops of both heaps; return whether the least rank is in the zero heap."""
     n = memory.n
     heap, zero = memory.heap, memory.zero
-    if n[SHAKEN] != 0:
+    if n[layout.SHAKEN] != 0:
         _rebuild(memory, keys)
     while True:
-        while n[HEAP] > 0:
+        while n[layout.HEAP] > 0:
             what = heap[0].what
             slot = memory.slots[nth(what)]
             if slot.seq != heap[0].seq:
-                drop_at(heap, n[HEAP], _TOP, keys, _SLOTS)
-                n[HEAP] -= 1
+                drop_at(heap, n[layout.HEAP], _TOP, keys, _SLOTS)
+                n[layout.HEAP] -= 1
             elif memory.value[nth(slot.place)] != heap[0].priority:
                 sink_from_top(
-                    heap, n[HEAP], memory.value[nth(slot.place)], slot.importance, slot.m,
+                    heap, n[layout.HEAP], memory.value[nth(slot.place)], slot.importance, slot.m,
                     slot.seq, what,
                 )  # fmt: skip
             elif dgl.priority(memory.value[nth(slot.place)], lost) > 0.0:
                 break
             else:
-                drop_at(heap, n[HEAP], _TOP, keys, _SLOTS)
-                n[HEAP] -= 1
+                drop_at(heap, n[layout.HEAP], _TOP, keys, _SLOTS)
+                n[layout.HEAP] -= 1
                 _push_zero(memory, keys, slot.importance, slot.m, slot.seq, what)
-        if n[ZERO] == 0:
+        if n[layout.ZERO] == 0:
             return False
         what = zero[0].what
         slot = memory.slots[nth(what)]
         gone = slot.seq != zero[0].seq
         if not gone and dgl.priority(memory.value[nth(slot.place)], lost) == 0.0:
             return True
-        drop_at(zero, n[ZERO], _TOP, keys, _SLOTS)
-        n[ZERO] -= 1
+        drop_at(zero, n[layout.ZERO], _TOP, keys, _SLOTS)
+        n[layout.ZERO] -= 1
         if not gone:
             _push(
                 memory, keys, memory.value[nth(slot.place)], slot.importance, slot.m, slot.seq, what
@@ -160,7 +150,7 @@ def _least_positive(memory: Memory, lost: float) -> Integer:
     decide. Where that happens at the top, the entries whose V may be as low are gone through: they
     are the first of the heap from its top down. O(their number).
     """
-    heap, n = memory.heap, memory.n[HEAP]
+    heap, n = memory.heap, memory.n[layout.HEAP]
     least = dgl.priority(heap[0].priority, lost)
     best = heap[0].what
     if dgl.priority(np.nextafter(heap[0].priority, np.inf), lost) != least:
@@ -206,14 +196,14 @@ def _ranks_last(
     the least of the entries, and V rises.
     """
     n = memory.n
-    if n[SHAKEN] != 0:
+    if n[layout.SHAKEN] != 0:
         return False
-    least = dgl.priority(memory.heap[0].priority, lost) if n[HEAP] > 0 else np.inf
+    least = dgl.priority(memory.heap[0].priority, lost) if n[layout.HEAP] > 0 else np.inf
     if priority > 0.0:
-        return bool(n[ZERO] == 0 and priority < least)
+        return bool(n[layout.ZERO] == 0 and priority < least)
     if least == 0.0:
         return False
-    return bool(n[ZERO] == 0 or precedes(importance, m, 0.0, seq, memory.zero[0]))
+    return bool(n[layout.ZERO] == 0 or precedes(importance, m, 0.0, seq, memory.zero[0]))
 
 
 @kernel
@@ -225,7 +215,7 @@ def admit(
     n = memory.n
     heap, zero = memory.heap, memory.zero
     priority = dgl.priority(value, lost)
-    if n[COUNT] >= budget:
+    if n[layout.COUNT] >= budget:
         if budget == 0 or _ranks_last(memory, priority, importance, m, seq, lost):
             return
         if _settle(memory, keys, lost):
@@ -234,11 +224,11 @@ def admit(
                     return
                 remove(memory, keys, side, zero[0].what)
                 at = insert(memory, keys, side, key, ts, row, seq, importance, value, m)
-                sink_from_top(zero, n[ZERO], importance, m, 0.0, seq, at)
+                sink_from_top(zero, n[layout.ZERO], importance, m, 0.0, seq, at)
                 return
             remove(memory, keys, side, zero[0].what)
-            drop_at(zero, n[ZERO], _TOP, keys, _SLOTS)
-            n[ZERO] -= 1
+            drop_at(zero, n[layout.ZERO], _TOP, keys, _SLOTS)
+            n[layout.ZERO] -= 1
         else:
             at = _least_positive(memory, lost)
             slot = memory.slots[nth(at)]
@@ -254,7 +244,7 @@ def admit(
             remove(memory, keys, side, at)
             if at == heap[0].what:
                 at = insert(memory, keys, side, key, ts, row, seq, importance, value, m)
-                sink_from_top(heap, n[HEAP], value, importance, m, seq, at)
+                sink_from_top(heap, n[layout.HEAP], value, importance, m, seq, at)
                 return
     at = insert(memory, keys, side, key, ts, row, seq, importance, value, m)
     if priority == 0.0:

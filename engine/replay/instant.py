@@ -6,26 +6,8 @@ import numpy as np
 
 from engine.facts.key_links import KeyLinks, linked_key, look_ahead, next_ended, span
 from engine.policies import Structure
-from engine.replay import aged, keyed, valued
-from engine.replay.layout import (
-    BIN,
-    CELL,
-    CELL_FLOATS,
-    CELL_INTS,
-    CELL_SLOTS,
-    ENDED,
-    HISTORY_ESTIMATOR,
-    INSTANT,
-    NOW,
-    OLDEST,
-    WINDOW_AT,
-    WINDOW_ESTIMATOR,
-    Arrivals,
-    Memory,
-    ReplayRules,
-    Tallies,
-    Window,
-)
+from engine.replay import aged, keyed, layout, valued
+from engine.replay.layout import Arrivals, Memory, ReplayRules, Tallies, Window
 from engine.replay.memory import remove
 from engine.runtime.jit import NONE, Integer, Records, kernel, nth, prefetch, woven
 
@@ -47,9 +29,9 @@ def match_count(
         opposite = keys[nth(2 * linked_key(partners, place) + 1 - side)]
         seen += opposite.window
         held += opposite.residents + opposite.arrivals
-    if rules.estimator == WINDOW_ESTIMATOR:
+    if rules.estimator == layout.WINDOW_ESTIMATOR:
         return np.float64(seen)
-    if rules.estimator == HISTORY_ESTIMATOR:
+    if rules.estimator == layout.HISTORY_ESTIMATOR:
         if seen == 0:
             return 0.0
         if side == 0:
@@ -88,18 +70,21 @@ def expire(
     """Drop the residents that arrived before `since` or that no fact joins from now on (step 1)."""
     while True:
         at = np.int64(NONE)
-        if memory.n[OLDEST] != NONE and memory.slots[nth(memory.n[OLDEST])].ts < since:
-            at = memory.n[OLDEST]
+        if (
+            memory.n[layout.OLDEST] != NONE
+            and memory.slots[nth(memory.n[layout.OLDEST])].ts < since
+        ):
+            at = memory.n[layout.OLDEST]
         while at == NONE:
-            key = next_ended(partners, memory.n[ENDED], now)
+            key = next_ended(partners, memory.n[layout.ENDED], now)
             if key == NONE:
                 break
             mine = keys[nth(2 * key + side)]
             if mine.head != NONE:
-                last = CELL_SLOTS + ((mine.residents - 1) & (CELL - 1))
-                at = np.int64(memory.links[nth(CELL_INTS * np.int64(mine.head) + last)])
+                last = layout.CELL_SLOTS + ((mine.residents - 1) & (layout.CELL - 1))
+                at = np.int64(memory.links[nth(layout.CELL_INTS * np.int64(mine.head) + last)])
             else:
-                memory.n[ENDED] += 1
+                memory.n[layout.ENDED] += 1
         if at == NONE:
             break
         _leave(rules, memory, opposite, keys, partners, side, at)
@@ -111,14 +96,14 @@ def _slide_window(
     side: Integer, since: Integer, track: bool,
 ) -> None:  # fmt: skip
     """Take what arrived before `since` out of the exact counts of the window estimator."""
-    at = memory.n[WINDOW_AT]
+    at = memory.n[layout.WINDOW_AT]
     while at < window.ts.size and window.ts[nth(at)] < since:
         key = np.int64(window.key[nth(at)])
         keys[nth(2 * key + side)].window -= 1
         if track:
             keyed.touch_partners(opposite, keys, partners, side, key)
         at += 1
-    memory.n[WINDOW_AT] = at
+    memory.n[layout.WINDOW_AT] = at
 
 
 @kernel
@@ -136,7 +121,7 @@ def hasten(
     if not look_ahead(partners, keys, far, near):
         head = keys[nth(2 * near + 1 - side)].head
         if head != NONE:
-            prefetch(opposite.cells, CELL_FLOATS * np.int64(head))
+            prefetch(opposite.cells, layout.CELL_FLOATS * np.int64(head))
 
 
 @woven
@@ -186,10 +171,10 @@ def clear(arrivals: Arrivals, begin: Integer, end: Integer, keys: Records, side:
 @kernel
 def advance(now: Integer, tallies: Tallies, progress: Records) -> None:
     """Set the time to `now`, and the bin that it falls into."""
-    progress[NOW] = now
+    progress[layout.NOW] = now
     edges = tallies.bin_edges
-    while progress[BIN] + 1 < edges.size and edges[nth(progress[BIN] + 1)] <= now:
-        progress[BIN] += 1
+    while progress[layout.BIN] + 1 < edges.size and edges[nth(progress[layout.BIN] + 1)] <= now:
+        progress[layout.BIN] += 1
 
 
 @woven
@@ -205,7 +190,7 @@ def begin(
     else:
         now = right.ts[nth(j)]
     advance(now, tallies, progress)
-    progress[INSTANT] += 1
+    progress[layout.INSTANT] += 1
     end = i
     while end < left.ts.size and left.ts[nth(end)] == now:
         end += 1
@@ -216,7 +201,7 @@ def begin(
     expire(rules, left_memory, right_memory, keys, left_partners, _LEFT, since_left, now)
     expire(rules, right_memory, left_memory, keys, right_partners, _RIGHT, since_right, now)
     track = rules.structure == _KEYED
-    if rules.estimator == WINDOW_ESTIMATOR:
+    if rules.estimator == layout.WINDOW_ESTIMATOR:
         _slide_window(
             left_memory, right_memory, left_window, keys, left_partners, _LEFT, since_left, track
         )

@@ -16,27 +16,10 @@ import numpy as np
 
 from engine.facts.key_links import KeyLinks, fact, linked_key, span
 from engine.policies import Structure
+from engine.replay import layout
 from engine.replay.decide import decide, note_matches
 from engine.replay.instant import advance, begin, clear, expire, hasten
-from engine.replay.layout import (
-    CURSOR,
-    INSTANT,
-    LEFT_AT,
-    LEFT_END,
-    MEMORY_ESTIMATOR,
-    NOW,
-    OLDEST,
-    PHASE,
-    RIGHT_AT,
-    RIGHT_END,
-    SEQ,
-    Arrivals,
-    Memory,
-    Outputs,
-    ReplayRules,
-    Tallies,
-    Window,
-)
+from engine.replay.layout import Arrivals, Memory, Outputs, ReplayRules, Tallies, Window
 from engine.replay.probe import has_room, probe_arrivals, probe_residents
 from engine.replay.ranks import admit_ranked, reward
 from engine.runtime.jit import NONE, Integer, Records, kernel, nth, woven
@@ -53,7 +36,7 @@ def allowed(rules: ReplayRules, partners: KeyLinks | None) -> bool:
         return False
     return bool(
         rules.structure in (_STATIC, _DECAY)
-        and rules.estimator == MEMORY_ESTIMATOR
+        and rules.estimator == layout.MEMORY_ESTIMATOR
         and not rules.after_admission
     )
 
@@ -74,7 +57,7 @@ def is_alone(
 @kernel
 def _first_due(memory: Memory, window: Integer, now: Integer) -> Integer:
     """Return a tick before which nobody of a side expires, whoever else arrives from `now` on."""
-    oldest = memory.n[OLDEST]
+    oldest = memory.n[layout.OLDEST]
     since = now if oldest == NONE else memory.slots[nth(oldest)].ts
     return since + window + 1  # beyond int64 it wraps below every tick: then step 1 is always done
 
@@ -102,7 +85,7 @@ def replay_alone(
     key = np.int64(arrivals.key[nth(i)])
     theirs = keys[nth(2 * key + 1 - side)]
     hasten(arrivals, i, keys, None, side, opposite)
-    seq = memory.n[SEQ] + i
+    seq = memory.n[layout.SEQ] + i
     m = np.float64(theirs.residents)
     if theirs.head != NONE:
         if now >= rules.start_ts:
@@ -134,16 +117,16 @@ def _probe_left(
     while i < end:
         key = np.int64(left.key[nth(i)])
         if rules.emit and not has_room(keys, partners, key, _LEFT, out, progress):
-            progress[CURSOR] = i
+            progress[layout.CURSOR] = i
             return False
-        seq = left_memory.n[SEQ] + i
+        seq = left_memory.n[layout.SEQ] + i
         place, stop = span(partners, key)
         while place < stop:
             theirs = keys[nth(2 * linked_key(partners, place) + 1)]
             if early and theirs.arrival != NONE:
                 probe_arrivals(
-                    rules, left, i, seq, right, np.int64(theirs.arrival), right_memory.n[SEQ],
-                    fact(partners, place), out, tallies, progress, sums,
+                    rules, left, i, seq, right, np.int64(theirs.arrival),
+                    right_memory.n[layout.SEQ], fact(partners, place), out, tallies, progress, sums,
                 )  # fmt: skip
             if late == rules.after_admission and theirs.head != NONE:
                 probe_residents(
@@ -168,7 +151,7 @@ def _probe_right(
         while j < end:
             key = np.int64(right.key[nth(j)])
             if rules.emit and not has_room(keys, partners, key, _RIGHT, out, progress):
-                progress[CURSOR] = j
+                progress[layout.CURSOR] = j
                 return False
             place, stop = span(partners, key)
             while place < stop:
@@ -176,7 +159,7 @@ def _probe_right(
                 theirs = keys[nth(2 * other)]
                 if theirs.head != NONE:
                     probe_residents(
-                        rules, right, j, right_memory.n[SEQ] + j, _RIGHT, late, left_memory,
+                        rules, right, j, right_memory.n[layout.SEQ] + j, _RIGHT, late, left_memory,
                         np.int64(theirs.head), np.int64(theirs.residents), other,
                         fact(partners, place), out, tallies, progress, sums,
                     )  # fmt: skip
@@ -198,14 +181,23 @@ def replay(
     room for all of the arrival's matches.
     """
     by_itself, due = allowed(rules, left_partners), _EVER
-    phase, cursor = progress[PHASE], progress[CURSOR]
-    i, end, j, stop = progress[LEFT_AT], progress[LEFT_END], progress[RIGHT_AT], progress[RIGHT_END]
+    phase, cursor = progress[layout.PHASE], progress[layout.CURSOR]
+    i, end, j, stop = (
+        progress[layout.LEFT_AT],
+        progress[layout.LEFT_END],
+        progress[layout.RIGHT_AT],
+        progress[layout.RIGHT_END],
+    )
     while True:
         if phase == _BEGIN:
             if i >= left.ts.size and j >= right.ts.size:
-                left_memory.n[SEQ] += left.ts.size
-                right_memory.n[SEQ] += right.ts.size
-                progress[PHASE], progress[LEFT_AT], progress[RIGHT_AT] = _BEGIN, 0, 0
+                left_memory.n[layout.SEQ] += left.ts.size
+                right_memory.n[layout.SEQ] += right.ts.size
+                progress[layout.PHASE], progress[layout.LEFT_AT], progress[layout.RIGHT_AT] = (
+                    _BEGIN,
+                    0,
+                    0,
+                )
                 return True
             if by_itself:
                 left_ts = left.ts[nth(i)] if i < left.ts.size else _NEVER
@@ -238,10 +230,10 @@ def replay(
                 rules, left_memory, right_memory, keys, left_partners, right_partners, left, i,
                 right, j, left_window, right_window, tallies, progress,
             )  # fmt: skip
-            progress[LEFT_AT], progress[LEFT_END] = i, end
-            progress[RIGHT_AT], progress[RIGHT_END] = j, stop
+            progress[layout.LEFT_AT], progress[layout.LEFT_END] = i, end
+            progress[layout.RIGHT_AT], progress[layout.RIGHT_END] = j, stop
             phase, cursor = _PROBE_LEFT, i
-        now = progress[NOW]
+        now = progress[layout.NOW]
         late = phase >= _LATE_LEFT
         if now >= rules.start_ts:
             if phase in (_PROBE_LEFT, _LATE_LEFT):
@@ -249,7 +241,7 @@ def replay(
                     rules, late, left_memory, right_memory, keys, left_partners, left, right, out,
                     tallies, cursor, end, progress, sums,
                 ):  # fmt: skip
-                    progress[PHASE] = phase
+                    progress[layout.PHASE] = phase
                     return False
                 phase += 1
                 cursor = j
@@ -257,12 +249,12 @@ def replay(
                 rules, late, left_memory, right_memory, keys, right_partners, right, out, tallies,
                 cursor, stop, progress, sums,
             ):  # fmt: skip
-                progress[PHASE] = phase
+                progress[layout.PHASE] = phase
                 return False
         if not late:
             decide(
                 rules, left_memory, right_memory, keys, left_partners, right_partners, left, i, end,
-                right, j, stop, now, progress[INSTANT], priority_at_arrival, priority_now,
+                right, j, stop, now, progress[layout.INSTANT], priority_at_arrival, priority_now,
             )  # fmt: skip
             if rules.after_admission:
                 phase, cursor = _LATE_LEFT, i

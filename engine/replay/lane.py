@@ -13,7 +13,7 @@ from engine.facts.index import FactIndex
 from engine.facts.key_links import KeyLinks
 from engine.lanes.profile import LaneProfile
 from engine.policies import Structure
-from engine.replay import kernel
+from engine.replay import kernel, layout
 from engine.replay.allocate import (
     Ready,
     SlidingWindow,
@@ -24,22 +24,7 @@ from engine.replay.allocate import (
     parts_of,
     set_tables,
 )
-from engine.replay.layout import (
-    CLEAN,
-    COUNT,
-    DIRTY,
-    HEAP,
-    KEY,
-    PEAK,
-    PROGRESS_COUNTERS,
-    WINDOW_AT,
-    WRITTEN,
-    Arrivals,
-    Outputs,
-    ReplayRules,
-    Tallies,
-    Window,
-)
+from engine.replay.layout import Arrivals, Outputs, ReplayRules, Tallies, Window
 from engine.replay.ranks import RetentionPlan
 from engine.replay.settings import ReplaySettings, arrival_callback, now_callback
 from engine.runtime.errors import SpecError
@@ -112,14 +97,14 @@ class LaneReplay:
             join_memory(self.rules.budget_right, structure, curves[1], buckets),
         )
         self._windows = (SlidingWindow(), SlidingWindow())
-        self._keys: Records = np.zeros(0, KEY)
+        self._keys: Records = np.zeros(0, layout.KEY)
         edges = np.zeros(1, np.int64) if bin_edges is None else bin_edges
         self.by_key = np.zeros(0, np.int64)
         self.importance_by_key = np.zeros(0)
         self.by_bin = np.zeros(edges.size, np.int64)
         self.importance_by_bin = np.zeros(edges.size)
         self._edges = edges
-        self._progress = np.zeros(PROGRESS_COUNTERS, np.int64)
+        self._progress = np.zeros(layout.PROGRESS_COUNTERS, np.int64)
         self._sums = np.zeros(2)
         self._facts = partners is not None
         self._out = empty_outputs(chunk if emit else 0, facts=self._facts)
@@ -177,8 +162,8 @@ class LaneReplay:
                     windows[0], windows[1], self._out, tallies, self._progress, self._sums,
                     self._at_arrival, self._now,
                 )  # fmt: skip
-                written = int(self._progress[WRITTEN])
-                self._progress[WRITTEN] = 0
+                written = int(self._progress[layout.WRITTEN])
+                self._progress[layout.WRITTEN] = 0
                 if written:
                     yield first_outputs(self._out, written)
                 elif not done:
@@ -196,7 +181,7 @@ class LaneReplay:
                 for side, a in enumerate(arrivals)
             )
         for memory in self._memories:
-            memory.n[WINDOW_AT] = 0
+            memory.n[layout.WINDOW_AT] = 0
         return ready
 
     def _grow(self, keys: int) -> None:
@@ -204,10 +189,10 @@ class LaneReplay:
         if keys <= have:
             return
         size = max(keys, 2 * have, 1024)
-        grown = aligned(2 * size * KEY.itemsize // 8).view(KEY)
+        grown = aligned(2 * size * layout.KEY.itemsize // 8).view(layout.KEY)
         for name in ("head", "arrival", "root", "at"):
             grown[name] = NONE
-        grown["dirty"] = CLEAN
+        grown["dirty"] = layout.CLEAN
         grown[: self._keys.size] = self._keys
         self._keys = grown
         self.by_key = np.concatenate([self.by_key, np.zeros(size - have, np.int64)])
@@ -227,16 +212,16 @@ class LaneReplay:
             residents = memory.slots["seq"] != NONE
             memory.slots["key"][residents] = old_to_new[memory.slots["key"][residents]]
             if self._structure is Structure.KEYED:
-                entries = memory.heap[: memory.n[HEAP]]
+                entries = memory.heap[: memory.n[layout.HEAP]]
                 entries["what"] = old_to_new[entries["what"]]
-                changed = kept[keys["dirty"][2 * kept + side] != CLEAN]
-                keys["dirty"][2 * kept + side] = CLEAN
+                changed = kept[keys["dirty"][2 * kept + side] != layout.CLEAN]
+                keys["dirty"][2 * kept + side] = layout.CLEAN
                 renamed = old_to_new[changed]
                 keys["dirty"][2 * changed + side] = np.r_[renamed[1:], NONE][: changed.size]
-                memory.n[DIRTY] = renamed[0] if changed.size else NONE
+                memory.n[layout.DIRTY] = renamed[0] if changed.size else NONE
             window = self._windows[side]
-            begin = int(memory.n[WINDOW_AT])
-            memory.n[WINDOW_AT] = 0
+            begin = int(memory.n[layout.WINDOW_AT])
+            memory.n[layout.WINDOW_AT] = 0
             window.ts = window.ts[begin:]
             window.key = old_to_new[window.key[begin:]].astype(np.int32)
         self._keys = keys.reshape(-1, 2)[kept].reshape(-1).copy()
@@ -283,7 +268,7 @@ class LaneReplay:
     @property
     def peaks(self) -> tuple[int, int]:
         """Most tuples held at once, left and right."""
-        return int(self._memories[0].n[PEAK]), int(self._memories[1].n[PEAK])
+        return int(self._memories[0].n[layout.PEAK]), int(self._memories[1].n[layout.PEAK])
 
     def retained(self) -> tuple[Ints, Ints]:
         """Return the rows in each join memory now, ascending."""
@@ -294,4 +279,4 @@ class LaneReplay:
     @property
     def residents(self) -> tuple[int, int]:
         """Tuples in each join memory now."""
-        return int(self._memories[0].n[COUNT]), int(self._memories[1].n[COUNT])
+        return int(self._memories[0].n[layout.COUNT]), int(self._memories[1].n[layout.COUNT])

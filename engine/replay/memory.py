@@ -4,20 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.replay.layout import (
-    CELL,
-    CELL_FLOATS,
-    CELL_INTS,
-    CELL_NEXT,
-    CELL_SLOTS,
-    CELLS,
-    COUNT,
-    FREE,
-    NEWEST,
-    OLDEST,
-    PEAK,
-    Memory,
-)
+from engine.replay import layout
+from engine.replay.layout import Memory
 from engine.runtime.jit import NONE, Integer, Records, kernel, nth
 
 
@@ -28,8 +16,8 @@ def insert(
 ) -> Integer:  # fmt: skip
     """Admit a tuple into a free slot and into its key's cells; return the slot. O(1)."""
     n = memory.n
-    n[FREE] -= 1
-    at = np.int64(memory.free[nth(n[FREE])])
+    n[layout.FREE] -= 1
+    at = np.int64(memory.free[nth(n[layout.FREE])])
     slot = memory.slots[nth(at)]
     slot.priority = priority
     slot.importance = importance
@@ -39,29 +27,29 @@ def insert(
     slot.seq = seq
     slot.key = key
     mine = keys[nth(2 * key + side)]
-    within = mine.residents & (CELL - 1)
+    within = mine.residents & (layout.CELL - 1)
     if within == 0:
-        cell = n[CELLS]
-        n[CELLS] = memory.links[nth(CELL_INTS * cell + CELL_NEXT)]
-        memory.links[nth(CELL_INTS * cell + CELL_NEXT)] = mine.head
+        cell = n[layout.CELLS]
+        n[layout.CELLS] = memory.links[nth(layout.CELL_INTS * cell + layout.CELL_NEXT)]
+        memory.links[nth(layout.CELL_INTS * cell + layout.CELL_NEXT)] = mine.head
         mine.head = cell
     cell = np.int64(mine.head)
-    memory.cells[nth(CELL_FLOATS * cell + within)] = importance
-    memory.links[nth(CELL_INTS * cell + CELL_SLOTS + within)] = at
-    slot.place = CELL * cell + within
+    memory.cells[nth(layout.CELL_FLOATS * cell + within)] = importance
+    memory.links[nth(layout.CELL_INTS * cell + layout.CELL_SLOTS + within)] = at
+    slot.place = layout.CELL * cell + within
     if memory.value.size > 0:
         memory.value[nth(slot.place)] = priority
         memory.since[nth(slot.place)] = ts
     mine.residents += 1
     slot.newer = NONE
-    slot.older = n[NEWEST]
-    if n[NEWEST] != NONE:
-        memory.slots[nth(n[NEWEST])].newer = at
+    slot.older = n[layout.NEWEST]
+    if n[layout.NEWEST] != NONE:
+        memory.slots[nth(n[layout.NEWEST])].newer = at
     else:
-        n[OLDEST] = at
-    n[NEWEST] = at
-    n[COUNT] += 1
-    n[PEAK] = max(n[PEAK], n[COUNT])
+        n[layout.OLDEST] = at
+    n[layout.NEWEST] = at
+    n[layout.COUNT] += 1
+    n[layout.PEAK] = max(n[layout.PEAK], n[layout.COUNT])
     return at
 
 
@@ -73,32 +61,32 @@ def remove(memory: Memory, keys: Records, side: Integer, at: Integer) -> None:
     mine = keys[nth(2 * slot.key + side)]
     mine.residents -= 1
     cell = np.int64(mine.head)
-    within = mine.residents & (CELL - 1)
-    gap, last = np.int64(slot.place), CELL * cell + within
+    within = mine.residents & (layout.CELL - 1)
+    gap, last = np.int64(slot.place), layout.CELL * cell + within
     if gap != last:
-        moved = memory.links[nth(CELL_INTS * cell + CELL_SLOTS + within)]
-        other, position = gap // CELL, gap & (CELL - 1)
-        memory.cells[nth(CELL_FLOATS * other + position)] = memory.cells[
-            nth(CELL_FLOATS * cell + within)
+        moved = memory.links[nth(layout.CELL_INTS * cell + layout.CELL_SLOTS + within)]
+        other, position = gap // layout.CELL, gap & (layout.CELL - 1)
+        memory.cells[nth(layout.CELL_FLOATS * other + position)] = memory.cells[
+            nth(layout.CELL_FLOATS * cell + within)
         ]
-        memory.links[nth(CELL_INTS * other + CELL_SLOTS + position)] = moved
+        memory.links[nth(layout.CELL_INTS * other + layout.CELL_SLOTS + position)] = moved
         memory.slots[nth(moved)].place = gap
         if memory.value.size > 0:
             memory.value[nth(gap)] = memory.value[nth(last)]
             memory.since[nth(gap)] = memory.since[nth(last)]
     if within == 0:
-        mine.head = memory.links[nth(CELL_INTS * cell + CELL_NEXT)]
-        memory.links[nth(CELL_INTS * cell + CELL_NEXT)] = n[CELLS]
-        n[CELLS] = cell
+        mine.head = memory.links[nth(layout.CELL_INTS * cell + layout.CELL_NEXT)]
+        memory.links[nth(layout.CELL_INTS * cell + layout.CELL_NEXT)] = n[layout.CELLS]
+        n[layout.CELLS] = cell
     if slot.older != NONE:
         memory.slots[nth(slot.older)].newer = slot.newer
     else:
-        n[OLDEST] = slot.newer
+        n[layout.OLDEST] = slot.newer
     if slot.newer != NONE:
         memory.slots[nth(slot.newer)].older = slot.older
     else:
-        n[NEWEST] = slot.older
+        n[layout.NEWEST] = slot.older
     slot.seq = NONE
-    memory.free[nth(n[FREE])] = at
-    n[FREE] += 1
-    n[COUNT] -= 1
+    memory.free[nth(n[layout.FREE])] = at
+    n[layout.FREE] += 1
+    n[layout.COUNT] -= 1

@@ -5,22 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from engine.facts.key_links import KeyLinks, linked_key, span
-from engine.replay.layout import (
-    BIN,
-    CELL,
-    CELL_FLOATS,
-    CELL_INTS,
-    CELL_NEXT,
-    CELL_SLOTS,
-    FOUND,
-    NOW,
-    WRITTEN,
-    Arrivals,
-    Memory,
-    Outputs,
-    ReplayRules,
-    Tallies,
-)
+from engine.replay import layout
+from engine.replay.layout import Arrivals, Memory, Outputs, ReplayRules, Tallies
 from engine.runtime.jit import NONE, Integer, Records, kernel, nth
 from gpu_kernels.combine import combined
 
@@ -33,7 +19,7 @@ def has_room(
     progress: Records,
 ) -> bool:  # fmt: skip
     """Return whether the outputs of an arrival of `side` fit into the rest of the arrays."""
-    room = np.int64(progress[WRITTEN])
+    room = np.int64(progress[layout.WRITTEN])
     begin, end = span(partners, key)
     for place in range(begin, end):
         theirs = keys[nth(2 * linked_key(partners, place) + 1 - side)]
@@ -48,7 +34,7 @@ def _write(
     out: Outputs, progress: Records, side: Integer, ts: Integer, row: Integer, seq: Integer,
     other_row: Integer, other_seq: Integer, importance: float, fact: Integer,
 ) -> None:  # fmt: skip
-    at = progress[WRITTEN]
+    at = progress[layout.WRITTEN]
     if side == 0:
         out.left_row[nth(at)] = row
         out.left_seq[nth(at)] = seq
@@ -63,7 +49,7 @@ def _write(
     out.importance[nth(at)] = importance
     if out.fact.size > 0:
         out.fact[nth(at)] = fact
-    progress[WRITTEN] = at + 1
+    progress[layout.WRITTEN] = at + 1
 
 
 @kernel
@@ -71,10 +57,10 @@ def _tally(
     tallies: Tallies, progress: Records, sums: Records, key: Integer, found: Integer,
     importance: float,
 ) -> None:  # fmt: skip
-    progress[FOUND] += found
+    progress[layout.FOUND] += found
     tallies.by_key[nth(key)] += found
     tallies.importance_by_key[nth(key)] += importance
-    place = progress[BIN]
+    place = progress[layout.BIN]
     tallies.by_bin[nth(place)] += found
     tallies.importance_by_bin[nth(place)] += importance
     total = sums[0] + importance  # Neumaier's compensated sum
@@ -111,21 +97,27 @@ def probe_residents(
     They are counted for the left `key`. O(residents of the key).
     """
     importance: Records = arrivals.importance[nth(i)]
-    now = progress[NOW]
+    now = progress[layout.NOW]
     cell = head
-    held = ((residents - 1) & (CELL - 1)) + 1
+    held = ((residents - 1) & (layout.CELL - 1)) + 1
     found = residents
     subtotal = 0.0
     while cell != NONE:
-        if held == CELL and not (late or rules.emit):
-            subtotal += _full_cell(rules.combine, importance, opposite.cells, CELL_FLOATS * cell)
+        if held == layout.CELL and not (late or rules.emit):
+            subtotal += _full_cell(
+                rules.combine, importance, opposite.cells, layout.CELL_FLOATS * cell
+            )
         else:
             for position in range(held):
-                theirs = opposite.cells[nth(CELL_FLOATS * cell + position)]
+                theirs = opposite.cells[nth(layout.CELL_FLOATS * cell + position)]
                 value = combined(rules.combine, importance, theirs)
                 if late or rules.emit:
                     slot = opposite.slots[
-                        nth(opposite.links[nth(CELL_INTS * cell + CELL_SLOTS + position)])
+                        nth(
+                            opposite.links[
+                                nth(layout.CELL_INTS * cell + layout.CELL_SLOTS + position)
+                            ]
+                        )
                     ]
                     if slot.ts == now:
                         found -= 1
@@ -136,8 +128,8 @@ def probe_residents(
                             value, fact,
                         )  # fmt: skip
                 subtotal += value
-        held = CELL
-        cell = np.int64(opposite.links[nth(CELL_INTS * cell + CELL_NEXT)])
+        held = layout.CELL
+        cell = np.int64(opposite.links[nth(layout.CELL_INTS * cell + layout.CELL_NEXT)])
     if found > 0:
         _tally(tallies, progress, sums, key, found, subtotal)
 
@@ -159,8 +151,8 @@ def probe_arrivals(
         found += 1
         if rules.emit:
             _write(
-                out, progress, _LEFT, progress[NOW], left.row[nth(i)], left_seq, right.row[nth(j)],
-                right_base + j, value, fact,
+                out, progress, _LEFT, progress[layout.NOW], left.row[nth(i)], left_seq,
+                right.row[nth(j)], right_base + j, value, fact,
             )  # fmt: skip
         j = right.chain[nth(j)]
     if found > 0:

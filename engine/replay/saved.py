@@ -9,18 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.policies import Structure
+from engine.replay import layout
 from engine.replay.lane import LaneReplay
-from engine.replay.layout import (
-    CELL,
-    CELL_FLOATS,
-    FREE,
-    HEAP,
-    LOGGED,
-    PEAK,
-    WINDOW_AT,
-    ZERO,
-    Memory,
-)
+from engine.replay.layout import Memory
 from engine.runtime.errors import SpecError
 from engine.runtime.jit import NONE, Ints
 from engine.runtime.streams import SIDES
@@ -90,7 +81,7 @@ class SavedReplay(LaneReplay):
             "sums": self._sums,
         }
         for side, memory, window in zip(SIDES, self._memories, self._windows, strict=True):
-            begin = int(memory.n[WINDOW_AT])
+            begin = int(memory.n[layout.WINDOW_AT])
             own = _held(memory, self._structure) | {
                 "window_ts": window.ts[begin:],
                 "window_key": window.key[begin:],
@@ -124,7 +115,7 @@ class SavedReplay(LaneReplay):
         for side, memory, window in zip(SIDES, self._memories, self._windows, strict=True):
             for name in _kept(self._structure):
                 _fill(getattr(memory, name), state, f"{side}_{name}")
-            unused = memory.slots.size - int(memory.n[PEAK])
+            unused = memory.slots.size - int(memory.n[layout.PEAK])
             _fill(memory.free[unused:], state, f"{side}_free")
             window.ts = np.array(state[f"{side}_window_ts"], np.int64)
             window.key = np.array(state[f"{side}_window_key"], np.int32)
@@ -153,18 +144,19 @@ def _held(memory: Memory, structure: Structure) -> State:
     the most ever held has been touched.
     """
     n = memory.n.copy()
-    n[WINDOW_AT] = 0
-    most = int(n[PEAK])
+    n[layout.WINDOW_AT] = 0
+    most = int(n[layout.PEAK])
     used = {
-        "slots": most, "cells": CELL_FLOATS * most, "value": CELL * most, "since": CELL * most,
-        "heap": int(n[HEAP]), "zero": int(n[ZERO]), "log": int(n[LOGGED]),
+        "slots": most, "cells": layout.CELL_FLOATS * most,
+        "value": layout.CELL * most, "since": layout.CELL * most,
+        "heap": int(n[layout.HEAP]), "zero": int(n[layout.ZERO]), "log": int(n[layout.LOGGED]),
     }  # fmt: skip
     own = {name: getattr(memory, name)[: used.get(name)] for name in _kept(structure)}
     if structure in (Structure.STATIC, Structure.DECAY, Structure.SAMPLED):
-        for name, counter in (("heap", HEAP), ("zero", ZERO)):
+        for name, counter in (("heap", layout.HEAP), ("zero", layout.ZERO)):
             own[name] = _live(own[name], memory)
             n[counter] = own[name].size
-    return own | {"n": n, "free": memory.free[memory.slots.size - most : int(n[FREE])]}
+    return own | {"n": n, "free": memory.free[memory.slots.size - most : int(n[layout.FREE])]}
 
 
 def _live(entries: NDArray[np.void], memory: Memory) -> NDArray[np.void]:

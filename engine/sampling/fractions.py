@@ -99,7 +99,7 @@ def check_memory(limits: Limits, windows: tuple[int, int], rows: tuple[int, int]
             )
 
 
-class _Side(NamedTuple):
+class _SideChoice(NamedTuple):
     """p or c of one side, the mean tuples held, and the mean inclusion probability."""
 
     parameter: float
@@ -107,7 +107,7 @@ class _Side(NamedTuple):
     share: float
 
 
-def _cluster(recipe: Recipe, limits: Limits, side: int, table: SizeTable) -> _Side:
+def _cluster(recipe: Recipe, limits: Limits, side: int, table: SizeTable) -> _SideChoice:
     """Settle one side of a cluster method."""
     weights, target = table.held, float(limits.memory[side]) * recipe.span
     if limits.fraction is not None:
@@ -120,7 +120,7 @@ def _cluster(recipe: Recipe, limits: Limits, side: int, table: SizeTable) -> _Si
         parameter = _safe(sizes, table.held, limits, side)
     kept = scaled(sizes, parameter)
     mean = float(table.held @ kept) / recipe.span
-    return _Side(parameter, mean, float(table.tuples @ kept) / max(1, table.rows))
+    return _SideChoice(parameter, mean, float(table.tuples @ kept) / max(1, table.rows))
 
 
 def _safe(sizes: Floats, held: Floats, limits: Limits, side: int) -> float:

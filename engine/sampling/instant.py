@@ -5,24 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from engine.runtime.jit import NONE, Integer, Records, kernel, prefetch
-from engine.sampling.layout import (
-    ESTIMATE,
-    FRESH,
-    IMPORTANCE,
-    LEFT_AT,
-    LEFT_END,
-    NOW,
-    OLDEST,
-    RESUME,
-    RIGHT_AT,
-    RIGHT_END,
-    ROWS,
-    WRITTEN,
-    SampleArrivals,
-    SampledOutputs,
-    SampleMemory,
-    SampleRules,
-)
+from engine.sampling import layout
+from engine.sampling.layout import SampleArrivals, SampledOutputs, SampleMemory, SampleRules
 from engine.sampling.memory import add
 
 _FAR, _NEAR = 24, 8
@@ -58,8 +42,8 @@ def _expire(
     sums: Records, progress: Records, leave: Records,
 ) -> None:  # fmt: skip
     """Release the tuples that are older than the window (contract, section 2, step 1)."""
-    while memory.n[OLDEST] != NONE:
-        at = memory.n[OLDEST]
+    while memory.n[layout.OLDEST] != NONE:
+        at = memory.n[layout.OLDEST]
         if now - memory.places[at].ts <= window:
             break
         leave(memory, keys, side, at, np.float64(window) + 1.0, sums, progress)
@@ -71,30 +55,30 @@ def begin(
     left: SampleArrivals, right: SampleArrivals, progress: Records, sums: Records, leave: Records,
 ) -> bool:  # fmt: skip
     """Find the next instant and expire; False if the batch is used up."""
-    i, j = progress[LEFT_AT], progress[RIGHT_AT]
+    i, j = progress[layout.LEFT_AT], progress[layout.RIGHT_AT]
     if i < left.ts.size and (j >= right.ts.size or left.ts[i] <= right.ts[j]):
         now = left.ts[i]
     elif j < right.ts.size:
         now = right.ts[j]
     else:
         return False
-    progress[NOW] = now
-    progress[LEFT_END] = _end(left, i, now)
-    progress[RIGHT_END] = _end(right, j, now)
-    progress[RESUME] = FRESH
+    progress[layout.NOW] = now
+    progress[layout.LEFT_END] = _end(left, i, now)
+    progress[layout.RIGHT_END] = _end(right, j, now)
+    progress[layout.RESUME] = layout.FRESH
     _expire(left_memory, keys, _LEFT, rules.window_left, now, sums, progress, leave)
     _expire(right_memory, keys, _RIGHT, rules.window_right, now, sums, progress, leave)
-    _look_ahead(left, i, progress[LEFT_END], keys, _LEFT, right_memory)
-    _look_ahead(right, j, progress[RIGHT_END], keys, _RIGHT, left_memory)
+    _look_ahead(left, i, progress[layout.LEFT_END], keys, _LEFT, right_memory)
+    _look_ahead(right, j, progress[layout.RIGHT_END], keys, _RIGHT, left_memory)
     return True
 
 
 @kernel
 def count(progress: Records, sums: Records, weight: float, importance: float) -> None:
     """Count an output: Horvitz and Thompson's estimates grow by its weight."""
-    progress[ROWS] += 1
-    add(sums, ESTIMATE, weight)
-    add(sums, IMPORTANCE + ESTIMATE, weight * importance)
+    progress[layout.ROWS] += 1
+    add(sums, layout.ESTIMATE, weight)
+    add(sums, layout.IMPORTANCE + layout.ESTIMATE, weight * importance)
 
 
 @kernel
@@ -103,7 +87,7 @@ def write(
     other_row: Integer, other_seq: Integer, importance: float, weight: float, stored: Integer,
 ) -> None:  # fmt: skip
     """Write the output of a tuple of `side` with one of the other, where there must be room."""
-    at = progress[WRITTEN]
+    at = progress[layout.WRITTEN]
     if side == 0:
         out.left_row[at] = row
         out.left_seq[at] = seq
@@ -114,8 +98,8 @@ def write(
         out.left_seq[at] = other_seq
         out.right_row[at] = row
         out.right_seq[at] = seq
-    out.ts[at] = progress[NOW]
+    out.ts[at] = progress[layout.NOW]
     out.importance[at] = importance
     out.weight[at] = weight
     out.stored[at] = stored
-    progress[WRITTEN] = at + 1
+    progress[layout.WRITTEN] = at + 1

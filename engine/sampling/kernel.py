@@ -9,30 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from engine.runtime.jit import NONE, Integer, Records, kernel
+from engine.sampling import layout
 from engine.sampling.instant import begin, count, write
-from engine.sampling.layout import (
-    CLUSTERS,
-    CROWDED_LEFT,
-    CROWDED_RIGHT,
-    CURSOR,
-    DONE,
-    FRESH,
-    FULL,
-    LEFT_AT,
-    LEFT_END,
-    NOW,
-    PHASE,
-    RESUME,
-    RIGHT_AT,
-    RIGHT_END,
-    SEQ,
-    SIMULTANEOUS,
-    WRITTEN,
-    SampleArrivals,
-    SampledOutputs,
-    SampleMemory,
-    SampleRules,
-)
+from engine.sampling.layout import SampleArrivals, SampledOutputs, SampleMemory, SampleRules
 from engine.sampling.memory import admit, leave, threshold
 from gpu_kernels.combine import combined
 
@@ -47,19 +26,19 @@ def _simultaneous(
     sums: Records,
 ) -> bool:  # fmt: skip
     """Output the matches of this instant's arrivals; False if the output arrays are full."""
-    first, last = progress[RIGHT_AT], progress[RIGHT_END]
+    first, last = progress[layout.RIGHT_AT], progress[layout.RIGHT_END]
     for j in range(last - 1, first - 1, -1):
         theirs = keys[2 * np.int64(right.key[j]) + 1]
         right.chain[j] = theirs.arrival
         theirs.arrival = j
     full = False
-    i = progress[CURSOR]
-    while i < progress[LEFT_END] and not full:
-        at: Integer = progress[RESUME]
-        if at == FRESH:
+    i = progress[layout.CURSOR]
+    while i < progress[layout.LEFT_END] and not full:
+        at: Integer = progress[layout.RESUME]
+        if at == layout.FRESH:
             at = np.int64(keys[2 * np.int64(left.key[i]) + 1].arrival)
         while at != NONE:
-            if rules.emit and progress[WRITTEN] == out.ts.size:
+            if rules.emit and progress[layout.WRITTEN] == out.ts.size:
                 full = True
                 break
             value = combined(rules.combine, left.importance[i], right.importance[at])
@@ -67,15 +46,15 @@ def _simultaneous(
             if rules.emit:
                 write(
                     out, progress, _LEFT, left.row[i], left_base + i, right.row[at],
-                    right_base + at, value, 1.0, SIMULTANEOUS,
+                    right_base + at, value, 1.0, layout.SIMULTANEOUS,
                 )  # fmt: skip
             at = np.int64(right.chain[at])
-        progress[RESUME] = at if full else FRESH
+        progress[layout.RESUME] = at if full else layout.FRESH
         if not full:
             i += 1
     for j in range(first, last):
         keys[2 * np.int64(right.key[j]) + 1].arrival = NONE
-    progress[CURSOR] = i
+    progress[layout.CURSOR] = i
     return not full
 
 
@@ -100,14 +79,14 @@ def _probe(
     opposite: SampleMemory, keys: Records, out: SampledOutputs, progress: Records, sums: Records,
 ) -> bool:  # fmt: skip
     """Join the arrivals with what the other side retains; False if the outputs are full."""
-    for i in range(progress[CURSOR], end):
-        at: Integer = progress[RESUME]
-        if at == FRESH:
+    for i in range(progress[layout.CURSOR], end):
+        at: Integer = progress[layout.RESUME]
+        if at == layout.FRESH:
             at = np.int64(keys[2 * np.int64(arrivals.key[i]) + 1 - side].first)
         while at != NONE:
-            if rules.emit and progress[WRITTEN] == out.ts.size:
-                progress[CURSOR] = i
-                progress[RESUME] = at
+            if rules.emit and progress[layout.WRITTEN] == out.ts.size:
+                progress[layout.CURSOR] = i
+                progress[layout.RESUME] = at
                 return False
             slot = opposite.slots[at]
             weight: Records = slot.measure
@@ -119,14 +98,14 @@ def _probe(
                 _grow_variance(slot, weight, value)
             if slot.sampled == 0:
                 slot.sampled = 1
-                progress[CLUSTERS] += 1
+                progress[layout.CLUSTERS] += 1
             if rules.emit:
                 write(
                     out, progress, side, arrivals.row[i], base + i, opposite.places[at].row,
                     slot.seq, value, weight, 1 - side,
                 )  # fmt: skip
             at = np.int64(slot.next)
-        progress[RESUME] = FRESH
+        progress[layout.RESUME] = layout.FRESH
     return True
 
 
@@ -137,23 +116,24 @@ def sample(
     sums: Records,
 ) -> int:  # fmt: skip
     """Sample a batch's outputs; return DONE, or why it stopped and must be called again."""
-    left_base, right_base = left_memory.n[SEQ], right_memory.n[SEQ]
+    left_base, right_base = left_memory.n[layout.SEQ], right_memory.n[layout.SEQ]
     while True:
-        phase = progress[PHASE]
-        counted = progress[NOW] >= rules.start_ts
+        phase = progress[layout.PHASE]
+        counted = progress[layout.NOW] >= rules.start_ts
         if phase == _BEGIN:
             if not begin(
                 rules, left_memory, right_memory, keys, left, right, progress, sums, leave
             ):
-                left_memory.n[SEQ] += left.ts.size
-                right_memory.n[SEQ] += right.ts.size
-                progress[LEFT_AT] = 0
-                progress[RIGHT_AT] = 0
-                return DONE
-            progress[CURSOR] = progress[LEFT_AT]
+                left_memory.n[layout.SEQ] += left.ts.size
+                right_memory.n[layout.SEQ] += right.ts.size
+                progress[layout.LEFT_AT] = 0
+                progress[layout.RIGHT_AT] = 0
+                return layout.DONE
+            progress[layout.CURSOR] = progress[layout.LEFT_AT]
         elif phase == _SIMULTANEOUS:
             both = (
-                progress[LEFT_AT] < progress[LEFT_END] and progress[RIGHT_AT] < progress[RIGHT_END]
+                progress[layout.LEFT_AT] < progress[layout.LEFT_END]
+                and progress[layout.RIGHT_AT] < progress[layout.RIGHT_END]
             )
             if (
                 counted
@@ -162,35 +142,35 @@ def sample(
                     rules, keys, left, left_base, right, right_base, out, progress, sums
                 )
             ):
-                return FULL
-            progress[CURSOR] = progress[LEFT_AT]
+                return layout.FULL
+            progress[layout.CURSOR] = progress[layout.LEFT_AT]
         elif phase == _PROBE_LEFT:
             if counted and not _probe(
-                rules, _LEFT, left, left_base, progress[LEFT_END], right_memory, keys, out,
+                rules, _LEFT, left, left_base, progress[layout.LEFT_END], right_memory, keys, out,
                 progress, sums,
             ):  # fmt: skip
-                return FULL
-            progress[CURSOR] = progress[RIGHT_AT]
+                return layout.FULL
+            progress[layout.CURSOR] = progress[layout.RIGHT_AT]
         elif phase == _PROBE_RIGHT:
             if counted and not _probe(
-                rules, _RIGHT, right, right_base, progress[RIGHT_END], left_memory, keys, out,
-                progress, sums,
+                rules, _RIGHT, right, right_base, progress[layout.RIGHT_END], left_memory, keys,
+                out, progress, sums,
             ):  # fmt: skip
-                return FULL
-            progress[CURSOR] = progress[LEFT_AT]
+                return layout.FULL
+            progress[layout.CURSOR] = progress[layout.LEFT_AT]
         elif phase == _ADMIT_LEFT:
             if not admit(
-                rules, _LEFT, left, progress[LEFT_END], left_memory, keys, rules.budget_left,
+                rules, _LEFT, left, progress[layout.LEFT_END], left_memory, keys, rules.budget_left,
                 progress, sums,
             ):  # fmt: skip
-                return CROWDED_LEFT
-            progress[LEFT_AT] = progress[LEFT_END]
-            progress[CURSOR] = progress[RIGHT_AT]
+                return layout.CROWDED_LEFT
+            progress[layout.LEFT_AT] = progress[layout.LEFT_END]
+            progress[layout.CURSOR] = progress[layout.RIGHT_AT]
         else:
             if not admit(
-                rules, _RIGHT, right, progress[RIGHT_END], right_memory, keys,
+                rules, _RIGHT, right, progress[layout.RIGHT_END], right_memory, keys,
                 rules.budget_right, progress, sums,
             ):  # fmt: skip
-                return CROWDED_RIGHT
-            progress[RIGHT_AT] = progress[RIGHT_END]
-        progress[PHASE] = (phase + 1) % (_ADMIT_RIGHT + 1)
+                return layout.CROWDED_RIGHT
+            progress[layout.RIGHT_AT] = progress[layout.RIGHT_END]
+        progress[layout.PHASE] = (phase + 1) % (_ADMIT_RIGHT + 1)

@@ -13,22 +13,8 @@ from engine.replay.settings import UNLIMITED
 from engine.runtime.errors import SpecError
 from engine.runtime.jit import NONE, Floats, Ints, Records
 from engine.runtime.streams import SIDES, StreamBatch
-from engine.sampling import kernel, uniform
+from engine.sampling import kernel, layout, uniform
 from engine.sampling.layout import (
-    CLUSTER,
-    CLUSTERS,
-    COUNT,
-    CROWDED_LEFT,
-    DONE,
-    FULL,
-    KEY,
-    NOW,
-    PEAK,
-    PROGRESS_COUNTERS,
-    ROWS,
-    SUMS,
-    THINNED,
-    WRITTEN,
     SampleArrivals,
     SampledOutputs,
     SampleRules,
@@ -122,11 +108,11 @@ class LaneSampler:
             weight=1.0 / p,
             log_q=math.log1p(-p) if p < 1.0 else -math.inf,
         )
-        slot = THINNED if method == "uniform" else CLUSTER
+        slot = layout.THINNED if method == "uniform" else layout.CLUSTER
         self._memories = [no_memory(slot), no_memory(slot)]
-        self._keys: Records = np.zeros(0, KEY)
-        self._progress = np.zeros(PROGRESS_COUNTERS, np.int64)
-        self._sums = np.zeros(SUMS)
+        self._keys: Records = np.zeros(0, layout.KEY)
+        self._progress = np.zeros(layout.PROGRESS_COUNTERS, np.int64)
+        self._sums = np.zeros(layout.SUMS)
         self._out = empty_samples(chunk if emit else 0)
 
     def push(
@@ -171,15 +157,15 @@ class LaneSampler:
                 self._rules, self._memories[0], self._memories[1], self._keys, a, b, self._out,
                 self._progress, self._sums,
             )  # fmt: skip
-            if stopped in (FULL, DONE):
-                written = int(self._progress[WRITTEN])
-                self._progress[WRITTEN] = 0
+            if stopped in (layout.FULL, layout.DONE):
+                written = int(self._progress[layout.WRITTEN])
+                self._progress[layout.WRITTEN] = 0
                 if written:
                     yield first_samples(self._out, written)
-                if stopped == DONE:
+                if stopped == layout.DONE:
                     return
             else:
-                self._make_room(stopped - CROWDED_LEFT)
+                self._make_room(stopped - layout.CROWDED_LEFT)
 
     def _make_room(self, side: int) -> None:
         """Give a memory twice its slots, but no more than its budget."""
@@ -191,7 +177,7 @@ class LaneSampler:
     def _make_keys(self, keys: int) -> None:
         have = self._keys.size // 2
         if keys > have:
-            more = np.zeros(2 * (max(keys, 2 * have, _FEWEST) - have), KEY)
+            more = np.zeros(2 * (max(keys, 2 * have, _FEWEST) - have), layout.KEY)
             for name in ("first", "last", "arrival"):
                 more[name] = NONE
             self._keys = np.concatenate([self._keys, more])
@@ -217,12 +203,14 @@ class LaneSampler:
         if self.method != "uniform":
             for memory in self._memories:
                 settle(memory, sums)
-        return totals_of(sums, int(self._progress[ROWS]), int(self._progress[CLUSTERS]))
+        return totals_of(
+            sums, int(self._progress[layout.ROWS]), int(self._progress[layout.CLUSTERS])
+        )
 
     @property
     def peaks(self) -> tuple[int, int]:
         """Most tuples held at once, left and right."""
-        return int(self._memories[0].n[PEAK]), int(self._memories[1].n[PEAK])
+        return int(self._memories[0].n[layout.PEAK]), int(self._memories[1].n[layout.PEAK])
 
     @property
     def held(self) -> tuple[float, float]:
@@ -230,14 +218,14 @@ class LaneSampler:
 
         Over the ticks of the streams: the mean number of tuples held.
         """
-        now = int(self._progress[NOW])
+        now = int(self._progress[layout.NOW])
         left, right = (float(ticks_held(memory, now)) for memory in self._memories)
         return left, right
 
     @property
     def residents(self) -> tuple[int, int]:
         """Tuples held now, left and right."""
-        return int(self._memories[0].n[COUNT]), int(self._memories[1].n[COUNT])
+        return int(self._memories[0].n[layout.COUNT]), int(self._memories[1].n[layout.COUNT])
 
     def retained(self) -> tuple[Ints, Ints]:
         """Return the rows held now, ascending, left and right."""

@@ -14,24 +14,8 @@ import numpy as np
 
 from engine.replay.heap import drop_at, heapify, rise, sink
 from engine.runtime.jit import NONE, Integer, Records, kernel
-from engine.sampling.layout import (
-    COUNT,
-    CURSOR,
-    EVENTS,
-    FREE,
-    HEAP,
-    IMPORTANCE,
-    NEWEST,
-    NOW,
-    OLDEST,
-    PEAK,
-    SEQ,
-    SQUARES,
-    VARIANCE,
-    SampleArrivals,
-    SampleMemory,
-    SampleRules,
-)
+from engine.sampling import layout
+from engine.sampling.layout import SampleArrivals, SampleMemory, SampleRules
 from gpu_kernels.combine import neumaier
 from gpu_kernels.philox import PURPOSE_CLUSTER, uniform_draw
 
@@ -49,8 +33,8 @@ def insert(
 ) -> Integer:  # fmt: skip
     """Retain a tuple; return its slot, of which there must be a free one. O(1)."""
     n = memory.n
-    n[FREE] -= 1
-    at = np.int64(memory.free[n[FREE]])
+    n[layout.FREE] -= 1
+    at = np.int64(memory.free[n[layout.FREE]])
     slot, place = memory.slots[at], memory.places[at]
     slot.importance = importance
     slot.seq = seq
@@ -67,14 +51,14 @@ def insert(
         place.back = mine.last
     mine.last = at
     place.newer = NONE
-    if n[OLDEST] == NONE:
-        n[OLDEST] = at
+    if n[layout.OLDEST] == NONE:
+        n[layout.OLDEST] = at
     else:
-        memory.places[n[NEWEST]].newer = at
-        place.older = n[NEWEST]
-    n[NEWEST] = at
-    n[COUNT] += 1
-    n[PEAK] = max(n[PEAK], n[COUNT])
+        memory.places[n[layout.NEWEST]].newer = at
+        place.older = n[layout.NEWEST]
+    n[layout.NEWEST] = at
+    n[layout.COUNT] += 1
+    n[layout.PEAK] = max(n[layout.PEAK], n[layout.COUNT])
     return at
 
 
@@ -92,18 +76,18 @@ def remove(memory: SampleMemory, keys: Records, side: Integer, at: Integer, tick
             mine.last = place.back
         else:
             memory.places[slot.next].back = place.back
-    if n[OLDEST] == at:
-        n[OLDEST] = place.newer
+    if n[layout.OLDEST] == at:
+        n[layout.OLDEST] = place.newer
     else:
         memory.places[place.older].newer = place.newer
         if place.newer == NONE:
-            n[NEWEST] = place.older
+            n[layout.NEWEST] = place.older
         else:
             memory.places[place.newer].older = place.older
     slot.seq = NONE
-    memory.free[n[FREE]] = at
-    n[FREE] += 1
-    n[COUNT] -= 1
+    memory.free[n[layout.FREE]] = at
+    n[layout.FREE] += 1
+    n[layout.COUNT] -= 1
     add(memory.held, 0, np.float64(ticks))
 
 
@@ -111,7 +95,7 @@ def remove(memory: SampleMemory, keys: Records, side: Integer, at: Integer, tick
 def ticks_held(memory: SampleMemory, now: Integer) -> float:
     """Return the ticks that all tuples were held so far, that of `now` included."""
     high, rest = memory.held[0], memory.held[1]
-    at = memory.n[OLDEST]
+    at = memory.n[layout.OLDEST]
     while at != NONE:
         high, rest = neumaier(high, rest, np.float64(now - memory.places[at].ts) + 1.0)
         at = np.int64(memory.places[at].newer)
@@ -125,21 +109,21 @@ def note(memory: SampleMemory, seq: Integer, priority: float) -> None:
     Events that a later one outdoes are forgotten: the rest decrease from the oldest on.
     """
     events = memory.events
-    n = memory.n[EVENTS]
+    n = memory.n[layout.EVENTS]
     while n > 0 and events[n - 1].priority <= priority:
         n -= 1
     if n == events.size:
         n = _compact(memory)
     events[n].seq = seq
     events[n].priority = priority
-    memory.n[EVENTS] = n + 1
+    memory.n[layout.EVENTS] = n + 1
 
 
 @kernel
 def threshold(memory: SampleMemory, seq: Integer) -> float:
     """Return T of the retained tuple that arrived as `seq`, 0 where nothing left. O(log events)."""
     events = memory.events
-    low, high = 0, memory.n[EVENTS]
+    low, high = 0, memory.n[layout.EVENTS]
     end = high
     while low < high:
         middle = (low + high) >> 1
@@ -154,9 +138,9 @@ def threshold(memory: SampleMemory, seq: Integer) -> float:
 def _compact(memory: SampleMemory) -> Integer:
     """Keep the events that are some retained tuple's threshold; return how many. O(K + events)."""
     events = memory.events
-    end = memory.n[EVENTS]
+    end = memory.n[layout.EVENTS]
     kept, event = 0, 0
-    at = memory.n[OLDEST]
+    at = memory.n[layout.OLDEST]
     while at != NONE and event < end:
         seq = memory.slots[at].seq
         while event < end and events[event].seq < seq:
@@ -178,10 +162,10 @@ _PURPOSE, _FIRST = np.uint64(PURPOSE_CLUSTER), np.uint64(0)
 @kernel
 def _fold(slot: Records, sums: Records) -> None:
     """Add a cluster's variances, and their squares, to the totals."""
-    add(sums, VARIANCE, slot.v)
-    add(sums, SQUARES, slot.v * slot.v)
-    add(sums, IMPORTANCE + VARIANCE, slot.v_importance)
-    add(sums, IMPORTANCE + SQUARES, slot.v_importance * slot.v_importance)
+    add(sums, layout.VARIANCE, slot.v)
+    add(sums, layout.SQUARES, slot.v * slot.v)
+    add(sums, layout.IMPORTANCE + layout.VARIANCE, slot.v_importance)
+    add(sums, layout.IMPORTANCE + layout.SQUARES, slot.v_importance * slot.v_importance)
 
 
 @kernel
@@ -203,7 +187,7 @@ def leave(
 @kernel
 def settle(memory: SampleMemory, sums: Records) -> None:
     """Add the clusters of the tuples that are still retained to the totals, in arrival order."""
-    at = memory.n[OLDEST]
+    at = memory.n[layout.OLDEST]
     while at != NONE:
         if memory.slots[at].sampled == 1:
             _fold(memory.slots[at], sums)
@@ -220,11 +204,11 @@ def _make_room(
     The heap keeps the entry of what was evicted, to be replaced.
     """
     heap, n = memory.heap, memory.n
-    if n[COUNT] < budget:
+    if n[layout.COUNT] < budget:
         return _ENTERS
     while memory.slots[heap[0].what].seq != heap[0].seq:
-        drop_at(heap, n[HEAP], _TOP, memory.unranked, _UNKEYED)
-        n[HEAP] -= 1
+        drop_at(heap, n[layout.HEAP], _TOP, memory.unranked, _UNKEYED)
+        n[layout.HEAP] -= 1
     least = heap[0].priority
     if priority < least:
         note(memory, seq, priority)
@@ -239,16 +223,16 @@ def _make_room(
 def _rank(memory: SampleMemory, at: Integer, seq: Integer, priority: float) -> None:
     """Enter an admitted tuple into the heap, cleaned first where it is full."""
     heap, n = memory.heap, memory.n
-    if n[HEAP] == heap.size:
+    if n[layout.HEAP] == heap.size:
         live = np.int64(0)
-        for i in range(n[HEAP]):
+        for i in range(n[layout.HEAP]):
             if memory.slots[heap[i].what].seq == heap[i].seq:
                 heap[live] = heap[i]
                 live += 1
-        n[HEAP] = live
+        n[layout.HEAP] = live
         heapify(heap, live, memory.unranked)
-    rise(heap, n[HEAP], _TOP, priority, 0.0, 0.0, seq, at, memory.unranked, _UNKEYED)
-    n[HEAP] += 1
+    rise(heap, n[layout.HEAP], _TOP, priority, 0.0, 0.0, seq, at, memory.unranked, _UNKEYED)
+    n[layout.HEAP] += 1
 
 
 @kernel
@@ -257,20 +241,20 @@ def admit(
     keys: Records, budget: Integer, progress: Records, sums: Records,
 ) -> bool:  # fmt: skip
     """Admit the arrivals that the sample takes, in row order; False if a slot is wanting."""
-    now = progress[NOW]
+    now = progress[layout.NOW]
     stream = np.uint64(side)
-    for i in range(progress[CURSOR], end):
+    for i in range(progress[layout.CURSOR], end):
         measure = arrivals.measure[i]
         if measure <= 0.0 or budget == 0:
             continue
-        if memory.n[FREE] == 0 and memory.n[COUNT] < budget:
-            progress[CURSOR] = i
+        if memory.n[layout.FREE] == 0 and memory.n[layout.COUNT] < budget:
+            progress[layout.CURSOR] = i
             return False
         draw = 0.0
         if rules.ranked or measure < 1.0:
             row = np.uint64(arrivals.row[i])
             draw = uniform_draw(rules.seed, _PURPOSE, stream, row, _FIRST)
-        seq = memory.n[SEQ] + i
+        seq = memory.n[layout.SEQ] + i
         priority = measure / (1.0 - draw)
         way = _ENTERS if draw < measure else _STAYS_OUT
         if rules.ranked:
@@ -289,8 +273,8 @@ def admit(
         slot.v_importance = 0.0
         if way == _REPLACES:
             sink(
-                memory.heap, memory.n[HEAP], _TOP, priority, 0.0, 0.0, seq, at, memory.unranked,
-                _UNKEYED,
+                memory.heap, memory.n[layout.HEAP], _TOP, priority, 0.0, 0.0, seq, at,
+                memory.unranked, _UNKEYED,
             )  # fmt: skip
         elif rules.ranked:
             _rank(memory, at, seq, priority)

@@ -12,33 +12,9 @@ import math
 import numpy as np
 
 from engine.runtime.jit import NONE, Integer, Records, kernel
+from engine.sampling import layout
 from engine.sampling.instant import begin, count, write
-from engine.sampling.layout import (
-    CLUSTERS,
-    CROWDED_LEFT,
-    CROWDED_RIGHT,
-    CURSOR,
-    DONE,
-    FREE,
-    FRESH,
-    FULL,
-    IMPORTANCE,
-    LEFT_AT,
-    LEFT_END,
-    NOW,
-    PHASE,
-    RESUME,
-    RIGHT_AT,
-    RIGHT_END,
-    SEQ,
-    SQUARES,
-    VARIANCE,
-    WRITTEN,
-    SampleArrivals,
-    SampledOutputs,
-    SampleMemory,
-    SampleRules,
-)
+from engine.sampling.layout import SampleArrivals, SampledOutputs, SampleMemory, SampleRules
 from engine.sampling.memory import add, insert, remove
 from gpu_kernels.combine import combined
 from gpu_kernels.philox import PURPOSE_GEOMETRIC, uniform_draw
@@ -82,13 +58,13 @@ def _count(
     count(progress, sums, rules.weight, value)
     v = (rules.weight - 1.0) * rules.weight
     v_importance = (value * (rules.weight - 1.0)) * (value * rules.weight)
-    add(sums, VARIANCE, v)
-    add(sums, SQUARES, v * v)
-    add(sums, IMPORTANCE + VARIANCE, v_importance)
-    add(sums, IMPORTANCE + SQUARES, v_importance * v_importance)
+    add(sums, layout.VARIANCE, v)
+    add(sums, layout.SQUARES, v * v)
+    add(sums, layout.IMPORTANCE + layout.VARIANCE, v_importance)
+    add(sums, layout.IMPORTANCE + layout.SQUARES, v_importance * v_importance)
     if slot.sampled == 0:
         slot.sampled = 1
-        progress[CLUSTERS] += 1
+        progress[layout.CLUSTERS] += 1
 
 
 @kernel
@@ -103,7 +79,7 @@ def _join(
         rules, 1 - side, place.row, slot.draws, np.float64(seen - slot.before), slot.most
     )
     if after == 0.0:
-        held = np.float64(progress[NOW] - place.ts)
+        held = np.float64(progress[layout.NOW] - place.ts)
         _leave(opposite, keys, 1 - side, at, held, sums, progress)
         return _NEVER
     slot.due = slot.before + np.int64(min(after, 2.0**61))
@@ -116,12 +92,12 @@ def _probe(
     opposite: SampleMemory, keys: Records, out: SampledOutputs, progress: Records, sums: Records,
 ) -> bool:  # fmt: skip
     """Join the arrivals with what the other side retains; False if the outputs are full."""
-    counted = progress[NOW] >= rules.start_ts
-    for i in range(progress[CURSOR], end):
+    counted = progress[layout.NOW] >= rules.start_ts
+    for i in range(progress[layout.CURSOR], end):
         key = np.int64(arrivals.key[i])
         mine, theirs = keys[2 * key + side], keys[2 * key + 1 - side]
-        at = progress[RESUME]
-        if at == FRESH:
+        at = progress[layout.RESUME]
+        if at == layout.FRESH:
             mine.seen += 1
             at = np.int64(NONE)
             if theirs.due <= mine.seen:
@@ -132,9 +108,9 @@ def _probe(
             after = np.int64(slot.next)
             due = slot.due
             if due == mine.seen:
-                if counted and rules.emit and progress[WRITTEN] == out.ts.size:
-                    progress[CURSOR] = i
-                    progress[RESUME] = at
+                if counted and rules.emit and progress[layout.WRITTEN] == out.ts.size:
+                    progress[layout.CURSOR] = i
+                    progress[layout.RESUME] = at
                     return False
                 if counted:
                     value = combined(rules.combine, arrivals.importance[i], slot.importance)
@@ -147,7 +123,7 @@ def _probe(
                 due = _join(rules, side, mine.seen, opposite, keys, at, progress, sums)
             theirs.due = min(theirs.due, due)
             at = after
-        progress[RESUME] = FRESH
+        progress[layout.RESUME] = layout.FRESH
     return True
 
 
@@ -157,21 +133,21 @@ def _admit(
     keys: Records, progress: Records,
 ) -> bool:  # fmt: skip
     """Admit the arrivals of which an output is to be sampled; False if a slot is wanting."""
-    for i in range(progress[CURSOR], end):
+    for i in range(progress[layout.CURSOR], end):
         most = arrivals.measure[i]
         row = arrivals.row[i]
         after = next_join(rules, side, row, 0, 0.0, most)
         if after == 0.0:
             continue
-        if memory.n[FREE] == 0:
-            progress[CURSOR] = i
+        if memory.n[layout.FREE] == 0:
+            progress[layout.CURSOR] = i
             return False
         key = np.int64(arrivals.key[i])
         mine, theirs = keys[2 * key + side], keys[2 * key + 1 - side]
         if mine.first == NONE:
             mine.due = _NEVER
         at = insert(
-            memory, keys, side, key, arrivals.ts[i], row, memory.n[SEQ] + i,
+            memory, keys, side, key, arrivals.ts[i], row, memory.n[layout.SEQ] + i,
             arrivals.importance[i],
         )  # fmt: skip
         slot = memory.slots[at]
@@ -191,38 +167,42 @@ def sample(
 ) -> int:  # fmt: skip
     """Sample a batch's outputs; return DONE, or why it stopped and must be called again."""
     while True:
-        phase = progress[PHASE]
+        phase = progress[layout.PHASE]
         if phase == _BEGIN:
             if not begin(
                 rules, left_memory, right_memory, keys, left, right, progress, sums, _leave
             ):
-                left_memory.n[SEQ] += left.ts.size
-                right_memory.n[SEQ] += right.ts.size
-                progress[LEFT_AT] = 0
-                progress[RIGHT_AT] = 0
-                return DONE
-            progress[CURSOR] = progress[LEFT_AT]
+                left_memory.n[layout.SEQ] += left.ts.size
+                right_memory.n[layout.SEQ] += right.ts.size
+                progress[layout.LEFT_AT] = 0
+                progress[layout.RIGHT_AT] = 0
+                return layout.DONE
+            progress[layout.CURSOR] = progress[layout.LEFT_AT]
         elif phase == _PROBE_LEFT:
             if not _probe(
-                rules, _LEFT, left, left_memory.n[SEQ], progress[LEFT_END], right_memory, keys,
-                out, progress, sums,
+                rules, _LEFT, left, left_memory.n[layout.SEQ], progress[layout.LEFT_END],
+                right_memory, keys, out, progress, sums,
             ):  # fmt: skip
-                return FULL
-            progress[CURSOR] = progress[LEFT_AT]
+                return layout.FULL
+            progress[layout.CURSOR] = progress[layout.LEFT_AT]
         elif phase == _ADMIT_LEFT:
-            if not _admit(rules, _LEFT, left, progress[LEFT_END], left_memory, keys, progress):
-                return CROWDED_LEFT
-            progress[LEFT_AT] = progress[LEFT_END]
-            progress[CURSOR] = progress[RIGHT_AT]
+            if not _admit(
+                rules, _LEFT, left, progress[layout.LEFT_END], left_memory, keys, progress
+            ):
+                return layout.CROWDED_LEFT
+            progress[layout.LEFT_AT] = progress[layout.LEFT_END]
+            progress[layout.CURSOR] = progress[layout.RIGHT_AT]
         elif phase == _PROBE_RIGHT:
             if not _probe(
-                rules, _RIGHT, right, right_memory.n[SEQ], progress[RIGHT_END], left_memory,
-                keys, out, progress, sums,
+                rules, _RIGHT, right, right_memory.n[layout.SEQ], progress[layout.RIGHT_END],
+                left_memory, keys, out, progress, sums,
             ):  # fmt: skip
-                return FULL
-            progress[CURSOR] = progress[RIGHT_AT]
+                return layout.FULL
+            progress[layout.CURSOR] = progress[layout.RIGHT_AT]
         else:
-            if not _admit(rules, _RIGHT, right, progress[RIGHT_END], right_memory, keys, progress):
-                return CROWDED_RIGHT
-            progress[RIGHT_AT] = progress[RIGHT_END]
-        progress[PHASE] = (phase + 1) % (_ADMIT_RIGHT + 1)
+            if not _admit(
+                rules, _RIGHT, right, progress[layout.RIGHT_END], right_memory, keys, progress
+            ):
+                return layout.CROWDED_RIGHT
+            progress[layout.RIGHT_AT] = progress[layout.RIGHT_END]
+        progress[layout.PHASE] = (phase + 1) % (_ADMIT_RIGHT + 1)

@@ -13,18 +13,8 @@ import numpy as np
 from engine.policies import Structure, dgl
 from engine.replay.heap import drop_at, heapify, precedes, rise, sink
 from engine.runtime.jit import FOREVER, NONE, Integer, Ints, Records, kernel, woven
-from engine.star.layout import (
-    AT,
-    COUNT,
-    END,
-    HEAP,
-    INSTANT,
-    NOW,
-    TOUCHED,
-    StarRules,
-    StarState,
-    StarStreams,
-)
+from engine.star import layout
+from engine.star.layout import StarRules, StarState, StarStreams
 from engine.star.memory import first_live, insert, match_count, produced, remove
 
 _STATIC, _KEYED, _DECAY, _AGED, _RERANK = (int(each) for each in list(Structure)[:5])
@@ -39,10 +29,10 @@ def _current(
     progress: Ints,
 ) -> None:  # fmt: skip
     """Compute the counts of a version on this instant's snapshot, once."""
-    if state.counted[version] == progress[INSTANT]:
+    if state.counted[version] == progress[layout.INSTANT]:
         return
-    state.counted[version] = progress[INSTANT]
-    state.m[version] = match_count(rules, streams, state, side, version, progress[NOW])
+    state.counted[version] = progress[layout.INSTANT]
+    state.m[version] = match_count(rules, streams, state, side, version, progress[layout.NOW])
     if rules.structure == _RERANK:
         every = produced(streams, state, side, version, True, True)
         state.hits[version] = every - produced(streams, state, side, version, True, False)
@@ -54,8 +44,8 @@ def _over(streams: StarStreams, rules: StarRules, state: StarState, side: Intege
     n = state.n[side]
     if rules.budget[side] == FOREVER:
         return False
-    total = n[COUNT]
-    for at in range(n[AT], n[END]):
+    total = n[layout.COUNT]
+    for at in range(n[layout.AT], n[layout.END]):
         if streams.version[at] != NONE:
             total += 1
     return bool(total > rules.budget[side])
@@ -74,11 +64,11 @@ def _judge_arrivals(
     priority_at_arrival: Records, priority_now: Records,
 ) -> None:  # fmt: skip
     """Set the first priorities of a stream's arrivals."""
-    n, now = state.n[side], progress[NOW]
+    n, now = state.n[side], progress[layout.NOW]
     rel = np.float64(now - rules.t0)
     lost = rules.beta[side] * rel
     lifetime = np.float64(rules.window[side] + 1)
-    for at in range(n[AT], n[END]):
+    for at in range(n[layout.AT], n[layout.END]):
         version = np.int64(streams.version[at])
         if version == NONE:
             continue
@@ -109,11 +99,11 @@ def _judge_residents(
     priority_now: Records,
 ) -> None:  # fmt: skip
     """Update the priorities of a stream's residents. O(K + their facts)."""
-    now = progress[NOW]
+    now = progress[layout.NOW]
     lost = rules.beta[side] * np.float64(now - rules.t0)
     lifetime = np.float64(rules.window[side] + 1)
     begin = state.room[side]
-    for i in range(begin, begin + state.n[side, COUNT]):
+    for i in range(begin, begin + state.n[side, layout.COUNT]):
         at = np.int64(state.members[i])
         age = now - streams.ts[at]
         if rules.structure == _DECAY:
@@ -134,9 +124,9 @@ def _judge_residents(
 @woven
 def _reward(rules: StarRules, streams: StarStreams, state: StarState, progress: Ints) -> None:
     """Raise V of the residents that make a combination with an arrival of this instant (DGL)."""
-    sides, now = streams.first.size - 1, progress[NOW]
+    sides, now = streams.first.size - 1, progress[layout.NOW]
     tau = np.float64(now - rules.t0)
-    for i in range(progress[TOUCHED]):
+    for i in range(progress[layout.TOUCHED]):
         fact = np.int64(state.touched[i])
         for side in range(sides):
             every, older = 1.0, 1.0
@@ -150,8 +140,11 @@ def _reward(rules: StarRules, streams: StarStreams, state: StarState, progress: 
             version = first_live(rules, streams, state, fact, side, now)
             stop = streams.spans[fact * sides + side, 1]
             while version < stop and streams.arrives[version, 0] < now:
-                if state.head[version] != NONE and state.rewarded[version] != progress[INSTANT]:
-                    state.rewarded[version] = progress[INSTANT]
+                if (
+                    state.head[version] != NONE
+                    and state.rewarded[version] != progress[layout.INSTANT]
+                ):
+                    state.rewarded[version] = progress[layout.INSTANT]
                     _current(rules, streams, state, side, version, progress)
                     _gain(rules, streams, state, side, version, now, tau)
                 version += 1
@@ -178,7 +171,7 @@ def _ranked(
     rules: StarRules, streams: StarStreams, state: StarState, side: Integer, heap: Records
 ) -> None:
     """Rebuild the heap of a stream from its residents. O(K)."""
-    begin, size = state.room[side], state.n[side, COUNT]
+    begin, size = state.room[side], state.n[side, layout.COUNT]
     for i in range(size):
         at = np.int64(state.members[begin + i])
         heap[i].priority = state.priority[at]
@@ -186,7 +179,7 @@ def _ranked(
         heap[i].m = state.rank_m[at] if rules.ties_by_importance else 0.0
         heap[i].seq = at
         heap[i].what = at
-    state.n[side, HEAP] = size
+    state.n[side, layout.HEAP] = size
     heapify(heap, size, state.keys)
 
 
@@ -195,7 +188,7 @@ def _least(rules: StarRules, streams: StarStreams, state: StarState, side: Integ
     """Return the resident of a stream that ranks least by its present priority. O(K)."""
     begin = state.room[side]
     least = np.int64(state.members[begin])
-    for i in range(begin + 1, begin + state.n[side, COUNT]):
+    for i in range(begin + 1, begin + state.n[side, layout.COUNT]):
         at = np.int64(state.members[i])
         if state.priority[at] <= state.priority[least] and _below(rules, streams, state, at, least):
             least = at
@@ -222,7 +215,7 @@ def _replace(
     rules: StarRules, streams: StarStreams, state: StarState, side: Integer, at: Integer
 ) -> None:
     """Admit an arrival as `_admit` does, without a heap: all residents are looked at. O(K)."""
-    if state.n[side, COUNT] >= rules.budget[side]:
+    if state.n[side, layout.COUNT] >= rules.budget[side]:
         if rules.budget[side] == 0:
             return
         least = _least(rules, streams, state, side)
@@ -242,23 +235,23 @@ def _admit(
     priority = state.priority[at]
     importance = streams.importance[at] if rules.ties_by_importance else 0.0
     m = state.rank_m[at] if rules.ties_by_importance else 0.0
-    if n[COUNT] < rules.budget[side]:
-        if n[HEAP] == heap.size:
+    if n[layout.COUNT] < rules.budget[side]:
+        if n[layout.HEAP] == heap.size:
             _ranked(rules, streams, state, side, heap)
         insert(streams, state, side, at)
-        rise(heap, n[HEAP], _TOP, priority, importance, m, at, at, keys, _SLOTS)
-        n[HEAP] += 1
+        rise(heap, n[layout.HEAP], _TOP, priority, importance, m, at, at, keys, _SLOTS)
+        n[layout.HEAP] += 1
         return
-    if n[COUNT] == 0:
+    if n[layout.COUNT] == 0:
         return
     while not state.inside[heap[0].what]:
-        drop_at(heap, n[HEAP], _TOP, keys, _SLOTS)
-        n[HEAP] -= 1
+        drop_at(heap, n[layout.HEAP], _TOP, keys, _SLOTS)
+        n[layout.HEAP] -= 1
     if precedes(priority, importance, m, at, heap[0]):
         return
     remove(streams, state, side, np.int64(heap[0].what))
     insert(streams, state, side, at)
-    sink(heap, n[HEAP], _TOP, priority, importance, m, at, at, keys, _SLOTS)
+    sink(heap, n[layout.HEAP], _TOP, priority, importance, m, at, at, keys, _SLOTS)
 
 
 @woven
@@ -270,11 +263,11 @@ def _select(
     first = 2 * state.room[side] + 64 * side
     heap = state.heap[first : 2 * state.room[side + 1] + 64 * (side + 1)]
     static = rules.structure == _STATIC
-    few = not static and n[END] - n[AT] <= _FEW
+    few = not static and n[layout.END] - n[layout.AT] <= _FEW
     ranks = rules.budget[side] != FOREVER and (over or static)
     if over and not (static or few):
         _ranked(rules, streams, state, side, heap)
-    for at in range(n[AT], n[END]):
+    for at in range(n[layout.AT], n[layout.END]):
         if streams.version[at] == NONE:
             continue
         if ranks and few:

@@ -60,7 +60,7 @@ def _by_version(low: Ints, high: Ints, at: Ints, facts: Shorts) -> None:
             at[version] += 1
 
 
-class _Side(NamedTuple):
+class _StreamVersions(NamedTuple):
     """One stream: the versions in which its tuples arrive, and where each fact's begin and end."""
 
     version: Ints
@@ -69,7 +69,9 @@ class _Side(NamedTuple):
     span: Ints
 
 
-def _side(batch: StreamBatch, group: Ints, attribute: Ints, facts: StarFacts) -> tuple[_Side, Ints]:
+def _side(
+    batch: StreamBatch, group: Ints, attribute: Ints, facts: StarFacts
+) -> tuple[_StreamVersions, Ints]:
     every = versions(attribute, facts.begin, facts.end)
     number = numbered(every, group, batch.ts)
     joined = np.flatnonzero(number != NONE)
@@ -82,7 +84,7 @@ def _side(batch: StreamBatch, group: Ints, attribute: Ints, facts: StarFacts) ->
     until[joined] = every.until[number[joined]]
     arrives = np.column_stack([batch.ts[joined][first], last])
     span = np.searchsorted(used, spans_of(every, group_by(attribute), facts.begin, facts.end))
-    return _Side(own, arrives, every.until[used], span), until
+    return _StreamVersions(own, arrives, every.until[used], span), until
 
 
 def star_index(
@@ -163,7 +165,7 @@ def _facts(spans: Ints, versions: int, size: int) -> tuple[Ints, Shorts]:
     return first, facts
 
 
-def _ends(sides: Sequence[_Side], bases: Ints) -> tuple[Ints, Shorts, Ints]:
+def _ends(sides: Sequence[_StreamVersions], bases: Ints) -> tuple[Ints, Shorts, Ints]:
     """Return when versions end, these versions, and where those of each stream begin."""
     ends, ended, first = [], [], [0]
     for own, base in zip(sides, bases, strict=False):

@@ -16,32 +16,10 @@ from engine.replay.settings import arrival_callback, now_callback
 from engine.runtime.errors import SpecError
 from engine.runtime.jit import FOREVER, NONE, Floats, Integer, Ints, Records, kernel, woven
 from engine.runtime.randomness import PURPOSE_PRIORITY, uniforms
+from engine.star import layout
 from engine.star.decide import decide
 from engine.star.index import StarIndex
-from engine.star.layout import (
-    AT,
-    BIN,
-    COMBINATION,
-    COUNT,
-    ENDED,
-    HIGH,
-    LEAVING,
-    NOW,
-    OLDEST,
-    OUTPUTS,
-    PEAK,
-    PHASE,
-    PROGRESS_COUNTERS,
-    REST,
-    STREAM_COUNTERS,
-    UNIT,
-    WRITTEN,
-    StarOutputs,
-    StarRules,
-    StarState,
-    StarStreams,
-    StarTallies,
-)
+from engine.star.layout import StarOutputs, StarRules, StarState, StarStreams, StarTallies
 from engine.star.memory import begin, clear
 from engine.star.outputs import produce
 from engine.star.settings import Curves, StarSettings
@@ -53,8 +31,8 @@ _BEGIN, _EARLY, _DECIDE, _LATE, _END = range(5)
 def _next_instant(streams: StarStreams, state: StarState) -> Integer:
     now = FOREVER
     for side in range(streams.first.size - 1):
-        if state.n[side, AT] < streams.first[side + 1]:
-            now = min(now, streams.ts[state.n[side, AT]])
+        if state.n[side, layout.AT] < streams.first[side + 1]:
+            now = min(now, streams.ts[state.n[side, layout.AT]])
     return now
 
 
@@ -66,15 +44,15 @@ def replay(
 ) -> bool:  # fmt: skip
     """Replay all instants before the tick `stop`; False when `out` must be emptied first."""
     while True:
-        phase = progress[PHASE]
+        phase = progress[layout.PHASE]
         if phase == _BEGIN:
             now = _next_instant(streams, state)
             if now >= stop:
                 return True
-            progress[NOW] = now
+            progress[layout.NOW] = now
             edges = tallies.edges
-            while progress[BIN] + 1 < edges.size and edges[progress[BIN] + 1] <= now:
-                progress[BIN] += 1
+            while progress[layout.BIN] + 1 < edges.size and edges[progress[layout.BIN] + 1] <= now:
+                progress[layout.BIN] += 1
             begin(rules, streams, state, progress)
         elif phase == _DECIDE:
             decide(rules, streams, state, progress, priority_at_arrival, priority_now)
@@ -82,11 +60,11 @@ def replay(
             clear(streams, state, progress)
         elif (
             (phase == _LATE) == rules.after_admission
-            and progress[NOW] >= rules.start_ts
+            and progress[layout.NOW] >= rules.start_ts
             and not produce(rules, streams, state, out, tallies, progress, sums)
         ):
             return False
-        progress[PHASE] = (phase + 1) % (_END + 1)
+        progress[layout.PHASE] = (phase + 1) % (_END + 1)
 
 
 _MOST_OUTPUTS = 2.0**62
@@ -159,8 +137,8 @@ class StarReplay:
             self.ages,
         )  # fmt: skip
         self._out = _room_for(chunk if emit else 0, sides)
-        self._progress = np.zeros(PROGRESS_COUNTERS, np.int64)
-        self._progress[[UNIT, COMBINATION]] = NONE
+        self._progress = np.zeros(layout.PROGRESS_COUNTERS, np.int64)
+        self._progress[[layout.UNIT, layout.COMBINATION]] = NONE
         self._sums = np.zeros(3)
         self._callbacks = arrival_callback(policy), now_callback(policy, dict(settings.parameters))
 
@@ -188,8 +166,8 @@ class StarReplay:
                 self._rules, self._streams, self._state, self._out, self._tallies, self._progress,
                 self._sums, np.int64(stop), *self._callbacks,
             )  # fmt: skip
-            written = int(self._progress[WRITTEN])
-            self._progress[WRITTEN] = 0
+            written = int(self._progress[layout.WRITTEN])
+            self._progress[layout.WRITTEN] = 0
             if written:
                 out = self._out
                 yield StarOutputs(
@@ -198,9 +176,9 @@ class StarReplay:
                     out.importance[:written],
                     self._facts[out.fact[:written]].astype(np.int32),
                 )
-        if self._sums[OUTPUTS] >= _MOST_OUTPUTS:
+        if (outputs := self._sums[layout.OUTPUTS]) >= _MOST_OUTPUTS:
             raise SpecError(
-                f"the join has about {self._sums[OUTPUTS]:.0g} outputs, which cannot be counted in "
+                f"the join has about {outputs:.0g} outputs, which cannot be counted in "
                 "64 bits: make the windows shorter"
             )
 
@@ -212,19 +190,19 @@ class StarReplay:
     @property
     def importance(self) -> float:
         """Their importance."""
-        return float(self._sums[HIGH] + self._sums[REST])
+        return float(self._sums[layout.HIGH] + self._sums[layout.REST])
 
     @property
     def peaks(self) -> tuple[int, ...]:
         """Most tuples held at once, by stream."""
-        return tuple(self._state.n[:, PEAK].tolist())
+        return tuple(self._state.n[:, layout.PEAK].tolist())
 
     def retained(self) -> list[Ints]:
         """Return the tuples in each join memory now, by their place in arrival order, ascending."""
         state, first = self._state, self._streams.first
         return [
             np.sort(state.members[begin : begin + count]) - base
-            for begin, count, base in zip(state.room, state.n[:, COUNT], first, strict=False)
+            for begin, count, base in zip(state.room, state.n[:, layout.COUNT], first, strict=False)
         ]
 
 
@@ -259,9 +237,9 @@ def _state(streams: StarStreams, rooms: Sequence[int], facts: int) -> StarState:
     at_once = [_most_at_once(streams.ts[begin:end]) for begin, end in bounds]
     room = np.concatenate([[0], np.cumsum(np.array(rooms, np.int64))])
     pool_room = np.concatenate([[0], np.cumsum(np.add(rooms, at_once))]).astype(np.int64)
-    n = np.zeros((sides, STREAM_COUNTERS), np.int64)
-    n[:, [AT, OLDEST, LEAVING]] = streams.first[:-1, None]
-    n[:, ENDED] = streams.ends_of[:-1]
+    n = np.zeros((sides, layout.STREAM_COUNTERS), np.int64)
+    n[:, [layout.AT, layout.OLDEST, layout.LEAVING]] = streams.first[:-1, None]
+    n[:, layout.ENDED] = streams.ends_of[:-1]
     return StarState(
         held=np.zeros(facts * sides, np.int64),
         arrived=np.zeros(facts * sides, np.int64),

@@ -6,21 +6,8 @@ import numpy as np
 
 from engine.replay.layout import HISTORY_ESTIMATOR, MEMORY_ESTIMATOR, WINDOW_ESTIMATOR
 from engine.runtime.jit import NONE, Integer, Ints, kernel, woven
-from engine.star.layout import (
-    AT,
-    COUNT,
-    END,
-    ENDED,
-    INSTANT,
-    LEAVING,
-    NOW,
-    OLDEST,
-    PEAK,
-    TOUCHED,
-    StarRules,
-    StarState,
-    StarStreams,
-)
+from engine.star import layout
+from engine.star.layout import StarRules, StarState, StarStreams
 
 
 @kernel
@@ -44,11 +31,11 @@ def insert(streams: StarStreams, state: StarState, side: Integer, at: Integer) -
     if head != NONE:
         state.before[head] = at
     state.head[version] = at
-    state.members[state.room[side] + n[COUNT]] = at
-    state.place[at] = n[COUNT]
+    state.members[state.room[side] + n[layout.COUNT]] = at
+    state.place[at] = n[layout.COUNT]
     state.inside[at] = True
-    n[COUNT] += 1
-    n[PEAK] = max(n[PEAK], n[COUNT])
+    n[layout.COUNT] += 1
+    n[layout.PEAK] = max(n[layout.PEAK], n[layout.COUNT])
     _count(streams, state.held, side, version, 1)
 
 
@@ -64,8 +51,8 @@ def remove(streams: StarStreams, state: StarState, side: Integer, at: Integer) -
         state.head[version] = older
     if older != NONE:
         state.before[older] = newer
-    n[COUNT] -= 1
-    last = state.members[state.room[side] + n[COUNT]]
+    n[layout.COUNT] -= 1
+    last = state.members[state.room[side] + n[layout.COUNT]]
     state.members[state.room[side] + state.place[at]] = last
     state.place[last] = state.place[at]
     state.inside[at] = False
@@ -79,21 +66,21 @@ def expire(
     """Drop the residents that expired or that no fact joins from now on (step 1). O(1) a tuple."""
     n = state.n[side]
     since = now - rules.window[side]
-    while n[OLDEST] < n[AT] and streams.ts[n[OLDEST]] < since:
-        if state.inside[n[OLDEST]]:
-            remove(streams, state, side, n[OLDEST])
-        n[OLDEST] += 1
-    while n[ENDED] < streams.ends_of[side + 1] and streams.ends[n[ENDED]] <= now:
-        version = streams.ended[n[ENDED]]
+    while n[layout.OLDEST] < n[layout.AT] and streams.ts[n[layout.OLDEST]] < since:
+        if state.inside[n[layout.OLDEST]]:
+            remove(streams, state, side, n[layout.OLDEST])
+        n[layout.OLDEST] += 1
+    while n[layout.ENDED] < streams.ends_of[side + 1] and streams.ends[n[layout.ENDED]] <= now:
+        version = streams.ended[n[layout.ENDED]]
         while state.head[version] != NONE:
             remove(streams, state, side, np.int64(state.head[version]))
-        n[ENDED] += 1
+        n[layout.ENDED] += 1
     if rules.estimator == WINDOW_ESTIMATOR:
-        while n[LEAVING] < n[AT] and streams.ts[n[LEAVING]] < since:
-            left = np.int64(streams.version[n[LEAVING]])
+        while n[layout.LEAVING] < n[layout.AT] and streams.ts[n[layout.LEAVING]] < since:
+            left = np.int64(streams.version[n[layout.LEAVING]])
             if left != NONE:
                 _count(streams, state.seen, side, left, -1)
-            n[LEAVING] += 1
+            n[layout.LEAVING] += 1
 
 
 @woven
@@ -103,7 +90,7 @@ def arrive(
     """Count the arrivals of this instant by fact, and note the facts that join one."""
     sides = streams.first.size - 1
     n = state.n[side]
-    for at in range(n[AT], n[END]):
+    for at in range(n[layout.AT], n[layout.END]):
         version = np.int64(streams.version[at])
         if version == NONE:
             continue
@@ -114,28 +101,28 @@ def arrive(
             state.arrived[fact * sides + side] += 1
             if rules.estimator != MEMORY_ESTIMATOR:
                 state.seen[fact * sides + side] += 1
-            if state.mark[fact] != progress[INSTANT]:
-                state.mark[fact] = progress[INSTANT]
-                state.touched[progress[TOUCHED]] = fact
-                progress[TOUCHED] += 1
+            if state.mark[fact] != progress[layout.INSTANT]:
+                state.mark[fact] = progress[layout.INSTANT]
+                state.touched[progress[layout.TOUCHED]] = fact
+                progress[layout.TOUCHED] += 1
 
 
 @woven
 def clear(streams: StarStreams, state: StarState, progress: Ints) -> None:
     """Forget the arrivals of an instant that ends."""
     sides = streams.first.size - 1
-    for i in range(progress[TOUCHED]):
+    for i in range(progress[layout.TOUCHED]):
         fact = np.int64(state.touched[i])
         for side in range(sides):
             state.arrived[fact * sides + side] = 0
-    progress[TOUCHED] = 0
+    progress[layout.TOUCHED] = 0
     for side in range(sides):
         n = state.n[side]
-        for at in range(n[AT], n[END]):
+        for at in range(n[layout.AT], n[layout.END]):
             version = streams.version[at]
             if version != NONE:
                 state.arrival[version] = NONE
-        n[AT] = n[END]
+        n[layout.AT] = n[layout.END]
 
 
 @kernel
@@ -229,13 +216,13 @@ def produced(
 @woven
 def begin(rules: StarRules, streams: StarStreams, state: StarState, progress: Ints) -> None:
     """Do steps 1 and 2 of the instant at `progress[NOW]`, but for the match counts."""
-    now = progress[NOW]
-    progress[INSTANT] += 1
+    now = progress[layout.NOW]
+    progress[layout.INSTANT] += 1
     for side in range(streams.first.size - 1):
         n = state.n[side]
-        n[END] = n[AT]
-        while n[END] < streams.first[side + 1] and streams.ts[n[END]] == now:
-            n[END] += 1
+        n[layout.END] = n[layout.AT]
+        while n[layout.END] < streams.first[side + 1] and streams.ts[n[layout.END]] == now:
+            n[layout.END] += 1
         expire(rules, streams, state, side, now)
     for side in range(streams.first.size - 1):
         arrive(rules, streams, state, side, progress)

@@ -11,23 +11,8 @@ import numpy as np
 
 from engine.exact.combine import MAX, MEAN, MIN, PRODUCT, SUM
 from engine.runtime.jit import NONE, Floats, Integer, Ints, kernel, shell_sorted, woven
-from engine.star.layout import (
-    BIN,
-    COMBINATION,
-    FACT,
-    HIGH,
-    NOW,
-    OUTPUTS,
-    REST,
-    TOUCHED,
-    UNIT,
-    WRITTEN,
-    StarOutputs,
-    StarRules,
-    StarState,
-    StarStreams,
-    StarTallies,
-)
+from engine.star import layout
+from engine.star.layout import StarOutputs, StarRules, StarState, StarStreams, StarTallies
 from engine.star.memory import first_live
 from gpu_kernels.combine import combined, neumaier
 
@@ -189,10 +174,12 @@ def _tally(
     found, importance = np.int64(outputs), _worth(rules, state, unit, outputs)
     tallies.by_fact[fact] += found
     tallies.importance_by_fact[fact] += importance
-    tallies.by_bin[progress[BIN]] += found
-    tallies.importance_by_bin[progress[BIN]] += importance
-    sums[HIGH], sums[REST] = neumaier(sums[HIGH], sums[REST], importance)
-    sums[OUTPUTS] += outputs
+    tallies.by_bin[progress[layout.BIN]] += found
+    tallies.importance_by_bin[progress[layout.BIN]] += importance
+    sums[layout.HIGH], sums[layout.REST] = neumaier(
+        sums[layout.HIGH], sums[layout.REST], importance
+    )
+    sums[layout.OUTPUTS] += outputs
 
 
 @woven
@@ -220,22 +207,22 @@ def _write(
 ) -> bool:  # fmt: skip
     """Write the outputs of a unit from `progress[COMBINATION]` on; False if `out` is full."""
     sides = state.sizes.shape[0]
-    rest = progress[COMBINATION]
+    rest = progress[layout.COMBINATION]
     for side in range(sides - 1, -1, -1):
         size = _part(state, unit, side)[1]
         state.counter[side] = rest % size
         rest //= size
-    while progress[COMBINATION] < outputs:
-        at = progress[WRITTEN]
+    while progress[layout.COMBINATION] < outputs:
+        at = progress[layout.WRITTEN]
         if at == out.ts.size:
             return False
         for side in range(sides):
             out.members[at, side] = state.pool[_member(state, unit, side)] - streams.first[side]
-        out.ts[at] = progress[NOW]
+        out.ts[at] = progress[layout.NOW]
         out.importance[at] = _importance(rules, state, unit)
         out.fact[at] = fact
-        progress[WRITTEN] = at + 1
-        progress[COMBINATION] += 1
+        progress[layout.WRITTEN] = at + 1
+        progress[layout.COMBINATION] += 1
         _next(state, unit)
     return True
 
@@ -251,27 +238,27 @@ def produce(
     written).
     """
     sides = streams.first.size - 1
-    while progress[FACT] < progress[TOUCHED]:
-        fact = np.int64(state.touched[progress[FACT]])
-        if progress[UNIT] == NONE and _meets(streams, state, fact):
-            _gather(rules, streams, state, fact, progress[NOW])
+    while progress[layout.FACT] < progress[layout.TOUCHED]:
+        fact = np.int64(state.touched[progress[layout.FACT]])
+        if progress[layout.UNIT] == NONE and _meets(streams, state, fact):
+            _gather(rules, streams, state, fact, progress[layout.NOW])
             if tallies.ages.shape[1] > 0:
-                _age(rules, streams, state, tallies.ages, progress[NOW])
-            progress[UNIT] = 0
-        while NONE < progress[UNIT] < sides:
-            unit = progress[UNIT]
+                _age(rules, streams, state, tallies.ages, progress[layout.NOW])
+            progress[layout.UNIT] = 0
+        while NONE < progress[layout.UNIT] < sides:
+            unit = progress[layout.UNIT]
             outputs = _combinations(state, unit)
             if outputs > 0.0:
-                if progress[COMBINATION] == NONE:
+                if progress[layout.COMBINATION] == NONE:
                     _tally(rules, state, fact, unit, outputs, tallies, progress, sums)
-                    progress[COMBINATION] = 0
+                    progress[layout.COMBINATION] = 0
                 if rules.emit and not _write(
                     rules, streams, state, fact, unit, np.int64(outputs), out, progress
                 ):
                     return False
-            progress[COMBINATION] = NONE
-            progress[UNIT] += 1
-        progress[UNIT] = NONE
-        progress[FACT] += 1
-    progress[FACT] = 0
+            progress[layout.COMBINATION] = NONE
+            progress[layout.UNIT] += 1
+        progress[layout.UNIT] = NONE
+        progress[layout.FACT] += 1
+    progress[layout.FACT] = 0
     return True

@@ -12,7 +12,7 @@ from engine.facts.index import FactIndex
 from engine.facts.lookup import FactLookup
 from engine.runtime.streams import StreamBatch
 from engine.value_model.layout import LEFT_AT, RIGHT_AT, WAYS, ValueModel, nothing_seen
-from engine.value_model.observe import Join, Side, observe
+from engine.value_model.observe import Join, SideBatch, observe
 from engine.value_model.refit import refit
 from gpu_kernels.combine import COMBINES
 
@@ -105,7 +105,7 @@ class Estimate:
         sides = side_of(left), side_of(right)
         return Valued((sides[0].value, sides[1].value), tuple(self.observed(*sides)))
 
-    def observed(self, left: Side, right: Side) -> list[Part]:
+    def observed(self, left: SideBatch, right: SideBatch) -> list[Part]:
         """Fill the values of a batch, and return the tables to replay it by."""
         model = self._model
         parts: list[Part] = []
@@ -120,9 +120,9 @@ class Estimate:
         return parts
 
 
-def side_of(batch: StreamBatch) -> Side:
+def side_of(batch: StreamBatch) -> SideBatch:
     """Return a batch as an estimate goes through it."""
-    return Side(
+    return SideBatch(
         sealed(batch.ts, np.int64),
         sealed(batch.key, np.int64),
         sealed(batch.importance, np.float64),
@@ -174,7 +174,7 @@ class FactEstimate(Estimate):
             values.append(value)
         return Valued((values[0], values[1]), tuple(self._of_batch(parts, sides, (left, right))))
 
-    def _seen(self, side: int, batch: StreamBatch) -> tuple[Ints, Side]:
+    def _seen(self, side: int, batch: StreamBatch) -> tuple[Ints, SideBatch]:
         """Return the rows that facts join, and what the estimate is shown of them."""
         own = self._index.sides[side].access
         found = list(self._lookups[side].matches(batch.key, batch.ts))
@@ -193,7 +193,7 @@ class FactEstimate(Estimate):
 
     @staticmethod
     def _of_batch(
-        parts: list[Part], sides: tuple[Side, ...], batch: tuple[StreamBatch, StreamBatch]
+        parts: list[Part], sides: tuple[SideBatch, ...], batch: tuple[StreamBatch, StreamBatch]
     ) -> list[Part]:
         """Return the parts by the rows of the batch: each ends before an instant, or with it."""
         found = []

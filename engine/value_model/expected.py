@@ -9,28 +9,8 @@ import math
 
 from engine.runtime.jit import NONE, Integer, kernel
 from engine.runtime.key_table import shift_of, slot_of
-from engine.value_model.layout import (
-    BINS,
-    CLASSES,
-    FIRST_REFIT,
-    IMPORTANCE,
-    KEY_XX,
-    KEY_XY,
-    KEYS,
-    LEVEL,
-    NEXT,
-    OF_FREE,
-    OF_KEY,
-    OF_OWN,
-    RECENT,
-    SEEN,
-    SQUARES,
-    TOTAL,
-    UNIT,
-    WAYS,
-    Array,
-    ValueModel,
-)
+from engine.value_model import layout
+from engine.value_model.layout import Array, ValueModel
 from gpu_kernels.combine import combined
 
 
@@ -39,7 +19,7 @@ def cell_of(model: ValueModel, key: Integer) -> int:
     """Return the cell that counts a key, or NONE."""
     mask = model.key.size - 1
     home = slot_of(key, shift_of(model.key.size))
-    for i in range(WAYS):
+    for i in range(layout.WAYS):
         cell = (home + i) & mask
         if not model.used[cell]:
             return NONE
@@ -57,7 +37,7 @@ def _cell_for(model: ValueModel, key: Integer, since: Integer) -> int:
     mask = model.key.size - 1
     home = slot_of(key, shift_of(model.key.size))
     oldest = NONE
-    for i in range(WAYS):
+    for i in range(layout.WAYS):
         cell = int((home + i) & mask)
         if not model.used[cell] or model.key[cell] == key:
             return cell
@@ -70,18 +50,18 @@ def _cell_for(model: ValueModel, key: Integer, since: Integer) -> int:
 def _note_keys(model: ValueModel, key: Integer, more: Integer, apart: bool) -> None:
     """Count the cells in use: of both sides, or of the one whose attributes `key` is among."""
     if apart:
-        model.counts[key & 1, KEYS] += more
+        model.counts[key & 1, layout.KEYS] += more
     else:
-        model.counts[0, KEYS] += more
-        model.counts[1, KEYS] += more
+        model.counts[0, layout.KEYS] += more
+        model.counts[1, layout.KEYS] += more
 
 
 @kernel
 def _empty(model: ValueModel, cell: Integer, apart: bool) -> None:
     for side in range(2):
         count = model.count[side, cell]
-        model.counts[side, SEEN] -= count
-        model.counts[side, SQUARES] -= count * count
+        model.counts[side, layout.SEEN] -= count
+        model.counts[side, layout.SQUARES] -= count * count
         model.count[side, cell] = 0
         model.usual[side, cell] = 0.0
     _note_keys(model, model.key[cell], -1, apart)
@@ -121,15 +101,15 @@ def count(model: ValueModel, side: Integer, cell: Integer, importance: float) ->
     sums, counts = model.sums[side], model.counts[side]
     if cell != NONE:
         before = model.count[side, cell]
-        if before > 0 and counts[TOTAL] > 0:
-            mean = sums[IMPORTANCE] / counts[TOTAL]
+        if before > 0 and counts[layout.TOTAL] > 0:
+            mean = sums[layout.IMPORTANCE] / counts[layout.TOTAL]
             apart = model.usual[side, cell] - mean
-            sums[KEY_XX] += apart * apart
-            sums[KEY_XY] += apart * (importance - mean)
-        counts[SEEN] += 1
-        counts[SQUARES] += 2 * before + 1
+            sums[layout.KEY_XX] += apart * apart
+            sums[layout.KEY_XY] += apart * (importance - mean)
+        counts[layout.SEEN] += 1
+        counts[layout.SQUARES] += 2 * before + 1
         model.count[side, cell] = before + 1
-        gain = 1.0 / min(before + 1, RECENT)
+        gain = 1.0 / min(before + 1, layout.RECENT)
         model.usual[side, cell] += gain * (importance - model.usual[side, cell])
 
 
@@ -141,10 +121,10 @@ def relative_rate(model: ValueModel, side: Integer, cell: Integer) -> float:
     """
     if cell == NONE or model.count[side, cell] == 0:
         return 1.0
-    keys = float(model.counts[1 - side, KEYS])
-    seen = float(model.counts[side, SEEN])
+    keys = float(model.counts[1 - side, layout.KEYS])
+    seen = float(model.counts[side, layout.SEEN])
     square = seen * seen
-    spread = float(model.counts[side, SQUARES]) * keys - square
+    spread = float(model.counts[side, layout.SQUARES]) * keys - square
     weight = 0.0
     if spread > 0.0:
         weight = max(0.0, (spread - seen * keys) / spread)
@@ -158,11 +138,11 @@ def class_of(model: ValueModel, side: Integer, cell: Integer, relative: float) -
     if cell == NONE or model.count[side, cell] == 0:
         return 0, 0.0
     fraction, exponent = math.frexp(relative)
-    group = exponent - 1 + UNIT
+    group = exponent - 1 + layout.UNIT
     if group < 1:
         return 1, 0.0
-    if group >= CLASSES - 1:
-        return CLASSES - 1, 0.0
+    if group >= layout.CLASSES - 1:
+        return layout.CLASSES - 1, 0.0
     return group, 2.0 * fraction - 1.0
 
 
@@ -171,13 +151,13 @@ def importance_scale(model: ValueModel, side: Integer, cell: Integer) -> float:
     """Return what of the mean importance a key's arrivals on `side` have had lately."""
     if cell == NONE or model.count[side, cell] == 0:
         return 1.0
-    mean = model.sums[side, IMPORTANCE] / model.counts[side, TOTAL]
+    mean = model.sums[side, layout.IMPORTANCE] / model.counts[side, layout.TOTAL]
     if not mean > 0.0:
         return 1.0
-    return float(1.0 + model.sums[side, OF_KEY] * (model.usual[side, cell] / mean - 1.0))
+    return float(1.0 + model.sums[side, layout.OF_KEY] * (model.usual[side, cell] / mean - 1.0))
 
 
-_LEAST, _GREATEST = 1, BINS - 1
+_LEAST, _GREATEST = 1, layout.BINS - 1
 _OFFSET = 63 * 8 + 1
 
 
@@ -215,10 +195,10 @@ def with_random(
         O(1). Of the importances in the bin of ``x / scale`` the mean is taken.
     """
     counts, totals = model.below_count[side], model.below_total[side]
-    n = counts[BINS]
+    n = counts[layout.BINS]
     if n == 0:
         return combined(combine, x, x)
-    mean = totals[BINS] / n * scale
+    mean = totals[layout.BINS] / n * scale
     if combine == 1 or combine == 2 or combine == 4:  # noqa: PLR1714 - compiled
         return combined(combine, x, mean)
     if scale <= 0.0:
@@ -232,7 +212,7 @@ def with_random(
         sum_less += sum_here
     if combine == 0:
         return float(scale * (sum_less + y * (n - less)) / n)
-    return float(scale * (y * less + (totals[BINS] - sum_less)) / n)
+    return float(scale * (y * less + (totals[layout.BINS] - sum_less)) / n)
 
 
 @kernel
@@ -251,35 +231,35 @@ def expected(model: ValueModel, side: Integer, combine: Integer, x: float, free:
         What `with_random` says.
     """
     sums = model.sums[side]
-    return float(sums[OF_OWN] * combined(combine, x, x) + sums[OF_FREE] * free)
+    return float(sums[layout.OF_OWN] * combined(combine, x, x) + sums[layout.OF_FREE] * free)
 
 
 @kernel
 def level_of(model: ValueModel, side: Integer) -> float:
     """Return the expected importance of an output of the mean tuple of `side`, to compare with."""
-    if model.n[NEXT] > FIRST_REFIT:
-        return float(model.sums[side, LEVEL])
-    return float(model.sums[side, IMPORTANCE] / model.counts[side, TOTAL])
+    if model.n[layout.NEXT] > layout.FIRST_REFIT:
+        return float(model.sums[side, layout.LEVEL])
+    return float(model.sums[side, layout.IMPORTANCE] / model.counts[side, layout.TOTAL])
 
 
 @kernel
 def find_level(model: ValueModel, side: Integer, combine: Integer) -> None:
     """Take the mean of what outputs are expected to have over the side's importances so far."""
     level = 0.0
-    for place in range(BINS):
+    for place in range(layout.BINS):
         number = model.bin_count[side, place]
         if number > 0:
             x = model.bin_total[side, place] / number
             free = with_random(model, 1 - side, combine, x, 1.0)
             level += number * expected(model, side, combine, x, free)
-    model.sums[side, LEVEL] = 0.0
+    model.sums[side, layout.LEVEL] = 0.0
     if level > 0.0:
-        model.sums[side, LEVEL] = level / model.counts[side, TOTAL]
+        model.sums[side, layout.LEVEL] = level / model.counts[side, layout.TOTAL]
 
 
 @kernel
 def sum_up(counts: Array, totals: Array, below_count: Array, below_total: Array) -> None:
     """Add the bins up, from the least importance on."""
-    for place in range(BINS):
+    for place in range(layout.BINS):
         below_count[place + 1] = below_count[place] + counts[place]
         below_total[place + 1] = below_total[place] + totals[place]

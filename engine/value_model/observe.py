@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.runtime.jit import Integer, kernel
+from engine.value_model import layout
 from engine.value_model.expected import (
     bin_of,
     cell_of,
@@ -19,18 +20,7 @@ from engine.value_model.expected import (
     take,
     with_random,
 )
-from engine.value_model.layout import (
-    FIRST,
-    IMPORTANCE,
-    LEFT_AT,
-    NEXT,
-    RIGHT_AT,
-    ROWS,
-    STEP,
-    TOTAL,
-    Array,
-    ValueModel,
-)
+from engine.value_model.layout import Array, ValueModel
 from engine.value_model.sample import forget, match, track, watch_all
 
 EVER = int(np.iinfo(np.int64).min)
@@ -49,7 +39,7 @@ class Join(NamedTuple):
     """Place of the combine function among min, sum, product, max, mean."""
 
 
-class Side(NamedTuple):
+class SideBatch(NamedTuple):
     """One side's batch; all arrays (n,)."""
 
     ts: Array
@@ -108,12 +98,12 @@ def _end_of(ts: Array, at: Integer, now: Integer) -> int:
 @kernel
 def _follow(n: Array, now: Integer) -> None:
     """Find the greatest step that all instants so far are a multiple of from the first."""
-    if n[ROWS] == 0:
-        n[FIRST] = now
-    rest = now - n[FIRST]
+    if n[layout.ROWS] == 0:
+        n[layout.FIRST] = now
+    rest = now - n[layout.FIRST]
     while rest > 0:
-        step = n[STEP]
-        n[STEP] = rest
+        step = n[layout.STEP]
+        n[layout.STEP] = rest
         rest = step % rest
 
 
@@ -122,7 +112,7 @@ def _score_arrivals(
     model: ValueModel,
     join: Join,
     side: Integer,
-    own: Side,
+    own: SideBatch,
     begin: Integer,
     end: Integer,
     now: Integer,
@@ -150,7 +140,7 @@ def _score_arrivals(
 
 @kernel
 def _count(
-    model: ValueModel, side: Integer, own: Side, begin: Integer, end: Integer, now: Integer,
+    model: ValueModel, side: Integer, own: SideBatch, begin: Integer, end: Integer, now: Integer,
     since: Integer,
 ) -> None:  # fmt: skip
     apart = _apart(own.first)
@@ -163,8 +153,8 @@ def _count(
             cell = take(model, _joined(own.other, own.key, place), now, since, apart)
             count(model, side, cell, x)
             place += 1
-        model.sums[side, IMPORTANCE] += x
-        model.counts[side, TOTAL] += 1
+        model.sums[side, layout.IMPORTANCE] += x
+        model.counts[side, layout.TOTAL] += 1
         place = bin_of(x)
         model.bin_count[side, place] += 1
         model.bin_total[side, place] += x
@@ -172,8 +162,8 @@ def _count(
 
 @kernel
 def _match(
-    model: ValueModel, side: Integer, opposite: Side, begin: Integer, end: Integer, now: Integer,
-    lifetime: Integer, combine: Integer,
+    model: ValueModel, side: Integer, opposite: SideBatch, begin: Integer, end: Integer,
+    now: Integer, lifetime: Integer, combine: Integer,
 ) -> None:  # fmt: skip
     """Count what the opposite arrivals match among the tracked tuples of `side`."""
     for k in range(begin, end):
@@ -187,7 +177,9 @@ def _match(
 
 
 @kernel
-def observe(model: ValueModel, join: Join, left: Side, right: Side, refitted: bool) -> bool:
+def observe(
+    model: ValueModel, join: Join, left: SideBatch, right: SideBatch, refitted: bool
+) -> bool:
     """Go on through a batch; True at its end, False where a refit is due before an instant.
 
     Parameters
@@ -195,7 +187,7 @@ def observe(model: ValueModel, join: Join, left: Side, right: Side, refitted: bo
     model : ValueModel
         ``n[LEFT_AT]`` and ``n[RIGHT_AT]`` say where in the batch it stands.
     join : Join
-    left, right : Side
+    left, right : SideBatch
         Cut between instants.
     refitted : bool
         The refit before this instant has been made.
@@ -203,8 +195,8 @@ def observe(model: ValueModel, join: Join, left: Side, right: Side, refitted: bo
     n = model.n
     lifetimes = join.window_left + 1, join.window_right + 1
     longest = max(join.window_left, join.window_right)
-    while n[LEFT_AT] < left.ts.size or n[RIGHT_AT] < right.ts.size:
-        i, j = n[LEFT_AT], n[RIGHT_AT]
+    while n[layout.LEFT_AT] < left.ts.size or n[layout.RIGHT_AT] < right.ts.size:
+        i, j = n[layout.LEFT_AT], n[layout.RIGHT_AT]
         if i < left.ts.size and (j >= right.ts.size or left.ts[i] <= right.ts[j]):
             now = left.ts[i]
         else:
@@ -212,7 +204,7 @@ def observe(model: ValueModel, join: Join, left: Side, right: Side, refitted: bo
         _follow(n, now)
         forget(model, 0, now, lifetimes[0])
         forget(model, 1, now, lifetimes[1])
-        if n[ROWS] >= n[NEXT] and not refitted:
+        if n[layout.ROWS] >= n[layout.NEXT] and not refitted:
             watch_all(model, 0, now, lifetimes[0])
             watch_all(model, 1, now, lifetimes[1])
             return False
@@ -225,9 +217,9 @@ def observe(model: ValueModel, join: Join, left: Side, right: Side, refitted: bo
         _count(model, 1, right, j, stop, now, now - longest)
         _score_arrivals(model, join, 0, left, i, end, now)
         _score_arrivals(model, join, 1, right, j, stop, now)
-        n[ROWS] += end - i + stop - j
-        n[LEFT_AT] = end
-        n[RIGHT_AT] = stop
-    n[LEFT_AT] = 0
-    n[RIGHT_AT] = 0
+        n[layout.ROWS] += end - i + stop - j
+        n[layout.LEFT_AT] = end
+        n[layout.RIGHT_AT] = stop
+    n[layout.LEFT_AT] = 0
+    n[layout.RIGHT_AT] = 0
     return True

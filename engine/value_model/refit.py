@@ -5,25 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from engine.runtime.jit import Integer, jit, kernel
+from engine.value_model import layout
 from engine.value_model.expected import find_level, sum_up
 from engine.value_model.hazards import fit
-from engine.value_model.layout import (
-    FREE_FREE,
-    FREE_SEEN,
-    KEY_XX,
-    KEY_XY,
-    NEXT,
-    OF_FREE,
-    OF_KEY,
-    OF_OWN,
-    OWN_FREE,
-    OWN_OWN,
-    OWN_SEEN,
-    ROWS,
-    STATES,
-    Array,
-    ValueModel,
-)
+from engine.value_model.layout import Array, ValueModel
 
 _TELLS = 1e-9
 """Two predictions of an output's importance differ if their squared sine is above this."""
@@ -83,22 +68,22 @@ def best_rate(hazard: Array, state: Integer, bucket: Integer, reward: Array, tim
 @kernel
 def _coefficients(sums: Array) -> None:
     """Fit what outputs yielded by what was predicted: its own importance, and a random one's."""
-    own, free, both = sums[OWN_OWN], sums[FREE_FREE], sums[OWN_FREE]
-    sums[OF_OWN] = 0.0
-    sums[OF_FREE] = 1.0
+    own, free, both = sums[layout.OWN_OWN], sums[layout.FREE_FREE], sums[layout.OWN_FREE]
+    sums[layout.OF_OWN] = 0.0
+    sums[layout.OF_FREE] = 1.0
     determinant = own * free - both * both
     if determinant > _TELLS * (own * free):
-        of_own = (sums[OWN_SEEN] * free - sums[FREE_SEEN] * both) / determinant
-        of_free = (sums[FREE_SEEN] * own - sums[OWN_SEEN] * both) / determinant
+        of_own = (sums[layout.OWN_SEEN] * free - sums[layout.FREE_SEEN] * both) / determinant
+        of_free = (sums[layout.FREE_SEEN] * own - sums[layout.OWN_SEEN] * both) / determinant
         if of_own > 0.0:
-            sums[OF_OWN] = of_own
-            sums[OF_FREE] = of_free
+            sums[layout.OF_OWN] = of_own
+            sums[layout.OF_FREE] = of_free
             if not of_free > 0.0:
-                sums[OF_OWN] = 1.0
-                sums[OF_FREE] = 0.0
-    sums[OF_KEY] = 0.0
-    if sums[KEY_XX] > 0.0 and sums[KEY_XY] > 0.0:
-        sums[OF_KEY] = min(1.0, sums[KEY_XY] / sums[KEY_XX])
+                sums[layout.OF_OWN] = 1.0
+                sums[layout.OF_FREE] = 0.0
+    sums[layout.OF_KEY] = 0.0
+    if sums[layout.KEY_XX] > 0.0 and sums[layout.KEY_XY] > 0.0:
+        sums[layout.OF_KEY] = min(1.0, sums[layout.KEY_XY] / sums[layout.KEY_XX])
 
 
 def _refit(model: ValueModel, lifetimes: tuple[int, int], combine: int) -> None:
@@ -112,9 +97,9 @@ def _refit(model: ValueModel, lifetimes: tuple[int, int], combine: int) -> None:
     combine : int
         Place of the combine function among min, sum, product, max, mean.
     """
-    model.n[NEXT] = model.n[ROWS] + model.n[ROWS] // 10 + 32
+    model.n[layout.NEXT] = model.n[layout.ROWS] + model.n[layout.ROWS] // 10 + 32
     buckets = model.table.shape[2]
-    reward, time = np.empty((STATES, buckets + 1)), np.empty((STATES, buckets + 1))
+    reward, time = np.empty((layout.STATES, buckets + 1)), np.empty((layout.STATES, buckets + 1))
     for side in range(2):
         sum_up(
             model.bin_count[side], model.bin_total[side],
@@ -125,7 +110,7 @@ def _refit(model: ValueModel, lifetimes: tuple[int, int], combine: int) -> None:
         find_level(model, side, combine)
         bucket_ticks = lifetimes[side] / float(buckets)
         hazard = fit(model.matches[side], model.exposure[side], bucket_ticks, model.factor[side])
-        for s in range(STATES):
+        for s in range(layout.STATES):
             for b in range(buckets):
                 model.table[side, s, b] = best_rate(hazard, s, b, reward, time)
 

@@ -4,20 +4,8 @@ from __future__ import annotations
 
 from engine.runtime.jit import NONE, Integer, kernel
 from engine.runtime.key_table import shift_of, slot_of
-from engine.value_model.layout import (
-    ARRIVED,
-    FREE_FREE,
-    FREE_SEEN,
-    OWN_FREE,
-    OWN_OWN,
-    OWN_SEEN,
-    STEP,
-    STRIDE,
-    TRACKED,
-    TRACKED_FROM,
-    Array,
-    ValueModel,
-)
+from engine.value_model import layout
+from engine.value_model.layout import Array, ValueModel
 from gpu_kernels.combine import combined
 
 
@@ -40,7 +28,7 @@ def _watched(
     state = model.state[side, at]
     begin = model.age[side, at]
     group, share = model.group[side, at], model.share[side, at]
-    step = model.n[STEP]
+    step = model.n[layout.STEP]
     while begin < age:
         bucket = ((begin + 1) * buckets) // lifetime
         end = min(age, ((bucket + 1) * lifetime - 1) // buckets)
@@ -60,8 +48,10 @@ def forget(model: ValueModel, side: Integer, now: Integer, lifetime: Integer) ->
     """Stop tracking tuples that have expired by `now`."""
     counts = model.counts[side]
     room = model.ts.shape[1]
-    while counts[TRACKED] > 0 and now - model.ts[side, counts[TRACKED_FROM]] >= lifetime:
-        at = counts[TRACKED_FROM]
+    while (
+        counts[layout.TRACKED] > 0 and now - model.ts[side, counts[layout.TRACKED_FROM]] >= lifetime
+    ):
+        at = counts[layout.TRACKED_FROM]
         _watched(model, side, at, lifetime - 1, lifetime)
         home = _home(model, model.code[side, at])
         newer = NONE
@@ -73,8 +63,8 @@ def forget(model: ValueModel, side: Integer, now: Integer, lifetime: Integer) ->
             model.head[side, home] = NONE
         else:
             model.chain[side, newer] = NONE
-        counts[TRACKED_FROM] = (at + 1) % room
-        counts[TRACKED] -= 1
+        counts[layout.TRACKED_FROM] = (at + 1) % room
+        counts[layout.TRACKED] -= 1
 
 
 @kernel
@@ -82,8 +72,8 @@ def watch_all(model: ValueModel, side: Integer, now: Integer, lifetime: Integer)
     """Count the exposure of all tracked tuples up to the tick before `now`, oldest first."""
     counts = model.counts[side]
     room = model.ts.shape[1]
-    for i in range(counts[TRACKED]):
-        at = (counts[TRACKED_FROM] + i) % room
+    for i in range(counts[layout.TRACKED]):
+        at = (counts[layout.TRACKED_FROM] + i) % room
         _watched(model, side, at, now - 1 - model.ts[side, at], lifetime)
 
 
@@ -116,11 +106,11 @@ def match(
             mine = model.importance[side, at]
             own, free = combined(combine, mine, mine), model.free[side, at]
             seen = combined(combine, mine, importance)
-            sums[OWN_OWN] += own * own
-            sums[OWN_FREE] += own * free
-            sums[FREE_FREE] += free * free
-            sums[OWN_SEEN] += own * seen
-            sums[FREE_SEEN] += free * seen
+            sums[layout.OWN_OWN] += own * own
+            sums[layout.OWN_FREE] += own * free
+            sums[layout.FREE_FREE] += free * free
+            sums[layout.OWN_SEEN] += own * seen
+            sums[layout.FREE_SEEN] += free * seen
         at = model.chain[side, at]
 
 
@@ -129,17 +119,17 @@ def _thin_out(model: ValueModel, side: Integer, now: Integer, lifetime: Integer)
     """Stop tracking every tuple whose turn would not be with the present stride. O(sample)."""
     counts = model.counts[side]
     room = model.ts.shape[1]
-    tracked = counts[TRACKED]
-    counts[TRACKED] = 0
+    tracked = counts[layout.TRACKED]
+    counts[layout.TRACKED] = 0
     for home in range(model.head.shape[1]):
         model.head[side, home] = NONE
     for i in range(tracked):
-        at = (counts[TRACKED_FROM] + i) % room
-        if model.number[side, at] % counts[STRIDE] != 0:
+        at = (counts[layout.TRACKED_FROM] + i) % room
+        if model.number[side, at] % counts[layout.STRIDE] != 0:
             _watched(model, side, at, now - model.ts[side, at], lifetime)
         else:
-            to = (counts[TRACKED_FROM] + counts[TRACKED]) % room
-            counts[TRACKED] += 1
+            to = (counts[layout.TRACKED_FROM] + counts[layout.TRACKED]) % room
+            counts[layout.TRACKED] += 1
             model.number[side, to] = model.number[side, at]
             model.ts[side, to] = model.ts[side, at]
             model.code[side, to] = model.code[side, at]
@@ -170,18 +160,18 @@ def track(
 ) -> None:
     """Track an arrival if it is its turn; where there is no room, turns become half as many."""
     counts = model.counts[side]
-    number = counts[ARRIVED]
-    counts[ARRIVED] += 1
-    if number % counts[STRIDE] != 0:
+    number = counts[layout.ARRIVED]
+    counts[layout.ARRIVED] += 1
+    if number % counts[layout.STRIDE] != 0:
         return
     room = model.ts.shape[1]
-    if counts[TRACKED] == room:
-        counts[STRIDE] *= 2
+    if counts[layout.TRACKED] == room:
+        counts[layout.STRIDE] *= 2
         _thin_out(model, side, now, lifetime)
-        if number % counts[STRIDE] != 0:
+        if number % counts[layout.STRIDE] != 0:
             return
-    at = (counts[TRACKED_FROM] + counts[TRACKED]) % room
-    counts[TRACKED] += 1
+    at = (counts[layout.TRACKED_FROM] + counts[layout.TRACKED]) % room
+    counts[layout.TRACKED] += 1
     home = _home(model, key)
     model.chain[side, at] = model.head[side, home]
     model.head[side, home] = at

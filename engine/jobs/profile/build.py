@@ -12,7 +12,7 @@ from engine.jobs.profile.task import SideSurvey
 from engine.lanes.manifest import Prepared
 from engine.models.frequency import KeyCounts, added
 from engine.models.profile.advice import Evidently, SideFit, advise, exposures, fit_report, fit_side
-from engine.models.profile.kernel import BITS, Found
+from engine.models.profile.kernel import BITS, PassCounts
 from engine.models.profile.keys import gathered
 from engine.models.profile.lane_pass import LaneCounts, PassSettings
 from engine.models.profile.model import ArrivalProfile
@@ -53,9 +53,9 @@ class Together:
         self.settings, self.surveys, self.counts = settings, surveys, counts
         sums = {
             name: np.sum([getattr(one.found, name) for one in counts], axis=0)
-            for name in Found._fields
+            for name in PassCounts._fields
         }
-        self.found = Found(**sums)
+        self.found = PassCounts(**sums)
         self.simultaneous = sum(one.simultaneous for one in counts)
         self.rows: Pair = tuple(sum(rows) for rows in settings.rows)  # type: ignore[assignment]
         self.ticks = settings.edges[-1] - settings.edges[0]

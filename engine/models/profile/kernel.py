@@ -15,18 +15,18 @@ from engine.runtime.jit import Integer, kernel, woven
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-# Counters, in `Found.n`; those of left come before those of right.
+# Counters, in `PassCounts.n`; those of left come before those of right.
 LOW, NEXT, BASE, TURNS = 0, 2, 4, 6
 SIMULTANEOUS, TURN, IN_TURN, UNTIL = 8, 9, 10, 11
 COUNTERS = 12
 MONITORED, RETAINED = 1, 2
-"""Bits of a tuple's flag; their order is that of the kinds in `Found.online`."""
+"""Bits of a tuple's flag; their order is that of the kinds in `PassCounts.online`."""
 BITS = 32
 """Sums of ticks are kept as two words: the low bits, and the rest."""
 _LOW = (1 << BITS) - 1
 
 
-class Arrivals(NamedTuple):
+class PassArrivals(NamedTuple):
     """One side of a batch: (n,) each."""
 
     ts: Ints
@@ -65,7 +65,7 @@ class KeyArrays(NamedTuple):
     """float64. Ticks at which these could be matched, within the span."""
 
 
-class Found(NamedTuple):
+class PassCounts(NamedTuple):
     """What is counted; s is the side of the stored member, two words hold a sum of ticks."""
 
     ages: Ints
@@ -87,7 +87,7 @@ class Found(NamedTuple):
     """(12,) int64."""
 
 
-class Rules(NamedTuple):
+class PassRules(NamedTuple):
     """What does not change in a pass."""
 
     windows: Ints
@@ -103,8 +103,8 @@ class Rules(NamedTuple):
 
 @woven
 def _probe(
-    side: Integer, now: Integer, key: Integer, ring: Ring, keys: KeyArrays, found: Found,
-    rules: Rules, at_bin: int,
+    side: Integer, now: Integer, key: Integer, ring: Ring, keys: KeyArrays, found: PassCounts,
+    rules: PassRules, at_bin: int,
 ) -> None:  # fmt: skip
     """Count the matches of an arrival with the stored tuples of the other side."""
     other, n = 1 - side, found.n
@@ -136,7 +136,7 @@ def _probe(
 
 
 @woven
-def _expose(side: Integer, half: int, ticks: Integer, found: Found, rules: Rules) -> None:
+def _expose(side: Integer, half: int, ticks: Integer, found: PassCounts, rules: PassRules) -> None:
     """Book the ticks at which a tuple can be matched before its half ends."""
     window, buckets = rules.windows[side], rules.buckets[side]
     if ticks > 0:
@@ -150,7 +150,7 @@ def _expose(side: Integer, half: int, ticks: Integer, found: Found, rules: Rules
 @woven
 def _store(
     side: Integer, now: Integer, key: Integer, draw: float, ring: Ring, keys: KeyArrays,
-    found: Found, rules: Rules, second: bool,
+    found: PassCounts, rules: PassRules, second: bool,
 ) -> None:  # fmt: skip
     """Store an arrival until it expires."""
     n, window = found.n, rules.windows[side]
@@ -187,8 +187,8 @@ def _store(
 
 @kernel
 def run_part(
-    left: Arrivals, right: Arrivals, ring: Ring, keys: KeyArrays, found: Found, rules: Rules,
-    at_bin: int, second: bool,
+    left: PassArrivals, right: PassArrivals, ring: Ring, keys: KeyArrays, found: PassCounts,
+    rules: PassRules, at_bin: int, second: bool,
 ) -> None:  # fmt: skip
     """Count the arrivals of one time bin; of one instant those of left come first.
 

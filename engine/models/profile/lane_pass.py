@@ -11,19 +11,8 @@ from numpy.typing import NDArray
 from engine.exact.checks import sealed
 from engine.lanes.reader import LaneBatch
 from engine.models.frequency import KeyCounts
-from engine.models.profile.kernel import (
-    BASE,
-    COUNTERS,
-    LOW,
-    NEXT,
-    SIMULTANEOUS,
-    TURNS,
-    Arrivals,
-    Found,
-    Ring,
-    Rules,
-    run_part,
-)
+from engine.models.profile import kernel
+from engine.models.profile.kernel import PassArrivals, PassCounts, PassRules, Ring, run_part
 from engine.models.profile.keys import Evidence, PassKeys
 from engine.runtime.randomness import uniforms
 from engine.runtime.streams import StreamBatch
@@ -70,7 +59,7 @@ class PassSettings:
 class LaneCounts(NamedTuple):
     """What a pass counted."""
 
-    found: Found
+    found: PassCounts
     simultaneous: int
     """Matches of equal time."""
     turns: tuple[int, int]
@@ -105,7 +94,7 @@ class LanePass:
         self._bin = 0
         self._keys = PassKeys(settings.keys)
         self._ring = _ring(1024)
-        self._found = Found(
+        self._found = PassCounts(
             np.zeros((2, bins, most), np.int64),
             np.zeros((2, bins, 2), np.int64),
             np.zeros((2, most), np.int64),
@@ -113,10 +102,10 @@ class LanePass:
             np.zeros((2, 2, most, 2), np.int64),
             np.zeros((2, 2, most), np.int64),
             np.zeros((2, 2), np.int64),
-            np.zeros(COUNTERS, np.int64),
+            np.zeros(kernel.COUNTERS, np.int64),
         )
         self._distances = np.zeros((2, bins), np.int64)
-        self._rules = Rules(
+        self._rules = PassRules(
             np.array(settings.windows, np.int64),
             np.array(settings.buckets, np.int64),
             settings.edges[self._half],
@@ -129,7 +118,7 @@ class LanePass:
 
     def push(self, batch: LaneBatch) -> None:
         """Take the next arrivals of both sides, whole instants in order. O(arrivals + matches)."""
-        low = self._found.n[LOW : LOW + 2]
+        low = self._found.n[kernel.LOW : kernel.LOW + 2]
         self._keys.drop_idle(low)
         sides = [self._arrivals(own, side) for side, own in enumerate((batch.left, batch.right))]
         cuts = [np.searchsorted(own.ts, self._edges[1:]).tolist() for own in sides]
@@ -146,22 +135,22 @@ class LanePass:
         n = self._found.n
         return LaneCounts(
             self._found,
-            int(n[SIMULTANEOUS]),
-            (int(n[TURNS]), int(n[TURNS + 1])),
+            int(n[kernel.SIMULTANEOUS]),
+            (int(n[kernel.TURNS]), int(n[kernel.TURNS + 1])),
             *self._keys.close(),
             self._distances,
         )
 
-    def _arrivals(self, batch: StreamBatch, side: int) -> Arrivals:
+    def _arrivals(self, batch: StreamBatch, side: int) -> PassArrivals:
         settings = self._settings
         draws = (
             uniforms(settings.seed, PURPOSE_RETAIN, side, batch.row)
             if settings.retain
             else np.ones(batch.ts.size)
         )
-        return Arrivals(batch.ts, self._keys.intern(batch.key), draws)
+        return PassArrivals(batch.ts, self._keys.intern(batch.key), draws)
 
-    def _part(self, sides: list[Arrivals], cuts: list[list[int]]) -> None:
+    def _part(self, sides: list[PassArrivals], cuts: list[list[int]]) -> None:
         """Count the arrivals of the time bin."""
         left, right = (
             _cut(own, cut[self._bin - 1] if self._bin else 0, cut[self._bin])
@@ -190,18 +179,23 @@ class LanePass:
     def _make_room(self, more: int) -> None:
         """Let expired tuples go where the rings have no room for `more` arrivals a side."""
         n, size = self._found.n, self._ring.ts.shape[1]
-        if (n[NEXT : NEXT + 2] - n[BASE : BASE + 2]).max() + more <= size:
+        if (
+            n[kernel.NEXT : kernel.NEXT + 2] - n[kernel.BASE : kernel.BASE + 2]
+        ).max() + more <= size:
             return
-        live = n[NEXT : NEXT + 2] - n[LOW : LOW + 2]
+        live = n[kernel.NEXT : kernel.NEXT + 2] - n[kernel.LOW : kernel.LOW + 2]
         while size < 2 * int(live.max()) + more:
             size *= 2
         fresh = _ring(size)
         for side in range(2):
-            begin, end = n[LOW + side] - n[BASE + side], n[NEXT + side] - n[BASE + side]
+            begin, end = (
+                n[kernel.LOW + side] - n[kernel.BASE + side],
+                n[kernel.NEXT + side] - n[kernel.BASE + side],
+            )
             fresh.ts[side, : live[side]] = self._ring.ts[side, begin:end]
             fresh.link[side, : live[side]] = self._ring.link[side, begin:end]
             fresh.flag[side, : live[side]] = self._ring.flag[side, begin:end]
-        n[BASE : BASE + 2] = n[LOW : LOW + 2]
+        n[kernel.BASE : kernel.BASE + 2] = n[kernel.LOW : kernel.LOW + 2]
         self._ring = fresh
 
 
@@ -211,9 +205,9 @@ def _ring(size: int) -> Ring:
     )
 
 
-def _cut(own: Arrivals, begin: int, end: int) -> Arrivals:
+def _cut(own: PassArrivals, begin: int, end: int) -> PassArrivals:
     """Return arrivals ``begin <= k < end``, sealed: files' arrays are, and one type is compiled."""
-    return Arrivals(
+    return PassArrivals(
         sealed(own.ts[begin:end], np.int64),
         sealed(own.ids[begin:end], np.int32),
         sealed(own.draws[begin:end], np.float64),

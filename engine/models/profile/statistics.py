@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.models.profile.kernel import Found
+from engine.models.profile.kernel import PassCounts
 from engine.models.profile.parts import AgeCurve, Correlation
 from engine.runtime.scipy_late import least_at
 from engine.runtime.streams import SIDES
@@ -138,7 +138,7 @@ def top_share(counts: NDArray[np.int64], rows: int, distinct: int) -> dict[str, 
 
 
 def online_report(
-    found: Found,
+    found: PassCounts,
     turns: tuple[int, int],
     rows: tuple[int, int],
     buckets: tuple[int, int],
@@ -149,7 +149,7 @@ def online_report(
 
     Parameters
     ----------
-    found : Found
+    found : PassCounts
         Of all lanes.
     turns : (int, int)
         How often the monitoring memory was given to each side.

@@ -10,19 +10,8 @@ from typing import Any
 import numpy as np
 
 from engine.exact.combine import MAX, MEAN, MIN, PRODUCT, SUM
-from engine.multiway.exact.layout import (
-    BIN,
-    HIGH,
-    OUTPUTS,
-    REST,
-    SKIP,
-    WRITTEN,
-    Candidates,
-    ExactRules,
-    ExactTallies,
-    Narrow,
-    SlicePart,
-)
+from engine.multiway.exact import layout
+from engine.multiway.exact.layout import Candidates, ExactRules, ExactTallies, Narrow, SlicePart
 from engine.runtime.jit import Floats, Integer, kernel, shell_sorted, woven
 from gpu_kernels.combine import combined, neumaier
 
@@ -184,10 +173,12 @@ def tally(tallies: ExactTallies, found: Integer, outputs: float, importance: flo
     """Add outputs to the totals. Their importance is 0 where all outputs have the same."""
     sums = tallies.sums
     tallies.total[0] += found
-    sums[OUTPUTS] += outputs
+    sums[layout.OUTPUTS] += outputs
     if importance > 0.0:
-        sums[HIGH], sums[REST] = neumaier(sums[HIGH], sums[REST], importance)
-    place = tallies.progress[BIN]
+        sums[layout.HIGH], sums[layout.REST] = neumaier(
+            sums[layout.HIGH], sums[layout.REST], importance
+        )
+    place = tallies.progress[layout.BIN]
     if place >= 0:
         tallies.outputs[place] += found
         tallies.importance[place] += importance
@@ -241,18 +232,18 @@ def emitted(
         product *= np.float64(work.box_size[side])
     if product > _MOST:
         outputs = np.int64(_MOST)  # nobody will get there
-    skip = progress[SKIP] - passed
+    skip = progress[layout.SKIP] - passed
     if skip < outputs:
-        room = members.shape[0] - progress[WRITTEN]
+        room = members.shape[0] - progress[layout.WRITTEN]
         rest = skip
         for side in range(work.box_size.size - 1, -1, -1):
             work.counter[side] = rest % work.box_size[side]
             rest //= work.box_size[side]
         rows = min(room, outputs - skip)
-        _write(part, work, items, members, progress[WRITTEN], rows)
-        progress[WRITTEN] += rows
-        progress[SKIP] += rows
-        if progress[SKIP] < passed + outputs:
+        _write(part, work, items, members, progress[layout.WRITTEN], rows)
+        progress[layout.WRITTEN] += rows
+        progress[layout.SKIP] += rows
+        if progress[layout.SKIP] < passed + outputs:
             return np.int64(-1)
     return passed + outputs
 

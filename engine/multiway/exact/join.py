@@ -12,17 +12,8 @@ import numpy as np
 from engine.exact.checks import EVERY, first_counted, sealed, thread_count
 from engine.exact.combine import combine_code, combined
 from engine.exact.unexpired import paged
-from engine.multiway.exact.layout import (
-    DONE,
-    HIGH,
-    OUTPUTS,
-    REST,
-    WRITTEN,
-    ExactRules,
-    ExactTallies,
-    OutputChunk,
-    weighed_chunk,
-)
+from engine.multiway.exact import layout
+from engine.multiway.exact.layout import ExactRules, ExactTallies, OutputChunk, weighed_chunk
 from engine.multiway.exact.plan import Cut, Keys, cuts, keys_of, memory, plan_of
 from engine.multiway.exact.spans import rises, same
 from engine.multiway.exact.sweep import sweep
@@ -204,12 +195,12 @@ class ExactJoin:
         own = memory(rules, self._streams, self._windows, self._keys, cut, none)
         progress = own.tallies.progress
         sides = self._streams.number
-        while not progress[DONE]:
-            progress[WRITTEN] = 0
+        while not progress[layout.DONE]:
+            progress[layout.WRITTEN] = 0
             members = paged(rows * sides, np.int64).reshape(rows, sides)
             sweep(rules, self._streams, *own, members)
-            if progress[WRITTEN]:
-                found = members[: progress[WRITTEN]]
+            if progress[layout.WRITTEN]:
+                found = members[: progress[layout.WRITTEN]]
                 # a chunk that is kept should not keep much more
                 yield finish(found if 2 * len(found) > rows else found.copy())
 
@@ -270,7 +261,7 @@ def _constant(streams: MultiStreams, combine: int) -> float:
 
 def _added(found: Sequence[ExactTallies], constant: float, bins: int) -> ExactTotals:
     """Return the totals of all slices, added up in their order."""
-    estimate = sum(float(own.sums[OUTPUTS]) for own in found)
+    estimate = sum(float(own.sums[layout.OUTPUTS]) for own in found)
     if estimate > _COUNTABLE:
         raise InputError(
             f"about {estimate:.3g} outputs are more than int64 can count: join shorter windows, "
@@ -282,8 +273,8 @@ def _added(found: Sequence[ExactTallies], constant: float, bins: int) -> ExactTo
     for own in found:
         by_bin += own.outputs
         importance_by_bin += own.importance
-        high, rest = neumaier(high, rest, float(own.sums[HIGH]))
-        high, rest = neumaier(high, rest, float(own.sums[REST]))
+        high, rest = neumaier(high, rest, float(own.sums[layout.HIGH]))
+        high, rest = neumaier(high, rest, float(own.sums[layout.REST]))
     if constant >= 0:
         importance_by_bin = np.asarray(by_bin * constant, np.float64)
         return ExactTotals(outputs, outputs * constant, by_bin, importance_by_bin)

@@ -11,17 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.multiway.exact.layout import (
-    CELLS,
-    END,
-    EQUI,
-    ITEMS,
-    LOW,
-    SCAN,
-    Lists,
-    Narrow,
-    SlicePart,
-)
+from engine.multiway.exact import layout
+from engine.multiway.exact.layout import Lists, Narrow, SlicePart
 from engine.multiway.streams import Attributes
 from engine.runtime.jit import Floats, Integer, Ints, Records, jit, kernel
 
@@ -104,10 +95,10 @@ def _starts(
     for side in range(sides):
         for k in range(first[side], first[side + 1]):
             place = k + shift[side]
-            if plan == ITEMS:
+            if plan == layout.ITEMS:
                 for t in range(item_first[place], item_first[place + 1]):
                     starts[key[t] * sides + side] += 1
-            elif plan == SCAN:
+            elif plan == layout.SCAN:
                 starts[side] += 1
             else:
                 starts[key[place] * sides + side] += 1
@@ -149,11 +140,11 @@ def empty_lists(
     if kept:
         entries = _starts(plan, key, attributes.first, part.first, part.shift, low)
     room = entries + sides if kept else 0
-    dimensions = attributes.value.shape[1] if plan == CELLS else 0
+    dimensions = attributes.value.shape[1] if plan == layout.CELLS else 0
     return Lists(
         number, key, np.repeat(low, 2), np.zeros(room, np.int32),
-        np.zeros(room if plan in (EQUI, ITEMS) else 0), np.zeros((dimensions, room)), near,
-        np.zeros((low.size if summed else 0, 2)),
+        np.zeros(room if plan in (layout.EQUI, layout.ITEMS) else 0), np.zeros((dimensions, room)),
+        near, np.zeros((low.size if summed else 0, 2)),
     )  # fmt: skip
 
 
@@ -175,24 +166,24 @@ def lists_put(
     side: Integer, k: Integer, place: Integer,
 ) -> None:  # fmt: skip
     """Make a tuple live."""
-    if plan == ITEMS:
+    if plan == layout.ITEMS:
         for t in range(attributes.first[place], attributes.first[place + 1]):
-            at = 2 * (np.int64(lists.key[t]) * sides + side) + END
+            at = 2 * (np.int64(lists.key[t]) * sides + side) + layout.END
             entry = lists.ends[at]
             lists.ends[at] = entry + 1
             lists.number[entry] = k
             lists.worth[entry] = attributes.weight[t]
         return
     at = np.int64(side)
-    if plan != SCAN:
+    if plan != layout.SCAN:
         at += np.int64(lists.key[place]) * sides
-    entry = lists.ends[2 * at + END]
-    lists.ends[2 * at + END] = entry + 1
+    entry = lists.ends[2 * at + layout.END]
+    lists.ends[2 * at + layout.END] = entry + 1
     if lists.sum.shape[0] > 0:
         _added(lists, at, worth[place])
     if lists.number.size > 0:
         lists.number[entry] = k
-        if plan == EQUI:
+        if plan == layout.EQUI:
             lists.worth[entry] = worth[place]
         for c in range(lists.value.shape[0]):
             lists.value[c, entry] = attributes.value[place, c]
@@ -204,17 +195,17 @@ def lists_drop(
     side: Integer, place: Integer,
 ) -> None:  # fmt: skip
     """Remove the oldest live tuple of a stream."""
-    if plan == ITEMS:
+    if plan == layout.ITEMS:
         for t in range(attributes.first[place], attributes.first[place + 1]):
-            lists.ends[2 * (np.int64(lists.key[t]) * sides + side) + LOW] += 1
+            lists.ends[2 * (np.int64(lists.key[t]) * sides + side) + layout.LOW] += 1
         return
     at = np.int64(side)
-    if plan != SCAN:
+    if plan != layout.SCAN:
         at += np.int64(lists.key[place]) * sides
-    lists.ends[2 * at + LOW] += 1
+    lists.ends[2 * at + layout.LOW] += 1
     if lists.sum.shape[0] > 0:
         _added(lists, at, -worth[place])
-        some = np.float64(lists.ends[2 * at + LOW] < lists.ends[2 * at + END])
+        some = np.float64(lists.ends[2 * at + layout.LOW] < lists.ends[2 * at + layout.END])
         lists.sum[at, 0] *= some
         lists.sum[at, 1] *= some
 

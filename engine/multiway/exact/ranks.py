@@ -18,19 +18,9 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from engine.exact.combine import MAX, MIN
+from engine.multiway.exact import layout
 from engine.multiway.exact.box import closed, emitted, summed, tally, weighed
-from engine.multiway.exact.layout import (
-    END,
-    GREATER,
-    LOW,
-    SKIP,
-    WRITTEN,
-    Candidates,
-    ExactRules,
-    ExactTallies,
-    Ranks,
-    SlicePart,
-)
+from engine.multiway.exact.layout import Candidates, ExactRules, ExactTallies, Ranks, SlicePart
 from engine.runtime.jit import Floats, Integer, Ints, kernel, woven
 
 _BLOCK = 4  # log2 of the words that are counted together
@@ -131,7 +121,9 @@ _SPARSE = 8
 def _live(ranks: Ranks, side: Integer, bit: Integer, other: Integer, of: Integer) -> Any:  # noqa: ANN401
     """Return how many partners of a tuple in another stream are live, from column `of` on."""
     at = other - np.int64(other > side)
-    return counted(ranks.words, ranks.blocks, ranks.span[bit, at, of], ranks.span[bit, at, END])
+    return counted(
+        ranks.words, ranks.blocks, ranks.span[bit, at, of], ranks.span[bit, at, layout.END]
+    )
 
 
 @kernel
@@ -155,7 +147,7 @@ def _star(
     found, outputs = np.int64(1), 1.0
     for other in range(sides):
         if other != side:
-            size = _live(ranks, side, bit, other, LOW)
+            size = _live(ranks, side, bit, other, layout.LOW)
             if size == 0:
                 return True
             work.box_size[other] = size
@@ -170,7 +162,7 @@ def _star(
     for other in range(sides):
         if other != side:
             at = other - np.int64(other > side)
-            low, high = ranks.span[bit, at, LOW], ranks.span[bit, at, END]
+            low, high = ranks.span[bit, at, layout.LOW], ranks.span[bit, at, layout.END]
             if high - low > _SPARSE * work.box_size[other]:
                 return False
             total = summed(rules.combine, ranks.worth[low:high], own)
@@ -192,21 +184,21 @@ def _least(
     found, outputs = np.int64(1), 1.0
     for other in range(sides):
         if other != side:
-            size = _live(ranks, side, bit, other, GREATER)
+            size = _live(ranks, side, bit, other, layout.GREATER)
             found *= size
             outputs *= np.float64(size)
     for least in range(sides):
         if least == side:
             continue
         at = least - np.int64(least > side)
-        low, high = ranks.span[bit, at, LOW], ranks.span[bit, at, GREATER]
+        low, high = ranks.span[bit, at, layout.LOW], ranks.span[bit, at, layout.GREATER]
         end = listed(ranks.words, low, high, work.item, 0)
         for i in range(end):
             u = work.item[i]
             own, product = np.int64(1), 1.0
             for other in range(sides):
                 if other not in (side, least):
-                    size = _live(ranks, least, u, other, GREATER)
+                    size = _live(ranks, least, u, other, layout.GREATER)
                     own *= size
                     product *= np.float64(size)
                     if size == 0:
@@ -223,9 +215,9 @@ def _pairs(
     progress: Ints,
 ) -> bool:  # fmt: skip
     """Write the outputs of two streams at once; False if they do not fit, or some are written."""
-    low, high = np.int64(ranks.span[bit, 0, LOW]), np.int64(ranks.span[bit, 0, END])
-    at = progress[WRITTEN]
-    if progress[SKIP] > 0 or high - low > members.shape[0] - at:
+    low, high = np.int64(ranks.span[bit, 0, layout.LOW]), np.int64(ranks.span[bit, 0, layout.END])
+    at = progress[layout.WRITTEN]
+    if progress[layout.SKIP] > 0 or high - low > members.shape[0] - at:
         return False
     if high > low:
         own, shift = k + part.shift[side], part.shift[1 - side]
@@ -237,7 +229,7 @@ def _pairs(
                 members[at, 1 - side] = ranks.number[base + lowest(live)] + shift
                 at += 1
                 live &= live - np.uint64(1)
-    progress[WRITTEN] = at
+    progress[layout.WRITTEN] = at
     return True
 
 
@@ -251,7 +243,7 @@ def _box(
         if other not in (side, least):
             work.box_begin[other] = end
             at = other - np.int64(other > least)
-            end = _gather(ranks, work, end, ranks.span[u, at, of], ranks.span[u, at, END])
+            end = _gather(ranks, work, end, ranks.span[u, at, of], ranks.span[u, at, layout.END])
             work.box_size[other] = end - work.box_begin[other]
             if work.box_size[other] == 0:
                 return False
@@ -299,7 +291,9 @@ def ranks_probe(
     work.item[0], work.worth[0] = k, own
     work.box_begin[side], work.box_size[side] = 0, 1
     passed = np.int64(0)
-    if _box(ranks, work, side, side, bit, GREATER if rules.clique else LOW, np.int64(1)):
+    if _box(
+        ranks, work, side, side, bit, layout.GREATER if rules.clique else layout.LOW, np.int64(1)
+    ):
         passed = _taken(rules, part, work, passed, tallies, members)
     if not rules.clique:
         return bool(passed >= 0)
@@ -307,11 +301,13 @@ def ranks_probe(
         if least == side or passed < 0:
             continue
         at = least - np.int64(least > side)
-        end = _gather(ranks, work, 1, ranks.span[bit, at, LOW], ranks.span[bit, at, GREATER])
+        end = _gather(
+            ranks, work, 1, ranks.span[bit, at, layout.LOW], ranks.span[bit, at, layout.GREATER]
+        )
         for i in range(1, end):
             work.box_begin[least], work.box_size[least] = i, 1
             u = np.int64(ranks.rank[work.item[i]])
-            if _box(ranks, work, side, least, u, GREATER, end):
+            if _box(ranks, work, side, least, u, layout.GREATER, end):
                 passed = _taken(rules, part, work, passed, tallies, members)
                 if passed < 0:
                     break

@@ -13,22 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from engine.multiway.harvest import layout
 from engine.multiway.harvest.layout import (
-    ADAPT,
-    ARRIVED,
-    DONE,
-    DROPPED,
-    DROPS,
-    FREE,
-    MORE,
-    NEXT,
-    PEAK,
-    POPPED,
-    POPS,
-    PUSHED,
-    PUSHES,
-    SPECULATED,
-    WHOLE,
     Admitted,
     Clock,
     Flags,
@@ -54,7 +40,7 @@ def _count_windows(rules: HarvestRules, admitted: Admitted, clock: Clock, now: I
             oldest += 1
         clock.oldest[stream] = oldest
         held += end - oldest
-    clock.n[PEAK] = max(clock.n[PEAK], held)
+    clock.n[layout.PEAK] = max(clock.n[layout.PEAK], held)
 
 
 @kernel
@@ -86,40 +72,40 @@ def run_clock(
     """
     n = clock.n
     while True:
-        coming = n[ARRIVED] < order.size
+        coming = n[layout.ARRIVED] < order.size
         arrival = 0.0
         if coming:
-            arrival = float(streams.ts[order[n[ARRIVED]]] - t0)
-        while n[POPPED] < n[PUSHED]:
-            place = clock.pushed[n[POPPED]]
-            start = max(clock.at[FREE], float(streams.ts[place] - t0))
+            arrival = float(streams.ts[order[n[layout.ARRIVED]]] - t0)
+        while n[layout.POPPED] < n[layout.PUSHED]:
+            place = clock.pushed[n[layout.POPPED]]
+            start = max(clock.at[layout.FREE], float(streams.ts[place] - t0))
             if coming and start > arrival:
                 break
-            if clock.at[NEXT] <= start:
-                return ADAPT
-            if n[POPPED] >= n[SPECULATED]:
-                return MORE
+            if clock.at[layout.NEXT] <= start:
+                return layout.ADAPT
+            if n[layout.POPPED] >= n[layout.SPECULATED]:
+                return layout.MORE
             stream = stream_of[place]
-            clock.at[FREE] = start + comparisons[n[POPPED] - base] * cost
+            clock.at[layout.FREE] = start + comparisons[n[layout.POPPED] - base] * cost
             clock.held[stream] -= 1
             clock.popped[stream] += 1
-            clock.interval[POPS, stream] += 1
-            n[POPPED] += 1
+            clock.interval[layout.POPS, stream] += 1
+            n[layout.POPPED] += 1
             _count_windows(rules, admitted, clock, streams.ts[place])
         if not coming:
-            return DONE
-        if clock.at[NEXT] <= arrival:
-            return ADAPT
-        place = order[n[ARRIVED]]
+            return layout.DONE
+        if clock.at[layout.NEXT] <= arrival:
+            return layout.ADAPT
+        place = order[n[layout.ARRIVED]]
         stream = stream_of[place]
-        n[ARRIVED] += 1
-        clock.interval[PUSHES, stream] += 1
+        n[layout.ARRIVED] += 1
+        clock.interval[layout.PUSHES, stream] += 1
         if clock.held[stream] >= room:
-            clock.interval[DROPS, stream] += 1
-            return DROPPED
+            clock.interval[layout.DROPS, stream] += 1
+            return layout.DROPPED
         clock.held[stream] += 1
-        clock.pushed[n[PUSHED]] = place
-        n[PUSHED] += 1
+        clock.pushed[n[layout.PUSHED]] = place
+        n[layout.PUSHED] += 1
 
 
 _LEAST, _MOST = 16, 1 << 16
@@ -169,11 +155,13 @@ class Speculation:
             What `ProbeBatch` has for those.
         """
         clock = self._clock
-        waiting = clock.pushed[clock.n[SPECULATED] : clock.n[PUSHED]]
+        waiting = clock.pushed[clock.n[layout.SPECULATED] : clock.n[layout.PUSHED]]
         coming = self._order[arrived : arrived + self._batches]
         place = np.concatenate([waiting, coming])
         self._admit(place, waiting.size)
-        batch = ProbeBatch(place, self._stream_of[place], np.where(sampled[place], shred, WHOLE))
+        batch = ProbeBatch(
+            place, self._stream_of[place], np.where(sampled[place], shred, layout.WHOLE)
+        )
         begun = time.perf_counter()
         found = self._prober.count(self._admitted, plan, batch)
         self.seconds += time.perf_counter() - begun
@@ -182,22 +170,22 @@ class Speculation:
         self.batch = ProbeBatch._make(map(_joined, self.batch, batch))
         self.probed = Probed._make(map(_joined, self.probed, found))
         self.comparisons = self.probed.comparisons.sum(axis=1)
-        clock.n[SPECULATED] = self.base + self.batch.place.size
+        clock.n[layout.SPECULATED] = self.base + self.batch.place.size
         self._batches = min(2 * self._batches, _MOST)
 
     def dropped(self) -> None:
         """Discard the results behind the tuple that was just dropped."""
-        self._keep(int(self._clock.n[PUSHED]))
+        self._keep(int(self._clock.n[layout.PUSHED]))
         self._batches = max(self._batches // 4, _LEAST)
 
     def adapted(self) -> None:
         """Discard all results that are not popped: another setting is in force."""
-        self._keep(int(self._clock.n[POPPED]))
+        self._keep(int(self._clock.n[layout.POPPED]))
 
     def _keep(self, end: int) -> None:
         """Keep the results of the tuples pushed before number `end`."""
         clock = self._clock
-        clock.n[SPECULATED] = end = min(int(clock.n[SPECULATED]), end)
+        clock.n[layout.SPECULATED] = end = min(int(clock.n[layout.SPECULATED]), end)
         size = max(0, end - self.base)
         self._cut(slice(0, size))
 
@@ -207,7 +195,7 @@ class Speculation:
         self.comparisons = self.comparisons[part]
 
     def _forget_popped(self) -> None:
-        done = int(self._clock.n[POPPED]) - self.base
+        done = int(self._clock.n[layout.POPPED]) - self.base
         self.base += done
         self._cut(slice(done, None))
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from engine.runtime.errors import SpecError
 from engine.runtime.jit import Floats, Ints
 from engine.sampling.aggregates import layout
-from engine.sampling.aggregates.groups import Groups
+from engine.sampling.aggregates.groups import GroupIds
 from engine.sampling.aggregates.intervals import estimates, others_of
 from engine.sampling.aggregates.spec import AggregateSpec
 
@@ -87,7 +87,7 @@ class _Cells:
     def __init__(self, spec: AggregateSpec, tables: list[pa.Table]) -> None:
         self._spec = spec
         self._names = ["window", *(column.name for column in spec.by)]
-        self._groups = Groups([tables[0].schema.field(name).type for name in self._names])
+        self._groups = GroupIds([tables[0].schema.field(name).type for name in self._names])
         for table in tables:
             self._ids(table)
         shifts = [table.column(layout.SHIFT)[0].as_py() for table in tables if table.num_rows]
@@ -123,7 +123,7 @@ class _Cells:
         phase = window.to_numpy() % phases
         if not groups:
             return [phase]
-        by = Groups([column.type for column in groups])
+        by = GroupIds([column.type for column in groups])
         ids = by.intern([pa.chunked_array([column]) for column in groups], len(window))
         return [ids * np.int64(phases) + phase, phase]
 

@@ -17,7 +17,7 @@ from engine.runtime.key_table import KeyTable
 _WIDE = np.int64(32)
 
 
-class Groups:
+class GroupIds:
     """Gives each distinct row of some columns a dense id. A null is a value like others.
 
     Parameters
@@ -31,7 +31,7 @@ class Groups:
 
     Examples
     --------
-    >>> groups = Groups([pa.string()])
+    >>> groups = GroupIds([pa.string()])
     >>> groups.intern([pa.chunked_array([["b", None, "b", "a"]])], 4).tolist()
     [0, 1, 0, 2]
     >>> groups.values()[0].to_pylist()

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from engine.runtime.jit import Floats, Ints
 from engine.runtime.key_table import KeyTable
 from engine.sampling.aggregates import kernels, layout
-from engine.sampling.aggregates.groups import Groups
+from engine.sampling.aggregates.groups import GroupIds
 from engine.sampling.aggregates.kernels import NO_PANE
 from engine.sampling.aggregates.layout import ClusterSlots, Partials, Results, SampledRows
 from engine.sampling.aggregates.spec import AggregateSpec, Column, Panes
@@ -271,7 +271,7 @@ class _Aggregate:
         self, spec: AggregateSpec, schemas: tuple[pa.Schema, pa.Schema], *, independent: bool
     ) -> None:
         self._spec = spec
-        self._groups = Groups([schemas[c.side].field(c.column).type for c in spec.by])
+        self._groups = GroupIds([schemas[c.side].field(c.column).type for c in spec.by])
         self._state = AggregateState(spec.windows, grouped=bool(spec.by), independent=independent)
         self._shift: float | None = None if spec.function == "avg" else 0.0
         value = [spec.value] if isinstance(spec.value, Column) else []
