@@ -129,12 +129,7 @@ def unite(sides: tuple[Side, Side], columns: JoinColumns, lanes: int) -> DataFra
     return united
 
 
-def _projected(
-    code: int,
-    sides: tuple[Side, Side],
-    columns: JoinColumns,
-    lanes: int,
-) -> DataFrame:
+def _projected(code: int, sides: tuple[Side, Side], columns: JoinColumns, lanes: int) -> DataFrame:
     side = sides[code]
     roles, frame = side.roles, side.frame
     keys = attributes(frame, roles.on, columns.keys)

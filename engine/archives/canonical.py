@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from engine.archives import families
 from engine.archives.xxh64 import hash_spans, hash_words
+from engine.runtime.jit import Ints
 
 LANE_SEED = 42
 
@@ -55,7 +56,7 @@ def _as_seconds(ticks: pa.Array, digits: int) -> pa.Array:
     return pa.Array.from_buffers(kind, len(ticks), [None, pa.py_buffer(words)])
 
 
-def direct_codes(values: pa.Array) -> NDArray[np.int64]:
+def direct_codes(values: pa.Array) -> Ints:
     """Return canonical values that are numbers of 64 bits as int64, one to one."""
     kind = values.type
     if pt.is_decimal(kind):
@@ -65,7 +66,7 @@ def direct_codes(values: pa.Array) -> NDArray[np.int64]:
     return np.asarray(values.view(pa.int64()).to_numpy())
 
 
-def _fixed_words(values: pa.Array, words: int) -> NDArray[np.int64]:
+def _fixed_words(values: pa.Array, words: int) -> Ints:
     """Return the buffer of fixed-width values as (n, words) int64."""
     if len(values) == 0:
         return np.empty((0, words), np.int64)
@@ -111,7 +112,7 @@ def _hash_text(values: pa.Array, hashes: NDArray[np.uint64]) -> None:
     hash_spans(content, offsets, hashes)
 
 
-def codes(columns: Sequence[pa.Array], seed: int, rows: int) -> NDArray[np.int64]:
+def codes(columns: Sequence[pa.Array], seed: int, rows: int) -> Ints:
     """Return one int64 a row: the value itself where it is one, else its hash.
 
     Hashes are one to one only as far as `engine.lanes` proves it, lane by lane.
@@ -121,7 +122,7 @@ def codes(columns: Sequence[pa.Array], seed: int, rows: int) -> NDArray[np.int64
     return hashed(columns, seed, rows).view(np.int64)
 
 
-def same_rows(columns: list[pa.Array], one: NDArray[np.int64], other: NDArray[np.int64]) -> bool:
+def same_rows(columns: list[pa.Array], one: Ints, other: Ints) -> bool:
     """Return whether rows `one` equal rows `other` in every column, pair by pair."""
     pair = pa.array(one), pa.array(other)
     return all(

@@ -18,6 +18,7 @@ from engine.archives.roles import JoinColumns, Roles
 from engine.archives.rows import Part
 from engine.archives.ticks import FAULTS, Faults, importances, reason, ticks
 from engine.runtime.errors import InputError
+from engine.runtime.jit import Floats, Ints
 
 FIRST_ROWS = 5
 
@@ -50,10 +51,10 @@ class Normalised:
         What `rejected` holds, by fault.
     """
 
-    ts: NDArray[np.int64]
-    row: NDArray[np.int64]
-    key: NDArray[np.int64]
-    importance: NDArray[np.float64]
+    ts: Ints
+    row: Ints
+    key: Ints
+    importance: Floats
     keys: list[pa.Array]
     groups: list[pa.Array]
     payload: pa.Table
@@ -68,12 +69,7 @@ class Normalised:
 
 
 def normalise(
-    table: pa.Table,
-    roles: Roles,
-    columns: JoinColumns,
-    rows: int | NDArray[np.int64],
-    *,
-    seed: int = LANE_SEED,
+    table: pa.Table, roles: Roles, columns: JoinColumns, rows: int | Ints, *, seed: int = LANE_SEED
 ) -> Normalised:
     """Turn rows of an archive into tuples.
 
@@ -128,9 +124,7 @@ def decoded(table: pa.Table) -> pa.Table:
     return table
 
 
-def measured(
-    table: pa.Table, roles: Roles, columns: JoinColumns
-) -> tuple[NDArray[np.int64], NDArray[np.float64], Faults]:
+def measured(table: pa.Table, roles: Roles, columns: JoinColumns) -> tuple[Ints, Floats, Faults]:
     """Return times, importances, and the fault of each row, the time's first (0: none).
 
     Parameters
@@ -158,7 +152,7 @@ def _with_keys(table: pa.Table, roles: Roles) -> NDArray[np.bool_] | None:
 
 
 def _rejected(
-    table: pa.Table, roles: Roles, faults: Faults, row: NDArray[np.int64]
+    table: pa.Table, roles: Roles, faults: Faults, row: Ints
 ) -> tuple[pa.Table, tuple[FaultCount, ...]]:
     at = np.flatnonzero(faults)
     rows = table.take(pa.array(at))
@@ -174,7 +168,7 @@ def _rejected(
     return rejected, fault_counts(faults[at], row[at])
 
 
-def fault_counts(faults: Faults, rows: NDArray[np.int64]) -> tuple[FaultCount, ...]:
+def fault_counts(faults: Faults, rows: Ints) -> tuple[FaultCount, ...]:
     """Return how many rows have each fault, and the first of them.
 
     Parameters

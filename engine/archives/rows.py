@@ -167,11 +167,7 @@ class Rows:
     """
 
     def __init__(
-        self,
-        archive: Archive,
-        lenient: Sequence[str],
-        folder: Path,
-        table: pa.Table | None = None,
+        self, archive: Archive, lenient: Sequence[str], folder: Path, table: pa.Table | None = None
     ) -> None:
         self.archive, self._table = archive, table
         self._files = [(file.path, file.path, file.name) for file in archive.files]

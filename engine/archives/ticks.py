@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from engine.archives import texts
 from engine.archives.canonical import contiguous
 from engine.archives.families import UNIT_DIGITS
+from engine.runtime.jit import Floats, Ints
 from engine.runtime.jit import kernel as compiled
 
 _DAY_MS = 86_400_000
@@ -54,7 +55,7 @@ _HEAVIEST = 1e100
 Faults = NDArray[np.int8]
 
 
-def ticks(column: pa.ChunkedArray, unit: str, *, zoned: bool) -> tuple[NDArray[np.int64], Faults]:
+def ticks(column: pa.ChunkedArray, unit: str, *, zoned: bool) -> tuple[Ints, Faults]:
     """Return times in ticks of `unit`, and the fault of each (0: none).
 
     Parameters
@@ -81,16 +82,14 @@ def ticks(column: pa.ChunkedArray, unit: str, *, zoned: bool) -> tuple[NDArray[n
     return ts, faults
 
 
-def _nulls(values: pa.Array) -> NDArray[np.int64]:
+def _nulls(values: pa.Array) -> Ints:
     """Return the places of nulls."""
     if not values.null_count:
         return np.empty(0, np.int64)
     return np.flatnonzero(values.is_null().to_numpy(zero_copy_only=False))
 
 
-def _read(
-    values: pa.Array, unit: str, faults: Faults, *, zoned: bool
-) -> tuple[NDArray[np.int64], Faults]:
+def _read(values: pa.Array, unit: str, faults: Faults, *, zoned: bool) -> tuple[Ints, Faults]:
     """Read any type of time."""
     if pt.is_null(values.type):
         return np.zeros(len(values), np.int64), faults
@@ -103,7 +102,7 @@ def _read(
     return _calendar(values, unit, faults)
 
 
-def _calendar(values: pa.Array, unit: str, faults: Faults) -> tuple[NDArray[np.int64], Faults]:
+def _calendar(values: pa.Array, unit: str, faults: Faults) -> tuple[Ints, Faults]:
     """Read dates and timestamps."""
     if pt.is_date32(values.type):
         return _filled(values.view(pa.int32())).astype(np.int64), faults
@@ -114,23 +113,23 @@ def _calendar(values: pa.Array, unit: str, faults: Faults) -> tuple[NDArray[np.i
     return _finer(raw, 10 ** (UNIT_DIGITS[unit] - UNIT_DIGITS[values.type.unit]), faults)
 
 
-def _filled(values: pa.Array) -> NDArray[np.int64]:
+def _filled(values: pa.Array) -> Ints:
     filled = pc.fill_null(values, 0) if values.null_count else values
     return np.asarray(filled.to_numpy(zero_copy_only=False))
 
 
-def _numbers(values: pa.Array) -> NDArray[np.float64]:
+def _numbers(values: pa.Array) -> Floats:
     return _filled(pc.cast(values, pa.float64(), safe=False)).astype(np.float64, copy=False)
 
 
-def _integers(values: pa.Array, faults: Faults) -> tuple[NDArray[np.int64], Faults]:
+def _integers(values: pa.Array, faults: Faults) -> tuple[Ints, Faults]:
     raw = _filled(values)
     if raw.dtype == np.uint64:
         faults[raw > np.uint64(_INT64.max)] = _RANGE
     return raw.astype(np.int64, copy=False), faults
 
 
-def _whole(numbers: NDArray[np.float64], faults: Faults) -> tuple[NDArray[np.int64], Faults]:
+def _whole(numbers: Floats, faults: Faults) -> tuple[Ints, Faults]:
     good = faults == 0
     faults[good & np.isnan(numbers)] = _NAN
     faults[good & np.isinf(numbers)] = _INFINITE
@@ -140,16 +139,14 @@ def _whole(numbers: NDArray[np.float64], faults: Faults) -> tuple[NDArray[np.int
     return np.where(faults == 0, numbers, 0.0).astype(np.int64), faults
 
 
-def _finer(raw: NDArray[np.int64], factor: int, faults: Faults) -> tuple[NDArray[np.int64], Faults]:
+def _finer(raw: Ints, factor: int, faults: Faults) -> tuple[Ints, Faults]:
     if factor == 1:
         return raw, faults
     faults[(raw > _INT64.max // factor) | (raw < -(_INT64.max // factor))] = _RANGE
     return np.where(faults == 0, raw, 0) * factor, faults
 
 
-def _text_ticks(
-    cells: pa.Array, unit: str, faults: Faults, *, zoned: bool
-) -> tuple[NDArray[np.int64], Faults]:
+def _text_ticks(cells: pa.Array, unit: str, faults: Faults, *, zoned: bool) -> tuple[Ints, Faults]:
     """Read text: plain numbers where ticks are, else dates or timestamps."""
     null = faults == _NULL
     if unit == "tick":
@@ -168,7 +165,7 @@ def _text_ticks(
 
 
 @compiled
-def _plain(numbers: NDArray[np.float64]) -> bool:
+def _plain(numbers: Floats) -> bool:
     """Return whether all are importances as they are: none is wrong, and none is -0.0."""
     wrong = 0
     for x in numbers:
@@ -176,7 +173,7 @@ def _plain(numbers: NDArray[np.float64]) -> bool:
     return wrong == 0
 
 
-def importances(column: pa.ChunkedArray) -> tuple[NDArray[np.float64], Faults]:
+def importances(column: pa.ChunkedArray) -> tuple[Floats, Faults]:
     """Return importances as float64, and the fault of each (0: none).
 
     Returns

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.runtime.jit import jit
+from engine.runtime.jit import Ints, jit
 
 Bytes = NDArray[np.uint8]
 
@@ -104,12 +104,12 @@ def _words(words: NDArray[np.uint64], width: int, hashes: NDArray[np.uint64]) ->
 
 
 @jit
-def _spans(data: Bytes, offsets: NDArray[np.int64], hashes: NDArray[np.uint64]) -> None:
+def _spans(data: Bytes, offsets: Ints, hashes: NDArray[np.uint64]) -> None:
     for i in range(len(hashes)):
         hashes[i] = _xxh64(data, offsets[i], offsets[i + 1], hashes[i])
 
 
-def hash_words(words: NDArray[np.int64], hashes: NDArray[np.uint64]) -> None:
+def hash_words(words: Ints, hashes: NDArray[np.uint64]) -> None:
     """Replace each of `hashes`, the seeds, by the hash of its row of words, little endian.
 
     Parameters
@@ -122,7 +122,7 @@ def hash_words(words: NDArray[np.int64], hashes: NDArray[np.uint64]) -> None:
     _words(np.ascontiguousarray(words).view(np.uint64).reshape(-1), words.shape[1], hashes)
 
 
-def hash_spans(data: Bytes, offsets: NDArray[np.int64], hashes: NDArray[np.uint64]) -> None:
+def hash_spans(data: Bytes, offsets: Ints, hashes: NDArray[np.uint64]) -> None:
     """Replace each of `hashes`, the seeds, by the hash of ``data[offsets[i]:offsets[i + 1]]``.
 
     Parameters

@@ -66,8 +66,7 @@ class Statistics(TypedDict, total=False):
         ),
     ]
     selectivities: Annotated[
-        str,
-        Option("share of matching pairs of tuples, of every two streams: 1-2=0.1,1-3=0.01,.."),
+        str, Option("share of matching pairs of tuples, of every two streams: 1-2=0.1,1-3=0.01,..")
     ]
 
 

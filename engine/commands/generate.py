@@ -29,8 +29,7 @@ class Rows(TypedDict, total=False):
 
     rows: Annotated[int, Option("tuples of the left stream (required)", WHOLE)]
     rows_right: Annotated[
-        int,
-        Option("tuples of the right stream (default: as the left, or to span its time)", WHOLE),
+        int, Option("tuples of the right stream (default: as the left, or to span its time)", WHOLE)
     ]
 
 
@@ -55,9 +54,7 @@ class Zipf(Rows, total=False):
     ties: Annotated[
         float,
         Option(
-            "probability that a tuple arrives at the instant of the one before",
-            NUMBER,
-            _ZIPF.ties,
+            "probability that a tuple arrives at the instant of the one before", NUMBER, _ZIPF.ties
         ),
     ]
 
@@ -131,8 +128,7 @@ class Written(TypedDict, total=False):
     out: Annotated[str, Option("folder to write (required)", PLACE)]
     format: Annotated[str, Option("of the files", default=FORMATS[0], choices=FORMATS)]
     overwrite: Annotated[
-        bool,
-        Option("replace files of the same names in the folder", FLAG, default=False),
+        bool, Option("replace files of the same names in the folder", FLAG, default=False)
     ]
 
 

@@ -18,10 +18,7 @@ from engine.runtime.errors import SpecError
 
 COMMAND = replace(
     REPLAY,
-    groups=(
-        *REPLAY.groups,
-        Group("several streams, in place of --left and --right", (Several,)),
-    ),
+    groups=(*REPLAY.groups, Group("several streams, in place of --left and --right", (Several,))),
 )
 _TWO = "the best possible is known of two streams only"
 _INSTEAD = {

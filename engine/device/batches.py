@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.device.columns import LaneColumns, SideColumns, lane_columns
 from engine.device.host_bytes import HOST_BYTES_A_PARTNER, HOST_BYTES_A_ROW
@@ -17,6 +16,7 @@ from engine.lanes.reader import LaneBatch
 from engine.replay.ranks import RetentionPlan
 from engine.replay.settings import ReplaySettings
 from engine.runtime.host import half_of_memory
+from engine.runtime.jit import Floats, Ints
 from gpu_kernels.devices import Device, TooLargeError
 from gpu_kernels.replay.layout import FOREVER
 
@@ -154,9 +154,7 @@ def _plan(lane: LaneColumns, outcome: Outcome) -> RetentionPlan:
     return RetentionPlan(left, right)
 
 
-def _leaves(
-    side: SideColumns, until: NDArray[np.int64], instants: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def _leaves(side: SideColumns, until: Ints, instants: Ints) -> Floats:
     """Return the number of the instant at which each tuple leaves."""
     if until.size == 0:
         return np.full(side.ts.size, np.inf)

@@ -12,7 +12,7 @@ from engine.exact.combine import combined, neumaier
 from engine.facts.index import FactIndex
 from engine.facts.key_links import KeyLinks, linked_key, span
 from engine.facts.links import Links
-from engine.runtime.jit import Integer
+from engine.runtime.jit import Floats, Integer, Ints
 from engine.runtime.jit import kernel as compiled
 from engine.runtime.key_table import KeyTable
 from engine.runtime.streams import StreamBatch
@@ -33,10 +33,10 @@ class SideColumns(NamedTuple):
         Tuples of this side, instant and key, at the first of them; 0 at the others.
     """
 
-    ts: NDArray[np.int64]
-    row: NDArray[np.int64]
+    ts: Ints
+    row: Ints
     key: NDArray[np.int32]
-    importance: NDArray[np.float64]
+    importance: Floats
     peers: NDArray[np.int32]
     twins: NDArray[np.int32]
 
@@ -65,10 +65,10 @@ class LaneColumns(NamedTuple):
     right: SideColumns
     keys: int
     largest: tuple[int, int]
-    names: NDArray[np.int64] | None = None
+    names: Ints | None = None
     partners: tuple[KeyLinks, KeyLinks] | None = None
     facts: FactIndex | None = None
-    codes: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
+    codes: tuple[Ints, Ints] | None = None
 
     @property
     def rows(self) -> int:
@@ -91,18 +91,11 @@ def joined_with(
 
 @compiled
 def _pair_up(
-    left_ts: NDArray[np.int64],
-    left_key: NDArray[np.int32],
-    right_ts: NDArray[np.int64],
-    right_key: NDArray[np.int32],
-    left_partners: KeyLinks | None,
-    right_partners: KeyLinks | None,
-    counts: NDArray[np.int32],
-    firsts: NDArray[np.int32],
-    peers: tuple[NDArray[np.int32], NDArray[np.int32]],
-    twins: tuple[NDArray[np.int32], NDArray[np.int32]],
-    largest: NDArray[np.int64],
-) -> None:
+    left_ts: Ints, left_key: NDArray[np.int32], right_ts: Ints, right_key: NDArray[np.int32],
+    left_partners: KeyLinks | None, right_partners: KeyLinks | None, counts: NDArray[np.int32],
+    firsts: NDArray[np.int32], peers: tuple[NDArray[np.int32], NDArray[np.int32]],
+    twins: tuple[NDArray[np.int32], NDArray[np.int32]], largest: Ints,
+) -> None:  # fmt: skip
     """Fill `peers` and `twins`, instant by instant; `counts` and `firsts` are (2 keys,) scratch."""
     i = j = 0
     while i < left_ts.size or j < right_ts.size:
@@ -186,9 +179,7 @@ def lane_columns(
     return lane._replace(names=table.keys.copy())
 
 
-def both(
-    partners: tuple[KeyLinks, KeyLinks] | None,
-) -> tuple[KeyLinks | None, KeyLinks | None]:
+def both(partners: tuple[KeyLinks, KeyLinks] | None) -> tuple[KeyLinks | None, KeyLinks | None]:
     """Return the partners of both sides, None for each in an equi-join."""
     return (None, None) if partners is None else partners
 
@@ -220,20 +211,10 @@ def paired(
 
 @compiled
 def _simultaneous(
-    ts: NDArray[np.int64],
-    key: NDArray[np.int32],
-    importance: NDArray[np.float64],
-    peers: NDArray[np.int32],
-    their_ts: NDArray[np.int64],
-    their_key: NDArray[np.int32],
-    their_importance: NDArray[np.float64],
-    partners: KeyLinks | None,
-    heads: NDArray[np.int64],
-    chain: NDArray[np.int64],
-    start_ts: int,
-    combine: int,
-    sums: NDArray[np.float64],
-) -> int:
+    ts: Ints, key: NDArray[np.int32], importance: Floats, peers: NDArray[np.int32], their_ts: Ints,
+    their_key: NDArray[np.int32], their_importance: Floats, partners: KeyLinks | None, heads: Ints,
+    chain: Ints, start_ts: int, combine: int, sums: Floats,
+) -> int:  # fmt: skip
     """Walk, for every left arrival, the chain of right arrivals of its instant and key."""
     found = 0
     high = rest = 0.0

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.optimum.dual import TRUST, CpuDual
 from engine.optimum.dual_kernels import Cover, Evaluation, Prices, Slope
 from engine.optimum.intervals import Intervals
+from engine.runtime.jit import Floats
 from gpu_kernels.devices import Device
 
 if TYPE_CHECKING:
@@ -28,9 +28,7 @@ class GpuPoint:
         See `engine.optimum.dual.CpuPoint`.
     """
 
-    def __init__(
-        self, dual: DeviceDual, budget: int, length: NDArray[np.float64], price: Prices
-    ) -> None:
+    def __init__(self, dual: DeviceDual, budget: int, length: Floats, price: Prices) -> None:
         from gpu_kernels.optimum.steps import DevicePrices  # noqa: PLC0415 - loads numba.cuda
 
         self._budget = budget
@@ -108,7 +106,7 @@ class GpuDual:
         profit, load, curve = self._device.slope(cumulative, temperature)
         return Slope(self._paid(cumulative) + profit, load, curve)
 
-    def start(self, length: NDArray[np.float64], price: Prices) -> GpuPoint:
+    def start(self, length: Floats, price: Prices) -> GpuPoint:
         """Return prices to climb from; see `CpuPoint`."""
         return GpuPoint(self._device, self.budget, length, price)
 

@@ -14,7 +14,7 @@ from engine.policies import Policy, Structure, Value, dgl, yield_
 from engine.replay.layout import ESTIMATORS, HISTORY_ESTIMATOR, ReplayRules
 from engine.replay.settings import ReplaySettings
 from engine.runtime.host import half_of_memory
-from engine.runtime.jit import jit
+from engine.runtime.jit import Floats, Ints, jit
 from engine.runtime.jit import kernel as compiled
 from gpu_kernels.devices import TooLargeError
 from gpu_kernels.portable import portable
@@ -120,7 +120,7 @@ def _filler(factor: Callable[..., float]) -> Callable[..., None]:
     """Return a compiled loop of `factor`, which rounds as the CPU's kernels do."""
     if factor not in _FILLERS:
 
-        def fill(values: NDArray[np.float64], exponent: float, out: NDArray[np.float64]) -> None:
+        def fill(values: Floats, exponent: float, out: Floats) -> None:
             for i in range(values.size):
                 out[i] = factor(values[i], exponent)
 
@@ -128,9 +128,7 @@ def _filler(factor: Callable[..., float]) -> Callable[..., None]:
     return _FILLERS[factor]
 
 
-def history_counts(
-    lane: LaneColumns, rules: ReplayRules
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def history_counts(lane: LaneColumns, rules: ReplayRules) -> tuple[Floats, Floats]:
     """Return the match count at arrival of each tuple by the history estimator (section 2)."""
     sides = lane.left, lane.right
     seen = tuple(np.zeros(side.ts.size, np.int64) for side in sides)
@@ -150,16 +148,10 @@ def history_counts(
 
 @compiled
 def _count_seen(
-    left_ts: NDArray[np.int64],
-    left_key: NDArray[np.int32],
-    right_ts: NDArray[np.int64],
-    right_key: NDArray[np.int32],
-    left_partners: KeyLinks | None,
-    right_partners: KeyLinks | None,
-    counts: NDArray[np.int64],
-    left_seen: NDArray[np.int64],
-    right_seen: NDArray[np.int64],
-) -> None:
+    left_ts: Ints, left_key: NDArray[np.int32], right_ts: Ints, right_key: NDArray[np.int32],
+    left_partners: KeyLinks | None, right_partners: KeyLinks | None, counts: Ints, left_seen: Ints,
+    right_seen: Ints,
+) -> None:  # fmt: skip
     """Write how many opposite tuples each one joins of those so far, its own instant included."""
     i = j = 0
     while i < left_ts.size or j < right_ts.size:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.device.columns import LaneColumns, SideColumns, simultaneous
 from engine.device.policies import policy_functions, tabulate
@@ -17,6 +16,7 @@ from engine.lanes.profile import LaneProfile
 from engine.policies import Structure, age
 from engine.replay.layout import ReplayRules
 from engine.replay.settings import ReplaySettings
+from engine.runtime.jit import Floats, Ints
 from engine.sampling.sizes import Sampling
 from gpu_kernels.devices import Device
 from gpu_kernels.replay.layout import LANE_FLOATS, LANE_INTEGERS
@@ -30,7 +30,7 @@ from gpu_kernels.replay.run import (
     replay_lanes,
 )
 
-Curves = tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]
+Curves = tuple[Floats | None, Floats | None]
 
 
 class DeviceLanes(NamedTuple):
@@ -97,7 +97,7 @@ class Outcome(NamedTuple):
     outputs: int
     importance: float
     peaks: tuple[int, int]
-    until: tuple[NDArray[np.int64], NDArray[np.int64]]
+    until: tuple[Ints, Ints]
     seconds: float
 
 
@@ -297,10 +297,10 @@ def _integers(replay: Setting, rules: ReplayRules, lanes: DeviceLanes) -> list[i
     return [told.get(name, 0) for name in LANE_INTEGERS]
 
 
-def _place_tables(integers: NDArray[np.int64], curves: Sequence[Curves]) -> NDArray[np.float64]:
+def _place_tables(integers: Ints, curves: Sequence[Curves]) -> Floats:
     """Put the age tables of all curves behind each other and tell the lanes where theirs lie."""
     places: dict[bytes, int] = {}
-    tables: list[NDArray[np.float64]] = []
+    tables: list[Floats] = []
     size = 0
     for lane, sides in enumerate(curves):
         for side, curve in zip(("left", "right"), sides, strict=True):

@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.device.columns import LaneColumns
 from engine.lanes.profile import Peak
 from engine.models.frequency import KeyCounts
 from engine.replay.layout import ReplayRules
 from engine.replay.settings import ReplaySettings
+from engine.runtime.jit import Floats
 from engine.runtime.randomness import uniforms
 from engine.sampling.sizes import Sampling, Sizing, priorities, tuple_sizes
 
-Pair = tuple[NDArray[np.float64], NDArray[np.float64]]
+Pair = tuple[Floats, Floats]
 
 
 class Sampled(NamedTuple):
@@ -38,7 +38,7 @@ class Sampled(NamedTuple):
 
 def place_sizes(
     lanes: Sequence[LaneColumns], replays: Sequence[Sampled]
-) -> tuple[NDArray[np.float64], list[ReplayRules]]:
+) -> tuple[Floats, list[ReplayRules]]:
     """Put the sizes of all lanes' tuples behind each other, and settle the memory of the replays.
 
     Parameters

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.device.columns import LaneColumns
 from engine.facts.key_links import KeyLinks
 from engine.replay.settings import ReplaySettings
+from engine.runtime.jit import Ints
 from gpu_kernels.devices import TooLargeError
 from gpu_kernels.replay.layout import FOREVER
 from gpu_kernels.replay.run import MOST_MATCHES, PartnerColumns
@@ -105,5 +105,5 @@ def most_matches(lane: LaneColumns) -> int:
     return most
 
 
-def _sums(values: NDArray[np.int64]) -> NDArray[np.int64]:
+def _sums(values: Ints) -> Ints:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(values)])

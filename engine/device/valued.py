@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.device.columns import LaneColumns
+from engine.runtime.jit import Floats, Ints
 from engine.runtime.streams import StreamBatch
 from engine.value_model.estimate import Terms, estimate_of
 from gpu_kernels.replay.layout import LANE_INTEGERS
@@ -25,8 +25,8 @@ class LaneWorth(NamedTuple):
     buckets : int
     """
 
-    values: NDArray[np.float64]
-    tables: tuple[NDArray[np.float64], NDArray[np.float64]]
+    values: Floats
+    tables: tuple[Floats, Floats]
     buckets: int
 
 
@@ -51,11 +51,8 @@ def _stream(lane: LaneColumns, side: int) -> StreamBatch:
 
 
 def place_worth(
-    lanes: Sequence[LaneColumns],
-    terms: Terms,
-    numbers: Sequence[int],
-    integers: NDArray[np.int64],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    lanes: Sequence[LaneColumns], terms: Terms, numbers: Sequence[int], integers: Ints
+) -> tuple[Floats, Floats]:
     """Put values and tables of all lanes behind each other and tell replays where theirs lie.
 
     Parameters

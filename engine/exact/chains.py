@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.exact.unexpired import paged
-from engine.runtime.jit import jit, nth
+from engine.runtime.jit import Floats, Ints, jit, nth
 
 BLOCK = 1024  # arrivals; their work lists (16 KiB) stay in the first-level cache
 NEXT_LEFT, NEXT_RIGHT, LOW_LEFT, LOW_RIGHT = range(4)
@@ -68,7 +68,7 @@ def empty_chains(keys: int, slots: int, narrow: bool) -> Chains:
     return Chains(heads, value.view(np.int32), value)
 
 
-def grown(chains: Chains, cursor: NDArray[np.int64]) -> Chains:
+def grown(chains: Chains, cursor: Ints) -> Chains:
     """Return the same chains with twice the slots. O(slots)."""
     slots = len(chains.value) // 2
     wide = paged(2 * len(chains.value), chains.value.dtype)
@@ -86,17 +86,16 @@ def empty_work() -> Work:
     return Work(head, low, number, np.empty(size))
 
 
-def _expired(ts: NDArray[np.int64], low: int, last: int, now: int, window: int) -> int:
+@jit
+def expired(ts: Ints, low: int, last: int, now: int, window: int) -> int:
     """Return the first position from `low` on that is unexpired at `now`."""
     while low < last and now - ts[nth(low)] > window:
         low += 1
     return low
 
 
-expired = jit(_expired)
-
-
-def _touch(keys: NDArray[np.int64], begin: int, base: int, heads: NDArray[np.int32]) -> int:
+@jit
+def touch(keys: Ints, begin: int, base: int, heads: NDArray[np.int32]) -> int:
     """Read the heads of the next arrivals, so that they are in the cache when they are needed."""
     seen = 0
     for i in range(begin, min(begin + BLOCK // 2, len(keys))):
@@ -104,28 +103,14 @@ def _touch(keys: NDArray[np.int64], begin: int, base: int, heads: NDArray[np.int
     return seen
 
 
-touch = jit(_touch)
-
-
-def _stage(
-    left_ts: NDArray[np.int64],
-    left_key: NDArray[np.int64],
-    left_importance: NDArray[np.float64],
-    right_ts: NDArray[np.int64],
-    right_key: NDArray[np.int64],
-    right_importance: NDArray[np.float64],
-    cursor: NDArray[np.int64],
-    windows: tuple[int, int],
-    first: int,
-    base: int,
-    heads: NDArray[np.int32],
-    link: NDArray[np.int32],
-    value: NDArray[Any],
-    work_head: NDArray[np.int32],
-    work_low: NDArray[np.int32],
-    work_number: NDArray[np.int32],
-    work_own: NDArray[np.float64],
-) -> tuple[int, bool, bool, int]:
+@jit
+def stage(
+    left_ts: Ints, left_key: Ints, left_importance: Floats, right_ts: Ints, right_key: Ints,
+    right_importance: Floats, cursor: Ints, windows: tuple[int, int], first: int, base: int,
+    heads: NDArray[np.int32], link: NDArray[np.int32], value: NDArray[Any],
+    work_head: NDArray[np.int32], work_low: NDArray[np.int32], work_number: NDArray[np.int32],
+    work_own: Floats,
+) -> tuple[int, bool, bool, int]:  # fmt: skip
     """Insert a block of arrivals and list those that may have matches. O(BLOCK).
 
     Parameters
@@ -203,6 +188,3 @@ def _stage(
     cursor[NEXT_LEFT], cursor[NEXT_RIGHT] = i, j
     cursor[LOW_LEFT], cursor[LOW_RIGHT] = low_left, low_right
     return listed, fits, ordered, done
-
-
-stage = jit(_stage)

@@ -18,7 +18,7 @@ from engine.exact.checks import (
 )
 from engine.exact.combine import combine_code, combined, neumaier
 from engine.exact.slices import Slice, cut_slices, with_dense_keys
-from engine.runtime.jit import jit, nth
+from engine.runtime.jit import Floats, Ints, jit, nth
 from engine.runtime.streams import StreamBatch
 
 
@@ -36,17 +36,11 @@ class ExactCount(NamedTuple):
     importance: float
 
 
-def _follow(
-    listed: int,
-    link: NDArray[np.int32],
-    value: NDArray[Any],
-    work_head: NDArray[np.int32],
-    work_low: NDArray[np.int32],
-    work_own: NDArray[np.float64],
-    combine: int,
-    high: float,
-    rest: float,
-) -> tuple[int, float, float]:
+@jit
+def follow(
+    listed: int, link: NDArray[np.int32], value: NDArray[Any], work_head: NDArray[np.int32],
+    work_low: NDArray[np.int32], work_own: Floats, combine: int, high: float, rest: float,
+) -> tuple[int, float, float]:  # fmt: skip
     """Follow the chains of a work list to their ends, a step of each a round. O(outputs).
 
     Returns
@@ -75,31 +69,14 @@ def _follow(
     return outputs, high, rest
 
 
-follow = jit(_follow)
-
-
-def _count_slice(
-    left_ts: NDArray[np.int64],
-    left_key: NDArray[np.int64],
-    left_importance: NDArray[np.float64],
-    right_ts: NDArray[np.int64],
-    right_key: NDArray[np.int64],
-    right_importance: NDArray[np.float64],
-    cursor: NDArray[np.int64],
-    windows: tuple[int, int],
-    first: int,
-    base: int,
-    heads: NDArray[np.int32],
-    link: NDArray[np.int32],
-    value: NDArray[Any],
-    work_head: NDArray[np.int32],
-    work_low: NDArray[np.int32],
-    work_number: NDArray[np.int32],
-    work_own: NDArray[np.float64],
-    combine: int,
-    high: float,
-    rest: float,
-) -> tuple[int, float, float, bool, bool]:
+@jit
+def count_slice(
+    left_ts: Ints, left_key: Ints, left_importance: Floats, right_ts: Ints, right_key: Ints,
+    right_importance: Floats, cursor: Ints, windows: tuple[int, int], first: int, base: int,
+    heads: NDArray[np.int32], link: NDArray[np.int32], value: NDArray[Any],
+    work_head: NDArray[np.int32], work_low: NDArray[np.int32], work_number: NDArray[np.int32],
+    work_own: Floats, combine: int, high: float, rest: float,
+) -> tuple[int, float, float, bool, bool]:  # fmt: skip
     """Count until the slice ends, the ring is full, or something does not fit.
 
     Returns
@@ -110,33 +87,15 @@ def _count_slice(
     outputs = 0
     while True:
         listed, fits, ordered, done = stage(
-            left_ts,
-            left_key,
-            left_importance,
-            right_ts,
-            right_key,
-            right_importance,
-            cursor,
-            windows,
-            first,
-            base,
-            heads,
-            link,
-            value,
-            work_head,
-            work_low,
-            work_number,
-            work_own,
-        )
+            left_ts, left_key, left_importance, right_ts, right_key, right_importance, cursor,
+            windows, first, base, heads, link, value, work_head, work_low, work_number, work_own,
+        )  # fmt: skip
         if done == 0 or not fits or not ordered:
             return outputs, high, rest, fits, ordered
         found, high, rest = follow(
             listed, link, value, work_head, work_low, work_own, combine, high, rest
         )
         outputs += found
-
-
-count_slice = jit(_count_slice)
 
 
 def _run(part: Slice, chains: Chains, work: Work, combine: int) -> ExactCount | None:

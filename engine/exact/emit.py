@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.exact.chains import BLOCK
-from engine.runtime.jit import jit, nth
+from engine.runtime.jit import Ints, jit, nth
 
 LOG = 1 << 14  # steps along chains noted at a time; 128 KiB
 LISTED, BEGUN, GROUP, NEEDED = range(4)
@@ -27,7 +27,7 @@ class Scratch(NamedTuple):
 
     head: NDArray[np.int32]
     item: NDArray[np.int32]
-    last: NDArray[np.int64]
+    last: Ints
 
 
 def empty_scratch() -> Scratch:
@@ -36,17 +36,12 @@ def empty_scratch() -> Scratch:
     return Scratch(head, item, np.empty(BLOCK + 1, np.int64))
 
 
-def _log_group(
-    begin: int,
-    end: int,
-    link: NDArray[np.int32],
-    slots: int,
-    work_head: NDArray[np.int32],
-    work_low: NDArray[np.int32],
-    log_head: NDArray[np.int32],
-    log_item: NDArray[np.int32],
-    last: NDArray[np.int64],
-) -> int:
+@jit
+def log_group(
+    begin: int, end: int, link: NDArray[np.int32], slots: int, work_head: NDArray[np.int32],
+    work_low: NDArray[np.int32], log_head: NDArray[np.int32], log_item: NDArray[np.int32],
+    last: Ints,
+) -> int:  # fmt: skip
     """Note all steps of the arrivals ``begin .. end - 1``, one of each a round.
 
     Returns
@@ -79,23 +74,12 @@ def _log_group(
     return steps
 
 
-log_group = jit(_log_group)
-
-
-def _write_group(
-    steps: int,
-    begin: int,
-    end: int,
-    filled: int,
-    offset_left: int,
-    offset_right: int,
-    work_number: NDArray[np.int32],
-    log_head: NDArray[np.int32],
-    log_item: NDArray[np.int32],
-    last: NDArray[np.int64],
-    out_left: NDArray[np.int64],
-    out_right: NDArray[np.int64],
-) -> None:
+@jit
+def write_group(
+    steps: int, begin: int, end: int, filled: int, offset_left: int, offset_right: int,
+    work_number: NDArray[np.int32], log_head: NDArray[np.int32], log_item: NDArray[np.int32],
+    last: Ints, out_left: Ints, out_right: Ints,
+) -> None:  # fmt: skip
     """Write the noted pairs from `filled` on, those of one arrival oldest first."""
     for x in range(begin, end):
         filled += last[x]
@@ -111,9 +95,7 @@ def _write_group(
         out_right[nth(place)] = offset_right + (other if from_left else own)
 
 
-write_group = jit(_write_group)
-
-
+@jit
 def _chain_length(link: NDArray[np.int32], slots: int, head: int, low: int) -> int:
     stride = len(link) // slots
     length = 0
@@ -123,21 +105,11 @@ def _chain_length(link: NDArray[np.int32], slots: int, head: int, low: int) -> i
     return length
 
 
-chain_length = jit(_chain_length)
-
-
-def _write_chain(
-    link: NDArray[np.int32],
-    slots: int,
-    head: int,
-    low: int,
-    end: int,
-    own: int,
-    offset_own: int,
-    offset_other: int,
-    out_own: NDArray[np.int64],
-    out_other: NDArray[np.int64],
-) -> None:
+@jit
+def write_chain(
+    link: NDArray[np.int32], slots: int, head: int, low: int, end: int, own: int, offset_own: int,
+    offset_other: int, out_own: Ints, out_other: Ints,
+) -> None:  # fmt: skip
     """Write the pairs of one arrival with a long chain, ending before `end`."""
     stride = len(link) // slots
     while head >= low:
@@ -147,25 +119,13 @@ def _write_chain(
         head = link[stride * (head & (slots - 1))]
 
 
-write_chain = jit(_write_chain)
-
-
-def _emit(
-    progress: NDArray[np.int64],
-    filled: int,
-    offset_left: int,
-    offset_right: int,
-    link: NDArray[np.int32],
-    slots: int,
-    work_head: NDArray[np.int32],
-    work_low: NDArray[np.int32],
-    work_number: NDArray[np.int32],
-    log_head: NDArray[np.int32],
-    log_item: NDArray[np.int32],
-    last: NDArray[np.int64],
-    out_left: NDArray[np.int64],
-    out_right: NDArray[np.int64],
-) -> int:
+@jit
+def emit(
+    progress: Ints, filled: int, offset_left: int, offset_right: int, link: NDArray[np.int32],
+    slots: int, work_head: NDArray[np.int32], work_low: NDArray[np.int32],
+    work_number: NDArray[np.int32], log_head: NDArray[np.int32], log_item: NDArray[np.int32],
+    last: Ints, out_left: Ints, out_right: Ints,
+) -> int:  # fmt: skip
     """Write the pairs of a work list, in its order, until it ends or the output is full.
 
     Parameters
@@ -187,7 +147,7 @@ def _emit(
             progress[GROUP] = (end - begin) // 2
             continue
         head, low, number = work_head[begin], work_low[begin], work_number[begin]
-        needed = chain_length(link, slots, head, low) if steps < 0 else steps
+        needed = _chain_length(link, slots, head, low) if steps < 0 else steps
         if filled + needed > len(out_left):
             progress[NEEDED] = needed
             break
@@ -211,6 +171,3 @@ def _emit(
         if needed < LOG // 4:
             progress[GROUP] = min(2 * progress[GROUP], BLOCK)
     return filled
-
-
-emit = jit(_emit)

@@ -22,7 +22,7 @@ from engine.exact.slices import Slice, cut_slices, with_dense_keys
 from engine.exact.unexpired import paged
 from engine.runtime.errors import SpecError
 from engine.runtime.executors import ordered_map
-from engine.runtime.jit import jit
+from engine.runtime.jit import Floats, Ints, jit
 from engine.runtime.streams import StreamBatch
 
 Pairs = tuple[NDArray[Any], NDArray[Any]]
@@ -32,32 +32,15 @@ _CHUNK = 1 << 20
 _SLICE = 1 << 18  # tuples a slice, or more
 
 
-def _fill(
-    left_ts: NDArray[np.int64],
-    left_key: NDArray[np.int64],
-    left_importance: NDArray[np.float64],
-    right_ts: NDArray[np.int64],
-    right_key: NDArray[np.int64],
-    right_importance: NDArray[np.float64],
-    cursor: NDArray[np.int64],
-    windows: tuple[int, int],
-    first: int,
-    base: int,
-    heads: NDArray[np.int32],
-    link: NDArray[np.int32],
-    value: NDArray[Any],
-    work_head: NDArray[np.int32],
-    work_low: NDArray[np.int32],
-    work_number: NDArray[np.int32],
-    work_own: NDArray[np.float64],
-    progress: NDArray[np.int64],
-    offsets: tuple[int, int],
-    log_head: NDArray[np.int32],
-    log_item: NDArray[np.int32],
-    last: NDArray[np.int64],
-    out_left: NDArray[np.int64],
-    out_right: NDArray[np.int64],
-) -> tuple[int, bool]:
+@jit
+def fill(
+    left_ts: Ints, left_key: Ints, left_importance: Floats, right_ts: Ints, right_key: Ints,
+    right_importance: Floats, cursor: Ints, windows: tuple[int, int], first: int, base: int,
+    heads: NDArray[np.int32], link: NDArray[np.int32], value: NDArray[Any],
+    work_head: NDArray[np.int32], work_low: NDArray[np.int32], work_number: NDArray[np.int32],
+    work_own: Floats, progress: Ints, offsets: tuple[int, int], log_head: NDArray[np.int32],
+    log_item: NDArray[np.int32], last: Ints, out_left: Ints, out_right: Ints,
+) -> tuple[int, bool]:  # fmt: skip
     """Write pairs until the slice ends, or the ring or the output is full.
 
     Returns
@@ -80,9 +63,6 @@ def _fill(
         if done == 0 or not ordered:
             return filled, ordered
         progress[LISTED], progress[BEGUN] = listed, 0
-
-
-fill = jit(_fill)
 
 
 def _chunks(part: Slice, chunk: int, dtype: Dtype) -> Iterator[Pairs]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.exact.checks import EVERY, sealed
 from engine.runtime.errors import SpecError
-from engine.runtime.jit import jit
+from engine.runtime.jit import Floats, Ints, jit
 from engine.runtime.key_table import KeyTable
 from engine.runtime.streams import StreamBatch
 
@@ -18,14 +17,7 @@ _FEW = 1 << 15  # tuples below which a thread is not worth its start
 _MOST = 1 << 30  # rows of one side of a slice, as numbers are int32
 _HEADS = 1 << 12  # heads that cost nothing
 
-Columns = tuple[
-    NDArray[np.int64],
-    NDArray[np.int64],
-    NDArray[np.float64],
-    NDArray[np.int64],
-    NDArray[np.int64],
-    NDArray[np.float64],
-]
+Columns = tuple[Ints, Ints, Floats, Ints, Ints, Floats]
 
 
 class Slice(NamedTuple):
@@ -60,7 +52,7 @@ class Slice(NamedTuple):
                 most = max(most, len(ts) * min(1.0, (window + 1) / span))
         return 1 << (2 * (int(1.05 * most) + block)).bit_length()
 
-    def ended(self, cursor: NDArray[np.int64]) -> bool:
+    def ended(self, cursor: Ints) -> bool:
         """Return whether `cursor` has passed every row."""
         return bool(cursor[0] == len(self.columns[0]) and cursor[1] == len(self.columns[3]))
 
@@ -103,14 +95,12 @@ def cut_slices(
     return slices
 
 
-def _key_range(keys: NDArray[np.int64], least: int, most: int) -> tuple[int, int]:
+@jit
+def _key_range(keys: Ints, least: int, most: int) -> tuple[int, int]:
     for key in keys:
         least = min(least, key)
         most = max(most, key)
     return least, most
-
-
-key_range = jit(_key_range)
 
 
 def with_dense_keys(part: Slice) -> Slice:
@@ -119,8 +109,8 @@ def with_dense_keys(part: Slice) -> Slice:
     if sum(sizes) == 0:
         return part
     info = np.iinfo(np.int64)
-    least, most = key_range(part.columns[1], info.max, info.min)
-    least, most = key_range(part.columns[4], least, most)
+    least, most = _key_range(part.columns[1], info.max, info.min)
+    least, most = _key_range(part.columns[4], least, most)
     if most - least < _DIRECT * sum(sizes) + _HEADS:
         return part._replace(base=least, keys=most - least + 1)
     table = KeyTable()

@@ -13,15 +13,16 @@ from engine.exact.stream_kernel import BIN, CURSOR, LOW, NEXT, OUTPUTS, first_un
 from engine.exact.unexpired import empty_ring, paged, with_room
 from engine.facts.key_links import KeyLinks
 from engine.runtime.errors import SpecError
+from engine.runtime.jit import Floats, Ints
 from engine.runtime.streams import StreamBatch
 
 
 class _Arrivals(NamedTuple):
     """One side of a batch: (n,) each."""
 
-    ts: NDArray[np.int64]
+    ts: Ints
     ids: NDArray[np.int32]
-    importance: NDArray[np.float64]
+    importance: Floats
 
 
 class ExactStream:
@@ -77,7 +78,7 @@ class ExactStream:
         window_right: int,
         combine: str = "min",
         start_ts: int | None = None,
-        time_bins: NDArray[np.int64] | None = None,
+        time_bins: Ints | None = None,
         age_buckets: int | None = None,
         partners: tuple[KeyLinks, KeyLinks] | None = None,
     ) -> None:
@@ -118,9 +119,9 @@ class ExactStream:
         return float(self._total[0] + self._total[1])
 
     @property
-    def importance_by_bin(self) -> NDArray[np.float64]:
+    def importance_by_bin(self) -> Floats:
         """Importance by the time of the output, (bins,) float64."""
-        summed: NDArray[np.float64] = self._bins[:, 0] + self._bins[:, 1]
+        summed: Floats = self._bins[:, 0] + self._bins[:, 1]
         return summed
 
     def push(
@@ -129,8 +130,8 @@ class ExactStream:
         left_ids: NDArray[Any],
         right: StreamBatch,
         right_ids: NDArray[Any],
-        outputs_by_key: NDArray[np.int64],
-        importance_by_key: NDArray[np.float64],
+        outputs_by_key: Ints,
+        importance_by_key: Floats,
     ) -> None:
         """Join the next arrivals of both streams. O(arrivals + outputs).
 
@@ -166,23 +167,10 @@ class ExactStream:
         self._ring = with_room(self._ring, self._expire(min(firsts)), arrivals)
         self._grow_heads(len(outputs_by_key))
         run_batch(
-            *sides[0],
-            *sides[1],
-            *self._partners,
-            *self._ring,
-            self._heads,
-            self._cursor,
-            self._total,
-            outputs_by_key,
-            importance_by_key,
-            self._edges,
-            self.outputs_by_bin,
-            self._bins,
-            self._ages,
-            self._windows,
-            self._start_ts,
-            self._combine,
-        )
+            *sides[0], *sides[1], *self._partners, *self._ring, self._heads, self._cursor,
+            self._total, outputs_by_key, importance_by_key, self._edges, self.outputs_by_bin,
+            self._bins, self._ages, self._windows, self._start_ts, self._combine,
+        )  # fmt: skip
 
     def live_ids(self, size: int, now: int) -> NDArray[np.bool_]:
         """Return which of the ids ``0 .. size - 1`` have an unexpired tuple at `now`.
@@ -206,7 +194,7 @@ class ExactStream:
         alive: NDArray[np.bool_] = np.any(heads >= 2 * self._cursor[LOW : LOW + 2], axis=1)
         return alive
 
-    def remap(self, old_to_new: NDArray[np.int64]) -> None:
+    def remap(self, old_to_new: Ints) -> None:
         """Renumber the key ids, as `KeyTable.keep` does. O(ids).
 
         Parameters
@@ -228,9 +216,7 @@ class ExactStream:
         if len(ids) != len(batch.ts):
             raise SpecError(f"{len(ids)} ids for {len(batch.ts)} rows; give one a row")
         return _Arrivals(
-            sealed(batch.ts, np.int64),
-            sealed(ids, np.int32),
-            sealed(batch.importance, np.float64),
+            sealed(batch.ts, np.int64), sealed(ids, np.int32), sealed(batch.importance, np.float64)
         )
 
     @staticmethod

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.exact.combine import combined, neumaier
-from engine.runtime.jit import Integer, jit, nth
+from engine.runtime.jit import Floats, Integer, Ints, jit, nth
 
 BLOCK = 512
 # Places in the int64 vector that a batch leaves to the next, and the entries of the work list.
@@ -19,9 +19,8 @@ HEAD, OLDEST, KEY, NOW, STEP, MATCHES, ACTIVE = range(7)
 OWN, GAIN = range(2)
 
 
-def _first_unexpired(
-    ts: NDArray[np.int64], side: int, low: int, last: int, now: int, window: int
-) -> int:
+@jit
+def first_unexpired(ts: Ints, side: int, low: int, last: int, now: int, window: int) -> int:
     """Return the first position from `low` on with ``now - ts <= window``, `last` if none."""
     mask = len(ts) - 1
     while low < last and now - ts[nth((2 * low + side) & mask)] > window:
@@ -29,32 +28,24 @@ def _first_unexpired(
     return low
 
 
-first_unexpired = jit(_first_unexpired)
-
-
-def _span(first: NDArray[np.int64] | None, key: Integer) -> tuple[Integer, Integer]:
+@jit
+def span(first: Ints | None, key: Integer) -> tuple[Integer, Integer]:
     """Return where a key's partners begin and end; without facts it is its only one."""
     if first is None:
         return key, key + 1
     return first[nth(key)], first[nth(key + 1)]
 
 
-span = jit(_span)
-
-
-def _partner(other: NDArray[np.int32] | None, place: Integer) -> Integer:
+@jit
+def partner(other: NDArray[np.int32] | None, place: Integer) -> Integer:
     """Return the opposite id at a place among the partners."""
     if other is None:
         return place
     return np.int64(other[nth(place)])
 
 
-partner = jit(_partner)
-
-
-def _touch(
-    ids: NDArray[np.int32], begin: int, heads: NDArray[np.int64], by_key: NDArray[np.int64]
-) -> int:
+@jit
+def touch(ids: NDArray[np.int32], begin: int, heads: Ints, by_key: Ints) -> int:
     """Read what the next arrivals need, so that it is in the cache by then."""
     seen = 0
     for i in range(begin, min(begin + BLOCK // 2, len(ids))):
@@ -63,30 +54,14 @@ def _touch(
     return seen
 
 
-touch = jit(_touch)
-
-
-def _stage_batch(
-    left_ts: NDArray[np.int64],
-    left_ids: NDArray[np.int32],
-    left_importance: NDArray[np.float64],
-    right_ts: NDArray[np.int64],
-    right_ids: NDArray[np.int32],
-    right_importance: NDArray[np.float64],
-    left_first: NDArray[np.int64] | None,
-    left_other: NDArray[np.int32] | None,
-    right_first: NDArray[np.int64] | None,
-    right_other: NDArray[np.int32] | None,
-    ts: NDArray[np.int64],
-    link: NDArray[np.int64],
-    value: NDArray[np.float64],
-    heads: NDArray[np.int64],
-    cursor: NDArray[np.int64],
-    windows: tuple[int, int],
-    start_ts: int,
-    work: NDArray[np.int64],
-    weigh: NDArray[np.float64],
-) -> int:
+@jit
+def stage_batch(
+    left_ts: Ints, left_ids: NDArray[np.int32], left_importance: Floats, right_ts: Ints,
+    right_ids: NDArray[np.int32], right_importance: Floats, left_first: Ints | None,
+    left_other: NDArray[np.int32] | None, right_first: Ints | None,
+    right_other: NDArray[np.int32] | None, ts: Ints, link: Ints, value: Floats, heads: Ints,
+    cursor: Ints, windows: tuple[int, int], start_ts: int, work: Ints, weigh: Floats,
+) -> int:  # fmt: skip
     """Insert a block of arrivals and list their partners with matches; return how many these are.
 
     An arrival whose partners are more than there is room for is gone on with at the next call.
@@ -141,16 +116,9 @@ def _stage_batch(
     return listed
 
 
-stage_batch = jit(_stage_batch)
-
-
-def _follow_batch(
-    listed: int,
-    link: NDArray[np.int64],
-    value: NDArray[np.float64],
-    combine: int,
-    work: NDArray[np.int64],
-    weigh: NDArray[np.float64],
+@jit
+def follow_batch(
+    listed: int, link: Ints, value: Floats, combine: int, work: Ints, weigh: Floats
 ) -> None:
     """Count the matches of each listed arrival and add up their importance, newest first."""
     mask = len(link) // 2 - 1
@@ -172,21 +140,11 @@ def _follow_batch(
         active = kept
 
 
-follow_batch = jit(_follow_batch)
-
-
-def _book(
-    listed: int,
-    cursor: NDArray[np.int64],
-    total: NDArray[np.float64],
-    by_key: NDArray[np.int64],
-    gain_by_key: NDArray[np.float64],
-    edges: NDArray[np.int64],
-    by_bin: NDArray[np.int64],
-    gain_by_bin: NDArray[np.float64],
-    work: NDArray[np.int64],
-    weigh: NDArray[np.float64],
-) -> None:
+@jit
+def book(
+    listed: int, cursor: Ints, total: Floats, by_key: Ints, gain_by_key: Floats, edges: Ints,
+    by_bin: Ints, gain_by_bin: Floats, work: Ints, weigh: Floats,
+) -> None:  # fmt: skip
     """Book the outputs of the listed arrivals, in their order."""
     place, outputs = cursor[BIN], cursor[OUTPUTS]
     high, rest = total[0], total[1]
@@ -207,16 +165,9 @@ def _book(
     total[0], total[1] = high, rest
 
 
-book = jit(_book)
-
-
-def _count_ages(
-    listed: int,
-    ts: NDArray[np.int64],
-    link: NDArray[np.int64],
-    windows: tuple[int, int],
-    ages: NDArray[np.int64],
-    work: NDArray[np.int64],
+@jit
+def count_ages(
+    listed: int, ts: Ints, link: Ints, windows: tuple[int, int], ages: Ints, work: Ints
 ) -> None:
     """Count matches by the age of the earlier tuple; simultaneous tuples have none."""
     mask = len(ts) - 1
@@ -231,36 +182,15 @@ def _count_ages(
             head = link[nth(2 * (head & mask))]
 
 
-count_ages = jit(_count_ages)
-
-
-def _run_batch(
-    left_ts: NDArray[np.int64],
-    left_ids: NDArray[np.int32],
-    left_importance: NDArray[np.float64],
-    right_ts: NDArray[np.int64],
-    right_ids: NDArray[np.int32],
-    right_importance: NDArray[np.float64],
-    left_first: NDArray[np.int64] | None,
-    left_other: NDArray[np.int32] | None,
-    right_first: NDArray[np.int64] | None,
-    right_other: NDArray[np.int32] | None,
-    ts: NDArray[np.int64],
-    link: NDArray[np.int64],
-    value: NDArray[np.float64],
-    heads: NDArray[np.int64],
-    cursor: NDArray[np.int64],
-    total: NDArray[np.float64],
-    by_key: NDArray[np.int64],
-    gain_by_key: NDArray[np.float64],
-    edges: NDArray[np.int64],
-    by_bin: NDArray[np.int64],
-    gain_by_bin: NDArray[np.float64],
-    ages: NDArray[np.int64],
-    windows: tuple[int, int],
-    start_ts: int,
-    combine: int,
-) -> None:
+@jit
+def run_batch(
+    left_ts: Ints, left_ids: NDArray[np.int32], left_importance: Floats, right_ts: Ints,
+    right_ids: NDArray[np.int32], right_importance: Floats, left_first: Ints | None,
+    left_other: NDArray[np.int32] | None, right_first: Ints | None,
+    right_other: NDArray[np.int32] | None, ts: Ints, link: Ints, value: Floats, heads: Ints,
+    cursor: Ints, total: Floats, by_key: Ints, gain_by_key: Floats, edges: Ints, by_bin: Ints,
+    gain_by_bin: Floats, ages: Ints, windows: tuple[int, int], start_ts: int, combine: int,
+) -> None:  # fmt: skip
     """Join one batch; of one instant the left arrivals go first. O(arrivals + matches).
 
     Parameters
@@ -300,6 +230,3 @@ def _run_batch(
         )  # fmt: skip
         if ages.shape[1] > 0:
             count_ages(listed, ts, link, windows, ages, work)
-
-
-run_batch = jit(_run_batch)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from engine.exact.checks import EVERY
-from engine.runtime.jit import jit
+from engine.runtime.jit import Floats, Ints, jit
 from engine.runtime.streams import StreamBatch
 
 _PAGE = 1 << 21
@@ -48,9 +48,9 @@ class Ring(NamedTuple):
         The same memory, so that a step along a chain touches one cache line.
     """
 
-    ts: NDArray[np.int64]
-    link: NDArray[np.int64]
-    value: NDArray[np.float64]
+    ts: Ints
+    link: Ints
+    value: Floats
 
 
 def empty_ring(slots: int = _SMALLEST) -> Ring:
@@ -84,9 +84,7 @@ def with_room(ring: Ring, spans: list[tuple[int, int]], arrivals: int) -> Ring:
 
 
 @jit
-def _note(
-    ts: NDArray[np.int64], ids: NDArray[np.int32], side: int, newest: NDArray[np.int64]
-) -> None:
+def _note(ts: Ints, ids: NDArray[np.int32], side: int, newest: Ints) -> None:
     for i in range(len(ids)):
         newest[ids[i], side] = ts[i]
 
@@ -138,7 +136,7 @@ class LiveKeys:
         alive: NDArray[np.bool_] = np.any(self._newest[:size] >= np.array(oldest), axis=1)
         return alive
 
-    def remap(self, old_to_new: NDArray[np.int64]) -> None:
+    def remap(self, old_to_new: Ints) -> None:
         """Renumber the ids, as `ExactStream.remap` does; those at -1 are forgotten."""
         kept = np.flatnonzero(old_to_new[: len(self._newest)] >= 0)
         newest = np.full((int(old_to_new.max(initial=-1)) + 1, 2), EVERY, np.int64)

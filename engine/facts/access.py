@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.runtime.errors import SpecError, did_you_mean
-from engine.runtime.jit import kernel
+from engine.runtime.jit import Ints, kernel
 from engine.runtime.key_table import shift_of, slot_of
 
 METHODS = ("scan", "index", "hash", "binary")
 DEFAULT_METHOD = "hash"
 _SPARE = 4  # slots a code, as in engine.runtime.key_table
-Ints = NDArray[np.int64]
 
 
 class Groups(NamedTuple):
@@ -68,6 +66,7 @@ class Access(Protocol):
         ...
 
 
+@kernel
 def _scan(column: Ints, group: Ints, codes: Ints, found: Ints) -> None:
     for i in range(len(codes)):
         code, own = codes[i], -1
@@ -77,6 +76,7 @@ def _scan(column: Ints, group: Ints, codes: Ints, found: Ints) -> None:
         found[i] = own
 
 
+@kernel
 def _search(values: Ints, codes: Ints, found: Ints) -> None:
     """Write where each code first stands in ascending values, -1 where it does not."""
     size = len(values)
@@ -89,6 +89,7 @@ def _search(values: Ints, codes: Ints, found: Ints) -> None:
         found[i] = low if size > 0 and values[low] == code else -1
 
 
+@kernel
 def _fill(table: Ints, codes: Ints) -> None:
     """Enter each code with its number + 1 into an empty table."""
     mask = len(table) // 2 - 1
@@ -101,6 +102,7 @@ def _fill(table: Ints, codes: Ints) -> None:
         table[2 * slot + 1] = i + 1
 
 
+@kernel
 def _probe(table: Ints, codes: Ints, found: Ints) -> None:
     mask = len(table) // 2 - 1
     shift = shift_of(mask + 1)
@@ -110,12 +112,6 @@ def _probe(table: Ints, codes: Ints, found: Ints) -> None:
         while table[2 * slot + 1] != 0 and table[2 * slot] != code:
             slot = (slot + 1) & mask
         found[i] = table[2 * slot + 1] - 1
-
-
-scan_kernel = kernel(_scan)
-search_kernel = kernel(_search)
-fill_kernel = kernel(_fill)
-probe_kernel = kernel(_probe)
 
 
 def _group_of_each(groups: Groups) -> Ints:
@@ -141,7 +137,7 @@ class Scan:
     def find(self, codes: Ints) -> Ints:
         """Return the group of each code, -1 if no fact has it: (n,) int64."""
         found = np.empty(len(codes), np.int64)
-        scan_kernel(self._column, self._group, np.ascontiguousarray(codes), found)
+        _scan(self._column, self._group, np.ascontiguousarray(codes), found)
         return found
 
 
@@ -162,7 +158,7 @@ class Index:
     def find(self, codes: Ints) -> Ints:
         """Return the group of each code, -1 if no fact has it: (n,) int64."""
         found = np.empty(len(codes), np.int64)
-        search_kernel(self.groups.codes, np.ascontiguousarray(codes), found)
+        _search(self.groups.codes, np.ascontiguousarray(codes), found)
         return found
 
 
@@ -179,12 +175,12 @@ class Hash:
         self.groups = group_by(column)
         slots = max(2, 1 << (_SPARE * max(self.groups.codes.size, 1) - 1).bit_length())
         self._table = np.zeros(2 * slots, np.int64)
-        fill_kernel(self._table, self.groups.codes)
+        _fill(self._table, self.groups.codes)
 
     def find(self, codes: Ints) -> Ints:
         """Return the group of each code, -1 if no fact has it: (n,) int64."""
         found = np.empty(len(codes), np.int64)
-        probe_kernel(self._table, np.ascontiguousarray(codes), found)
+        _probe(self._table, np.ascontiguousarray(codes), found)
         return found
 
 
@@ -217,7 +213,7 @@ class Binary:
     def find(self, codes: Ints) -> Ints:
         """Return the group of each code, -1 if no fact has it: (n,) int64."""
         found = np.empty(len(codes), np.int64)
-        search_kernel(self._column, np.ascontiguousarray(codes), found)
+        _search(self._column, np.ascontiguousarray(codes), found)
         return np.where(found < 0, -1, self._group[found]) if self._group.size else found
 
 

@@ -13,6 +13,7 @@ from engine.archives.normalise import FIRST_ROWS, BadRows, bad_rows_error, origi
 from engine.archives.ticks import Fault
 from engine.facts.roles import FactRoles
 from engine.runtime.errors import InputError
+from engine.runtime.jit import Ints
 
 BEGIN, END, TIME = 0, 16, 32
 """Added to a fault of a time, which column it is of."""
@@ -51,9 +52,7 @@ FACT_FAULTS = {
         "overlapping an earlier interval of the same fact",
     ),
     THERE_ALREADY: Fault(
-        "op",
-        "inserts what is there since row {other}",
-        "inserting a fact that is there already",
+        "op", "inserts what is there since row {other}", "inserting a fact that is there already"
     ),
     NOT_THERE: Fault("op", "deletes what is not there", "deleting a fact that is not there"),
     ONE_TICK: Fault(
@@ -76,11 +75,7 @@ def column_of(roles: FactRoles, fault: int) -> str:
 
 
 def rejected_rows(
-    table: pa.Table,
-    roles: FactRoles,
-    fault: Faults,
-    other: NDArray[np.int64],
-    starts: Mapping[int, str],
+    table: pa.Table, roles: FactRoles, fault: Faults, other: Ints, starts: Mapping[int, str]
 ) -> pa.Table:
     """Return the bad rows in order, each with its reason.
 
@@ -115,7 +110,7 @@ def rejected_rows(
     return pa.table(found | {original_name(name): rows.column(name) for name in table.column_names})
 
 
-def _files(at: NDArray[np.int64], starts: Mapping[int, str]) -> list[str]:
+def _files(at: Ints, starts: Mapping[int, str]) -> list[str]:
     firsts = np.array(sorted(starts))
     return [starts[int(firsts[i])] for i in np.searchsorted(firsts, at, "right") - 1]
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.facts.access import DEFAULT_METHOD, Access, Groups, access_by
 from engine.facts.relation import NEVER, Facts, order_by
-from engine.runtime.jit import NONE, jit
-
-Ints = NDArray[np.int64]
+from engine.runtime.jit import NONE, Ints, jit
 
 
 class Versions(NamedTuple):
@@ -74,17 +71,16 @@ def versions(attribute: Ints, begin: Ints, end: Ints) -> Versions:
     return Versions(of[first], bounds, at[own], until)
 
 
-def _last_so_far_of(first: Ints, until: Ints) -> None:
+@jit
+def _last_so_far(first: Ints, until: Ints) -> None:
     """Turn the ends of the facts that begin in a version into the greatest end so far."""
     for i in range(len(first) - 1):
         for j in range(first[i] + 1, first[i + 1]):
             until[j] = max(until[j], until[j - 1])
 
 
-_last_so_far = jit(_last_so_far_of)
-
-
-def _number_of(group: Ints, ts: Ints, first: Ints, start: Ints, until: Ints, out: Ints) -> None:
+@jit
+def _number(group: Ints, ts: Ints, first: Ints, start: Ints, until: Ints, out: Ints) -> None:
     """Write each tuple's version, NONE where no fact joins it."""
     for i in range(len(group)):
         out[i] = NONE
@@ -100,9 +96,6 @@ def _number_of(group: Ints, ts: Ints, first: Ints, start: Ints, until: Ints, out
                 high = middle
         if low > first[own] and until[low - 1] > start[low - 1]:
             out[i] = low - 1
-
-
-_number = jit(_number_of)
 
 
 def numbered(found: Versions, group: Ints, ts: Ints) -> Ints:
@@ -207,7 +200,8 @@ def spans(found: Versions, groups: Groups, begin: Ints, end: Ints) -> Ints:
     return np.column_stack([_place(found, group, begin), _place(found, group, end)])
 
 
-def _starts_before(first: Ints, start: Ints, group: Ints, ts: Ints, out: Ints) -> None:
+@jit
+def _starts(first: Ints, start: Ints, group: Ints, ts: Ints, out: Ints) -> None:
     """Write the position of the first version of a group that starts at a tick or later."""
     for i in range(len(group)):
         low, high = first[group[i]], first[group[i] + 1]
@@ -218,9 +212,6 @@ def _starts_before(first: Ints, start: Ints, group: Ints, ts: Ints, out: Ints) -
             else:
                 high = middle
         out[i] = low
-
-
-_starts = jit(_starts_before)
 
 
 def _place(found: Versions, group: Ints, ts: Ints) -> Ints:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.runtime.jit import NONE, Integer, Records, prefetch
+from engine.runtime.jit import NONE, Integer, Ints, Records, prefetch
 from engine.runtime.jit import kernel as compiled
 
 NOBODY = 0
@@ -37,10 +37,10 @@ class KeyLinks(NamedTuple):
         These ids.
     """
 
-    first: NDArray[np.int64]
+    first: Ints
     other: NDArray[np.int32]
     fact: NDArray[np.int32]
-    until: NDArray[np.int64]
+    until: Ints
     ended: NDArray[np.int32]
 
 

@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.facts.index import FactIndex, FactSide, Ints
+from engine.facts.index import FactIndex, FactSide
 from engine.facts.key_links import NOBODY, KeyLinks
 from engine.facts.relation import NEVER
 from engine.runtime.errors import SpecError
-from engine.runtime.jit import NONE, jit
+from engine.runtime.jit import NONE, Ints, jit
 
 _MOST = np.iinfo(np.int32).max
 
@@ -30,16 +30,14 @@ class _Used(NamedTuple):
     last_ts: Ints
 
 
-def _noted(number: Ints, ts: Ints, first: Ints, last: Ints) -> None:
+@jit
+def _note(number: Ints, ts: Ints, first: Ints, last: Ints) -> None:
     """Note in each version met when its first and its last tuple so far arrive."""
     for i in range(len(number)):
         own = number[i]
         if own != NONE:
             first[own] = min(first[own], ts[i])
             last[own] = ts[i]
-
-
-_note = jit(_noted)
 
 
 class _Seen:
@@ -132,7 +130,8 @@ class Links:
         return found.attribute[group]
 
 
-def _pair(
+@jit
+def _pairs(
     left_span: Ints, right_span: Ints,
     left_first: Ints, left_last: Ints, right_first: Ints, right_last: Ints,
     near: bool, window_left: int, window_right: int,
@@ -168,9 +167,6 @@ def _pair(
                 at[u] += 1
                 pairs += 1
     return pairs
-
-
-_pairs = jit(_pair)
 
 
 def _key_links(

@@ -8,17 +8,15 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from engine.facts.access import Access
 from engine.facts.relation import BEFORE, Facts, order_by
-from engine.runtime.jit import kernel
+from engine.runtime.jit import Ints, kernel
 
 OUTPUTS = 1 << 20
 """Matches that are held at once, unless a single arrival has more."""
 FEW = 16
 """Facts of a group that are looked at one by one."""
-Ints = NDArray[np.int64]
 
 
 class Matches(NamedTuple):
@@ -34,13 +32,15 @@ class Matches(NamedTuple):
     fact: Ints
 
 
-def _tree(latest: Ints, leaves: int) -> None:
+@kernel
+def tree_kernel(latest: Ints, leaves: int) -> None:
     """Fill the inner nodes of a binary tree with the greatest end below each."""
     for node in range(leaves - 1, 0, -1):
         latest[node] = max(latest[2 * node], latest[2 * node + 1])
 
 
-def _next_active(latest: Ints, leaves: int, at: int, ts: int) -> int:
+@kernel
+def next_active(latest: Ints, leaves: int, at: int, ts: int) -> int:
     """Return the first place from `at` on whose end is after `ts`; the last leaf is after all."""
     node = at + leaves
     while latest[node] <= ts:
@@ -53,11 +53,8 @@ def _next_active(latest: Ints, leaves: int, at: int, ts: int) -> int:
     return node - leaves
 
 
-tree_kernel = kernel(_tree)
-next_active = kernel(_next_active)
-
-
-def _by_row(facts: Ints, row: Ints, low: int, high: int) -> None:
+@kernel
+def by_row(facts: Ints, row: Ints, low: int, high: int) -> None:
     """Sort ``facts[low:high]`` by their rows, in place (Shell's sort)."""
     gap = 1
     while gap < (high - low) // 3:
@@ -73,10 +70,8 @@ def _by_row(facts: Ints, row: Ints, low: int, high: int) -> None:
         gap //= 3
 
 
-by_row = kernel(_by_row)
-
-
-def _write(
+@kernel
+def write_kernel(
     group: Ints, ts: Ints, start: int, first: Ints, own: Ints, begin: Ints, end: Ints,
     row: Ints, latest: Ints, leaves: int, arrival: Ints, found: Ints,
 ) -> tuple[int, int]:  # fmt: skip
@@ -112,9 +107,6 @@ def _write(
         if not ordered:
             by_row(found, row, mine, written)
     return len(group), written
-
-
-write_kernel = kernel(_write)
 
 
 def groups_of(

@@ -23,10 +23,10 @@ from engine.facts.relation import BEFORE, NEVER, Facts, order_by
 from engine.facts.roles import FactColumns, FactRoles, is_direct
 from engine.facts.validity import Cells, change_cells, interval_cells
 from engine.runtime.errors import InputError, SpecError, did_you_mean
+from engine.runtime.jit import Ints
 
 BAD_ROWS = ("error", "quarantine")
 _PART_ROWS = 1 << 20
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.runtime.jit import jit
+from engine.runtime.jit import Ints, jit
 
 BEFORE = int(np.iinfo(np.int64).min)
 """Begin of a fact that was there before the streams."""
@@ -35,17 +35,17 @@ class Facts(NamedTuple):
         Position in its archive; of a change log the position of the insert.
     """
 
-    a: NDArray[np.int64]
-    b: NDArray[np.int64]
-    begin: NDArray[np.int64]
-    end: NDArray[np.int64]
-    row: NDArray[np.int64]
+    a: Ints
+    b: Ints
+    begin: Ints
+    end: Ints
+    row: Ints
 
 
 _WORD = 64
 
 
-def order_by(columns: Sequence[NDArray[np.int64]], size: int) -> NDArray[np.int64]:
+def order_by(columns: Sequence[Ints], size: int) -> Ints:
     """Return the stable order of rows by columns, the first counts most.
 
     Columns of few values share a word, so that most relations are sorted once.
@@ -76,7 +76,7 @@ def order_by(columns: Sequence[NDArray[np.int64]], size: int) -> NDArray[np.int6
     return np.arange(size) if order is None else order
 
 
-def _words(columns: Iterable[NDArray[np.int64]]) -> Iterable[NDArray[np.uint64]]:
+def _words(columns: Iterable[Ints]) -> Iterable[NDArray[np.uint64]]:
     """Yield the columns packed into as few words as their ranges allow, in their order."""
     word: NDArray[np.uint64] | None = None
     free = 0
@@ -95,7 +95,7 @@ def _words(columns: Iterable[NDArray[np.int64]]) -> Iterable[NDArray[np.uint64]]
         yield word
 
 
-def _ranks(column: NDArray[np.int64]) -> tuple[NDArray[np.uint64], int]:
+def _ranks(column: Ints) -> tuple[NDArray[np.uint64], int]:
     """Return a column less its least value, and the bits of that; `BEFORE` is next to the rest."""
     if column.size == 0:
         return column.view(np.uint64), 0
@@ -108,9 +108,6 @@ def _ranks(column: NDArray[np.int64]) -> tuple[NDArray[np.uint64], int]:
     else:
         ranks = column.view(np.uint64) - np.uint64(low % 2**_WORD)
     return ranks, (high - low).bit_length()
-
-
-Ints = NDArray[np.int64]
 
 
 class Parts(NamedTuple):
@@ -131,6 +128,7 @@ class Parts(NamedTuple):
     facts: Ints
 
 
+@jit
 def _root(under: Ints, node: int) -> int:
     while under[node] != node:
         under[node] = under[under[node]]
@@ -138,19 +136,14 @@ def _root(under: Ints, node: int) -> int:
     return node
 
 
-root = jit(_root)
-
-
-def _unite(left: Ints, right: Ints, under: Ints) -> None:
+@jit
+def unite(left: Ints, right: Ints, under: Ints) -> None:
     """Unite the sets of both ends of every edge, under the least of their nodes."""
     for i in range(len(left)):
-        one, other = root(under, left[i]), root(under, right[i])
+        one, other = _root(under, left[i]), _root(under, right[i])
         under[max(one, other)] = min(one, other)
     for node in range(len(under)):
-        under[node] = root(under, node)
-
-
-unite = jit(_unite)
+        under[node] = _root(under, node)
 
 
 def parts_of(facts: Facts) -> Parts:

@@ -14,9 +14,8 @@ from engine.archives.ticks import FAULTS, ticks
 from engine.facts import faults
 from engine.facts.relation import BEFORE, NEVER
 from engine.facts.roles import FactColumns, FactRoles
-from engine.runtime.jit import kernel
+from engine.runtime.jit import Ints, kernel
 
-Ints = NDArray[np.int64]
 VALID, DUPLICATE, DELETE = range(3)
 """A fact of F; a row that says the same again; a delete that ends a fact."""
 _OVERLAPS, _THERE = faults.OVERLAPS, faults.THERE_ALREADY
@@ -41,7 +40,8 @@ class Validity(NamedTuple):
     other: Ints
 
 
-def _intervals(
+@kernel
+def intervals_kernel(
     order: Ints, fresh: NDArray[np.bool_], begin: Ints, end: Ints,
     status: NDArray[np.int8], other: Ints,
 ) -> None:  # fmt: skip
@@ -58,7 +58,8 @@ def _intervals(
             other[row] = last
 
 
-def _changes(
+@kernel
+def changes_kernel(
     order: Ints, fresh: NDArray[np.bool_], time: Ints, insert: NDArray[np.bool_],
     status: NDArray[np.int8], end: Ints, other: Ints,
 ) -> None:  # fmt: skip
@@ -87,10 +88,6 @@ def _changes(
             other[row] = open_
             other[open_] = row
         open_ = -1
-
-
-intervals_kernel = kernel(_intervals)
-changes_kernel = kernel(_changes)
 
 
 def fresh_at(order: Ints, columns: list[Ints]) -> NDArray[np.bool_]:
@@ -191,8 +188,8 @@ class Cells(NamedTuple):
         A number of `engine.facts.faults`, 0 for none.
     """
 
-    begin: NDArray[np.int64]
-    end: NDArray[np.int64]
+    begin: Ints
+    end: Ints
     insert: NDArray[np.bool_] | None
     fault: NDArray[np.int8]
 
@@ -223,7 +220,7 @@ def change_cells(table: pa.Table, roles: FactRoles, columns: FactColumns) -> Cel
 
 def _bound(
     table: pa.Table, name: str | None, columns: FactColumns, absent: int, offset: int
-) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
+) -> tuple[Ints, NDArray[np.int8]]:
     """Return one time of each row, `absent` where it is null, and its fault."""
     if name is None:
         return np.full(table.num_rows, absent), np.zeros(table.num_rows, np.int8)

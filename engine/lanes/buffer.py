@@ -8,13 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
+
+from engine.runtime.jit import Ints
 
 
 class Chunk(NamedTuple):
     """A run of rows: their times beside the record batch that holds them."""
 
-    ts: NDArray[np.int64]
+    ts: Ints
     batch: pa.RecordBatch
 
     def cut(self, start: int, stop: int) -> Chunk:

@@ -256,11 +256,7 @@ class Build:
         list(stages.run("rejected", join_rejected, tasks))
 
     def _prepared(
-        self,
-        splits: Splits,
-        sides: Sequence[Sequence[LaneSide]],
-        kept: dict[str, int],
-        seed: int,
+        self, splits: Splits, sides: Sequence[Sequence[LaneSide]], kept: dict[str, int], seed: int
     ) -> Prepared:
         left, right = (splits.summary(side, self.roles[side].on) for side in (0, 1))
         shown = [tuple(json_group(group, self.columns[0].groups)) for group in splits.groups]
@@ -270,16 +266,6 @@ class Build:
         )
         keys = tuple(str(kind) for kind in self.columns[0].keys)
         return Prepared(
-            self.folder,
-            "",
-            self.columns[0].unit,
-            self.lanes,
-            len(splits.groups),
-            self.payload,
-            seed,
-            keys,
-            (left, right),
-            lanes,
-            self.read,
-            kept,
-        )
+            self.folder, "", self.columns[0].unit, self.lanes, len(splits.groups), self.payload,
+            seed, keys, (left, right), lanes, self.read, kept,
+        )  # fmt: skip

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.runtime.jit import Floats, Ints, nth
 from engine.runtime.jit import kernel as compiled
-from engine.runtime.jit import nth
 
 PLAIN, OFFSETS, SINGLES, WHOLE, DELTAS = range(5)
 _WIDEST = 4
@@ -52,11 +52,11 @@ class EncodedColumn(NamedTuple):
 
     encoding: Encoding
     values: NDArray[Any]
-    beside: tuple[NDArray[np.int64], ...] = ()
+    beside: tuple[Ints, ...] = ()
 
 
 @compiled
-def _ends(values: NDArray[np.int64]) -> tuple[int, int]:
+def _ends(values: Ints) -> tuple[int, int]:
     least = greatest = values[0]
     for value in values:
         least, greatest = min(least, value), max(greatest, value)
@@ -64,7 +64,7 @@ def _ends(values: NDArray[np.int64]) -> tuple[int, int]:
 
 
 @compiled
-def _shapes(values: NDArray[np.float64], bits: NDArray[np.int64]) -> tuple[bool, bool, float]:
+def _shapes(values: Floats, bits: Ints) -> tuple[bool, bool, float]:
     """Return whether all values are those of float32, whether all are whole, and the greatest.
 
     No NaN is either, and none with a sign is whole, not even 0.
@@ -82,7 +82,7 @@ def _shapes(values: NDArray[np.float64], bits: NDArray[np.int64]) -> tuple[bool,
 
 
 @compiled
-def _add(stored: NDArray[Any], base: int, out: NDArray[np.int64]) -> None:
+def _add(stored: NDArray[Any], base: int, out: Ints) -> None:
     for i in range(stored.size):
         out[i] = base + np.int64(stored[i])
 
@@ -144,12 +144,7 @@ _WIDTHS = (1, 2)
 
 @compiled
 def _write_deltas(
-    values: NDArray[Any],
-    base: int,
-    limit: np.uint64,
-    steps: NDArray[Any],
-    marks: NDArray[np.int64],
-    jumps: NDArray[np.int64],
+    values: NDArray[Any], base: int, limit: np.uint64, steps: NDArray[Any], marks: Ints, jumps: Ints
 ) -> int:
     """Write steps, marks and jumps; return how many jumps, -1 where there is no room for them.
 
@@ -180,9 +175,7 @@ def _write_deltas(
 
 
 @compiled
-def _write_sums(
-    steps: NDArray[Any], begin: int, value: int, jumps: NDArray[np.int64], out: NDArray[np.int64]
-) -> None:
+def _write_sums(steps: NDArray[Any], begin: int, value: int, jumps: Ints, out: Ints) -> None:
     """Write the last of the values of rows from `begin` on, where there is a mark of that value."""
     skipped = steps.size - out.size
     if skipped == 0:
@@ -241,7 +234,7 @@ def delta_encoded(column: EncodedColumn) -> EncodedColumn:
 
 
 def write_delta_decoded(
-    steps: NDArray[Any], begin: int, value: int, jumps: NDArray[np.int64], out: NDArray[np.int64]
+    steps: NDArray[Any], begin: int, value: int, jumps: Ints, out: Ints
 ) -> None:
     """Write the values of a column, which are write_delta_decoded from a mark on.
 

@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from engine.archives.normalise import Normalised
 from engine.archives.source import Archive
@@ -20,9 +19,9 @@ from engine.facts.read import FactTable
 from engine.facts.relation import Facts, lanes_of, parts_of
 from engine.facts.roles import FactColumns, FactRoles
 from engine.lanes.runfiles import write_blocks
+from engine.runtime.jit import Ints
 
 FACTS = "facts.parquet"
-Ints = NDArray[np.int64]
 
 
 class FactInput(NamedTuple):
@@ -128,16 +127,9 @@ def write_facts(table: FactTable, folder: Path, work: Path, lanes: int) -> FactS
         (folder / "_rejected").mkdir(exist_ok=True)
         pq.write_table(table.rejected, folder / "_rejected" / "fact.parquet")
     return FactSummary(
-        table.rows,
-        table.facts.a.size,
-        table.duplicates,
-        table.deletes,
-        table.null_keys,
-        table.between_ticks,
-        table.rejected.num_rows,
-        parts.facts.size,
-        path.stat().st_size,
-    )
+        table.rows, table.facts.a.size, table.duplicates, table.deletes, table.null_keys,
+        table.between_ticks, table.rejected.num_rows, parts.facts.size, path.stat().st_size,
+    )  # fmt: skip
 
 
 def _codes_file(work: Path, side: int) -> Path:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.facts.links import Links
 from engine.lanes.facts import FactFile
 from engine.lanes.reader import LANE_COLUMNS
 from engine.lanes.stored import Stored
+from engine.runtime.jit import Ints
 from engine.runtime.streams import StreamBatch
 
 _STREAMED = ("_ts", "_key", "_importance")
@@ -54,7 +54,7 @@ def streamed(stored: Stored, columns: Sequence[str] = _STREAMED) -> Iterator[Str
             yield StreamBatch(*(found.get(name, none) for name in LANE_COLUMNS))
 
 
-def arrivals(stored: Stored | None) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+def arrivals(stored: Stored | None) -> Iterator[tuple[Ints, Ints]]:
     """Yield the arrival times and join attributes of a stream, batch by batch."""
     if stored is not None:
         yield from ((batch.ts, batch.key) for batch in streamed(stored, ("_ts", "_key")))

@@ -239,9 +239,7 @@ def _parsed(folder: Path, content: dict[str, Any]) -> Prepared:
     ]
     lanes = [
         Lane(
-            lane["number"],
-            tuple(lane["group"]),
-            (_side(lane["sides"][0]), _side(lane["sides"][1])),
+            lane["number"], tuple(lane["group"]), (_side(lane["sides"][0]), _side(lane["sides"][1]))
         )
         for lane in content["lanes"]
     ]

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from engine.lanes.runfiles import Files
 from engine.lanes.runs import Piece
+from engine.runtime.jit import Ints
 
 
 class Place(NamedTuple):
@@ -36,9 +36,7 @@ class _Cursor:
             self.ended = True
             return
         self._block = self._files.rows(self._piece, self._at)
-        self._keys: list[NDArray[np.int64]] = [
-            self._block.column(name).to_numpy() for name in self._order
-        ]
+        self._keys: list[Ints] = [self._block.column(name).to_numpy() for name in self._order]
         self._at += self._block.num_rows
 
     def edge(self) -> Place:

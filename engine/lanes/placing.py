@@ -14,17 +14,15 @@ import pyarrow.types as pt
 from numpy.typing import NDArray
 
 from engine.lanes.column_encoding import OFFSETS, SINGLES, WHOLE, Encoding
+from engine.runtime.jit import Floats, Ints, nth
 from engine.runtime.jit import kernel as compiled
-from engine.runtime.jit import nth
 
 Lanes = NDArray[np.uint16]
-Order = NDArray[np.int64]
+Order = Ints
 
 
 @compiled
-def _place(
-    hashes: NDArray[np.uint64], groups: NDArray[np.int64], lanes: np.uint64, out: Lanes
-) -> None:
+def _place(hashes: NDArray[np.uint64], groups: Ints, lanes: np.uint64, out: Lanes) -> None:
     rest = lanes - np.uint64(1)
     if lanes & rest == 0:
         for i in range(hashes.size):
@@ -35,13 +33,13 @@ def _place(
 
 
 @compiled
-def _count(lane: Lanes, counts: NDArray[np.int64]) -> None:
+def _count(lane: Lanes, counts: Ints) -> None:
     for i in range(lane.size):
         counts[lane[i]] += 1
 
 
 @compiled
-def _order(lane: Lanes, at: NDArray[np.int64], order: Order) -> None:
+def _order(lane: Lanes, at: Ints, order: Order) -> None:
     for i in range(lane.size):
         place = at[lane[i]]
         order[place] = i
@@ -49,9 +47,7 @@ def _order(lane: Lanes, at: NDArray[np.int64], order: Order) -> None:
 
 
 @compiled
-def _scatter(
-    lane: Lanes, at: NDArray[np.int64], values: NDArray[np.int64], out: NDArray[np.int64]
-) -> None:
+def _scatter(lane: Lanes, at: Ints, values: Ints, out: Ints) -> None:
     for i in range(lane.size):
         place = at[lane[i]]
         out[nth(place)] = values[i]
@@ -59,9 +55,7 @@ def _scatter(
 
 
 @compiled
-def _scatter_offsets(
-    lane: Lanes, at: NDArray[np.int64], values: NDArray[np.int64], base: int, out: NDArray[Any]
-) -> None:
+def _scatter_offsets(lane: Lanes, at: Ints, values: Ints, base: int, out: NDArray[Any]) -> None:
     for i in range(lane.size):
         place = at[lane[i]]
         out[nth(place)] = values[i] - base
@@ -69,16 +63,14 @@ def _scatter_offsets(
 
 
 @compiled
-def _scatter_short(
-    lane: Lanes, at: NDArray[np.int64], values: NDArray[np.float64], out: NDArray[Any]
-) -> None:
+def _scatter_short(lane: Lanes, at: Ints, values: Floats, out: NDArray[Any]) -> None:
     for i in range(lane.size):
         place = at[lane[i]]
         out[nth(place)] = values[i]
         at[lane[i]] = place + 1
 
 
-def hash_lanes(hashes: NDArray[np.uint64], groups: NDArray[np.int64], lanes: int) -> Lanes:
+def hash_lanes(hashes: NDArray[np.uint64], groups: Ints, lanes: int) -> Lanes:
     """Return each tuple's lane: ``group * lanes + hash % lanes``.
 
     Parameters
@@ -97,23 +89,21 @@ def hash_lanes(hashes: NDArray[np.uint64], groups: NDArray[np.int64], lanes: int
     return out
 
 
-def lane_counts(lane: Lanes, lanes: int) -> NDArray[np.int64]:
+def lane_counts(lane: Lanes, lanes: int) -> Ints:
     """Return how many tuples each of so many lanes has: (lanes,) int64."""
     counts = np.zeros(lanes, np.int64)
     _count(lane, counts)
     return counts
 
 
-def by_lane(lane: Lanes, counts: NDArray[np.int64]) -> Order:
+def by_lane(lane: Lanes, counts: Ints) -> Order:
     """Return the stable order by lane, given each lane's tuples: (n,) int64. O(n + lanes)."""
     order = np.empty(lane.size, np.int64)
     _order(lane, np.cumsum(counts) - counts, order)
     return order
 
 
-def in_lanes(
-    values: NDArray[Any], encoding: Encoding, lane: Lanes, counts: NDArray[np.int64]
-) -> NDArray[Any]:
+def in_lanes(values: NDArray[Any], encoding: Encoding, lane: Lanes, counts: Ints) -> NDArray[Any]:
     """Return values, encoded one by one, in the stable order by lane, which is not made for it.
 
     Parameters
@@ -138,9 +128,7 @@ def in_lanes(
 Group = tuple[Any, ...]
 
 
-def distinct_groups(
-    columns: Sequence[pa.Array], rows: int
-) -> tuple[NDArray[np.int64], tuple[Group, ...]]:
+def distinct_groups(columns: Sequence[pa.Array], rows: int) -> tuple[Ints, tuple[Group, ...]]:
     """Return the group of every row and the groups, ascending.
 
     Parameters

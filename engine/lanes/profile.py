@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from engine.runtime.jit import Floats, Ints, nth
 from engine.runtime.jit import kernel as compiled
-from engine.runtime.jit import nth
 from engine.runtime.streams import StreamBatch
 
 _SUM, _ERROR = range(2)
@@ -17,7 +16,7 @@ _ARRIVALS = 128
 
 
 @compiled
-def _accumulate(importance: NDArray[np.float64], sums: NDArray[np.float64]) -> None:
+def _accumulate(importance: Floats, sums: Floats) -> None:
     """Add to a double-double sum, so that the sum is that of the reals, correctly rounded."""
     high, low = sums[_SUM], sums[_ERROR]
     for i in range(importance.size):
@@ -30,7 +29,7 @@ def _accumulate(importance: NDArray[np.float64], sums: NDArray[np.float64]) -> N
 
 
 @compiled
-def _peak(ts: NDArray[np.int64], begin: int, window: int, most: int) -> int:
+def _peak(ts: Ints, begin: int, window: int, most: int) -> int:
     """Return the most tuples of age 0 to `window` at any arrival, those from `begin` on included.
 
     Only whether one more than ever before is held has to be seen: at each arrival at most one is.
@@ -62,7 +61,7 @@ class Peak:
         self._last = np.empty(0, np.int64)
         self.most = 0
 
-    def add(self, ts: NDArray[np.int64]) -> None:
+    def add(self, ts: Ints) -> None:
         """Add arrivals."""
         known = np.concatenate([self._last, ts])
         self.most = int(_peak(known, self._last.size, self._window, self.most))
@@ -83,7 +82,7 @@ class EndedPeak:
         self._ends = np.empty(0, np.int64)
         self.most = 0
 
-    def add(self, ts: NDArray[np.int64], until: NDArray[np.int64]) -> None:
+    def add(self, ts: Ints, until: Ints) -> None:
         """Add arrivals that match something and the ticks at which they are dropped at latest."""
         if ts.size == 0:
             return
@@ -93,7 +92,7 @@ class EndedPeak:
         self._ends = ends[ends > ts[-1]]
 
 
-Until = Callable[[StreamBatch], NDArray[np.int64]]
+Until = Callable[[StreamBatch], Ints]
 """Tells of a batch from which ticks on its tuples match nothing any more."""
 
 

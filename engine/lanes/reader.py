@@ -176,10 +176,7 @@ def _payload_of(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Tabl
 
 
 def united_batches(
-    batches: Iterator[pa.RecordBatch],
-    *,
-    batch_rows: int = BATCH_ROWS,
-    payload: bool = False,
+    batches: Iterator[pa.RecordBatch], *, batch_rows: int = BATCH_ROWS, payload: bool = False
 ) -> Iterator[tuple[int, LaneBatch]]:
     """Yield the lanes of one sorted stream of both sides, in aligned batches.
 

@@ -34,6 +34,7 @@ from engine.lanes.column_encoding import (
 )
 from engine.lanes.runs import KEYS, Piece
 from engine.runtime.errors import InputError
+from engine.runtime.jit import Ints
 
 ROWS, KEPT = ".rows", ".kept.arrow"
 COLUMNS = {"_ts": np.int64, "_row": np.int64, "_key": np.int64, "_importance": np.float64}
@@ -180,9 +181,7 @@ class RunRows:
                 self._array(begin + stored.itemsize * start, stored, out.size), encoding, out
             )
 
-    def _write_sums(
-        self, begin: int, encoding: Encoding, start: int, out: NDArray[np.int64]
-    ) -> None:
+    def _write_sums(self, begin: int, encoding: Encoding, start: int, out: Ints) -> None:
         """Write values of a delta-encoded column, summed from the mark before on."""
         stop = start + out.size
         mark, beyond = start // MARK_ROWS, -(-stop // MARK_ROWS)
@@ -194,7 +193,7 @@ class RunRows:
         deltas = self._array(begin + encoding.width * row, encoding.stored(_DTYPES[0]), stop - row)
         write_delta_decoded(deltas, row, value, self._pairs(jumps, first, last - first), out)
 
-    def _pairs(self, begin: int, at: int, count: int) -> NDArray[np.int64]:
+    def _pairs(self, begin: int, at: int, count: int) -> Ints:
         numbers = self._array(begin + 2 * _WORD * at, np.dtype(np.int64), 2 * count)
         return numbers.reshape(count, 2)
 

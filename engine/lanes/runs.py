@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.lanes.column_encoding import EncodedColumn, write_decoded
 from engine.runtime.disk import full_disk_reported
+from engine.runtime.jit import Ints
 
 KEYS = ".keys.arrow"
 
@@ -53,7 +53,7 @@ class Run:
 
     path: str
     groups: tuple[tuple[object, ...], ...]
-    lane_rows: NDArray[np.int64]
+    lane_rows: Ints
     first: int
     last: int
     low: int
@@ -90,12 +90,7 @@ def lanes_written(folder: str) -> AbstractContextManager[None]:
     return full_disk_reported("lanes", Path(folder), remedy)
 
 
-def write_index(
-    path: str,
-    counts: NDArray[np.int64],
-    ts: EncodedColumn,
-    key_counts: NDArray[np.int64],
-) -> None:
+def write_index(path: str, counts: Ints, ts: EncodedColumn, key_counts: Ints) -> None:
     """Write where each lane lies.
 
     Parameters

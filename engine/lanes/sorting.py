@@ -5,10 +5,10 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.lanes.placing import Lanes, Order, by_lane, lane_counts
 from engine.runtime.device_choice import ASKED_FOR_CPU, ON_CPU, ON_GPU, Wanted, attempt
+from engine.runtime.jit import Ints
 from gpu_kernels.devices import Choice
 
 _AT = "at"
@@ -27,11 +27,7 @@ def sorting_device(wanted: Wanted) -> Wanted:
 
 
 def lane_order(
-    lane: Lanes,
-    values: NDArray[np.int64],
-    wanted: Wanted = ASKED_FOR_CPU,
-    *,
-    stable: bool = True,
+    lane: Lanes, values: Ints, wanted: Wanted = ASKED_FOR_CPU, *, stable: bool = True
 ) -> Order:
     """Return the order by lane and, within a lane, by values.
 
@@ -61,13 +57,13 @@ def lane_order(
     return order
 
 
-def _by_numpy(lane: Lanes, values: NDArray[np.int64], *, stable: bool) -> Order:
+def _by_numpy(lane: Lanes, values: Ints, *, stable: bool) -> Order:
     by_value = np.argsort(values, kind="stable" if stable else None)
     small = lane[by_value]
     return np.asarray(by_value[by_lane(small, lane_counts(small, int(small.max(initial=0)) + 1))])
 
 
-def sorted_by_cudf(lane: Lanes, values: NDArray[np.int64]) -> Order:
+def sorted_by_cudf(lane: Lanes, values: Ints) -> Order:
     """Return the stable order by lane and values, sorted on the current GPU.
 
     By the place as well: cuDF promises no stable sort, and a total order needs none. What comes
@@ -87,7 +83,7 @@ def sorted_by_cudf(lane: Lanes, values: NDArray[np.int64]) -> Order:
     return order
 
 
-def _sorted(lane: Lanes, values: NDArray[np.int64], at: Order) -> bool:
+def _sorted(lane: Lanes, values: Ints, at: Order) -> bool:
     """Tell whether rows rise by (lane, value, place): then no place is there twice."""
     rises = at[1:] > at[:-1]
     for column in (values, lane):

@@ -33,6 +33,7 @@ from engine.lanes.runs import KEYS, Run, lanes_written, write_index
 from engine.lanes.sorting import lane_order
 from engine.runtime.device_choice import ASKED_FOR_CPU, Wanted
 from engine.runtime.errors import SpecError
+from engine.runtime.jit import Ints
 from engine.runtime.streams import SIDES
 
 MAX_LANES = 65_536
@@ -138,7 +139,7 @@ class Splitting:
         self._collision = False
         self.rows = 0
 
-    def add(self, table: pa.Table, rows: int | NDArray[np.int64]) -> None:
+    def add(self, table: pa.Table, rows: int | Ints) -> None:
         """Write the runs of a table, of which `rows` is as in `normalise`."""
         plan = self._plan
         found = normalise(table, plan.roles, plan.columns, rows, seed=plan.seed)
@@ -159,17 +160,10 @@ class Splitting:
     def result(self) -> SplitResult:
         """Return what all tables came to."""
         return SplitResult(
-            self._plan.side,
-            self._origin,
-            self._file_first,
-            self.rows,
-            self._null_keys,
-            self._rejected,
-            tuple(self._faults),
-            tuple(self._rejected_files),
-            tuple(self._runs),
+            self._plan.side, self._origin, self._file_first, self.rows, self._null_keys,
+            self._rejected, tuple(self._faults), tuple(self._rejected_files), tuple(self._runs),
             self._collision,
-        )
+        )  # fmt: skip
 
 
 def _write_rejected(found: Normalised, plan: Plan, origin: str, out: str) -> str:
@@ -220,13 +214,13 @@ def _write_run(found: Normalised, plan: Plan, out: str) -> tuple[Run, bool]:
     return run, clear
 
 
-def _ends(values: NDArray[np.int64], *, rises: bool) -> tuple[int, int]:
+def _ends(values: Ints, *, rises: bool) -> tuple[int, int]:
     if rises:
         return int(values[0]), int(values[-1])
     return int(values.min()), int(values.max())
 
 
-def _order_of_all(lane: Lanes, ts: NDArray[np.int64], row: NDArray[np.int64]) -> Order | None:
+def _order_of_all(lane: Lanes, ts: Ints, row: Ints) -> Order | None:
     """Return the order by (lane, ts, row) of rows in any order, None where they come in it."""
     later = row[1:] > row[:-1]
     for values in (ts, lane):
@@ -235,7 +229,7 @@ def _order_of_all(lane: Lanes, ts: NDArray[np.int64], row: NDArray[np.int64]) ->
 
 
 def _arranged(
-    columns: Sequence[NDArray[Any]], lane: Lanes, counts: NDArray[np.int64], order: Order | None
+    columns: Sequence[NDArray[Any]], lane: Lanes, counts: Ints, order: Order | None
 ) -> list[EncodedColumn]:
     """Return columns, encoded, in an order, by default the stable one by lane."""
     encodings = [encoding_of(values) for values in columns]
@@ -256,11 +250,7 @@ def _kept(found: Normalised, plan: Plan, order: Order | None) -> pa.Table:
 
 
 def _write_keys(
-    found: Normalised,
-    lane: Lanes,
-    order: Order | None,
-    path: str,
-    sorts: Wanted,
+    found: Normalised, lane: Lanes, order: Order | None, path: str, sorts: Wanted
 ) -> tuple[Lanes, bool]:
     """Write the distinct keys by (lane, code); return their lanes and whether codes are unique."""
     code = found.key if order is None else found.key[order]

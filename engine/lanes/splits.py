@@ -16,7 +16,6 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from engine.archives.normalise import BadRows, bad_rows_error
 from engine.archives.roles import Roles
@@ -29,6 +28,7 @@ from engine.lanes.split import MAX_LANES, Plan, SplitResult, Splitting, too_many
 from engine.lanes.write import in_order
 from engine.runtime.errors import InputError, SpecError
 from engine.runtime.executors import Executor
+from engine.runtime.jit import Ints
 from engine.runtime.streams import LEFT, RIGHT, SIDES
 
 _BOTH = (LEFT, RIGHT)
@@ -79,7 +79,7 @@ class Splits:
         return left, right
 
     @cached_property
-    def rows(self) -> NDArray[np.int64]:
+    def rows(self) -> Ints:
         """The rows of each side and lane, (2, lanes) int64."""
         rows = np.zeros((2, len(self.groups), self.lanes), np.int64)
         for side in _BOTH:

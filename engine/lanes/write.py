@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from engine.archives.canonical import same_rows
 from engine.lanes.manifest import RUNS, LaneSide, lane_file, lane_folder
@@ -23,6 +22,7 @@ from engine.lanes.merge import merged
 from engine.lanes.runfiles import KEPT, ROWS, Files
 from engine.lanes.runs import Piece, Pieces, PlacedRun, Run, lanes_written
 from engine.runtime.disk import whole_file
+from engine.runtime.jit import Ints
 
 GROUP_ROWS = 65_536
 WORK = "_work"
@@ -199,7 +199,7 @@ def in_order(runs: Sequence[Run]) -> bool:
     )
 
 
-def can_reuse(runs: Sequence[Run], pieces: Pieces, rows: NDArray[np.int64]) -> bool:
+def can_reuse(runs: Sequence[Run], pieces: Pieces, rows: Ints) -> bool:
     """Return whether every lane's pieces are in order one after the other, and large or few.
 
     Parameters
@@ -216,7 +216,7 @@ def can_reuse(runs: Sequence[Run], pieces: Pieces, rows: NDArray[np.int64]) -> b
 
 
 def reuse_runs(
-    runs: Sequence[PlacedRun], pieces: Pieces, rows: NDArray[np.int64], folder: Path
+    runs: Sequence[PlacedRun], pieces: Pieces, rows: Ints, folder: Path
 ) -> tuple[list[LaneSide], dict[str, int]]:
     """Move the rows of runs to where lanes are read from.
 

@@ -53,10 +53,7 @@ class Point(NamedTuple):
 
 
 def points_of(
-    policies: Sequence[str],
-    memory: Sequence[Amount],
-    windows: Sequence[int],
-    seeds: Sequence[int],
+    policies: Sequence[str], memory: Sequence[Amount], windows: Sequence[int], seeds: Sequence[int]
 ) -> Iterator[Point]:
     """Yield the cells: window by window, policy by policy, budget by budget.
 

@@ -86,8 +86,7 @@ class On(TypedDict, total=False):
         ),
     ]
     join_graph: Annotated[
-        str,
-        Option("between which members it holds", default=GRAPHS[0], choices=GRAPHS),
+        str, Option("between which members it holds", default=GRAPHS[0], choices=GRAPHS)
     ]
 
 
@@ -95,16 +94,13 @@ class Loop(TypedDict, total=False):
     """Which of P3's algorithms joins exactly."""
 
     method: Annotated[
-        str,
-        Option("auto, the fastest, or one of P3's", default=METHODS[0], choices=METHODS),
+        str, Option("auto, the fastest, or one of P3's", default=METHODS[0], choices=METHODS)
     ]
     order: Annotated[
-        Sequence[str] | None,
-        Option("global join order (default: by the heuristics)", NAMES),
+        Sequence[str] | None, Option("global join order (default: by the heuristics)", NAMES)
     ]
     tau: Annotated[
-        int | str | None,
-        Option("ticks or duration between re-evaluations of lazy methods"),
+        int | str | None, Option("ticks or duration between re-evaluations of lazy methods")
     ]
     expire_every: Annotated[
         int | str | None, Option("ticks or duration between expirations (lazy)")
@@ -156,12 +152,10 @@ class Harvest(TypedDict, total=False):
         Option("part of what was learnt kept at an adaptation", NUMBER, _DEFAULTS.forget),
     ]
     scores: Annotated[
-        str | None,
-        Option("what scores segments", default=_DEFAULTS.scores, choices=SCORES),
+        str | None, Option("what scores segments", default=_DEFAULTS.scores, choices=SCORES)
     ]
     shedding: Annotated[
-        str | None,
-        Option("how load is shed", default=_DEFAULTS.shedding, choices=SHEDDINGS),
+        str | None, Option("how load is shed", default=_DEFAULTS.shedding, choices=SHEDDINGS)
     ]
     admission: Annotated[
         str | None,
@@ -170,9 +164,7 @@ class Harvest(TypedDict, total=False):
     probe: Annotated[
         str | None,
         Option(
-            "of basic windows every tuple, or by indexes",
-            default=_DEFAULTS.probe,
-            choices=PROBES,
+            "of basic windows every tuple, or by indexes", default=_DEFAULTS.probe, choices=PROBES
         ),
     ]
     optimiser: Annotated[
@@ -180,8 +172,7 @@ class Harvest(TypedDict, total=False):
         Option("what finds the fractions", default=_DEFAULTS.optimiser, choices=OPTIMISERS),
     ]
     metric: Annotated[
-        str | None,
-        Option("of the greedy optimisers", default=_DEFAULTS.metric, choices=METRICS),
+        str | None, Option("of the greedy optimisers", default=_DEFAULTS.metric, choices=METRICS)
     ]
     profiles: Annotated[
         Mapping[str, where.PathLike] | None,
@@ -226,8 +217,7 @@ MULTIJOIN = Command(
     "join 2 to 8 streams on any predicate, exactly or within a CPU budget",
     (
         Group(
-            "streams; VALUE for all, or NAME=VALUE with commas between",
-            (Streams, shared.BadRows),
+            "streams; VALUE for all, or NAME=VALUE with commas between", (Streams, shared.BadRows)
         ),
         Group("join", (On, shared.Combine, shared.Start)),
         Group("exact joins", (Loop, Slices)),

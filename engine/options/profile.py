@@ -41,8 +41,7 @@ class Measured(TypedDict, total=False):
         ),
     ]
     retain: Annotated[
-        float | None,
-        Option("part of the tuples to retain, for another online estimate", NUMBER),
+        float | None, Option("part of the tuples to retain, for another online estimate", NUMBER)
     ]
 
 
@@ -50,8 +49,7 @@ class ProfileOutput(TypedDict, total=False):
     """Where a profile goes."""
 
     out: Annotated[
-        where.PathLike | None,
-        Option("JSON file of the profile (default: print only)", PLACE),
+        where.PathLike | None, Option("JSON file of the profile (default: print only)", PLACE)
     ]
     plots: Annotated[where.PathLike | None, Option("folder of the plots", PLACE)]
 

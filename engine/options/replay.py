@@ -21,12 +21,7 @@ from engine.runtime.errors import SpecError
 
 
 class Joined(
-    streams.Columns,
-    streams.Lanes,
-    streams.BadRows,
-    streams.Seed,
-    streams.Windows,
-    total=False,
+    streams.Columns, streams.Lanes, streams.BadRows, streams.Seed, streams.Windows, total=False
 ):
     """What two streams are, and how long their tuples join."""
 

@@ -45,8 +45,7 @@ class Sampled(TypedDict, total=False):
         Option(f"of a tuple, for pps-cluster and bottom-k (default {SIZES[0]})", choices=SIZES),
     ]
     count: Annotated[
-        str | None,
-        Option(f"matches that uniform waits for (default {COUNTS[0]})", choices=COUNTS),
+        str | None, Option(f"matches that uniform waits for (default {COUNTS[0]})", choices=COUNTS)
     ]
 
 

@@ -48,14 +48,12 @@ class Columns(TypedDict, total=False):
     left_on: NameOrNames | None
     right_on: NameOrNames | None
     time: Annotated[
-        str | None,
-        Option("arrival time of both: an integer, timestamp or date", scope=Scope.SIDE),
+        str | None, Option("arrival time of both: an integer, timestamp or date", scope=Scope.SIDE)
     ]
     left_time: str | None
     right_time: str | None
     importance: Annotated[
-        str | None,
-        Option("importance of both; without one every tuple has 1", scope=Scope.SIDE),
+        str | None, Option("importance of both; without one every tuple has 1", scope=Scope.SIDE)
     ]
     left_importance: str | None
     right_importance: str | None
@@ -128,8 +126,7 @@ class Combine(TypedDict, total=False):
     """What an output is worth."""
 
     combine: Annotated[
-        str,
-        Option("importance of an output from its members'", default="min", choices=COMBINES),
+        str, Option("importance of an output from its members'", default="min", choices=COMBINES)
     ]
 
 
@@ -237,8 +234,7 @@ class Effort(TypedDict, total=False):
 
     gap: Annotated[float, Option("relative gap of the bounds that is small enough", NUMBER, 0.0)]
     seconds: Annotated[
-        float,
-        Option("seconds after which the bounds are tightened no more", NUMBER, 60.0),
+        float, Option("seconds after which the bounds are tightened no more", NUMBER, 60.0)
     ]
 
 

@@ -85,8 +85,6 @@ class Device(TypedDict, total=False):
     device: Annotated[
         str,
         Option(
-            "auto takes a GPU where it is there and faster",
-            default=DEVICES[0],
-            choices=DEVICES,
+            "auto takes a GPU where it is there and faster", default=DEVICES[0], choices=DEVICES
         ),
     ]

@@ -9,15 +9,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.policies.base import Parameter, Policy, Structure, ValueKind
+from engine.runtime.jit import Floats
 
 FINE = 500
 """Buckets that measured curves are cut into, about."""
 
 
-def priorities(curve: NDArray[np.float64]) -> NDArray[np.float64]:
+def priorities(curve: Floats) -> Floats:
     """Return the priority of each age bucket.
 
     Parameters
@@ -86,7 +86,7 @@ def refined(curve: tuple[float, ...], window: int, grain: int | None = None) -> 
 
 def as_arrays(
     curves: tuple[tuple[float, ...] | None, tuple[float, ...] | None],
-) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
+) -> tuple[Floats | None, Floats | None]:
     """Return the curves of both sides, as tasks carry them, as arrays."""
     left, right = (None if curve is None else np.array(curve) for curve in curves)
     return left, right

@@ -8,12 +8,7 @@ from gpu_kernels.portable import portable
 
 @portable
 def now(
-    imp: float,
-    m: float,
-    age: float,
-    lifetime: float,
-    previous: float,
-    produced: float,
+    imp: float, m: float, age: float, lifetime: float, previous: float, produced: float
 ) -> float:
     """Return importance times the match count of this instant."""
     return imp * m

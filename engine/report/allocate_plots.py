@@ -84,10 +84,9 @@ def _figure(content: dict[str, Any], name: str) -> Any:  # noqa: ANN401 - matplo
             )  # fmt: skip
     axis.set_xticks(places, [join["name"] for join in joins])
     axis.set_ylabel(
-        {
-            "memory": "tuples, both streams",
-            RECALL: "outputs found (% of the exact join's)",
-        }.get(name, "standard error (% of the sum)")
+        {"memory": "tuples, both streams", RECALL: "outputs found (% of the exact join's)"}.get(
+            name, "standard error (% of the sum)"
+        )
     )
     axis.set_ylim(bottom=0)
     axis.yaxis.set_major_formatter(lambda value, _: f"{value:,g}")

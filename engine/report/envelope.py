@@ -77,8 +77,7 @@ def plain(value: object) -> object:
 
 
 def stream_report(
-    prepared: Prepared,
-    names: Sequence[str] = ("rows", "joined", "null_keys", "rejected", "sorted"),
+    prepared: Prepared, names: Sequence[str] = ("rows", "joined", "null_keys", "rejected", "sorted")
 ) -> dict[str, dict[str, int]]:
     """Return what was read, of the streams and of what joins them, and what became of it."""
     left, right = prepared.streams

@@ -197,6 +197,5 @@ def combined_choice(choices: list[Choice], otherwise: Choice) -> Choice:
     if not apart or len(apart) == len(choices):
         return choices[0]
     return Choice(
-        f"{ON_GPU}, {ON_CPU}",
-        f"{len(apart)} of {len(choices)} parts on the CPU: {apart[0].reason}",
+        f"{ON_GPU}, {ON_CPU}", f"{len(apart)} of {len(choices)} parts on the CPU: {apart[0].reason}"
     )

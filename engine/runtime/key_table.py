@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.runtime.errors import SpecError
-from engine.runtime.jit import jit
+from engine.runtime.jit import Ints, jit
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _SMALLEST = 1 << 9
@@ -21,17 +21,16 @@ _SPREAD, _WIDEST = 16, 1 << 20
 """Places for codes: at most so many for each row of a batch, and in all."""
 
 
-def _slot_of(key: int, shift: np.uint64) -> np.int64:
+@jit
+def slot_of(key: int, shift: np.uint64) -> np.int64:
     """Return the home slot of `key` in a table of ``2**(64 - shift)`` slots."""
     word = np.uint64(key)
     word ^= word >> np.uint64(32)
     return np.int64((word * _GOLDEN) >> shift)
 
 
-slot_of = jit(_slot_of)
-
-
-def _shift_of(slots: int) -> np.uint64:
+@jit
+def shift_of(slots: int) -> np.uint64:
     """Return the shift that leaves a slot number; `slots` is a power of two, at least 2."""
     shift = np.uint64(64)
     while slots > 1:
@@ -40,16 +39,9 @@ def _shift_of(slots: int) -> np.uint64:
     return shift
 
 
-shift_of = jit(_shift_of)
-
-
+@jit
 def _intern(
-    keys: NDArray[np.int64],
-    ids: NDArray[np.int32],
-    begin: int,
-    table: NDArray[np.int64],
-    names: NDArray[np.int64],
-    size: int,
+    keys: Ints, ids: NDArray[np.int32], begin: int, table: Ints, names: Ints, size: int
 ) -> tuple[int, int]:
     """Write the id of each key to `ids` from `begin` on, until `names` is full.
 
@@ -79,18 +71,11 @@ def _intern(
     return len(keys), size
 
 
-_intern_jit = jit(_intern)
-
-
+@jit
 def _intern_near(
-    keys: NDArray[np.int64],
-    ids: NDArray[np.int32],
-    begin: int,
-    places: NDArray[np.int32],
-    low: int,
-    names: NDArray[np.int64],
-    size: int,
-) -> tuple[int, int]:
+    keys: Ints, ids: NDArray[np.int32], begin: int, places: NDArray[np.int32], low: int,
+    names: Ints, size: int,
+) -> tuple[int, int]:  # fmt: skip
     """Do what `_intern` does, where code ``low + i`` has its id + 1 (0: none) at place i.
 
     A code that has no place ends it too.
@@ -110,9 +95,6 @@ def _intern_near(
             places[place] = found
         ids[i] = found - 1
     return len(keys), size
-
-
-_intern_near_jit = jit(_intern_near)
 
 
 class KeyTable:
@@ -148,13 +130,13 @@ class KeyTable:
         return self._size
 
     @property
-    def keys(self) -> NDArray[np.int64]:
+    def keys(self) -> Ints:
         """Code of each id, (size,) int64; a read-only view, valid until the table changes."""
         view = self._names[: self._size]
         view.flags.writeable = False
         return view
 
-    def intern(self, keys: NDArray[np.int64]) -> NDArray[np.int32]:
+    def intern(self, keys: Ints) -> NDArray[np.int32]:
         """Return the id of every key, giving new ones to keys not seen before.
 
         Parameters
@@ -174,11 +156,9 @@ class KeyTable:
         done = 0
         while True:
             if self._table.size:
-                done, self._size = _intern_jit(
-                    keys, ids, done, self._table, self._names, self._size
-                )
+                done, self._size = _intern(keys, ids, done, self._table, self._names, self._size)
             else:
-                done, self._size = _intern_near_jit(
+                done, self._size = _intern_near(
                     keys, ids, done, self._places, self._low, self._names, self._size
                 )
             if done == len(keys):
@@ -186,7 +166,7 @@ class KeyTable:
             full = self._size == len(self._names)
             self._rebuild(self.keys, (1 + full) * len(self._names), keys[done:])
 
-    def keep(self, mask: NDArray[np.bool_]) -> NDArray[np.int64]:
+    def keep(self, mask: NDArray[np.bool_]) -> Ints:
         """Drop the ids whose `mask` is False and renumber the rest densely, in the same order.
 
         Parameters
@@ -211,9 +191,7 @@ class KeyTable:
         self._rebuild(kept, max(_SMALLEST, 1 << max(len(kept) - 1, 0).bit_length()))
         return old_to_new
 
-    def _rebuild(
-        self, kept: NDArray[np.int64], capacity: int, coming: NDArray[np.int64] | None = None
-    ) -> None:
+    def _rebuild(self, kept: Ints, capacity: int, coming: Ints | None = None) -> None:
         """Lay out a table for `capacity` ids and give `kept` the ids 0, 1, ... .
 
         Where codes lie close together, those of `coming` have places too. O(ids + coming), and the
@@ -232,9 +210,9 @@ class KeyTable:
         self._table = np.zeros(2 * _SPARE * capacity, np.int64)
         kept = kept.view()
         kept.flags.writeable = False
-        _intern_jit(kept, np.empty(len(kept), np.int32), 0, self._table, names, 0)
+        _intern(kept, np.empty(len(kept), np.int32), 0, self._table, names, 0)
 
-    def _place(self, kept: NDArray[np.int64], first: int, last: int, most: int) -> None:
+    def _place(self, kept: Ints, first: int, last: int, most: int) -> None:
         """Give the codes from `first` to `last` places, and `kept` the ids 0, 1, ... .
 
         Beyond an end that codes have passed there are as many places more as there were, as long

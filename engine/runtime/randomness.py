@@ -7,23 +7,20 @@ draw), so lanes, partitions, batches and devices all see the same draws (contrac
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from engine.runtime.jit import jit
+from engine.runtime.jit import Floats, Ints, jit
 from gpu_kernels.philox import PURPOSE_CLUSTER, PURPOSE_PRIORITY, uniform
 
 __all__ = ["PURPOSE_CLUSTER", "PURPOSE_PRIORITY", "uniforms"]
 
 
 @jit
-def _fill(
-    out: NDArray[np.float64], seed: np.uint64, purpose: int, stream: int, row: NDArray[np.int64]
-) -> None:
+def _fill(out: Floats, seed: np.uint64, purpose: int, stream: int, row: Ints) -> None:
     for i in range(row.size):
         out[i] = uniform(seed, np.uint64(purpose), np.uint64(stream), np.uint64(row[i]))
 
 
-def uniforms(seed: int, purpose: int, stream: int, row: NDArray[np.int64]) -> NDArray[np.float64]:
+def uniforms(seed: int, purpose: int, stream: int, row: Ints) -> Floats:
     """Draw one uniform in [0, 1) with 53 bits for each row of a stream.
 
     Parameters

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Floats = NDArray[np.float64]
+from engine.runtime.jit import Floats
 
 
 def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Floats:

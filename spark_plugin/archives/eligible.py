@@ -24,10 +24,7 @@ _PLAIN = (
 )  # fmt: skip
 _WRITER, _CALENDAR = (
     b"org.apache.spark.version",
-    (
-        b"org.apache.spark.legacyDateTime",
-        b"org.apache.spark.legacyINT96",
-    ),
+    (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96"),
 )
 _PATTERN = re.compile(r"[*?\[\]{}\\]")
 

@@ -22,13 +22,7 @@ from spark_plugin.archives.eligible import Footers, check_read_alike, footers_of
 from spark_plugin.archives.partitions import collected, mapped
 from spark_plugin.archives.scan import Columns, block_name, scanned, spelled
 from spark_plugin.archives.splitting import Work, split_blocks, split_sorted
-from spark_plugin.archives.survey import (
-    Cut,
-    Survey,
-    blocks_of,
-    survey_query,
-    surveyed_columns,
-)
+from spark_plugin.archives.survey import Cut, Survey, blocks_of, survey_query, surveyed_columns
 from spark_plugin.columns import attributes, time_of
 from spark_plugin.gpu import gpu_terms
 from spark_plugin.hashing import lane_of, travelling

@@ -34,8 +34,7 @@ class Shares(TypedDict, total=False):
     """How the GPUs are divided."""
 
     python_share: Annotated[
-        float,
-        Option("part of each GPU's memory for the kernels in Python workers", NUMBER, 0.5),
+        float, Option("part of each GPU's memory for the kernels in Python workers", NUMBER, 0.5)
     ]
     concurrent: Annotated[
         int, Option("tasks that the JVM lets onto a GPU at a time (default 2)", WHOLE)

@@ -25,16 +25,13 @@ class Packed(TypedDict, total=False):
     environment: Annotated[
         Path,
         Option(
-            "FILE.tar.gz of the packages that winnow needs, pyspark left out, for --archives",
-            PLACE,
+            "FILE.tar.gz of the packages that winnow needs, pyspark left out, for --archives", PLACE
         ),
     ]
     extra: Annotated[
         Sequence[str],
         Option(
-            "an extra whose packages the environment gets as well: gpu; may be repeated",
-            ITEMS,
-            (),
+            "an extra whose packages the environment gets as well: gpu; may be repeated", ITEMS, ()
         ),
     ]
 
