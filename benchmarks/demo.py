@@ -26,8 +26,7 @@ from rich.table import Table  # noqa: E402
 
 from engine import commands as cli  # noqa: E402
 from engine.archives.roles import Roles  # noqa: E402
-from engine.commands.engines import engine_named  # noqa: E402
-from engine.commands.running import progress_bar  # noqa: E402
+from engine.commands.running import engine_named, progress_bar  # noqa: E402
 from engine.jobs.replay.run import run_replay  # noqa: E402
 from engine.options.budget import parse_amounts  # noqa: E402
 from engine.options.replay import JobOptions  # noqa: E402

@@ -10,8 +10,8 @@ from typing import Any
 from engine.jobs.allocate.report import build_report
 from engine.jobs.allocate.run import run_allocation
 from engine.options.allocate import allocate_of
-from engine.options.tables import read_toml
-from engine.report.allocate_plots import check_folder, draw
+from engine.options.command import read_toml
+from engine.report.allocation import check_folder, draw
 from engine.runtime.executors import Executor, ThreadExecutor
 from engine.runtime.stages import Progress
 

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple, Unpack
 import pyarrow as pa
 
 from engine.api.door import takes
-from engine.api.several import Source, read_several, sources_of
+from engine.api.tables import Source, read_several, sources_of
 from engine.jobs.multijoin.run import run_multijoin
 from engine.options import where
-from engine.options.multijoin_job import multijoin_of
+from engine.options.multijoin import multijoin_of
 from engine.options.multijoin_options import MULTIJOIN, MultiJoin, Plot
 from engine.runtime.executors import ThreadExecutor
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -162,3 +163,50 @@ def without(folder: Path, message: str) -> str:
     for where in (str(folder.resolve()), str(folder), os.path.relpath(folder)):
         message = message.replace(f"{where}{os.sep}", "")
     return message
+
+
+Source: TypeAlias = str | os.PathLike[str] | pa.Table
+
+
+def sources_of(streams: Mapping[str, Source]) -> dict[str, str | pa.Table]:
+    """Return streams by name, their paths as text."""
+    return {
+        name: source if isinstance(source, pa.Table) else os.fspath(source)
+        for name, source in streams.items()
+    }
+
+
+def read_several(
+    sources: Mapping[str, str | pa.Table], given: Given, run: Callable[[], dict[str, Any]]
+) -> tuple[pa.Table | None, dict[str, Any], dict[str, pa.Table]]:
+    """Run a join of several streams; return its outputs, its report and the rows set aside.
+
+    Parameters
+    ----------
+    sources : mapping of str to str or pyarrow.Table
+        All that is joined, by name.
+    given : Given
+        With ``out`` if outputs are to be written there, not returned; it is filled in.
+    run : callable
+        Runs the join of `given` and returns the report.
+    """
+    kept = "out" in given
+    with TemporaryDirectory(prefix="winnow-") as folder:
+        place = given.setdefault("out", Path(folder) / "out")
+        report = run()
+        aside = {path.stem: pq.read_table(path) for path in (place / "_rejected").glob("*.parquet")}
+        if kept:
+            return None, report, aside
+        report["out"] = None
+        kinds = {
+            name: {own.name: own.type for own in source.schema}
+            for name, source in sources.items()
+            if isinstance(source, pa.Table)  # files may have others
+        }
+        outputs = {
+            f"{name}_{column}": kind
+            for name, columns in kinds.items()
+            for column, kind in columns.items()
+        }
+        rejected = {name: restored(own, kinds.get(name, {})) for name, own in aside.items()}
+        return restored(pq.read_table(place), outputs), report, rejected

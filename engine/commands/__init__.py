@@ -24,9 +24,8 @@ from engine.commands import (
     size,
     sweep,
 )
-from engine.commands.engines import EngineRun, Plugin, registered_commands
 from engine.commands.parser import parsed
-from engine.commands.running import Asked
+from engine.commands.running import Asked, EngineRun, Plugin, registered_commands
 from engine.runtime.errors import WinnowError
 from engine.runtime.host import keep_freed_memory
 

@@ -9,12 +9,10 @@ from engine.jobs.allocate.report import build_report
 from engine.jobs.allocate.run import run_allocation
 from engine.options import where
 from engine.options.allocate import allocate_of
-from engine.options.command import Command, Group
+from engine.options.command import Command, Group, read_toml
 from engine.options.kinds import PLACE
 from engine.options.option import Option
-from engine.options.tables import read_toml
-from engine.report.allocate_plots import check_folder, draw
-from engine.report.allocate_table import print_allocation
+from engine.report.allocation import check_folder, draw, print_allocation
 
 
 class Jobs(TypedDict, total=False):

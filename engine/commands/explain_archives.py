@@ -17,7 +17,7 @@ from engine.multiway.orders.problem import JoinStatistics, OrderingProblem, Stre
 from engine.multiway.streams import MultiStreams
 from engine.options.command import Given, Group
 from engine.options.kinds import BY_STREAM, FLAG
-from engine.options.multijoin_job import multijoin_of
+from engine.options.multijoin import multijoin_of
 from engine.options.multijoin_options import MULTIJOIN, On, Streams
 from engine.options.option import Option
 from engine.options.streams import BadRows

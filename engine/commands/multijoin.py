@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engine.commands.running import Asked, carried_out
 from engine.jobs.multijoin.run import run_multijoin
-from engine.options.multijoin_job import multijoin_of
+from engine.options.multijoin import multijoin_of
 from engine.options.multijoin_options import MULTIJOIN
 from engine.report.join_tables import print_multijoin
 

@@ -6,10 +6,9 @@ import argparse
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from engine.options.command import Command, Given
+from engine.options.command import Command, Given, read_toml, values_of
 from engine.options.kinds import Flag
 from engine.options.option import Option
-from engine.options.tables import read_toml, values_of
 from engine.runtime.errors import SpecError, did_you_mean
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from engine.archives.source import open_archive
-from engine.commands.engines import engine_of
-from engine.commands.running import Asked, progress_bar
+from engine.commands.running import Asked, engine_of, progress_bar
 from engine.jobs.opening import open_facts
 from engine.lanes.manifest import Prepared
 from engine.lanes.prepare import prepare_cached

@@ -7,8 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.device.columns import LaneColumns, SideColumns, lane_columns
-from engine.device.host_bytes import HOST_BYTES_A_PARTNER, HOST_BYTES_A_ROW
+from engine.device.columns import (
+    HOST_BYTES_A_PARTNER,
+    HOST_BYTES_A_ROW,
+    LaneColumns,
+    SideColumns,
+    lane_columns,
+)
 from engine.device.replay import Curves, Outcome, Setting, load_lanes, replay_on_device
 from engine.facts.links import Links
 from engine.lanes.profile import LaneProfile

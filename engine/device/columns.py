@@ -17,6 +17,11 @@ from engine.runtime.jit import kernel as compiled
 from engine.runtime.key_table import KeyTable
 from engine.runtime.streams import StreamBatch
 
+HOST_BYTES_A_ROW = 160
+"""Of host memory while a lane is read, put together and copied to the device."""
+HOST_BYTES_A_PARTNER = 60
+"""Of host memory for two ids that facts join: both sides' links, in order and placed."""
+
 
 class SideColumns(NamedTuple):
     """One side of a lane, in arrival order; all arrays (n,).
@@ -53,7 +58,7 @@ class LaneColumns(NamedTuple):
         Most tuples of each side in one instant.
     names : (keys,) int64 or None
         Canonical join attribute of each dense key, where that is known.
-    partners : (KeyLinks, KeyLinks) or None
+    key_links : (KeyLinks, KeyLinks) or None
         What facts join, where a key's linked_key is not the opposite one of the same id.
     facts : FactIndex or None
         These facts.
@@ -66,7 +71,7 @@ class LaneColumns(NamedTuple):
     keys: int
     largest: tuple[int, int]
     names: Ints | None = None
-    partners: tuple[KeyLinks, KeyLinks] | None = None
+    key_links: tuple[KeyLinks, KeyLinks] | None = None
     facts: FactIndex | None = None
     codes: tuple[Ints, Ints] | None = None
 
@@ -78,13 +83,13 @@ class LaneColumns(NamedTuple):
 
 @compiled
 def joined_with(
-    partners: KeyLinks | None, counts: NDArray[Any], key: Integer, opposite: Integer
+    links: KeyLinks | None, counts: NDArray[Any], key: Integer, opposite: Integer
 ) -> Integer:
     """Return how many of the opposite side's tuples that `counts` has a key joins."""
     found = np.int64(0)
-    place, stop = span(partners, np.int64(key))
+    place, stop = span(links, np.int64(key))
     while place < stop:
-        found += counts[2 * linked_key(partners, place) + opposite]
+        found += counts[2 * linked_key(links, place) + opposite]
         place += 1
     return found
 
@@ -92,7 +97,7 @@ def joined_with(
 @compiled
 def _pair_up(
     left_ts: Ints, left_key: NDArray[np.int32], right_ts: Ints, right_key: NDArray[np.int32],
-    left_partners: KeyLinks | None, right_partners: KeyLinks | None, counts: NDArray[np.int32],
+    left_links: KeyLinks | None, right_links: KeyLinks | None, counts: NDArray[np.int32],
     firsts: NDArray[np.int32], peers: tuple[NDArray[np.int32], NDArray[np.int32]],
     twins: tuple[NDArray[np.int32], NDArray[np.int32]], largest: Ints,
 ) -> None:  # fmt: skip
@@ -119,12 +124,12 @@ def _pair_up(
         for row in range(i, end):
             at = 2 * np.int64(left_key[row])
             if stop > j:
-                peers[0][row] = joined_with(left_partners, counts, left_key[row], 1)
+                peers[0][row] = joined_with(left_links, counts, left_key[row], 1)
             twins[0][row] = counts[at] if firsts[at] == row else 0
         for row in range(j, stop):
             at = 2 * np.int64(right_key[row]) + 1
             if end > i:
-                peers[1][row] = joined_with(right_partners, counts, right_key[row], 0)
+                peers[1][row] = joined_with(right_links, counts, right_key[row], 0)
             twins[1][row] = counts[at] if firsts[at] == row else 0
         for row in range(i, end):
             counts[2 * np.int64(left_key[row])] = 0
@@ -179,9 +184,9 @@ def lane_columns(
     return lane._replace(names=table.keys.copy())
 
 
-def both(partners: tuple[KeyLinks, KeyLinks] | None) -> tuple[KeyLinks | None, KeyLinks | None]:
-    """Return the partners of both sides, None for each in an equi-join."""
-    return (None, None) if partners is None else partners
+def both(key_links: tuple[KeyLinks, KeyLinks] | None) -> tuple[KeyLinks | None, KeyLinks | None]:
+    """Return the links of both sides, None for each in an equi-join."""
+    return (None, None) if key_links is None else key_links
 
 
 def paired(
@@ -190,7 +195,7 @@ def paired(
     right: StreamBatch,
     right_key: NDArray[np.int32],
     keys: int,
-    partners: tuple[KeyLinks, KeyLinks] | None = None,
+    key_links: tuple[KeyLinks, KeyLinks] | None = None,
 ) -> LaneColumns:
     """Return the columns of two whole streams with dense keys, which facts may join."""
     peers = np.zeros(left.ts.size, np.int32), np.zeros(right.ts.size, np.int32)
@@ -198,7 +203,7 @@ def paired(
     largest = np.zeros(2, np.int64)
     scratch = np.zeros(2 * keys, np.int32)
     _pair_up(
-        left.ts, left_key, right.ts, right_key, *both(partners), scratch, np.zeros_like(scratch),
+        left.ts, left_key, right.ts, right_key, *both(key_links), scratch, np.zeros_like(scratch),
         peers, twins, largest,
     )  # fmt: skip
     sides = [
@@ -206,13 +211,13 @@ def paired(
         for side, (stream, key) in enumerate(((left, left_key), (right, right_key)))
     ]
     most = int(largest[0]), int(largest[1])
-    return LaneColumns(sides[0], sides[1], keys, most, partners=partners)
+    return LaneColumns(sides[0], sides[1], keys, most, key_links=key_links)
 
 
 @compiled
 def _simultaneous(
     ts: Ints, key: NDArray[np.int32], importance: Floats, peers: NDArray[np.int32], their_ts: Ints,
-    their_key: NDArray[np.int32], their_importance: Floats, partners: KeyLinks | None, heads: Ints,
+    their_key: NDArray[np.int32], their_importance: Floats, links: KeyLinks | None, heads: Ints,
     chain: Ints, start_ts: int, combine: int, sums: Floats,
 ) -> int:  # fmt: skip
     """Walk, for every left arrival, the chain of right arrivals of its instant and key."""
@@ -234,9 +239,9 @@ def _simultaneous(
                 heads[k] = j
                 j += 1
             chained = True
-        place, stop = span(partners, np.int64(key[row]))
+        place, stop = span(links, np.int64(key[row]))
         while place < stop:
-            other = np.int64(heads[linked_key(partners, place)])
+            other = np.int64(heads[linked_key(links, place)])
             if other >= 0 and their_ts[other] < now:
                 other = np.int64(-1)
             while other >= 0:
@@ -258,7 +263,7 @@ def simultaneous(lane: LaneColumns, start_ts: int, combine: int) -> tuple[int, f
     left, right = lane.left, lane.right
     found = _simultaneous(
         left.ts, left.key, left.importance, left.peers, right.ts, right.key, right.importance,
-        both(lane.partners)[0], np.full(lane.keys, -1), np.empty(right.ts.size, np.int64),
+        both(lane.key_links)[0], np.full(lane.keys, -1), np.empty(right.ts.size, np.int64),
         start_ts, combine, sums,
     )  # fmt: skip
     return int(found), float(sums[0] + sums[1])

@@ -1,8 +1,9 @@
-"""The registry's policies as kernels get them."""
+"""The registry's policies, and the value model behind yield, as kernels get them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +17,11 @@ from engine.replay.settings import ReplaySettings
 from engine.runtime.host import half_of_memory
 from engine.runtime.jit import Floats, Ints, jit
 from engine.runtime.jit import kernel as compiled
+from engine.runtime.streams import StreamBatch
+from engine.value_model.estimate import Terms, estimate_of
 from gpu_kernels.devices import TooLargeError
 from gpu_kernels.portable import portable
-from gpu_kernels.replay.layout import PolicyFunctions, Ranking
+from gpu_kernels.replay.layout import LANE_INTEGERS, PolicyFunctions, Ranking
 from gpu_kernels.replay.run import NOT_TABULATED, Tabulated
 
 RANKINGS = {
@@ -134,7 +137,7 @@ def history_counts(lane: LaneColumns, rules: ReplayRules) -> tuple[Floats, Float
     seen = tuple(np.zeros(side.ts.size, np.int64) for side in sides)
     _count_seen(
         lane.left.ts, lane.left.key, lane.right.ts, lane.right.key,
-        *both(lane.partners), np.zeros(2 * lane.keys, np.int64), seen[0], seen[1],
+        *both(lane.key_links), np.zeros(2 * lane.keys, np.int64), seen[0], seen[1],
     )  # fmt: skip
     found = []
     told = (rules.window_right, rules.first_right), (rules.window_left, rules.first_left)
@@ -149,7 +152,7 @@ def history_counts(lane: LaneColumns, rules: ReplayRules) -> tuple[Floats, Float
 @compiled
 def _count_seen(
     left_ts: Ints, left_key: NDArray[np.int32], right_ts: Ints, right_key: NDArray[np.int32],
-    left_partners: KeyLinks | None, right_partners: KeyLinks | None, counts: Ints, left_seen: Ints,
+    left_links: KeyLinks | None, right_links: KeyLinks | None, counts: Ints, left_seen: Ints,
     right_seen: Ints,
 ) -> None:  # fmt: skip
     """Write how many opposite tuples each one joins of those so far, its own instant included."""
@@ -167,7 +170,82 @@ def _count_seen(
             counts[2 * np.int64(right_key[stop]) + 1] += 1
             stop += 1
         for row in range(i, end):
-            left_seen[row] = joined_with(left_partners, counts, left_key[row], 1)
+            left_seen[row] = joined_with(left_links, counts, left_key[row], 1)
         for row in range(j, stop):
-            right_seen[row] = joined_with(right_partners, counts, right_key[row], 0)
+            right_seen[row] = joined_with(right_links, counts, right_key[row], 0)
         i, j = end, stop
+
+
+class LaneValues(NamedTuple):
+    """The values of one lane's tuples by the value model, and its tables.
+
+    Attributes
+    ----------
+    values : (left rows + right rows,) float64
+    tables : (left, right) of float64
+        Number of parts, rows after which each begins, and each one's table.
+    buckets : int
+    """
+
+    values: Floats
+    tables: tuple[Floats, Floats]
+    buckets: int
+
+
+def lane_values(lane: LaneColumns, terms: Terms) -> LaneValues:
+    """Estimate what the tuples of a lane are worth, on the host. O(rows)."""
+    valued = estimate_of(terms, lane.facts).push(_stream(lane, 0), _stream(lane, 1))
+    begins = [0, *(part.left + part.right for part in valued.parts[:-1])]
+    head = np.array([len(begins), *begins], np.float64)
+    left, right = (
+        np.concatenate([head, *(part.table[side].reshape(-1) for part in valued.parts)])
+        for side in range(2)
+    )
+    return LaneValues(np.concatenate(valued.values), (left, right), terms.buckets)
+
+
+def _stream(lane: LaneColumns, side: int) -> StreamBatch:
+    own = (lane.left, lane.right)[side]
+    if lane.codes is not None:
+        return StreamBatch(own.ts, own.row, lane.codes[side], own.importance)
+    names = np.arange(lane.keys) if lane.names is None else lane.names
+    return StreamBatch(own.ts, own.row, names[own.key], own.importance)
+
+
+def place_values(
+    lanes: Sequence[LaneColumns], terms: Terms, numbers: Sequence[int], integers: Ints
+) -> tuple[Floats, Floats]:
+    """Put values and tables of all lanes behind each other and tell replays where theirs lie.
+
+    Parameters
+    ----------
+    lanes : sequence of LaneColumns
+    terms : Terms
+    numbers : sequence of int
+        The lane of each replay.
+    integers : (replays, len(LANE_INTEGERS)) int64
+        Changed: where the tables of both sides begin, and their buckets.
+
+    Returns
+    -------
+    values : (rows,) float64
+        By row of the streams; 0 on lanes that no replay is of.
+    tables : (n,) float64
+    """
+    found = {number: lane_values(lanes[number], terms) for number in sorted(set(numbers))}
+    values = [
+        found[number].values if number in found else np.zeros(lane.rows)
+        for number, lane in enumerate(lanes)
+    ]
+    places: dict[int, tuple[int, int]] = {}
+    size = 0
+    for number, own in found.items():
+        left, right = (table.size for table in own.tables)
+        places[number] = size, size + left
+        size += left + right
+    for replay, number in enumerate(numbers):
+        for side, name in enumerate(("left", "right")):
+            integers[replay, LANE_INTEGERS.index(f"{name}_table")] = places[number][side]
+            integers[replay, LANE_INTEGERS.index(f"{name}_buckets")] = terms.buckets
+    tables = np.concatenate([table for own in found.values() for table in own.tables])
+    return np.concatenate(values), tables

@@ -8,10 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.device.columns import LaneColumns, SideColumns, simultaneous
-from engine.device.policies import policy_functions, tabulate
+from engine.device.policies import place_values, policy_functions, tabulate
 from engine.device.sampled import Sampled, place_sizes
-from engine.device.through_facts import place_partners
-from engine.device.valued import place_worth
+from engine.device.through_facts import place_key_links
 from engine.lanes.profile import LaneProfile
 from engine.policies import Structure, age
 from engine.replay.layout import ReplayRules
@@ -42,14 +41,14 @@ class DeviceLanes(NamedTuple):
     begins : tuple of int
         Where each lane's left rows begin in the streams; its right rows follow.
     streams : DeviceStreams
-    partners : tuple of (int, int)
-        Where the partners of each lane's left and right keys begin, through facts.
+    link_begins : tuple of (int, int)
+        Where the links of each lane's left and right keys begin, through facts.
     """
 
     columns: tuple[LaneColumns, ...]
     begins: tuple[int, ...]
     streams: DeviceStreams
-    partners: tuple[tuple[int, int], ...]
+    link_begins: tuple[tuple[int, int], ...]
 
 
 class Setting(NamedTuple):
@@ -116,7 +115,7 @@ def load_lanes(device: Device, lanes: Sequence[LaneColumns]) -> DeviceLanes:
     }
     ends = np.cumsum([lane.rows for lane in lanes])
     begins = tuple(int(end) - lane.rows for end, lane in zip(ends, lanes, strict=True))
-    placed = place_partners(lanes)
+    placed = place_key_links(lanes)
     streams = DeviceStreams(device, together, placed.columns)
     return DeviceLanes(tuple(lanes), begins, streams, placed.begins)
 
@@ -223,7 +222,7 @@ def _replay_group(
         tables = _place_tables(integers, [replay.curves for replay in group.replays])
     if first.terms is not None:
         numbers = [replay.lane for replay in group.replays]
-        values, tables = place_worth(lanes.columns, first.terms, numbers, integers)
+        values, tables = place_values(lanes.columns, first.terms, numbers, integers)
         tabulated = tabulated._replace(x=values)
     columns = [lanes.columns[replay.lane] for replay in group.replays]
     needs = [
@@ -291,8 +290,8 @@ def _integers(replay: Setting, rules: ReplayRules, lanes: DeviceLanes) -> list[i
         "estimator": rules.estimator, "after_admission": int(rules.after_admission),
         "combine": rules.combine, "initial_by_importance": int(rules.initial_by_importance),
         "keys": columns.keys, "right_pending": columns.largest[0],
-        "left_partners": lanes.partners[replay.lane][0],
-        "right_partners": lanes.partners[replay.lane][1],
+        "left_partners": lanes.link_begins[replay.lane][0],
+        "right_partners": lanes.link_begins[replay.lane][1],
     }  # fmt: skip
     return [told.get(name, 0) for name in LANE_INTEGERS]
 

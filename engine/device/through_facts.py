@@ -1,4 +1,4 @@
-"""What facts join, as kernels get it: the partners of all lanes, side by side."""
+"""What facts join, as kernels get it: the links of all lanes, side by side."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gpu_kernels.replay.run import MOST_MATCHES, PartnerColumns
 
 
 class Placed(NamedTuple):
-    """The partners of lanes.
+    """The links of lanes.
 
     Attributes
     ----------
@@ -41,8 +41,8 @@ def windows_to_link(settings: Sequence[ReplaySettings]) -> tuple[int, int] | Non
     return max(each.window_left for each in settings), max(each.window_right for each in settings)
 
 
-def place_partners(lanes: Sequence[LaneColumns]) -> Placed:
-    """Put the partners of lanes behind each other.
+def place_key_links(lanes: Sequence[LaneColumns]) -> Placed:
+    """Put the links of lanes behind each other.
 
     Parameters
     ----------
@@ -52,14 +52,14 @@ def place_partners(lanes: Sequence[LaneColumns]) -> Placed:
     Returns
     -------
     Placed
-        O(partners * log(partners)).
+        O(links * log(links)).
 
     Raises
     ------
     TooLargeError
         If a key has more matches than kernels count.
     """
-    if not lanes or lanes[0].partners is None:
+    if not lanes or lanes[0].key_links is None:
         return Placed(None, ((0, 0),) * len(lanes))
     parts: list[PartnerColumns] = []
     begins = []
@@ -72,8 +72,8 @@ def place_partners(lanes: Sequence[LaneColumns]) -> Placed:
                 "use --device cpu"
             )
         at = []
-        for partners in lane.partners or ():
-            part = _columns(partners)
+        for links in lane.key_links or ():
+            part = _columns(links)
             at.append(keys)
             parts.append(part._replace(first=part.first + places))
             keys += part.first.size
@@ -83,25 +83,25 @@ def place_partners(lanes: Sequence[LaneColumns]) -> Placed:
     return Placed(PartnerColumns(first, other, end), tuple(begins))
 
 
-def _columns(partners: KeyLinks) -> PartnerColumns:
-    """Return a side's partners, those of each key ascending."""
-    ids = np.repeat(np.arange(partners.first.size - 1), np.diff(partners.first))
-    width = 1 + int(partners.other.max(initial=0))
-    ordered = ids * width + partners.other
+def _columns(links: KeyLinks) -> PartnerColumns:
+    """Return a side's links, those of each key ascending."""
+    ids = np.repeat(np.arange(links.first.size - 1), np.diff(links.first))
+    width = 1 + int(links.other.max(initial=0))
+    ordered = ids * width + links.other
     ordered.sort()
-    end = np.full(partners.first.size, FOREVER)
-    end[partners.ended] = partners.until
-    return PartnerColumns(partners.first, (ordered % width).astype(np.int32), end)
+    end = np.full(links.first.size, FOREVER)
+    end[links.ended] = links.until
+    return PartnerColumns(links.first, (ordered % width).astype(np.int32), end)
 
 
 def most_matches(lane: LaneColumns) -> int:
     """Return the most pairs that one tuple could have with all opposite ones, met or not."""
-    if lane.partners is None:
+    if lane.key_links is None:
         return max(lane.left.ts.size, lane.right.ts.size)
     most = 0
-    for partners, opposite in zip(lane.partners, (lane.right, lane.left), strict=True):
-        sums = _sums(np.bincount(opposite.key, minlength=lane.keys)[partners.other])
-        most = max(most, int((sums[partners.first[1:]] - sums[partners.first[:-1]]).max(initial=0)))
+    for links, opposite in zip(lane.key_links, (lane.right, lane.left), strict=True):
+        sums = _sums(np.bincount(opposite.key, minlength=lane.keys)[links.other])
+        most = max(most, int((sums[links.first[1:]] - sums[links.first[:-1]]).max(initial=0)))
     return most
 
 

@@ -26,11 +26,13 @@ from engine.lanes.splits import (
     Source,
     Splits,
     SplitTask,
+    Steps,
     check_faults,
     first_pass_of,
+    lane_ranges,
+    row_group_runs,
     split,
 )
-from engine.lanes.stages import Progress, Stages, lane_ranges, row_group_runs
 from engine.lanes.write import (
     WORK,
     CheckTask,
@@ -45,6 +47,7 @@ from engine.lanes.write import (
 from engine.runtime.device_choice import ASKED_FOR_CPU, Wanted
 from engine.runtime.disk import remove_folder
 from engine.runtime.executors import Executor
+from engine.runtime.stages import Progress
 from engine.runtime.streams import SIDES
 
 
@@ -93,7 +96,7 @@ class Build:
         self.work.mkdir()
         if self.facts is not None:
             self.read = write_facts(self.facts, self.folder, self.work, self.lanes)
-        stages = Stages(executor, progress)
+        stages = Steps(executor, progress)
         sources, as_text = self._spool(stages)
         first_pass = first_pass_of(executor)
         for seed in count(LANE_SEED if self.facts is None else self.facts.seed):
@@ -109,7 +112,7 @@ class Build:
         remove_folder(self.work)
         return Built(self._prepared(splits, sides, kept, seed))
 
-    def _spool(self, stages: Stages) -> tuple[list[list[Source]], list[tuple[str, ...]]]:
+    def _spool(self, stages: Steps) -> tuple[list[list[Source]], list[tuple[str, ...]]]:
         """Write text files as Parquet; return the files to split and the columns left as text."""
         tasks = [
             SpoolTask(file.path, archive.side, archive.schema, lenient, str(self.work / name))
@@ -155,7 +158,7 @@ class Build:
 
     def _split(
         self,
-        stages: Stages,
+        stages: Steps,
         first_pass: FirstPass | None,
         plans: Sequence[Plan],
         sources: Sequence[Sequence[Source]],
@@ -206,7 +209,7 @@ class Build:
                 yield SplitTask(own, *source, chosen, rows, first_row, file_first, out)
                 first_row += rows
 
-    def _codes_clear(self, stages: Stages, splits: Splits) -> bool:
+    def _codes_clear(self, stages: Steps, splits: Splits) -> bool:
         if self.facts is not None or self.columns[0].direct:
             return True
         runs = (*splits.placed[0], *splits.placed[1])
@@ -215,9 +218,7 @@ class Build:
         ]
         return all(list(stages.run("check", codes_clear, tasks)))
 
-    def _stored(
-        self, stages: Stages, splits: Splits
-    ) -> tuple[list[list[LaneSide]], dict[str, int]]:
+    def _stored(self, stages: Steps, splits: Splits) -> tuple[list[list[LaneSide]], dict[str, int]]:
         """Keep the runs or merge them; return what lanes have, by side, and the kept runs' bytes.
 
         With payload they are merged, and so compressed: what it takes is not known.
@@ -244,7 +245,7 @@ class Build:
                 sides[task.side][lane] = content
         return sides, kept
 
-    def _reject(self, stages: Stages, splits: Splits) -> None:
+    def _reject(self, stages: Steps, splits: Splits) -> None:
         tasks = [
             RejectTask(files, str(self.folder), name)
             for side, name in enumerate(SIDES)

@@ -15,14 +15,15 @@ from engine.facts.read import read_facts
 from engine.lanes.build import Build
 from engine.lanes.facts import FactInput
 from engine.lanes.manifest import VERSION, Prepared
+from engine.lanes.placing import sorting_device
 from engine.lanes.runs import lanes_written
-from engine.lanes.sorting import sorting_device
 from engine.lanes.split import MAX_LANES, too_many_lanes
-from engine.lanes.stages import SPLIT_ROWS, Progress
+from engine.lanes.splits import SPLIT_ROWS
 from engine.runtime.device_choice import ASKED_FOR_CPU, Wanted
 from engine.runtime.disk import claim, release, remove_folder, remove_leftovers
 from engine.runtime.errors import InputError, OutputError, SpecError
 from engine.runtime.executors import Executor
+from engine.runtime.stages import Progress, silent
 
 __all__ = ["fingerprint", "prepare", "prepare_cached"]
 
@@ -128,7 +129,7 @@ def prepare(
                 archives, roles, columns, draft, lanes, bad_rows == "quarantine", payload,
                 split_rows, facts, ASKED_FOR_CPU if executor.slots else sorting_device(sorts),
             )  # fmt: skip
-            build.run(executor, progress or _silent).save_as(mark)
+            build.run(executor, progress or silent).save_as(mark)
             check_unchanged(sources)
             return _publish(draft, folder, mark)
     except OSError as error:
@@ -196,10 +197,6 @@ def _columns(
         return both, both
     common = check_streams(left, left_roles, right, right_roles)
     return replace(common, keys=fact.columns.left), replace(common, keys=fact.columns.right)
-
-
-def _silent(_stage: str, _done: int, _total: int) -> None:
-    pass
 
 
 def _check_options(

@@ -27,10 +27,10 @@ from engine.lanes.placing import (
     hash_lanes,
     in_lanes,
     lane_counts,
+    lane_order,
 )
 from engine.lanes.runfiles import write_blocks, write_rows
 from engine.lanes.runs import KEYS, Run, lanes_written, write_index
-from engine.lanes.sorting import lane_order
 from engine.runtime.device_choice import ASKED_FOR_CPU, Wanted
 from engine.runtime.errors import SpecError
 from engine.runtime.jit import Ints

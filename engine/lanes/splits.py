@@ -7,11 +7,11 @@ the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
@@ -29,6 +29,7 @@ from engine.lanes.write import in_order
 from engine.runtime.errors import InputError, SpecError
 from engine.runtime.executors import Executor
 from engine.runtime.jit import Ints
+from engine.runtime.stages import Progress
 from engine.runtime.streams import LEFT, RIGHT, SIDES
 
 _BOTH = (LEFT, RIGHT)
@@ -259,3 +260,60 @@ class OffersFirstPass(Protocol):
 def first_pass_of(executor: Executor) -> FirstPass | None:
     """Return the executor's own first pass, None where its tasks make it."""
     return executor.first_pass() if isinstance(executor, OffersFirstPass) else None
+
+
+SPLIT_ROWS = 1_000_000
+_LANES_A_TASK = 512
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class Steps:
+    """Runs the steps of a preparation and reports progress."""
+
+    def __init__(self, executor: Executor, progress: Progress) -> None:
+        self._executor = executor
+        self._progress = progress
+
+    def run(self, stage: str, function: Callable[[T], R], tasks: Sequence[T]) -> Iterator[R]:
+        """Yield the results of the tasks, in order."""
+        if not tasks:
+            return
+        self._progress(stage, 0, len(tasks))
+        for done, result in enumerate(self._executor.map(function, tasks), 1):
+            self._progress(stage, done, len(tasks))
+            yield result
+
+    def single(self, stage: str, work: Callable[[], R]) -> R:
+        """Return the result of a step that is no tasks."""
+        self._progress(stage, 0, 1)
+        found = work()
+        self._progress(stage, 1, 1)
+        return found
+
+
+def row_group_runs(sizes: Iterable[int], rows: int) -> Iterator[tuple[int, ...]]:
+    """Yield runs of neighbouring row groups of about `rows` rows."""
+    return _runs(enumerate(sizes), rows)
+
+
+def lane_ranges(rows: Iterable[int]) -> Iterator[tuple[int, ...]]:
+    """Yield the lanes that have rows, as many a task as together have about a split's rows."""
+    sizes = ((lane, int(size)) for lane, size in enumerate(rows) if size)
+    return _runs(sizes, SPLIT_ROWS, _LANES_A_TASK)
+
+
+def _runs(
+    sizes: Iterable[tuple[int, int]], rows: int, most: int | None = None
+) -> Iterator[tuple[int, ...]]:
+    """Yield runs of numbers whose sizes come to `rows` or less, `most` at most in each."""
+    chosen: list[int] = []
+    total = 0
+    for number, size in sizes:
+        if chosen and (total + size > rows or len(chosen) == most):
+            yield tuple(chosen)
+            chosen, total = [], 0
+        chosen.append(number)
+        total += size
+    if chosen:
+        yield tuple(chosen)

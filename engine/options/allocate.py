@@ -10,11 +10,10 @@ from typing import Annotated, Any, TypedDict
 
 from engine.options import streams, where
 from engine.options.budget import Amount, parse_amount
-from engine.options.command import Command, Given, Group
+from engine.options.command import Command, Given, Group, read_table
 from engine.options.kinds import NUMBER, PARAMETERS, PLACE, Whole
 from engine.options.option import Option
 from engine.options.replay import JobOptions, job_of
-from engine.options.tables import read_table
 from engine.replay.layout import ESTIMATORS
 from engine.runtime.errors import SpecError
 

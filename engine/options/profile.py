@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Annotated, TypedDict
 
 from engine.options import streams, where
-from engine.options.checks import MOST_BUCKETS
 from engine.options.command import Command, Given, Group
 from engine.options.kinds import NUMBER, PLACE, Whole
 from engine.options.option import Option, check_fields
 from engine.options.replay import STREAMS, WHERE, JobOptions, Joined, job_of
+from engine.options.streams import MOST_BUCKETS
 from engine.runtime.errors import SpecError
 
 DEFAULT_BUCKETS = 100

@@ -10,11 +10,17 @@ from engine.facts.access import DEFAULT_METHOD
 from engine.optimum.settings import Effort
 from engine.options import streams, where
 from engine.options.budget import EVEN, Amounts, parse_amounts
-from engine.options.checks import check_reference, check_split, settled
 from engine.options.command import Command, Given, Group
 from engine.options.facts import Fact, FactOptions, fact_of
 from engine.options.option import check_fields
-from engine.options.streams import BAD_ROWS, DEFAULT_POLICY, REFERENCES
+from engine.options.streams import (
+    BAD_ROWS,
+    DEFAULT_POLICY,
+    REFERENCES,
+    check_reference,
+    check_split,
+    settled,
+)
 from engine.options.where import COLUMNS, DEVICES
 from engine.policies import Value, policy_or_sample
 from engine.runtime.errors import SpecError

@@ -16,11 +16,11 @@ from engine.options import streams as shared
 from engine.options import where
 from engine.options.budget import Amount, parse_amount
 from engine.options.by_stream import REST, by_stream, check_name, given_to_all
-from engine.options.checks import check_reference, settled
 from engine.options.command import Command, Given, Group
 from engine.options.facts import FactAccess, FactChanges, FactSource, fact_roles
 from engine.options.kinds import BY_STREAM, ITEMS, NAMES, Pairs
 from engine.options.option import Door, Option, Scope, check_fields
+from engine.options.streams import check_reference, settled
 from engine.policies import Value, policy_named
 from engine.runtime.errors import SpecError
 

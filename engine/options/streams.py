@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, TypeAlias, TypedDict
 
 from engine.optimum.settings import METHODS as BOUND_METHODS
-from engine.options.budget import EVEN, SPLITS
+from engine.options.budget import EVEN, SPLITS, Amounts
 from engine.options.kinds import (
     BY_STREAM,
     NAMES,
@@ -20,8 +20,9 @@ from engine.options.kinds import (
 )
 from engine.options.option import Option, Scope
 from engine.options.where import PathLike
-from engine.policies import POLICIES, Value
+from engine.policies import POLICIES, Policy, Value, ValueKind, policy_or_sample
 from engine.replay.layout import ESTIMATORS, PROBES
+from engine.runtime.errors import SpecError
 from gpu_kernels.combine import COMBINES
 
 NameOrNames: TypeAlias = str | Sequence[str]
@@ -263,3 +264,47 @@ class Plan(TypedDict, total=False):
             PLACE,
         ),
     ]
+
+
+MOST_BUCKETS = 100_000
+
+
+def settled(name: str, given: dict[str, Value]) -> tuple[str, dict[str, Value]]:
+    """Return a policy's own name and all of its parameters, or raise `SpecError`."""
+    policy = policy_or_sample(name)
+    parameters = policy.settle(given)
+    if policy.name == "custom" and parameters["function"] is None:
+        raise SpecError("policy custom needs --param function=module:name")
+    for own in ("buckets", "grain"):
+        buckets = parameters.get(own)
+        if isinstance(buckets, float) and (buckets % 1 or buckets > MOST_BUCKETS):
+            raise SpecError(
+                f"parameter {own} of policy {policy.name} is {buckets:g}; give a whole number, "
+                f"at most {MOST_BUCKETS}"
+            )
+    return policy.name, parameters
+
+
+def check_reference(reference: str, *, exact: bool) -> None:
+    """Raise `SpecError` if a join cannot be compared so; `exact` tells whether it loses nothing."""
+    if exact and reference == "none":
+        raise SpecError(
+            "--reference none leaves the exact join beside an approximate one uncounted, and this "
+            "join is exact: leave it out"
+        )
+
+
+def check_split(split: str, memory: Amounts, policy: Policy, *, through: bool) -> None:
+    """Raise `SpecError` if there is nothing to split, or nothing to split it by.
+
+    `through` tells whether facts join the streams.
+    """
+    if split == EVEN:
+        return
+    if None in memory:
+        raise SpecError(f"--split {split} splits one memory over both streams: give --memory")
+    if through and policy.value_kind is not ValueKind.AGE:
+        raise SpecError(
+            f"--split {split} goes by how often join attributes arrive, and these are joined "
+            "through facts: use policy age, or --memory-left and --memory-right"
+        )

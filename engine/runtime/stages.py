@@ -14,7 +14,8 @@ from engine.runtime.executors import Executor
 Progress = Callable[[str, int, int], None]
 
 
-def _silent(stage: str, done: int, total: int) -> None:
+def silent(stage: str, done: int, total: int) -> None:
+    """Report no progress."""
     del stage, done, total
 
 
@@ -22,7 +23,7 @@ def _silent(stage: str, done: int, total: int) -> None:
 class Stages:
     """Seconds spent in each stage, and the callback for progress."""
 
-    progress: Progress = _silent
+    progress: Progress = silent
     seconds: dict[str, float] = field(default_factory=dict)
 
     @contextmanager

@@ -20,9 +20,9 @@ from spark_cases import drawn, write
 
 from engine.archives.roles import Roles
 from engine.archives.source import open_archive
-from engine.lanes import sorting
+from engine.lanes import placing
+from engine.lanes.placing import lane_order, sorted_by_cudf, sorting_device
 from engine.lanes.prepare import prepare
-from engine.lanes.sorting import lane_order, sorted_by_cudf, sorting_device
 from engine.runtime.device_choice import ASKED_FOR_CPU, Wanted
 from engine.runtime.errors import DeviceError
 from engine.runtime.executors import SerialExecutor
@@ -133,7 +133,7 @@ def test_only_a_gpu_with_cudf_sorts(cudf: Any, monkeypatch: pytest.MonkeyPatch) 
     del cudf
     assert sorting_device(GPU) == GPU
     assert sorting_device(ASKED_FOR_CPU) == ASKED_FOR_CPU
-    monkeypatch.setattr(sorting, "find_spec", lambda _: None)
+    monkeypatch.setattr(placing, "find_spec", lambda _: None)
     assert sorting_device(DEMANDED).choice == Choice("cpu", "cuDF is not installed")
 
 

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from engine.api.several import sources_of
+from engine.api.tables import sources_of
 from engine.options import replay
-from engine.options.multijoin import MultiJoinOptions
-from engine.options.multijoin_job import multijoin_of
+from engine.options.multijoin import MultiJoinOptions, multijoin_of
 from engine.options.multijoin_options import MULTIJOIN
 from engine.options.replay import REPLAY, JobOptions
 from engine.options.star import STAR, StarOptions, star_of

@@ -74,7 +74,7 @@ def serve(place: str) -> int:
     import pyarrow.parquet  # noqa: F401, PLC0415
 
     import engine.commands  # noqa: PLC0415
-    from engine.commands.engines import registered_commands  # noqa: PLC0415
+    from engine.commands.running import registered_commands  # noqa: PLC0415
 
     registered_commands({})
     _ = engine.replay_tables

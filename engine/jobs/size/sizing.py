@@ -8,17 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from engine.device.host_bytes import HOST_BYTES_A_ROW
+from engine.device.columns import HOST_BYTES_A_ROW
 from engine.jobs.exact.key_totals import COUNTS, REMEMBERED
 from engine.jobs.replay.on_gpu import GROUP_ROWS
 from engine.jobs.size.dealing import Lanes, lanes_chosen, lanes_expected, speed_up
 from engine.lanes.reader import BATCH_ROWS
 from engine.lanes.split import SPLIT_BYTES
-from engine.lanes.stages import SPLIT_ROWS
+from engine.lanes.splits import SPLIT_ROWS
 from engine.models.profile.model import ArrivalProfile
 from engine.options.budget import Amount, Amounts
-from engine.options.checks import check_reference
-from engine.options.streams import REFERENCES
+from engine.options.streams import REFERENCES, check_reference
 from engine.policies import Policy, Structure, policy_named
 from engine.replay.allocate import join_memory
 from engine.replay.layout import KEY

@@ -73,7 +73,7 @@ def test_lanes_and_settings_share_the_partners() -> None:
 
 def test_partners_count_in_what_must_fit() -> None:
     _, columns = setting_of(small("prob", 1))
-    without = columns._replace(partners=None)
+    without = columns._replace(key_links=None)
 
     class Tight(SimulatedDevice):
         def free_bytes(self) -> int:
@@ -108,8 +108,8 @@ def test_most_matches_are_those_of_a_tuple_that_meets_all() -> None:
 
 def pairs_of(lane: LaneColumns, side: int) -> int:
     """Return the most pairs of a key of a side, counted one by one."""
-    assert lane.partners is not None
-    partners, opposite = lane.partners[side], (lane.right, lane.left)[side]
+    assert lane.key_links is not None
+    partners, opposite = lane.key_links[side], (lane.right, lane.left)[side]
     return max(
         sum(
             int((opposite.key == other).sum())
