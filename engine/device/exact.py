@@ -1,177 +1,157 @@
-"""Exact two-way window equi-joins on a GPU: the arguments and results of the CPU's.
+"""Exact two-way window equi-joins on a GPU: what arrivals match, and the rows of the result.
 
 Streams of any size: what does not fit the device is worked off in pieces.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from engine.exact.checks import check_order, check_windows
-from engine.exact.combine import combine_code
-from engine.exact.count import ExactCount
-from engine.exact.pairs import Pairs
-from engine.runtime.errors import DeviceError, SpecError
+from engine.exact.checks import first_counted
+from engine.exact.combine import COMBINES
+from engine.exact.counted import Matches
+from engine.replay.layout import Outputs
+from engine.replay.settings import ReplaySettings
 from engine.runtime.streams import StreamBatch
 from gpu_kernels.devices import Device
 
-if TYPE_CHECKING:
-    from gpu_kernels.probe import Stream
-
-T = TypeVar("T")
-_CHUNK = 1 << 22
-
-
-def _ready(
-    left: StreamBatch, right: StreamBatch, windows: tuple[int, int], device: Device | None
-) -> tuple[Device, Stream, Stream]:
-    """Check the arguments as the CPU does and return what the probe takes."""
-    from gpu_kernels.devices import open_device  # noqa: PLC0415 - slow to import, optional
-    from gpu_kernels.probe import Stream  # noqa: PLC0415 - the same
-
-    check_windows(*windows)
-    for side, batch in enumerate((left, right)):
-        check_order(batch, side)
-    streams = [
-        Stream(
-            np.ascontiguousarray(batch.ts, np.int64),
-            np.ascontiguousarray(batch.key, np.int64),
-            importance=np.ascontiguousarray(batch.importance, np.float64),
-        )
-        for batch in (left, right)
-    ]
-    return device or open_device(), streams[0], streams[1]
-
-
-def _fitting(work: Callable[[], T]) -> T:
-    """Return what `work` returns; a device without room for it is the user's to replace."""
-    from gpu_kernels.probe import DoesNotFitError  # noqa: PLC0415 - slow to import, optional
-
-    try:
-        return work()
-    except DoesNotFitError as error:
-        raise DeviceError(str(error)) from error
-
-
-def count_pairs_on_gpu(
-    left: StreamBatch,
-    right: StreamBatch,
-    window_left: int,
-    window_right: int,
-    combine: str = "min",
-    start_ts: int | None = None,
-    device: Device | None = None,
-) -> ExactCount:
-    """Count the exact two-way window equi-join and add up its importance, on a GPU.
-
-    Parameters are those of `engine.exact.count_pairs`; so is the result, but for the last digits
-    of the sum.
-
-    Parameters
-    ----------
-    device : Device, optional
-        The current GPU unless given; the CUDA simulator where that is switched on.
-
-    Returns
-    -------
-    ExactCount
-        O(tuples + outputs).
-
-    Raises
-    ------
-    SpecError
-        A window is negative, a stream is out of order, or `combine` is unknown.
-    DeviceError
-        An instant's window is larger than the device memory.
-    """
-    from gpu_kernels.probe import sum_pairs  # noqa: PLC0415 - slow to import, optional
-
-    combine_code(combine)
-    windows = (window_left, window_right)
-    joined = partial(sum_pairs, *_ready(left, right, windows, device), *windows)
-    totals = _fitting(lambda: joined(combine, start_ts=start_ts))
-    return ExactCount(int(totals.outputs[0]), float(totals.importance[0]))
-
-
-def emit_pairs_on_gpu(
-    left: StreamBatch,
-    right: StreamBatch,
-    window_left: int,
-    window_right: int,
-    *,
-    start_ts: int | None = None,
-    chunk: int = _CHUNK,
-    dtype: type[np.signedinteger[Any]] = np.int64,
-    device: Device | None = None,
-) -> Iterator[Pairs]:
-    """Yield the pairs of the exact two-way window equi-join from a GPU, a chunk at a time.
-
-    Parameters are those of `engine.exact.emit_pairs`, and so is the order.
-
-    Parameters
-    ----------
-    chunk : int
-        Most pairs a chunk.
-    device : Device, optional
-        As for `count_pairs_on_gpu`.
-
-    Yields
-    ------
-    (left, right) : (n,) `dtype` each
-        Positions in the arrays of each stream. O(tuples + pairs) in all.
-
-    Raises
-    ------
-    SpecError
-        A window is negative, a stream is out of order, or positions do not fit `dtype`.
-    DeviceError
-        An instant's window is larger than the device memory.
-    """
-    from gpu_kernels.probe import emit_pairs  # noqa: PLC0415 - slow to import, optional
-
-    if chunk < 1:
-        raise SpecError(f"chunk {chunk} must be 1 pair or more")
-    for batch in (left, right):
-        if len(batch.ts) > np.iinfo(dtype).max:
-            raise SpecError(f"{len(batch.ts)} rows do not fit {dtype.__name__}; use int64")
-    windows = (window_left, window_right)
-    joined = partial(emit_pairs, *_ready(left, right, windows, device), *windows)
-    chunks = joined(start_ts=start_ts, chunk=chunk)
-    return _narrowed(chunks, dtype)
-
-
-def _narrowed(
-    chunks: Iterator[tuple[Any, Any]], dtype: type[np.signedinteger[Any]]
-) -> Iterator[Pairs]:
-    while (pairs := _fitting(lambda: next(chunks, None))) is not None:
-        left, right = pairs
-        yield left.astype(dtype, copy=False), right.astype(dtype, copy=False)
-
-
-def all_pairs_on_gpu(
-    left: StreamBatch,
-    right: StreamBatch,
-    window_left: int,
-    window_right: int,
-    *,
-    start_ts: int | None = None,
-    dtype: type[np.signedinteger[Any]] = np.int64,
-    device: Device | None = None,
-) -> list[Pairs]:
-    """Return all pairs of the exact two-way window equi-join at once, in chunks, from a GPU.
-
-    Parameters are those of `emit_pairs_on_gpu`, and so is the order.
-
-    Returns
-    -------
-    list of ((n,) `dtype`, (n,) `dtype`)
-        O(tuples + pairs) host memory.
-    """
-    chunks = emit_pairs_on_gpu(
-        left, right, window_left, window_right, start_ts=start_ts, dtype=dtype, device=device
+_CHUNK = 262_144
+_COMBINED: dict[str, Callable[[Any, Any], Any]] = dict(
+    zip(
+        COMBINES,
+        (np.minimum, np.add, np.multiply, np.maximum, lambda a, b: 0.5 * (a + b)),
+        strict=True,
     )
-    return list(chunks)
+)
+_EARLIEST = int(np.iinfo(np.int64).min)
+
+
+def match_lanes(
+    device: Device,
+    lanes: Sequence[tuple[StreamBatch, StreamBatch]],
+    settings: ReplaySettings,
+    start_ts: int | None = None,
+) -> list[tuple[Matches, Matches]]:
+    """Return what the tuples of lanes match in the exact join, all lanes at once.
+
+    Parameters
+    ----------
+    device : Device
+    lanes : sequence of (left, right)
+        Whole lanes in arrival order, in host memory.
+    settings : ReplaySettings
+        Of which the windows and `combine` matter.
+    start_ts : int, optional
+        Tuples before it match nothing.
+
+    Returns
+    -------
+    list of (Matches, Matches)
+        For `engine.exact.counted.CountedStream`. O(tuples + outputs).
+
+    Raises
+    ------
+    TooLargeError
+        If an instant and its windows do not fit in the device's memory.
+    """
+    from gpu_kernels.probe import Stream, match_arrivals  # noqa: PLC0415 - loads numba.cuda
+
+    if not lanes:
+        return []
+    sides = [[lane[side] for lane in lanes] for side in (0, 1)]
+    left, right = (
+        Stream(
+            np.concatenate([own.ts for own in side]),
+            np.concatenate([own.key for own in side]),
+            np.repeat(np.arange(len(lanes), dtype=np.int32), [len(own.ts) for own in side]),
+            np.concatenate([own.importance for own in side]),
+        )
+        for side in sides
+    )
+    windows = [np.full(len(lanes), w) for w in (settings.window_left, settings.window_right)]
+    found = match_arrivals(
+        device, left, right, windows[0], windows[1], settings.combine, start_ts=start_ts
+    )
+    cut = []
+    for side, whole in zip(sides, found, strict=True):
+        ends = np.cumsum([len(own.ts) for own in side])[:-1]
+        parts = (np.split(column, ends) for column in whole)
+        cut.append([Matches(*part) for part in zip(*parts, strict=True)])
+    return list(zip(*cut, strict=True))
+
+
+class ExactRows:
+    """The rows of a lane's exact join from a GPU, batch by batch.
+
+    They come by the arrival of their later member, and for one later member by that of the earlier
+    one. Memory: the unexpired tuples (32 bytes each) and a batch.
+
+    Parameters
+    ----------
+    device : Device
+    settings : ReplaySettings
+        Of which the windows, `combine` and `start_ts` matter.
+    chunk : int
+        Output tuples handed out at once.
+    """
+
+    def __init__(self, device: Device, settings: ReplaySettings, chunk: int = _CHUNK) -> None:
+        self._device, self._chunk = device, chunk
+        self._windows = settings.window_left, settings.window_right
+        self._combined = _COMBINED[settings.combine]
+        self._start = first_counted(settings.start_ts)
+        self._unexpired = [_Unexpired(window) for window in self._windows]
+
+    def push(self, left: StreamBatch, right: StreamBatch) -> Iterator[Outputs]:
+        """Yield the outputs of the next arrivals, in batches cut between instants.
+
+        O((windows + arrivals) + outputs), and a sort of the tuples.
+
+        Raises
+        ------
+        TooLargeError
+            If an instant and its windows do not fit in the device's memory.
+        """
+        from gpu_kernels.probe import Stream, emit_pairs  # noqa: PLC0415 - loads numba.cuda
+
+        begin = min(int(side.ts[0]) for side in (left, right) if len(side.ts))
+        ours, theirs = (
+            unexpired.joined(batch, begin)
+            for unexpired, batch in zip(self._unexpired, (left, right), strict=True)
+        )
+        pairs = emit_pairs(
+            self._device, Stream(ours.ts, ours.key), Stream(theirs.ts, theirs.key), *self._windows,
+            start_ts=max(begin, self._start), chunk=self._chunk,
+        )  # fmt: skip
+        for i, j in pairs:
+            yield Outputs(
+                ours.row[i],
+                theirs.row[j],
+                i + self._unexpired[0].first,
+                j + self._unexpired[1].first,
+                np.maximum(ours.ts[i], theirs.ts[j]),
+                self._combined(ours.importance[i], theirs.importance[j]),
+                np.empty(0, np.int32),
+            )
+
+
+class _Unexpired:
+    """The tuples of one side that later ones may match; `first` is the first's arrival number."""
+
+    def __init__(self, window: int) -> None:
+        self._window = window
+        none: NDArray[np.int64] = np.empty(0, np.int64)
+        self._tuples = StreamBatch(none, none, none, np.empty(0))
+        self.first = 0
+
+    def joined(self, batch: StreamBatch, now: int) -> StreamBatch:
+        """Return the tuples unexpired at `now` and the arrivals behind them, and keep these."""
+        gone = int(np.searchsorted(self._tuples.ts, max(now - self._window, _EARLIEST)))
+        self.first += gone
+        columns = zip(self._tuples, batch, strict=True)
+        self._tuples = StreamBatch(*(np.concatenate([own[gone:], new]) for own, new in columns))
+        return self._tuples

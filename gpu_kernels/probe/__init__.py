@@ -1,20 +1,17 @@
-"""Exact window equi-joins of many lanes on a GPU, and arrivals against join memories.
+"""Exact window equi-joins of many lanes on a GPU.
 
-`count_pairs`, `sum_pairs` and `emit_pairs` work on whole streams, `count_matches` on join
-memories. Importing this package loads numba-cuda: import it inside functions.
+`count_pairs`, `match_arrivals` and `emit_pairs` work on whole streams. Importing this package loads
+numba-cuda: import it inside functions.
 """
 
-from gpu_kernels.probe.driver import Totals, count_pairs, emit_pairs, sum_pairs
-from gpu_kernels.probe.residents import count_matches
-from gpu_kernels.probe.streams import DoesNotFitError, ProbeError, Stream
+from gpu_kernels.probe.driver import Matched, count_pairs, emit_pairs, match_arrivals
+from gpu_kernels.probe.streams import ProbeError, Stream
 
 __all__ = [
-    "DoesNotFitError",
+    "Matched",
     "ProbeError",
     "Stream",
-    "Totals",
-    "count_matches",
     "count_pairs",
     "emit_pairs",
-    "sum_pairs",
+    "match_arrivals",
 ]

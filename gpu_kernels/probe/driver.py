@@ -1,15 +1,15 @@
-"""Exact window equi-joins of many lanes on a GPU: counts, sums of importance, pairs.
+"""Exact window equi-joins of many lanes on a GPU: counts, sums by arrival, pairs.
 
 Both streams are sorted by (lane, key, time) and each tuple's partners are a range of the other
-side, so nothing but the output itself is walked. A retention filter shortens the range of the
-earlier member. Memory is planned before it is taken; what does not fit is split.
+side, so nothing but the output itself is walked. Memory is planned before it is taken; what does
+not fit is split.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from functools import partial
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,29 +19,28 @@ from gpu_kernels.combine import COMBINES
 from gpu_kernels.devices import Array, Device
 from gpu_kernels.probe.composite import coded
 from gpu_kernels.probe.lists import Options, count_into, searches
-from gpu_kernels.probe.pairs import chunks_of
+from gpu_kernels.probe.pairs import chunks_of, gains_of
 from gpu_kernels.probe.pieces import Piece, Splitter, in_pieces
-from gpu_kernels.probe.search import AHEAD, BACK, BOTH
+from gpu_kernels.probe.search import BACK, BOTH
 from gpu_kernels.probe.streams import ProbeError, Stream, check_streams, checked_windows
-from gpu_kernels.probe.sums import sums_of
 
 COUNT_BYTES, LIST_BYTES = 160, 256
 """Device memory a tuple, columns and the sort's own included: for counting, and with lists."""
 CHUNK = 1 << 24
 
 
-class Totals(NamedTuple):
-    """Size of the exact result of every lane.
+class Matched(NamedTuple):
+    """What the tuples of one stream match of those that arrived before them.
 
     Attributes
     ----------
-    outputs : (lanes,) int64
-    importance : (lanes,) float64
-        Sums over the outputs, to 1e-12 of each.
+    matches : (n,) int64
+    gain : (n,) float64
+        Sum of the importance of these outputs, the latest partner's added first.
     """
 
-    outputs: NDArray[np.int64]
-    importance: NDArray[np.float64]
+    matches: NDArray[np.int64]
+    gain: NDArray[np.float64]
 
 
 def count_pairs(
@@ -52,7 +51,6 @@ def count_pairs(
     window_right: object,
     *,
     start_ts: int | None = None,
-    probe: str = "before_admission",
 ) -> NDArray[np.int64]:
     """Count the exact two-way window equi-join of every lane.
 
@@ -65,8 +63,6 @@ def count_pairs(
         Ticks for which a tuple of each stream is matched after its arrival; closed, 0 or more.
     start_ts : int, optional
         Outputs before it do not count. The time of an output is its later member's.
-    probe : {"before_admission", "after_admission"}
-        How `until` is meant, see `Stream`.
 
     Returns
     -------
@@ -77,7 +73,7 @@ def count_pairs(
     ------
     ProbeError
         The arguments mean nothing.
-    DoesNotFitError
+    TooLargeError
         An instant's window is larger than the device memory.
 
     Examples
@@ -87,13 +83,12 @@ def count_pairs(
     >>> count_pairs(open_device(), Stream(ts, key), Stream(ts, key), 1, 1)  # doctest: +SKIP
     array([6])
     """
-    check_streams(left, right, probe, weighed=False)
-    limited = left.until is not None or right.until is not None
-    options = _options(window_left, window_right, AHEAD if limited else BOTH, start_ts, probe)
+    check_streams(left, right, weighed=False)
+    options = _options(window_left, window_right, BOTH, start_ts)
     totals = np.zeros(len(options.windows.left), np.int64)
 
     def work(piece: Piece) -> Iterator[tuple[slice, NDArray[np.int64]]]:
-        whole = coded(device, (left, right), piece, ordered=limited)
+        whole = coded(device, (left, right), piece, ordered=False)
         found = device.zeros(piece.lanes[1] - piece.lanes[0], np.int64)
         for search in searches(device, whole, piece, options):
             count_into(device, search, found)
@@ -104,7 +99,7 @@ def count_pairs(
     return totals
 
 
-def sum_pairs(
+def match_arrivals(
     device: Device,
     left: Stream,
     right: Stream,
@@ -113,9 +108,8 @@ def sum_pairs(
     combine: str = "min",
     *,
     start_ts: int | None = None,
-    probe: str = "before_admission",
-) -> Totals:
-    """Count the exact join of every lane and add up its importance.
+) -> tuple[Matched, Matched]:
+    """Return what every tuple matches of those that arrived before it.
 
     Parameters are those of `count_pairs`; both streams have importance.
 
@@ -126,22 +120,22 @@ def sum_pairs(
 
     Returns
     -------
-    Totals
-        O(tuples + outputs); the same on every device whose memory holds the streams, to the last
-        digit.
+    (left, right) : Matched each
+        O(tuples + outputs); the same on every device, to the last digit.
     """
     if combine not in COMBINES:
         raise ProbeError(f"combine {combine!r} must be one of {', '.join(COMBINES)}")
-    check_streams(left, right, probe, weighed=True)
-    options = _options(window_left, window_right, AHEAD, start_ts, probe)
-    lanes = len(options.windows.left)
-    outputs = np.zeros(lanes, np.int64)
-    gains: list[list[float]] = [[] for _ in range(lanes)]
-    work = partial(sums_of, device, (left, right), options, COMBINES.index(combine))
-    for lane, found, sums in _worked(device, (left, right), options, LIST_BYTES, work):
-        outputs[lane] += found
-        gains[lane] += sums
-    return Totals(outputs, np.array([math.fsum(gain) for gain in gains]))
+    check_streams(left, right, weighed=True)
+    options = _options(window_left, window_right, BACK, start_ts)
+    whole = tuple(
+        Matched(np.zeros(len(stream.ts), np.int64), np.zeros(len(stream.ts)))
+        for stream in (left, right)
+    )
+    work = partial(gains_of, device, (left, right), options, COMBINES.index(combine))
+    for part in chain.from_iterable(_worked(device, (left, right), options, LIST_BYTES, work)):
+        whole[part.side].matches[part.places] += part.matches
+        whole[part.side].gain[part.places] += part.gain
+    return whole[0], whole[1]
 
 
 def emit_pairs(
@@ -152,16 +146,14 @@ def emit_pairs(
     window_right: object,
     *,
     start_ts: int | None = None,
-    probe: str = "before_admission",
     chunk: int = CHUNK,
     to_host: bool = True,
 ) -> Iterator[tuple[Array, Array]]:
     """Yield the pairs of the exact join of every lane, a chunk at a time.
 
     Pairs come by the arrival of their later member, (lane, ts, left before right, position), and
-    for one later member by the arrival of the earlier one: the order of ``engine.exact``. With a
-    retention filter they come by the arrival of the earlier member, and then of the later one. The
-    order depends on neither chunk nor device.
+    for one later member by the arrival of the earlier one: the order of ``engine.exact``. It
+    depends on neither chunk nor device.
 
     Parameters are those of `count_pairs`.
 
@@ -180,19 +172,18 @@ def emit_pairs(
     """
     if chunk < 1:
         raise ProbeError(f"chunk {chunk} must be 1 pair or more")
-    check_streams(left, right, probe, weighed=False)
-    limited = left.until is not None or right.until is not None
-    options = _options(window_left, window_right, AHEAD if limited else BACK, start_ts, probe)
+    check_streams(left, right, weighed=False)
+    options = _options(window_left, window_right, BACK, start_ts)
     work = partial(chunks_of, device, (left, right), options, chunk, to_host)
     return _worked(device, (left, right), options, LIST_BYTES, work)
 
 
 def _options(
-    window_left: object, window_right: object, mode: np.uint64, start_ts: int | None, probe: str
+    window_left: object, window_right: object, mode: np.uint64, start_ts: int | None
 ) -> Options:
     windows = checked_windows(window_left, window_right)
     start = None if start_ts is None else int(start_ts)
-    return Options(windows, mode, start, probe == "after_admission")
+    return Options(windows, mode, start)
 
 
 def _worked(

@@ -9,7 +9,6 @@ from gpu_kernels.compiler import Kernel
 from gpu_kernels.devices import Array
 from gpu_kernels.probe.search import (
     HELD,
-    ONE,
     THREADS,
     TILE,
     Rule,
@@ -108,7 +107,6 @@ def _count(
     distinct: Array,
     behind: Array,
     ahead: Array,
-    reach: Array,
     rule: Rule,
     totals: Array,
 ) -> None:
@@ -125,8 +123,6 @@ def _count(
         Offset of each place in time, where they are ranks; else one entry.
     behind, ahead : (lanes,) uint64
         Windows of the other side and of the queries' side.
-    reach : (n,) or (1,) uint64
-        Of each query, in place of `ahead`, if the rule says so; not more than it.
     totals : (lanes,) int64
     """
     held = cuda.shared.array(HELD, np.uint64)
@@ -144,8 +140,7 @@ def _count(
         first, last = staged(thread, other, bounds, held)
         for i in range(begin + thread, end, THREADS):
             code = np.uint64(own[i])
-            limit = reach[i] if rule.limited == ONE else reach[0]
-            low, high = sought(code, limit, distinct, behind, ahead, rule)
+            low, high = sought(code, distinct, behind, ahead, rule)
             now = lane_of(code, len(ahead), rule)
             if now != lane:
                 if count > 0:
@@ -177,7 +172,6 @@ def _list(
     distinct: Array,
     behind: Array,
     ahead: Array,
-    reach: Array,
     rule: Rule,
     starts: Array,
     counts: Array,
@@ -188,7 +182,7 @@ def _list(
 
     Parameters
     ----------
-    own, other, distinct, behind, ahead, reach, rule
+    own, other, distinct, behind, ahead, rule
         As for `count`.
     starts, counts : (n,) int64
     """
@@ -203,8 +197,7 @@ def _list(
         first, last = staged(thread, other, bounds, held)
         for i in range(begin + thread, end, THREADS):
             code = np.uint64(own[i])
-            limit = reach[i] if rule.limited == ONE else reach[0]
-            low, high = sought(code, limit, distinct, behind, ahead, rule)
+            low, high = sought(code, distinct, behind, ahead, rule)
             start = np.int64(0)
             stop = np.int64(0)
             if low <= high and last - first <= HELD:

@@ -8,13 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from gpu_kernels.devices import Array, Device
-from gpu_kernels.probe.composite import Coded, Side, blocks_for
+from gpu_kernels.probe.composite import Coded, blocks_for
 from gpu_kernels.probe.kernels import count, listed
 from gpu_kernels.probe.pieces import Piece
 from gpu_kernels.probe.search import BOTH, THREADS, Rule
 from gpu_kernels.probe.streams import Windows
-
-FOREVER = np.iinfo(np.int64).max
 
 
 class Options(NamedTuple):
@@ -28,22 +26,18 @@ class Options(NamedTuple):
         Which partners are searched for.
     start_ts : int or None
         Outputs before it do not count.
-    after : bool
-        Whether a tuple's `until` is the first tick at which it cannot be probed, not the last at
-        which it can.
     """
 
     windows: Windows
     mode: np.uint64
     start_ts: int | None
-    after: bool
 
 
 class Search(NamedTuple):
     """A search for the partners of one side's tuples, ready to launch."""
 
     arguments: tuple[Array, ...]
-    """own, other, distinct, behind, ahead, reach, rule."""
+    """own, other, distinct, behind, ahead, rule."""
     size: int
 
 
@@ -71,7 +65,6 @@ def rule_of(coded: Coded, piece: Piece, options: Options) -> Rule | None:
         int(coded.ranked),
         int(options.mode),
         0,
-        0,
         top,
         start,
         query_from,
@@ -90,37 +83,15 @@ def searches(device: Device, coded: Coded, piece: Piece, options: Options) -> It
     ]
     for side in range(1 if options.mode == BOTH else 2):
         own, other = coded.sides[side], coded.sides[1 - side]
-        reach = device.zeros(1, np.uint64)
-        until = own.columns.until
-        if until is not None:
-            reach = _reach(device, own, until, piece, windows[side], options)
-        limited = np.uint64(until is not None)
-        own_rule = rule._replace(side=np.uint64(side), limited=limited)
         arguments = (
             own.codes,
             other.codes,
             coded.distinct,
             windows[1 - side],
             windows[side],
-            reach,
-            own_rule,
+            rule._replace(side=np.uint64(side)),
         )
         yield Search(arguments, len(own.codes))
-
-
-def _reach(
-    device: Device, side: Side, until: Array, piece: Piece, ahead: Array, options: Options
-) -> Array:
-    """Return how long after its arrival each sorted tuple can be probed, in ticks, uint64."""
-    columns = side.columns
-    lane = 0 if columns.lane is None else columns.lane - piece.lanes[0]
-    window = ahead[lane]
-    kept = until.view(np.uint64) - columns.ts.view(np.uint64)
-    if options.after:
-        kept = kept - np.uint64(1)
-    xp = device.xp
-    kept = xp.where(until > columns.ts, xp.minimum(kept, window), np.uint64(0))
-    return xp.where(until == FOREVER, window, kept)[side.order]
 
 
 def count_into(device: Device, search: Search, totals: Array) -> None:

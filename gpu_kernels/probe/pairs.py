@@ -1,18 +1,20 @@
-"""The pairs of a piece, in the order of arrival, a chunk at a time."""
+"""What a piece's arrivals match: the pairs in the order of arrival, or sums by arrival."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpu_kernels.devices import Array, Device
-from gpu_kernels.probe.composite import Coded, blocks_for, coded, stable_order
+from gpu_kernels.probe.composite import Coded, Side, blocks_for, coded, stable_order
 from gpu_kernels.probe.lists import Options, lists_of, searches
 from gpu_kernels.probe.pieces import Piece
 from gpu_kernels.probe.search import THREADS
 from gpu_kernels.probe.streams import Stream
-from gpu_kernels.probe.walk import emit
+from gpu_kernels.probe.walk import emit, gained
 
 BYTES_A_PAIR = 32
 """Device memory for a pair of a chunk: twice its own, so that a caller may hold one chunk back."""
@@ -50,6 +52,49 @@ def chunks_of(
         arguments = (ends, starts, who, *orders, np.int64(first), np.int64(last), *out)
         device.launch(emit, blocks_for(last - first), THREADS, arguments)
         yield tuple(device.download(side) for side in out) if to_host else tuple(out)  # type: ignore[misc]
+
+
+class Gains(NamedTuple):
+    """What the tuples of one side match among those that arrived before them.
+
+    Attributes
+    ----------
+    side : {0, 1}
+    places : (n,) int64
+        Positions in the stream.
+    matches : (n,) int64
+    gain : (n,) float64
+        Importance of these outputs, the latest partner's added first.
+    """
+
+    side: int
+    places: NDArray[np.int64]
+    matches: NDArray[np.int64]
+    gain: NDArray[np.float64]
+
+
+def gains_of(
+    device: Device, streams: tuple[Stream, Stream], options: Options, code: int, piece: Piece
+) -> Iterator[list[Gains]]:
+    """Yield what the tuples of a piece match, once; 0 of those that only partners need."""
+    whole = coded(device, streams, piece, ordered=True)
+    weights = [_weights(side) for side in whole.sides]
+    both_sides = []
+    for side, search in enumerate(searches(device, whole, piece, options)):
+        found = lists_of(device, search)
+        gains = device.empty(search.size, np.float64)
+        both = weights[side], weights[1 - side]
+        arguments: tuple[Any, ...] = (*found, *both, np.int64(code), gains)
+        device.launch(gained, blocks_for(search.size), THREADS, arguments)
+        places = _positions(device, whole.sides[side].order, piece, side)
+        both_sides.append(Gains(side, *map(device.download, (places, found.counts, gains))))
+    yield both_sides
+
+
+def _weights(side: Side) -> Array:
+    """Return the importance of the sorted tuples."""
+    importance: Array = side.columns.importance
+    return importance[side.order]
 
 
 def _positions(device: Device, order: Array, piece: Piece, side: int) -> Array:

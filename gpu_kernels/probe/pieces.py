@@ -12,11 +12,10 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_kernels.devices import Array, Device
-from gpu_kernels.probe.search import AHEAD, BACK, BOTH
+from gpu_kernels.devices import Array, Device, TooLargeError
+from gpu_kernels.probe.search import BACK, BOTH
 from gpu_kernels.probe.streams import (
     NAMES,
-    DoesNotFitError,
     Stream,
     TooWideError,
     Windows,
@@ -139,7 +138,7 @@ class Splitter:
         low, high = times
         if self._mode == BACK or (self._mode == BOTH and side == 1):
             low -= own
-        if self._mode == AHEAD or (self._mode == BOTH and side == 1):
+        if self._mode == BOTH and side == 1:
             high += opposite
         return max(low, _INT64.min), min(high, _INT64.max)
 
@@ -188,7 +187,7 @@ def in_pieces(
 
     Raises
     ------
-    DoesNotFitError
+    TooLargeError
         If an instant and the window that belongs to it do not fit.
     """
     waiting = [splitter.whole()]
@@ -211,7 +210,7 @@ def in_pieces(
         halves = splitter.halves(piece)
         if halves is None:
             when = "" if piece.times is None else f" at tick {piece.times[0]}"
-            raise DoesNotFitError(
+            raise TooLargeError(
                 f"lane {piece.lanes[0]}{when} needs {sum(piece.sizes)} tuples at once, about "
                 f"{sum(piece.sizes) * bytes_a_row} bytes, and the device has {free} free; use a "
                 "device with more memory, smaller windows, or the CPU"

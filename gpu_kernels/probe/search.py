@@ -20,8 +20,8 @@ TILE = 1024
 HELD = 3072
 """Codes of the other side that a block holds in shared memory; 24 KiB, 8 blocks fit a Hopper SM."""
 
-BOTH, BACK, AHEAD = np.uint64(0), np.uint64(1), np.uint64(2)
-"""KeyLinks of a query: all; those that arrived before it; itself and those after it."""
+BOTH, BACK = np.uint64(0), np.uint64(1)
+"""Partners of a query: all; those that arrived before it."""
 LEFT, RIGHT = np.uint64(0), np.uint64(1)
 ZERO, ONE = np.uint64(0), np.uint64(1)
 
@@ -36,9 +36,8 @@ class Rule(NamedTuple):
     time_mask : bits of the code that are the place in time
     lane_shift : bits below the lane; not used with one lane
     ranked : 1 if places are ranks among distinct offsets, 0 if they are the offsets
-    mode : `BOTH`, `BACK` or `AHEAD`
+    mode : `BOTH` or `BACK`
     side : of the queries, `LEFT` or `RIGHT`
-    limited : 1 if every query has a reach of its own, 0 if it is its lane's window
     top : the greatest offset
     start : offset before which no output counts
     query_from, query_to : offsets between which, both included, queries count
@@ -49,7 +48,6 @@ class Rule(NamedTuple):
     ranked: np.uint64
     mode: np.uint64
     side: np.uint64
-    limited: np.uint64
     top: np.uint64
     start: np.uint64
     query_from: np.uint64
@@ -106,10 +104,8 @@ def reached(
     Both grow with the offset, so a tile's lie between its first query's first and its last
     query's last.
     """
-    low = offset
+    low = offset - min(behind, offset)
     high = offset
-    if rule.mode != AHEAD:
-        low = offset - min(behind, offset)
     if rule.mode != BACK:
         high = offset + min(ahead, rule.top - offset)
     return low, high
@@ -122,15 +118,11 @@ def partners(
     """Return the first and last offset of a query's partners; the first is greater: none.
 
     Of one instant the left tuples arrive first, so a simultaneous pair is found by the right
-    member looking back, or by the left member looking ahead.
+    member looking back.
     """
     if offset < rule.query_from or offset > rule.query_to:
         return ONE, ZERO
     low, high = reached(offset, behind, ahead, rule)
-    if rule.mode == AHEAD and rule.side == RIGHT:
-        if offset == rule.top:
-            return ONE, ZERO
-        low = offset + ONE
     if rule.mode == BACK and rule.side == LEFT:
         if offset == ZERO:
             return ONE, ZERO
@@ -203,20 +195,11 @@ def staged(thread: int, array: Array, bounds: Array, held: Array) -> tuple[int, 
 
 @device_function
 def sought(
-    code: np.uint64,
-    reach: np.uint64,
-    distinct: Array,
-    behind: Array,
-    ahead: Array,
-    rule: Rule,
+    code: np.uint64, distinct: Array, behind: Array, ahead: Array, rule: Rule
 ) -> tuple[np.uint64, np.uint64]:
-    """Return the first and last code of a query's partners; the first is greater: none.
-
-    `reach` replaces the lane's window where the rule says so.
-    """
+    """Return the first and last code of a query's partners; the first is greater: none."""
     lane = lane_of(code, len(ahead), rule)
-    limit = reach if rule.limited == ONE else ahead[lane]
-    low, high = partners(offset_of(code, distinct, rule), behind[lane], limit, rule)
+    low, high = partners(offset_of(code, distinct, rule), behind[lane], ahead[lane], rule)
     low, high = as_places(low, high, distinct, rule)
     if low > high:
         return ONE, ZERO

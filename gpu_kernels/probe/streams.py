@@ -9,16 +9,11 @@ from numpy.typing import NDArray
 
 from gpu_kernels.devices import Array
 
-PROBES = ("before_admission", "after_admission")
 NAMES = ("left", "right")
 
 
 class ProbeError(ValueError):
     """Arguments of the probe that mean nothing."""
-
-
-class DoesNotFitError(RuntimeError):
-    """An instant whose window is larger than the device memory."""
 
 
 class TooWideError(RuntimeError):
@@ -41,17 +36,12 @@ class Stream(NamedTuple):
         0 or more; lane 0 unless given.
     importance : (n,) float64, optional
         Needed for sums.
-    until : (n,) int64, optional
-        The last tick (``before_admission``) or the first after the last tick
-        (``after_admission``) at which the tuple can be probed by later ones; ``2**63 - 1``: until
-        it expires. Simultaneous pairs always count.
     """
 
     ts: Array
     key: Array
     lane: Array | None = None
     importance: Array | None = None
-    until: Array | None = None
 
 
 class Windows(NamedTuple):
@@ -104,16 +94,14 @@ def foreign_lane(name: str, lane: int) -> ProbeError:
     )
 
 
-def check_streams(left: Stream, right: Stream, probe: str, *, weighed: bool) -> None:
+def check_streams(left: Stream, right: Stream, *, weighed: bool) -> None:
     """Raise `ProbeError` unless the arrays of each stream are as many and those needed are there.
 
     Raises
     ------
     ProbeError
-        The columns are not of one length, or `probe` is unknown.
+        The columns are not of one length.
     """
-    if probe not in PROBES:
-        raise ProbeError(f"probe {probe!r} must be one of {', '.join(PROBES)}")
     for name, stream in zip(NAMES, (left, right), strict=True):
         if weighed and stream.importance is None:
             raise ProbeError(f"stream {name} has no importance; give one value a tuple")

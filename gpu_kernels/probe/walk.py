@@ -1,11 +1,11 @@
-"""Kernels that walk the pairs by their position in the output, so that every thread has as many."""
+"""Kernels that walk the pairs: by their position in the output, or a query's after each other."""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import cuda
 
-from gpu_kernels.combine import combined, neumaier
+from gpu_kernels.combine import combined
 from gpu_kernels.compiler import Kernel, device_function
 from gpu_kernels.devices import Array
 from gpu_kernels.probe.search import THREADS, TILE, staged, upper_bound
@@ -95,62 +95,31 @@ def _emit(
                 right_out[pair - first_pair] = ~own
 
 
-def _sum(
-    ends: Array,
-    starts: Array,
-    weight: Array,
-    code: int,
-    spans: Array,
-    sums: Array,
-) -> None:
-    """Add up the combined importance of each span of pairs.
+def _gain(starts: Array, counts: Array, own: Array, other: Array, code: int, gains: Array) -> None:
+    """Add up the combined importance of every query and its partners, the last partner first.
 
-    Every thread adds the same pairs in the same order on every device, compensated; the threads'
-    sums are added in a fixed tree.
+    One thread adds a query's, in the order and with the roundings of `engine.exact.stream`.
+    Neighbours have the same key and about as many partners.
 
-    Launch: one block of THREADS, a power of two, a span; shared: 18 KiB; writes: `sums`.
+    Launch: any number of blocks of THREADS; shared: none; writes: `gains`.
 
     Parameters
     ----------
-    ends : (queries,) int64
-        Pairs of all queries up to and with this one.
-    starts : (queries,) int64
-        Place in `weight` of a query's first partner.
-    weight : (queries,) float64
-        Importance of every query; partners are queries, too.
+    starts, counts : (n,) int64
+        What `listed` wrote.
+    own, other : (n,), (m,) float64
+        Importance of the sorted queries, and of the sorted tuples of the other side.
     code : int
         How to combine, see `gpu_kernels.combine`.
-    spans : (spans, 2) int64
-        First pair and the pair after the last; none empty.
-    sums : (spans, 2) float64
-        The sum and what rounding left out of it.
+    gains : (n,) float64
     """
-    held = cuda.shared.array(HELD_ENDS, np.uint64)
-    bounds = cuda.shared.array(2, np.int64)
-    high = cuda.shared.array(THREADS, np.float64)
-    rest = cuda.shared.array(THREADS, np.float64)
-    thread = cuda.threadIdx.x
-    span = cuda.blockIdx.x
-    own_high, own_rest = 0.0, 0.0
-    for begin in range(spans[span, 0], spans[span, 1], TILE):
-        end = min(begin + TILE, spans[span, 1])
-        narrow_ends(thread, ends, begin, end, bounds)
-        first, last = staged(thread, ends, bounds, held)
-        for pair in range(begin + thread, end, THREADS):
-            query, partner = members_of(pair, ends, starts, held, first, last)
-            gain = combined(code, weight[query], weight[partner])
-            own_high, own_rest = neumaier(own_high, own_rest, gain)
-    high[thread], rest[thread] = own_high, own_rest
-    half = THREADS // 2
-    while half > 0:
-        cuda.syncthreads()
-        if thread < half:
-            both, left_out = neumaier(high[thread], rest[thread], high[thread + half])
-            high[thread], rest[thread] = both, left_out + rest[thread + half]
-        half //= 2
-    if thread == 0:
-        sums[span, 0], sums[span, 1] = high[0], rest[0]
+    step = cuda.gridDim.x * THREADS
+    for i in range(cuda.blockIdx.x * THREADS + cuda.threadIdx.x, len(starts), step):
+        gain = 0.0
+        for back in range(1, counts[i] + 1):
+            gain += combined(code, own[i], other[starts[i] + counts[i] - back])
+        gains[i] = gain
 
 
 emit = Kernel(_emit)
-summed = Kernel(_sum)
+gained = Kernel(_gain)

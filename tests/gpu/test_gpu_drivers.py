@@ -21,7 +21,7 @@ from gpu_kernels.harvest.on_device import DeviceHarvest
 from gpu_kernels.harvest.space import Search, ranges_of, space_of
 from gpu_kernels.optimum.on_device import Choices, DeviceDual
 from gpu_kernels.optimum.steps import DevicePrices
-from gpu_kernels.probe import Stream, count_matches, count_pairs, emit_pairs, sum_pairs
+from gpu_kernels.probe import Stream, count_pairs, emit_pairs, match_arrivals
 from gpu_kernels.replay.plan import choose_variant
 
 
@@ -68,16 +68,10 @@ def test_replays_through_facts(device: CompilingDevice, policy: str) -> None:
     assert device.compiled == ["replay"]
 
 
-def stream(rows: int, *, until: bool) -> Stream:
+def stream(rows: int) -> Stream:
     draw = np.random.default_rng(rows)
     ts = np.sort(draw.integers(0, 50, rows))
-    return Stream(
-        ts,
-        draw.integers(0, 4, rows),
-        draw.integers(0, 2, rows),
-        draw.random(rows),
-        ts + 5 if until else None,
-    )
+    return Stream(ts, draw.integers(0, 4, rows), draw.integers(0, 2, rows), draw.random(rows))
 
 
 def measure(lane: Any, key: Any, ts: Any, both: Any) -> None:
@@ -88,22 +82,16 @@ def list_one_partner(*arguments: Any) -> None:
     arguments[-1][:] = 1
 
 
-@pytest.mark.parametrize("until", [False, True])
-def test_probes(device: CompilingDevice, until: bool) -> None:
+def test_probes(device: CompilingDevice) -> None:
     device.instead = {"_measure": measure, "_list": list_one_partner}
-    left, right = stream(60, until=until), stream(70, until=until)
+    left, right = stream(60), stream(70)
     windows = np.array([5, 6]), np.array([7, 8])
     count_pairs(device, left, right, *windows)
-    sum_pairs(device, left, right, *windows)
+    found = match_arrivals(device, left, right, *windows)
+    assert [own.matches.tolist() for own in found] == [[1] * 60, [1] * 70]
     assert len(list(emit_pairs(device, left, right, *windows, chunk=7))) > 1
-    kernels = {"_measure", "_encode", "_count", "_list", "_emit", "_sum"}
+    kernels = {"_measure", "_encode", "_count", "_list", "_emit", "_gain"}
     assert kernels <= set(device.compiled), set(device.compiled)
-
-
-def test_arrivals_against_join_memories(device: CompilingDevice) -> None:
-    keys, begins = np.arange(10, dtype=np.int64), np.array([0, 5, 10])
-    count_matches(device, keys, begins, keys, begins)
-    assert device.compiled == ["_match"]
 
 
 def test_harvest_settings(device: CompilingDevice) -> None:

@@ -8,7 +8,7 @@ import pytest
 from numba import types
 
 from gpu_kernels.compiler import Kernel, fused_operations
-from gpu_kernels.probe import kernels, residents, walk
+from gpu_kernels.probe import kernels, walk
 from gpu_kernels.probe.search import Rule
 
 I8, U8, U4, I4, F8 = (
@@ -19,7 +19,7 @@ INT, WORD = types.int64, types.uint64
 
 
 def searched(codes: Any) -> tuple[Any, ...]:
-    return (codes, codes, U8, U8, U8, U8, RULE)
+    return (codes, codes, U8, U8, U8, RULE)
 
 
 CASES: dict[str, tuple[Kernel, tuple[Any, ...]]] = {
@@ -32,8 +32,7 @@ CASES: dict[str, tuple[Kernel, tuple[Any, ...]]] = {
     "listed": (kernels.listed, (*searched(U8), I8, I8)),
     "listed-uint32": (kernels.listed, (*searched(U4), I8, I8)),
     "emit": (walk.emit, (I8, I8, I8, I8, I8, INT, INT, I8, I8)),
-    "summed": (walk.summed, (I8, I8, F8, INT, types.int64[:, ::1], types.float64[:, ::1])),
-    "match": (residents.match, (I8, I8, I8, I8, I8)),
+    "gained": (walk.gained, (I8, I8, F8, F8, INT, F8)),
 }
 
 
@@ -41,7 +40,7 @@ def test_every_kernel_is_compiled_here() -> None:
     here = {id(kernel) for kernel, _ in CASES.values()}
     there = {
         id(value)
-        for module in (kernels, walk, residents)
+        for module in (kernels, walk)
         for value in vars(module).values()
         if isinstance(value, Kernel)
     }
@@ -56,5 +55,5 @@ def test_ptx_rounds_every_operation(name: str, generation: tuple[int, int]) -> N
     assert ".entry" in ptx
     assert fused_operations(ptx) == []
     assert "call.uni" not in ptx, "a function was not inlined"
-    if name != "summed":
+    if name != "gained":
         assert ".f64" not in ptx, "signed met unsigned: numba computes that in float64"

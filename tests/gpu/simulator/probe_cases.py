@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import naive
 import numpy as np
-import pytest
 
 from gpu_kernels import probe
 from gpu_kernels.devices import SimulatedDevice
 from gpu_kernels.probe import composite
-from gpu_kernels.probe.streams import PROBES, Stream
+from gpu_kernels.probe.streams import Stream
 
-FOREVER = np.iinfo(np.int64).max
 DEVICE = SimulatedDevice()
 
 
@@ -115,13 +112,13 @@ class Apart(Narrow):
 
 
 class Join(NamedTuple):
-    """Two streams of some lanes, (ts, key, lane, importance, until) a tuple, and windows."""
+    """Two streams of some lanes, (ts, key, lane, importance) a tuple, and windows."""
 
-    left: list[tuple[int, int, int, float, int]]
-    right: list[tuple[int, int, int, float, int]]
+    left: list[tuple[int, int, int, float]]
+    right: list[tuple[int, int, int, float]]
     windows: tuple[list[int], list[int]]
 
-    def streams(self, until: bool = False) -> tuple[Stream, Stream]:
+    def streams(self) -> tuple[Stream, Stream]:
         """Return both as the probe takes them."""
         return tuple(
             Stream(
@@ -129,35 +126,30 @@ class Join(NamedTuple):
                 np.array([x[1] for x in rows], np.int64),
                 np.array([x[2] for x in rows], np.int64),
                 np.array([x[3] for x in rows], np.float64),
-                np.array([x[4] for x in rows], np.int64) if until else None,
             )
             for rows in (self.left, self.right)
         )  # type: ignore[return-value]
 
 
-def brute(join: Join, start: int | None = None, how: str | None = None) -> list[tuple[int, int]]:
-    """Every pair, by the definition (semantics 1), `how` probed if there is a retention filter."""
+def brute(join: Join, start: int | None = None) -> list[tuple[int, int]]:
+    """Every pair, by the definition (semantics 1)."""
     found = []
     for i, x in enumerate(join.left):
         for j, y in enumerate(join.right):
             if x[1:3] != y[1:3] or (start is not None and max(x[0], y[0]) < start):
                 continue
             side, early, late = (0, x, y) if x[0] <= y[0] else (1, y, x)
-            gap = late[0] - early[0]
-            last = early[4] - (how == "after_admission" and early[4] < FOREVER)
-            kept = how is None or gap == 0 or late[0] <= last
-            if gap <= join.windows[side][x[2]] and kept:
+            if late[0] - early[0] <= join.windows[side][x[2]]:
                 found.append((i, j))
     return found
 
 
-def in_order(join: Join, found: list[tuple[int, int]], later: bool) -> list[tuple[int, int]]:
-    """Sort pairs by the arrival of the later (or earlier) member, then of the other."""
+def in_order(join: Join, found: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Sort pairs by the arrival of the later member, then of the other."""
 
     def arrivals(pair: tuple[int, int]) -> Any:
         x, y = join.left[pair[0]], join.right[pair[1]]
-        both = sorted([(x[2], x[0], 0, pair[0]), (y[2], y[0], 1, pair[1])])
-        return both[::-1] if later else both
+        return sorted([(x[2], x[0], 0, pair[0]), (y[2], y[0], 1, pair[1])], reverse=True)
 
     return sorted(found, key=arrivals)
 
@@ -169,13 +161,11 @@ def drawn(seed: int, size: int, keys: int, times: int, lanes: int, widest: int) 
         n = int(rng.integers(0, size))
         ts = rng.integers(-times // 2, times - times // 2, n)
         order = np.argsort(ts, kind="stable") if seed % 2 else np.arange(n)
-        until = np.where(rng.random(n) < 0.3, FOREVER, ts + rng.integers(-2, widest + 2, n))
         rows = zip(
             ts[order].tolist(),
             (rng.integers(0, keys, n) - keys // 2).tolist(),
             rng.integers(0, lanes, n).tolist(),
             rng.random(n).tolist(),
-            until[order].tolist(),
             strict=True,
         )
         sides.append(list(rows))
@@ -183,34 +173,40 @@ def drawn(seed: int, size: int, keys: int, times: int, lanes: int, widest: int) 
     return Join(sides[0], sides[1], (windows[0], windows[1]))
 
 
-def emitted(device: Any, join: Join, until: bool = False, **options: Any) -> list[tuple[int, int]]:
-    chunks = list(probe.emit_pairs(device, *join.streams(until), *join.windows, **options))
+def emitted(device: Any, join: Join, **options: Any) -> list[tuple[int, int]]:
+    chunks = list(probe.emit_pairs(device, *join.streams(), *join.windows, **options))
     assert all(0 < len(left) <= options.get("chunk", 1 << 24) for left, _ in chunks)
     return [pair for chunk in chunks for pair in zip(*(x.tolist() for x in chunk), strict=True)]
 
 
+def sums(join: Join, pairs: list[tuple[int, int]], combine: str) -> list[dict[int, list[float]]]:
+    """Return, of both sides, matches and gain of the tuples that match, the latest partner first.
+
+    `pairs` stand in their order.
+    """
+    found: list[dict[int, list[float]]] = [{}, {}]
+    for i, j in reversed(pairs):
+        x, y = join.left[i], join.right[j]
+        side, place = (1, j) if x[0] <= y[0] else (0, i)
+        own = found[side].setdefault(place, [0, 0.0])
+        own[0] += 1
+        own[1] += naive.combine(combine, x[3], y[3])
+    return found
+
+
 def check(join: Join, device: Any = DEVICE, start: int | None = None, chunk: int = 50) -> None:
-    """Hold count, sum and pairs to brute force, without and with retention."""
-    lanes = len(join.windows[0])
-    for how in (None, *PROBES):
-        options = {"start_ts": start, "probe": how or PROBES[0]}
-        expected = brute(join, start, how)
-        streams = join.streams(until=how is not None)
-        by_lane = Counter(join.left[i][2] for i, _ in expected)
-        counted = probe.count_pairs(device, *streams, *join.windows, **options)
-        assert counted.tolist() == [by_lane[lane] for lane in range(lanes)]
-        combine = naive.COMBINES[len(expected) % 5]
-        totals = probe.sum_pairs(device, *streams, *join.windows, combine, **options)
-        assert totals.outputs.tolist() == counted.tolist()
-        for lane in range(lanes):
-            gains = [
-                naive.combine(combine, join.left[i][3], join.right[j][3])
-                for i, j in expected
-                if join.left[i][2] == lane
-            ]
-            assert totals.importance[lane] == pytest.approx(math.fsum(gains), rel=1e-12)
-        found = emitted(device, join, until=how is not None, chunk=chunk, **options)
-        assert found == in_order(join, expected, later=how is None)
+    """Hold counts, sums by arrival and pairs to brute force; sums to the last digit."""
+    expected = in_order(join, brute(join, start))
+    by_lane = Counter(join.left[i][2] for i, _ in expected)
+    counted = probe.count_pairs(device, *join.streams(), *join.windows, start_ts=start)
+    assert counted.tolist() == [by_lane[lane] for lane in range(len(join.windows[0]))]
+    combine = naive.COMBINES[len(expected) % 5]
+    found = probe.match_arrivals(device, *join.streams(), *join.windows, combine, start_ts=start)
+    for side, wanted in zip(found, sums(join, expected, combine), strict=True):
+        here = np.flatnonzero(side.matches).tolist()
+        assert {i: [side.matches[i], side.gain[i]] for i in here} == wanted
+        assert side.gain[side.matches == 0].tolist() == [0.0] * (len(side.gain) - len(here))
+    assert emitted(device, join, chunk=chunk, start_ts=start) == expected
 
 
 SHAPES = {

@@ -1,4 +1,4 @@
-"""The probe in the CUDA simulator against brute force: counts, pairs, sums, join memories."""
+"""The probe in the CUDA simulator against brute force: counts, pairs, sums by arrival."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import lockstep
 import naive
 import numpy as np
 import pytest
-from probe_cases import DEVICE, FOREVER, SHAPES, Join, brute, check, drawn, emitted
+from probe_cases import DEVICE, SHAPES, Join, brute, check, drawn, emitted
 
 from gpu_kernels import probe
-from gpu_kernels.probe import composite, search, sums
+from gpu_kernels.probe import composite, search
 from gpu_kernels.probe.streams import Stream
 
 HUGE = 2**62
@@ -38,8 +38,8 @@ def test_equal_to_the_oracle() -> None:
 
 @pytest.mark.parametrize("chunk", [1, 1000])
 def test_one_tuple_with_more_matches_than_a_chunk(chunk: int) -> None:
-    crowd = [(i // 3, 5, 0, 1.0, FOREVER) for i in range(14)]
-    join = Join([(3, 5, 0, 2.0, FOREVER)], crowd, ([3], [3]))
+    crowd = [(i // 3, 5, 0, 1.0) for i in range(14)]
+    join = Join([(3, 5, 0, 2.0)], crowd, ([3], [3]))
     check(join, chunk=chunk)
     check(Join(crowd, join.left, join.windows), chunk=chunk)
 
@@ -52,14 +52,8 @@ def test_times_that_need_all_of_int64(lanes: int) -> None:
     far = [0, 7, -(2**63), 2**63 - 1]
     sides = [
         [
-            (
-                int(rng.choice(near)),
-                far[rng.integers(0, 4)],
-                int(rng.integers(0, lanes)),
-                1.5,
-                until,
-            )
-            for until in rng.choice([FOREVER, -HUGE + 4, 0, 2], 50).tolist()
+            (int(rng.choice(near)), far[rng.integers(0, 4)], int(rng.integers(0, lanes)), 1.5)
+            for _ in range(50)
         ]
         for _ in range(2)
     ]
@@ -75,7 +69,7 @@ def test_codes_of_exactly_64_bits(key_bits: int, lanes: int) -> None:
     """No bit is left over: the greatest code is the greatest integer."""
     last = 2 ** (64 - key_bits - lanes + 1) - 1
     rows = [
-        (t, k, lane, 1.0, FOREVER)
+        (t, k, lane, 1.0)
         for t in (-5, -4, last // 2, last - 6, last - 5)
         for k in (0, 2**key_bits - 1)
         for lane in range(lanes)
@@ -106,8 +100,7 @@ def test_tiles_of_more_partners_than_shared_memory_holds() -> None:
         assert len(found) == sum(len(chunk[0]) for chunk in chunks) == 4 * size
 
 
-def test_many_blocks_and_spans(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sums, "SPAN", 700)
+def test_many_blocks() -> None:
     rng = np.random.default_rng(8)
     sides = [
         Stream(
@@ -132,36 +125,14 @@ def test_many_blocks_and_spans(monkeypatch: pytest.MonkeyPatch) -> None:
             np.float64(left.importance[i]) * np.float64(1) * right.importance[near].astype(float)
         ).tolist()
     assert probe.count_pairs(DEVICE, *sides, *windows).tolist() == expected
-    totals = probe.sum_pairs(DEVICE, *sides, *windows, "product")
-    assert totals.outputs.tolist() == expected
-    assert totals.importance.tolist() == pytest.approx([math.fsum(g) for g in gains], rel=1e-12)
+    found = probe.match_arrivals(DEVICE, *sides, *windows, "product")
+    for lane in range(3):
+        here = [side.lane == lane for side in sides]
+        pairs = zip(found, here, strict=True)
+        assert sum(own.matches[of].sum() for own, of in pairs) == expected[lane]
+        gain = math.fsum(own.gain[of].sum() for own, of in zip(found, here, strict=True))
+        assert gain == pytest.approx(math.fsum(gains[lane]), rel=1e-12)
     lockstep.SEED += 1
-    again = probe.sum_pairs(DEVICE, *sides, *windows, "product")
-    assert again.importance.tolist() == totals.importance.tolist()
-
-
-def test_sums_keep_what_rounding_leaves_out_of_each_thread() -> None:
-    """Each of 120 threads adds 2**53 and 3, which float64 rounds to 2**53 + 4."""
-    weights = [2.0**53] * search.THREADS + [3.0] * 120
-    zeros = np.zeros(len(weights), np.int64)
-    many = Stream(zeros, zeros, importance=np.array(weights))
-    one = Stream(zeros[:1], zeros[:1], importance=np.zeros(1))
-    for sides in ((one, many), (many, one)):
-        totals = probe.sum_pairs(DEVICE, *sides, 0, 0, "sum")
-        assert totals.importance.tolist() == [math.fsum(weights)]
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_arrivals_against_join_memories(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lockstep, "SEED", seed)
-    rng = np.random.default_rng(seed)
-    most = [(5, 5), (40, 300), (4500, 9)][seed]
-    begins = [np.concatenate([[0], np.cumsum(rng.integers(0, n, 6))]) for n in most]
-    residents, arrivals = (rng.integers(-3, 4, b[-1]) for b in begins)
-    found = probe.count_matches(DEVICE, residents, begins[0], arrivals, begins[1])
-    expected = [
-        int((residents[begins[0][lane] : begins[0][lane + 1]] == key).sum())
-        for lane in range(6)
-        for key in arrivals[begins[1][lane] : begins[1][lane + 1]]
-    ]
-    assert found.tolist() == expected
+    again = probe.match_arrivals(DEVICE, *sides, *windows, "product")
+    for own, before in zip(again, found, strict=True):
+        assert own.gain.tolist() == before.gain.tolist()
