@@ -49,7 +49,7 @@ def replay(left: DataFrame, right: DataFrame, **options: Unpack[Frames]) -> Data
     the history estimator) the task finds out itself: it puts the lane aside on Spark's local disk.
 
     Memory of a worker: the windows, the budget and a batch. With a GPU, a task puts lanes aside and
-    reads up to `engine.jobs.replay.on_gpu.GROUP_ROWS` rows at once.
+    reads up to `engine.jobs.replay.dispatch.GROUP_ROWS` rows at once.
 
     Examples
     --------

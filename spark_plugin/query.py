@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from engine.archives.roles import JoinColumns
-from engine.jobs.lanes import Curves, curves_cut, curves_given
+from engine.jobs.age_curves import Curves, curves_cut, curves_given
 from engine.jobs.split import LaneModels, lane_budgets
 from engine.lanes.profile import LaneProfile
 from engine.lanes.split import MAX_LANES, too_many_lanes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engine.archives.source import open_archive
 from engine.commands.running import Asked, engine_of, progress_bar
-from engine.jobs.opening import open_facts
+from engine.jobs.frame import open_facts
 from engine.lanes.manifest import Prepared
 from engine.lanes.prepare import prepare_cached
 from engine.options import where

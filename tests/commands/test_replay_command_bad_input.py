@@ -13,7 +13,7 @@ import pytest
 from job_cases import Streams, arguments, read, stream, streams, table, winnow
 
 from engine.commands import main
-from engine.jobs import opening, output
+from engine.jobs import frame, output
 from engine.jobs.replay import lane_task
 from engine.replay.lane import LaneReplay
 from engine.runtime.executors import SerialExecutor, ThreadExecutor
@@ -297,7 +297,7 @@ def test_a_failure_elsewhere_leaves_nothing(
     if where == "commit":
         monkeypatch.setattr(output.OutputFolder, "commit", fail)
     else:
-        monkeypatch.setattr(opening, "prepare_cached", fail)
+        monkeypatch.setattr(frame, "prepare_cached", fail)
     with pytest.raises(FailingError):
         main(arguments(folder))
     names = {path.name for path in folder.iterdir()} - {"cache"}
@@ -325,8 +325,8 @@ def test_an_output_folder_that_appears_meanwhile_is_left_alone(
         (folder / "out" / "theirs").touch()
         return true(*args, **options)
 
-    true = opening.prepare_cached
-    monkeypatch.setattr(opening, "prepare_cached", late)
+    true = frame.prepare_cached
+    monkeypatch.setattr(frame, "prepare_cached", late)
     assert main(arguments(folder)) == 2
     assert "appeared while the job ran" in capsys.readouterr().err
     assert [path.name for path in (folder / "out").iterdir()] == ["theirs"]

@@ -14,10 +14,10 @@ from engine.exact.stream import ExactStream
 from engine.exact.unexpired import LiveKeys
 from engine.facts.access import DEFAULT_METHOD
 from engine.jobs import lane_stats as look
+from engine.jobs.age_curves import lane_files, lanes_to_replay
 from engine.jobs.exact import key_totals as keys
 from engine.jobs.lane_cache import looked_at, profiled
 from engine.jobs.lane_stats import LookTask, look_at_lane, profile_of
-from engine.jobs.lanes import lane_files, lanes_to_replay
 from engine.jobs.replay import lane_task
 from engine.jobs.replay.run import run_replay
 from engine.lanes import reader

@@ -35,10 +35,10 @@ from places import PYTHONPATH
 
 from engine.archives.roles import Roles
 from engine.facts.access import DEFAULT_METHOD
-from engine.jobs import opening
+from engine.jobs import frame
+from engine.jobs.age_curves import groups_of, lane_files, lanes_to_replay
 from engine.jobs.exact import key_totals as keys_module
 from engine.jobs.lane_stats import LookTask, look_at_lane
-from engine.jobs.lanes import groups_of, lane_files, lanes_to_replay
 from engine.jobs.replay import lane_task
 from engine.jobs.replay.run import run_replay
 from engine.jobs.split import LaneModels, lane_budgets
@@ -194,7 +194,7 @@ def test_executor_splits_and_batches_change_nothing(
     def tiny_splits(*args: Any, cache: Path, **settings: Any) -> Prepared:
         return prepare(*args, folder=cache / "split", split_rows=23, **settings)
 
-    monkeypatch.setattr(opening, "prepare_cached", tiny_splits)
+    monkeypatch.setattr(frame, "prepare_cached", tiny_splits)
     again, other = replayed(case.folder, cache=tmp_path, **options)
     assert again == expected
     assert same(other, report)
@@ -294,7 +294,7 @@ import resource, sys
 from pathlib import Path
 from job_cases import job
 from engine.runtime.executors import SerialExecutor
-from engine.jobs.lanes import groups_of, lane_files, lanes_to_replay
+from engine.jobs.age_curves import groups_of, lane_files, lanes_to_replay
 from engine.jobs.replay.run import run_replay
 from engine.jobs.split import LaneModels, lane_budgets
 from engine.value_model.summary import SUMMARISED

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from engine.jobs.age_curves import lane_files, lanes_to_replay
 from engine.jobs.allocate.divide import whole
 from engine.jobs.allocate.error import ErrorModel, classes_of
 from engine.jobs.allocate.joins import Measured, opened_join
 from engine.jobs.allocate.measure import JoinMeasure, peaks_of, span_of
 from engine.jobs.allocate.moments import MomentsTask, SideMoments, lane_moments, together
-from engine.jobs.lanes import lane_files, lanes_to_replay
 from engine.jobs.sample.run import run_sample
 from engine.models.frequency import KeyCounts
 from engine.options.allocate import METHODS, JoinOptions

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from engine.jobs.age_curves import Curves, curves_cut, curves_given
 from engine.jobs.allocate.divide import whole
 from engine.jobs.allocate.measure import JoinMeasure, measure_join, profiled
 from engine.jobs.allocate.recall import (
@@ -15,8 +16,7 @@ from engine.jobs.allocate.recall import (
     chosen_model,
     recall_model,
 )
-from engine.jobs.lanes import Curves, curves_cut, curves_given
-from engine.jobs.opening import open_job, prepare_job
+from engine.jobs.frame import open_job, prepare_job
 from engine.jobs.replay.run import run_replay
 from engine.lanes.manifest import Prepared
 from engine.models.profile.model import ArrivalProfile

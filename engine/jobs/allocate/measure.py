@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.jobs.age_curves import lane_files, lanes_to_replay
 from engine.jobs.lane_stats import profile_of
-from engine.jobs.lanes import lane_files, lanes_to_replay
 from engine.jobs.replay.lane_task import ReplayTask, replay_lane
 from engine.lanes.lane import LaneFiles, arrivals
 from engine.lanes.manifest import Prepared

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.jobs.age_curves import Curves
 from engine.jobs.allocate.divide import filled
 from engine.jobs.allocate.measure import JoinMeasure
-from engine.jobs.lanes import Curves
 from engine.models.frequency import pieces
 from engine.models.rate_curve import RateCurve, from_pieces, from_points, merged, shared, side_curve
 from engine.runtime.scipy_late import betainc

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
+from engine.jobs.age_curves import groups_of, lane_files, lanes_to_replay, worths_needed
 from engine.jobs.bound.task import LaneBounds, bound_lanes, bound_tasks, bounds_report
+from engine.jobs.frame import Opened, open_job, prepare_job
 from engine.jobs.lane_cache import looked_at
-from engine.jobs.lanes import groups_of, lane_files, lanes_to_replay, worths_needed
-from engine.jobs.opening import Opened, open_job, prepare_job
 from engine.jobs.output import output_at
 from engine.jobs.retention import RETAINED
 from engine.jobs.split import LaneModels, lane_budgets

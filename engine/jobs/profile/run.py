@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engine.jobs.lanes import lane_files, lanes_to_replay
-from engine.jobs.opening import choose_lanes, open_job, prepare_job
+from engine.jobs.age_curves import lane_files, lanes_to_replay
+from engine.jobs.frame import choose_lanes, open_job, prepare_job
 from engine.jobs.profile.build import Together, build_profile
 from engine.jobs.profile.task import PassTask, SideSurvey, SurveyTask, pass_lane, survey_lane
 from engine.lanes.manifest import Prepared

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from engine.exact.stream import ExactStream
 from engine.facts.key_links import KeyLinks
+from engine.jobs.age_curves import Curves
 from engine.jobs.exact.counting import Counting, Known, Uncounted
 from engine.jobs.exact.exact_cache import CountedFile, Tally
 from engine.jobs.exact.fact_keys import FactKeys
 from engine.jobs.exact.key_totals import KeyLoss, LaneKeys
 from engine.jobs.exact.time_slice import TimeSlice
-from engine.jobs.lanes import Curves
 from engine.jobs.output import id_columns
 from engine.jobs.part import FactColumns, LanePart, MemberPayload, beside
 from engine.lanes.lane import LaneFiles

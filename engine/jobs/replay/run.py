@@ -11,9 +11,7 @@ from functools import cached_property
 from operator import itemgetter
 from typing import Any
 
-from engine.jobs.bound.task import LaneBounds, bound_lanes, bound_settings, bound_tasks
-from engine.jobs.lane_cache import looked_at
-from engine.jobs.lanes import (
+from engine.jobs.age_curves import (
     Curves,
     curves_cut,
     curves_given,
@@ -22,15 +20,17 @@ from engine.jobs.lanes import (
     lanes_to_replay,
     worths_needed,
 )
-from engine.jobs.opening import choose_lanes, open_job, prepare_job
+from engine.jobs.bound.task import LaneBounds, bound_lanes, bound_settings, bound_tasks
+from engine.jobs.frame import choose_lanes, open_job, prepare_job
+from engine.jobs.lane_cache import looked_at
 from engine.jobs.output import OutputFolder, output_at
 from engine.jobs.part import commit_parts
+from engine.jobs.replay.dispatch import grouped, replay_group
 from engine.jobs.replay.lane_task import LaneResult, ReplayTask, curves_measured, replay_lane
-from engine.jobs.replay.on_gpu import grouped, replay_group
+from engine.jobs.replay.models import Told, check_asked
 from engine.jobs.replay.planned_task import PlannedTask, replay_planned
 from engine.jobs.replay.precount import count_ahead
 from engine.jobs.replay.predicted import predicted_by_age, predicted_by_frequency
-from engine.jobs.replay.prior import Told, check_asked
 from engine.jobs.replay.report import build_report
 from engine.jobs.replay.slices import in_lanes, sliced
 from engine.jobs.retention import plan_file

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from engine.jobs.lanes import groups_of
+from engine.jobs.age_curves import groups_of
 from engine.jobs.sample.knowledge import known_of, measured_curves, profile_curves
 from engine.jobs.split import LaneModels, lane_budgets
 from engine.lanes.lane import LaneFiles

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
 
+from engine.jobs.age_curves import lane_files, lanes_to_replay
+from engine.jobs.frame import Opened, choose_lanes, open_job, prepare_job
 from engine.jobs.lane_cache import profiled
-from engine.jobs.lanes import lane_files, lanes_to_replay
-from engine.jobs.opening import Opened, choose_lanes, open_job, prepare_job
 from engine.jobs.output import OutputFolder, output_at
 from engine.jobs.part import commit_parts
 from engine.jobs.sample.plan import Planner, SamplePlan

@@ -8,8 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from engine.jobs.lane_cache import looked_at
-from engine.jobs.lanes import (
+from engine.jobs.age_curves import (
     Curves,
     curves_cut,
     curves_given,
@@ -18,10 +17,11 @@ from engine.jobs.lanes import (
     lanes_to_replay,
     worths_needed,
 )
-from engine.jobs.opening import Opened, open_job, prepare_job
+from engine.jobs.frame import Opened, open_job, prepare_job
+from engine.jobs.lane_cache import looked_at
 from engine.jobs.output import output_at
 from engine.jobs.replay.lane_task import LaneResult, ReplayTask, curves_measured, replay_lane
-from engine.jobs.replay.prior import Told
+from engine.jobs.replay.models import Told
 from engine.jobs.split import LaneModels, lane_budgets
 from engine.jobs.sweep.advice import Advice, advise
 from engine.jobs.sweep.bounds import Best, Place, bound_places, places_of

@@ -101,7 +101,7 @@ def sample_groups(
     Parameters
     ----------
     groups : sequence
-        Lanes of each join, as `engine.jobs.lanes.groups_of` returns them.
+        Lanes of each join, as `engine.jobs.age_curves.groups_of` returns them.
     profiles : mapping
         Of each lane, by any window: rows, times and importance are the same under all.
     """

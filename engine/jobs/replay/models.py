@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.jobs.lanes import Curves
+from engine.jobs.age_curves import Curves
 from engine.lanes.manifest import Prepared
 from engine.models.frequency import FrequencyModel, model_of
 from engine.models.profile.model import ArrivalProfile
