@@ -31,8 +31,7 @@ from replay_throughput import versions
 import engine
 from engine import commands as cli
 from engine.jobs.sweep import run as sweep_run
-from engine.jobs.sweep.cell import Cell, CellResult
-from engine.jobs.sweep.on_cpu import replay_cells
+from engine.jobs.sweep.cells import Cell, CellResult, replay_cells
 from engine.jobs.sweep.task import SweepOutcome, SweepTask, sweep_lane
 from engine.runtime.executors import ThreadExecutor
 

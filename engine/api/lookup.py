@@ -10,11 +10,10 @@ import pyarrow as pa
 
 from engine.api.door import takes
 from engine.archives.rows import restored
-from engine.archives.source import open_archive
-from engine.facts.read import table_archive
-from engine.jobs.lookup.run import Source, run_lookup
+from engine.jobs.lookup.run import run_lookup
 from engine.jobs.lookup.sinks import FolderSink, MemorySink
 from engine.jobs.output import output_at
+from engine.jobs.streams import open_source
 from engine.options import where
 from engine.options.lookup import LOOKUP, Lookup, LookupOptions, lookup_of
 from engine.report.envelope import Report
@@ -85,10 +84,7 @@ def lookup_tables(stream: pa.Table, fact: pa.Table, **options: Unpack[Lookup]) -
     """
     job = lookup_of(LOOKUP.from_keywords(options))
     sink = MemorySink()
-    left, right = (
-        Source(table_archive(table, side), table)
-        for side, table in (("stream", stream), ("fact", fact))
-    )
+    left, right = (open_source(table, side) for side, table in (("stream", stream), ("fact", fact)))
     report, schema = run_lookup(job, left, right, sink)
     outputs = pa.concat_tables([schema.empty_table(), *sink.outputs])
     kinds = {
@@ -139,7 +135,7 @@ def look_up(
     options: LookupOptions, stream: str, fact: str, progress: Progress | None = None
 ) -> Report:
     """Look an archive up and write the outputs, whole or not at all; `options.out` says where."""
-    left, right = Source(open_archive(stream, "stream")), Source(open_archive(fact, "fact"))
+    left, right = open_source(stream, "stream"), open_source(fact, "fact")
     with output_at(options.out) as output:
         if output is None:
             return run_lookup(options, left, right, None, progress)[0]

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Annotated, NamedTuple, TypedDict
 
 from engine.jobs.explain import Measured
-from engine.jobs.multijoin.join_task import MultiJoinTask
+from engine.jobs.multijoin.join_task import TICKS, MultiJoinTask, check_rows, open_join
 from engine.jobs.multijoin.orders import bucket_numbers, statistics_of
 from engine.jobs.multijoin.read import read_streams
-from engine.jobs.multijoin.run import TICKS, check_rows, opened
 from engine.multiway.loops.method import LoopsSettings
 from engine.multiway.loops.run import LoopsRun
 from engine.multiway.measure import measure
@@ -96,7 +95,7 @@ def measured_archives(given: Given) -> Archives:
     join = {name: given[name] for name in own if name in given} | {"method": given["method"]}
     if "buckets" in given:
         join["buckets"] = BY_STREAM.read("--buckets", given["buckets"])
-    task = opened(multijoin_of(given["stream"], MULTIJOIN.given(join)))
+    task = open_join(multijoin_of(given["stream"], MULTIJOIN.given(join)))
     options, loops = task.options, task.options.loops
     read = read_streams(
         task.sources, options.predicate, task.columns, task.windows, payload=False, rejected=False

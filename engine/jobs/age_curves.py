@@ -1,63 +1,92 @@
-"""What a replay needs of a prepared archive before its lanes run: files, age curves, worth."""
+"""AGE's curves: given, or measured by a pass over the archive that counts matches by age (P5 6.1).
+
+A curve is the mean number of matches of a tuple in each of equal stretches of its life.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.exact.stream import ExactStream
+from engine.jobs.exact.key_totals import FactKeys, LaneKeys
+from engine.jobs.frame import JobLanes
 from engine.lanes.lane import LaneFiles
-from engine.lanes.manifest import Lane, Prepared
-from engine.options.budget import Amounts
-from engine.policies import Policy, ValueKind, age
+from engine.lanes.reader import lane_batches
+from engine.policies import age
 from engine.replay.settings import ReplaySettings, number_of
-from engine.value_model.summary import SUMMARISED
 
 Curves = tuple[tuple[float, ...] | None, tuple[float, ...] | None]
+"""Of left and right stored tuples; None where one is to be measured."""
 
 
-def lanes_to_replay(prepared: Prepared) -> list[Lane]:
-    """Return the lanes that have rows on either side."""
-    return [lane for lane in prepared.lanes if any(side.rows for side in lane.sides)]
+@dataclass(frozen=True)
+class AgeTask:
+    """A lane whose matches are to be counted by age.
 
-
-def lane_files(prepared: Prepared, lane: Lane, access: str) -> LaneFiles:
-    """Return where a lane lies, and its facts, to be found by an access method."""
-    number = lane.number
-    facts = prepared.fact_file(access)
-    sides = prepared.stream(number, 0), prepared.stream(number, 1)
-    rows = sum(side.rows for side in lane.sides)
-    return LaneFiles(number, prepared.lane_folder(number), rows, *sides, facts)
-
-
-def groups_of(prepared: Prepared, lanes: Sequence[Lane]) -> list[list[int]]:
-    """Return the places of each group's lanes: a group is a join with a budget of its own."""
-    groups: dict[int, list[int]] = {}
-    for i, lane in enumerate(lanes):
-        groups.setdefault(lane.number // prepared.lanes_per_group, []).append(i)
-    return list(groups.values())
-
-
-def worths_needed(
-    memory: Amounts,
-    groups: Sequence[Sequence[int]],
-    policies: Iterable[Policy],
-    *,
-    frequencies: bool = False,
-) -> list[ValueKind]:
-    """Return the kinds of worth that lanes have to be summarised by before they get budgets.
-
-    Parameters
+    Attributes
     ----------
-    memory : tuple of Amount or None
-    groups : sequence
-        As `groups_of` returns them.
-    policies : iterable of Policy
-    frequencies : bool
-        Whether the frequency model is asked for.
+    files : LaneFiles
+    settings : ReplaySettings
+        Windows, importance of an output, and first tick that counts.
+    buckets : int
+        Of the curves.
     """
-    needed = {ValueKind.COUNT} if frequencies else set()
-    if memory != (None, None) and any(len(group) > 1 for group in groups):
-        needed |= {policy.value_kind for policy in policies}
-    return sorted(needed & set(SUMMARISED))
+
+    files: LaneFiles
+    settings: ReplaySettings
+    buckets: int
+
+
+class AgeCounts(NamedTuple):
+    """The exact join of a lane.
+
+    Attributes
+    ----------
+    outputs : int
+    importance : float
+    ages : ((buckets,) int64, (buckets,) int64)
+        Outputs by the age of the earlier member, of left and of right; no simultaneous ones.
+    """
+
+    outputs: int
+    importance: float
+    ages: tuple[NDArray[np.int64], NDArray[np.int64]]
+
+
+def count_ages(task: AgeTask) -> AgeCounts:
+    """Count a lane's exact join by age. Memory: O(windows + keys with an unexpired tuple)."""
+    settings, files = task.settings, task.files
+    links = files.links(settings.windows)
+    join = ExactStream(
+        *settings.windows,
+        settings.combine,
+        settings.start_ts,
+        age_buckets=task.buckets,
+        partners=None if links is None else links.key_links,
+    )
+    keys = LaneKeys(join, None, forgets=True) if links is None else FactKeys(links, None)
+    for batch in lane_batches(files.left, files.right):
+        ids = keys.intern(batch.left, batch.right)
+        join.push(batch.left, ids[0], batch.right, ids[1], keys.outputs, keys.importance)
+    return AgeCounts(join.outputs, join.importance, (join.ages_left, join.ages_right))
+
+
+def measured_curves(
+    given: Curves, lanes: JobLanes, settings: ReplaySettings, buckets: int
+) -> tuple[Curves, list[AgeCounts]]:
+    """Return the curves, those not given measured over all lanes, and what each lane came to."""
+    tasks = [AgeTask(files, settings, buckets) for files in lanes.files]
+    found = lanes.stages.mapped("age curves", count_ages, tasks, lanes.rows)
+    curves = list(given)
+    for side, stream in enumerate(lanes.prepared.streams):
+        if curves[side] is None:
+            ages = np.sum([one.ages[side] for one in found], axis=0)
+            curves[side] = tuple((np.atleast_1d(ages) / max(1, stream.joined)).tolist())
+    return (curves[0], curves[1]), found
 
 
 def curves_given(settings: ReplaySettings) -> Curves:
@@ -75,12 +104,7 @@ def curves_cut(curves: Curves, settings: ReplaySettings) -> Curves:
     grain = settings.parameters["grain"]
     cut = list(curves)
     for side, (curve, given, window) in enumerate(
-        zip(
-            curves,
-            curves_given(settings),
-            (settings.window_left, settings.window_right),
-            strict=True,
-        )
+        zip(curves, curves_given(settings), settings.windows, strict=True)
     ):
         if curve is not None and (grain is not None or given is None):
             cut[side] = age.refined(curve, window, None if grain is None else int(number_of(grain)))

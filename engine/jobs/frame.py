@@ -1,19 +1,22 @@
-"""A job's archives, opened and cut into lanes."""
+"""The frame of a job on two streams: its archives are opened, checked and cut into lanes."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from engine.archives.roles import Roles, check_roles, check_streams
 from engine.archives.source import Archive, open_archive
 from engine.facts.roles import check_fact_roles
 from engine.lanes.facts import FactInput
-from engine.lanes.manifest import Prepared
+from engine.lanes.lane import LaneFiles
+from engine.lanes.manifest import Lane, Prepared
 from engine.lanes.prepare import prepare_cached
 from engine.options.facts import FactOptions
 from engine.options.replay import JobOptions
+from engine.replay.settings import ReplaySettings
 from engine.runtime.device_choice import ASKED_FOR_CPU, Wanted
-from engine.runtime.executors import Executor
 from engine.runtime.jit import cache_home
 from engine.runtime.stages import Stages
 from engine.runtime.time_units import parse_instant, parse_window
@@ -24,7 +27,7 @@ BYTES_A_ROW = 24
 """Of text, at least, to guess how long an archive is."""
 
 
-class Opened(NamedTuple):
+class Archives(NamedTuple):
     """The archives of a job, checked, and the unit of their time.
 
     Attributes
@@ -54,8 +57,29 @@ class Opened(NamedTuple):
             return None
         return parse_instant(options.start_ts, self.unit, "--start-ts")
 
+    def settings(
+        self, options: JobOptions, windows: tuple[int, int] | None = None, seed: int | None = None
+    ) -> ReplaySettings:
+        """Return the settings of a replay; windows in ticks and seed are the options' own if None.
 
-def open_job(options: JobOptions) -> Opened:
+        Raises
+        ------
+        SpecError
+            If the options mean nothing.
+        """
+        return ReplaySettings(
+            *(windows or self.windows(options)),
+            policy=options.policy,
+            parameters=options.parameters,
+            estimator=options.estimator,
+            probe=options.probe,
+            combine=options.combine,
+            start_ts=self.start_ts(options),
+            seed=options.seed if seed is None else seed,
+        )
+
+
+def open_job(options: JobOptions) -> Archives:
     """Open both archives and check that their columns are what the options say.
 
     Raises
@@ -66,9 +90,9 @@ def open_job(options: JobOptions) -> Opened:
     left, right = open_archive(options.left, "left"), open_archive(options.right, "right")
     streams = (left, options.left_roles), (right, options.right_roles)
     if options.fact is None:
-        return Opened(left, right, check_roles(*streams[0], *streams[1]).unit)
+        return Archives(left, right, check_roles(*streams[0], *streams[1]).unit)
     fact = open_facts(options.fact, streams)
-    return Opened(left, right, check_streams(*streams[0], *streams[1]).unit, fact)
+    return Archives(left, right, check_streams(*streams[0], *streams[1]).unit, fact)
 
 
 def open_facts(
@@ -79,36 +103,105 @@ def open_facts(
     return FactInput(fact, options.roles, check_fact_roles(streams, fact, options.roles))
 
 
+@dataclass(frozen=True)
+class JobLanes:
+    """The lanes of a job that have rows, and what runs their tasks.
+
+    Attributes
+    ----------
+    prepared : Prepared
+    stages : Stages
+    access : str
+        The method by which facts are found, where they join the streams.
+    """
+
+    prepared: Prepared
+    stages: Stages
+    access: str = ""
+
+    @cached_property
+    def lanes(self) -> list[Lane]:
+        """The lanes that have rows on either side, by number."""
+        return [lane for lane in self.prepared.lanes if any(side.rows for side in lane.sides)]
+
+    @cached_property
+    def files(self) -> list[LaneFiles]:
+        """Where each of them lies, and its facts."""
+        prepared, facts = self.prepared, self.prepared.fact_file(self.access)
+        return [
+            LaneFiles(
+                lane.number,
+                prepared.lane_folder(lane.number),
+                sum(side.rows for side in lane.sides),
+                prepared.stream(lane.number, 0),
+                prepared.stream(lane.number, 1),
+                facts,
+            )
+            for lane in self.lanes
+        ]
+
+    @property
+    def rows(self) -> list[int]:
+        """Tuples of both sides of each of them."""
+        return [one.rows for one in self.files]
+
+    @cached_property
+    def groups(self) -> list[list[int]]:
+        """Their places by partition group: a join with a budget of its own."""
+        groups: dict[int, list[int]] = {}
+        for i, lane in enumerate(self.lanes):
+            groups.setdefault(lane.number // self.prepared.lanes_per_group, []).append(i)
+        return list(groups.values())
+
+    @property
+    def through_facts(self) -> bool:
+        """Whether facts join the streams."""
+        return self.prepared.facts is not None
+
+
 def prepare_job(
     options: JobOptions,
-    opened: Opened,
-    executor: Executor,
+    archives: Archives,
     stages: Stages,
     *,
-    lanes: int,
-    payload: bool,
+    lanes: int | None = None,
+    payload: bool = False,
     sorts: Wanted = ASKED_FOR_CPU,
-) -> Prepared:
-    """Return the archives as lanes, written now or found in the cache; `sorts` says where."""
+) -> JobLanes:
+    """Return the archives as lanes, written now or found in the cache.
+
+    Parameters
+    ----------
+    options : JobOptions
+    archives : Archives
+    stages : Stages
+    lanes : int, optional
+        Hash lanes of each partition group; by default as many as the options say, else 1.
+    payload : bool
+        Whether lanes hold every source column.
+    sorts : Wanted
+        The device that sorts rows.
+    """
     with stages.timed("prepare"):
-        return prepare_cached(
-            opened.left,
-            opened.right,
+        prepared = prepare_cached(
+            archives.left,
+            archives.right,
             options.left_roles,
             options.right_roles,
             cache=options.cache or cache_home() / "lanes",
-            lanes=lanes,
+            lanes=lanes or options.lanes or 1,
             bad_rows=options.bad_rows,
             payload=payload,
-            executor=executor,
+            executor=stages.executor,
             progress=stages.progress,
-            fact=opened.fact,
+            fact=archives.fact,
             sorts=sorts,
         )
+    return JobLanes(prepared, stages, options.fact_access)
 
 
-def choose_lanes(options: JobOptions, archives: Opened) -> int:
-    """Return the number of hash lanes: as told, 1 with a budget, else by the archives' size."""
+def choose_lanes(options: JobOptions, archives: Archives) -> int:
+    """Return the number of hash lanes: as given, 1 with a budget, else by the archives' size."""
     if options.lanes is not None:
         return options.lanes
     if not options.exact:

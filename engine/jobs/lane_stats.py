@@ -1,22 +1,34 @@
-"""What a lane holds, found by one look at it as a task: profiles, and what its tuples are worth."""
+"""Statistics of lanes: profiles and value summaries, found in one pass and cached beside the files.
+
+Lanes do not change once they are prepared, so their statistics depend on winnow's source and on
+what is asked alone; the cache's files are named after both. Where they cannot be written, the pass
+is made again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.facts.index import FactSide
 from engine.lanes.lane import LaneFiles, streamed
-from engine.lanes.profile import LaneProfile, SideLook
+from engine.lanes.profile import LaneProfile, SideLook, SideProfile
 from engine.lanes.stored import Stored
 from engine.policies import ValueKind
+from engine.runtime.disk import whole_file
+from engine.runtime.jit import source_digest
+from engine.runtime.stages import Stages
 from engine.runtime.streams import SIDES, StreamBatch
-from engine.value_model.summary import LaneSummariser, LaneSummary
+from engine.value_model.summary import LaneSummariser, LaneSummary, SideSummary
 
+T = TypeVar("T")
 Windows = tuple[int, int]
 """W of left and right, in ticks."""
 HELD = 1 << 21
@@ -25,36 +37,71 @@ _Tuples = tuple[NDArray[np.int32], NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
-class LookTask:
-    """A lane, the windows within which it is to be profiled, and the kinds of worth to be told."""
+class StatsTask:
+    """A lane, the windows within which it is to be profiled, and the kinds of value summaries."""
 
     files: LaneFiles
     windows: tuple[Windows, ...] = ()
     kinds: tuple[ValueKind, ...] = ()
 
-    @property
-    def rows(self) -> int:
-        """Tuples of both sides of the lane."""
-        return self.files.rows
+
+class LaneStats(NamedTuple):
+    """The statistics of a lane: profiles by windows, and value summaries by kind."""
+
+    profiles: dict[Windows, LaneProfile]
+    summaries: dict[ValueKind, LaneSummary]
 
 
-class Look(NamedTuple):
-    """What was found.
+class JobStats(NamedTuple):
+    """The statistics of lanes, in their order.
 
     Attributes
     ----------
-    profiles : dict of Windows to LaneProfile
-    worths : dict of ValueKind to LaneSummary
+    profiles : dict of Windows to list of LaneProfile
+    summaries : list of dict of ValueKind to LaneSummary
     """
 
-    profiles: dict[Windows, LaneProfile]
-    worths: dict[ValueKind, LaneSummary]
+    profiles: dict[Windows, list[LaneProfile]]
+    summaries: list[dict[ValueKind, LaneSummary]]
 
 
-def look_at_lane(task: LookTask) -> Look:
-    """Read a lane; for its tuples' worth twice, where it is too long to be held meanwhile.
+def lane_stats(
+    files: Sequence[LaneFiles],
+    stages: Stages,
+    *,
+    windows: Iterable[Windows] = (),
+    kinds: Iterable[ValueKind] = (),
+) -> JobStats:
+    """Return the statistics of lanes, by a pass over those whose are not all in the cache.
 
-    Memory: the windows' times, a batch, and for worth O(keys) and 12 bytes for each of `HELD`
+    Parameters
+    ----------
+    files : sequence of LaneFiles
+    stages : Stages
+    windows : iterable of (int, int)
+        Within which lanes are to be profiled.
+    kinds : iterable of ValueKind
+        Of the value summaries. Where facts join, there are none: equal keys then say nothing.
+    """
+    pairs = list(dict.fromkeys(windows))
+    asked = () if any(one.facts is not None for one in files) else tuple(kinds)
+    known = [_cached(one, pairs, asked) for one in files]
+    tasks = {i: task for i, one in enumerate(files) if (task := _rest(one, known[i], pairs, asked))}
+    rows = [files[i].rows for i in tasks]
+    fresh = stages.mapped("profile", stats_of_lane, list(tasks.values()), rows)
+    for i, found in zip(tasks, fresh, strict=True):
+        known[i] = LaneStats(
+            known[i].profiles | found.profiles, found.summaries or known[i].summaries
+        )
+        _cache(files[i], found, asked)
+    profiles = {pair: [one.profiles[pair] for one in known] for pair in pairs}
+    return JobStats(profiles, [one.summaries for one in known])
+
+
+def stats_of_lane(task: StatsTask) -> LaneStats:
+    """Read a lane; for value summaries twice, where it is too long to be held meanwhile.
+
+    Memory: the windows' times, a batch, and for summaries O(keys) and 12 bytes for each of `HELD`
     tuples at most.
     """
     streams = task.files.left, task.files.right
@@ -62,25 +109,30 @@ def look_at_lane(task: LookTask) -> Look:
     columns = ["_ts", "_importance"]
     if task.kinds or index is not None:
         columns.append("_key")
-    worths = LaneSummariser(task.kinds)
-    looks, held = [], _Held()
+    summariser = LaneSummariser(task.kinds)
+    passes, held = [], _Held()
     for side, stored in enumerate(streams):
         until = None if index is None else _until(index.sides[side])
-        look = SideLook({pair[side] for pair in task.windows}, until)
+        own = SideLook({pair[side] for pair in task.windows}, until)
         for batch in () if stored is None else streamed(stored, columns):
-            look.add(batch)
+            own.add(batch)
             if task.kinds:
-                held.add(side, worths.count(side, batch.key), batch.importance)
-        looks.append(look)
+                held.add(side, summariser.count(side, batch.key), batch.importance)
+        passes.append(own)
     if task.kinds:
         for side, stored in enumerate(streams):
-            for ids, importance in _weighed(side, stored, worths, held):
-                worths.weigh(side, ids, importance)
+            for ids, importance in _again(side, stored, summariser, held):
+                summariser.weigh(side, ids, importance)
     profiles = {
-        pair: LaneProfile(*(looks[side].profile(pair[side]) for side in range(len(SIDES))))
+        pair: LaneProfile(*(passes[side].profile(pair[side]) for side in range(len(SIDES))))
         for pair in task.windows
     }
-    return Look(profiles, worths.summary())
+    return LaneStats(profiles, summariser.summary())
+
+
+def profile_of(files: LaneFiles, windows: Windows) -> LaneProfile:
+    """Return a lane's rows, peaks and mean importances, by a pass of its own."""
+    return stats_of_lane(StatsTask(files, (windows,))).profiles[windows]
 
 
 class _Held:
@@ -101,21 +153,76 @@ class _Held:
             self.sides[side].append((ids, importance))
 
 
-def _weighed(
-    side: int, stored: Stored | None, worths: LaneSummariser, held: _Held
+def _again(
+    side: int, stored: Stored | None, summariser: LaneSummariser, held: _Held
 ) -> Iterator[_Tuples]:
     """Yield a side's tuples again: their ids and importances."""
     if held.whole:
         yield from held.sides[side]
     elif stored is not None:
         for batch in streamed(stored, ["_importance", "_key"]):
-            yield worths.ids(batch.key), batch.importance
-
-
-def profile_of(files: LaneFiles, windows: Windows) -> LaneProfile:
-    """Return a lane's rows, peaks and mean importances."""
-    return look_at_lane(LookTask(files, (windows,))).profiles[windows]
+            yield summariser.ids(batch.key), batch.importance
 
 
 def _until(side: FactSide) -> Callable[[StreamBatch], NDArray[np.int64]]:
     return lambda batch: side.until(batch.ts, batch.key)
+
+
+def _profile_path(files: LaneFiles, windows: Windows) -> Path:
+    return files.folder / "profile-{}-{}-{}.json".format(*windows, source_digest())
+
+
+def _summary_path(files: LaneFiles, kinds: Sequence[ValueKind]) -> Path:
+    return files.folder / f"{'-'.join(['summary', *kinds])}-{source_digest()}.json"
+
+
+def _cached(files: LaneFiles, pairs: Sequence[Windows], kinds: Sequence[ValueKind]) -> LaneStats:
+    found = {pair: _read(_profile_path(files, pair), _profile_from) for pair in pairs}
+    summaries = _read(_summary_path(files, kinds), _summaries_from) if kinds else None
+    profiles = {pair: profile for pair, profile in found.items() if profile is not None}
+    return LaneStats(profiles, summaries or {})
+
+
+def _rest(
+    files: LaneFiles, known: LaneStats, pairs: Sequence[Windows], kinds: Sequence[ValueKind]
+) -> StatsTask | None:
+    """Return the task that finds what the cache lacks of a lane, None where it lacks nothing."""
+    windows = tuple(pair for pair in pairs if pair not in known.profiles)
+    kinds = () if known.summaries else tuple(kinds)
+    return StatsTask(files, windows, kinds) if windows or kinds else None
+
+
+def _cache(files: LaneFiles, found: LaneStats, kinds: Sequence[ValueKind]) -> None:
+    for pair, profile in found.profiles.items():
+        _write(_profile_path(files, pair), profile)
+    if found.summaries:
+        content = {
+            kind: [[array.tolist() for array in side] for side in sides]
+            for kind, sides in found.summaries.items()
+        }
+        _write(_summary_path(files, kinds), content)
+
+
+def _read(path: Path, parse: Callable[[Any], T]) -> T | None:
+    try:
+        return parse(json.loads(path.read_text()))
+    except (OSError, ValueError, TypeError):  # not there, or not whole on a disk that failed
+        return None
+
+
+def _write(path: Path, content: Any) -> None:  # noqa: ANN401 - whatever JSON holds
+    with suppress(OSError), whole_file(path, path.parent) as own:
+        own.write_text(json.dumps(content))
+
+
+def _profile_from(content: Sequence[Sequence[Any]]) -> LaneProfile:
+    left, right = content
+    return LaneProfile(SideProfile(*left), SideProfile(*right))
+
+
+def _summaries_from(content: dict[str, Any]) -> dict[ValueKind, LaneSummary]:
+    found = {}
+    for kind, sides in content.items():
+        left, right = (SideSummary(*(np.array(array, float) for array in side)) for side in sides)
+        found[ValueKind(kind)] = left, right
+    return found

@@ -119,7 +119,7 @@ class Written(Protocol):
 def commit_parts(
     output: OutputFolder,
     prepared: Prepared,
-    archives: tuple[Archive, Archive],
+    archives: Sequence[Archive],
     results: Sequence[Written],
 ) -> None:
     """Put the lanes' parts and the rows that were set aside in the dataset's place."""
@@ -150,7 +150,7 @@ def reported(results: Iterable[tuple[str | None, int]]) -> dict[str, int]:
     return parts
 
 
-def _empty_schema(prepared: Prepared, archives: tuple[Archive, Archive]) -> pa.Schema:
+def _empty_schema(prepared: Prepared, archives: Sequence[Archive]) -> pa.Schema:
     """Return the schema of an output with no rows."""
     schema = IDS
     if prepared.payload:

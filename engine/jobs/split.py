@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from engine.jobs.age_curves import Curves
 from engine.lanes.profile import LaneProfile
 from engine.models.frequency import FrequencyModel
 from engine.models.rate_curve import RateCurve, merged, shared, side_curve
@@ -24,21 +25,21 @@ class LaneModels(NamedTuple):
     Attributes
     ----------
     profiles : sequence of LaneProfile
-    worths : sequence of dict
-        Summaries by kind of worth, as far as they were asked for.
+    summaries : sequence of dict
+        Value summaries by kind, as far as they were asked for.
     curves : tuple of tuple of float or None
         AGE's curves of left and right, before they are cut finer.
     windows : (int, int)
         W of left and right, in ticks.
     frequencies : FrequencyModel or None
-        Of the whole join, where a profile tells it.
+        Of the whole join, where a profile has it.
     through_facts : bool
         Whether facts join the streams: equal keys then say nothing of matches.
     """
 
     profiles: Sequence[LaneProfile]
-    worths: Sequence[dict[ValueKind, LaneSummary]]
-    curves: tuple[tuple[float, ...] | None, tuple[float, ...] | None]
+    summaries: Sequence[dict[ValueKind, LaneSummary]]
+    curves: Curves
     windows: tuple[int, int]
     frequencies: FrequencyModel | None = None
     through_facts: bool = False
@@ -51,8 +52,8 @@ class LaneModels(NamedTuple):
             return 1
         return max(side.last_ts for side in there) - min(side.first_ts for side in there) + 1
 
-    def worth_to(self, policy: Policy) -> ValueKind:
-        """Return what splits a budget over lanes under a policy."""
+    def kind_of(self, policy: Policy) -> ValueKind:
+        """Return the kind of value by which a policy's lanes share memory."""
         own = policy.value_kind in SUMMARISED
         return ValueKind.EVEN if own and self.through_facts else policy.value_kind
 
@@ -70,19 +71,21 @@ class LaneModels(NamedTuple):
         """Return the frequency model of a lane."""
         left, right = (
             side.curve(window, self.ticks)
-            for side, window in zip(self.worths[lane][ValueKind.COUNT], self.windows, strict=True)
+            for side, window in zip(
+                self.summaries[lane][ValueKind.COUNT], self.windows, strict=True
+            )
         )
-        pairs = self.worths[lane][ValueKind.COUNT][0].pairs
+        pairs = self.summaries[lane][ValueKind.COUNT][0].pairs
         return FrequencyModel(left, right, pairs / self.ticks**2, self.windows)
 
-    def fluctuating(self, lane: int, side: int, worth: ValueKind) -> RateCurve:
-        """Return what a lane's side yields of a policy's worth, by memory (`fluctuating`)."""
-        if worth is ValueKind.AGE:
+    def fluctuating(self, lane: int, side: int, kind: ValueKind) -> RateCurve:
+        """Return what a lane's side yields of a kind of value, by memory (`fluctuating`)."""
+        if kind is ValueKind.AGE:
             curve = self.by_age(lane)[side]
             live = np.diff(curve.memory)
             gains = np.diff(curve.rate) / live
         else:
-            live, gains = self.worths[lane][worth][side].pieces(self.windows[side], self.ticks)
+            live, gains = self.summaries[lane][kind][side].pieces(self.windows[side], self.ticks)
         return fluctuating(live, gains, self.profiles[lane][side].peak)
 
     def of_group(self, lanes: Sequence[int], policy: Policy) -> Pair:
@@ -94,6 +97,30 @@ class LaneModels(NamedTuple):
             for lane in lanes
         ]
         return merged([left for left, _ in pairs]), merged([right for _, right in pairs])
+
+
+def summaries_needed(
+    memory: Amounts,
+    groups: Sequence[Sequence[int]],
+    policies: Iterable[Policy],
+    *,
+    frequencies: bool = False,
+) -> list[ValueKind]:
+    """Return the kinds of value summaries that lanes need before they get budgets.
+
+    Parameters
+    ----------
+    memory : tuple of Amount or None
+    groups : sequence of sequence of int
+        The lanes of each join with a budget of its own.
+    policies : iterable of Policy
+    frequencies : bool
+        Whether the frequency model is asked for.
+    """
+    needed = {ValueKind.COUNT} if frequencies else set()
+    if memory != (None, None) and any(len(group) > 1 for group in groups):
+        needed |= {policy.value_kind for policy in policies}
+    return sorted(needed & set(SUMMARISED))
 
 
 def lane_budgets(
@@ -113,7 +140,7 @@ def lane_budgets(
         The lanes of each join with a budget of its own.
     models : LaneModels
     policy : Policy
-        Lanes share so that as much as can be of its worth is kept.
+        Lanes share so that as much as can be of its value is kept.
     split : {"even", "expected"}
         As `memory` says, or the two as one memory of which each side gets what gains most.
 
@@ -165,10 +192,10 @@ def _lanes(
     """Return each lane's part of one side's memory."""
     if len(lanes) == 1 or total == UNLIMITED:
         return [total] * len(lanes)
-    worth = models.worth_to(policy)
-    if worth is ValueKind.EVEN or total >= sum(peaks):
+    kind = models.kind_of(policy)
+    if kind is ValueKind.EVEN or total >= sum(peaks):
         return split_budget(Amount(tuples=total), peaks)
-    curves = [models.fluctuating(lane, side, worth) for lane in lanes]
+    curves = [models.fluctuating(lane, side, kind) for lane in lanes]
     return apportioned(shared(curves, total), total, peaks, [curve.most > 0 for curve in curves])
 
 

@@ -157,6 +157,13 @@ class Prepared:
         """The right stream."""
         return self.streams[1]
 
+    @property
+    def span(self) -> tuple[int, int] | None:
+        """First and last tick of both streams, None without rows."""
+        firsts = [own.first_ts for own in self.streams if own.first_ts is not None]
+        lasts = [own.last_ts for own in self.streams if own.last_ts is not None]
+        return (min(firsts), max(lasts)) if firsts else None
+
     @cached_property
     def filled(self) -> tuple[Lane, ...]:
         """The lanes that have rows on both sides: no other lane has output."""

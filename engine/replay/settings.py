@@ -83,6 +83,11 @@ class ReplaySettings:
             object.__setattr__(self, "parameters", self.the_policy.settle(self.parameters))
 
     @property
+    def windows(self) -> tuple[int, int]:
+        """W of left and right, in ticks."""
+        return self.window_left, self.window_right
+
+    @property
     def the_policy(self) -> Policy:
         """The policy; an exact join never evicts, so any would do."""
         return policy_or_sample(self.policy or "recent")

@@ -13,8 +13,10 @@ from engine.lanes.manifest import Prepared
 from engine.options.budget import Amounts
 from engine.policies import Value
 from engine.replay.settings import UNLIMITED
+from engine.report.versions import versions
 from engine.runtime.errors import OutputError
 from engine.runtime.streams import SIDES
+from gpu_kernels.devices import Choice
 
 TIME_BINS = 50
 
@@ -61,6 +63,46 @@ class Report(NamedTuple):
         except OSError as error:
             draft.unlink(missing_ok=True)
             raise OutputError(f"report {path} cannot be written: {error}") from error
+
+
+def envelope(
+    seconds: Mapping[str, float],
+    *,
+    rate: Mapping[str, float] | None = None,
+    device: Choice | None = None,
+    seed: int | None = None,
+    **places: Path | None,
+) -> dict[str, Any]:
+    """Return what ends every report: how long the job took, where it ran, and what made it.
+
+    Parameters
+    ----------
+    seconds : mapping
+        By stage.
+    rate : mapping, optional
+        By name, as `per_second` returns them.
+    device : Choice, optional
+    seed : int, optional
+    **places : Path or None
+        Where outputs were written, by option.
+    """
+    found: dict[str, Any] = {"seconds": rounded(seconds), **(rate or {})}
+    if device is not None:
+        found["device"] = {"used": device.device, "reason": device.reason}
+    found["versions"] = versions()
+    if seed is not None:
+        found["seed"] = seed
+    return found | {name: None if at is None else str(at) for name, at in places.items()}
+
+
+def rounded(seconds: Mapping[str, float]) -> dict[str, float]:
+    """Return the seconds of each stage to a microsecond."""
+    return {name: round(spent, 6) for name, spent in seconds.items()}
+
+
+def per_second(tuples: int, seconds: float) -> dict[str, float]:
+    """Return the rate of a job that went through so many tuples, 0 where no time was taken."""
+    return {"tuples_per_second": tuples / seconds if seconds else 0.0}
 
 
 def time_bins(first: int, last: int) -> tuple[int, ...]:

@@ -70,7 +70,7 @@ def losses(pairs: Sequence[tuple[Tally, Tally]], edges: Sequence[int], last: int
 
     Examples
     --------
-    >>> from engine.jobs.exact.exact_cache import Tally
+    >>> from engine.jobs.exact.counting import Tally
     >>> exact = Tally(4, 8.0, np.array([3, 1]), np.array([6.0, 2.0]))
     >>> kept = Tally(3, 6.0, np.array([2, 1]), np.array([4.0, 2.0]))
     >>> found = losses([(exact, kept)], [0, 10], 19)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any
+from typing import TypeVar
 
 from engine.runtime.executors import Executor
 
 Progress = Callable[[str, int, int], None]
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 def silent(stage: str, done: int, total: int) -> None:
@@ -19,12 +20,28 @@ def silent(stage: str, done: int, total: int) -> None:
     del stage, done, total
 
 
-@dataclass
 class Stages:
-    """Seconds spent in each stage, and the callback for progress."""
+    """Runs the stages of a job: their tasks, the seconds spent in each, and its progress.
 
-    progress: Progress = silent
-    seconds: dict[str, float] = field(default_factory=dict)
+    Parameters
+    ----------
+    executor : Executor
+        Runs the tasks.
+    progress : callable, optional
+        Called as ``progress(stage, done, total)``.
+    seconds : dict of str to float, optional
+        By stage, to be added to.
+    """
+
+    def __init__(
+        self,
+        executor: Executor,
+        progress: Progress | None = None,
+        seconds: dict[str, float] | None = None,
+    ) -> None:
+        self.executor = executor
+        self.progress = progress or silent
+        self.seconds = {} if seconds is None else seconds
 
     @contextmanager
     def timed(self, name: str) -> Iterator[None]:
@@ -37,16 +54,41 @@ class Stages:
             self.seconds[name] = self.seconds.get(name, 0.0) + spent
 
     def mapped(
-        self, executor: Executor, name: str, function: Callable[[Any], Any], tasks: list[Any]
-    ) -> list[Any]:
-        """Run the tasks of a stage and report progress."""
-        results = []
+        self,
+        name: str,
+        function: Callable[[T], R],
+        tasks: Sequence[T],
+        rows: Sequence[int] | None = None,
+    ) -> list[R]:
+        """Run the tasks of a stage, report its progress, and return the results in task order.
+
+        Parameters
+        ----------
+        name : str
+            Of the stage.
+        function : callable
+            Of a task; at the top level of a module.
+        tasks : sequence
+        rows : sequence of int, optional
+            Of each task: the largest run first, so that none is left at the end alone.
+        """
+        order = list(range(len(tasks)))
+        if rows is not None:
+            order.sort(key=lambda i: -rows[i])
+        results = {}
         with self.timed(name):
             self.progress(name, 0, len(tasks))
-            for result in executor.map(function, tasks):
-                results.append(result)
+            ordered = [tasks[i] for i in order]
+            for i, result in zip(order, self.executor.map(function, ordered), strict=True):
+                results[i] = result
                 self.progress(name, len(results), len(tasks))
-        return results
+        return [results[i] for i in range(len(tasks))]
+
+    @contextmanager
+    def counting(self, rows: int) -> Iterator[None]:
+        """Report the rows replayed in this process, of so many, as stage "rows"."""
+        with listening(lambda done: self.progress("rows", done, max(done, rows))):
+            yield
 
 
 _LOCK = threading.Lock()

@@ -391,7 +391,7 @@ def test_a_profile_stands_in_for_the_pass(
 ) -> None:
     told = joins["DC"]
     options = allocate_of({"memory": 9, "join": [told]}, folder / "cache")
-    found = measured(options.joins[0], SerialExecutor(), Stages()).found
+    found = measured(options.joins[0], Stages(SerialExecutor())).found
     profile_of(found).save(tmp_path / "profile.json")
     own = allocated(folder, "20%", told, joins["IC"])
     report = allocated(

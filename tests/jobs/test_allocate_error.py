@@ -151,7 +151,7 @@ def joins(folder: Path) -> list[dict[str, Any]]:
 def test_moments_are_those_of_all_pairs(folder: Path, joins: list[dict[str, Any]]) -> None:
 
     options = allocate_of({"memory": 9, "metric": "error", "join": joins[:1]}, folder / "cache")
-    found = measured_error(options.joins[0], SerialExecutor(), Stages())
+    found = measured_error(options.joins[0], Stages(SerialExecutor()))
     left, right = (pq.read_table(joins[0][side]).to_pydict() for side in ("left", "right"))
     streams = [
         [np.array(stream[name]) for name in ("ts", "key", "importance")] for stream in (left, right)

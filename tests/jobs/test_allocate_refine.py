@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from allocate_cases import aged, allocated, zipf
 
-from engine.jobs.allocate.calibrate import calibrated
-from engine.jobs.allocate.recall import RecallModel
+from engine.jobs.allocate.recall import RecallModel, calibrated
 from engine.models.rate_curve import from_pieces, merged
 
 

@@ -13,11 +13,10 @@ from job_cases import Noting, job, streams
 from engine.exact.stream import ExactStream
 from engine.exact.unexpired import LiveKeys
 from engine.facts.access import DEFAULT_METHOD
-from engine.jobs import lane_stats as look
-from engine.jobs.age_curves import lane_files, lanes_to_replay
+from engine.jobs import lane_stats as stats_module
 from engine.jobs.exact import key_totals as keys
-from engine.jobs.lane_cache import looked_at, profiled
-from engine.jobs.lane_stats import LookTask, look_at_lane, profile_of
+from engine.jobs.frame import JobLanes
+from engine.jobs.lane_stats import StatsTask, lane_stats, profile_of, stats_of_lane
 from engine.jobs.replay import lane_task
 from engine.jobs.replay.run import run_replay
 from engine.lanes import reader
@@ -25,7 +24,7 @@ from engine.lanes.lane import LaneFiles, streamed
 from engine.lanes.manifest import Prepared
 from engine.options.budget import parse_amounts
 from engine.policies import ValueKind
-from engine.runtime.executors import SerialExecutor
+from engine.runtime.executors import Executor, SerialExecutor
 from engine.runtime.stages import Stages
 from engine.runtime.streams import StreamBatch
 from engine.value_model.summary import SUMMARISED
@@ -48,13 +47,18 @@ def files(tmp_path: Path) -> list[LaneFiles]:
     replay(tmp_path)
     (folder,) = (tmp_path / "cache").iterdir()
     prepared = Prepared.load(folder)
-    return [lane_files(prepared, lane, DEFAULT_METHOD) for lane in lanes_to_replay(prepared)]
+    return JobLanes(prepared, Stages(SerialExecutor()), DEFAULT_METHOD).files
 
 
-def test_the_second_replay_looks_no_more(tmp_path: Path) -> None:
+def profiled(files: list[LaneFiles], windows: tuple[int, int], executor: Executor) -> Any:
+    """Return the lanes' profiles."""
+    return lane_stats(files, Stages(executor), windows=[windows]).profiles[windows]
+
+
+def test_the_second_replay_finds_all_statistics_in_the_cache(tmp_path: Path) -> None:
     streams(tmp_path, seed=3, rows=400)
     first, ran = replay(tmp_path)
-    assert "look_at_lane" in ran
+    assert "stats_of_lane" in ran
     second, ran = replay(tmp_path)
     assert ran == ["replay_lane"]
     assert second == first
@@ -63,65 +67,65 @@ def test_the_second_replay_looks_no_more(tmp_path: Path) -> None:
 def test_what_is_kept_is_what_a_pass_finds(files: list[LaneFiles]) -> None:
     for windows in ((5, 9), (9, 5)):
         fresh = [profile_of(one, windows) for one in files]
-        assert profiled(files, windows, SerialExecutor(), Stages()) == fresh
+        assert profiled(files, windows, SerialExecutor()) == fresh
         noting = Noting()
-        assert profiled(files, windows, noting, Stages()) == fresh
+        assert profiled(files, windows, noting) == fresh
         assert not noting.ran
     for kinds in (list(SUMMARISED), [ValueKind.COUNT], [ValueKind.VALUE]):
-        worths = [look_at_lane(LookTask(one, (), tuple(kinds))).worths for one in files]
+        summaries = [stats_of_lane(StatsTask(one, (), tuple(kinds))).summaries for one in files]
         for _ in range(2):
             noting = Noting()
-            kept = looked_at(files, noting, Stages(), kinds=kinds)
-            assert repr(kept.worths) == repr(worths)
+            kept = lane_stats(files, Stages(noting), kinds=kinds)
+            assert repr(kept.summaries) == repr(summaries)
         assert not noting.ran
 
 
-def test_one_look_finds_all_that_is_missing(files: list[LaneFiles]) -> None:
+def test_one_pass_finds_all_that_is_missing(files: list[LaneFiles]) -> None:
     pairs, kinds = [(5, 9), (9, 5), (5, 9)], (ValueKind.VALUE, ValueKind.COUNT)
-    profiled(files, (9, 5), SerialExecutor(), Stages())
+    profiled(files, (9, 5), SerialExecutor())
     noting = Noting()
-    looks = looked_at(files, noting, Stages(), windows=pairs, kinds=kinds)
-    assert noting.ran == [("look_at_lane", len(files))]
+    stats = lane_stats(files, Stages(noting), windows=pairs, kinds=kinds)
+    assert noting.ran == [("stats_of_lane", len(files))]
     for pair in pairs:
-        assert looks.profiles[pair] == [profile_of(one, pair) for one in files]
-    worths = [look_at_lane(LookTask(one, (), kinds)).worths for one in files]
-    assert repr(looks.worths) == repr(worths)
+        assert stats.profiles[pair] == [profile_of(one, pair) for one in files]
+    summaries = [stats_of_lane(StatsTask(one, (), kinds)).summaries for one in files]
+    assert repr(stats.summaries) == repr(summaries)
     noting = Noting()
-    again = looked_at(files, noting, Stages(), windows=pairs[:2], kinds=kinds)
+    again = lane_stats(files, Stages(noting), windows=pairs[:2], kinds=kinds)
     assert not noting.ran
-    assert repr(again) == repr(looks)
+    assert repr(again) == repr(stats)
 
 
 @pytest.mark.parametrize("held", [0, 100, 500])
 def test_lanes_too_long_to_be_held_are_read_again(
     files: list[LaneFiles], monkeypatch: pytest.MonkeyPatch, held: int
 ) -> None:
-    task = [LookTask(one, ((5, 9),), SUMMARISED) for one in files]
-    whole = [look_at_lane(one) for one in task]
+    task = [StatsTask(one, ((5, 9),), SUMMARISED) for one in files]
+    whole = [stats_of_lane(one) for one in task]
     read: list[tuple[str, ...]] = []
 
     def noting(stored: Any, columns: Any) -> Any:
         read.append(tuple(columns))
         return streamed(stored, columns)
 
-    monkeypatch.setattr(look, "HELD", held)
-    monkeypatch.setattr(look, "streamed", noting)
-    assert repr([look_at_lane(one) for one in task]) == repr(whole)
+    monkeypatch.setattr(stats_module, "HELD", held)
+    monkeypatch.setattr(stats_module, "streamed", noting)
+    assert repr([stats_of_lane(one) for one in task]) == repr(whole)
     rows = [sum(side.rows for side in one.profiles[5, 9]) for one in whole]
     assert len(read) == 2 * len(files) + 2 * sum(own > held for own in rows)
 
 
 def test_only_what_is_missing_or_broken_is_found_out_again(files: list[LaneFiles]) -> None:
-    fresh = profiled(files, (7, 7), SerialExecutor(), Stages())
+    fresh = profiled(files, (7, 7), SerialExecutor())
     (place,) = files[1].folder.glob("profile-7-7-*.json")
     for content in ("", "[[1, 2", "[[1, 2, 3], []]", "7"):
         place.write_text(content)
         noting = Noting()
-        assert profiled(files, (7, 7), noting, Stages()) == fresh
-        assert noting.ran == [("look_at_lane", 1)]
+        assert profiled(files, (7, 7), noting) == fresh
+        assert noting.ran == [("stats_of_lane", 1)]
 
 
-def test_lanes_that_cannot_be_written_are_looked_at_again(
+def test_lanes_that_cannot_be_written_are_read_again_by_every_job(
     files: list[LaneFiles], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:
@@ -130,9 +134,9 @@ def test_lanes_that_cannot_be_written_are_looked_at_again(
     monkeypatch.setattr(Path, "write_text", refuse)
     for _ in range(2):
         noting = Noting()
-        found = profiled(files, (3, 3), noting, Stages())
+        found = profiled(files, (3, 3), noting)
         assert found == [profile_of(one, (3, 3)) for one in files]
-        assert noting.ran == [("look_at_lane", len(files))]
+        assert noting.ran == [("stats_of_lane", len(files))]
 
 
 OTHERS: list[dict[str, Any]] = [

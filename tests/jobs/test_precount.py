@@ -15,7 +15,6 @@ from spark_cases import figures, job, replayed, write
 from engine.exact.stream import ExactStream
 from engine.jobs.exact import key_totals as keys
 from engine.jobs.replay import lane_task, slices
-from engine.jobs.replay import precount as ahead
 from engine.jobs.replay.run import run_replay
 from engine.lanes import reader
 from engine.lanes import write as lanefiles
@@ -51,7 +50,7 @@ def both(
 ) -> tuple[tuple[pa.Table, Any], tuple[pa.Table, Any], list[tuple[str, int]]]:
     """Replay with no lane heavy, and as it is; return what both say and which tasks ran."""
     with monkeypatch.context() as none_heavy:
-        none_heavy.setattr(ahead, "HEAVY", 0)
+        none_heavy.setattr(slices, "HEAVY", 0)
         beside = replayed(folder, **options)
     noting = Noting()
     return beside, replayed(folder, noting, **options), noting.ran
@@ -78,7 +77,7 @@ def test_counted_ahead_reports_say_what_they_say_counted_beside(
 ) -> None:
     if dropping:
         monkeypatch.setattr(keys, "IDLE", 1)
-        for module in (lane_task, ahead):
+        for module in (lane_task, slices):
             batches = partial(reader.lane_batches, batch_rows=16)
             monkeypatch.setattr(module, "lane_batches", batches)
     beside, counted, ran = both(folder, monkeypatch, **{"memory": "20%"} | options)
@@ -102,7 +101,7 @@ def test_heavy_lanes_are_counted_once(folder: Path, monkeypatch: pytest.MonkeyPa
 def test_too_many_keys_are_counted_beside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keys, "IDLE", 1)
     monkeypatch.setattr(keys, "REMEMBERED", 4)
-    monkeypatch.setattr(ahead, "lane_batches", partial(reader.lane_batches, batch_rows=16))
+    monkeypatch.setattr(slices, "lane_batches", partial(reader.lane_batches, batch_rows=16))
     beside, counted, ran = both(folder, monkeypatch, lanes=1, window=3, memory="20%")
     assert "count_slice" in dict(ran)
     assert counted[0].equals(beside[0])
@@ -112,7 +111,7 @@ def test_too_many_keys_are_counted_beside(folder: Path, monkeypatch: pytest.Monk
 def test_what_could_not_be_kept_is_counted_beside(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.jobs.exact.exact_cache.os.access", lambda *_: False)
+    monkeypatch.setattr("engine.jobs.exact.counting.os.access", lambda *_: False)
     beside, counted, ran = both(folder, monkeypatch, lanes=1, window=9, memory="20%")
     assert "count_slice" not in dict(ran)
     assert figures(counted[1]) == figures(beside[1])

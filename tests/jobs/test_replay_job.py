@@ -36,9 +36,9 @@ from places import PYTHONPATH
 from engine.archives.roles import Roles
 from engine.facts.access import DEFAULT_METHOD
 from engine.jobs import frame
-from engine.jobs.age_curves import groups_of, lane_files, lanes_to_replay
 from engine.jobs.exact import key_totals as keys_module
-from engine.jobs.lane_stats import LookTask, look_at_lane
+from engine.jobs.frame import JobLanes
+from engine.jobs.lane_stats import lane_stats
 from engine.jobs.replay import lane_task
 from engine.jobs.replay.run import run_replay
 from engine.jobs.split import LaneModels, lane_budgets
@@ -49,6 +49,7 @@ from engine.lanes.stored import Stored
 from engine.options.budget import Amount, Amounts, parse_amounts, split_budget
 from engine.policies import POLICIES
 from engine.runtime.executors import Executor, SerialExecutor, ThreadExecutor
+from engine.runtime.stages import Stages
 from engine.value_model.summary import SUMMARISED
 
 COMPARED = [
@@ -76,16 +77,12 @@ def case(tmp_path_factory: pytest.TempPathFactory) -> Streams:
 
 def budgets_of(prepared: Prepared, amounts: Amounts, policy: str) -> dict[int, tuple[int, int]]:
     """Return K of each lane by its number, from what its own files tell."""
-    lanes = lanes_to_replay(prepared)
-    files = [lane_files(prepared, lane, DEFAULT_METHOD) for lane in lanes]
-    looks = [look_at_lane(LookTask(one, ((WINDOW, WINDOW),), SUMMARISED)) for one in files]
-    profiles, worths = (
-        [one.profiles[WINDOW, WINDOW] for one in looks],
-        [one.worths for one in looks],
-    )
-    models = LaneModels(profiles, worths, (None, None), (WINDOW, WINDOW))
-    found = lane_budgets(amounts, groups_of(prepared, lanes), models, POLICIES[policy])
-    return {lane.number: pair for lane, pair in zip(lanes, found, strict=True)}
+    lanes = JobLanes(prepared, Stages(SerialExecutor()), DEFAULT_METHOD)
+    pair = WINDOW, WINDOW
+    stats = lane_stats(lanes.files, lanes.stages, windows=[pair], kinds=SUMMARISED)
+    models = LaneModels(stats.profiles[pair], stats.summaries, (None, None), pair)
+    found = lane_budgets(amounts, lanes.groups, models, POLICIES[policy])
+    return {lane.number: pair for lane, pair in zip(lanes.lanes, found, strict=True)}
 
 
 def lanes_of(prepared: Prepared) -> Iterator[list[set[int]]]:
@@ -294,10 +291,7 @@ import resource, sys
 from pathlib import Path
 from job_cases import job
 from engine.runtime.executors import SerialExecutor
-from engine.jobs.age_curves import groups_of, lane_files, lanes_to_replay
 from engine.jobs.replay.run import run_replay
-from engine.jobs.split import LaneModels, lane_budgets
-from engine.value_model.summary import SUMMARISED
 folder = Path(sys.argv[1])
 options = {"window_left": "2000", "window_right": "2000"}
 small = folder.parent / "warm"

@@ -20,9 +20,9 @@ from spark_cases import figures, job, replayed, write
 import engine
 from engine.commands import main
 from engine.exact.stream import ExactStream
+from engine.jobs import age_curves
 from engine.jobs.exact import key_totals as keys
 from engine.jobs.replay import lane_task, slices
-from engine.jobs.replay import precount as ahead
 from engine.jobs.replay.run import run_replay
 from engine.lanes import reader
 from engine.lanes import write as lanefiles
@@ -143,8 +143,8 @@ def test_a_heavy_lane_is_not_counted_ahead(archives: Path, monkeypatch: pytest.M
         noting = Noting()
         replayed(archives, noting, policy="prob", reference=reference)
         ran[reference] = [name for name, _ in noting.ran]
-    assert ahead.count_slice.__name__ in ran["exact"]
-    assert ahead.count_slice.__name__ not in ran["none"]
+    assert slices.count_slice.__name__ in ran["exact"]
+    assert slices.count_slice.__name__ not in ran["none"]
 
 
 @pytest.mark.parametrize("policy", ["age", "dgl"])
@@ -156,11 +156,12 @@ def test_through_facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, policy: 
     beside = engine.replay_archives(paths["left"], paths["right"], out=out["exact"], **told)
     begun = []
 
-    def noted(*args: Any) -> ExactStream:
+    def noted(*args: Any, **how: Any) -> ExactStream:
         begun.append(args)
-        return ExactStream(*args)
+        return ExactStream(*args, **how)
 
-    monkeypatch.setattr(lane_task, "ExactStream", noted)
+    for module in (lane_task, age_curves):
+        monkeypatch.setattr(module, "ExactStream", noted)
     alone = engine.replay_archives(
         paths["left"], paths["right"], out=out["none"], reference="none", **told
     )

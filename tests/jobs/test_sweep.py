@@ -13,7 +13,7 @@ from replay_cases import cumulative, remaining
 from sweep_cases import FIGURES, alone, assert_cells_are_replays, drifting, swept
 
 from engine.jobs.replay import lane_task
-from engine.jobs.sweep import on_cpu, task
+from engine.jobs.sweep import cells, task
 from engine.jobs.sweep import shared_batches as feed
 from engine.jobs.sweep.broadcast_pool import AHEAD, Crew
 from engine.lanes.reader import lane_batches
@@ -163,7 +163,7 @@ def test_cells_that_do_not_fit_together_take_several_passes(
     grid = {"policies": "dgl,rand", "memory": "2,4,8,16", "windows": "4,9"}
     expected = swept(folder, **grid).table.select(FIGURES)
     passes: list[int] = []
-    true = on_cpu.replay_cells
+    true = cells.replay_cells
 
     def counted(files: Any, cells: Any, *rest: Any) -> Any:
         passes.append(len(cells))

@@ -19,7 +19,8 @@ from sweep_cases import COMMON, FIGURES, alone, drifting, swept
 
 import engine
 from engine.commands import main
-from engine.jobs.sweep import plots, write
+from engine.jobs.sweep import plots
+from engine.jobs.sweep import report as report_module
 from engine.jobs.sweep.rows import SCHEMA
 from engine.jobs.sweep.run import SweepResult
 from engine.runtime import device_choice as attempt
@@ -160,7 +161,7 @@ def test_nothing_is_written_if_anything_fails(
     def fails(*_: Any) -> None:
         raise OutputError("the disk is full")
 
-    monkeypatch.setattr(write, "draw", fails)
+    monkeypatch.setattr(report_module, "draw", fails)
     before = {path.name for path in folder.iterdir()}
     with pytest.raises(OutputError):
         swept(folder, out=folder / "deep" / "out")

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from sweep_cases import COMMON, FIGURES, drifting, swept
 
-from engine.jobs.sweep.cell import Cell
+from engine.jobs.sweep.cells import Cell
 from engine.jobs.sweep.task import cost, deal
 from engine.lanes.profile import LaneProfile, SideProfile
 from engine.policies import POLICIES

@@ -8,18 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from engine.jobs.age_curves import lane_files, lanes_to_replay
 from engine.jobs.allocate.divide import whole
 from engine.jobs.allocate.error import ErrorModel, classes_of
 from engine.jobs.allocate.joins import Measured, opened_join
-from engine.jobs.allocate.measure import JoinMeasure, peaks_of, span_of
+from engine.jobs.allocate.measure import JoinMeasure, peaks_of
 from engine.jobs.allocate.moments import MomentsTask, SideMoments, lane_moments, together
 from engine.jobs.sample.run import run_sample
 from engine.models.frequency import KeyCounts
 from engine.options.allocate import METHODS, JoinOptions
 from engine.options.budget import Amount
 from engine.options.sample import SampleOptions
-from engine.runtime.executors import Executor
 from engine.runtime.stages import Stages
 
 
@@ -30,7 +28,7 @@ class MeasuredError(Measured):
     sides: tuple[SideMoments, SideMoments]
 
 
-def measured_error(join: JoinOptions, executor: Executor, stages: Stages) -> MeasuredError:
+def measured_error(join: JoinOptions, stages: Stages) -> MeasuredError:
     """Read a join's archives and return what the error of a sample depends on.
 
     Raises
@@ -38,18 +36,16 @@ def measured_error(join: JoinOptions, executor: Executor, stages: Stages) -> Mea
     WinnowError
         If an archive cannot be read.
     """
-    job, settings, prepared = opened_join(join, executor, stages)
-    first, last = span_of(prepared)
-    tasks = [
-        MomentsTask(lane_files(prepared, lane, ""), settings, last)
-        for lane in lanes_to_replay(prepared)
-    ]
-    lanes = stages.mapped(executor, "measure", lane_moments, tasks)
+    job, settings, job_lanes = opened_join(join, stages)
+    prepared = job_lanes.prepared
+    first, last = prepared.span or (0, 0)
+    tasks = [MomentsTask(files, settings, last) for files in job_lanes.files]
+    lanes = stages.mapped("measure", lane_moments, tasks, job_lanes.rows)
     left, right = (together([lane.sides[side] for lane in lanes]) for side in (0, 1))
     none = np.zeros(0)
     found = JoinMeasure(
         (prepared.left.joined, prepared.right.joined),
-        (settings.window_left, settings.window_right),
+        settings.windows,
         prepared.unit,
         last - first + 1,
         peaks_of([lane.profile for lane in lanes]),
@@ -112,7 +108,7 @@ class ErrorJoin:
         """Return the expected relative error."""
         return self.model.error(left, right)
 
-    def replayed(self, left: int, right: int, executor: Executor, stages: Stages) -> float | None:
+    def replayed(self, left: int, right: int, stages: Stages) -> float | None:
         """Sample the join and return the standard error that it estimates, over the exact sum.
 
         None where a side that needs memory has none: nothing could be estimated.
@@ -122,7 +118,7 @@ class ErrorJoin:
             return None
         base = replace(self.measured.job, memory=(Amount(tuples=left), Amount(tuples=right)))
         options = SampleOptions(base, method=self.model.method)
-        found = run_sample(options, executor, stages.progress).report.content["estimates"]
+        found = run_sample(options, stages.executor, stages.progress).report.content["estimates"]
         error = found["importance"]["standard_error"]
         return error / self.model.total if error else 0.0
 

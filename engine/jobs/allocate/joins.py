@@ -7,7 +7,7 @@ from typing import Any
 
 from engine.jobs.age_curves import Curves, curves_cut, curves_given
 from engine.jobs.allocate.divide import whole
-from engine.jobs.allocate.measure import JoinMeasure, measure_join, profiled
+from engine.jobs.allocate.measure import JoinMeasure, measure_join, measured_by_profile
 from engine.jobs.allocate.recall import (
     AGE,
     FREQUENCY,
@@ -16,16 +16,14 @@ from engine.jobs.allocate.recall import (
     chosen_model,
     recall_model,
 )
-from engine.jobs.frame import open_job, prepare_job
+from engine.jobs.frame import JobLanes, open_job, prepare_job
 from engine.jobs.replay.run import run_replay
-from engine.lanes.manifest import Prepared
 from engine.models.profile.model import ArrivalProfile
 from engine.options.allocate import JoinOptions
 from engine.options.budget import Amount
 from engine.options.replay import JobOptions
 from engine.policies import policy_named
 from engine.replay.settings import ReplaySettings
-from engine.runtime.executors import Executor
 from engine.runtime.stages import Stages
 
 POLICY_OF = {AGE: "age", FREQUENCY: "prob"}
@@ -58,37 +56,35 @@ def buckets_of(join: JoinOptions) -> int:
     return int(default if own is None else own)  # type: ignore[arg-type]
 
 
-def opened_join(
-    join: JoinOptions, executor: Executor, stages: Stages
-) -> tuple[JobOptions, ReplaySettings, Prepared]:
-    """Return a join's job with its lanes, what it is measured by, and its prepared archives."""
+def opened_join(join: JoinOptions, stages: Stages) -> tuple[JobOptions, ReplaySettings, JobLanes]:
+    """Return a join's job with its number of lanes, what it is measured by, and its lanes."""
     job = replace(join.job, lanes=join.job.lanes or 1)
-    opened = open_job(job)
+    archives = open_job(job)
     settings = ReplaySettings(
-        *opened.windows(job),
+        *archives.windows(job),
         estimator=join.estimator or DEFAULT_ESTIMATOR,
         probe=job.probe,
         combine=job.combine,
-        start_ts=opened.start_ts(job),
+        start_ts=archives.start_ts(job),
     )
-    prepared = prepare_job(job, opened, executor, stages, lanes=job.lanes or 1, payload=False)
-    return job, settings, prepared
+    return job, settings, prepare_job(job, archives, stages)
 
 
-def measured(join: JoinOptions, executor: Executor, stages: Stages) -> Measured:
-    """Read a join's archives, or its profile, and return what they tell.
+def measured(join: JoinOptions, stages: Stages) -> Measured:
+    """Measure a join by its archives, or by its profile.
 
     Raises
     ------
     WinnowError
         If an archive cannot be read, or the profile is of another join.
     """
-    job, settings, prepared = opened_join(join, executor, stages)
+    job, settings, lanes = opened_join(join, stages)
     if join.profile is not None:
         profile = ArrivalProfile.load(join.profile)
-        return Measured(join, job, profiled(profile, prepared, settings, str(join.profile)))
+        found = measured_by_profile(profile, lanes.prepared, settings, str(join.profile))
+        return Measured(join, job, found)
     settings = replace(settings, estimator=DEFAULT_ESTIMATOR)
-    return Measured(join, job, measure_join(prepared, settings, buckets_of(join), executor, stages))
+    return Measured(join, job, measure_join(lanes, settings, buckets_of(join)))
 
 
 @dataclass(frozen=True)
@@ -141,10 +137,10 @@ class RecallJoin:
         """Return the expected recall."""
         return self.model.recall(left, right)
 
-    def replayed(self, left: int, right: int, executor: Executor, stages: Stages) -> float:
+    def replayed(self, left: int, right: int, stages: Stages) -> float:
         """Replay the join with such memories and return its recall."""
         job = replace(self.job, memory=(Amount(tuples=left), Amount(tuples=right)))
-        found: float = run_replay(job, executor, stages.progress).content["recall"]
+        found: float = run_replay(job, stages.executor, stages.progress).content["recall"]
         return found
 
     def told(self) -> dict[str, Any]:

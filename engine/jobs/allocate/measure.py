@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.jobs.age_curves import lane_files, lanes_to_replay
+from engine.jobs.age_curves import AgeTask, count_ages
+from engine.jobs.frame import JobLanes
 from engine.jobs.lane_stats import profile_of
-from engine.jobs.replay.lane_task import ReplayTask, replay_lane
 from engine.lanes.lane import LaneFiles, arrivals
 from engine.lanes.manifest import Prepared
 from engine.lanes.profile import LaneProfile
@@ -20,9 +20,7 @@ from engine.models.frequency import KeyCounts, added
 from engine.models.profile.model import ArrivalProfile
 from engine.replay.settings import ReplaySettings
 from engine.runtime.errors import SpecError
-from engine.runtime.executors import Executor
 from engine.runtime.key_table import KeyTable
-from engine.runtime.stages import Stages
 
 
 @dataclass(frozen=True)
@@ -70,16 +68,10 @@ class LaneMeasure(NamedTuple):
 
 def measure_lane(task: MeasureTask) -> LaneMeasure:
     """Measure a lane. Memory: O(windows + keys)."""
-    settings = task.settings
-    profile = profile_of(task.files, (settings.window_left, settings.window_right))
-    found = replay_lane(ReplayTask(task.files, settings, profile, (0, 0), age_buckets=task.buckets))
-    return LaneMeasure(
-        profile,
-        found.exact.outputs,
-        found.exact.importance,
-        found.ages,
-        half_counts(task.files, task.middle),
-    )
+    profile = profile_of(task.files, task.settings.windows)
+    found = count_ages(AgeTask(task.files, task.settings, task.buckets))
+    halves = half_counts(task.files, task.middle)
+    return LaneMeasure(profile, found.outputs, found.importance, found.ages, halves)
 
 
 def half_counts(files: LaneFiles, middle: int) -> tuple[KeyCounts, KeyCounts]:
@@ -155,37 +147,22 @@ class JoinMeasure(NamedTuple):
         return sum(self.peaks)
 
 
-def measure_join(
-    prepared: Prepared, settings: ReplaySettings, buckets: int, executor: Executor, stages: Stages
-) -> JoinMeasure:
+def measure_join(lanes: JobLanes, settings: ReplaySettings, buckets: int) -> JoinMeasure:
     """Measure all lanes of a join.
 
     Parameters
     ----------
-    prepared : Prepared
+    lanes : JobLanes
         Without partition groups.
     settings : ReplaySettings
     buckets : int
         Of the age curves.
-    executor : Executor
-    stages : Stages
-
     """
-    first, last = span_of(prepared)
-    tasks = [
-        MeasureTask(lane_files(prepared, lane, ""), settings, buckets, first + (last - first) // 2)
-        for lane in lanes_to_replay(prepared)
-    ]
-    lanes = stages.mapped(executor, "measure", measure_lane, tasks)
-    windows = settings.window_left, settings.window_right
-    return _together(lanes, prepared, windows, last - first + 1, buckets)
-
-
-def span_of(prepared: Prepared) -> tuple[int, int]:
-    """Return the first and last tick of both streams; (0, 0) without rows."""
-    firsts = [s.first_ts for s in prepared.streams if s.first_ts is not None]
-    lasts = [s.last_ts for s in prepared.streams if s.last_ts is not None]
-    return min(firsts, default=0), max(lasts, default=0)
+    first, last = lanes.prepared.span or (0, 0)
+    middle = first + (last - first) // 2
+    tasks = [MeasureTask(files, settings, buckets, middle) for files in lanes.files]
+    found = lanes.stages.mapped("measure", measure_lane, tasks, lanes.rows)
+    return _together(found, lanes.prepared, settings.windows, last - first + 1, buckets)
 
 
 def _together(
@@ -223,7 +200,7 @@ def peaks_of(profiles: Sequence[LaneProfile]) -> tuple[int, int]:
     return sum(p.left.peak for p in profiles), sum(p.right.peak for p in profiles)
 
 
-def profiled(
+def measured_by_profile(
     profile: ArrivalProfile, prepared: Prepared, settings: ReplaySettings, where: str
 ) -> JoinMeasure:
     """Return what a profile tells of a join.
@@ -242,7 +219,7 @@ def profiled(
     SpecError
         If the profile is of streams without rows, of other windows or another tick.
     """
-    windows = settings.window_left, settings.window_right
+    windows = settings.windows
     if not profile.ticks:
         raise SpecError(f"profile {where} is of streams without rows: it tells nothing")
     if profile.unit != prepared.unit:

@@ -81,7 +81,7 @@ def lane_moments(task: MomentsTask) -> LaneMoments:
 
     Memory: O(rows + windows), 36 bytes a tuple. O(rows + outputs).
     """
-    windows = task.settings.window_left, task.settings.window_right
+    windows = task.settings.windows
     profile = profile_of(task.files, windows)
     replay = LaneReplay(task.settings, profile, (UNLIMITED, UNLIMITED), emit=True)
     table = KeyTable()

@@ -7,13 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
-from engine.jobs.allocate.calibrate import CalibratedCurve, calibrated
 from engine.jobs.allocate.divide import alloc, filled, whole
 from engine.jobs.allocate.error_join import ErrorJoin
 from engine.jobs.allocate.joins import RecallJoin
+from engine.jobs.allocate.recall import CalibratedCurve, calibrated
 from engine.options.allocate import RECALL, JoinOptions
 from engine.runtime.errors import WinnowError
-from engine.runtime.executors import Executor
 from engine.runtime.stages import Stages
 
 MODEL, PROPORTIONAL, REFINED = "model", "prop", "refined"
@@ -73,7 +72,6 @@ class Rounds:
     ----------
     joins : sequence of Join
     metric : {"recall", "error"}
-    executor : Executor
     stages : Stages
     found : list of Division
         So far.
@@ -81,7 +79,6 @@ class Rounds:
 
     joins: Sequence[Join]
     metric: str
-    executor: Executor
     stages: Stages
     found: list[Division] = field(default_factory=list)
 
@@ -118,7 +115,7 @@ class Rounds:
                 return part.replayed
         options = self.joins[number].measured.options
         with naming(options), self.stages.timed("replay"):
-            return self.joins[number].replayed(*sides, self.executor, told(self.stages, options))
+            return self.joins[number].replayed(*sides, named(self.stages, options))
 
     def _worst(self, qualities: Sequence[float]) -> float:
         """Return the least recall / weight, or the greatest error * weight."""
@@ -191,9 +188,10 @@ def naming(join: JoinOptions) -> Iterator[None]:
         raise type(error)(f"join {join.name}: {error}") from error
 
 
-def told(stages: Stages, join: JoinOptions) -> Stages:
-    """Return stages of one join, told under its name, whose seconds are those of all."""
+def named(stages: Stages, join: JoinOptions) -> Stages:
+    """Return the stages of one join, reported under its name, whose seconds are those of all."""
     return Stages(
+        stages.executor,
         lambda stage, done, total: stages.progress(f"{join.name}: {stage}", done, total),
         stages.seconds,
     )

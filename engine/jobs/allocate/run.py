@@ -1,9 +1,11 @@
-"""Runs an allocation: measure every join, divide the memory, replay, divide it again."""
+"""Runs an allocation: measure every join, divide the memory, replay, divide it again, report."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import isfinite
+from typing import Any
 
 from engine.jobs.allocate.divide import prop, whole
 from engine.jobs.allocate.error_join import error_join, measured_error
@@ -13,18 +15,21 @@ from engine.jobs.allocate.rounds import (
     PROPORTIONAL,
     Division,
     Join,
+    Part,
     Rounds,
     divided,
+    named,
     naming,
-    told,
 )
 from engine.options.allocate import ERROR, RECALL, AllocateOptions, JoinOptions
+from engine.report.envelope import Report, envelope, window_report
 from engine.runtime.executors import Executor
 from engine.runtime.stages import Progress, Stages
+from engine.runtime.streams import SIDES
 
 ALLOC, PROP = "alloc", "prop"
 
-_MEASURE: dict[str, Callable[[JoinOptions, Executor, Stages], Measured]] = {
+_MEASURE: dict[str, Callable[[JoinOptions, Stages], Measured]] = {
     RECALL: measured,
     ERROR: measured_error,
 }
@@ -86,11 +91,11 @@ def run_allocation(
     With rounds to refine, ALLOC divides again by what the replays measured, and settles on the
     division, PROP's among them, whose worst join did best; without, on the model's.
     """
-    stages = Stages() if progress is None else Stages(progress)
+    stages = Stages(executor, progress)
     found = []
     for join in options.joins:
         with naming(join):
-            found.append(_MEASURE[options.metric](join, executor, told(stages, join)))
+            found.append(_MEASURE[options.metric](join, named(stages, join)))
     peaks = [one.found.peak for one in found]
     amount = options.memory
     memory = int(amount.share * sum(peaks)) if amount.share is not None else amount.tuples or 0
@@ -101,9 +106,79 @@ def run_allocation(
             with naming(one.options):
                 joins.append(_MODEL[options.metric](one, share))
         by_model = divided(joins, memory)
-    rounds = Rounds(joins, options.metric, executor, stages)
+    rounds = Rounds(joins, options.metric, stages)
     rounds.replay(MODEL, by_model)
     rounds.replay(PROPORTIONAL, whole(fair, memory))
     rounds.refine(memory, options.rounds)
     settled = rounds.settled() if options.rounds else 0
     return Allocation(options, memory, joins, rounds.found, settled, stages.seconds)
+
+
+def build_report(found: Allocation) -> Report:
+    """Put an allocation into JSON; docs/allocate.md explains every field."""
+    joins = [
+        _join(found, number)
+        | {how: _part(one.parts[number]) for how, one in found.divisions.items()}
+        for number in range(len(found.joins))
+    ]
+    content: dict[str, Any] = {
+        "metric": found.options.metric,
+        "memory": {
+            "asked": str(found.options.memory),
+            "tuples": found.memory,
+            "exact": sum(sum(join.peaks) for join in found.joins),
+        },
+        "joins": joins,
+    }
+    for how, one in found.divisions.items():
+        content[how] = {"memory": sum(part.memory for part in one.parts)} | _worst(one)
+    content["refine"] = found.options.rounds
+    content["rounds"] = [
+        {"by": one.by, "settled": number == found.settled}
+        | _worst(one)
+        | {"joins": [_part(part) for part in one.parts]}
+        for number, one in enumerate(found.rounds)
+    ]
+    return Report(content | envelope(found.seconds))
+
+
+def _join(found: Allocation, number: int) -> dict[str, Any]:
+    join = found.joins[number]
+    own, profile = join.measured.found, join.measured.options.profile
+    return {
+        "name": join.measured.options.name,
+        "weight": join.weight,
+        "profile": None if profile is None else str(profile),
+        "window": window_report(own.windows, own.unit),
+        "rows": dict(zip(SIDES, own.rows, strict=True)),
+        "exact": {"outputs": own.outputs, "peak": dict(zip(SIDES, own.peaks, strict=True))},
+        **{
+            name: {model: _finite(value) for model, value in told.items()}
+            if isinstance(told, dict)
+            else told
+            for name, told in join.told().items()
+        },
+    }
+
+
+def _worst(division: Division) -> dict[str, float | None]:
+    """Return what the worst join was expected to reach, and reached."""
+    return {
+        "predicted": _finite(division.predicted),
+        "replayed": _finite(division.replayed),
+    }
+
+
+def _part(part: Part) -> dict[str, Any]:
+    return {
+        "memory": part.memory,
+        "left": part.left,
+        "right": part.right,
+        "predicted": _finite(part.predicted),
+        "replayed": _finite(part.replayed),
+    }
+
+
+def _finite(value: float | None) -> float | None:
+    """Return a number as JSON holds it: an error without bound is null."""
+    return value if value is None or isfinite(value) else None

@@ -5,19 +5,16 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
-from engine.jobs.age_curves import groups_of, lane_files, lanes_to_replay, worths_needed
-from engine.jobs.bound.task import LaneBounds, bound_lanes, bound_tasks, bounds_report
-from engine.jobs.frame import Opened, open_job, prepare_job
-from engine.jobs.lane_cache import looked_at
+from engine.jobs.bound.task import LaneBounds, bound_lanes, bounds_report
+from engine.jobs.frame import JobLanes, open_job, prepare_job
+from engine.jobs.lane_stats import lane_stats
 from engine.jobs.output import output_at
 from engine.jobs.retention import RETAINED
-from engine.jobs.split import LaneModels, lane_budgets
-from engine.lanes.manifest import Prepared
+from engine.jobs.split import LaneModels, lane_budgets, summaries_needed
 from engine.optimum.bound import BoundSettings
 from engine.options.bound import BoundOptions
 from engine.policies import policy_named
-from engine.report.envelope import Report, memory_report, stream_report, window_report
-from engine.report.versions import versions
+from engine.report.envelope import Report, envelope, memory_report, stream_report, window_report
 from engine.runtime.device_choice import ON_CPU, combined_choice, wanted_device
 from engine.runtime.errors import SpecError
 from engine.runtime.executors import Executor
@@ -34,7 +31,7 @@ class BoundReport(NamedTuple):
     ----------
     report : Report
     texts : tuple of str
-        The plan's path in each lane, where it was to be told.
+        The plan's path in each lane, where it was asked for.
     """
 
     report: Report
@@ -65,57 +62,48 @@ def run_bound(
         Nothing is written then.
     """
     base = options.base
-    stages = Stages() if progress is None else Stages(progress)
-    opened = open_job(base)
-    settings = options.settings(opened.windows(base), opened.start_ts(base))
+    stages = Stages(executor, progress)
+    archives = open_job(base)
+    settings = options.settings(archives.windows(base), archives.start_ts(base))
     wanted = wanted_device(base.device, executor)
     with output_at(base.out) as output:
-        prepared = prepare_job(
-            base, opened, executor, stages, lanes=base.lanes or 1, payload=False, sorts=wanted
-        )
-        lanes = lanes_to_replay(prepared)
-        files = [lane_files(prepared, lane, base.fact_access) for lane in lanes]
-        groups, policy = groups_of(prepared, lanes), policy_named(base.policy)
-        kinds = worths_needed(base.memory, groups, [policy])
-        looks = looked_at(files, executor, stages, windows=[settings.windows], kinds=kinds)
-        profiles = looks.profiles[settings.windows]
+        lanes = prepare_job(base, archives, stages, sorts=wanted)
+        policy, windows = policy_named(base.policy), settings.windows
+        kinds = summaries_needed(base.memory, lanes.groups, [policy])
+        stats = lane_stats(lanes.files, stages, windows=[windows], kinds=kinds)
         models = LaneModels(
-            profiles, looks.worths, (None, None), settings.windows,
-            through_facts=prepared.facts is not None,
+            stats.profiles[windows], stats.summaries, (None, None), windows,
+            through_facts=lanes.through_facts,
         )  # fmt: skip
-        budgets = lane_budgets(base.memory, groups, models, policy)
-        rows = sum(stream.joined for stream in prepared.streams)
+        budgets = lane_budgets(base.memory, lanes.groups, models, policy)
+        rows = sum(stream.joined for stream in lanes.prepared.streams)
         if options.trace and rows > MOST_TRACED:
             raise SpecError(
                 f"--print tells of every instant, and the streams have {rows:,} tuples: it is for "
                 f"at most {MOST_TRACED}; leave it out"
             )
-        place = None if output is None else output.draft
-        tasks = bound_tasks(
-            files, settings, budgets, profiles, place, told=options.trace, wanted=wanted
+        draft = None if output is None else output.draft
+        found = bound_lanes(
+            lanes, settings, budgets, out=draft, traced=options.trace, wanted=wanted
         )
-        found = bound_lanes(tasks, executor, stages)
         if output is not None:
             with stages.timed("commit"):
                 output.commit(found.parts, RETAINED)
-    content = _content(options, opened, prepared, settings, budgets, found, stages.seconds)
-    return BoundReport(Report(content), found.texts)
+    return BoundReport(Report(_content(options, lanes, settings, budgets, found)), found.texts)
 
 
 def _content(
     options: BoundOptions,
-    opened: Opened,
-    prepared: Prepared,
+    lanes: JobLanes,
     settings: BoundSettings,
     budgets: list[tuple[int, int]],
     found: LaneBounds,
-    seconds: dict[str, float],
 ) -> dict[str, Any]:
     base = options.base
     device = combined_choice(list(found.devices), Choice(ON_CPU, "there is nothing to bound"))
     return {
         **bounds_report(found),
-        **stream_report(prepared),
+        **stream_report(lanes.prepared),
         "objective": {
             "name": options.objective,
             "threshold": options.threshold,
@@ -125,10 +113,7 @@ def _content(
         "asked": asdict(options.effort),
         "exact": {"outputs": found.exact.outputs, "importance": found.exact.importance},
         "memory": memory_report(base.memory, budgets),
-        "window": window_report(settings.windows, opened.unit),
+        "window": window_report(settings.windows, lanes.prepared.unit),
         "start_ts": settings.start_ts,
-        "seconds": {name: round(value, 6) for name, value in seconds.items()},
-        "device": {"used": device.device, "reason": device.reason},
-        "versions": versions(),
-        "out": None if base.out is None else str(base.out),
+        **envelope(lanes.stages.seconds, device=device, out=base.out),
     }

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from engine.facts.relation import Facts
+from engine.jobs.frame import JobLanes
 from engine.jobs.retention import write_retained
 from engine.lanes.lane import LaneFiles
-from engine.lanes.profile import LaneProfile
 from engine.lanes.reader import LaneBatch, whole_lane
 from engine.lanes.stored import Stored
 from engine.optimum.bound import BoundSettings, LaneBound, bound_lane
@@ -49,12 +49,10 @@ class BoundTask:
     settings : BoundSettings
     budget : tuple of int
         K of left and right; UNLIMITED for an exact side.
-    rows : int
-        Of both sides.
     out : Path or None
         Folder for the part of the plan; None for the bounds alone.
-    told : bool
-        Tell the plan's path through the memory states, for a small case.
+    traced : bool
+        Return the plan's path through the memory states as text, for a small case.
     wanted : Wanted
         Where the certificate's prices are found.
     """
@@ -62,10 +60,14 @@ class BoundTask:
     files: LaneFiles
     settings: BoundSettings
     budget: tuple[int, int]
-    rows: int
     out: Path | None = None
-    told: bool = False
+    traced: bool = False
     wanted: Wanted = ASKED_FOR_CPU
+
+    @property
+    def rows(self) -> int:
+        """Tuples of both sides of the lane."""
+        return self.files.rows
 
 
 class LaneBounds(NamedTuple):
@@ -84,7 +86,7 @@ class LaneBounds(NamedTuple):
     parts : dict of str to int
         Files of the plan, and how many rows each holds.
     texts : tuple of str
-        The plan's paths, where they were to be told.
+        The plan's paths, where they were asked for.
     devices : tuple of Choice
         Where prices were found.
     """
@@ -100,39 +102,53 @@ class LaneBounds(NamedTuple):
     devices: tuple[Choice, ...]
 
 
-def bound_tasks(
-    files: Sequence[LaneFiles],
+def bound_lanes(
+    lanes: JobLanes,
     settings: BoundSettings,
     budgets: Sequence[tuple[int, int]],
-    profiles: Sequence[LaneProfile],
-    out: Path | None = None,
     *,
-    told: bool = False,
+    out: Path | None = None,
+    traced: bool = False,
     wanted: Wanted = ASKED_FOR_CPU,
-) -> list[BoundTask]:
-    """Return the task of each lane; `out` is the folder of the plan's parts."""
-    return [
-        BoundTask(
-            one,
-            settings,
-            budget,
-            sum(side.rows for side in profile),
-            out,
-            told,
-            _worth_it(wanted, settings.effort, profile),
-        )
-        for one, budget, profile in zip(files, budgets, profiles, strict=True)
+) -> LaneBounds:
+    """Bound all lanes, the seconds allowed shared by their rows, and add up what is proven.
+
+    Parameters
+    ----------
+    lanes : JobLanes
+    settings : BoundSettings
+    budgets : sequence of (int, int)
+        K of left and right of each lane.
+    out : Path, optional
+        Folder for the plan's parts.
+    traced : bool
+        Return the plan's paths as text.
+    wanted : Wanted
+        Where the certificates' prices are found.
+    """
+    tasks = [
+        BoundTask(files, settings, budget, out, traced, _searched(wanted, settings.effort, files))
+        for files, budget in zip(lanes.files, budgets, strict=True)
     ]
+    return sum_of(bound_each(tasks, lanes.stages))
 
 
-def _worth_it(wanted: Wanted, effort: Effort, profile: LaneProfile) -> Wanted:
+def bound_each(tasks: Sequence[BoundTask], stages: Stages) -> list[LaneBounds]:
+    """Bound lanes, the seconds allowed shared by their rows."""
+    shared = _shared_effort(tasks, stages.executor)
+    return stages.mapped("bound", bound_files, shared, [task.rows for task in tasks])
+
+
+def _searched(wanted: Wanted, effort: Effort, files: LaneFiles) -> Wanted:
     """Return the CPU where a GPU would have nothing to do, or not enough."""
-    rows = sum(side.rows for side in profile)
     if effort.method == "states":
         return Wanted(Choice(ON_CPU, "memory states are not for a GPU"))
-    if wanted.demanded or wanted.choice.device != ON_GPU or rows >= GPU_ROWS:
+    if wanted.demanded or wanted.choice.device != ON_GPU or files.rows >= GPU_ROWS:
         return wanted
-    why = f"a certificate of {rows} tuples is found sooner on the CPU; --device gpu uses the GPU"
+    why = (
+        f"a certificate of {files.rows} tuples is found sooner on the CPU; --device gpu uses the "
+        "GPU"
+    )
     return Wanted(Choice(ON_CPU, why))
 
 
@@ -163,7 +179,7 @@ def bound_files(task: BoundTask) -> LaneBounds:
         dict(Counter(found.methods)),
         time.perf_counter() - begun,
         parts,
-        (_told(task, lane, facts, found.retained),) if task.told else (),
+        (_trace(task, lane, facts, found.retained),) if task.traced else (),
         (device,),
     )
 
@@ -174,7 +190,7 @@ def _dual_on(device: Device) -> Backend:
     return dual_on(device)
 
 
-def _told(task: BoundTask, lane: LaneBatch, facts: Facts | None, retained: Retained) -> str:
+def _trace(task: BoundTask, lane: LaneBatch, facts: Facts | None, retained: Retained) -> str:
     """Return the plan's path as P1's printing procedure has it."""
     settings = task.settings
     if facts is None:
@@ -212,8 +228,7 @@ def _keys(stored: Stored | None, side: str) -> list[object]:
 def bound_settings(settings: ReplaySettings, effort: Effort) -> BoundSettings:
     """Return what a replay's best possible importance is bounded by."""
     return BoundSettings(
-        settings.window_left,
-        settings.window_right,
+        *settings.windows,
         Objective(combine=settings.combine),
         settings.probe,
         settings.start_ts,
@@ -221,14 +236,7 @@ def bound_settings(settings: ReplaySettings, effort: Effort) -> BoundSettings:
     )
 
 
-def bound_lanes(tasks: Sequence[BoundTask], executor: Executor, stages: Stages) -> LaneBounds:
-    """Bound lanes, the seconds allowed shared by their rows, and add up what is proven."""
-    ordered = sorted(shared_effort(tasks, executor), key=lambda task: -task.rows)
-    found: list[LaneBounds] = stages.mapped(executor, "bound", bound_files, ordered)
-    return sum_of(found)
-
-
-def shared_effort(tasks: Sequence[BoundTask], executor: Executor) -> list[BoundTask]:
+def _shared_effort(tasks: Sequence[BoundTask], executor: Executor) -> list[BoundTask]:
     """Share the seconds allowed for all tasks, and the cores, among them."""
     at_once = max(1, min(len(tasks), executor.slots or executor.threads))
     cores = max(1, executor.threads // at_once) if not executor.slots else 1

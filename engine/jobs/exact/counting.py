@@ -1,21 +1,138 @@
-"""The exact join beside a lane's replay: counted, looked up where it was before, or left out."""
+"""The exact join beside a lane's replay: counted, read from the cache, or left out.
+
+What it comes to is cached beside the lane's files, so that replays by other policies or budgets,
+within the same windows, need not count it again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol
+import hashlib
+import os
+import zipfile
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.exact.stream import ExactStream
 from engine.exact.unexpired import LiveKeys
-from engine.jobs.exact.exact_cache import Counted, CountedFile, Tally
-from engine.jobs.exact.key_totals import Live
+from engine.jobs.exact.key_totals import COUNTS, REMEMBERED, Live
 from engine.lanes.reader import LaneBatch
+from engine.replay.settings import ReplaySettings
+from engine.runtime.disk import whole_file
+from engine.runtime.jit import source_digest
 
 Ids = tuple[NDArray[np.int32], NDArray[np.int32]]
 Ages = tuple[NDArray[np.int64], NDArray[np.int64]]
+_FORMAT = 1
+_OF_KEYS = ("code", "side", "row", "exact", "exact_importance")
+
+
+class Tally(NamedTuple):
+    """Counted outputs and their importance, also by time bin."""
+
+    outputs: int
+    importance: float
+    by_bin: NDArray[np.int64]
+    importance_by_bin: NDArray[np.float64]
+
+
+class Counted(NamedTuple):
+    """A lane's exact join.
+
+    Attributes
+    ----------
+    tally : Tally
+    keys : (n,) COUNTS
+        Every key with an output, by code.
+    """
+
+    tally: Tally
+    keys: NDArray[np.void]
+
+
+class TimeSlice(NamedTuple):
+    """A stretch of time of which an exact join counts the outputs.
+
+    Attributes
+    ----------
+    number : int
+        Of the slices of a lane, in the order of time.
+    first, last : int
+        In ticks, both included.
+    rows : int
+        Tuples of both streams in it, about.
+    """
+
+    number: int
+    first: int
+    last: int
+    rows: int
+
+    def read(self, windows: tuple[int, int]) -> tuple[int, int]:
+        """Return the first and last tick of the tuples to read: its own and a window before."""
+        return self.first - max(windows), self.last
+
+    def own(self, ts: NDArray[np.int64]) -> int:
+        """Return how many tuples of a batch are its own, not of the window before it."""
+        return ts.size - int(np.searchsorted(ts, self.first))
+
+
+class CountedFile:
+    """Where the exact join of a lane under some settings is kept.
+
+    Parameters
+    ----------
+    folder : Path
+        The lane's own.
+    settings : ReplaySettings
+        Of which only the windows, the first tick and the importance of an output matter.
+    bin_edges : sequence of int
+    """
+
+    def __init__(self, folder: Path, settings: ReplaySettings, bin_edges: Sequence[int]) -> None:
+        asked = (
+            _FORMAT, *settings.windows, settings.combine, settings.start_ts, tuple(bin_edges),
+        )  # fmt: skip
+        mark = hashlib.sha256(repr(asked).encode()).hexdigest()[:16]
+        self._path = folder / f"exact-{mark}-{source_digest()}.npz"
+
+    @property
+    def lacking(self) -> bool:
+        """Whether nothing was kept, not even broken, and it can be."""
+        return not self._path.exists() and os.access(self._path.parent, os.W_OK)
+
+    def read(self) -> Counted | None:
+        """Return what was kept, None where there is nothing or it is broken."""
+        try:
+            with self._path.open("rb") as file, np.load(file) as kept:
+                keys = np.zeros(len(kept["code"]), COUNTS)
+                for name in _OF_KEYS:
+                    keys[name] = kept[name]
+                tally = Tally(
+                    int(kept["outputs"]), float(kept["importance"]), kept["by_bin"],
+                    kept["importance_by_bin"],
+                )  # fmt: skip
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+            return None
+        return Counted(tally, keys)
+
+    def write(self, counted: Counted) -> None:
+        """Keep it, the keys in any order, unless they are too many or the folder is read-only."""
+        if counted.keys.size > REMEMBERED:
+            return
+        order = np.argsort(counted.keys["code"])
+        arrays: dict[str, Any] = {name: counted.keys[name][order] for name in _OF_KEYS}
+        arrays |= counted.tally._asdict()
+        with (
+            suppress(OSError),
+            whole_file(self._path, self._path.parent) as own,
+            own.open("wb") as file,
+        ):
+            np.savez(file, **arrays)
 
 
 class Keys(Protocol):

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import tempfile
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,17 +13,17 @@ from numpy.typing import NDArray
 from engine.archives.families import plain_type
 from engine.archives.normalise import FaultTally, Normalised, bad_rows_error, normalise, with_file
 from engine.archives.roles import JoinColumns, check_importance
-from engine.archives.rows import Part, Rows
-from engine.archives.source import Archive, check_unchanged
+from engine.archives.rows import Part
 from engine.facts.access import access_by
 from engine.facts.lookup import FactLookup, Matches
 from engine.facts.read import FactTable, read_facts
 from engine.facts.roles import FactColumns, check_fact_roles
 from engine.jobs.lookup.sinks import WRITE_ROWS, Sink
+from engine.jobs.streams import Source, rows_of
 from engine.options.lookup import LookupOptions, told_apart
-from engine.report.envelope import Report
-from engine.report.versions import versions
+from engine.report.envelope import Report, envelope
 from engine.runtime.errors import SpecError
+from engine.runtime.executors import SerialExecutor
 from engine.runtime.stages import Progress, Stages
 
 IDS = pa.schema(
@@ -36,19 +34,6 @@ IDS = pa.schema(
         ("importance", pa.float64()),
     ]
 )
-
-
-class Source(NamedTuple):
-    """Rows: an archive's, or of a table that an archive stands for.
-
-    Attributes
-    ----------
-    archive : Archive
-    table : pyarrow.Table, optional
-    """
-
-    archive: Archive
-    table: pa.Table | None = None
 
 
 def output_schema(options: LookupOptions, stream: pa.Schema, fact: pa.Schema) -> pa.Schema:
@@ -90,7 +75,7 @@ def run_lookup(
     WinnowError
         If the options mean nothing, or a source is no stream or no fact relation.
     """
-    stages = Stages() if progress is None else Stages(progress)
+    stages = Stages(SerialExecutor(), progress)
     roles = told_apart(options.fact_roles, fact.archive)
     options = replace(options, fact_roles=roles)
     columns = check_fact_roles([(stream.archive, options.stream_roles)], fact.archive, roles)
@@ -111,15 +96,14 @@ def run_lookup(
         access = access_by(options.access, table.facts.a)
         lookup = FactLookup(table.facts, access, table.values[0])
     run = _Run(options, stream, columns, table, lookup, sink)
-    with stages.timed("lookup"), tempfile.TemporaryDirectory(prefix="winnow-") as folder:
-        schema = run.all(Path(folder), stages)
-    content = run.tally.content(table) | {
+    with stages.timed("lookup"):
+        schema = run.all(stages)
+    rate = {"rows_per_second": run.tally.rows / max(stages.seconds["lookup"], 1e-9)}
+    content = {
+        **run.tally.content(table),
         "access": options.access,
         "tick": columns.unit,
-        "seconds": {name: round(value, 6) for name, value in stages.seconds.items()},
-        "rows_per_second": run.tally.rows / max(stages.seconds["lookup"], 1e-9),
-        "versions": versions(),
-        "out": None if options.out is None else str(options.out),
+        **envelope(stages.seconds, rate=rate, out=options.out),
     }
     facts = fact.archive.schema if table.payload is None else table.payload.schema
     return Report(content), output_schema(options, schema, facts)
@@ -170,29 +154,28 @@ class _Run:
     sink: Sink | None
     tally: _Tally = field(default_factory=_Tally)
 
-    def all(self, folder: Path, stages: Stages) -> pa.Schema:
+    def all(self, stages: Stages) -> pa.Schema:
         """Let the stream go by; return its schema."""
         options, roles = self.options, self.options.stream_roles
-        lenient = tuple(filter(None, (roles.time, roles.importance)))
-        rows = Rows(self.stream.archive, lenient, folder, self.stream.table)
         quarantine = options.bad_rows == "quarantine"
-        everything = self.table.payload is not None or quarantine
-        names = tuple(rows.schema.names) if everything else roles.columns
         join = JoinColumns(self.columns.unit, self.columns.zoned, self.columns.left, ())
         known = [file.rows for file in self.stream.archive.files]
         total = sum(count for count in known if count is not None)
-        for part in rows.parts(names):
-            found = normalise(part.table, roles, join, part.first, seed=self.table.seed)
-            self.tally.add(part, found)
-            if self.sink is not None and quarantine and found.rejected.num_rows:
-                self.sink.reject("stream", with_file(found.rejected, part.file))
-            if quarantine or not self.tally.faults:
-                self._look_up(found)
-            stages.progress("rows", self.tally.rows, max(total, self.tally.rows))
-        check_unchanged([self.stream.archive])
+        with rows_of(self.stream, roles) as rows:
+            everything = self.table.payload is not None or quarantine
+            names = tuple(rows.schema.names) if everything else roles.columns
+            for part in rows.parts(names):
+                found = normalise(part.table, roles, join, part.first, seed=self.table.seed)
+                self.tally.add(part, found)
+                if self.sink is not None and quarantine and found.rejected.num_rows:
+                    self.sink.reject("stream", with_file(found.rejected, part.file))
+                if quarantine or not self.tally.faults:
+                    self._look_up(found)
+                stages.progress("rows", self.tally.rows, max(total, self.tally.rows))
+            schema = rows.schema
         if self.tally.faults and not quarantine:
             raise bad_rows_error(self.tally.faults.bad_rows(roles))
-        return rows.schema
+        return schema
 
     def _look_up(self, found: Normalised) -> None:
         met = np.zeros(found.ts.size, np.bool_)

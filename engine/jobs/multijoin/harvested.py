@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from engine.device.multiway import ChosenSearch, prober_on
+from engine.jobs.exact.counting import Tally
 from engine.jobs.multijoin.join_task import MultiJoinTask
 from engine.jobs.multijoin.orders import harvest_orders
 from engine.jobs.multijoin.read import Read
-from engine.jobs.multijoin.tally import Tally, tallied
+from engine.jobs.multijoin.tally import tallied
 from engine.multiway.fractions.indexed import IndexCosts
 from engine.multiway.fractions.profile import JoinProfile
 from engine.multiway.harvest.adapt import Setting, measured_costs

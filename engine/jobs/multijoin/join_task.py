@@ -1,16 +1,33 @@
-"""What one task of a multi-way join is given."""
+"""A multi-way join, its archives opened, and all checked that can be without reading them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.archives.roles import JoinColumns
-from engine.jobs.multijoin.read import WHOLE, Share, StreamSource
+import numba
+import pyarrow as pa
+
+from engine.archives.families import plain_type
+from engine.archives.normalise import FaultTally, bad_rows_error
+from engine.archives.roles import JoinColumns, Roles, check_importance, check_present, common_time
+from engine.jobs.multijoin.attributes import check_attributes
+from engine.jobs.multijoin.orders import check_loops
+from engine.jobs.multijoin.read import WHOLE, Share
+from engine.jobs.streams import StreamSource, check_output_names, open_source
+from engine.models.profile.model import ArrivalProfile
 from engine.multiway.harvest.prior import PairPrior
 from engine.multiway.harvest.settings import HarvestSettings
-from engine.multiway.streams import Windows
-from engine.options.multijoin import MultiJoinOptions
+from engine.multiway.predicate import Predicate, condition
+from engine.multiway.streams import Windows, windows_of
+from engine.options.multijoin import AUTO, HARVEST_TIMES, ROWS, JoinStream, MultiJoinOptions
+from engine.runtime.errors import SpecError
+from engine.runtime.streams import SIDES
+from engine.runtime.time_units import parse_instant, parse_ticks, parse_window
+
+TICKS = {"tick": 1.0, "s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9, "day": 1.0 / 86_400}
+"""Of a second; where times are plain numbers a tick is taken for one."""
 
 
 @dataclass(frozen=True)
@@ -50,3 +67,179 @@ class MultiJoinTask:
     threads: int | None = None
     draft: Path | None = None
     priors: tuple[PairPrior, ...] = ()
+
+
+def open_join(options: MultiJoinOptions) -> MultiJoinTask:
+    """Open the archives, check everything that can be without reading them, and return the join.
+
+    Raises
+    ------
+    WinnowError
+        If an option means nothing, or an archive cannot be what it should.
+    """
+    sources = tuple(_source(stream) for stream in options.streams)
+    for source in sources:
+        check_present(source.archive, source.roles.time)
+        if source.roles.importance is not None:
+            check_present(source.archive, source.roles.importance)
+            check_importance(source.archive, source.roles.importance)
+    pairs = [(source.archive, source.columns) for source in sources]
+    keys = check_attributes(options.predicate, pairs)
+    _check_function(options.predicate)
+    unit, zoned = common_time([(source.archive, source.roles.time) for source in sources])
+    if options.columns == "all" and options.out is not None:
+        check_output_names(
+            output_schema(options.names, [source.archive.schema for source in sources])
+        )
+    windows, start = _windows(options, unit), options.start_ts
+    tau = _ticks(options.loops.tau, unit, "--tau")
+    expire_every = _ticks(options.loops.expire_every, unit, "--expire-every")
+    if options.loops.method != AUTO:
+        check_loops(options, tau, expire_every)
+    return MultiJoinTask(
+        options,
+        sources,
+        JoinColumns(unit, zoned, keys, ()),
+        windows,
+        None if start is None else parse_instant(start, unit, "--start-ts"),
+        tau,
+        expire_every,
+        _harvest(options, unit),
+        (),
+        priors=_priors(options.profiles, options.names, windows, unit),
+    )
+
+
+def check_rows(task: MultiJoinTask, faults: Sequence[Sequence[FaultTally]]) -> None:
+    """Raise `InputError` if any task has found a row that is no tuple."""
+    found = []
+    for source, own in zip(task.sources, zip(*faults, strict=True), strict=True):
+        for bad in FaultTally().include(own).bad_rows(source.roles):
+            whose = bad.column if bad.file else f"{bad.column} of stream {source.archive.side}"
+            found.append(bad._replace(column=whose))
+    if found:
+        raise bad_rows_error(found)
+
+
+def _source(stream: JoinStream) -> StreamSource:
+    roles = Roles((), stream.time, stream.importance)
+    return StreamSource(*open_source(stream.source, stream.name), roles, stream.columns)
+
+
+def _check_function(predicate: Predicate) -> None:
+    """Raise `SpecError` if the function of a predicate cannot be compiled."""
+    if predicate.function is None:
+        return
+    try:
+        condition(predicate)
+    except (numba.core.errors.NumbaError, TypeError, AttributeError) as error:
+        why = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        raise SpecError(
+            f"function {predicate.name} of predicate {predicate.text} cannot be compiled ({why}): "
+            "give a function of two float64 vectors, of arithmetic and comparisons, that returns "
+            "a truth value"
+        ) from None
+
+
+def _windows(options: MultiJoinOptions, unit: str) -> Windows:
+    sizes, by_rows = [], []
+    for stream in options.streams:
+        counted = stream.window.strip().startswith(ROWS)
+        by_rows.append(counted)
+        if not counted:
+            sizes.append(parse_window(stream.window, unit, stream.name))
+            continue
+        number = stream.window.strip().removeprefix(ROWS)
+        if not (number.isdecimal() and number.isascii() and int(number) < 2**62):
+            raise SpecError(
+                f"window {stream.window!r} of stream {stream.name} is no number of tuples: write "
+                "rows:100"
+            )
+        sizes.append(int(number))
+    return windows_of(sizes, by_rows)
+
+
+def _ticks(told: str | None, unit: str, option: str) -> int | None:
+    if told is None:
+        return None
+    found = parse_ticks(told, unit, option + " {}")
+    if found < 1:
+        raise SpecError(f"{option} {told} must be 1 tick or more")
+    return found
+
+
+def _harvest(options: MultiJoinOptions, unit: str) -> HarvestSettings | None:
+    if options.harvest is None:
+        return None
+    given = dict(options.harvest)
+    for name in HARVEST_TIMES:
+        given[name] = _ticks(str(given[name]), unit, "--" + name.replace("_", "-")) or 0
+    given.setdefault("per_second", TICKS[unit])
+    return HarvestSettings(**given, seed=options.seed)  # type: ignore[arg-type]
+
+
+def _priors(
+    profiles: Sequence[tuple[str, str, Path]], names: Sequence[str], windows: Windows, unit: str
+) -> tuple[PairPrior, ...]:
+    """Return what the files of profiles say.
+
+    Parameters
+    ----------
+    profiles : sequence of (str, str, Path)
+        Names of the streams that were left and right, and the file.
+    names : sequence of str
+        Of all streams.
+    windows : Windows
+    unit : str
+        What a tick is.
+
+    Raises
+    ------
+    SpecError
+        If a file is no profile, or its ticks or windows are not those of the join.
+    """
+    found: list[PairPrior] = []
+    for left, right, path in profiles:
+        profile = ArrivalProfile.load(path)
+        if profile.unit != unit:
+            raise SpecError(
+                f"profile {path} counts in ticks of {profile.unit}, the join in ticks of {unit}: "
+                "profile the same columns of time"
+            )
+        pair = names.index(left), names.index(right)
+        for stream, side, size in zip(pair, SIDES, profile.windows, strict=True):
+            if size < windows.size[stream]:
+                raise SpecError(
+                    f"profile {path} has a window of {size} ticks on the {side}, stream "
+                    f"{names[stream]} one of {windows.size[stream]}: profile windows as long"
+                )
+        if any({*pair} == {*own[:2]} for own in found):
+            raise SpecError(f"there are two profiles of streams {left} and {right}: give one")
+        found.append(
+            PairPrior(
+                *pair,
+                (profile.rate(0), profile.rate(1)),
+                profile.ticks,
+                float(profile.exact["selectivity"]),
+                *profile.correlation,
+            )
+        )
+    return tuple(found)
+
+
+def output_schema(names: Sequence[str], payloads: Sequence[pa.Schema]) -> pa.Schema:
+    """Return the columns of the outputs.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of the streams.
+    payloads : sequence of pyarrow.Schema
+        What is written of each of them.
+    """
+    fields = [pa.field(f"{name}_row", pa.int64()) for name in names]
+    fields += [pa.field("ts", pa.int64())]
+    fields += [pa.field(name, pa.float64()) for name in ("importance", "weight")]
+    for name, schema in zip(names, payloads, strict=True):
+        fields += [pa.field(f"{name}_{own.name}", plain_type(own.type)) for own in schema]
+    return pa.schema(fields)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -20,11 +18,11 @@ from engine.archives.normalise import (
     original_name,
     with_file,
 )
-from engine.archives.roles import JoinColumns, Roles
-from engine.archives.rows import Choice, GroupTimes, Part, Rows
-from engine.archives.source import Archive, check_unchanged
+from engine.archives.roles import JoinColumns
+from engine.archives.rows import Choice, GroupTimes, Part
 from engine.archives.ticks import Faults, importances, of_time, ticks
 from engine.jobs.multijoin.attributes import Raw, joined_attributes, raw_attributes
+from engine.jobs.streams import StreamSource, rows_of
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import MultiStreams, Windows
 from engine.runtime.jit import Floats, Ints
@@ -55,26 +53,6 @@ class Share(NamedTuple):
 
 
 WHOLE = Share()
-
-
-class StreamSource(NamedTuple):
-    """A stream to be read.
-
-    Attributes
-    ----------
-    archive : Archive
-        With the stream's name as its side.
-    table : pyarrow.Table or None
-        Its rows, if they are in memory.
-    roles : Roles
-        Of time and importance; the predicate's columns are `columns`.
-    columns : tuple of str
-    """
-
-    archive: Archive
-    table: pa.Table | None
-    roles: Roles
-    columns: tuple[str, ...]
 
 
 class StreamCounts(NamedTuple):
@@ -200,10 +178,8 @@ class StreamReader:
     ) -> tuple[Tuples, StreamCounts, pa.Table | None, FaultTally]:
         """Return the tuples, what became of the rows, those set aside, and their faults."""
         source, roles = self._source, self._source.roles
-        lenient = tuple(filter(None, (roles.time, roles.importance)))
         choice = Choice(roles.time, self._columns.unit, self._overlaps)
-        with tempfile.TemporaryDirectory(prefix="winnow-") as folder:
-            archive = Rows(source.archive, lenient, Path(folder), source.table)
+        with rows_of(source, roles) as archive:
             names = list(dict.fromkeys((*roles.columns, *source.columns)))
             names = list(archive.schema.names) if payload or rejected else names
             found = []
@@ -211,9 +187,8 @@ class StreamReader:
                 self._arrive(part)
                 if part.left_out is None:
                     found.append(self._tuples(part, payload=payload, rejected=rejected))
-            check_unchanged([source.archive])
             empty = Part(decoded(archive.schema.empty_table().select(names)), "", 0, 0)
-            found = found or [self._tuples(empty, payload=payload, rejected=False)]
+        found = found or [self._tuples(empty, payload=payload, rejected=False)]
         counts = StreamCounts(
             self._rows + self._rejected, self._joined, self._nulls, self._rejected, self._in_order
         )

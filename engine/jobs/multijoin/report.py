@@ -10,10 +10,11 @@ from engine.jobs.multijoin.join_task import MultiJoinTask
 from engine.jobs.multijoin.tally import added
 from engine.jobs.multijoin.task import MultiJoinResult
 from engine.multiway.streams import basic_counts
+from engine.report.envelope import envelope, per_second
 from engine.report.losses import losses
-from engine.report.versions import versions
+from gpu_kernels.devices import Choice
 
-ON_CPU = {"used": "cpu", "reason": "exact multi-way joins run on the CPU"}
+ON_CPU = Choice("cpu", "exact multi-way joins run on the CPU")
 
 
 def report_content(
@@ -32,15 +33,17 @@ def report_content(
     """
     options, names = task.options, task.options.names
     result = added([own.result for own in results])
-    told = [own.exact for own in results if own.exact is not None]
-    exact = added(told) if len(told) == len(results) else None
+    counted = [own.exact for own in results if own.exact is not None]
+    exact = added(counted) if len(counted) == len(results) else None
     counts = {name: [own.counts[i] for own in results] for i, name in enumerate(names)}
     stages = dict(seconds)
     for own in results:
         for stage, spent in own.seconds.items():
             stages[stage] = stages.get(stage, 0.0) + spent
     joined = {name: sum(own.joined for own in rows) for name, rows in counts.items()}
-    spent = stages.get("join", 0.0)
+    harvested, device = results[0].harvested, ON_CPU
+    if harvested is not None:
+        device = Choice(harvested.device["used"], harvested.device["reason"])
     content: dict[str, Any] = {
         "rows": {name: sum(own.rows for own in rows) for name, rows in counts.items()},
         "joined": joined,
@@ -63,16 +66,16 @@ def report_content(
         "combine": options.combine,
         "start_ts": task.start_ts,
         "slices": len(results),
-        "seconds": {name: round(value, 6) for name, value in stages.items()},
-        "tuples_per_second": sum(joined.values()) / spent if spent else 0.0,
-        "device": dict(ON_CPU),
-        "versions": versions(),
-        "seed": options.seed,
-        "out": None if options.out is None else str(options.out),
+        **envelope(
+            stages,
+            rate=per_second(sum(joined.values()), stages.get("join", 0.0)),
+            device=device,
+            seed=options.seed,
+            out=options.out,
+        ),
     }
-    if results[0].harvested is not None:
-        content["device"] = dict(results[0].harvested.device)
-        content["harvest"] = _harvest(task, results[0].harvested)
+    if harvested is not None:
+        content["harvest"] = _harvest(task, harvested)
     return content
 
 

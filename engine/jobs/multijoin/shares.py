@@ -7,17 +7,16 @@ section 1), and a slice reads a window's length before it as well.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 
 from engine.archives.normalise import normalise
 from engine.archives.roles import JoinColumns, Roles
-from engine.archives.rows import Choice, GroupTimes, Rows
-from engine.jobs.multijoin.read import FOREVER, Share, StreamSource
+from engine.archives.rows import Choice, GroupTimes
+from engine.jobs.multijoin.read import FOREVER, Share
+from engine.jobs.streams import StreamSource, rows_of
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import Windows
 from engine.runtime.jit import Ints
@@ -79,7 +78,7 @@ def times_of(sources: Sequence[StreamSource], columns: JoinColumns) -> Ints:
     found = [np.zeros(0, np.int64)]
     plain = JoinColumns(columns.unit, columns.zoned, (), ())
 
-    def told(group: GroupTimes) -> bool:
+    def noted(group: GroupTimes) -> bool:
         some = 2 + group.rows // _EVERY
         span = group.high - group.low
         found.append(group.low + (np.arange(some) * (span / (some - 1))).astype(np.int64))
@@ -88,9 +87,8 @@ def times_of(sources: Sequence[StreamSource], columns: JoinColumns) -> Ints:
 
     for source in sources:
         roles = Roles((), source.roles.time)
-        choice = Choice(roles.time, columns.unit, told)
-        with tempfile.TemporaryDirectory(prefix="winnow-") as folder:
-            archive = Rows(source.archive, (roles.time,), Path(folder), source.table)
+        choice = Choice(roles.time, columns.unit, noted)
+        with rows_of(source, roles) as archive:
             for part in archive.parts((roles.time,), choice=choice):
                 ts = normalise(part.table, roles, plain, part.first).ts
                 if ts.size:

@@ -3,30 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
+from engine.jobs.exact.counting import Tally
 from engine.runtime.jit import Floats, Ints
 from gpu_kernels.combine import neumaier
-
-
-class Tally(NamedTuple):
-    """Outputs and their importance.
-
-    Attributes
-    ----------
-    outputs : int
-    importance : float
-    by_bin : (b,) int64
-    importance_by_bin : (b,) float64
-    """
-
-    outputs: int
-    importance: float
-    by_bin: Ints
-    importance_by_bin: Floats
-
 
 NOTHING = Tally(0, 0.0, np.zeros(0, np.int64), np.zeros(0))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from engine.archives.families import plain_type
 from engine.archives.normalise import FaultTally
+from engine.jobs.exact.counting import Tally
 from engine.jobs.multijoin.harvested import Harvested, harvested
-from engine.jobs.multijoin.join_task import MultiJoinTask
+from engine.jobs.multijoin.join_task import MultiJoinTask, output_schema
 from engine.jobs.multijoin.orders import loops_orders
 from engine.jobs.multijoin.read import Read, StreamCounts, read_streams
-from engine.jobs.multijoin.tally import NOTHING, Tally, tallied
+from engine.jobs.multijoin.tally import NOTHING, tallied
 from engine.jobs.output import PartWriter, write_file
 from engine.multiway.exact.join import ExactJoin
 from engine.multiway.loops.method import LoopsSettings
@@ -197,24 +197,6 @@ class _Writer:
     def close(self) -> str | None:
         """Finish; return the name of the file if there is one."""
         return self._name if self._writer is not None and self._writer.close() else None
-
-
-def output_schema(names: Sequence[str], payloads: Sequence[pa.Schema]) -> pa.Schema:
-    """Return the columns of the outputs.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Of the streams.
-    payloads : sequence of pyarrow.Schema
-        What is written of each of them.
-    """
-    fields = [pa.field(f"{name}_row", pa.int64()) for name in names]
-    fields += [pa.field("ts", pa.int64())]
-    fields += [pa.field(name, pa.float64()) for name in ("importance", "weight")]
-    for name, schema in zip(names, payloads, strict=True):
-        fields += [pa.field(f"{name}_{own.name}", plain_type(own.type)) for own in schema]
-    return pa.schema(fields)
 
 
 def _set_aside(draft: Path, rejected: pa.Table | None) -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -15,23 +14,22 @@ from numpy.typing import NDArray
 from engine.exact.stream import ExactStream
 from engine.facts.key_links import KeyLinks
 from engine.jobs.age_curves import Curves
-from engine.jobs.exact.counting import Counting, Known, Uncounted
-from engine.jobs.exact.exact_cache import CountedFile, Tally
-from engine.jobs.exact.fact_keys import FactKeys
-from engine.jobs.exact.key_totals import KeyLoss, LaneKeys
-from engine.jobs.exact.time_slice import TimeSlice
+from engine.jobs.exact.counting import CountedFile, Counting, Known, Tally, TimeSlice, Uncounted
+from engine.jobs.exact.key_totals import FactKeys, KeyLoss, LaneKeys
 from engine.jobs.output import id_columns
 from engine.jobs.part import FactColumns, LanePart, MemberPayload, beside
+from engine.jobs.retention import PlanFile, plan_of_lane
 from engine.lanes.lane import LaneFiles
-from engine.lanes.manifest import Prepared
 from engine.lanes.profile import LaneProfile
 from engine.lanes.reader import lane_batches
 from engine.policies import age
 from engine.replay.lane import LaneReplay
 from engine.replay.layout import Outputs
 from engine.replay.ranks import RetentionPlan
-from engine.replay.settings import ReplaySettings
+from engine.replay.settings import UNLIMITED, ReplaySettings
+from engine.runtime.errors import InputError
 from engine.runtime.stages import rows_done
+from engine.runtime.streams import SIDES
 from gpu_kernels.devices import Choice
 
 
@@ -47,8 +45,6 @@ class ReplayTask:
     budget : tuple of int
     curves : tuple of tuple of float or None
         AGE's curves.
-    age_buckets : int or None
-        Count the ages of exact matches instead of replaying.
     bin_edges : tuple of int
         Left edges of the time bins.
     approximate : bool
@@ -67,8 +63,7 @@ class ReplayTask:
     settings: ReplaySettings
     profile: LaneProfile
     budget: tuple[int, int]
-    curves: tuple[tuple[float, ...] | None, tuple[float, ...] | None] = (None, None)
-    age_buckets: int | None = None
+    curves: Curves = (None, None)
     bin_edges: tuple[int, ...] = (0,)
     approximate: bool = True
     out: Path | None = None
@@ -134,13 +129,13 @@ def replay_lane(task: ReplayTask, plan: RetentionPlan | None = None) -> LaneResu
     settings = replace(task.settings, start_ts=task.start_ts)
     edges = np.array(task.bin_edges, np.int64)
     history = settings.estimator == "history"
-    windows = settings.window_left, settings.window_right
+    windows = settings.windows
     links = task.files.links(None if history else windows)
     partners = None if links is None else links.key_links
     exact = _exact(task, settings, partners)
     emit = task.out is not None
     replay = None
-    if task.age_buckets is None and (task.approximate or emit):
+    if task.approximate or emit:
         replay = LaneReplay(
             settings,
             task.profile,
@@ -205,10 +200,52 @@ def replay_lane(task: ReplayTask, plan: RetentionPlan | None = None) -> LaneResu
     )
 
 
+@dataclass(frozen=True)
+class PlannedTask:
+    """A lane and the plan of its archives.
+
+    Attributes
+    ----------
+    task : ReplayTask
+        Its policy does not count, its budget only as a limit.
+    plan : PlanFile
+    """
+
+    task: ReplayTask
+    plan: PlanFile
+
+
+def replay_planned(planned: PlannedTask) -> LaneResult:
+    """Replay a lane by the plan.
+
+    Raises
+    ------
+    InputError
+        If the plan cannot be read, is not of these archives and windows, or holds more tuples at
+        once than the budget allows.
+    """
+    task, settings = planned.task, planned.task.settings
+    plan = plan_of_lane(
+        planned.plan.read(),
+        (task.files.left, task.files.right),
+        settings.windows,
+        after_admission=settings.probe == "after_admission",
+    )
+    result = replay_lane(replace(task, budget=(UNLIMITED, UNLIMITED)), plan)
+    for name, peak, budget in zip(SIDES, result.peaks, task.budget, strict=True):
+        if peak > budget:
+            raise InputError(
+                f"plan {planned.plan.path} holds {peak} {name} tuples at once with probe "
+                f"{settings.probe}, and memory is {budget}: give the plan's own --memory and "
+                "--probe"
+            )
+    return result
+
+
 def counted_file(task: ReplayTask) -> CountedFile | None:
     """Return where the exact join beside a lane's replay is kept, None where it is not."""
-    by_age = task.age_buckets is not None or task.settings.policy == "age"
-    if not task.approximate or not task.compares or by_age or task.files.facts is not None:
+    counts_alone = task.settings.policy == "age" or task.files.facts is not None
+    if not task.approximate or not task.compares or counts_alone:
         return None
     return CountedFile(task.files.folder, task.settings, task.bin_edges)
 
@@ -217,10 +254,10 @@ def _exact(
     task: ReplayTask, settings: ReplaySettings, partners: tuple[KeyLinks, KeyLinks] | None
 ) -> Counting | Uncounted:
     """Return the exact join beside a replay, which is looked up where it may be and is there."""
-    windows = settings.window_left, settings.window_right
+    windows = settings.windows
     if not task.counts_exact:
         return Uncounted(windows)
-    ages = task.age_buckets or (1 if task.approximate and settings.policy == "age" else None)
+    ages = 1 if task.approximate and settings.policy == "age" else None
     file = counted_file(task)
     found = None if file is None else file.read()
     if found is not None:
@@ -241,13 +278,3 @@ def _rows_of(out: Outputs, members: MemberPayload | None, facts: FactColumns | N
         if facts is not None:
             table = beside(table, facts.payload.take(pa.array(out.fact)))
     return table
-
-
-def curves_measured(given: Curves, passes: Sequence[LaneResult], prepared: Prepared) -> Curves:
-    """Return the curves, those not given from passes that counted ages (P5 6.1)."""
-    curves = list(given)
-    for side, stream in enumerate(prepared.streams):
-        if curves[side] is None:
-            ages = np.sum([result.ages[side] for result in passes], axis=0)
-            curves[side] = tuple((np.atleast_1d(ages) / max(1, stream.joined)).tolist())
-    return curves[0], curves[1]

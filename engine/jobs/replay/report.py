@@ -4,34 +4,64 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from engine.jobs.bound.task import LaneBounds, bounds_report
 from engine.jobs.exact.key_totals import TOP, KeyLoss
+from engine.jobs.frame import JobLanes
+from engine.jobs.replay.dispatch import STAGE
 from engine.jobs.replay.lane_task import LaneResult
-from engine.jobs.replay.precount import STAGE as COUNT
+from engine.jobs.replay.slices import COUNT
 from engine.lanes.manifest import Prepared, key_of
 from engine.options.replay import JobOptions
 from engine.replay.settings import ReplaySettings
 from engine.report.envelope import (
     Report,
+    envelope,
     memory_report,
+    per_second,
     plain,
     plain_parameters,
     stream_report,
     window_report,
 )
 from engine.report.losses import losses, share
-from engine.report.versions import versions
 from gpu_kernels.devices import Choice
+
+
+class Replayed(NamedTuple):
+    """What a replay came to.
+
+    Attributes
+    ----------
+    results : list of LaneResult
+        One a lane.
+    budgets : list of (int, int)
+        K of left and right of each lane.
+    edges : tuple of int
+        Left edges of the time bins.
+    device : Choice
+        Where it was decided who stays.
+    bounds : LaneBounds or None
+        Of the best possible.
+    predicted : dict or None
+        The recall that the policy's model expects.
+    """
+
+    results: list[LaneResult]
+    budgets: list[tuple[int, int]]
+    edges: tuple[int, ...]
+    device: Choice
+    bounds: LaneBounds | None = None
+    predicted: Mapping[str, Any] | None = None
 
 
 def _against_exact(
     prepared: Prepared, results: list[LaneResult], edges: tuple[int, ...]
 ) -> dict[str, Any]:
     """Return what was lost, also by key."""
-    lasts = [s.last_ts for s in prepared.streams if s.last_ts is not None]
-    found = losses([(r.exact, r.result) for r in results], edges, max(lasts, default=0))
+    last = 0 if prepared.span is None else prepared.span[1]
+    found = losses([(r.exact, r.result) for r in results], edges, last)
     found["lost"]["top_keys"] = _top_keys(prepared, results)
     found["lost"]["top_keys_complete"] = all(r.keys_complete for r in results)
     return found
@@ -51,34 +81,25 @@ def _top_keys(prepared: Prepared, results: list[LaneResult]) -> list[dict[str, A
 
 
 def build_report(
-    options: JobOptions,
-    settings: ReplaySettings,
-    prepared: Prepared,
-    results: list[LaneResult],
-    budgets: list[tuple[int, int]],
-    edges: tuple[int, ...],
-    seconds: Mapping[str, float],
-    device: Choice,
-    bounds: LaneBounds | None = None,
-    predicted: Mapping[str, Any] | None = None,
+    options: JobOptions, settings: ReplaySettings, lanes: JobLanes, found: Replayed
 ) -> Report:
-    """Put the lanes' results together."""
+    """Put the lanes' results together; docs/report.md explains every field."""
+    prepared, results, seconds = lanes.prepared, found.results, lanes.stages.seconds
     outputs = sum(r.result.outputs for r in results)
     importance = math.fsum(r.result.importance for r in results)
-    left, right = prepared.streams
-    spent = seconds.get("replay", 0.0) + seconds.get(COUNT, 0.0)
-    joined = left.joined + right.joined
+    spent = seconds.get(STAGE, 0.0) + seconds.get(COUNT, 0.0)
+    joined = sum(stream.joined for stream in prepared.streams)
     content: dict[str, Any] = {
         **stream_report(prepared),
         "result": {"outputs": outputs, "importance": importance},
-        **(_against_exact(prepared, results, edges) if options.compares else {}),
+        **(_against_exact(prepared, results, found.edges) if options.compares else {}),
         "peak_memory": {
             "left": sum(r.peaks[0] for r in results),
             "right": sum(r.peaks[1] for r in results),
         },
         "estimator_memory": _estimator_memory(settings, results),
-        "memory": memory_report(options.memory, budgets),
-        "window": window_report((settings.window_left, settings.window_right), prepared.unit),
+        "memory": memory_report(options.memory, found.budgets),
+        "window": window_report(settings.windows, prepared.unit),
         "policy": {
             "name": _policy(options, settings),
             "parameters": {}
@@ -95,17 +116,18 @@ def build_report(
             "groups": prepared.groups,
             "replayed": len(results),
         },
-        "seconds": {name: round(value, 6) for name, value in seconds.items()},
-        "tuples_per_second": joined / spent if spent else 0.0,
-        "device": {"used": device.device, "reason": device.reason},
-        "versions": versions(),
-        "seed": settings.seed,
-        "out": None if options.out is None else str(options.out),
+        **envelope(
+            seconds,
+            rate=per_second(joined, spent),
+            device=found.device,
+            seed=settings.seed,
+            out=options.out,
+        ),
     }
-    if predicted is not None:
-        content["predicted"] = dict(predicted)
-    if bounds is not None:
-        content["bound"] = _best(bounds, importance)
+    if found.predicted is not None:
+        content["predicted"] = dict(found.predicted)
+    if found.bounds is not None:
+        content["bound"] = _best(found.bounds, importance)
     return Report(content)
 
 

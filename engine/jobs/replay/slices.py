@@ -3,7 +3,8 @@
 An exact join keeps whole windows, so what joins in a stretch of time depends on the tuples of that
 stretch and of one window before it, and on nothing else. A task that reads those counts the
 outputs of its stretch, each output in exactly one. Under a budget there is no such cut: who is in
-memory depends on all that came before.
+memory depends on all that came before. So where a heavy lane's replay would hold up the job, its
+exact join is counted first, in slices, and the replay's one task reads the count from the cache.
 """
 
 from __future__ import annotations
@@ -14,16 +15,23 @@ from itertools import groupby
 
 import numpy as np
 
-from engine.jobs.exact.exact_cache import Tally
-from engine.jobs.exact.time_slice import TimeSlice
-from engine.jobs.replay.lane_task import LaneResult, ReplayTask
+from engine.exact.stream import ExactStream
+from engine.jobs.exact.counting import Counted, Counting, Tally, TimeSlice
+from engine.jobs.exact.key_totals import LaneKeys, merged
+from engine.jobs.replay.lane_task import LaneResult, ReplayTask, counted_file
 from engine.lanes.profile import LaneProfile
+from engine.lanes.reader import lane_batches
 from engine.lanes.stored import Stored
+from engine.runtime.stages import Stages
 
 SLICE_ROWS = 2_000_000
 """Rows of a lane from which on it is cut, and of a slice at least."""
 _WINDOWS = 4
 """Windows that a slice is long at least, for it reads one more."""
+COUNT = "count"
+"""The stage that counts before the replays."""
+HEAVY = 4
+"""A lane is heavy if it has more than a part in so many of all tuples."""
 
 
 def sliced(task: ReplayTask) -> list[ReplayTask]:
@@ -42,8 +50,7 @@ def sliced(task: ReplayTask) -> list[ReplayTask]:
     list of ReplayTask
         The task itself where it is small, or joins through facts.
     """
-    whole = task.approximate or task.age_buckets is not None or task.files.facts is not None
-    if whole or task.settings.estimator == "history":
+    if task.approximate or task.files.facts is not None or task.settings.estimator == "history":
         return [task]
     return time_slices(task)
 
@@ -110,3 +117,47 @@ def summed(tallies: Sequence[Tally]) -> Tally:
         np.sum([tally.by_bin for tally in tallies], axis=0),
         np.sum([tally.importance_by_bin for tally in tallies], axis=0),
     )
+
+
+def precount(tasks: Sequence[ReplayTask], stages: Stages) -> None:
+    """Count and cache the exact join of heavy lanes, where replays would have to count it.
+
+    Where it cannot be cached, beside lanes that may only be read, replays count it as they go.
+
+    Which lanes these are depends on the lanes alone, never on where they run: sums of floats are
+    then added in one order everywhere.
+    """
+    total = sum(task.rows for task in tasks)
+    cut = []
+    for task in tasks:
+        file = counted_file(task)
+        if task.rows * HEAVY > total and file is not None and file.lacking:
+            parts = time_slices(task)
+            if len(parts) > 1:
+                cut.append((file, parts))
+    if not cut:
+        return
+    every = [part for _, parts in cut for part in parts]
+    found = iter(stages.mapped(COUNT, count_slice, every))
+    for file, parts in cut:
+        counted = [next(found) for _ in parts]
+        whole = [one for one in counted if one is not None]
+        if len(whole) == len(parts):
+            keys = merged(np.concatenate([one.keys for one in whole]))
+            file.write(Counted(summed([one.tally for one in whole]), keys))
+
+
+def count_slice(task: ReplayTask) -> Counted | None:
+    """Count a slice of a lane's exact join; None if its keys are too many to be cached.
+
+    Memory: the windows, a batch, and the counts of `engine.jobs.exact.key_totals.REMEMBERED` keys.
+    """
+    settings = task.settings
+    edges = np.array(task.bin_edges, np.int64)
+    join = ExactStream(*settings.windows, settings.combine, task.start_ts, edges)
+    exact = Counting(join, None)
+    keys = LaneKeys(exact.live, None, forgets=True, remembers=True)
+    between = None if task.slice is None else task.slice.read(settings.windows)
+    for batch in lane_batches(task.files.left, task.files.right, between=between):
+        exact.push(batch, keys.intern(batch.left, batch.right), keys)
+    return Counted(exact.tally, keys.counts()) if keys.complete else None

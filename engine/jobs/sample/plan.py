@@ -5,21 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
 from typing import NamedTuple
 
-from engine.jobs.age_curves import groups_of
-from engine.jobs.sample.knowledge import known_of, measured_curves, profile_curves
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.jobs.age_curves import measured_curves
+from engine.jobs.frame import JobLanes
+from engine.jobs.lane_stats import lane_stats
 from engine.jobs.split import LaneModels, lane_budgets
-from engine.lanes.lane import LaneFiles
-from engine.lanes.manifest import Lane, Prepared
+from engine.lanes.manifest import Prepared
 from engine.lanes.profile import LaneProfile, SideProfile
+from engine.models.profile.model import ArrivalProfile
 from engine.options.budget import Amount, split_budget
 from engine.options.sample import SampleOptions
 from engine.policies import SAMPLING
-from engine.replay.settings import UNLIMITED
+from engine.replay.settings import UNLIMITED, ReplaySettings
 from engine.runtime.errors import SpecError
-from engine.runtime.executors import Executor
-from engine.runtime.stages import Stages
 from engine.sampling.fractions import (
     ChosenFractions,
     Limits,
@@ -28,9 +32,11 @@ from engine.sampling.fractions import (
     choose,
     group_peak,
 )
-from engine.sampling.model import LaneModel, ModelTask, Recipe, model_lane
+from engine.sampling.model import Known, LaneModel, ModelTask, Recipe, model_lane
 from engine.sampling.sizes import floor_of
 
+BUCKETS = 100
+"""Of an age curve that is measured."""
 Pair = tuple[int, int]
 
 
@@ -75,27 +81,20 @@ class Planner:
     Parameters
     ----------
     options : SampleOptions
-    windows : (int, int)
-        In ticks.
-    prepared : Prepared
-    lanes : list of Lane
-        Those with rows.
-    files : list of LaneFiles
-        Theirs.
-    profiles : list of LaneProfile
-        Theirs.
-    executor : Executor
-    stages : Stages
+    settings : ReplaySettings
+        Windows, importance of an output, first tick that counts.
+    lanes : JobLanes
     """
 
     options: SampleOptions
-    windows: Pair
-    prepared: Prepared
-    lanes: list[Lane]
-    files: list[LaneFiles]
-    profiles: list[LaneProfile]
-    executor: Executor
-    stages: Stages
+    settings: ReplaySettings
+    lanes: JobLanes
+
+    @cached_property
+    def profiles(self) -> list[LaneProfile]:
+        """Rows, times, peaks and mean importances of each lane."""
+        windows = self.settings.windows
+        return lane_stats(self.lanes.files, self.lanes.stages, windows=[windows]).profiles[windows]
 
     def plan(self) -> SamplePlan:
         """Return the plan.
@@ -105,17 +104,17 @@ class Planner:
         SpecError
             If a stream has no memory for what it could match, or the profile is of others.
         """
-        members = groups_of(self.prepared, self.lanes)
+        lanes, members = self.lanes, self.lanes.groups
         recipes = self._recipes(members)
         peaks = self._peaks(members)
         ranked = self.options.method == "bottom-k"
         models: list[LaneModel] = []
         if not ranked:
             of = {i: recipe for own, recipe in zip(members, recipes, strict=True) for i in own}
-            tasks = [ModelTask(one, of[i]) for i, one in enumerate(self.files)]
-            models = self.stages.mapped(self.executor, "model", model_lane, tasks)
+            tasks = [ModelTask(one, of[i]) for i, one in enumerate(lanes.files)]
+            models = lanes.stages.mapped("model", model_lane, tasks, lanes.rows)
         budgets = self._ranked_budgets() if ranked else []
-        plans: list[LanePlan | None] = [None] * len(self.lanes)
+        plans: list[LanePlan | None] = [None] * len(lanes.files)
         memory = []
         for own, recipe, peak in zip(members, recipes, peaks, strict=True):
             if ranked:
@@ -131,20 +130,19 @@ class Planner:
 
     def _recipes(self, members: list[list[int]]) -> list[Recipe]:
         """Return how each group's tuples are measured."""
-        options = self.options
-        base = Recipe(options.method, self.windows, size=options.sizes, count=options.counts)
+        options, windows = self.options, self.settings.windows
+        base = Recipe(options.method, windows, size=options.sizes, count=options.counts)
         profile = None
         if options.profile is not None:
-            profile, known = known_of(options.profile, self.prepared)
+            profile, known = known_of(options.profile, self.lanes.prepared)
             base = replace(base, known=known)
         if options.method == "uniform" and options.counts == "age":
             if profile is not None and options.profile is not None:
-                curves = profile_curves(profile, self.windows, options.profile)
+                curves = profile_curves(profile, windows, options.profile)
             else:
-                curves = measured_curves(
-                    self.files, self.profiles, self.windows, self.prepared, self.executor,
-                    self.stages,
-                )  # fmt: skip
+                plain = ReplaySettings(*windows)
+                left, right = measured_curves((None, None), self.lanes, plain, BUCKETS)[0]
+                curves = np.array(left), np.array(right)
             base = replace(base, curves=curves)
         return [self._recipe(base, own) for own in members]
 
@@ -164,10 +162,11 @@ class Planner:
             ]
         tasks = []
         for own in members:
-            for side, window in enumerate(self.windows):
-                streams = [(self.files[i].left, self.files[i].right)[side] for i in own]
+            for side, window in enumerate(self.settings.windows):
+                files = [self.lanes.files[i] for i in own]
+                streams = [(one.left, one.right)[side] for one in files]
                 tasks.append(PeakTask(tuple(one for one in streams if one is not None), window))
-        found = self.stages.mapped(self.executor, "peaks", group_peak, tasks)
+        found = self.lanes.stages.mapped("peaks", group_peak, tasks)
         return list(zip(found[::2], found[1::2], strict=True))
 
     @property
@@ -191,22 +190,68 @@ class Planner:
                 for own in self.profiles
             ]
         memory = self.options.base.memory
-        models = LaneModels(self.profiles, [{} for _ in self.lanes], (None, None), self.windows)
-        found = lane_budgets(
-            memory, groups_of(self.prepared, self.lanes), models, SAMPLING["bottom_k"]
-        )
+        windows, lanes = self.settings.windows, len(self.profiles)
+        models = LaneModels(self.profiles, [{}] * lanes, (None, None), windows)
+        found = lane_budgets(memory, self.lanes.groups, models, SAMPLING["bottom_k"])
         budgets = []
         for (left, right), own in zip(found, self.profiles, strict=True):
             pair = _at_least(memory[0], left, own.left), _at_least(memory[1], right, own.right)
             try:
-                check_memory(Limits(pair), self.windows, (own.left.rows, own.right.rows))
+                check_memory(Limits(pair), windows, (own.left.rows, own.right.rows))
             except SpecError as error:
-                if len(self.lanes) == 1:
+                if lanes == 1:
                     raise
-                lanes = f"of {len(self.lanes)} lanes that share the memory"
-                raise SpecError(f"{lanes}, one has too little: {error}") from None
+                raise SpecError(
+                    f"of {lanes} lanes that share the memory, one has too little: {error}"
+                ) from None
             budgets.append(pair)
         return budgets
+
+
+def known_of(path: Path, prepared: Prepared) -> tuple[ArrivalProfile, Known]:
+    """Read a profile for the keys of these streams.
+
+    Raises
+    ------
+    SpecError
+        If it is none, or of streams whose keys or ticks are others.
+    """
+    profile = ArrivalProfile.load(path)
+    own = profile.frequencies
+    if profile.unit != prepared.unit:
+        raise SpecError(
+            f"profile {path} has ticks of {profile.unit}, and these streams of {prepared.unit}: "
+            "give the profile of streams with the same type of time"
+        )
+    if (own.seed, own.keys) != (prepared.seed, prepared.keys):
+        raise SpecError(
+            f"profile {path} is of join attributes of type {', '.join(own.keys)}, and these are of "
+            f"{', '.join(prepared.keys)}, or coded otherwise: profile streams like these"
+        )
+    if not profile.ticks:
+        raise SpecError(f"profile {path} is of streams without rows: it tells nothing")
+    keys = max(1.0, float(own.rest.get("keys", 0)))
+    rest = float(own.rest.get("left", 0)) / keys, float(own.rest.get("right", 0)) / keys
+    return profile, Known(own.counts, rest, profile.ticks)
+
+
+def profile_curves(
+    profile: ArrivalProfile, windows: tuple[int, int], path: Path
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the age curves of a profile.
+
+    Raises
+    ------
+    SpecError
+        If they are of other windows.
+    """
+    if profile.windows != windows:
+        raise SpecError(
+            f"profile {path} has age curves over windows of {profile.windows[0]} and "
+            f"{profile.windows[1]} ticks, and this join {windows[0]} and {windows[1]}: profile the "
+            "streams with these windows"
+        )
+    return profile.curve(0), profile.curve(1)
 
 
 def _floor(sides: Sequence[SideProfile]) -> float:

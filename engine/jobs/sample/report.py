@@ -4,44 +4,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from engine.jobs.frame import JobLanes
 from engine.jobs.sample.plan import SamplePlan
 from engine.jobs.sample.task import LaneSample
-from engine.lanes.manifest import Prepared
 from engine.options.sample import SampleOptions
-from engine.report.envelope import Report, memory_report, stream_report, window_report
+from engine.replay.settings import ReplaySettings
+from engine.report.envelope import (
+    Report,
+    envelope,
+    memory_report,
+    per_second,
+    stream_report,
+    window_report,
+)
 from engine.report.losses import share
-from engine.report.versions import versions
 from engine.runtime.streams import SIDES
 
 ESTIMATED = ("estimate", "standard_error", "low", "high")
 
 
-class Context(NamedTuple):
-    """What a report says besides results.
-
-    Attributes
-    ----------
-    options : SampleOptions
-    windows : (int, int)
-    start_ts : int or None
-    prepared : Prepared
-    seconds : mapping
-    """
-
-    options: SampleOptions
-    windows: tuple[int, int]
-    start_ts: int | None
-    prepared: Prepared
-    seconds: Mapping[str, float]
-
-
 def build_report(
-    context: Context,
+    options: SampleOptions,
+    settings: ReplaySettings,
+    lanes: JobLanes,
     plan: SamplePlan,
     results: Sequence[LaneSample],
     totals: tuple[pa.Table, pa.Table],
@@ -51,7 +41,9 @@ def build_report(
 
     Parameters
     ----------
-    context : Context
+    options : SampleOptions
+    settings : ReplaySettings
+    lanes : JobLanes
     plan : SamplePlan
     results : sequence of LaneSample
         In the plan's order.
@@ -60,11 +52,10 @@ def build_report(
     aggregates : mapping
         The other estimates, by their texts.
     """
-    options, prepared, seconds = context.options, context.prepared, context.seconds
+    prepared, seconds = lanes.prepared, lanes.stages.seconds
     base = options.base
     exact = sum(r.exact[0] for r in results), math.fsum(r.exact[1] for r in results)
     joined = sum(stream.joined for stream in prepared.streams)
-    spent = seconds.get("sample", 0.0)
     rows, clusters = (totals[0].column(name).to_pylist() for name in ("rows", "clusters"))
     return Report(
         {
@@ -91,21 +82,20 @@ def build_report(
             "memory": memory_report(base.memory, plan.memory)
             | {"expected": _expected(plan), "mean": _mean(plan, results)},
             "peak_memory": {side: sum(r.peaks[i] for r in results) for i, side in enumerate(SIDES)},
-            "window": window_report(context.windows, prepared.unit),
-            "start_ts": context.start_ts,
+            "window": window_report(settings.windows, prepared.unit),
+            "start_ts": settings.start_ts,
             "lanes": {
                 "per_group": prepared.lanes_per_group,
                 "groups": prepared.groups,
                 "sampled": len(results),
             },
-            "seconds": {name: round(value, 6) for name, value in seconds.items()},
-            "tuples_per_second": joined / spent if spent else 0.0,
-            "versions": versions(),
-            "seed": base.seed,
-            "out": None if base.out is None else str(base.out),
-            "aggregates_out": None
-            if options.aggregates_out is None
-            else str(options.aggregates_out),
+            **envelope(
+                seconds,
+                rate=per_second(joined, seconds.get("sample", 0.0)),
+                seed=base.seed,
+                out=base.out,
+                aggregates_out=options.aggregates_out,
+            ),
         }
     )
 

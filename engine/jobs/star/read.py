@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import uuid
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,34 +13,16 @@ import pyarrow as pa
 
 from engine.archives.families import value_type
 from engine.archives.normalise import FaultTally, Normalised, bad_rows_error, normalise, with_file
-from engine.archives.roles import JoinColumns, Roles
-from engine.archives.rows import Rows
-from engine.archives.source import Archive, check_unchanged
+from engine.archives.roles import JoinColumns
 from engine.facts.access import Access, access_by
 from engine.facts.lookup import groups_of
 from engine.facts.read import FactTable
 from engine.facts.roles import FactColumns
 from engine.jobs.output import write_file
+from engine.jobs.streams import StreamSource, rows_of
 from engine.runtime.jit import Ints
 from engine.runtime.streams import StreamBatch
 from engine.star.index import StarFacts
-
-
-class StreamSource(NamedTuple):
-    """A stream to be read.
-
-    Attributes
-    ----------
-    archive : Archive
-        With the stream's name as its side.
-    table : pyarrow.Table or None
-        Its rows, if they are in memory.
-    roles : Roles
-    """
-
-    archive: Archive
-    table: pa.Table | None
-    roles: Roles
 
 
 class StreamRead(NamedTuple):
@@ -122,10 +103,8 @@ def read_stream(
     """
     roles, quarantine = source.roles, bad_rows == "quarantine"
     join = JoinColumns(columns.unit, columns.zoned, columns.attributes[side], ())
-    lenient = tuple(filter(None, (roles.time, roles.importance)))
     faults, rejected, found, rows = FaultTally(), [], [], 0
-    with tempfile.TemporaryDirectory(prefix="winnow-") as folder:
-        archive = Rows(source.archive, lenient, Path(folder), source.table)
+    with rows_of(source, roles) as archive:
         names = archive.schema.names if payload or quarantine else roles.columns
         for part in archive.parts(names):
             own = normalise(part.table, roles, join, part.first, seed=table.seed)
@@ -134,7 +113,6 @@ def read_stream(
             if own.rejected.num_rows:
                 rejected.append(with_file(own.rejected, part.file))
             found.append(own if payload else replace(own, payload=own.payload.select([])))
-        check_unchanged([source.archive])
         empty = archive.schema.empty_table().select(list(names))
     if faults and not quarantine:
         raise bad_rows_error(faults.bad_rows(roles))

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from engine.jobs.exact.exact_cache import Tally
+from engine.jobs.exact.counting import Tally
 from engine.jobs.exact.key_totals import KeyLoss
 
 

@@ -14,18 +14,18 @@ import pyarrow as pa
 from engine.archives.source import Archive
 from engine.facts.read import FactTable, read_facts
 from engine.facts.roles import FactColumns
-from engine.jobs.exact.exact_cache import Tally
+from engine.jobs.exact.counting import Tally
 from engine.jobs.exact.key_totals import COUNTS, KeyLoss, greatest
 from engine.jobs.output import PartWriter
 from engine.jobs.star.read import (
     StreamRead,
-    StreamSource,
     output_schema,
     read_stream,
     set_aside,
     star_facts,
 )
 from engine.jobs.star.results import FactResult, StarResult, StreamResult
+from engine.jobs.streams import StreamSource
 from engine.lanes.profile import SideProfile, profile_side
 from engine.options.budget import split_budget
 from engine.options.star import StarOptions

@@ -4,20 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from engine.jobs.bound.task import (
-    BoundTask,
-    bound_files,
-    bound_settings,
-    shared_effort,
-    sum_of,
-)
-from engine.jobs.sweep.cell import Cell
-from engine.lanes.lane import LaneFiles
+from engine.jobs.bound.task import BoundTask, bound_each, bound_settings, sum_of
+from engine.jobs.frame import JobLanes
+from engine.jobs.sweep.cells import Cell
 from engine.optimum.settings import Effort
 from engine.options.grid import Point
 from engine.replay.settings import ReplaySettings
-from engine.runtime.executors import Executor
-from engine.runtime.stages import Stages
 
 Place = int
 """The first of the cells of one window and one memory: all have one best possible."""
@@ -43,10 +35,8 @@ def bound_places(
     points: Sequence[Point],
     settings: Mapping[int, ReplaySettings],
     cells: Sequence[Sequence[Cell]],
-    files: Sequence[LaneFiles],
+    lanes: JobLanes,
     effort: Effort,
-    executor: Executor,
-    stages: Stages,
 ) -> dict[Place, Best]:
     """Bound the best possible importance of every place.
 
@@ -57,28 +47,23 @@ def bound_places(
         Of each point, by its number.
     cells : sequence of sequence of Cell
         Of each lane, one a point.
-    files : sequence of LaneFiles
-        Of each lane.
+    lanes : JobLanes
     effort : Effort
         Its seconds are for all places together.
-    executor, stages
     """
     found_at = places_of(points, cells)
     firsts = {point.number: at for at, point in enumerate(points)}
     firsts = {place: firsts[place] for place in dict.fromkeys(found_at.values())}
-    tasks, places = [], []
+    tasks: list[BoundTask] = []
+    places: list[Place] = []
     for place, at in firsts.items():
-        told = settings[points[at].number]
-        for mine, file in zip(cells, files, strict=True):
-            cell = mine[at]
-            tasks.append(
-                BoundTask(
-                    file, bound_settings(told, effort), cell.budget,
-                    sum(side.rows for side in cell.profile),
-                )
-            )  # fmt: skip
-            places.append(place)
-    found = stages.mapped(executor, "bound", bound_files, shared_effort(tasks, executor))
+        asked = bound_settings(settings[points[at].number], effort)
+        tasks += [
+            BoundTask(files, asked, mine[at].budget)
+            for mine, files in zip(cells, lanes.files, strict=True)
+        ]
+        places += [place] * len(lanes.files)
+    found = bound_each(tasks, lanes.stages)
     totals = {
         place: sum_of([one for one, its in zip(found, places, strict=True) if its == place])
         for place in firsts

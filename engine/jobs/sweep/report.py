@@ -1,16 +1,26 @@
-"""The report of a sweep, as ``sweep.json`` holds it."""
+"""The report of a sweep, and its files: table, plots and report, all of them or none."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.csv as pc
+import pyarrow.parquet as pq
+
+from engine.jobs.output import OutputFolder
 from engine.jobs.sweep.advice import Advice
+from engine.jobs.sweep.plots import draw
+from engine.jobs.sweep.rows import Row
 from engine.lanes.manifest import Prepared
 from engine.options.sweep import Grid, SweepOptions
-from engine.report.envelope import plain_parameters, stream_report
-from engine.report.versions import versions
+from engine.report.envelope import envelope, plain_parameters, rounded, stream_report
+from engine.runtime.stages import Stages
 from gpu_kernels.devices import Choice
+
+TABLE = "sweep.parquet"
 
 
 def sweep_report(
@@ -21,8 +31,9 @@ def sweep_report(
     advice: Sequence[Advice],
     cells: int,
     device: Choice,
+    seconds: Mapping[str, float],
 ) -> dict[str, Any]:
-    """Return everything but the seconds, which are not yet all known."""
+    """Return the report, as ``sweep.json`` holds it."""
     base = options.base
     return {
         **stream_report(prepared, ("rows", "joined", "null_keys", "rejected")),
@@ -43,7 +54,27 @@ def sweep_report(
         },
         "lanes": {"per_group": prepared.lanes_per_group, "groups": prepared.groups},
         "advice": [one.plain() for one in advice],
-        "device": {"used": device.device, "reason": device.reason},
-        "versions": versions(),
-        "out": None if options.out is None else str(options.out),
+        **envelope(seconds, device=device, out=options.out),
     }
+
+
+def write_sweep(
+    output: OutputFolder,
+    table: pa.Table,
+    rows: Sequence[Row],
+    advice: Sequence[Advice],
+    report: dict[str, Any],
+    stages: Stages,
+) -> None:
+    """Write ``sweep.parquet``, ``sweep.csv``, ``sweep.json`` and a plot a measure, and commit.
+
+    The seconds that this takes are added to the report.
+    """
+    with stages.timed("write"):
+        pq.write_table(table, output.draft / TABLE, compression="zstd")
+        pc.write_csv(table, output.whole / "sweep.csv")
+        draw(rows, advice, report["grid"], output.whole)
+        text = json.dumps(report, indent=2, allow_nan=False)
+        (output.whole / "sweep.json").write_text(text + "\n")
+        output.commit({TABLE: table.num_rows}, table.schema)
+    report["seconds"] = rounded(stages.seconds)

@@ -11,8 +11,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from engine.jobs.sweep.bounds import Best, Place
-from engine.jobs.sweep.cell import CellResult
-from engine.jobs.sweep.exact import Exact
+from engine.jobs.sweep.cells import CellResult, Exact
 from engine.options.grid import Point
 from engine.policies import policy_or_sample
 from engine.replay.settings import ReplaySettings

@@ -2,50 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
-from engine.jobs.age_curves import (
-    Curves,
-    curves_cut,
-    curves_given,
-    groups_of,
-    lane_files,
-    lanes_to_replay,
-    worths_needed,
-)
-from engine.jobs.frame import Opened, open_job, prepare_job
-from engine.jobs.lane_cache import looked_at
+from engine.jobs.frame import JobLanes, open_job, prepare_job
 from engine.jobs.output import output_at
-from engine.jobs.replay.lane_task import LaneResult, ReplayTask, curves_measured, replay_lane
-from engine.jobs.replay.models import Told
-from engine.jobs.split import LaneModels, lane_budgets
 from engine.jobs.sweep.advice import Advice, advise
 from engine.jobs.sweep.bounds import Best, Place, bound_places, places_of
-from engine.jobs.sweep.cell import Cell
-from engine.jobs.sweep.exact import Exact
-from engine.jobs.sweep.report import sweep_report
+from engine.jobs.sweep.layout import Layout, Settings, lay_out, profile_given
+from engine.jobs.sweep.report import sweep_report, write_sweep
 from engine.jobs.sweep.rows import Row, Total, rows_of, table_of
-from engine.jobs.sweep.sampled import sample_groups, samplings
 from engine.jobs.sweep.task import SweepOutcome, SweepTask, deal, sweep_lane
-from engine.jobs.sweep.write import write_sweep
-from engine.lanes.manifest import Prepared
-from engine.models.profile.model import ArrivalProfile
-from engine.optimum.settings import Effort
 from engine.options.grid import Point, parse_windows, points_of
-from engine.options.sweep import Grid, SweepOptions, check_size, grid_of
+from engine.options.sweep import SweepOptions, check_size, grid_of
 from engine.policies import POLICIES
-from engine.replay.settings import ReplaySettings
 from engine.runtime.device_choice import Wanted, combined_choice, prefer_gpu, wanted_device
-from engine.runtime.errors import SpecError
 from engine.runtime.executors import Executor, ThreadExecutor
-from engine.runtime.stages import Progress, Stages, listening
-from gpu_kernels.devices import Choice
-
-Pair = tuple[int, int]
+from engine.runtime.stages import Progress, Stages
 
 
 @dataclass(frozen=True)
@@ -92,221 +68,103 @@ def run_sweep(
         Nothing is written then.
     """
     base = options.base
-    profile = None if base.profile is None else ArrivalProfile.load(base.profile)
     grid = grid_of(options)
-    stages = Stages() if progress is None else Stages(progress)
-    opened = open_job(base)
-    windows = parse_windows(options.windows, opened.unit)
+    stages = Stages(executor, progress)
+    archives = open_job(base)
+    windows = parse_windows(options.windows, archives.unit)
     points = list(points_of(list(grid.policies), grid.memory, windows, grid.seeds))
-    if profile is not None and all(point.policy != "age" for point in points):
-        raise SpecError("--profile tells the curves of policy age: name it in --policies")
+    prior = profile_given(base.profile, points)
     check_size(len(points))
     asked = wanted_device(base.device, executor)
     wanted = prefer_gpu(asked, len(points), executor.slots)
-    settings = {point.number: _settings(point, grid, opened) for point in points}
-    with output_at(options.out) as output:
-        prepared = prepare_job(
-            base, opened, executor, stages, lanes=base.lanes or 1, payload=False, sorts=asked
+    settings = {
+        point.number: archives.settings(
+            grid.policies[point.policy], (point.window, point.window), point.seed or 0
         )
-        sweep = _Sweep(
-            points, settings, prepared, executor, stages, wanted, base.bound,
-            base.fact_access, profile,
-        )  # fmt: skip
-        rows = sweep.run()
+        for point in points
+    }
+    with output_at(options.out) as output:
+        lanes = prepare_job(base, archives, stages, sorts=asked)
+        layout = lay_out(points, settings, lanes, prior)
+        outcomes = _replayed(points, settings, lanes, layout, wanted)
+        best: dict[Place, Best] = {}
+        if base.bound is not None:
+            best = bound_places(points, settings, layout.cells, lanes, base.bound)
+        rows = _rows(points, settings, lanes, layout, outcomes, best)
         advice = advise([row for row in rows if row.policy in POLICIES], options.targets)
-        device = combined_choice(sweep.devices, wanted.choice)
-        report = sweep_report(options, grid, windows, prepared, advice, len(rows), device)
+        device = combined_choice([outcome.device for outcome in outcomes], wanted.choice)
         table = table_of(rows)
+        report = sweep_report(
+            options, grid, windows, lanes.prepared, advice, len(rows), device, stages.seconds
+        )
         if output is not None:
-            with stages.timed("write"):
-                write_sweep(output, table, rows, advice, report, stages.seconds)
-    report["seconds"] = {name: round(spent, 6) for name, spent in stages.seconds.items()}
+            write_sweep(output, table, rows, advice, report, stages)
     return SweepResult(table, advice, report)
 
 
-def _settings(point: Point, grid: Grid, opened: Opened) -> ReplaySettings:
-    """Return what a cell's own replay would be told."""
-    job = grid.policies[point.policy]
-    return ReplaySettings(
-        point.window,
-        point.window,
-        policy=job.policy,
-        parameters=job.parameters,
-        estimator=job.estimator,
-        probe=job.probe,
-        combine=job.combine,
-        start_ts=opened.start_ts(job),
-        seed=point.seed or 0,
-    )
+def _replayed(
+    points: Sequence[Point],
+    settings: Settings,
+    lanes: JobLanes,
+    layout: Layout,
+    wanted: Wanted,
+) -> list[SweepOutcome]:
+    """Replay the cells of every lane, and count the exact joins that are not known yet."""
+    one_each = {point.window: settings[point.number] for point in points}
+    uncounted = [own for window, own in one_each.items() if window not in layout.exact]
+    stages = lanes.stages
+    executor, groups, threads, beside = _spread(stages.executor, lanes.rows, len(points))
+    tasks, sizes = [], []
+    for files, cells, number in zip(lanes.files, layout.cells, groups, strict=True):
+        dealt = deal(cells, number)
+        for i, group in enumerate(dealt):
+            counted = tuple(uncounted[i :: len(dealt)])
+            tasks.append(SweepTask(files, tuple(group), counted, threads, beside, wanted))
+            sizes.append(files.rows)
+    joined = sum(side.joined for side in lanes.prepared.streams)
+    with stages.counting(joined * len(points)):
+        spread = Stages(executor, stages.progress, stages.seconds)
+        return spread.mapped("replay", sweep_lane, tasks, sizes)
 
 
-@dataclass
-class _Sweep:
-    points: list[Point]
-    settings: dict[int, ReplaySettings]
-    prepared: Prepared
-    executor: Executor
-    stages: Stages
-    wanted: Wanted
-    effort: Effort | None
-    access: str
-    profile: ArrivalProfile | None = None
-    devices: list[Choice] = field(default_factory=list)
+def _spread(
+    executor: Executor, rows: Sequence[int], most: int
+) -> tuple[Executor, list[int], int, int]:
+    """Return who runs the tasks, tasks a lane, threads a task, and tasks at once.
 
-    def run(self) -> list[Row]:
-        """Profile the lanes, settle the cells, replay them and add up the lanes' lines."""
-        self.lanes = lanes_to_replay(self.prepared)
-        self.files = [lane_files(self.prepared, lane, self.access) for lane in self.lanes]
-        one_each = {point.window: self.settings[point.number] for point in self.points}
-        self.groups = groups_of(self.prepared, self.lanes)
-        policies = [settings.the_policy for settings in self.settings.values()]
-        looks = looked_at(
-            self.files,
-            self.executor,
-            self.stages,
-            windows=[(window, window) for window in one_each],
-            kinds=worths_needed(self.points[0].amounts, self.groups, policies),
-        )
-        self.worths = looks.worths
-        self.profiles = {window: looks.profiles[window, window] for window in one_each}
-        curves, exact = self._curves()
-        cells = self._cells(curves)
-        uncounted = tuple(one_each[window] for window in one_each if window not in exact)
-        rows = sum(side.joined for side in self.prepared.streams) * len(self.points)
-        with listening(lambda done: self.stages.progress("rows", done, rows)):
-            outcomes = self._replayed(cells, uncounted)
-        self.devices = [outcome.device for outcome in outcomes]
-        for outcome in outcomes:
-            for (window, _), found in outcome.exact.items():
-                exact.setdefault(window, []).append(found)
-        best: dict[Place, Best] = {}
-        if self.effort is not None:
-            best = bound_places(
-                self.points, self.settings, cells, self.files, self.effort, self.executor,
-                self.stages,
-            )  # fmt: skip
-        return self._lines(cells, outcomes, exact, best)
+    Here a lane is one task, which reads it once, with as many threads as there are cells and
+    cores; several lanes run at once where their cells leave cores idle. Elsewhere the cells of
+    a lane are dealt over as many tasks as its share of the rows leaves slots for.
+    """
+    slots = executor.slots
+    if not slots:
+        inside = min(executor.threads, most)
+        outside = max(1, executor.threads // inside)
+        return ThreadExecutor(outside), [1] * len(rows), inside, outside
+    total = sum(rows)
+    return executor, [min(most, -(-slots * own // total)) for own in rows], 1, slots
 
-    def _curves(self) -> tuple[dict[int, Curves], dict[int, list[Exact]]]:
-        """Return AGE's curves by window, and the exact counts that measuring them gave."""
-        aged = {
-            point.window: self.settings[point.number]
-            for point in self.points
-            if point.policy == "age"
-        }
-        curves = {window: curves_given(settings) for window, settings in aged.items()}
-        if self.profile is not None:
-            for window, settings in aged.items():
-                told = Told(self.profile, self.prepared, settings)
-                curves[window] = told.curves(curves[window])
-        tasks = [
-            ReplayTask(
-                file,
-                aged[window],
-                profile,
-                (0, 0),
-                age_buckets=int(aged[window].parameters["buckets"]),  # type: ignore[arg-type]
-            )
-            for window in curves
-            if None in curves[window]
-            for file, profile in zip(self.files, self.profiles[window], strict=True)
-        ]
-        if not tasks:
-            return curves, {}
-        found: dict[int, list[LaneResult]] = {}
-        results = self.stages.mapped(self.executor, "age curves", replay_lane, tasks)
-        for task, result in zip(tasks, results, strict=True):
-            found.setdefault(task.settings.window_left, []).append(result)
-        for window, passes in found.items():
-            curves[window] = curves_measured(curves[window], passes, self.prepared)
-        return curves, {
-            window: [Exact(one.exact.outputs, one.exact.importance) for one in passes]
-            for window, passes in found.items()
-        }
 
-    def _cells(self, curves: dict[int, Curves]) -> list[list[Cell]]:
-        """Return the cells of each lane."""
-        budgets = self._budgets(curves)
-        chosen = samplings(
-            self.points, self.settings, budgets, sample_groups(self.groups, self.profiles),
-            self.files, self.executor, self.stages,
-        )  # fmt: skip
-        cells: list[list[Cell]] = [[] for _ in self.lanes]
-        for point in self.points:
-            number, settings = point.number, self.settings[point.number]
-            shape: Curves = (None, None)
-            if point.policy == "age":
-                shape = curves_cut(curves[point.window], settings)
-            for i, profile in enumerate(self.profiles[point.window]):
-                sampling = chosen.get((number, i))
-                cells[i].append(
-                    Cell(number, settings, budgets[number][i], profile, shape, sampling)
-                )
-        return cells
-
-    def _budgets(self, curves: dict[int, Curves]) -> dict[int, list[tuple[int, int]]]:
-        """Return K of left and right of each lane, by the point's number."""
-        through_facts = self.prepared.facts is not None
-        found = {}
-        for point in self.points:
-            shape: Curves = curves[point.window] if point.policy == "age" else (None, None)
-            models = LaneModels(
-                self.profiles[point.window], self.worths, shape, (point.window, point.window),
-                through_facts=through_facts,
-            )  # fmt: skip
-            policy = self.settings[point.number].the_policy
-            found[point.number] = lane_budgets(point.amounts, self.groups, models, policy)
-        return found
-
-    def _replayed(
-        self, cells: list[list[Cell]], uncounted: Sequence[ReplaySettings]
-    ) -> list[SweepOutcome]:
-        executor, groups, threads, beside = self._spread(cells)
-        tasks = []
-        order = sorted(range(len(cells)), key=lambda i: -self._rows(i))
-        for i in order:
-            dealt = deal(cells[i], groups[i])
-            for number, group in enumerate(dealt):
-                counted = tuple(uncounted[number :: len(dealt)])
-                tasks.append(
-                    SweepTask(self.files[i], tuple(group), counted, threads, beside, self.wanted)
-                )
-        return self.stages.mapped(executor, "replay", sweep_lane, tasks)
-
-    def _rows(self, i: int) -> int:
-        return sum(side.rows for side in self.lanes[i].sides)
-
-    def _spread(self, cells: list[list[Cell]]) -> tuple[Executor, list[int], int, int]:
-        """Return who runs the tasks, tasks a lane, threads a task, and tasks at once.
-
-        Here a lane is one task, which reads it once, with as many threads as there are cells and
-        cores; several lanes run at once where their cells leave cores idle. Elsewhere the cells of
-        a lane are dealt over as many tasks as its share of the rows leaves slots for.
-        """
-        most = len(self.points)
-        slots = self.executor.slots
-        if not slots:
-            inside = min(self.executor.threads, most)
-            outside = max(1, self.executor.threads // inside)
-            return ThreadExecutor(outside), [1] * len(cells), inside, outside
-        total = sum(map(self._rows, range(len(cells))))
-        groups = [min(most, -(-slots * self._rows(i) // total)) for i in range(len(cells))]
-        return self.executor, groups, 1, slots
-
-    def _lines(
-        self,
-        cells: list[list[Cell]],
-        outcomes: list[SweepOutcome],
-        exact: dict[int, list[Exact]],
-        best: dict[Place, Best],
-    ) -> list[Row]:
-        totals = {point.number: Total() for point in self.points}
-        for mine in cells:
-            for cell in mine:
-                totals[cell.number].allow(cell.budget)
-        for outcome in outcomes:
-            for result in outcome.cells:
-                totals[result.cell].add(result)
-        joined = sum(stream.joined for stream in self.prepared.streams)
-        places = places_of(self.points, cells)
-        return rows_of(self.points, self.settings, totals, exact, joined, best, places)
+def _rows(
+    points: Sequence[Point],
+    settings: Settings,
+    lanes: JobLanes,
+    layout: Layout,
+    outcomes: Sequence[SweepOutcome],
+    best: Mapping[Place, Best],
+) -> list[Row]:
+    """Add up the cells of the lanes."""
+    exact = {window: list(found) for window, found in layout.exact.items()}
+    for outcome in outcomes:
+        for (window, _), found in outcome.exact.items():
+            exact.setdefault(window, []).append(found)
+    totals = {point.number: Total() for point in points}
+    for mine in layout.cells:
+        for cell in mine:
+            totals[cell.number].allow(cell.budget)
+    for outcome in outcomes:
+        for result in outcome.cells:
+            totals[result.cell].add(result)
+    joined = sum(stream.joined for stream in lanes.prepared.streams)
+    places = places_of(points, layout.cells)
+    return rows_of(points, settings, totals, exact, joined, best, places)

@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from engine.jobs.frame import JobLanes
 from engine.lanes.lane import LaneFiles
 from engine.lanes.profile import LaneProfile
 from engine.lanes.reader import lane_batches
 from engine.models.frequency import lane_counts
 from engine.options.grid import Point
 from engine.replay.settings import ReplaySettings
-from engine.runtime.executors import Executor
-from engine.runtime.stages import Stages
 from engine.sampling.inclusion import SizeTable, added, pps_scale, size_table, ticks_held
 from engine.sampling.sizes import Sampling, Sizing, floor_of, tuple_sizes
 
@@ -93,22 +92,19 @@ class Group(NamedTuple):
         return left, right
 
 
-def sample_groups(
-    groups: Sequence[Sequence[int]], profiles: Mapping[int, Sequence[LaneProfile]]
-) -> list[Group]:
+def sample_groups(groups: Sequence[Sequence[int]], profiles: Sequence[LaneProfile]) -> list[Group]:
     """Return what samples are drawn from: partition groups and their lanes' profiles.
 
     Parameters
     ----------
     groups : sequence
-        Lanes of each join, as `engine.jobs.age_curves.groups_of` returns them.
-    profiles : mapping
-        Of each lane, by any window: rows, times and importance are the same under all.
+        Lanes of each join, as `JobLanes.groups` has them.
+    profiles : sequence of LaneProfile
+        Of each lane, within any window: rows, times and importance are the same within all.
     """
-    some_window = next(iter(profiles.values()))
     found = []
     for own in groups:
-        sides = [[some_window[i][side] for i in own] for side in (0, 1)]
+        sides = [[profiles[i][side] for i in own] for side in (0, 1)]
         some = [profile for side in sides for profile in side if profile.rows]
         left, right = (
             floor_of([one.rows for one in side], [one.mean_importance for one in side])
@@ -124,9 +120,7 @@ def samplings(
     settings: Mapping[int, ReplaySettings],
     budgets: Mapping[int, Sequence[tuple[int, int]]],
     groups: Sequence[Group],
-    files: Sequence[LaneFiles],
-    executor: Executor,
-    stages: Stages,
+    lanes: JobLanes,
 ) -> dict[tuple[int, int], Sampling]:
     """Return what the cells of sampling policies go by.
 
@@ -138,10 +132,8 @@ def samplings(
     budgets : mapping
         K of left and right of each lane, by the point's number.
     groups : sequence of Group
-    files : sequence of LaneFiles
-        Of each lane.
-    executor, stages
-        Run the passes that count sizes, where a policy has no cap.
+    lanes : JobLanes
+        Of which sizes are counted by a pass, where a policy has no cap.
 
     Returns
     -------
@@ -157,15 +149,19 @@ def samplings(
         for group in groups:
             asked = {(one.window, group.sizing(settings[one.number])) for one in asking}
             places += group.members
-            tasks += [SizesTask(files[i], frozenset(asked), group.last) for i in group.members]
-        tables = dict(zip(places, stages.mapped(executor, "sizes", lane_sizes, tasks), strict=True))
+            tasks += [
+                SizesTask(lanes.files[i], frozenset(asked), group.last) for i in group.members
+            ]
+        rows = [task.files.rows for task in tasks]
+        found_sizes = lanes.stages.mapped("sizes", lane_sizes, tasks, rows)
+        tables = dict(zip(places, found_sizes, strict=True))
     found: dict[tuple[int, int], Sampling] = {}
     for point in chosen:
-        told = settings[point.number]
+        own = settings[point.number]
         for group in groups:
-            sizing = group.sizing(told)
+            sizing = group.sizing(own)
             scales = (1.0, 1.0)
-            if told.the_policy.unlimited:
+            if own.the_policy.unlimited:
                 scales = group.scales(
                     [tables[i][point.window, sizing] for i in group.members],
                     [budgets[point.number][i] for i in group.members],

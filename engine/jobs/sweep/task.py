@@ -1,4 +1,7 @@
-"""One lane under some cells as a task: a pure function, run here or by a Spark worker."""
+"""One lane under some cells as a task: a pure function, run here or by a Spark worker.
+
+On a GPU each cell is a lane of the kernels' own.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,23 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
-from engine.jobs.sweep.cell import Cell, CellResult
-from engine.jobs.sweep.exact import Exact, ExactCounter, count_exact
-from engine.jobs.sweep.on_cpu import replay_cells
-from engine.jobs.sweep.on_gpu import replay_cells_on_gpu
+from engine.jobs.sweep.cells import (
+    Cell,
+    CellResult,
+    Exact,
+    ExactCounter,
+    count_exact,
+    replay_cells,
+)
 from engine.lanes.lane import LaneFiles
-from engine.policies import Structure
+from engine.lanes.reader import lane_batches
+from engine.policies import Structure, age
 from engine.replay.settings import ReplaySettings
 from engine.runtime.device_choice import ASKED_FOR_CPU, ON_GPU, Wanted, attempt
 from engine.runtime.host import half_of_memory
-from gpu_kernels.devices import Choice
+from engine.runtime.stages import rows_done
+from engine.sampling.sizes import Sampling
+from gpu_kernels.devices import Choice, Device
 
 T = TypeVar("T")
 
@@ -104,6 +114,62 @@ def _on_cpu(task: SweepTask, counters: Sequence[ExactCounter]) -> list[CellResul
     for i, run in enumerate(within(task.cells, half_of_memory() // task.beside)):
         results += replay_cells(task.files, run, task.threads, () if i else counters)
     return results
+
+
+def replay_cells_on_gpu(
+    files: LaneFiles, cells: Sequence[Cell], device: Device
+) -> list[CellResult]:
+    """Replay a lane under every cell, reading it once; it lies on the device once.
+
+    Parameters
+    ----------
+    files : LaneFiles
+    cells : sequence of Cell
+    device : Device
+
+    Returns
+    -------
+    list of CellResult
+        In the order of the cells, each equal to the cell's own replay. The seconds of a launch are
+        shared equally by its cells.
+
+    Raises
+    ------
+    TooLargeError
+        If the lane, or a cell, does not fit in the memory of the device or on the way to it.
+    """
+    from engine.device.batches import (  # noqa: PLC0415 - numba's CUDA, only where it is used
+        check_host_memory,
+        columns_of,
+    )
+    from engine.device.replay import (  # noqa: PLC0415 - the same
+        Setting,
+        load_lanes,
+        replay_on_device,
+    )
+    from engine.device.through_facts import windows_to_link  # noqa: PLC0415 - the same
+
+    if not cells:
+        return []
+    check_host_memory([cells[0].profile])
+    links = files.links(windows_to_link([cell.settings for cell in cells]))
+    (lane,) = columns_of([(lane_batches(files.left, files.right), links)])
+    replays = [
+        Setting(
+            cell.settings,
+            cell.profile,
+            cell.budget,
+            age.as_arrays(cell.curves),
+            sampling=cell.sampling or Sampling(),
+        )
+        for cell in cells
+    ]
+    outcomes = replay_on_device(device, load_lanes(device, [lane]), replays)
+    rows_done(lane.rows * len(cells))
+    return [
+        CellResult(cell.number, found.outputs, found.importance, found.peaks, found.seconds)
+        for cell, found in zip(cells, outcomes, strict=True)
+    ]
 
 
 def cost(cell: Cell) -> float:

@@ -1,16 +1,21 @@
-"""A lane replayed under many cells at once on the cores of this machine."""
+"""The cells of a sweep on one lane, replayed at once on the cores of this machine.
+
+The exact join within each pair of windows, which all cells of those windows share, is counted from
+the same batches.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
+from engine.exact.stream import ExactStream
 from engine.facts.key_links import KeyLinks, no_key_links
+from engine.jobs.age_curves import Curves
 from engine.jobs.sweep.broadcast_pool import Crew
-from engine.jobs.sweep.cell import Cell, CellResult
-from engine.jobs.sweep.exact import ExactCounter, longest_of
 from engine.jobs.sweep.shared_batches import Draws, LaneFeed, Shared, Wants
 from engine.lanes.lane import LaneFiles
 from engine.lanes.profile import LaneProfile, SideProfile
@@ -20,7 +25,134 @@ from engine.replay.lane import LaneReplay
 from engine.replay.settings import ReplaySettings
 from engine.runtime.stages import rows_done
 from engine.runtime.streams import StreamBatch
-from engine.sampling.sizes import priorities
+from engine.sampling.sizes import Sampling, priorities
+
+
+class Cell(NamedTuple):
+    """A replay of one lane: all that tells it from the others.
+
+    Attributes
+    ----------
+    number : int
+        The cell's place in the grid, the same on every lane.
+    settings : ReplaySettings
+        Windows, policy, estimator, probe, combine, first tick that counts, seed.
+    budget : tuple of int
+        K of left and right on this lane.
+    profile : LaneProfile
+        Of the lane, for the cell's windows.
+    curves : tuple of tuple of float or None
+        AGE's curves of left and right.
+    sampling : Sampling or None
+        Of a sampling policy.
+    """
+
+    number: int
+    settings: ReplaySettings
+    budget: tuple[int, int]
+    profile: LaneProfile
+    curves: Curves = (None, None)
+    sampling: Sampling | None = None
+
+    @property
+    def windows(self) -> tuple[int, int]:
+        """W of left and right, in ticks."""
+        return self.settings.windows
+
+
+class CellResult(NamedTuple):
+    """What a cell came to on one lane.
+
+    Attributes
+    ----------
+    cell : int
+        The cell's number.
+    outputs : int
+    importance : float
+        Of the outputs, their compensated sum.
+    peaks : tuple of int
+        Most tuples held at once, left and right.
+    seconds : float
+        Spent in the cell's own replay, without reading and without the other cells.
+    """
+
+    cell: int
+    outputs: int
+    importance: float
+    peaks: tuple[int, int]
+    seconds: float
+
+
+class Exact(NamedTuple):
+    """Outputs of the exact join and the sum of their importance."""
+
+    outputs: int
+    importance: float
+
+
+class ExactCounter:
+    """Counts the exact join of a lane, batch by batch.
+
+    Parameters
+    ----------
+    settings : ReplaySettings
+        Its windows, combine and first tick that counts; the policy does not matter.
+    """
+
+    def __init__(self, settings: ReplaySettings) -> None:
+        self.windows = settings.windows
+        self._settings = settings
+        self.through(None)
+        self._outputs = np.zeros(0, np.int64)
+        self._importance = np.zeros(0)
+
+    def through(self, partners: tuple[KeyLinks, KeyLinks] | None) -> None:
+        """Say what facts join, before the first batch; None in an equi-join."""
+        settings = self._settings
+        self._join = ExactStream(
+            *self.windows, settings.combine, settings.start_ts, partners=partners
+        )
+
+    def take(self, batch: Shared) -> None:
+        """Count a batch."""
+        if batch.renumbered is not None:
+            self._join.remap(batch.renumbered)
+        if batch.keys > self._outputs.size:
+            self._outputs = np.zeros(2 * batch.keys, np.int64)
+            self._importance = np.zeros(2 * batch.keys)
+        self._join.push(
+            batch.left,
+            batch.left_ids,
+            batch.right,
+            batch.right_ids,
+            self._outputs,
+            self._importance,
+        )
+
+    @property
+    def found(self) -> Exact:
+        """What was counted."""
+        return Exact(self._join.outputs, self._join.importance)
+
+
+def count_exact(files: LaneFiles, counters: Sequence[ExactCounter], threads: int = 1) -> None:
+    """Count with every counter in one pass over a lane, where cells are replayed elsewhere."""
+    if counters:
+        feed = LaneFeed(files, Wants(longest_of([counter.windows for counter in counters])))
+        for counter in counters:
+            counter.through(feed.partners)
+        Crew([counter.take for counter in counters], threads).run(feed)
+
+
+def longest_of(windows: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """Return the longest window of each side.
+
+    Examples
+    --------
+    >>> longest_of([(3, 9), (5, 5)])
+    (5, 9)
+    """
+    return max(left for left, _ in windows), max(right for _, right in windows)
 
 
 def replay_cells(

@@ -1,0 +1,91 @@
+"""The streams of a job that reads each whole: archives, or tables in memory."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from engine.archives.roles import Roles
+from engine.archives.rows import Rows
+from engine.archives.source import Archive, check_unchanged, open_archive
+from engine.facts.read import table_archive
+from engine.runtime.errors import SpecError
+
+
+class Source(NamedTuple):
+    """A stream, or a fact relation, to be read.
+
+    Attributes
+    ----------
+    archive : Archive
+        With the stream's name as its side.
+    table : pyarrow.Table or None
+        Its rows, if they are in memory.
+    """
+
+    archive: Archive
+    table: pa.Table | None = None
+
+
+class StreamSource(NamedTuple):
+    """A stream and its roles.
+
+    Attributes
+    ----------
+    archive : Archive
+        With the stream's name as its side.
+    table : pyarrow.Table or None
+        Its rows, if they are in memory.
+    roles : Roles
+    columns : tuple of str
+        Those of a multi-way join's predicate.
+    """
+
+    archive: Archive
+    table: pa.Table | None
+    roles: Roles
+    columns: tuple[str, ...] = ()
+
+
+def open_source(given: str | pa.Table, side: str) -> Source:
+    """Open an archive by its path or pattern, or take a table for one.
+
+    Raises
+    ------
+    InputError
+        If the archive cannot be read.
+    """
+    if isinstance(given, str):
+        return Source(open_archive(given, side))
+    return Source(table_archive(given, side), given)
+
+
+@contextmanager
+def rows_of(source: Source | StreamSource, roles: Roles) -> Iterator[Rows]:
+    """Yield the rows of a source, whose cells of time and importance may be bad.
+
+    Raises
+    ------
+    InputError
+        If the archive cannot be read, or changes meanwhile.
+    """
+    lenient = tuple(filter(None, (roles.time, roles.importance)))
+    with tempfile.TemporaryDirectory(prefix="winnow-") as folder:
+        yield Rows(source.archive, lenient, Path(folder), source.table)
+        check_unchanged([source.archive])
+
+
+def check_output_names(schema: pa.Schema) -> None:
+    """Raise `SpecError` if two columns of the output would have one name."""
+    for name, number in Counter(schema.names).items():
+        if number > 1:
+            raise SpecError(
+                f"{number} columns of the output would be called {name}: rename a column or a "
+                "stream, or leave the columns out with --columns ids"
+            )

@@ -1,0 +1,122 @@
+"""The cells of a sweep on every lane: the memory, age curves and sampling of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from engine.jobs.age_curves import Curves, curves_cut, curves_given, measured_curves
+from engine.jobs.frame import JobLanes
+from engine.jobs.lane_stats import lane_stats
+from engine.jobs.replay.models import PriorProfile
+from engine.jobs.split import LaneModels, lane_budgets, summaries_needed
+from engine.jobs.sweep.cells import Cell, Exact
+from engine.jobs.sweep.sampled import sample_groups, samplings
+from engine.models.profile.model import ArrivalProfile
+from engine.options.grid import Point
+from engine.replay.settings import ReplaySettings, number_of
+from engine.runtime.errors import SpecError
+
+Settings = Mapping[int, ReplaySettings]
+"""Of the points of the grid, by their numbers."""
+
+
+class Layout(NamedTuple):
+    """The cells of a sweep.
+
+    Attributes
+    ----------
+    cells : list of list of Cell
+        Of each lane, one a point of the grid.
+    exact : dict of int to list of Exact
+        By window, the exact join of each lane where measuring age curves has counted it.
+    """
+
+    cells: list[list[Cell]]
+    exact: dict[int, list[Exact]]
+
+
+def profile_given(path: Path | None, points: Sequence[Point]) -> ArrivalProfile | None:
+    """Return the profile that a sweep is given, None where it is given none.
+
+    Raises
+    ------
+    WinnowError
+        If no point would use it, or it cannot be read.
+    """
+    if path is None:
+        return None
+    profile = ArrivalProfile.load(path)
+    if all(point.policy != "age" for point in points):
+        raise SpecError("--profile tells the curves of policy age: name it in --policies")
+    return profile
+
+
+def lay_out(
+    points: Sequence[Point],
+    settings: Settings,
+    lanes: JobLanes,
+    profile: ArrivalProfile | None,
+) -> Layout:
+    """Profile the lanes and settle every cell on each.
+
+    Parameters
+    ----------
+    points : sequence of Point
+    settings : Settings
+    lanes : JobLanes
+    profile : ArrivalProfile or None
+        Of another time, whose age curves AGE goes by.
+    """
+    windows = list(dict.fromkeys(point.window for point in points))
+    policies = [own.the_policy for own in settings.values()]
+    kinds = summaries_needed(points[0].amounts, lanes.groups, policies)
+    pairs = [(window, window) for window in windows]
+    stats = lane_stats(lanes.files, lanes.stages, windows=pairs, kinds=kinds)
+    curves, exact = _curves(points, settings, lanes, profile)
+    shapes: dict[int, Curves] = {
+        point.number: curves[point.window] if point.policy == "age" else (None, None)
+        for point in points
+    }
+    budgets = {}
+    for point in points:
+        pair = point.window, point.window
+        models = LaneModels(
+            stats.profiles[pair], stats.summaries, shapes[point.number], pair,
+            through_facts=lanes.through_facts,
+        )  # fmt: skip
+        policy = settings[point.number].the_policy
+        budgets[point.number] = lane_budgets(point.amounts, lanes.groups, models, policy)
+    groups = sample_groups(lanes.groups, stats.profiles[pairs[0]])
+    chosen = samplings(points, settings, budgets, groups, lanes)
+    cells: list[list[Cell]] = [[] for _ in lanes.files]
+    for point in points:
+        number, own, shape = point.number, settings[point.number], shapes[point.number]
+        if point.policy == "age":
+            shape = curves_cut(shape, own)
+        for i, one in enumerate(stats.profiles[point.window, point.window]):
+            sampling = chosen.get((number, i))
+            cells[i].append(Cell(number, own, budgets[number][i], one, shape, sampling))
+    return Layout(cells, exact)
+
+
+def _curves(
+    points: Sequence[Point],
+    settings: Settings,
+    lanes: JobLanes,
+    profile: ArrivalProfile | None,
+) -> tuple[dict[int, Curves], dict[int, list[Exact]]]:
+    """Return AGE's curves by window, and the exact counts that measuring them gave."""
+    aged = {point.window: settings[point.number] for point in points if point.policy == "age"}
+    curves, exact = {}, {}
+    for window, own in aged.items():
+        given = curves_given(own)
+        if profile is not None:
+            given = PriorProfile(profile, lanes.prepared, own).curves(given)
+        if None in given:
+            buckets = int(number_of(own.parameters["buckets"]))
+            given, counted = measured_curves(given, lanes, own, buckets)
+            exact[window] = [Exact(one.outputs, one.importance) for one in counted]
+        curves[window] = given
+    return curves, exact
