@@ -61,7 +61,7 @@ class PartWriter:
             self._writer.write_table(table)
 
     def close(self) -> bool:
-        """Finish the file; tell whether there is one."""
+        """Finish the file; return whether there is one."""
         if self._writer is None:
             return False
         with self._removed_if_not_whole():

@@ -15,7 +15,7 @@ from sweep_cases import FIGURES, alone, assert_cells_are_replays, drifting, swep
 from engine.jobs.replay import lane_task
 from engine.jobs.sweep import cells, task
 from engine.jobs.sweep import shared_batches as feed
-from engine.jobs.sweep.broadcast_pool import AHEAD, Crew
+from engine.jobs.sweep.broadcast_pool import AHEAD, BroadcastPool
 from engine.lanes.reader import lane_batches
 from engine.policies import POLICIES
 from engine.replay.lane import LaneReplay
@@ -224,7 +224,7 @@ def test_a_crew_gives_every_batch_to_every_state_in_order(threads: int) -> None:
             held.append(batch - min(len(one) for one in seen))
             yield batch
 
-    Crew([state(number) for number in range(len(seen))], threads).run(batches())
+    BroadcastPool([state(number) for number in range(len(seen))], threads).run(batches())
     assert seen == [list(range(25))] * len(seen)
     assert max(held) <= AHEAD
 
@@ -243,5 +243,5 @@ def test_a_crew_raises_what_went_wrong_and_stops(where: str) -> None:
 
     before = threading.active_count()
     with pytest.raises(ValueError, match="batch 3 is bad"):
-        Crew([take, lambda _: None], 2).run(batches())
+        BroadcastPool([take, lambda _: None], 2).run(batches())
     assert threading.active_count() == before

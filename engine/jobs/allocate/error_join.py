@@ -122,7 +122,7 @@ class ErrorJoin:
         error = found["importance"]["standard_error"]
         return error / self.model.total if error else 0.0
 
-    def told(self) -> dict[str, Any]:
+    def to_report(self) -> dict[str, Any]:
         """Return what a report says of the model."""
         return {"method": self.model.method, "expected": self.expected}
 

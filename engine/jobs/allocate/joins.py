@@ -143,7 +143,7 @@ class RecallJoin:
         found: float = run_replay(job, stages.executor, stages.progress).content["recall"]
         return found
 
-    def told(self) -> dict[str, Any]:
+    def to_report(self) -> dict[str, Any]:
         """Return what a report says of the model."""
         return {
             "model": self.model.name,

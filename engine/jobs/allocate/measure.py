@@ -1,4 +1,4 @@
-"""What one join's archives tell of it: peaks, matches by age, tuples of each key."""
+"""What is measured of one join's archives: peaks, matches by age, tuples of each key."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class MeasureTask:
 
 
 class LaneMeasure(NamedTuple):
-    """What a lane's pass told.
+    """What a lane's pass has measured.
 
     Attributes
     ----------
@@ -203,7 +203,7 @@ def peaks_of(profiles: Sequence[LaneProfile]) -> tuple[int, int]:
 def measured_by_profile(
     profile: ArrivalProfile, prepared: Prepared, settings: ReplaySettings, where: str
 ) -> JoinMeasure:
-    """Return what a profile tells of a join.
+    """Return what a profile has of a join.
 
     Parameters
     ----------

@@ -103,18 +103,18 @@ def _curve(name: str, found: JoinMeasure, given: Curves, side: int, steady: bool
     if name == AGE:
         own = found.curves[side] if given[side] is None else np.array(given[side])
         return side_curve(own, found.windows[side], found.rows[side] / found.span)
-    live, worth = pieces(found.counts, found.windows, found.span, found.rest)[side]
-    return from_pieces(live, worth) if steady else varying(live, worth, found.peaks[side])
+    live, value = pieces(found.counts, found.windows, found.span, found.rest)[side]
+    return from_pieces(live, value) if steady else varying(live, value, found.peaks[side])
 
 
-def varying(memory: NDArray[np.float64], worth: NDArray[np.float64], peak: int) -> RateCurve:
-    """Return what tuples taken by worth yield where those of a key are now more, now fewer.
+def varying(memory: NDArray[np.float64], value: NDArray[np.float64], peak: int) -> RateCurve:
+    """Return what tuples taken by value yield where those of a key are now more, now fewer.
 
     Parameters
     ----------
     memory : (n,) float64
         Unexpired tuples of each key on average.
-    worth : (n,) float64
+    value : (n,) float64
         Outputs a tick that each of them adds.
     peak : int
         Memory beyond which nothing is gained.
@@ -132,10 +132,10 @@ def varying(memory: NDArray[np.float64], worth: NDArray[np.float64], peak: int) 
     >>> round(corner.rate_at(100.0), 2), round(corner.rate_at(50.0), 2)
     (96.55, 50.0)
     """
-    values, at = np.unique(-worth, return_inverse=True)
+    values, at = np.unique(-value, return_inverse=True)
     mean = np.cumsum(np.bincount(at, memory, values.size))
     if not mean.size or not peak or not mean[-1]:
-        return from_pieces(memory, worth)
+        return from_pieces(memory, value)
     more = np.diff(values, append=0.0)
     grid = np.unique(np.linspace(0, peak, min(peak, _POINTS) + 1).round())
     rate = np.zeros(grid.size)
@@ -169,7 +169,7 @@ def better(found: JoinMeasure, memory: float, given: Curves = (None, None)) -> d
     -------
     dict
         By name. Of the frequency-based model it is what its counts of the first half of the span
-        reach in the second, where they are known: keys that do not come again are worth nothing.
+        reach in the second, where they are known: keys that do not come again add nothing.
     """
     age = recall_model(AGE, found, given)
     frequency = recall_model(FREQUENCY, found)
@@ -257,7 +257,7 @@ def calibrated(model: RecallModel, replays: Mapping[int, float]) -> CalibratedCu
     Notes
     -----
     The factor is linear between the replays. Below them it is that of the least, above them it
-    goes to 1 at the peak, which is exact whatever the model says. More memory never tells less:
+    goes to 1 at the peak, which is exact whatever the model says. More memory never promises less:
     the curve stays where the product would fall.
 
     Examples

@@ -21,7 +21,7 @@ Join: TypeAlias = RecallJoin | ErrorJoin
 
 
 class Part(NamedTuple):
-    """What a join gets, and what that is worth.
+    """What a join gets, and what that yields.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class Rounds:
         shares : sequence of int
             Tuples of each join.
         curves : sequence of CalibratedCurve, optional
-            That tell what is expected; by default the models do.
+            Of the recall to expect; by default the models'.
         """
         parts = []
         for number, (join, share) in enumerate(zip(self.joins, shares, strict=True)):
@@ -164,15 +164,15 @@ def divided(
     joins : sequence of Join
     memory : int
     memory_for : sequence of callable, optional
-        Least memory of each join by recall or error; by default as its model tells.
+        Least memory of each join by recall or error; by default its model's.
     """
     least = min(join.weight for join in joins)
     peaks = [sum(join.peaks) for join in joins]
-    tell = memory_for or [join.model.memory_for for join in joins]
+    needs = memory_for or [join.model.memory_for for join in joins]
     _, parts = alloc(
         [
             lambda level, join=join, one=one: one(join.wanted(level, least))  # type: ignore[misc]
-            for join, one in zip(joins, tell, strict=True)
+            for join, one in zip(joins, needs, strict=True)
         ],
         memory,
     )

@@ -153,10 +153,10 @@ def _join(found: Allocation, number: int) -> dict[str, Any]:
         "rows": dict(zip(SIDES, own.rows, strict=True)),
         "exact": {"outputs": own.outputs, "peak": dict(zip(SIDES, own.peaks, strict=True))},
         **{
-            name: {model: _finite(value) for model, value in told.items()}
-            if isinstance(told, dict)
-            else told
-            for name, told in join.told().items()
+            name: {model: _finite(value) for model, value in entry.items()}
+            if isinstance(entry, dict)
+            else entry
+            for name, entry in join.to_report().items()
         },
     }
 

@@ -1,1 +1,1 @@
-"""Counting the exact join of a lane: by key and time, in slices, and kept between runs."""
+"""Counting the exact join of a lane: by key and time, in slices, and cached between runs."""

@@ -82,7 +82,7 @@ class TimeSlice(NamedTuple):
 
 
 class CountedFile:
-    """Where the exact join of a lane under some settings is kept.
+    """Where the exact join of a lane under some settings is cached.
 
     Parameters
     ----------
@@ -102,26 +102,26 @@ class CountedFile:
 
     @property
     def lacking(self) -> bool:
-        """Whether nothing was kept, not even broken, and it can be."""
+        """Whether nothing is cached, not even broken, and it can be."""
         return not self._path.exists() and os.access(self._path.parent, os.W_OK)
 
     def read(self) -> Counted | None:
-        """Return what was kept, None where there is nothing or it is broken."""
+        """Return what is cached, None where there is nothing or it is broken."""
         try:
-            with self._path.open("rb") as file, np.load(file) as kept:
-                keys = np.zeros(len(kept["code"]), COUNTS)
+            with self._path.open("rb") as file, np.load(file) as cached:
+                keys = np.zeros(len(cached["code"]), COUNTS)
                 for name in _OF_KEYS:
-                    keys[name] = kept[name]
+                    keys[name] = cached[name]
                 tally = Tally(
-                    int(kept["outputs"]), float(kept["importance"]), kept["by_bin"],
-                    kept["importance_by_bin"],
+                    int(cached["outputs"]), float(cached["importance"]), cached["by_bin"],
+                    cached["importance_by_bin"],
                 )  # fmt: skip
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
             return None
         return Counted(tally, keys)
 
     def write(self, counted: Counted) -> None:
-        """Keep it, the keys in any order, unless they are too many or the folder is read-only."""
+        """Cache it, the keys in any order, unless they are too many or the folder is read-only."""
         if counted.keys.size > REMEMBERED:
             return
         order = np.argsort(counted.keys["code"])
@@ -148,7 +148,7 @@ class Keys(Protocol):
 
 
 class Counting:
-    """Counts the exact join of a lane, and keeps what it comes to where a file is given."""
+    """Counts the exact join of a lane, and caches what it comes to where a file is given."""
 
     known: NDArray[np.void] | None = None
 
@@ -196,7 +196,7 @@ class Uncounted:
         self.live.push(batch.left, ids[0], batch.right, ids[1], keys.size)
 
     def keep(self, complete: bool, by_key: Callable[[], NDArray[np.void]]) -> None:
-        """Do nothing: there is nothing to be kept."""
+        """Do nothing: there is nothing to be cached."""
 
 
 class Known(Uncounted):

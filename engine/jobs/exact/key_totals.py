@@ -38,8 +38,8 @@ class KeyLoss(NamedTuple):
             self.code,
         )
 
-    def told(self, key: object) -> dict[str, Any]:
-        """Return it as a report has it, of the key as it is called there."""
+    def to_report(self, key: object) -> dict[str, Any]:
+        """Return it as a report has it, with the key as it is named there."""
         return {
             "key": key,
             "exact_outputs": self.exact_outputs,
@@ -92,7 +92,7 @@ class LaneKeys:
         again.
     remembers : bool
         Whether `counts` and `top` will be asked for: an example is kept of each key, and the counts
-        of dropped ones. Else they tell nothing.
+        of dropped ones. Else they are empty.
 
     Attributes
     ----------
@@ -187,10 +187,10 @@ class LaneKeys:
             self._remember(self._counted(np.flatnonzero(~alive)))
         old_to_new = self._table.keep(alive)
         self._exact.remap(old_to_new)
-        kept = np.flatnonzero(alive)
-        self.outputs = self.outputs[kept]
-        self.importance = self.importance[kept]
-        self._example = self._example[kept]
+        remaining = np.flatnonzero(alive)
+        self.outputs = self.outputs[remaining]
+        self.importance = self.importance[remaining]
+        self._example = self._example[remaining]
         for follower in self._followers:
             follower.remap(old_to_new)
         self._next_drop = max(IDLE, 2 * self.size)

@@ -29,7 +29,7 @@ INDEXED = {"used": "cpu", "reason": "indexes are probed on the CPU"}
 
 
 class Harvested(NamedTuple):
-    """What a harvested join says of itself.
+    """The statistics of a harvested join.
 
     Attributes
     ----------
@@ -127,9 +127,9 @@ def harvested(
     )
     tally = tallied(through(parts), task.edges)
     t0 = int(streams.ts.min()) if streams.ts.size else 0
-    said = Harvested(
+    statistics = Harvested(
         join.comparisons, join.pushes.tolist(), join.pops.tolist(), join.drops.tolist(),
         join.shed.tolist(), join.peak, join.steps, join.setting, keep, t0,
         search.told(device),
     )  # fmt: skip
-    return tally, said, orders
+    return tally, statistics, orders

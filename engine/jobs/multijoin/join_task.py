@@ -159,12 +159,12 @@ def _windows(options: MultiJoinOptions, unit: str) -> Windows:
     return windows_of(sizes, by_rows)
 
 
-def _ticks(told: str | None, unit: str, option: str) -> int | None:
-    if told is None:
+def _ticks(given: str | None, unit: str, option: str) -> int | None:
+    if given is None:
         return None
-    found = parse_ticks(told, unit, option + " {}")
+    found = parse_ticks(given, unit, option + " {}")
     if found < 1:
-        raise SpecError(f"{option} {told} must be 1 tick or more")
+        raise SpecError(f"{option} {given} must be 1 tick or more")
     return found
 
 

@@ -1,4 +1,4 @@
-"""Join orders of a join that was read: as they are told, else by the papers' heuristics."""
+"""Join orders of a join that was read: as they are given, else by the papers' heuristics."""
 
 from __future__ import annotations
 
@@ -55,25 +55,25 @@ def harvest_orders(
     """Return R_i of every direction: the global order without i, else by low selectivity first."""
     found = measure(streams, windows, predicate)
     if order:
-        told = [names.index(name) for name in order]
-        return [[j for j in told if j != i] for i in range(len(names))], found
+        given = [names.index(name) for name in order]
+        return [[j for j in given if j != i] for i in range(len(names))], found
     return [list(own) for own in low_selectivity_orders(found.selectivities.tolist())], found
 
 
 def bucket_numbers(loops: Loops, names: Sequence[str], found: Measures) -> list[int | None] | None:
     """Return the hash buckets of every stream for a method that hashes; None for one that does not.
 
-    Unless they are told, hash methods take as many as a window has distinct attributes.
+    Unless they are given, hash methods take as many as a window has distinct attributes.
     """
     if loops.method not in HASHING:
         return None
     everyone = loops.buckets.get("")
-    told = [loops.buckets.get(name, everyone) for name in names]
-    if loops.method == "hybrid" and any(told):
-        return told
+    given = [loops.buckets.get(name, everyone) for name in names]
+    if loops.method == "hybrid" and any(given):
+        return given
     return [
         max(1, round(float(distinct))) if own is None else own
-        for own, distinct in zip(told, found.distinct, strict=True)
+        for own, distinct in zip(given, found.distinct, strict=True)
     ]
 
 
@@ -82,8 +82,8 @@ def check_loops(options: MultiJoinOptions, tau: int | None, expire_every: int | 
     loops, m = options.loops, len(options.names)
     for name, number in loops.buckets.items():
         if number < 1:
-            told = f"{name}={number}" if name else str(number)
-            raise SpecError(f"--buckets {told} must be 1 or more")
+            given = f"{name}={number}" if name else str(number)
+            raise SpecError(f"--buckets {given} must be 1 or more")
     some = 1 if loops.buckets or loops.method in HASHING else None  # else measured
     settings = LoopsSettings(
         loops.method, options.graph, tau=tau, expire_every=expire_every or 0, buckets=some
@@ -97,15 +97,15 @@ def loops_orders(
 ) -> tuple[list[int] | None, list[list[int]] | None, list[int | None] | None]:  # fmt: skip
     """Return what an algorithm of P3 needs: the global order or the local ones, and buckets.
 
-    By P3's heuristic (5.1 to 5.4) unless an order is told.
+    By P3's heuristic (5.1 to 5.4) unless an order is given.
     """
-    told = [names.index(name) for name in loops.order]
+    given = [names.index(name) for name in loops.order]
     local = loops.method == "general-lazy-nlj"
     found = measure(streams, windows, predicate)
     buckets = bucket_numbers(loops, names, found)
-    if told:
-        everyone = [[i, *(j for j in told if j != i)] for i in range(len(names))]
-        return (None, everyone, buckets) if local else (told, None, buckets)
+    if given:
+        everyone = [[i, *(j for j in given if j != i)] for i in range(len(names))]
+        return (None, everyone, buckets) if local else (given, None, buckets)
     join = statistics_of(names, windows, found, buckets or [None] * len(names))
     problem = OrderingProblem(join, loops.method, None if tau is None else float(tau))
     if local:

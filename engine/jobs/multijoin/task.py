@@ -117,8 +117,8 @@ def _result(read: Read, result: Tally, exact: Tally | None) -> MultiJoinResult:
 
 def _exact_join(task: MultiJoinTask, read: Read) -> ExactJoin:
     options = task.options
-    told = [options.names.index(name) for name in options.loops.order]
-    orders = [[j for j in told if j != i] for i in range(len(options.names))] if told else None
+    given = [options.names.index(name) for name in options.loops.order]
+    orders = [[j for j in given if j != i] for i in range(len(options.names))] if given else None
     return ExactJoin(
         read.streams, task.windows, options.predicate, graph=options.graph,
         combine=options.combine, start_ts=task.start_ts, threads=task.threads, orders=orders,

@@ -35,7 +35,7 @@ class Together:
     Parameters
     ----------
     settings : PassSettings
-        As told to the lanes.
+        As the lanes were given them.
     surveys : sequence of (SideSurvey, SideSurvey)
     counts : sequence of LaneCounts
         Of the same lanes.

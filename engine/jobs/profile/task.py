@@ -35,7 +35,7 @@ class SurveyTask:
 
 
 class SideSurvey(NamedTuple):
-    """What the first pass tells of a side.
+    """What the first pass finds of a side.
 
     Attributes
     ----------

@@ -243,7 +243,7 @@ def replay_planned(planned: PlannedTask) -> LaneResult:
 
 
 def counted_file(task: ReplayTask) -> CountedFile | None:
-    """Return where the exact join beside a lane's replay is kept, None where it is not."""
+    """Return where the exact join beside a lane's replay is cached, None where it is not."""
     counts_alone = task.settings.policy == "age" or task.files.facts is not None
     if not task.approximate or not task.compares or counts_alone:
         return None

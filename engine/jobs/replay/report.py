@@ -76,7 +76,7 @@ def _top_keys(prepared: Prepared, results: list[LaneResult]) -> list[dict[str, A
     named = []
     for loss, lane in keys[:TOP]:
         key = [plain(v) for v in key_of(prepared, lane, loss.side, loss.row)]
-        named.append(loss.told(key[0] if len(key) == 1 else key))
+        named.append(loss.to_report(key[0] if len(key) == 1 else key))
     return named
 
 

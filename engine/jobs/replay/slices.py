@@ -91,7 +91,7 @@ def _cuts(streams: Sequence[Stored | None], parts: int) -> list[int]:
 def in_lanes(results: Sequence[LaneResult]) -> list[LaneResult]:
     """Return one result a lane, of results in which the slices of a lane stand in their order.
 
-    The parts that slices wrote are told by their own results alone.
+    Only the slices' own results name the parts that they wrote.
     """
     return [_joined(list(own)) for _, own in groupby(results, key=lambda result: result.lane)]
 

@@ -71,7 +71,7 @@ def _against(exact: Tally, found: StarResult) -> dict[str, Any]:
     """Return what was lost, also by attribute of the first stream."""
     joined = any(stream.joined for stream in found.streams)
     content = losses([(exact, found.result)] if joined else [], found.edges, found.last)
-    content["lost"]["top_keys"] = [loss.told(key) for key, loss in found.top]
+    content["lost"]["top_keys"] = [loss.to_report(key) for key, loss in found.top]
     content["lost"]["top_keys_complete"] = True
     return content
 

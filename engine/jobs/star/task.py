@@ -156,7 +156,7 @@ class _Run:
         )  # fmt: skip
 
     def _whole(self, *, write: bool) -> tuple[StarReplay | None, str | None]:
-        """Run the exact join, where it is asked for or tells AGE's curves; return what it wrote."""
+        """Run the exact join, where it is counted or measures AGE's curves; return its part."""
         options, settings = self._task.options, self._settings
         measured = not options.exact and settings.policy == "age" and None in options.curves
         if options.reference == "none" and not measured:

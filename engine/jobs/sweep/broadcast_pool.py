@@ -14,7 +14,7 @@ AHEAD = 3
 """Batches held at once: the next is read while fast states are one ahead of the slowest."""
 
 
-class Crew(Generic[T]):
+class BroadcastPool(Generic[T]):
     """Gives every batch to every state, in order, on a few threads.
 
     A state is a function of a batch that is never called twice at once. States go at their own

@@ -15,8 +15,8 @@ import numpy as np
 from engine.exact.stream import ExactStream
 from engine.facts.key_links import KeyLinks, no_key_links
 from engine.jobs.age_curves import Curves
-from engine.jobs.sweep.broadcast_pool import Crew
-from engine.jobs.sweep.shared_batches import Draws, LaneFeed, Shared, Wants
+from engine.jobs.sweep.broadcast_pool import BroadcastPool
+from engine.jobs.sweep.shared_batches import Draws, Shared, SharedBatches, Wants
 from engine.lanes.lane import LaneFiles
 from engine.lanes.profile import LaneProfile, SideProfile
 from engine.policies import age
@@ -29,7 +29,7 @@ from engine.sampling.sizes import Sampling, priorities
 
 
 class Cell(NamedTuple):
-    """A replay of one lane: all that tells it from the others.
+    """A replay of one lane: all that differs between cells.
 
     Attributes
     ----------
@@ -106,11 +106,11 @@ class ExactCounter:
         self._outputs = np.zeros(0, np.int64)
         self._importance = np.zeros(0)
 
-    def through(self, partners: tuple[KeyLinks, KeyLinks] | None) -> None:
+    def through(self, key_links: tuple[KeyLinks, KeyLinks] | None) -> None:
         """Say what facts join, before the first batch; None in an equi-join."""
         settings = self._settings
         self._join = ExactStream(
-            *self.windows, settings.combine, settings.start_ts, partners=partners
+            *self.windows, settings.combine, settings.start_ts, partners=key_links
         )
 
     def take(self, batch: Shared) -> None:
@@ -138,10 +138,10 @@ class ExactCounter:
 def count_exact(files: LaneFiles, counters: Sequence[ExactCounter], threads: int = 1) -> None:
     """Count with every counter in one pass over a lane, where cells are replayed elsewhere."""
     if counters:
-        feed = LaneFeed(files, Wants(longest_of([counter.windows for counter in counters])))
+        batches = SharedBatches(files, Wants(longest_of([counter.windows for counter in counters])))
         for counter in counters:
-            counter.through(feed.partners)
-        Crew([counter.take for counter in counters], threads).run(feed)
+            counter.through(batches.key_links)
+        BroadcastPool([counter.take for counter in counters], threads).run(batches)
 
 
 def longest_of(windows: Sequence[tuple[int, int]]) -> tuple[int, int]:
@@ -183,25 +183,25 @@ def replay_cells(
     """
     if not cells and not counters:
         return []
-    feed = LaneFeed(files, _wants(cells, counters))
-    _compile(cells, through_facts=feed.partners is not None)
+    batches = SharedBatches(files, _wants(cells, counters))
+    _compile(cells, through_facts=batches.key_links is not None)
     for counter in counters:
-        counter.through(feed.partners)
-    running = [_Running(cell, feed.partners) for cell in cells]
-    Crew([*(counter.take for counter in counters), *(one.take for one in running)], threads).run(
-        feed
-    )
+        counter.through(batches.key_links)
+    running = [_Running(cell, batches.key_links) for cell in cells]
+    BroadcastPool(
+        [*(counter.take for counter in counters), *(one.take for one in running)], threads
+    ).run(batches)
     return [one.result() for one in running]
 
 
 class _Running:
     """One cell on its way through a lane."""
 
-    def __init__(self, cell: Cell, partners: tuple[KeyLinks, KeyLinks] | None) -> None:
+    def __init__(self, cell: Cell, key_links: tuple[KeyLinks, KeyLinks] | None) -> None:
         self._cell = cell
         self._replay = LaneReplay(
             cell.settings, cell.profile, cell.budget, curves=age.as_arrays(cell.curves),
-            emit=False, partners=partners,
+            emit=False, partners=key_links,
         )  # fmt: skip
         self._seconds = 0.0
 
@@ -271,7 +271,7 @@ def _compile(cells: Sequence[Cell], *, through_facts: bool) -> None:
         none = np.empty(0, np.int64)
         empty, ids = StreamBatch(none, none, none, np.empty(0)), np.empty(0, np.int32)
         profile = LaneProfile(*(SideProfile(0, 0, 0, 0, 0.0),) * 2)
-        partners = (no_key_links(), no_key_links()) if through_facts else None
-        replay = LaneReplay(ReplaySettings(0, 0), profile, (0, 0), emit=False, partners=partners)
+        key_links = (no_key_links(), no_key_links()) if through_facts else None
+        replay = LaneReplay(ReplaySettings(0, 0), profile, (0, 0), emit=False, partners=key_links)
         for _ in replay.push(empty, ids, empty, ids, 0):
             raise AssertionError  # there is nothing in it

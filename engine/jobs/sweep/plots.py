@@ -91,8 +91,8 @@ def draw(
         figure = _figure(rows, advice, grid, measure)
         for kind in FORMATS:
             path = folder / f"{measure.name}.{kind}"
-            told = {"Date": None} if kind == "svg" else {}
-            figure.savefig(path, dpi=150, metadata=told)
+            metadata = {"Date": None} if kind == "svg" else {}
+            figure.savefig(path, dpi=150, metadata=metadata)
             files.append(path)
     return files
 

@@ -47,7 +47,7 @@ class Shared(NamedTuple):
     windows : dict
         By (side, W), the unexpired tuples of a side and the batch's own: for the window estimator.
     valued : dict
-        By its terms, an estimate of what the tuples are worth.
+        By its terms, an estimate of the tuples' value.
     sizes : dict
         By how they get them, the sizes of both sides' tuples.
     """
@@ -96,7 +96,7 @@ class Wants(NamedTuple):
     sizes: frozenset[Sizing] = frozenset()
 
 
-class LaneFeed:
+class SharedBatches:
     """The batches of a lane, in order, each made ready once.
 
     Parameters
@@ -137,7 +137,7 @@ class LaneFeed:
         return Shared(left, right, *ids, size, renumbered, draws, windows, valued, sizes)
 
     @property
-    def partners(self) -> tuple[KeyLinks, KeyLinks] | None:
+    def key_links(self) -> tuple[KeyLinks, KeyLinks] | None:
         """What facts join, None in an equi-join."""
         return None if self._links is None else self._links.key_links
 
