@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from engine.facts.links import Links
 from engine.jobs.output import IDS, id_columns
-from engine.jobs.payload import PayloadWindow
+from engine.jobs.part import PayloadWindow
 from engine.lanes.profile import LaneProfile, SideProfile
 from engine.lanes.reader import LaneBatch, united_batches
 from engine.options.budget import Amounts, split_budget
