@@ -73,19 +73,6 @@ def run_allocation(
 ) -> Allocation:
     """Divide a memory over joins by ALLOC and by PROP, and replay every join with both.
 
-    Parameters
-    ----------
-    options : AllocateOptions
-    executor : Executor
-        Runs the tasks of every stage.
-    progress : callable, optional
-        Called as ``progress(stage, done, total)``.
-
-    Raises
-    ------
-    WinnowError
-        If the options mean nothing or an archive cannot be read.
-
     Notes
     -----
     With rounds to refine, ALLOC divides again by what the replays measured, and settles on the

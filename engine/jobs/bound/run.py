@@ -41,26 +41,7 @@ class BoundReport(NamedTuple):
 def run_bound(
     options: BoundOptions, executor: Executor, progress: Progress | None = None
 ) -> BoundReport:
-    """Bound the best possible result of joining two archives within a budget.
-
-    Parameters
-    ----------
-    options : BoundOptions
-    executor : Executor
-        Runs the tasks of every stage.
-    progress : callable, optional
-        Called as ``progress(stage, done, total)``.
-
-    Returns
-    -------
-    BoundReport
-
-    Raises
-    ------
-    WinnowError
-        If the options mean nothing, an archive cannot be read, or the plan cannot be written.
-        Nothing is written then.
-    """
+    """Bound the best possible result of joining two archives within a budget."""
     base = options.base
     stages = Stages(executor, progress)
     archives = open_job(base)

@@ -24,22 +24,7 @@ from engine.runtime.stages import Progress, Stages
 def run_multijoin(
     options: MultiJoinOptions, executor: Executor, progress: Progress | None = None
 ) -> Report:
-    """Join several streams and return the report.
-
-    Parameters
-    ----------
-    options : MultiJoinOptions
-    executor : Executor
-        Runs the tasks.
-    progress : callable, optional
-        Called as ``progress(stage, done, total)``.
-
-    Raises
-    ------
-    WinnowError
-        If the options mean nothing, an archive cannot be read, or the output cannot be written.
-        Nothing is written then.
-    """
+    """Join several streams and return the report."""
     stages = Stages(executor, progress)
     if options.plot is not None:
         check_plot(options.plot)

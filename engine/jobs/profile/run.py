@@ -25,22 +25,7 @@ _NOTHING = SideSurvey((0,), 0, 0, 0.0, 0.0, 0.0)
 def run_profile(
     options: ProfileOptions, executor: Executor, progress: Progress | None = None
 ) -> ArrivalProfile:
-    """Profile two archives; the same for any executor.
-
-    Parameters
-    ----------
-    options : ProfileOptions
-    executor : Executor
-        Runs the tasks of every stage.
-    progress : callable, optional
-        Called as ``progress(stage, done, total)``.
-
-    Raises
-    ------
-    WinnowError
-        If the options mean nothing, an archive cannot be read, or the file or the plots cannot be
-        written.
-    """
+    """Profile two archives; the same for any executor."""
     base = options.base
     stages = Stages(executor, progress)
     if options.out is not None:

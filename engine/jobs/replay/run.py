@@ -22,26 +22,7 @@ from engine.runtime.stages import Progress, Stages
 
 
 def run_replay(options: JobOptions, executor: Executor, progress: Progress | None = None) -> Report:
-    """Replay two archives and return the report.
-
-    Parameters
-    ----------
-    options : JobOptions
-    executor : Executor
-        Runs the tasks of every stage.
-    progress : callable, optional
-        Called as ``progress(stage, done, total)``.
-
-    Returns
-    -------
-    Report
-
-    Raises
-    ------
-    WinnowError
-        If the options mean nothing, an archive cannot be read, or the output cannot be written.
-        Nothing is written then.
-    """
+    """Replay two archives and return the report."""
     policy_named(options.policy)  # or the error of one that samples
     prior = profile_given(options)
     archives = open_job(options)

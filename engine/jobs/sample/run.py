@@ -54,25 +54,7 @@ def run_sample(
 ) -> Sampled:
     """Sample the join of two archives.
 
-    Parameters
-    ----------
-    options : SampleOptions
-    executor : Executor
-        Runs the tasks of every stage.
-    progress : callable, optional
-        Called as ``progress(stage, done, total)``.
-    unit : str, optional
-        What one tick is to the aggregates, where the archives' own types do not tell.
-
-    Returns
-    -------
-    Sampled
-
-    Raises
-    ------
-    WinnowError
-        If the options mean nothing, an archive cannot be read, or the output cannot be written.
-        Nothing is written then.
+    `unit` is what one tick is to the aggregates, where the archives' own types leave it open.
     """
     base = options.base
     stages = Stages(executor, progress)

@@ -22,26 +22,7 @@ from engine.star.settings import StarSettings
 
 
 def run_star(options: StarOptions, executor: Executor, progress: Progress | None = None) -> Report:
-    """Replay several streams that a fact relation joins and return the report.
-
-    Parameters
-    ----------
-    options : StarOptions
-    executor : Executor
-        Runs the task.
-    progress : callable, optional
-        Called as ``progress(stage, done, total)``.
-
-    Returns
-    -------
-    Report
-
-    Raises
-    ------
-    WinnowError
-        If the options mean nothing, an archive cannot be read, or the output cannot be written.
-        Nothing is written then.
-    """
+    """Replay several streams that a fact relation joins and return the report."""
     stages = Stages(executor, progress)
     task = _task(options)
     rows = sum(file.rows or 0 for source in task.sources for file in source.archive.files)

@@ -48,24 +48,10 @@ def run_sweep(
 ) -> SweepResult:
     """Replay two archives under every cell of a grid.
 
-    Parameters
-    ----------
-    options : SweepOptions
-    executor : Executor
-        Runs the tasks of every stage.
-    progress : callable, optional
-        Called as ``progress(stage, done, total)``.
-
     Returns
     -------
     SweepResult
         Every cell equal to the replay of its settings, whatever the others are.
-
-    Raises
-    ------
-    WinnowError
-        If the options mean nothing, an archive cannot be read, or the output cannot be written.
-        Nothing is written then.
     """
     base = options.base
     grid = grid_of(options)
