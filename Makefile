@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE # processes by the hundred import what one has 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: help demo test thorough cover check bench docs clean
+.PHONY: help demo test thorough cover check bench docs goldens clean
 
 help: ## List what there is to make
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -45,7 +45,10 @@ bench: $(VENV)/.bench ## Measure, against DuckDB and Polars too; BENCH_ARGS go t
 	    echo "== $$script"; $(BIN)/python $$script $(BENCH_ARGS); done
 
 docs: $(VENV)/.run ## Write the tables of the documents that come from the code
-	$(BIN)/python docs/policies_table.py
+	$(BIN)/python docs/tables.py
+
+goldens: $(VENV)/.dev ## Write the goldens of help, reports and errors anew
+	WINNOW_WRITE_GOLDENS=1 $(BIN)/python -m pytest -q tests/commands/test_goldens.py
 
 clean: ## Remove the environment, the demo and everything else that was made
 	rm -rf $(VENV) demo build dist *.egg-info .coverage htmlcov spark-warehouse metastore_db \

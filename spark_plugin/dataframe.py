@@ -6,7 +6,7 @@ from typing import Unpack
 
 from pyspark.sql import DataFrame
 
-from engine.api.door import takes
+from engine.api.keywords import takes
 from spark_plugin.frame_options import FRAMES, Frames, query_of
 
 

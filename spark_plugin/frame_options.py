@@ -9,13 +9,13 @@ from pyspark.sql import DataFrame
 
 from engine.archives.roles import Roles
 from engine.options import streams, where
-from engine.options.budget import parse_amounts
+from engine.options.budget import check_split, parse_amounts
 from engine.options.command import Command, Given, Group
 from engine.options.facts import FactAccess, FactChanges, FactSides, fact_of
 from engine.options.kinds import SOURCE, TEXT, Kind
 from engine.options.option import Option, Scope
 from engine.options.replay import roles_of, windows_of
-from engine.options.streams import check_split, settled
+from engine.options.streams import settled
 from engine.policies import policy_named
 from engine.replay.settings import ReplaySettings
 from engine.runtime.errors import SpecError

@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 from pyspark.sql.types import DataType, LongType, StructField, StructType
 
-from engine.api.door import takes
+from engine.api.keywords import takes
 from engine.archives.roles import Roles, check_importance
 from engine.archives.source import Archive
 from engine.archives.ticks import FAULTS

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Unpack
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from engine.api.door import takes
+from engine.api.keywords import takes
 from engine.api.tables import staged, temporary
 from engine.jobs.bound.run import run_bound
 from engine.options import where

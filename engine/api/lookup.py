@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Unpack
 
 import pyarrow as pa
 
-from engine.api.door import takes
+from engine.api.keywords import takes
 from engine.archives.rows import restored
 from engine.jobs.lookup.run import run_lookup
 from engine.jobs.lookup.sinks import FolderSink, MemorySink

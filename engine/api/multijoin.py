@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Unpack
 
 import pyarrow as pa
 
-from engine.api.door import takes
+from engine.api.keywords import takes
 from engine.api.tables import Source, read_several, sources_of
 from engine.jobs.multijoin.run import run_multijoin
 from engine.options import where

@@ -7,7 +7,7 @@ from typing import Unpack
 
 import pyarrow as pa
 
-from engine.api.door import takes
+from engine.api.keywords import takes
 from engine.api.tables import staged, temporary
 from engine.jobs.profile.run import run_profile
 from engine.models.profile.model import ArrivalProfile

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Unpack
 
 import pyarrow as pa
 
-from engine.api.door import takes
+from engine.api.keywords import takes
 from engine.api.tables import read_back, staged, temporary
 from engine.jobs.replay.run import run_replay
 from engine.options import where

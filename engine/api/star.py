@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Unpack
 
 import pyarrow as pa
 
-from engine.api.door import takes
+from engine.api.keywords import takes
 from engine.api.tables import Source, read_several, sources_of
 from engine.jobs.star.run import run_star
 from engine.options.star import STAR, StarJoin, star_of

@@ -6,7 +6,7 @@ from typing import Unpack
 
 import pyarrow as pa
 
-from engine.api.door import takes
+from engine.api.keywords import takes
 from engine.api.tables import staged, temporary
 from engine.jobs.sweep.run import SweepResult, run_sweep
 from engine.options.sweep import SWEEP, Sweep, sweep_of

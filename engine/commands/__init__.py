@@ -1,7 +1,8 @@
 """``winnow``: the command line.
 
-Each module is a subcommand: `COMMAND` says its options, `run` does it. A newcomer starts with
-`replay.py`; `parser.py` makes argparse's parser of the commands' options.
+Each module with a `COMMAND` is a subcommand: `COMMAND` declares its options, `run` carries it
+out. It imports everything below. A newcomer starts with `replay.py`; `parser.py` makes argparse's
+parser of the commands' options.
 """
 
 from __future__ import annotations
@@ -35,6 +36,12 @@ _MODULES = (
 )  # fmt: skip
 
 
+def all_commands(given: Mapping[str, Plugin] | None = None) -> dict[str, Plugin]:
+    """Return all commands by name: winnow's, those of other packages, and those given."""
+    own: dict[str, Plugin] = {module.COMMAND.name: module for module in _MODULES}
+    return own | registered_commands(given or {})
+
+
 def main(
     argv: Sequence[str] | None = None,
     engines: Mapping[str, EngineRun] | None = None,
@@ -57,8 +64,7 @@ def main(
         0 if it was done, 2 if the user has something to put right (said on standard error).
     """
     keep_freed_memory()
-    modules: dict[str, Plugin] = {module.COMMAND.name: module for module in _MODULES}
-    modules |= registered_commands(commands or {})
+    modules = all_commands(commands)
     words = list(sys.argv[1:] if argv is None else argv)
     name = next((word for word in words if word in modules), "")
     try:

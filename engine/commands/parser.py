@@ -37,7 +37,7 @@ def _add_commands(
 
 
 def add_option(parser: argparse._ActionsContainer, option: Option) -> None:
-    """Add an option, whose value is read later: by its kind, whichever door it came through."""
+    """Add an option; its kind reads the value later, as for every interface."""
     words = option.described.replace("%", "%%")
     if option.positional:
         parser.add_argument(option.name, help=words)

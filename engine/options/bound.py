@@ -10,7 +10,7 @@ from engine.optimum.settings import METHODS, OBJECTIVES, Effort, Objective
 from engine.options import streams, where
 from engine.options.command import Command, Given, Group
 from engine.options.kinds import FLAG, NUMBER, PLACE
-from engine.options.option import Door, Option
+from engine.options.option import Interface, Option
 from engine.options.replay import FACT, JOIN, STREAMS, WHERE, JobOptions, Join, job_of
 
 
@@ -58,7 +58,7 @@ class BoundOutput(TypedDict, total=False):
             "print what the plan holds in memory at every instant, for a small case",
             FLAG,
             default=False,
-            door=Door.COMMAND_LINE,
+            interface=Interface.COMMAND_LINE,
         ),
     ]
 

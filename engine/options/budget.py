@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
+from engine.policies import Policy, ValueKind
 from engine.replay.settings import UNLIMITED
 from engine.runtime.errors import SpecError
 
@@ -116,3 +117,19 @@ def split_budget(amount: Amount | None, peaks: Sequence[int]) -> list[int]:
     for i in remainders[: tuples - sum(shares)]:
         shares[i] += 1
     return shares
+
+
+def check_split(split: str, memory: Amounts, policy: Policy, *, through: bool) -> None:
+    """Raise `SpecError` if there is nothing to split, or nothing to split it by.
+
+    `through` tells whether facts join the streams.
+    """
+    if split == EVEN:
+        return
+    if None in memory:
+        raise SpecError(f"--split {split} splits one memory over both streams: give --memory")
+    if through and policy.value_kind is not ValueKind.AGE:
+        raise SpecError(
+            f"--split {split} goes by how often join attributes arrive, and these are joined "
+            "through facts: use policy age, or --memory-left and --memory-right"
+        )

@@ -1,4 +1,4 @@
-"""A command: its options by group, and what is given of them at each door."""
+"""A command: its options by group, and what each interface gives of them."""
 
 from __future__ import annotations
 

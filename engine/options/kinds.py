@@ -29,7 +29,7 @@ class Kind:
     metavar: str = ""
     repeated: bool = False
 
-    def read(self, flag: str, value: Any) -> Any:  # noqa: ANN401 - whatever a door hands on
+    def read(self, flag: str, value: Any) -> Any:  # noqa: ANN401 - whatever an interface hands on
         """Return the value of an option, or raise `SpecError`."""
         raise NotImplementedError
 
@@ -38,7 +38,7 @@ class Kind:
         return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def as_text(flag: str, value: Any) -> str:  # noqa: ANN401 - whatever a door hands on
+def as_text(flag: str, value: Any) -> str:  # noqa: ANN401 - whatever an interface hands on
     """Return text, a number or a path as the command line writes it."""
     if isinstance(value, (bool, Mapping, list, tuple)):
         raise SpecError(f"{flag} is {value!r}; give text or a number")
@@ -97,7 +97,7 @@ class Whole(Kind):
         return found
 
 
-def _whole(value: Any) -> int | None:  # noqa: ANN401 - whatever a door hands on
+def _whole(value: Any) -> int | None:  # noqa: ANN401 - whatever an interface hands on
     try:
         found = int(value)
     except (TypeError, ValueError, OverflowError):

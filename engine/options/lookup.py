@@ -14,7 +14,7 @@ from engine.options import streams, where
 from engine.options.command import Command, Given, Group
 from engine.options.facts import FactAccess, FactChanges, FactSource, fact_roles
 from engine.options.kinds import NAMES, SOURCE
-from engine.options.option import Door, Option, check_fields
+from engine.options.option import Interface, Option, check_fields
 from engine.runtime.errors import SpecError
 
 
@@ -23,7 +23,9 @@ class StreamSource(TypedDict, total=False):
 
     stream: Annotated[
         where.PathLike,
-        Option("archive of the stream: file, folder or glob", SOURCE, door=Door.COMMAND_LINE),
+        Option(
+            "archive of the stream: file, folder or glob", SOURCE, interface=Interface.COMMAND_LINE
+        ),
     ]
 
 

@@ -31,7 +31,7 @@ from engine.options.kinds import (
     as_text,
 )
 from engine.options.multijoin import GRAPHS, METHODS
-from engine.options.option import Door, Option, Scope
+from engine.options.option import Interface, Option, Scope
 
 _DEFAULTS = HarvestSettings(1)
 
@@ -52,7 +52,7 @@ class Streams(shared.ByName, total=False):
         Option(
             "a stream, NAME=PATH; 2 to 8 times",
             Pairs("NAME=PATH", repeated=True, form="NAME=PATH, such as trades=trades.parquet"),
-            door=Door.COMMAND_LINE,
+            interface=Interface.COMMAND_LINE,
         ),
     ]
     window: Annotated[

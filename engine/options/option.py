@@ -26,10 +26,12 @@ class Scope(Enum):
     """All streams, or those that NAME=VALUE names."""
 
 
-class Door(Enum):
-    """Where an option can be given; others know it not."""
+class Interface(Enum):
+    """Which interfaces have an option."""
 
     ANY = "any"
+    ARCHIVES = "archives"
+    """All but Spark's DataFrames, which write no files and have no report."""
     COMMAND_LINE = "command line"
 
 
@@ -50,7 +52,7 @@ class Option:
     scope : Scope
     flag : str
         Name on the command line and in job files, where it is not the keyword's.
-    door : Door
+    interface : Interface
     alone : object
         Its value where the command line gives the option without one.
     positional : bool
@@ -65,7 +67,7 @@ class Option:
     choices: tuple[str, ...] = ()
     scope: Scope = Scope.ALL
     flag: str = ""
-    door: Door = Door.ANY
+    interface: Interface = Interface.ANY
     alone: Any = None
     positional: bool = False
     name: str = ""
@@ -80,7 +82,7 @@ class Option:
         """How the command line writes it."""
         return "--" + self.toml.replace("_", "-")
 
-    def read(self, value: Any) -> Any:  # noqa: ANN401 - whatever a door hands on
+    def read(self, value: Any) -> Any:  # noqa: ANN401 - whatever an interface hands on
         """Return a value as the option's kind has it.
 
         Raises

@@ -9,7 +9,7 @@ from engine.archives.roles import Roles
 from engine.facts.access import DEFAULT_METHOD
 from engine.optimum.settings import Effort
 from engine.options import streams, where
-from engine.options.budget import EVEN, Amounts, parse_amounts
+from engine.options.budget import EVEN, Amounts, check_split, parse_amounts
 from engine.options.command import Command, Given, Group
 from engine.options.facts import Fact, FactOptions, fact_of
 from engine.options.option import check_fields
@@ -18,7 +18,6 @@ from engine.options.streams import (
     DEFAULT_POLICY,
     REFERENCES,
     check_reference,
-    check_split,
     settled,
 )
 from engine.options.where import COLUMNS, DEVICES

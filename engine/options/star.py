@@ -19,7 +19,7 @@ from engine.options.by_stream import REST, by_stream, check_name, given_to_all
 from engine.options.command import Command, Given, Group
 from engine.options.facts import FactAccess, FactChanges, FactSource, fact_roles
 from engine.options.kinds import BY_STREAM, ITEMS, NAMES, Pairs
-from engine.options.option import Door, Option, Scope, check_fields
+from engine.options.option import Interface, Option, Scope, check_fields
 from engine.options.streams import check_reference, settled
 from engine.policies import Value, policy_named
 from engine.runtime.errors import SpecError
@@ -38,7 +38,7 @@ class Several(TypedDict, total=False):
             "with commas; with --fact, two times or more. --time, --importance, --window and "
             "--memory may then be NAME=VALUE, several with commas",
             ITEMS,
-            door=Door.COMMAND_LINE,
+            interface=Interface.COMMAND_LINE,
         ),
     ]
     fact_on: Annotated[

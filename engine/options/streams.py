@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, TypeAlias, TypedDict
 
 from engine.optimum.settings import METHODS as BOUND_METHODS
-from engine.options.budget import EVEN, SPLITS, Amounts
+from engine.options.budget import EVEN, SPLITS
 from engine.options.kinds import (
     BY_STREAM,
     NAMES,
@@ -18,9 +18,9 @@ from engine.options.kinds import (
     SOURCE,
     Text,
 )
-from engine.options.option import Option, Scope
+from engine.options.option import Interface, Option, Scope
 from engine.options.where import PathLike
-from engine.policies import POLICIES, Policy, Value, ValueKind, policy_or_sample
+from engine.policies import POLICIES, Value, policy_or_sample
 from engine.replay.layout import ESTIMATORS, PROBES
 from engine.runtime.errors import SpecError
 from gpu_kernels.combine import COMBINES
@@ -98,6 +98,7 @@ class BadRows(TypedDict, total=False):
             "quarantine: set rows with a wrong time or importance aside",
             default=BAD_ROWS[0],
             choices=BAD_ROWS,
+            interface=Interface.ARCHIVES,
         ),
     ]
 
@@ -190,6 +191,7 @@ class Profile(TypedDict, total=False):
             "profile of the streams, as winnow profile writes it: its age curves and frequencies "
             "stand in for a pass over the archives",
             PLACE,
+            interface=Interface.ARCHIVES,
         ),
     ]
 
@@ -226,6 +228,7 @@ class Reference(TypedDict, total=False):
             "exact: count the exact join beside, so that the report says what was lost",
             default=REFERENCES[0],
             choices=REFERENCES,
+            interface=Interface.ARCHIVES,
         ),
     ]
 
@@ -233,9 +236,23 @@ class Reference(TypedDict, total=False):
 class Effort(TypedDict, total=False):
     """How far bounds are tightened."""
 
-    gap: Annotated[float, Option("relative gap of the bounds that is small enough", NUMBER, 0.0)]
+    gap: Annotated[
+        float,
+        Option(
+            "relative gap of the bounds that is small enough",
+            NUMBER,
+            0.0,
+            interface=Interface.ARCHIVES,
+        ),
+    ]
     seconds: Annotated[
-        float, Option("seconds after which the bounds are tightened no more", NUMBER, 60.0)
+        float,
+        Option(
+            "seconds after which the bounds are tightened no more",
+            NUMBER,
+            60.0,
+            interface=Interface.ARCHIVES,
+        ),
     ]
 
 
@@ -249,6 +266,7 @@ class Best(Effort, total=False):
             "is reached; alone: auto",
             choices=BOUND_METHODS,
             alone="auto",
+            interface=Interface.ARCHIVES,
         ),
     ]
 
@@ -262,6 +280,7 @@ class Plan(TypedDict, total=False):
             "retain tuples by this plan, a Parquet file or folder of side, row, until_ts as "
             "winnow bound --out writes it, in place of a policy",
             PLACE,
+            interface=Interface.ARCHIVES,
         ),
     ]
 
@@ -291,20 +310,4 @@ def check_reference(reference: str, *, exact: bool) -> None:
         raise SpecError(
             "--reference none leaves the exact join beside an approximate one uncounted, and this "
             "join is exact: leave it out"
-        )
-
-
-def check_split(split: str, memory: Amounts, policy: Policy, *, through: bool) -> None:
-    """Raise `SpecError` if there is nothing to split, or nothing to split it by.
-
-    `through` tells whether facts join the streams.
-    """
-    if split == EVEN:
-        return
-    if None in memory:
-        raise SpecError(f"--split {split} splits one memory over both streams: give --memory")
-    if through and policy.value_kind is not ValueKind.AGE:
-        raise SpecError(
-            f"--split {split} goes by how often join attributes arrive, and these are joined "
-            "through facts: use policy age, or --memory-left and --memory-right"
         )

@@ -6,7 +6,7 @@ import os
 from typing import Annotated, TypeAlias, TypedDict
 
 from engine.options.kinds import FLAG, PLACE
-from engine.options.option import Door, Option
+from engine.options.option import Interface, Option
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
@@ -18,7 +18,10 @@ class Engine(TypedDict, total=False):
     """Where tasks run."""
 
     engine: Annotated[
-        str, Option("spark or local: where tasks run", default="spark", door=Door.COMMAND_LINE)
+        str,
+        Option(
+            "spark or local: where tasks run", default="spark", interface=Interface.COMMAND_LINE
+        ),
     ]
     rapids: Annotated[
         bool,
@@ -26,7 +29,7 @@ class Engine(TypedDict, total=False):
             "start Spark with the RAPIDS Accelerator, as winnow spark-conf configures it",
             FLAG,
             default=False,
-            door=Door.COMMAND_LINE,
+            interface=Interface.COMMAND_LINE,
         ),
     ]
 
@@ -35,7 +38,12 @@ class Cache(TypedDict, total=False):
     """Where prepared lanes are."""
 
     cache: Annotated[
-        PathLike | None, Option("folder of prepared lanes (default: the user's cache)", PLACE)
+        PathLike | None,
+        Option(
+            "folder of prepared lanes (default: the user's cache)",
+            PLACE,
+            interface=Interface.ARCHIVES,
+        ),
     ]
 
 
@@ -47,7 +55,7 @@ class Job(TypedDict, total=False):
         Option(
             "TOML file with any of these options; the command line wins",
             PLACE,
-            door=Door.COMMAND_LINE,
+            interface=Interface.COMMAND_LINE,
         ),
     ]
 
@@ -55,14 +63,21 @@ class Job(TypedDict, total=False):
 class Report(TypedDict, total=False):
     """Where the report goes."""
 
-    report: Annotated[PathLike, Option("JSON file of the report", PLACE, door=Door.COMMAND_LINE)]
+    report: Annotated[
+        PathLike, Option("JSON file of the report", PLACE, interface=Interface.COMMAND_LINE)
+    ]
 
 
 class Out(TypedDict, total=False):
     """Where outputs go."""
 
     out: Annotated[
-        PathLike | None, Option("folder of the Parquet dataset (default: count only)", PLACE)
+        PathLike | None,
+        Option(
+            "folder of the Parquet dataset (default: count only)",
+            PLACE,
+            interface=Interface.ARCHIVES,
+        ),
     ]
 
 

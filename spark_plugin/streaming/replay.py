@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from engine.api.door import takes
+from engine.api.keywords import takes
 from engine.archives.source import Archive
 from engine.options.command import Given
 from engine.runtime.device_choice import ON_GPU

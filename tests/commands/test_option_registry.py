@@ -1,4 +1,4 @@
-"""Every command at every door: help, job file, unknown option, bad value, Python, Spark."""
+"""Every command at every interface: help, job file, unknown option, bad value, Python, Spark."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from documented import command_of
 from places import ROOT
 
 import engine
-from engine import commands as cli
+from engine.commands import all_commands
 from engine.commands.parser import given_of, parsed
 from engine.options.command import Command
 from engine.options.kinds import (
@@ -29,19 +28,12 @@ from engine.options.kinds import (
     Parameters,
     Whole,
 )
-from engine.options.option import Door, Option
+from engine.options.option import Interface, Option
 from engine.runtime.errors import SpecError, WinnowError
 from spark_plugin import dataframe, lookup, sweep
-from spark_plugin.rapids import command as spark_conf
-from spark_plugin.shipping import command as package
 
-NAMES = (
-    "replay", "sweep", "sample", "bound", "multijoin", "lookup", "explain", "prepare", "profile",
-    "size", "allocate",
-)  # fmt: skip
-COMMANDS = {name: command_of(name) for name in NAMES}
-COMMANDS |= {own.name: own for own in command_of("generate").kinds}
-COMMANDS |= {"spark-conf": spark_conf.COMMAND, "package": package.COMMAND}
+EVERY = [module.COMMAND for module in all_commands().values()]
+COMMANDS = {own.name: own for command in EVERY for own in command.kinds or [command] if own.options}
 WITH_JOB = [name for name, own in COMMANDS.items() if "job" in own.options]
 
 TWINS: dict[str, tuple[Callable[..., Any], ...]] = {
@@ -99,6 +91,11 @@ def words(option: Option) -> list[str]:
     return [option.written] if isinstance(option.kind, Flag) else [f"{option.written}={shown}"]
 
 
+def positional(command: Command) -> list[str]:
+    """Return what must stand beside the options on the command line."""
+    return ["x" for option in command.options.values() if option.positional]
+
+
 def given(command: Command, line: list[str]) -> dict[str, Any]:
     own, values = parsed([command.name, *line], {command.name: command})
     return given_of(own, values)
@@ -134,7 +131,7 @@ def test_an_unknown_option_is_named(name: str, tmp_path: Path) -> None:
     command = COMMANDS[name]
     known = max(command.options.values(), key=lambda option: len(option.toml))
     wrong = known.toml[:2] + known.toml[3:]
-    rest = ["x.toml"] if name == "allocate" else []
+    rest = positional(command)
     with pytest.raises(SpecError, match=f"no option --{wrong.replace('_', '-')}.*{known.toml[:1]}"):
         parsed([name, *rest, f"--{wrong.replace('_', '-')}=1"], {name: command})
     if name in WITH_JOB:
@@ -152,9 +149,9 @@ CHECKED = [
 
 
 @pytest.mark.parametrize(("name", "keyword"), CHECKED)
-def test_a_bad_value_is_named_at_every_door(name: str, keyword: str) -> None:
+def test_a_bad_value_is_named_at_every_interface(name: str, keyword: str) -> None:
     option = COMMANDS[name].options[keyword]
-    rest = ["x.toml"] if name == "allocate" else []
+    rest = positional(COMMANDS[name])
     with pytest.raises(SpecError, match=f"^{option.written} is 'wrong'; (give|choose)"):
         given(COMMANDS[name], [*rest, f"{option.written}=wrong"])
     for twin in TWINS.get(name, ()):
@@ -169,7 +166,7 @@ def test_python_takes_the_same_options(name: str) -> None:
     wanted = {
         keyword: option.default
         for keyword, option in COMMANDS[name].options.items()
-        if option.door is not Door.COMMAND_LINE and keyword not in ELSEWHERE
+        if option.interface is not Interface.COMMAND_LINE and keyword not in ELSEWHERE
     }
     taken: dict[str, Any] = {}
     for twin in TWINS[name]:
@@ -192,13 +189,12 @@ def test_spark_takes_the_same_options(name: str) -> None:
     if name == "sweep":  # it hands them on
         assert "options" in parameters
         return
-    files = {"cache", "out", "plan", "profile", "reference", "bound", "gap", "seconds", "bad_rows"}
     wanted = {
         keyword
         for keyword, option in COMMANDS[name].options.items()
-        if option.door is not Door.COMMAND_LINE and keyword not in files | ELSEWHERE
+        if option.interface is Interface.ANY and keyword not in ELSEWHERE
     }
-    assert wanted | {"fact_on"} <= parameters.keys() | {"fact_on", "fact_access"}
+    assert wanted <= parameters.keys() | {"fact_access"}
     with pytest.raises(TypeError, match="unexpected keyword 'nope'"):
         twin(None, None, nope=1)
     with pytest.raises(WinnowError, match=r"^columns is 'wrong'; choose one of all, ids"):
@@ -229,8 +225,3 @@ def test_an_option_is_declared_once() -> None:
         if ".add_argument(" in path.read_text()
     ]
     assert parsers == ["engine/commands/parser.py"]
-
-
-def test_every_command_is_tried() -> None:
-    named = {own.COMMAND.name for own in cli._MODULES}  # noqa: SLF001 - it has no other list
-    assert named - {"generate", "policies"} <= COMMANDS.keys()

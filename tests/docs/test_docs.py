@@ -28,6 +28,7 @@ from engine.commands.parser import given_of
 from engine.jobs.sweep.rows import SCHEMA
 from engine.options import allocate
 from engine.options.command import Group
+from engine.options.option import Option
 from engine.options.replay import FACT, JOIN, STREAMS, WHERE, job_of
 from engine.options.streams import Memory, Probe
 from engine.options.sweep import sweep_of
@@ -308,9 +309,9 @@ def test_every_column_of_a_sweep_is_documented_and_none_besides() -> None:
     assert named_in(section) == set(SCHEMA.names)
 
 
-def policies_table() -> ModuleType:
-    path = ROOT / "docs" / "policies_table.py"
-    spec = importlib.util.spec_from_file_location("policies_table", path)
+def tables() -> ModuleType:
+    path = ROOT / "docs" / "tables.py"
+    spec = importlib.util.spec_from_file_location("tables", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -318,9 +319,24 @@ def policies_table() -> ModuleType:
     return module
 
 
-def test_tables_of_policies_are_fresh() -> None:
-    stale = [named(path) for path in policies_table().stale()]
+def test_tables_are_fresh() -> None:
+    stale = [named(path) for path in tables().stale()]
     assert not stale, f"{', '.join(stale)}: run make docs"
+
+
+def test_a_page_gets_a_row_for_a_new_option_and_loses_those_of_old_ones() -> None:
+    page = (ROOT / "docs" / "allocate.md").read_text()
+    options = dict(command_of("allocate").options)
+    new = {"device": Option("what computes", choices=("cpu", "gpu"), default="cpu", name="device")}
+    gone = {"--cache", "--jobs"}  # the latter is positional
+    wanted = {own.written: own for own in (options | new).values() if own.written not in gone}
+    found = tables().with_options(page, wanted).splitlines()
+    row = "| `--device` | what computes | `cpu` | `--device gpu` |"
+    assert set(found) - set(page.splitlines()) == {row}
+    assert set(page.splitlines()) - set(found) == {
+        line for line in page.splitlines() if line.startswith("| `--cache` |")
+    }
+    assert found[found.index(row) - 1].startswith("| `--plots` |")
 
 
 @pytest.mark.parametrize("name", MODULES)

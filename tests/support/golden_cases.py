@@ -12,6 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from places import ROOT
 
+from engine.policies import POLICIES, SAMPLING
+
 COMMON = "--engine local --cache {folder}/lanes"
 PAIR = f"--left {{folder}}/left.parquet --right {{folder}}/right.parquet --on k --time t {COMMON}"
 IMPORTANCE = "--importance v"
@@ -148,9 +150,11 @@ def words(line: str, folder: Path, report: Path) -> list[str]:
 
 
 def settled(text: str, folder: Path) -> str:
-    """Return what is printed without times, devices, folders and sizes of files."""
+    """Return what is printed without times, devices, folders, sizes of files and policies."""
     text = text.replace(str(folder), "FOLDER")
     text = _TIMES.sub("seconds: ...\n", text)
+    for names in ([*POLICIES, *SAMPLING], POLICIES):  # listed by `winnow policies` alone
+        text = text.replace(", ".join(names), "POLICIES").replace(",".join(names), "POLICIES")
     text = _LANES.sub("LANES", _SIZES.sub("... bytes", text))
     return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
 

@@ -1,4 +1,4 @@
-"""The Python door: functions whose keywords are a command's options."""
+"""Functions whose keywords are a command's options."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import wraps
 from typing import ParamSpec, TypeVar, get_args, get_type_hints
 
 from engine.options.command import Command
-from engine.options.option import Door, Option, options_of
+from engine.options.option import Interface, Option, options_of
 from engine.runtime.errors import did_you_mean
 
 P = ParamSpec("P")
@@ -31,7 +31,7 @@ def takes(command: Command) -> Callable[[Callable[P, R]], Callable[P, R]]:
         options = [
             option
             for name, option in options_of(declared).items()
-            if name not in named and option.door is not Door.COMMAND_LINE
+            if name not in named and option.interface is not Interface.COMMAND_LINE
         ]
         known = named | {option.name for option in options}
 

@@ -1,0 +1,155 @@
+"""Writes the documents' tables of policies and rows of new options; `make docs` runs it.
+
+    python docs/tables.py [--check]
+
+The page of a command has a row for each option. An option without one gets its help text, default
+and an example, after the option declared before it; better words may then replace them. Rows of
+options that are gone are removed. With ``--check`` nothing is written, and the exit status is 1 if
+a document is stale.
+"""  # noqa: INP001 - a script, not a package
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from engine.commands import all_commands
+from engine.options.command import Group
+from engine.options.kinds import ByStream, Flag, Number, Parameters, Whole
+from engine.options.option import Option
+from engine.options.replay import FACT, JOIN, STREAMS, WHERE
+from engine.options.streams import Memory, Probe
+from engine.policies import POLICIES, SAMPLING, Policy
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def _default(policy: Policy) -> str:
+    """Return a policy's parameters with meaning and default, as one table cell."""
+    cells = []
+    for parameter in policy.parameters:
+        default = parameter.default
+        value = f"{default:g}" if isinstance(default, float) else default
+        names = " or ".join(f"`{name}`" for name in (parameter.name, *parameter.aliases))
+        cells.append(
+            f"{names}: {parameter.meaning}" + ("" if default is None else f" (default `{value}`)")
+        )
+    return "<br>".join(cells) or "none"
+
+
+def _table(header: tuple[str, ...], row: Callable[[Policy], tuple[str, ...]]) -> str:
+    rows = [header, ("---",) * len(header), *map(row, [*POLICIES.values(), *SAMPLING.values()])]
+    return "".join("| " + " | ".join(cells) + " |\n" for cells in rows)
+
+
+def short_table() -> str:
+    """Return policies, what they keep and where they come from."""
+    return _table(("policy", "keeps by", "source"), lambda p: (f"`{p.name}`", p.summary, p.source))
+
+
+def full_table() -> str:
+    """Return the same with the parameters and the data structure on the CPU."""
+    return _table(
+        ("policy", "keeps by", "parameters", "found by", "source"),
+        lambda p: (f"`{p.name}`", p.summary, _default(p), p.structure.name.lower(), p.source),
+    )
+
+
+DOCUMENTS = {"README.md": short_table, "docs/policies.md": full_table}
+
+_SHARED = (STREAMS, WHERE, FACT, JOIN, Group("", (Memory, Probe)))
+_ELSEWHERE = {
+    "replay": (FACT,),
+    "sweep": _SHARED[:3],
+    **dict.fromkeys(("bound", "profile", "sample"), _SHARED),
+}
+"""By command, groups of options that the page of facts or of `winnow replay` explains."""
+_PAGES = {"size": "deploy"}
+"""By command, its page where it has another name."""
+_ROW = re.compile(r"^\| `(--[\w-]+)` \|.*\| `([^`|]+)` \|\n", re.MULTILINE)
+_EXAMPLES = {Whole: "3", Number: "0.5", ByStream: "left=3", Parameters: "alpha=2"}
+
+
+def options_by_page() -> dict[Path, dict[str, Option]]:
+    """Return the options that each page explains, by their names on the command line."""
+    found = {ROOT / "docs" / "facts.md": _written(FACT.options)}
+    for name, module in all_commands().items():
+        page = ROOT / "docs" / f"{_PAGES.get(name, name)}.md"
+        elsewhere = {own for group in _ELSEWHERE.get(name, ()) for own in group.options}
+        options = module.COMMAND.options
+        if page.exists():
+            found[page] = _written({n: own for n, own in options.items() if n not in elsewhere})
+    return found
+
+
+def _written(options: Mapping[str, Option]) -> dict[str, Option]:
+    return {own.written: own for own in options.values() if not own.positional}
+
+
+def _row(option: Option) -> str:
+    value = option.choices[-1] if option.choices else _EXAMPLES.get(type(option.kind), "12")
+    example = option.written if isinstance(option.kind, Flag) else f"{option.written} {value}"
+    default = option.default
+    shown = "none" if default in (None, False, ()) else f"`{option.kind.shown(default)}`"
+    return f"| `{option.written}` | {option.help} | {shown} | `{example}` |\n"
+
+
+def with_options(text: str, options: Mapping[str, Option]) -> str:
+    """Return a page with a row for each of its options, and for no others."""
+    text = _ROW.sub(lambda row: row[0] if row[1] in options else "", text)
+    order = list(options)
+    for i, name in enumerate(order):
+        rows = {row[1]: row for row in _ROW.finditer(text)}
+        if name not in rows:
+            before = [rows[other].end() for other in order[:i] if other in rows]
+            after = [rows[other].start() for other in order[i:] if other in rows]
+            if not before and not after:
+                raise SystemExit(f"no table has a row for {name}: begin one in its page")
+            at = before[-1] if before else after[0]
+            text = text[:at] + _row(options[name]) + text[at:]
+    return text
+
+
+def renewed(text: str, table: str) -> str:
+    """Return `text` with `table` between its marks."""
+    begin, end = "<!-- policies -->\n", "<!-- /policies -->"
+    pattern = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
+    if not pattern.search(text):
+        raise SystemExit(f"a document has no marks {begin.strip()} and {end}: put them back")
+    return pattern.sub(lambda _: begin + "\n" + table + "\n" + end, text)
+
+
+def stale() -> dict[Path, str]:
+    """Return what should stand in the documents that are not up to date."""
+    pages = options_by_page()
+    found = {}
+    for path in {*pages, *(ROOT / name for name in DOCUMENTS)}:
+        wanted = text = path.read_text()
+        if path in pages:
+            wanted = with_options(wanted, pages[path])
+        table = DOCUMENTS.get(str(path.relative_to(ROOT)))
+        if table is not None:
+            wanted = renewed(wanted, table())
+        if wanted != text:
+            found[path] = wanted
+    return found
+
+
+def main() -> int:
+    """Write what is stale, or only tell."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="write nothing")
+    check = parser.parse_args().check
+    found = stale()
+    for path, text in found.items():
+        sys.stdout.write(f"{path.relative_to(ROOT)} {'is stale' if check else 'written'}\n")
+        if not check:
+            path.write_text(text)
+    return 1 if check and found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
