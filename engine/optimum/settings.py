@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.exact.combine import combine_code, combined
 from engine.optimum.intervals import Rows, Weigh
-from engine.runtime.errors import SpecError, did_you_mean
+from engine.runtime.errors import SpecError, chosen
 from engine.runtime.jit import Floats, jit
 from engine.runtime.streams import StreamBatch
 
@@ -42,11 +42,7 @@ class Objective:
 
     def __post_init__(self) -> None:
         combine_code(self.combine)
-        if self.name not in OBJECTIVES:
-            raise SpecError(
-                f"--objective is {self.name!r}; choose one of {', '.join(OBJECTIVES)}."
-                + did_you_mean(self.name, OBJECTIVES)
-            )
+        chosen("--objective", self.name, OBJECTIVES)
         if not -1e100 <= self.threshold <= 1e100:
             raise SpecError(f"--threshold is {self.threshold}; give a number of at most 1e100")
         if self.name == "outputs" and self.threshold:
@@ -126,11 +122,7 @@ class Effort:
     seconds: float = 60.0
 
     def __post_init__(self) -> None:
-        if self.method not in METHODS:
-            raise SpecError(
-                f"--method is {self.method!r}; choose one of {', '.join(METHODS)}."
-                + did_you_mean(self.method, METHODS)
-            )
+        chosen("--method", self.method, METHODS)
         if not 0.0 <= self.gap < 1.0:
             raise SpecError(f"--gap is {self.gap}; give a number from 0 to less than 1")
         if not 0.0 <= self.seconds < math.inf:

@@ -13,7 +13,7 @@ import numpy as np
 
 from engine.policies import dgl
 from engine.replay import layout
-from engine.replay.heap import drop_at, heapify, precedes, rise, sink_from_top
+from engine.replay.heap import drop_at, heapify, precedes, rise, sink_from_top, without_gone
 from engine.replay.layout import Memory
 from engine.replay.memory import insert, remove
 from engine.runtime.jit import NONE, Integer, Records, kernel, nth
@@ -74,13 +74,7 @@ def _push_zero(
     """Add a resident whose priority is 0 to the zero heap, ordered by the rest of the rank."""
     zero = memory.zero
     if memory.n[layout.ZERO] == zero.size:
-        live = np.int64(0)
-        for i in range(memory.n[layout.ZERO]):
-            if memory.slots[nth(zero[nth(i)].what)].seq == zero[nth(i)].seq:
-                zero[nth(live)] = zero[nth(i)]
-                live += 1
-        memory.n[layout.ZERO] = live
-        heapify(zero, live, keys)
+        memory.n[layout.ZERO] = without_gone(zero, zero.size, memory.slots, keys)
     rise(zero, memory.n[layout.ZERO], _TOP, importance, m, 0.0, seq, what, keys, _SLOTS)
     memory.n[layout.ZERO] += 1
 
@@ -91,13 +85,7 @@ def _push(
     what: Integer,
 ) -> None:  # fmt: skip
     if memory.n[layout.HEAP] == memory.heap.size:
-        live = np.int64(0)
-        for i in range(memory.n[layout.HEAP]):
-            if memory.slots[nth(memory.heap[nth(i)].what)].seq == memory.heap[nth(i)].seq:
-                memory.heap[nth(live)] = memory.heap[nth(i)]
-                live += 1
-        memory.n[layout.HEAP] = live
-        heapify(memory.heap, live, keys)
+        memory.n[layout.HEAP] = without_gone(memory.heap, memory.heap.size, memory.slots, keys)
     rise(memory.heap, memory.n[layout.HEAP], _TOP, value, importance, m, seq, what, keys, _SLOTS)
     memory.n[layout.HEAP] += 1
 

@@ -144,17 +144,21 @@ def heapify(heap: Records, n: Integer, keys: Records) -> None:
     """Make a heap of the first `n` entries, which rank slots. O(n)."""
     for i in range(n // 2 - 1, -1, -1):
         sink(
-            heap,
-            n,
-            i,
-            heap[nth(i)].priority,
-            heap[nth(i)].importance,
-            heap[nth(i)].m,
-            heap[nth(i)].seq,
-            heap[nth(i)].what,
-            keys,
-            np.int64(NONE),
-        )
+            heap, n, i, heap[nth(i)].priority, heap[nth(i)].importance, heap[nth(i)].m,
+            heap[nth(i)].seq, heap[nth(i)].what, keys, np.int64(NONE),
+        )  # fmt: skip
+
+
+@kernel
+def without_gone(heap: Records, n: Integer, slots: Records, keys: Records) -> Integer:
+    """Rebuild a heap of `n` slots without those whose tuple is gone; return its size. O(n)."""
+    live = np.int64(0)
+    for i in range(n):
+        if slots[nth(heap[nth(i)].what)].seq == heap[nth(i)].seq:
+            heap[nth(live)] = heap[nth(i)]
+            live += 1
+    heapify(heap, live, keys)
+    return live
 
 
 BY_IMPORTANCE, BY_VALUE = False, True

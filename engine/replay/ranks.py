@@ -16,7 +16,7 @@ import numpy as np
 
 from engine.policies import Structure, dgl
 from engine.replay import decay
-from engine.replay.heap import drop_at, heapify, precedes, rise, sink
+from engine.replay.heap import drop_at, heapify, precedes, rise, sink, without_gone
 from engine.replay.layout import COUNT, HEAP, OLDEST, Arrivals, Memory, ReplayRules
 from engine.replay.memory import insert, remove
 from engine.runtime.jit import NONE, Floats, Integer, Records, kernel, nth
@@ -28,14 +28,7 @@ _TOP = np.int64(0)
 @kernel
 def rebuild(memory: Memory, keys: Records) -> None:
     """Rebuild the heap without the entries of tuples that are gone."""
-    heap = memory.heap
-    live = np.int64(0)
-    for i in range(memory.n[HEAP]):
-        if memory.slots[nth(heap[nth(i)].what)].seq == heap[nth(i)].seq:
-            heap[nth(live)] = heap[nth(i)]
-            live += 1
-    memory.n[HEAP] = live
-    heapify(heap, live, keys)
+    memory.n[HEAP] = without_gone(memory.heap, memory.n[HEAP], memory.slots, keys)
 
 
 @kernel

@@ -6,7 +6,7 @@ Callbacks are pointers to the scalar functions of a policy, so that one compiled
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -15,29 +15,80 @@ import numba
 import numpy as np
 from numba.extending import register_jitable
 
-from engine.lanes.profile import LaneProfile
+from engine.lanes.profile import LaneProfile, SideProfile
 from engine.policies import Policy, Structure, Value, policy_or_sample
 from engine.replay.layout import ESTIMATORS, PROBES, ReplayRules
-from engine.runtime.errors import SpecError, did_you_mean
+from engine.runtime.errors import SpecError, chosen
 from engine.runtime.randomness import PURPOSE_CLUSTER, PURPOSE_PRIORITY
 from engine.value_model.estimate import Terms
 from gpu_kernels.combine import COMBINES
 
 UNLIMITED = np.iinfo(np.int64).max
-_NEVER = np.iinfo(np.int64).min
+_ALWAYS = np.iinfo(np.int64).min
 
 
-def chosen(option: str, value: str, known: tuple[str, ...]) -> str:
-    """Return a value if it is one of those known, else raise `SpecError`."""
-    if value not in known:
-        raise SpecError(
-            f"{option} is {value!r}; choose one of {', '.join(known)}." + did_you_mean(value, known)
-        )
-    return value
+class PolicySettings:
+    """What the settings of two-way and of star joins share."""
+
+    policy: str | None
+    parameters: Mapping[str, Value]
+    estimator: str
+    probe: str
+    combine: str
+    start_ts: int | None
+
+    @property
+    def the_policy(self) -> Policy:
+        """The policy; an exact join never evicts, so any static one would do."""
+        raise NotImplementedError
+
+    def _settle(self) -> None:
+        """Check the choices, and complete the policy's parameters."""
+        chosen("estimator", self.estimator, ESTIMATORS)
+        chosen("probe", self.probe, PROBES)
+        chosen("combine", self.combine, COMBINES)
+        if self.policy is not None:
+            object.__setattr__(self, "policy", self.the_policy.name)
+            parameters = self.the_policy.settle(dict(self.parameters))
+            object.__setattr__(self, "parameters", parameters)
+
+    def _shared_rules(self, *, emit: bool) -> dict[str, Any]:
+        """Return the rules that a kernel has of any number of streams."""
+        policy, given = self.the_policy, self._given
+        coefficients = [number_of(given.get(name)) for name in policy.coefficients]
+        a, b, d = (*coefficients, 0.0, 0.0, 0.0)[:3]
+        return {
+            "estimator": ESTIMATORS.index(self.estimator),
+            "after_admission": self.probe == "after_admission",
+            "combine": COMBINES.index(self.combine),
+            "ties_by_importance": given.get("ties", policy.ties) == "importance",
+            "emit": emit,
+            "start_ts": _ALWAYS if self.start_ts is None else self.start_ts,
+            "a": a,
+            "b": b,
+            "d": d,
+            "initial_by_importance": given.get("initial") == "importance",
+        }
+
+    def _decays(
+        self, windows: Sequence[int], sides: Iterable[SideProfile]
+    ) -> tuple[list[float], list[float]]:
+        """Return DGL's alpha and beta of each stream."""
+        alpha, beta = self._given.get("alpha"), self._given.get("beta")
+        alphas = [float(w + 1) if alpha is None else number_of(alpha) for w in windows]
+        betas = [
+            side.mean_importance / (w + 1) if beta is None else number_of(beta)
+            for side, w in zip(sides, windows, strict=True)
+        ]
+        return alphas, betas
+
+    @property
+    def _given(self) -> Mapping[str, Value]:
+        return self.parameters if self.policy is not None else {}
 
 
 @dataclass(frozen=True)
-class ReplaySettings:
+class ReplaySettings(PolicySettings):
     """A two-way window join under a policy (contract, sections 1 to 3).
 
     Parameters
@@ -75,12 +126,7 @@ class ReplaySettings:
         for side, window in (("left", self.window_left), ("right", self.window_right)):
             if not 0 <= window < 2**62:
                 raise SpecError(f"window {window} of stream {side} must be 0 ticks or more")
-        chosen("estimator", self.estimator, ESTIMATORS)
-        chosen("probe", self.probe, PROBES)
-        chosen("combine", self.combine, COMBINES)
-        if self.policy is not None:
-            object.__setattr__(self, "policy", self.the_policy.name)
-            object.__setattr__(self, "parameters", self.the_policy.settle(self.parameters))
+        self._settle()
 
     @property
     def windows(self) -> tuple[int, int]:
@@ -135,29 +181,11 @@ class ReplaySettings:
 
     def rules(self, profile: LaneProfile, budget: tuple[int, int], *, emit: bool) -> ReplayRules:
         """Return the scalars that the kernel replays a lane by."""
-        policy = self.the_policy
-        parameters = self.parameters if self.policy is not None else {}
-        coefficients = [number_of(parameters.get(name)) for name in policy.coefficients]
-        a, b, d = (*coefficients, 0.0, 0.0, 0.0)[:3]
-        lifetimes = self.window_left + 1, self.window_right + 1
-        alpha = parameters.get("alpha")
-        beta = parameters.get("beta")
-        alphas = [float(w) if alpha is None else number_of(alpha) for w in lifetimes]
-        betas = [
-            side.mean_importance / w if beta is None else number_of(beta)
-            for side, w in zip(profile, lifetimes, strict=True)
-        ]
-        ties = parameters.get("ties", policy.ties)
-        if policy.unlimited:
+        alphas, betas = self._decays((self.window_left, self.window_right), profile)
+        if self.the_policy.unlimited:
             budget = UNLIMITED, UNLIMITED
         return ReplayRules(
             structure=int(self.structure),
-            estimator=ESTIMATORS.index(self.estimator),
-            after_admission=self.probe == "after_admission",
-            combine=COMBINES.index(self.combine),
-            ties_by_importance=ties == "importance",
-            emit=emit,
-            start_ts=_NEVER if self.start_ts is None else self.start_ts,
             t0=profile.t0,
             window_left=self.window_left,
             window_right=self.window_right,
@@ -165,14 +193,11 @@ class ReplaySettings:
             budget_right=min(budget[1], profile.right.peak),
             first_left=profile.left.first_ts,
             first_right=profile.right.first_ts,
-            a=a,
-            b=b,
-            d=d,
             alpha_left=alphas[0],
             alpha_right=alphas[1],
             beta_left=betas[0],
             beta_right=betas[1],
-            initial_by_importance=parameters.get("initial") == "importance",
+            **self._shared_rules(emit=emit),
         )
 
 

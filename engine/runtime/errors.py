@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 class WinnowError(Exception):
@@ -38,3 +38,12 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """
     close = difflib.get_close_matches(name.lower(), {k.lower(): k for k in known}, n=1, cutoff=0.6)
     return f" Did you mean '{close[0]}'?" if close else ""
+
+
+def chosen(option: str, value: str, known: Sequence[str]) -> str:
+    """Return a value if it is one of those known, else raise `SpecError`."""
+    if value not in known:
+        raise SpecError(
+            f"{option} is {value!r}; choose one of {', '.join(known)}." + did_you_mean(value, known)
+        )
+    return value

@@ -54,13 +54,17 @@ def begin(
     rules: SampleRules, left_memory: SampleMemory, right_memory: SampleMemory, keys: Records,
     left: SampleArrivals, right: SampleArrivals, progress: Records, sums: Records, leave: Records,
 ) -> bool:  # fmt: skip
-    """Find the next instant and expire; False if the batch is used up."""
+    """Find the next instant and expire; False, and the next batch begun, at a batch's end."""
     i, j = progress[layout.LEFT_AT], progress[layout.RIGHT_AT]
     if i < left.ts.size and (j >= right.ts.size or left.ts[i] <= right.ts[j]):
         now = left.ts[i]
     elif j < right.ts.size:
         now = right.ts[j]
     else:
+        left_memory.n[layout.SEQ] += left.ts.size
+        right_memory.n[layout.SEQ] += right.ts.size
+        progress[layout.LEFT_AT] = 0
+        progress[layout.RIGHT_AT] = 0
         return False
     progress[layout.NOW] = now
     progress[layout.LEFT_END] = _end(left, i, now)

@@ -124,10 +124,6 @@ def sample(
             if not begin(
                 rules, left_memory, right_memory, keys, left, right, progress, sums, leave
             ):
-                left_memory.n[layout.SEQ] += left.ts.size
-                right_memory.n[layout.SEQ] += right.ts.size
-                progress[layout.LEFT_AT] = 0
-                progress[layout.RIGHT_AT] = 0
                 return layout.DONE
             progress[layout.CURSOR] = progress[layout.LEFT_AT]
         elif phase == _SIMULTANEOUS:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.replay.heap import drop_at, heapify, rise, sink
+from engine.replay.heap import drop_at, rise, sink, without_gone
 from engine.runtime.jit import NONE, Integer, Records, kernel
 from engine.sampling import layout
 from engine.sampling.layout import SampleArrivals, SampleMemory, SampleRules
@@ -224,13 +224,7 @@ def _rank(memory: SampleMemory, at: Integer, seq: Integer, priority: float) -> N
     """Enter an admitted tuple into the heap, cleaned first where it is full."""
     heap, n = memory.heap, memory.n
     if n[layout.HEAP] == heap.size:
-        live = np.int64(0)
-        for i in range(n[layout.HEAP]):
-            if memory.slots[heap[i].what].seq == heap[i].seq:
-                heap[live] = heap[i]
-                live += 1
-        n[layout.HEAP] = live
-        heapify(heap, live, memory.unranked)
+        n[layout.HEAP] = without_gone(heap, heap.size, memory.slots, memory.unranked)
     rise(heap, n[layout.HEAP], _TOP, priority, 0.0, 0.0, seq, at, memory.unranked, _UNKEYED)
     n[layout.HEAP] += 1
 

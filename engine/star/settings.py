@@ -9,19 +9,16 @@ import numpy as np
 
 from engine.lanes.profile import SideProfile
 from engine.policies import Policy, Structure, Value, age, policy_named
-from engine.replay.layout import ESTIMATORS, PROBES
-from engine.replay.settings import chosen, number_of
+from engine.replay.settings import PolicySettings
 from engine.runtime.errors import SpecError
 from engine.runtime.jit import FOREVER, Floats, Ints
 from engine.star.layout import StarRules
-from gpu_kernels.combine import COMBINES
 
-_ALWAYS = int(np.iinfo(np.int64).min)
 Curves = Sequence[Floats | None]
 
 
 @dataclass(frozen=True)
-class StarSettings:
+class StarSettings(PolicySettings):
     """A window join of several streams through a fact relation under a policy.
 
     Parameters
@@ -58,18 +55,12 @@ class StarSettings:
         for at, window in enumerate(self.windows):
             if not 0 <= window < 2**62:
                 raise SpecError(f"window {window} of stream {at + 1} must be 0 ticks or more")
-        chosen("estimator", self.estimator, ESTIMATORS)
-        chosen("probe", self.probe, PROBES)
-        chosen("combine", self.combine, COMBINES)
-        if self.policy is not None:
-            policy = self.the_policy
-            if policy.structure is Structure.VALUED:
-                raise SpecError(
-                    f"policy {policy.name} learns what a key yields: it is not defined for a join "
-                    "of several streams through a fact relation; choose another one"
-                )
-            object.__setattr__(self, "policy", policy.name)
-            object.__setattr__(self, "parameters", policy.settle(dict(self.parameters)))
+        if self.policy is not None and self.the_policy.structure is Structure.VALUED:
+            raise SpecError(
+                f"policy {self.the_policy.name} learns what a key yields: it is not defined for a "
+                "join of several streams through a fact relation; choose another one"
+            )
+        self._settle()
 
     @property
     def the_policy(self) -> Policy:
@@ -97,20 +88,10 @@ class StarSettings:
         emit : bool
             Write output tuples, or only count them.
         """
-        policy, given = self.the_policy, self.parameters if self.policy is not None else {}
-        coefficients = [number_of(given.get(name)) for name in policy.coefficients]
-        a, b, d = (*coefficients, 0.0, 0.0, 0.0)[:3]
-        alpha, beta = given.get("alpha"), given.get("beta")
-        lifetimes = [window + 1 for window in self.windows]
+        alphas, betas = self._decays(self.windows, profiles)
         table, buckets = _age_table(curves, len(self.windows))
         return StarRules(
-            structure=int(policy.structure),
-            estimator=ESTIMATORS.index(self.estimator),
-            after_admission=self.probe == "after_admission",
-            combine=COMBINES.index(self.combine),
-            ties_by_importance=given.get("ties", policy.ties) == "importance",
-            emit=emit,
-            start_ts=_ALWAYS if self.start_ts is None else self.start_ts,
+            structure=int(self.the_policy.structure),
             t0=min((own.first_ts for own in profiles if own.rows), default=0),
             window=np.array(self.windows, np.int64),
             budget=np.array(
@@ -121,19 +102,11 @@ class StarSettings:
                 np.int64,
             ),
             first_ts=np.array([own.first_ts if own.rows else FOREVER for own in profiles]),
-            a=a,
-            b=b,
-            d=d,
-            alpha=np.array([float(w) if alpha is None else number_of(alpha) for w in lifetimes]),
-            beta=np.array(
-                [
-                    own.mean_importance / w if beta is None else number_of(beta)
-                    for own, w in zip(profiles, lifetimes, strict=True)
-                ]
-            ),
-            initial_by_importance=given.get("initial") == "importance",
+            alpha=np.array(alphas),
+            beta=np.array(betas),
             table=table,
             buckets=buckets,
+            **self._shared_rules(emit=emit),
         )
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.multiway.fractions.profile import JoinProfile
-from engine.runtime.errors import SpecError, did_you_mean
+from engine.runtime.errors import SpecError, chosen
 from engine.runtime.jit import jit
 from gpu_kernels.harvest.formulas import add_comparisons
 from gpu_kernels.harvest.layout import Floats, Ints, Layout, flatten
@@ -183,12 +183,7 @@ def backward(limit: float, metric: int, least: int, layout: Layout) -> Ints:
 
 def metric_number(metric: str) -> int:
     """Return the number of an evaluation metric."""
-    if metric not in METRICS:
-        raise SpecError(
-            f"metric is {metric!r}; choose one of {', '.join(METRICS)}."
-            + did_you_mean(metric, METRICS)
-        )
-    return METRICS.index(metric)
+    return METRICS.index(chosen("metric", metric, METRICS))
 
 
 def greedy(
@@ -240,10 +235,7 @@ def greedy(
     >>> found.counts.tolist(), found.cost, found.output
     ([[1, 2], [5, 5], [2, 5]], 6930000.0, 66600.0)
     """
-    if way not in WAYS:
-        raise SpecError(
-            f"way is {way!r}; choose one of {', '.join(WAYS)}." + did_you_mean(way, WAYS)
-        )
+    chosen("way", way, WAYS)
     if least not in {0, 1}:
         raise SpecError(f"least {least} must be 0 or 1 logical basic windows a hop")
     number = metric_number(metric)

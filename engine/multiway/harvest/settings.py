@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from engine.runtime.errors import SpecError, did_you_mean
+from engine.runtime.errors import SpecError, chosen
 
 SHEDDINGS = ("harvest", "random-drop")
 ADMISSIONS = ("all", "conserve")
@@ -104,12 +104,7 @@ class HarvestSettings:
             ("scores", SCORES),
             ("probe", PROBES),
         ):
-            value = getattr(self, name)
-            if value not in known:
-                raise SpecError(
-                    f"{_option(name)} is {value!r}; choose one of {', '.join(known)}."
-                    + did_you_mean(value, known)
-                )
+            chosen(_option(name), getattr(self, name), known)
         if self.shedding == "random-drop" and self.capacity is None:
             raise SpecError("--shedding random-drop keeps to a capacity: give --capacity")
         if self.clock == "wall" and (self.capacity is not None or self.throttle is not None):

@@ -12,7 +12,7 @@ import numpy as np
 from engine.multiway.loops.method import METHODS as ALGORITHMS
 from engine.multiway.loops.method import Method
 from engine.multiway.streams import MOST_STREAMS
-from engine.runtime.errors import SpecError, did_you_mean
+from engine.runtime.errors import SpecError, chosen
 from engine.runtime.jit import Floats, Ints
 
 
@@ -170,11 +170,7 @@ class OrderingProblem:
     tau: float | None = None
 
     def __post_init__(self) -> None:
-        if self.method not in METHODS:
-            raise SpecError(
-                f"method is {self.method!r}; choose one of {', '.join(METHODS)}."
-                + did_you_mean(self.method, METHODS)
-            )
+        chosen("method", self.method, METHODS)
         self._check_tau(self.tau)
         self._check_buckets(ALGORITHMS[self.method].hashed)
 
