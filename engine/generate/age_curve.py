@@ -38,53 +38,38 @@ class AgeCurveSpec(NamedTuple):
     A right tuple at time t draws bucket k with probability ``p(k) / matches``, then one of the
     left tuples whose age at t lies in bucket k, and takes its id. Bucket k holds the ages from
     ``(k - 1) * window / buckets`` up to but not including ``k * window / buckets``.
-
-    Attributes
-    ----------
-    rows, rows_right : int
-        Tuples of each stream. If `rows_right` is None the right has ``rows * rate_right /
-        rate_left``, so that both span the same time.
-    curve : str
-        Shape of the age curve, see `age_curve`.
-    exponent : float
-        Power of the curve: 2 in P5 6.2.2, varied in 6.2.5.
-    window : float
-        W_1 of P5, in time units: the lifetime of a left tuple. The closed window of the contract
-        is ``round(window * ticks_per_unit) - 1`` ticks.
-    buckets : int
-        Buckets of the window (m of P5).
-    matches : float
-        n_1 of P5, the matches of a left tuple over its lifetime. P5's n_1 = 5 is its rate_right /
-        rate_left, the most there can be; with fewer the other right tuples match nothing.
-    rate_left, rate_right : float
-        Tuples per time unit (r_1 and r_2 of P5).
-    arrivals : str
-        ``uniform`` is P5's; it lets 0.8 * rate tuples arrive a unit, see `ArrivalSpec`.
-    ticks_per_unit : int
-        Ticks of a time unit. 1000 keep P5's shortest inter-arrival time, 0.1 units, at 100 ticks,
-        so the rounding to whole ticks moves a tuple by at most 0.001 units.
-    importance : ImportanceModel
-        Distribution of both streams' importance.
-    start_ts : int
-        First tick.
-    seed : int
-        The same seed gives the same rows, whatever the chunk size.
     """
 
     rows: int
     rows_right: int | None = None
+    """`rows`, `rows_right`: Tuples of each stream. If `rows_right` is None the right has
+    ``rows * rate_right / rate_left``, so that both span the same time."""
     curve: str = "increasing"
+    """Shape of the age curve, see `age_curve`."""
     exponent: float = 2.0
+    """Power of the curve: 2 in P5 6.2.2, varied in 6.2.5."""
     window: float = 500.0
+    """W_1 of P5, in time units: the lifetime of a left tuple. The closed window of the contract is
+    ``round(window * ticks_per_unit) - 1`` ticks."""
     buckets: int = 20
+    """Buckets of the window (m of P5)."""
     matches: float = 5.0
+    """n_1 of P5, the matches of a left tuple over its lifetime. P5's n_1 = 5 is its rate_right /
+    rate_left, the most there can be; with fewer the other right tuples match nothing."""
     rate_left: float = 1.0
     rate_right: float = 5.0
+    """`rate_left`, `rate_right`: Tuples per time unit (r_1 and r_2 of P5)."""
     arrivals: str = "uniform"
+    """``uniform`` is P5's; it lets 0.8 * rate tuples arrive a unit, see `ArrivalSpec`."""
     ticks_per_unit: int = 1000
+    """Ticks of a time unit. 1000 keep P5's shortest inter-arrival time, 0.1 units, at 100 ticks, so
+    the rounding to whole ticks moves a tuple by at most 0.001 units."""
     importance: ImportanceModel = ImportanceModel()
+    """Distribution of both streams' importance."""
     start_ts: int = 0
+    """First tick."""
     seed: int = 0
+    """The same seed gives the same rows, whatever the chunk size."""
 
 
 class _Plan(NamedTuple):

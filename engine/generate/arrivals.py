@@ -15,30 +15,22 @@ ARRIVALS = ("regular", "uniform", "exponential")
 
 
 class ArrivalSpec(NamedTuple):
-    """How the tuples of a stream arrive.
-
-    Attributes
-    ----------
-    kind : str
-        ``regular``: row i arrives at tick ``floor(i / rate)``, counted exactly; P1 and P2's one
-        tuple an instant is rate 1. ``uniform``: inter-arrival times uniform in [1/(2 rate),
-        2/rate] (P5 6.2); P5 calls `rate` the average rate, but the mean gap is 1.25/rate, so
-        0.8 * rate tuples a tick arrive. ``exponential``: a Poisson process. The last two round
-        down to whole ticks.
-    rate : Fraction
-        Tuples per tick, as exact as it was given. Above 1 an instant has several arrivals, below
-        1 there are ticks without any.
-    start_ts : int
-        Tick at which the clock starts. The first row arrives there (``regular``) or one gap later.
-    ties : float
-        Probability in [0, 1] that a row arrives at the instant of the row before it, instead of
-        its own. The average rate stays.
-    """
+    """How the tuples of a stream arrive."""
 
     kind: str
+    """``regular``: row i arrives at tick ``floor(i / rate)``, counted exactly; P1 and P2's one
+    tuple an instant is rate 1. ``uniform``: inter-arrival times uniform in [1/(2 rate), 2/rate] (P5
+    6.2); P5 calls `rate` the average rate, but the mean gap is 1.25/rate, so 0.8 * rate tuples a
+    tick arrive. ``exponential``: a Poisson process. The last two round down to whole ticks."""
     rate: Fraction
+    """Tuples per tick, as exact as it was given. Above 1 an instant has several arrivals, below 1
+    there are ticks without any."""
     start_ts: int = 0
+    """Tick at which the clock starts. The first row arrives there (``regular``) or one gap
+    later."""
     ties: float = 0.0
+    """Probability in [0, 1] that a row arrives at the instant of the row before it, instead of its
+    own. The average rate stays."""
 
     def check(self, rows: int) -> None:
         """Raise SpecError if the options are invalid or `rows` timestamps overflow int64."""
@@ -138,29 +130,21 @@ class ImportanceModel(NamedTuple):
     occurring frequently while larger importance values were assigned to tuples occurring
     infrequently". P2 leaves the function open; here the most frequent key has `low` and a key
     f times as rare has ``f * low``, at most `rare_max`.
-
-    Attributes
-    ----------
-    kind : str
-        ``constant``: 1. ``uniform``: one of `low`, ``low + 1``, ... `high`. ``rare-high``: the
-        same, but with probability `rare_fraction` one of ``high + 1``, ... `rare_max`.
-        ``inverse-frequency``: as above, a function of the key. ``exponential``: mean `mean`.
-    low, high : float
-        Least and greatest normal importance.
-    rare_fraction : float
-        Fraction of tuples of high importance, in [0, 1].
-    rare_max : float
-        Greatest importance.
-    mean : float
-        Mean of ``exponential``.
     """
 
     kind: str = "constant"
+    """``constant``: 1. ``uniform``: one of `low`, ``low + 1``, ... `high`. ``rare-high``: the same,
+    but with probability `rare_fraction` one of ``high + 1``, ... `rare_max`. ``inverse-frequency``:
+    as above, a function of the key. ``exponential``: mean `mean`."""
     low: float = 1.0
     high: float = 10.0
+    """`low`, `high`: Least and greatest normal importance."""
     rare_fraction: float = 0.01
+    """Fraction of tuples of high importance, in [0, 1]."""
     rare_max: float = 1000.0
+    """Greatest importance."""
     mean: float = 10.0
+    """Mean of ``exponential``."""
 
     def check(self, *, keyed: bool = True) -> None:
         """Raise SpecError if the model is invalid.

@@ -37,41 +37,28 @@ class LaggedGaussianSpec(NamedTuple):
     The tuple of stream i with timestamp phi (seconds) has the value ``((D/eta) * (phi + tau_i) +
     kappa_i * N(0, 1)) mod D`` in [0, D). The defaults are P4's non-aligned 3-way join; aligned
     is lags (0, 0, 0).
-
-    Attributes
-    ----------
-    seconds : float
-        Length of the streams. P4 runs 60, of which 20 are warm-up.
-    rates : tuple of float
-        Tuples per second of each stream, or one for all. P4 varies it; 200 in its figure 12.
-    domain : float
-        D, the size of the value domain.
-    eta : float
-        Seconds until the values wrap around.
-    lags : tuple of float
-        tau_i of each stream, seconds.
-    deviations : tuple of float
-        kappa_i of each stream, in units of the value.
-    arrivals : str
-        ``regular``, ``uniform`` or ``exponential``, see `ArrivalSpec`; P4 leaves it open.
-    importance : ImportanceModel
-        Distribution of every stream's importance.
-    start_ts : int
-        First timestamp, microseconds.
-    seed : int
-        The same seed gives the same rows, whatever the chunk size.
     """
 
     seconds: float = 60.0
+    """Length of the streams. P4 runs 60, of which 20 are warm-up."""
     rates: tuple[float, ...] = (200.0,)
+    """Tuples per second of each stream, or one for all. P4 varies it; 200 in its figure 12."""
     domain: float = 1000.0
+    """D, the size of the value domain."""
     eta: float = 50.0
+    """Seconds until the values wrap around."""
     lags: tuple[float, ...] = (0.0, 5.0, 15.0)
+    """tau_i of each stream, seconds."""
     deviations: tuple[float, ...] = (2.0, 2.0, 50.0)
+    """kappa_i of each stream, in units of the value."""
     arrivals: str = "regular"
+    """``regular``, ``uniform`` or ``exponential``, see `ArrivalSpec`; P4 leaves it open."""
     importance: ImportanceModel = ImportanceModel()
+    """Distribution of every stream's importance."""
     start_ts: int = 0
+    """First timestamp, microseconds."""
     seed: int = 0
+    """The same seed gives the same rows, whatever the chunk size."""
 
 
 def lagged_gaussian_streams(spec: LaggedGaussianSpec) -> tuple[pa.Table, ...]:

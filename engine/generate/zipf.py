@@ -35,46 +35,35 @@ class ZipfSpec(NamedTuple):
 
     The key of rank k = 1, 2, ... `domain` has probability proportional to ``k ** -skew``; keys
     are 0 to ``domain - 1``.
-
-    Attributes
-    ----------
-    rows, rows_right : int
-        Tuples of the left and right stream (N of P1); the right has as many as the left if None.
-    domain : int
-        Number of join attribute values.
-    skew_left, skew_right : float
-        Zipf parameters, 0 for uniform. P1 and P2 join 1.0 with 0.0.
-    correlation : str
-        How the keys' frequency ranks relate (P5 6.2.3). ``direct`` (DC; P1 5.2.4): the same order
-        on both sides, key k has rank k + 1. ``inverse`` (IC): opposite orders, the right's most
-        frequent key is ``domain - 1``. ``none`` (UC): two independent seeded permutations.
-    importance : ImportanceModel
-        Distribution of both streams' importance.
-    arrivals : str
-        ``regular``, ``uniform`` or ``exponential``, see `ArrivalSpec`.
-    rate, rate_right : float
-        Tuples per tick of each stream; the right has the left's rate if None.
-    ties : float
-        Probability that a tuple arrives at the instant of the one before it.
-    start_ts : int
-        First tick.
-    seed : int
-        The same seed gives the same rows, whatever the chunk size; more rows continue fewer.
     """
 
     rows: int
+    """Tuples of the left stream (N of P1)."""
     domain: int
+    """Number of join attribute values."""
     rows_right: int | None = None
+    """Tuples of the right stream; as many as of the left if None."""
     skew_left: float = 1.0
     skew_right: float = 0.0
+    """`skew_left`, `skew_right`: Zipf parameters, 0 for uniform. P1 and P2 join 1.0 with 0.0."""
     correlation: str = "none"
+    """How the keys' frequency ranks relate (P5 6.2.3). ``direct`` (DC; P1 5.2.4): the same order on
+    both sides, key k has rank k + 1. ``inverse`` (IC): opposite orders, the right's most frequent
+    key is ``domain - 1``. ``none`` (UC): two independent seeded permutations."""
     importance: ImportanceModel = ImportanceModel()
+    """Distribution of both streams' importance."""
     arrivals: str = "regular"
+    """``regular``, ``uniform`` or ``exponential``, see `ArrivalSpec`."""
     rate: float = 1.0
     rate_right: float | None = None
+    """`rate`, `rate_right`: Tuples per tick of each stream; the right has the left's rate if
+    None."""
     ties: float = 0.0
+    """Probability that a tuple arrives at the instant of the one before it."""
     start_ts: int = 0
+    """First tick."""
     seed: int = 0
+    """The same seed gives the same rows, whatever the chunk size; more rows continue fewer."""
 
 
 class _Side(NamedTuple):

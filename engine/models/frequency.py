@@ -11,23 +11,23 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.lanes.lane import LaneFiles, arrivals
 from engine.models.rate_curve import RateCurve, from_pieces
+from engine.runtime.jit import Floats, Ints
 from engine.runtime.key_table import KeyTable
 
 
 class KeyCounts(NamedTuple):
     """Tuples of each key."""
 
-    codes: NDArray[np.int64]
+    codes: Ints
     """(n,) int64. Join attributes as lanes hold them, ascending."""
-    left: NDArray[np.int64]
-    right: NDArray[np.int64]
+    left: Ints
+    right: Ints
     """`left`, `right`: (n,) int64. Tuples of each stream."""
 
-    def of(self, codes: NDArray[np.int64], side: int) -> NDArray[np.int64]:
+    def of(self, codes: Ints, side: int) -> Ints:
         """Return the tuples that `side` has of each code; 0 of those not counted."""
         counts = (self.left, self.right)[side]
         if not self.codes.size:
@@ -62,7 +62,7 @@ def added(parts: Sequence[KeyCounts]) -> KeyCounts:
     return KeyCounts(codes, sums[0], sums[1])
 
 
-Pair = tuple[NDArray[np.float64], NDArray[np.float64]]
+Pair = tuple[Floats, Floats]
 
 
 class FrequencyModel(NamedTuple):

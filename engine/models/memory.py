@@ -8,9 +8,10 @@ from statistics import NormalDist
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from engine.runtime.errors import SpecError
+from engine.runtime.jit import Floats
 from engine.runtime.scipy_late import brentq
 
 _SMALL = 0.05
@@ -21,11 +22,11 @@ class Stored(Protocol):
     """Tuples of one side that a uniform sample may store, in groups alike."""
 
     @property
-    def live(self) -> NDArray[np.float64]:
+    def live(self) -> Floats:
         """Mean unexpired tuples of each group, (g,)."""
         ...
 
-    def present(self, p: float) -> NDArray[np.float64]:
+    def present(self, p: float) -> Floats:
         """Return the share of its lifetime for which a tuple of each group is held, (g,)."""
         ...
 
@@ -33,24 +34,24 @@ class Stored(Protocol):
 class Matched(NamedTuple):
     """Groups of tuples whose matches come all over their lifetime (theorem 4.2)."""
 
-    rate: NDArray[np.float64]
+    rate: Floats
     """(g,) float64. Tuples of the group a tick."""
-    matches: NDArray[np.float64]
+    matches: Floats
     """(g,) float64. Expected matches n of a tuple; any real number, 0 or more."""
-    most: NDArray[np.float64]
+    most: Floats
     """(g,) float64. Matches N that a tuple is waited for; with N = n this is theorem 4.2."""
-    window: NDArray[np.float64]
+    window: Floats
     """(g,) float64. W in ticks."""
     random: bool = False
     """Whether matches come at random, the i-th of n at i / (n + 1) of the lifetime on average, as
     those of independent streams do; else evenly, at i / n, as P5 has it."""
 
     @property
-    def live(self) -> NDArray[np.float64]:
+    def live(self) -> Floats:
         """Mean unexpired tuples of each group, (g,) float64."""
         return self.rate * self.window
 
-    def present(self, p: float) -> NDArray[np.float64]:
+    def present(self, p: float) -> Floats:
         """Return the share of its lifetime for which a tuple of each group is held.
 
         Parameters
@@ -98,14 +99,12 @@ def matched(
     return Matched(a, b, c, d, random)
 
 
-def _log_mean_decay(x: NDArray[np.float64]) -> NDArray[np.float64]:
+def _log_mean_decay(x: Floats) -> Floats:
     """Return log((1 - exp(-x)) / x) of x > 0, to the last bits for small x as well."""
     small = np.minimum(x, _SMALL) ** 2
     series = -x / 2 + small * (1 / 24 + small * (-1 / 2880 + small / 181440))
     large = np.maximum(x, _SMALL)
-    found: NDArray[np.float64] = np.where(
-        x < _SMALL, series, np.log(-np.expm1(-large)) - np.log(large)
-    )
+    found: Floats = np.where(x < _SMALL, series, np.log(-np.expm1(-large)) - np.log(large))
     return found
 
 
@@ -115,19 +114,19 @@ class Aged(NamedTuple):
     rate: float
     window: float
     """`rate`, `window`: Tuples a tick; W in ticks."""
-    floor: NDArray[np.float64]
-    ceiling: NDArray[np.float64]
+    floor: Floats
+    ceiling: Floats
     """`floor`, `ceiling`: (n,) float64. Ages, as shares of the window, at which a tuple has had its
     1st, 2nd, ... match, for whole numbers of matches around the curve's sum."""
     above: float
     """How far the curve's sum lies from the one to the other, 0 to 1."""
 
     @property
-    def live(self) -> NDArray[np.float64]:
+    def live(self) -> Floats:
         """Mean unexpired tuples, (1,) float64."""
         return np.array([self.rate * self.window])
 
-    def present(self, p: float) -> NDArray[np.float64]:
+    def present(self, p: float) -> Floats:
         """Return the share of its lifetime for which a tuple is held, (1,) float64."""
         low, high = _last_chosen(p, self.floor), _last_chosen(p, self.ceiling)
         return np.array([(1 - self.above) * low + self.above * high])
@@ -151,7 +150,7 @@ def aged(rate: float, window: float, curve: ArrayLike) -> Aged:
     return Aged(rate, window, _ages(cumulative, whole), _ages(cumulative, whole + 1), above)
 
 
-def _ages(cumulative: NDArray[np.float64], matches: int) -> NDArray[np.float64]:
+def _ages(cumulative: Floats, matches: int) -> Floats:
     """Return C^-1 of 1, ..., matches for the curve scaled to so many, as shares of the window."""
     if not matches or cumulative[-1] <= 0:
         return np.zeros(0)
@@ -159,11 +158,11 @@ def _ages(cumulative: NDArray[np.float64], matches: int) -> NDArray[np.float64]:
     wanted[-1] = cumulative[-1]
     at = np.searchsorted(cumulative, wanted)
     low, high = cumulative[at - 1], cumulative[at]
-    found: NDArray[np.float64] = (at - 1 + (wanted - low) / (high - low)) / (cumulative.size - 1)
+    found: Floats = (at - 1 + (wanted - low) / (high - low)) / (cumulative.size - 1)
     return found
 
 
-def _last_chosen(p: float, ages: NDArray[np.float64]) -> float:
+def _last_chosen(p: float, ages: Floats) -> float:
     """Return the expected age of the last match that coins of bias p choose; 0 if they do none."""
     if not ages.size:
         return 0.0

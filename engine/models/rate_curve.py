@@ -16,15 +16,16 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from engine.runtime.jit import Floats
 
 
 class RateCurve(NamedTuple):
     """A concave, piecewise linear output rate over memory, from (0, 0)."""
 
-    memory: NDArray[np.float64]
+    memory: Floats
     """(n + 1,) float64. Tuples held, increasing from 0."""
-    rate: NDArray[np.float64]
+    rate: Floats
     """(n + 1,) float64. Outputs (or their importance) a tick at those memories; beyond the last it
     stays."""
 
@@ -54,7 +55,7 @@ class RateCurve(NamedTuple):
         return float(self.memory[at - 1] + part * (self.memory[at] - self.memory[at - 1]))
 
 
-def from_points(memory: NDArray[np.float64], rate: NDArray[np.float64]) -> RateCurve:
+def from_points(memory: Floats, rate: Floats) -> RateCurve:
     """Return the least concave curve above (0, 0) and the points: what mixing them reaches.
 
     Parameters
@@ -91,7 +92,7 @@ def _above(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float
     return (b[1] - a[1]) * (c[0] - a[0]) <= (c[1] - a[1]) * (b[0] - a[0])
 
 
-def from_pieces(memory: NDArray[np.float64], worth: NDArray[np.float64]) -> RateCurve:
+def from_pieces(memory: Floats, worth: Floats) -> RateCurve:
     """Return the curve of tuples taken by worth, greatest first.
 
     Parameters
@@ -158,7 +159,7 @@ def shared(curves: Sequence[RateCurve], memory: float) -> list[float]:
     return [float(part) for part in given]
 
 
-def k_opt(curve: NDArray[np.float64], window: int) -> float:
+def k_opt(curve: Floats, window: int) -> float:
     """Return the age at which a tuple has matched most for each tick that it was held (P5 3.2.1).
 
     Parameters
@@ -186,7 +187,7 @@ def k_opt(curve: NDArray[np.float64], window: int) -> float:
     return float(buckets[np.argmax(np.cumsum(curve) / buckets)] * window / curve.size)
 
 
-def side_curve(curve: NDArray[np.float64], window: int, rate: float) -> RateCurve:
+def side_curve(curve: Floats, window: int, rate: float) -> RateCurve:
     """Return the outputs a tick that AGE reaches by memory (P5, equations 2 and 3).
 
     Up to ``rate * k_opt`` tuples each adds ``C(k_opt) / k_opt``; beyond, all are held to the age
@@ -209,7 +210,7 @@ def side_curve(curve: NDArray[np.float64], window: int, rate: float) -> RateCurv
     >>> round(3 * curve.rate_at(1.0), 9), curve.rate_at(3.0), curve.rate_at(3.5), curve.most
     (4.0, 4.0, 4.5, 5.0)
     """
-    edges: NDArray[np.float64] = np.arange(1.0, curve.size + 1.0) * (window / curve.size)
+    edges: Floats = np.arange(1.0, curve.size + 1.0) * (window / curve.size)
     return from_points(rate * edges, rate * np.cumsum(curve))
 
 

@@ -34,28 +34,19 @@ _PROOF = 1e-9  # relative difference of a plan's claimed and actual value
 
 @dataclass(frozen=True)
 class BoundSettings:
-    """The settings of a bound.
-
-    Parameters
-    ----------
-    window_left, window_right : int
-        W in ticks, closed.
-    objective : Objective
-    probe : {"before_admission", "after_admission"}
-    start_ts : int or None
-        Outputs before it count for nothing.
-    effort : Effort
-    threads : int or None
-        All cores of the process unless given.
-    """
+    """The settings of a bound."""
 
     window_left: int
     window_right: int
+    """`window_left`, `window_right`: W in ticks, closed."""
     objective: Objective = field(default_factory=Objective)
     probe: str = "before_admission"
+    """{"before_admission", "after_admission"}."""
     start_ts: int | None = None
+    """Outputs before it count for nothing."""
     effort: Effort = field(default_factory=Effort)
     threads: int | None = None
+    """All cores of the process unless given."""
 
     @property
     def after_admission(self) -> bool:

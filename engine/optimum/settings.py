@@ -20,16 +20,6 @@ OBJECTIVES = ("importance", "outputs", "minimum")
 class Objective:
     """The value of an output, and whether it is to be maximised or minimised.
 
-    Parameters
-    ----------
-    name : {"importance", "outputs", "minimum"}
-        Greatest importance (ESJA), most outputs (SJA), or least importance.
-    threshold : float
-        An output is worth its importance less this, so that those below it are undesirable (P1's
-        positive and negative weights). Not with "outputs".
-    combine : {"min", "sum", "product", "max", "mean"}
-        Importance of an output.
-
     Raises
     ------
     SpecError
@@ -37,8 +27,13 @@ class Objective:
     """
 
     name: str = "importance"
+    """{"importance", "outputs", "minimum"}. Greatest importance (ESJA), most outputs (SJA), or
+    least importance."""
     threshold: float = 0.0
+    """An output is worth its importance less this, so that those below it are undesirable (P1's
+    positive and negative weights). Not with "outputs"."""
     combine: str = "min"
+    """{"min", "sum", "product", "max", "mean"}. Importance of an output."""
 
     def __post_init__(self) -> None:
         combine_code(self.combine)
@@ -101,16 +96,6 @@ METHODS = ("auto", "states", "flow", "dual")
 class Effort:
     """The method by which bounds are found, and when they are good enough.
 
-    Parameters
-    ----------
-    method : {"auto", "states", "flow", "dual"}
-        The join memory state graph (ODJA, OSSJ), the min-cost flow (ESJA, SJA), the certificate
-        alone, or the certificate and then, as time allows, the flow.
-    gap : float
-        Relative gap of the bounds with which "auto" and "dual" are content.
-    seconds : float
-        After which they tighten them no more.
-
     Raises
     ------
     SpecError
@@ -118,8 +103,13 @@ class Effort:
     """
 
     method: str = "auto"
+    """{"auto", "states", "flow", "dual"}. The join memory state graph (ODJA, OSSJ), the min-cost
+    flow (ESJA, SJA), the certificate alone, or the certificate and then, as time allows, the
+    flow."""
     gap: float = 0.0
+    """Relative gap of the bounds with which "auto" and "dual" are content."""
     seconds: float = 60.0
+    """After which they tighten them no more."""
 
     def __post_init__(self) -> None:
         chosen("--method", self.method, METHODS)

@@ -91,21 +91,6 @@ class PolicySettings:
 class ReplaySettings(PolicySettings):
     """A two-way window join under a policy (contract, sections 1 to 3).
 
-    Parameters
-    ----------
-    window_left, window_right : int
-        W in ticks, closed: a tuple is unexpired at age W.
-    policy : str or None
-        None: an exact join.
-    parameters : dict
-        The policy's own.
-    estimator : {"memory", "window", "history"}
-    probe : {"before_admission", "after_admission"}
-    combine : {"min", "sum", "product", "max", "mean"}
-    start_ts : int or None
-        Outputs before it are neither written nor counted.
-    seed : int
-
     Raises
     ------
     SpecError
@@ -114,12 +99,19 @@ class ReplaySettings(PolicySettings):
 
     window_left: int
     window_right: int
+    """`window_left`, `window_right`: W in ticks, closed: a tuple is unexpired at age W."""
     policy: str | None = None
+    """None: an exact join."""
     parameters: dict[str, Value] = field(default_factory=dict)
+    """The policy's own."""
     estimator: str = "memory"
+    """{"memory", "window", "history"}."""
     probe: str = "before_admission"
+    """{"before_admission", "after_admission"}."""
     combine: str = "min"
+    """{"min", "sum", "product", "max", "mean"}."""
     start_ts: int | None = None
+    """Outputs before it are neither written nor counted."""
     seed: int = 0
 
     def __post_init__(self) -> None:

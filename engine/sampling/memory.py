@@ -170,14 +170,9 @@ def _fold(slot: Records, sums: Records) -> None:
 
 @kernel
 def leave(
-    memory: SampleMemory,
-    keys: Records,
-    side: Integer,
-    at: Integer,
-    ticks: float,
-    sums: Records,
-    progress: Records,  # noqa: ARG001 - as every kernel's
-) -> None:
+    memory: SampleMemory, keys: Records, side: Integer, at: Integer, ticks: float, sums: Records,
+    _progress: Records,
+) -> None:  # fmt: skip
     """Release a retained tuple: its cluster is complete."""
     if memory.slots[at].sampled == 1:
         _fold(memory.slots[at], sums)

@@ -13,7 +13,7 @@ import numpy as np
 
 from engine.runtime.jit import NONE, Integer, Records, kernel
 from engine.sampling import layout
-from engine.sampling.instant import begin, count, write
+from engine.sampling.kernel import begin, count, write
 from engine.sampling.layout import SampleArrivals, SampledOutputs, SampleMemory, SampleRules
 from engine.sampling.memory import add, insert, remove
 from gpu_kernels.combine import combined
@@ -27,14 +27,9 @@ _NEVER = np.int64(2**62)
 
 @kernel
 def _leave(
-    memory: SampleMemory,
-    keys: Records,
-    side: Integer,
-    at: Integer,
-    ticks: float,
-    sums: Records,  # noqa: ARG001 - as every kernel's
-    progress: Records,  # noqa: ARG001 - the same
-) -> None:
+    memory: SampleMemory, keys: Records, side: Integer, at: Integer, ticks: float, _sums: Records,
+    _progress: Records,
+) -> None:  # fmt: skip
     remove(memory, keys, side, at, ticks)
 
 

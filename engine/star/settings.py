@@ -21,21 +21,6 @@ Curves = Sequence[Floats | None]
 class StarSettings(PolicySettings):
     """A window join of several streams through a fact relation under a policy.
 
-    Parameters
-    ----------
-    windows : tuple of int
-        W of each stream in ticks, closed: a tuple is unexpired at age W.
-    policy : str or None
-        None: an exact join.
-    parameters : dict
-        The policy's own.
-    estimator : {"memory", "window", "history"}
-    probe : {"before_admission", "after_admission"}
-    combine : {"min", "sum", "product", "max", "mean"}
-    start_ts : int or None
-        Outputs before it are neither written nor counted.
-    seed : int
-
     Raises
     ------
     SpecError
@@ -43,12 +28,19 @@ class StarSettings(PolicySettings):
     """
 
     windows: tuple[int, ...]
+    """W of each stream in ticks, closed: a tuple is unexpired at age W."""
     policy: str | None = None
+    """None: an exact join."""
     parameters: Mapping[str, Value] = field(default_factory=dict)
+    """The policy's own."""
     estimator: str = "memory"
+    """{"memory", "window", "history"}."""
     probe: str = "before_admission"
+    """{"before_admission", "after_admission"}."""
     combine: str = "min"
+    """{"min", "sum", "product", "max", "mean"}."""
     start_ts: int | None = None
+    """Outputs before it are neither written nor counted."""
     seed: int = 0
 
     def __post_init__(self) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.exact.checks import sealed
 from engine.facts.index import FactIndex
 from engine.facts.lookup import FactLookup
+from engine.runtime.jit import Floats, Ints
 from engine.runtime.streams import StreamBatch
 from engine.value_model.layout import LEFT_AT, RIGHT_AT, WAYS, ValueModel, nothing_seen
 from engine.value_model.observe import Join, SideBatch, observe
@@ -44,7 +44,7 @@ class Part(NamedTuple):
     right: int
     """`left`, `right`: The part ends before these rows of the batch; it begins where the part
     before ends."""
-    table: NDArray[np.float64]
+    table: Floats
     """(2, 2, buckets) float64. Best rate ahead by side, state and age bucket, in any unit a
     side."""
 
@@ -52,7 +52,7 @@ class Part(NamedTuple):
 class Valued(NamedTuple):
     """What the estimate says of a batch."""
 
-    values: tuple[NDArray[np.float64], NDArray[np.float64]]
+    values: tuple[Floats, Floats]
     """(left, right) of (n,) float64. By which a tuple's table is multiplied for its priority."""
     parts: tuple[Part, ...]
     """One after the other; the last ends with the batch."""
@@ -132,9 +132,6 @@ def side_of(batch: StreamBatch) -> SideBatch:
 
 def _power_of_two(number: int) -> int:
     return 1 << (max(number, WAYS) - 1).bit_length()
-
-
-Ints = NDArray[np.int64]
 
 
 def estimate_of(terms: Terms, index: FactIndex | None) -> Estimate:

@@ -109,14 +109,9 @@ def _follow(n: Array, now: Integer) -> None:
 
 @kernel
 def _score_arrivals(
-    model: ValueModel,
-    join: Join,
-    side: Integer,
-    own: SideBatch,
-    begin: Integer,
-    end: Integer,
+    model: ValueModel, join: Join, side: Integer, own: SideBatch, begin: Integer, end: Integer,
     now: Integer,
-) -> None:
+) -> None:  # fmt: skip
     """Write the arrivals' values, and track some of them."""
     lifetime = (join.window_left if side == 0 else join.window_right) + 1
     for i in range(begin, end):

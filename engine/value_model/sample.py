@@ -79,15 +79,9 @@ def watch_all(model: ValueModel, side: Integer, now: Integer, lifetime: Integer)
 
 @kernel
 def match(
-    model: ValueModel,
-    side: Integer,
-    key: Integer,
-    importance: float,
-    now: Integer,
-    lifetime: Integer,
-    combine: Integer,
-    since: Integer,
-) -> None:
+    model: ValueModel, side: Integer, key: Integer, importance: float, now: Integer,
+    lifetime: Integer, combine: Integer, since: Integer,
+) -> None:  # fmt: skip
     """Count what an opposite arrival matches among the tracked tuples of `side`, newest first.
 
     Those that arrived before `since` it does not match.
@@ -147,17 +141,9 @@ def _thin_out(model: ValueModel, side: Integer, now: Integer, lifetime: Integer)
 
 @kernel
 def track(
-    model: ValueModel,
-    side: Integer,
-    key: Integer,
-    now: Integer,
-    lifetime: Integer,
-    group: Integer,
-    importance: float,
-    free: float,
-    base: float,
-    share: float,
-) -> None:
+    model: ValueModel, side: Integer, key: Integer, now: Integer, lifetime: Integer,
+    group: Integer, importance: float, free: float, base: float, share: float,
+) -> None:  # fmt: skip
     """Track an arrival if it is its turn; where there is no room, turns become half as many."""
     counts = model.counts[side]
     number = counts[layout.ARRIVED]

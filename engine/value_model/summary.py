@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from engine.exact.checks import sealed
 from engine.models.rate_curve import RateCurve, from_pieces, from_points
 from engine.policies import ValueKind
-from engine.runtime.jit import kernel, nth
+from engine.runtime.jit import Floats, Ints, kernel, nth
 from engine.runtime.key_table import KeyTable
 from engine.runtime.scipy_late import gammaincc
 
-Arriving = Callable[[int], Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]]
+Arriving = Callable[[int], Iterator[tuple[Ints, Floats]]]
 """Yields the join attributes and importances of a side, batch by batch, each time it is called."""
 SUMMARISED = (ValueKind.COUNT, ValueKind.IMPORTANCE, ValueKind.VALUE)
 """The kinds of worth that are a tuple's own."""
@@ -32,12 +32,12 @@ _STEP = 1.12
 class SideSummary(NamedTuple):
     """The tuples of one side of a lane by their worth to a policy."""
 
-    tuples: NDArray[np.float64]
+    tuples: Floats
     """(n,) float64. Of each class, the most wanted first; those worth nothing are in none. A class
     is of tuples whose worths are within a factor of ``2 ** (1 / PER_OCTAVE)``."""
-    matches: NDArray[np.float64]
+    matches: Floats
     """(n,) float64. Mean number of the other side's tuples of their keys."""
-    value: NDArray[np.float64]
+    value: Floats
     """(n,) float64. Mean of that times their importance, to within half a class: so it does not
     depend on the order in which floats are added."""
 
@@ -46,7 +46,7 @@ class SideSummary(NamedTuple):
         """Pairs of tuples of both sides with equal keys."""
         return float(np.dot(self.tuples, self.matches))
 
-    def pieces(self, window: int, ticks: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def pieces(self, window: int, ticks: float) -> tuple[Floats, Floats]:
         """Return the mean live tuples of each class, and the importance that each yields a tick.
 
         A tuple stays for `window` of so many ticks.
@@ -77,18 +77,18 @@ class LaneSummariser:
         self._counts = [np.zeros(0, np.int64), np.zeros(0, np.int64)]
         self._classes = {kind: (_Classes(kind), _Classes(kind)) for kind in kinds}
 
-    def count(self, side: int, codes: NDArray[np.int64]) -> NDArray[np.int32]:
+    def count(self, side: int, codes: Ints) -> NDArray[np.int32]:
         """Count a side's tuples by their join attributes; return these as dense ids."""
         ids = self.ids(codes)
         self._counts[side] = _longer(self._counts[side], self._table.size)
         _count(ids, self._counts[side])
         return ids
 
-    def ids(self, codes: NDArray[np.int64]) -> NDArray[np.int32]:
+    def ids(self, codes: Ints) -> NDArray[np.int32]:
         """Return dense ids of join attributes."""
         return self._table.intern(codes)
 
-    def weigh(self, side: int, ids: NDArray[np.int32], importance: NDArray[np.float64]) -> None:
+    def weigh(self, side: int, ids: NDArray[np.int32], importance: Floats) -> None:
         """Sort a side's tuples by their worth; all of both sides must have been counted."""
         others = self._counts[1 - side] = _longer(self._counts[1 - side], self._table.size)
         for classes in self._classes.values():
@@ -101,7 +101,7 @@ class LaneSummariser:
         }
 
 
-def _longer(counts: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+def _longer(counts: Ints, size: int) -> Ints:
     """Return counts with room for so many keys, and for more than now where there is too little."""
     if size <= counts.size:
         return counts
@@ -137,7 +137,7 @@ def summarised_lane(arriving: Arriving, kinds: Sequence[ValueKind]) -> dict[Valu
 
 
 @kernel
-def _count(ids: NDArray[np.int32], counts: NDArray[np.int64]) -> None:
+def _count(ids: NDArray[np.int32], counts: Ints) -> None:
     for i in range(len(ids)):
         counts[nth(ids[i])] += 1
 
@@ -176,10 +176,10 @@ def _class_of(worth: float) -> int:
 
 @kernel
 def _tally_values(
-    importance: NDArray[np.float64],
+    importance: Floats,
     ids: NDArray[np.int32],
-    counts: NDArray[np.int64],
-    tally: NDArray[np.int64],
+    counts: Ints,
+    tally: Ints,
 ) -> None:
     """Add tuples and their matches to the class of their value; row 0 is that of `_NOTHING`."""
     for i in range(len(ids)):
@@ -191,11 +191,11 @@ def _tally_values(
 
 @kernel
 def _classify(
-    importance: NDArray[np.float64],
+    importance: Floats,
     ids: NDArray[np.int32],
-    counts: NDArray[np.int64],
+    counts: Ints,
     by_importance: bool,
-    codes: NDArray[np.int64],
+    codes: Ints,
 ) -> None:
     """Write each tuple's class of worth and that of value, as one number."""
     for i in range(len(ids)):
@@ -206,8 +206,8 @@ def _classify(
 
 @kernel
 def _tally_classes(
-    at: NDArray[np.int32], ids: NDArray[np.int32], counts: NDArray[np.int64],
-    tally: NDArray[np.int64],
+    at: NDArray[np.int32], ids: NDArray[np.int32], counts: Ints,
+    tally: Ints,
 ) -> None:  # fmt: skip
     for i in range(len(at)):
         tally[nth(at[i]), 0] += 1
@@ -227,9 +227,7 @@ class _Classes:
         rows = _GREATEST - _NOTHING + 1 if self._by_value else 0
         self._tally = np.zeros((rows, 2), np.int64)
 
-    def add(
-        self, importance: NDArray[np.float64], ids: NDArray[np.int32], counts: NDArray[np.int64]
-    ) -> None:
+    def add(self, importance: Floats, ids: NDArray[np.int32], counts: Ints) -> None:
         if self._by_value:
             _tally_values(importance, ids, counts, self._tally)
             return
@@ -263,7 +261,7 @@ class _Classes:
         return SideSummary(sums[0], sums[1] / sums[0], sums[2] / sums[0])
 
 
-def fluctuating(live: NDArray[np.float64], worth: NDArray[np.float64], most: int) -> RateCurve:
+def fluctuating(live: Floats, worth: Floats, most: int) -> RateCurve:
     """Return what a memory of whole tuples reaches when those alive come and go at random.
 
     A lane's live tuples of some worth vary about their mean, the more so the fewer they are: some
@@ -295,17 +293,17 @@ def fluctuating(live: NDArray[np.float64], worth: NDArray[np.float64], most: int
     return from_points(sizes, np.maximum.accumulate(np.diff(held, axis=1, prepend=0.0) @ worth))
 
 
-def _sizes(most: int) -> NDArray[np.float64]:
+def _sizes(most: int) -> Floats:
     """Return whole numbers from 1 to `most`, ever further apart."""
     if most < 1:
         return np.zeros(0)
     steps = np.arange(int(np.log(most) / np.log(_STEP)) + 1)
-    found: NDArray[np.float64] = np.unique(np.append(np.floor(_STEP**steps), most))
+    found: Floats = np.unique(np.append(np.floor(_STEP**steps), most))
     return found[found <= most]
 
 
-def _expected_least(k: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray[np.float64]:
+def _expected_least(k: Floats, mean: Floats) -> Floats:
     """Return E min(k, N) of a Poisson N: whole k, 1 or more."""
     fewer = np.where(k > 1, gammaincc(np.maximum(k - 1, 1.0), mean), 0.0)  # P(N <= k - 2)
-    found: NDArray[np.float64] = mean * fewer + k * (1.0 - gammaincc(k, mean))
+    found: Floats = mean * fewer + k * (1.0 - gammaincc(k, mean))
     return found

@@ -25,9 +25,8 @@ from engine.optimum.build import pairs_of
 from engine.optimum.certificate import Backend, gap_between
 from engine.optimum.dual import CpuDual
 from engine.optimum.facts import fact_pairs
-from engine.optimum.retained import OutputTotals, Retained
+from engine.optimum.retained import OutputTotals, Retained, states_text
 from engine.optimum.settings import Effort, Objective
-from engine.optimum.states_text import states_text
 from engine.replay.settings import ReplaySettings
 from engine.runtime.device_choice import ASKED_FOR_CPU, ON_CPU, ON_GPU, Wanted, attempt
 from engine.runtime.executors import Executor

@@ -10,10 +10,11 @@ import numpy as np
 
 from engine.models import frequency, rate_curve
 from engine.models.frequency import KeyCounts
-from engine.models.profile.kernel import BITS, Ints
+from engine.models.profile.kernel import BITS
 from engine.models.profile.keys import Evidence
 from engine.models.profile.parts import AgeCurve
 from engine.models.rate_curve import RateCurve, shared
+from engine.runtime.jit import Ints
 from engine.runtime.streams import SIDES
 
 AGE, FREQUENCY = MODELS = ("age", "frequency")

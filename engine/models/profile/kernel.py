@@ -10,10 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.runtime.jit import Integer, kernel, woven
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from engine.runtime.jit import Floats, Integer, Ints, kernel, woven
 
 # Counters, in `PassCounts.n`; those of left come before those of right.
 LOW, NEXT, BASE, TURNS = 0, 2, 4, 6

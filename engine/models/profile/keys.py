@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from engine.models.frequency import KeyCounts
 from engine.models.profile.kernel import BITS, KeyArrays
+from engine.runtime.jit import Ints
 from engine.runtime.key_table import IDLE, KeyTable
 
 _LOAD = 0.75
@@ -40,7 +41,7 @@ class KeySketch:
         self._frequent = frequent_items_sketch(size), frequent_items_sketch(size)
         self._distinct = cpc_sketch(_DISTINCT), cpc_sketch(_DISTINCT)
 
-    def add(self, codes: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
+    def add(self, codes: Ints, rows: Ints) -> None:
         """Add ``rows[i]`` tuples, (n, 2) by side, of each code."""
         for side, (frequent, distinct) in enumerate(
             zip(self._frequent, self._distinct, strict=True)
@@ -90,12 +91,12 @@ _FILL = (-1, 0, 0, 0, 0, 0, 0.0)
 class Evidence(NamedTuple):
     """What the second half says of stored tuples, by what the first half says of their key."""
 
-    counts: NDArray[np.int64]
+    counts: Ints
     """(n,) int64. Tuples of the key on the other side in the first half, ascending."""
-    matched: NDArray[np.int64]
+    matched: Ints
     """(n,) int64. Matches in the second half."""
-    low: NDArray[np.int64]
-    high: NDArray[np.int64]
+    low: Ints
+    high: Ints
     """`low`, `high`: (n,) int64. Two words of the ticks that tuples were exposed to matches."""
 
 
@@ -132,7 +133,7 @@ class PassKeys:
         """Ids given out."""
         return self._table.size
 
-    def intern(self, codes: NDArray[np.int64]) -> NDArray[np.int32]:
+    def intern(self, codes: Ints) -> NDArray[np.int32]:
         """Return the ids of join attributes."""
         ids = self._table.intern(codes)
         have = self.arrays.heads.shape[0]
@@ -160,7 +161,7 @@ class PassKeys:
         part = arrays.now[: self.size, side] * before - arrays.then[: self.size, side] * now
         return int(np.abs(part).sum())
 
-    def drop_idle(self, low: NDArray[np.int64]) -> None:
+    def drop_idle(self, low: Ints) -> None:
         """Forget keys without unexpired tuples, `low` the first of these, once they are many."""
         if self._whole is None or self.size < self._next_drop:
             return
@@ -176,7 +177,7 @@ class PassKeys:
         self._table.keep(alive)
         self._next_drop = max(IDLE, 2 * self.size)
 
-    def _fold(self, codes: NDArray[np.int64], own: KeyArrays) -> None:
+    def _fold(self, codes: Ints, own: KeyArrays) -> None:
         """Take what was counted of keys that are done with into sketches and evidence."""
         if self._whole is not None and self._half is not None:
             self._whole.add(codes, own.rows)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.exact.checks import sealed
 from engine.lanes.reader import LaneBatch
@@ -14,6 +13,7 @@ from engine.models.frequency import KeyCounts
 from engine.models.profile import kernel
 from engine.models.profile.kernel import PassArrivals, PassCounts, PassRules, Ring, run_part
 from engine.models.profile.keys import Evidence, PassKeys
+from engine.runtime.jit import Ints
 from engine.runtime.randomness import uniforms
 from engine.runtime.streams import StreamBatch
 from gpu_kernels.philox import PURPOSE_RETAIN
@@ -70,7 +70,7 @@ class LaneCounts(NamedTuple):
     """`error`, `distinct`: By which counts may be too great; distinct keys of each side."""
     evidence: list[Evidence]
     """By side of the stored member."""
-    distances: NDArray[np.int64]
+    distances: Ints
     """(2, bins) int64. L1 distance of the key shares from the bin before, times the rows of
     both."""
 

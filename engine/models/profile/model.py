@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.models.frequency import KeyCounts
 from engine.models.profile.parts import (
@@ -24,6 +23,7 @@ from engine.models.profile.parts import (
     whole,
 )
 from engine.runtime.errors import OutputError, SpecError
+from engine.runtime.jit import Floats
 from engine.runtime.streams import SIDES
 
 __all__ = ["AgeCurve", "ArrivalProfile", "Correlation", "Frequencies", "StreamProfile"]
@@ -82,7 +82,7 @@ class ArrivalProfile:
         """T, the ticks of the span; 0 without rows."""
         return 0 if self.span is None else self.span[1] - self.span[0] + 1
 
-    def curve(self, side: int) -> NDArray[np.float64]:
+    def curve(self, side: int) -> Floats:
         """Return p_i of a side, (n,) float64."""
         return np.array(self.streams[side].age.buckets, np.float64)
 

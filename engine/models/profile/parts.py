@@ -7,9 +7,9 @@ from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.models.frequency import KeyCounts
+from engine.runtime.jit import Ints
 from engine.runtime.streams import SIDES
 
 
@@ -118,8 +118,8 @@ class Correlation(NamedTuple):
     matches : (n,) int64
     """
 
-    edges: NDArray[np.int64]
-    matches: NDArray[np.int64]
+    edges: Ints
+    matches: Ints
 
 
 def plain(stream: StreamProfile) -> dict[str, Any]:
@@ -164,7 +164,7 @@ def stream_of(content: Mapping[str, Any]) -> StreamProfile:
     )
 
 
-def whole(values: Any) -> NDArray[np.int64]:  # noqa: ANN401 - whatever JSON holds
+def whole(values: Any) -> Ints:  # noqa: ANN401 - whatever JSON holds
     """Return a list of JSON's as (n,) int64."""
     return np.array(values, np.int64)
 

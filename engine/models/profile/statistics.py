@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.models.profile.kernel import PassCounts
 from engine.models.profile.parts import AgeCurve, Correlation
+from engine.runtime.jit import Ints
 from engine.runtime.scipy_late import least_at
 from engine.runtime.streams import SIDES
 
@@ -27,7 +27,7 @@ def last_ages(buckets: int, window: int) -> list[int]:
     return [-(-(b + 1) * window // buckets) for b in range(buckets)]
 
 
-def age_curve(ages: NDArray[np.int64], rows: int, window: int) -> AgeCurve:
+def age_curve(ages: Ints, rows: int, window: int) -> AgeCurve:
     """Return the age model of a side (P5 2.2, 3.2.1).
 
     Parameters
@@ -66,8 +66,8 @@ def age_curve(ages: NDArray[np.int64], rows: int, window: int) -> AgeCurve:
 
 
 def correlation(
-    left: NDArray[np.int64],
-    right: NDArray[np.int64],
+    left: Ints,
+    right: Ints,
     simultaneous: int,
     windows: tuple[int, int],
 ) -> Correlation:
@@ -92,7 +92,7 @@ def correlation(
 _MOST = 20.0
 
 
-def zipf_exponent(counts: NDArray[np.int64]) -> float | None:
+def zipf_exponent(counts: Ints) -> float | None:
     """Return the most likely s of tuples drawn by ``rank ** -s``, ranks by their own counts.
 
     Parameters
@@ -124,7 +124,7 @@ def zipf_exponent(counts: NDArray[np.int64]) -> float | None:
     return round(least_at(loss, (0.0, _MOST), tolerance=1e-8), 6)
 
 
-def top_share(counts: NDArray[np.int64], rows: int, distinct: int) -> dict[str, float]:
+def top_share(counts: Ints, rows: int, distinct: int) -> dict[str, float]:
     """Return the part of `rows` that the most frequent key, ten keys and 1 % of the keys have.
 
     Examples

@@ -73,24 +73,6 @@ class JoinProfile:
 
     Streams, directions and hops count from 0; the paper's from 1.
 
-    Parameters
-    ----------
-    rates : m floats
-        lambda_i: tuples a second of stream i, 0 or more.
-    windows : m floats
-        w_i, in seconds.
-    basic : m ints
-        n_i = ceil(w / b): logical basic windows of window i (P4 4.1.1).
-    orders : m sequences of m - 1 ints
-        r_ij: the streams whose windows direction i goes through, in its join order.
-    selectivities : m sequences of m floats
-        sigma between streams i and j, in [0, 1]; the diagonal is not read.
-    scores : m sequences of m - 1 sequences of n floats, or None
-        p_ij: direction i's scores of the logical basic windows of window r_ij, the youngest first;
-        only their proportions matter. None: flat pdfs, where P = z.
-    indexes : IndexCosts, optional
-        Of a join probed by indexes (P4 7). None: windows are scanned, at z * S comparisons.
-
     Raises
     ------
     SpecError
@@ -107,12 +89,23 @@ class JoinProfile:
     """
 
     rates: Sequence[float]
+    """m floats. lambda_i: tuples a second of stream i, 0 or more."""
     windows: Sequence[float]
+    """m floats. w_i, in seconds."""
     basic: Sequence[int]
+    """m ints. n_i = ceil(w / b): logical basic windows of window i (P4 4.1.1)."""
     orders: Sequence[Sequence[int]]
+    """m sequences of m - 1 ints. r_ij: the streams whose windows direction i goes through, in its
+    join order."""
     selectivities: Sequence[Sequence[float]]
+    """m sequences of m floats. sigma between streams i and j, in [0, 1]; the diagonal is not
+    read."""
     scores: Scores | None = None
+    """m sequences of m - 1 sequences of n floats, or None. p_ij: direction i's scores of the
+    logical basic windows of window r_ij, the youngest first; only their proportions matter. None:
+    flat pdfs, where P = z."""
     indexes: IndexCosts | None = None
+    """Of a join probed by indexes (P4 7). None: windows are scanned, at z * S comparisons."""
 
     def __post_init__(self) -> None:
         m = len(self.rates)

@@ -20,43 +20,6 @@ LEAST_THROTTLE = 0.001
 class HarvestSettings:
     """How a join sheds load (P4 3 to 5, 7).
 
-    Parameters
-    ----------
-    basic_window : int
-        b: ticks (or tuples, of a count-based window), 1 or more.
-    capacity : float, optional
-        Comparisons a second that the operator makes; None: any number.
-    clock : {"virtual", "wall"}
-        Whether a comparison takes the time given by the capacity, or the measured time.
-    throttle : float, optional
-        A fixed throttle fraction z in (0, 1]; None: adapted.
-    per_second : float
-        Ticks of a second.
-    buffer : int
-        Tuples that an input buffer holds.
-    adapt_every : int
-        Delta, in ticks.
-    boost : float
-        gamma, 1 or more.
-    shred : float
-        omega: the part of the tuples by which time correlations are learnt, in [0, 1].
-    forget : float
-        The part of what was learnt that an adaptation keeps, in [0, 1].
-    buckets : int
-        Buckets of a per-stream histogram for each basic window.
-    scores : {"ages", "streams"}
-        How segments are scored: by the ages of each direction's matches, or by P4's histograms of
-        each stream and equations 1 and 2.
-    shedding : {"harvest", "random-drop"}
-        By window harvesting, or by dropping tuples at random before the buffers.
-    admission : {"all", "conserve"}
-        Whether tuples that no direction reads any more leave the windows (P4 7).
-    probe : {"scan", "index"}
-        Whether the selected basic windows are scanned, or probed by their indexes (P4 7).
-    optimiser, metric : str
-        See `engine.multiway.fractions.optimise`.
-    seed : int
-
     Raises
     ------
     SpecError
@@ -64,22 +27,43 @@ class HarvestSettings:
     """
 
     basic_window: int
+    """b: ticks (or tuples, of a count-based window), 1 or more."""
     capacity: float | None = None
+    """Comparisons a second that the operator makes; None: any number."""
     clock: str = "virtual"
+    """{"virtual", "wall"}. Whether a comparison takes the time given by the capacity, or the
+    measured time."""
     throttle: float | None = None
+    """A fixed throttle fraction z in (0, 1]; None: adapted."""
     per_second: float = 1.0
+    """Ticks of a second."""
     buffer: int = 10
+    """Tuples that an input buffer holds."""
     adapt_every: int = 5
+    """Delta, in ticks."""
     boost: float = 1.2
+    """gamma, 1 or more."""
     shred: float = 0.1
+    """omega: the part of the tuples by which time correlations are learnt, in [0, 1]."""
     forget: float = 0.8
+    """The part of what was learnt that an adaptation keeps, in [0, 1]."""
     buckets: int = 4
+    """Buckets of a per-stream histogram for each basic window."""
     scores: str = "ages"
+    """{"ages", "streams"}. How segments are scored: by the ages of each direction's matches, or by
+    P4's histograms of each stream and equations 1 and 2."""
     shedding: str = "harvest"
+    """{"harvest", "random-drop"}. By window harvesting, or by dropping tuples at random before the
+    buffers."""
     admission: str = "all"
+    """{"all", "conserve"}. Whether tuples that no direction reads any more leave the windows (P4
+    7)."""
     probe: str = "scan"
+    """{"scan", "index"}. Whether the selected basic windows are scanned, or probed by their indexes
+    (P4 7)."""
     optimiser: str = "exact"
     metric: str = "best-delta-output-per-delta-cost"
+    """`optimiser`, `metric`: See `engine.multiway.fractions.optimise`."""
     seed: int = 0
 
     def __post_init__(self) -> None:

@@ -55,24 +55,6 @@ METHODS = {
 class LoopsSettings:
     """An algorithm of P3 with its options.
 
-    Parameters
-    ----------
-    method : str
-        One of `METHODS`.
-    graph : {"clique", "star"}
-        Whether the predicate holds between all members, or between the new one and the others.
-    order : sequence of int, optional
-        The global join order, a permutation of the streams; by default as they are given.
-    orders : sequence of sequence of int, optional
-        Of general-lazy-nlj: the join order for the new tuples of every stream; by default that
-        stream, then the others as they are given.
-    tau : int, optional
-        Of lazy methods: ticks between re-evaluations.
-    expire_every : int
-        Ticks between expirations; 0 for every arrival, and for every tau ticks of lazy methods.
-    buckets : int, or sequence of int or None, optional
-        Of hash joins: of every store, or of each. A hybrid's stores of None are scanned.
-
     Raises
     ------
     SpecError
@@ -85,12 +67,22 @@ class LoopsSettings:
     """
 
     method: str
+    """One of `METHODS`."""
     graph: str = "clique"
+    """{"clique", "star"}. Whether the predicate holds between all members, or between the new one
+    and the others."""
     order: Sequence[int] | None = None
+    """The global join order, a permutation of the streams; by default as they are given."""
     orders: Sequence[Sequence[int]] | None = None
+    """Of general-lazy-nlj: the join order for the new tuples of every stream; by default that
+    stream, then the others as they are given."""
     tau: int | None = None
+    """Of lazy methods: ticks between re-evaluations."""
     expire_every: int = 0
+    """Ticks between expirations; 0 for every arrival, and for every tau ticks of lazy methods."""
     buckets: Buckets = None
+    """int, or sequence of int or None. Of hash joins: of every store, or of each. A hybrid's stores
+    of None are scanned."""
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:

@@ -20,19 +20,6 @@ from engine.runtime.jit import Floats, Ints
 class StreamStatistics:
     """One stream and its window, as P3's cost model sees them.
 
-    Parameters
-    ----------
-    name : str
-        For tables and messages.
-    rate : float
-        lambda: tuples per unit time, 0 or more.
-    window : float
-        T: the window in that unit, 0 or more; C / lambda for a window of the last C tuples.
-    distinct : float
-        v: distinct values of the join attribute in the window, 1 or more.
-    buckets : int or None
-        b: hash buckets of the window; None: it is scanned.
-
     Raises
     ------
     SpecError
@@ -45,10 +32,15 @@ class StreamStatistics:
     """
 
     name: str
+    """For tables and messages."""
     rate: float
+    """lambda: tuples per unit time, 0 or more."""
     window: float
+    """T: the window in that unit, 0 or more; C / lambda for a window of the last C tuples."""
     distinct: float
+    """v: distinct values of the join attribute in the window, 1 or more."""
     buckets: int | None = None
+    """b: hash buckets of the window; None: it is scanned."""
 
     def __post_init__(self) -> None:
         for what, value, least in (
@@ -83,14 +75,6 @@ class StreamStatistics:
 class JoinStatistics:
     """The streams of a join.
 
-    Parameters
-    ----------
-    streams : tuple of m StreamStatistics
-        2 to 8, in the join's order.
-    selectivities : m sequences of m floats, or None
-        sigma_ij: the share of pairs of tuples of streams i and j that match, in [0, 1]; the
-        diagonal is not read. None: not known.
-
     Raises
     ------
     SpecError
@@ -104,7 +88,10 @@ class JoinStatistics:
     """
 
     streams: tuple[StreamStatistics, ...]
+    """tuple of m StreamStatistics. 2 to 8, in the join's order."""
     selectivities: Sequence[Sequence[float]] | None = None
+    """m sequences of m floats, or None. sigma_ij: the share of pairs of tuples of streams i and j
+    that match, in [0, 1]; the diagonal is not read. None: not known."""
 
     def __post_init__(self) -> None:
         m = len(self.streams)
@@ -141,15 +128,6 @@ METHODS = (DEFAULT_METHOD, *(name for name in ALGORITHMS if name != DEFAULT_METH
 class OrderingProblem:
     """A join and the algorithm whose order is sought.
 
-    Parameters
-    ----------
-    statistics : JoinStatistics
-    method : str
-        One of `METHODS`.
-    tau : float or None
-        P3's tau in the statistics' unit of time, for lazy methods: the interval of re-evaluation
-        and of expiration.
-
     Raises
     ------
     SpecError
@@ -167,7 +145,10 @@ class OrderingProblem:
 
     statistics: JoinStatistics
     method: str = DEFAULT_METHOD
+    """One of `METHODS`."""
     tau: float | None = None
+    """P3's tau in the statistics' unit of time, for lazy methods: the interval of re-evaluation and
+    of expiration."""
 
     def __post_init__(self) -> None:
         chosen("method", self.method, METHODS)

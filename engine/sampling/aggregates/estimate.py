@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from engine.runtime.errors import SpecError
 from engine.runtime.jit import Floats, Ints
 from engine.sampling.aggregates import layout
-from engine.sampling.aggregates.groups import GroupIds
 from engine.sampling.aggregates.intervals import estimates, others_of
+from engine.sampling.aggregates.layout import GroupIds
 from engine.sampling.aggregates.spec import AggregateSpec
 
 CONFIDENCE = 0.95

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from engine.runtime.jit import Floats, Ints
 from engine.runtime.key_table import KeyTable
 from engine.sampling.aggregates import kernels, layout
-from engine.sampling.aggregates.groups import GroupIds
 from engine.sampling.aggregates.kernels import NO_PANE
-from engine.sampling.aggregates.layout import ClusterSlots, Partials, Results, SampledRows
+from engine.sampling.aggregates.layout import ClusterSlots, GroupIds, Partials, Results, SampledRows
 from engine.sampling.aggregates.spec import AggregateSpec, Column, Panes
 from engine.sampling.layout import SIMULTANEOUS, SampledOutputs
 

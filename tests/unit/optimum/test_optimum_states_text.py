@@ -11,10 +11,9 @@ from optimum_cases import Case
 from test_optimum_states import P1
 
 from engine.optimum.intervals import matches_of_pairs
-from engine.optimum.retained import Retained
+from engine.optimum.retained import Retained, states_text
 from engine.optimum.settings import Objective
 from engine.optimum.states import optimal_states
-from engine.optimum.states_text import states_text
 
 BEFORE, AFTER = PROBES
 
