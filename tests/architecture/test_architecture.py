@@ -174,6 +174,17 @@ def test_rooms_stand_in_the_order_of_their_imports(package: str) -> None:
             assert order.index(other) < order.index(room), f"{room} imports {other}"
 
 
+def test_contributing_lists_the_rooms_in_their_order_and_names_what_exists() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    rooms = text.split("A *room* is")[1].split("### One tuple")[0]
+    assert re.findall(r"^([a-z_]+)/ ", rooms, re.MULTILINE) == list(ROOMS["engine"])
+    named = re.findall(r"`((?:\w+/)+\w+\.py)`", text)
+    lost = [
+        name for name in named if not any((ROOT / own / name).exists() for own in ("", "engine"))
+    ]
+    assert lost == ["engine/policies/NAME.py", "engine/commands/NAME.py"]
+
+
 def test_the_engine_has_twenty_rooms_and_no_loose_module() -> None:
     inside = [path for path in (ROOT / "engine").iterdir() if path.name != "__pycache__"]
     folders = sorted(path.name for path in inside if path.is_dir())
