@@ -88,12 +88,10 @@ REPLAY = Command(
 
 @dataclass(frozen=True)
 class JobOptions:
-    """A replay of two archives.
+    """A replay of two archives; fields named as an option of `Replay` hold its value, read.
 
     Parameters
     ----------
-    left, right : str
-        File, folder or glob of each archive.
     left_roles, right_roles : Roles
         Columns of the join attribute, time, importance and partition.
     window_left, window_right : str
@@ -102,35 +100,18 @@ class JobOptions:
         Budget of each side; None is exact.
     split : {"even", "expected"}
         Whether the sides' budgets are as they stand, or one memory that is split over both.
-    policy : str
     parameters : dict
         Of the policy.
-    estimator, probe, combine : str
-        See `engine.replay.settings.ReplaySettings`.
     start_ts : str or None
         Ticks, or a date and time on timestamp columns.
     lanes : int or None
-        Parts that the join attribute is hashed into; None: 1 with a budget, chosen without.
-    seed : int
-    device : {"auto", "cpu", "gpu"}
-    bad_rows : {"error", "quarantine"}
-    columns : {"all", "ids"}
-        Whether payload columns are written.
-    out : Path or None
-        Folder of the output dataset; None: count only.
-    cache : Path or None
-        Folder of prepared lanes; None: the user's cache.
-    plan : Path or None
-        Plan that is followed in place of a policy (`engine.jobs.retention`).
+        None: 1 with a budget, chosen without.
+    out, cache : Path or None
+        None: count only; the user's cache.
     bound : Effort or None
         Find the best possible importance within the budget as well.
     fact : FactOptions or None
         What joins the streams, where their join attributes do not.
-    profile : Path or None
-        Profile that tells AGE's curves and the frequencies of the join attributes in place of a
-        pass over the archives.
-    reference : {"exact", "none"}
-        Whether the exact join is counted beside, so that the report tells what was lost.
     """
 
     left: str

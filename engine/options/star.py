@@ -134,7 +134,7 @@ class StarStream:
 
 @dataclass(frozen=True)
 class StarOptions:
-    """A replay of several streams that a fact relation joins.
+    """A replay of several streams; fields named as an option of `StarJoin` hold its value, read.
 
     Parameters
     ----------
@@ -146,21 +146,12 @@ class StarOptions:
         With an attribute for each stream.
     access : {"scan", "index", "hash", "binary"}
         How a tuple's facts are found.
-    policy : str
     parameters : dict
         Of the policy.
-    estimator, probe, combine : str
-        See `engine.star.settings.StarSettings`.
     start_ts : str or None
         Ticks, or a date and time on timestamp columns.
-    seed : int
-    bad_rows : {"error", "quarantine"}
-    columns : {"all", "ids"}
-        Whether payload columns are written.
     out : Path or None
-        Folder of the output dataset; None: count only.
-    reference : {"exact", "none"}
-        Whether the exact join is counted beside, so that the report tells what was lost.
+        None: count only.
 
     Raises
     ------
