@@ -17,8 +17,7 @@ from engine.policies import policy_named
 from engine.report.envelope import Report, envelope, memory_report, stream_report, window_report
 from engine.runtime.device_choice import ON_CPU, combined_choice, wanted_device
 from engine.runtime.errors import SpecError
-from engine.runtime.executors import Executor
-from engine.runtime.stages import Progress, Stages
+from engine.runtime.executors import Executor, Progress, Stages
 from gpu_kernels.devices import Choice
 
 MOST_TRACED = 1000
