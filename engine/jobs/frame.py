@@ -69,7 +69,7 @@ class Archives(NamedTuple):
         """
         return ReplaySettings(
             *(windows or self.windows(options)),
-            policy=options.policy,
+            policy=options.the_policy,
             parameters=options.parameters,
             estimator=options.estimator,
             probe=options.probe,

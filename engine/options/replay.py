@@ -21,7 +21,7 @@ from engine.options.streams import (
     settled,
 )
 from engine.options.where import COLUMNS, DEVICES
-from engine.policies import Value, policy_or_sample
+from engine.policies import Policy, Value
 from engine.runtime.errors import SpecError
 
 
@@ -140,16 +140,16 @@ class JobOptions:
     fact: FactOptions | None = None
     profile: Path | None = None
     reference: str = REFERENCES[0]
+    the_policy: Policy = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        name, parameters = settled(self.policy, self.parameters)
-        object.__setattr__(self, "policy", name)
+        policy, parameters = settled(self.policy, self.parameters)
+        object.__setattr__(self, "the_policy", policy)
+        object.__setattr__(self, "policy", policy.name)
         object.__setattr__(self, "parameters", parameters)
         check_fields(self, Replay)
         check_reference(self.reference, exact=self.exact)
-        check_split(
-            self.split, self.memory, policy_or_sample(self.policy), through=self.fact is not None
-        )
+        check_split(self.split, self.memory, self.the_policy, through=self.fact is not None)
         if self.plan is not None and self.split != EVEN:
             raise SpecError(f"--plan says who stays on each side: leave --split {self.split} out")
 

@@ -21,7 +21,7 @@ from engine.options.facts import FactAccess, FactChanges, FactSource, fact_roles
 from engine.options.kinds import BY_STREAM, ITEMS, NAMES, Pairs
 from engine.options.option import Interface, Option, Scope, check_fields
 from engine.options.streams import check_reference, settled
-from engine.policies import Value, policy_named
+from engine.policies import Policy, Value, policy_named
 from engine.runtime.errors import SpecError
 
 RESERVED = ("fact", "tick", "asked")
@@ -174,6 +174,7 @@ class StarOptions:
     columns: str = where.COLUMNS[0]
     out: Path | None = None
     reference: str = shared.REFERENCES[0]
+    the_policy: Policy = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if len(self.streams) < 2:
@@ -181,8 +182,9 @@ class StarOptions:
                 f"{len(self.streams)} stream is given: a join needs two or more; look a single one "
                 "up with winnow lookup"
             )
-        name, parameters = settled(self.policy, self.parameters)
-        object.__setattr__(self, "policy", name)
+        policy, parameters = settled(self.policy, self.parameters)
+        object.__setattr__(self, "the_policy", policy)
+        object.__setattr__(self, "policy", policy.name)
         object.__setattr__(self, "parameters", parameters)
         check_fields(self, StarJoin)
         check_reference(self.reference, exact=self.exact)

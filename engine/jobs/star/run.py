@@ -61,7 +61,7 @@ def _task(options: StarOptions) -> StarTask:
     start = options.start_ts
     settings = StarSettings(
         tuple(parse_window(own.window, columns.unit, own.name) for own in options.streams),
-        options.policy,
+        options.the_policy,
         options.parameters,
         options.estimator,
         options.probe,
