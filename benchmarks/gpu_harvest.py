@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.multiway.fractions.on_cpu import CpuHarvest
+from engine.multiway.fractions.exhaustive import CpuHarvest
 from engine.multiway.fractions.profile import JoinProfile
 from gpu_kernels.devices import Device
 from gpu_kernels.harvest.layout import flatten

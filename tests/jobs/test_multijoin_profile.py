@@ -14,8 +14,7 @@ import engine
 from engine.commands import main
 from engine.models.profile.statistics import correlation
 from engine.multiway.fractions.histograms import empty_histograms, learn
-from engine.multiway.harvest.learner import Learnt, empty_ages, learn_ages
-from engine.multiway.harvest.prior import PairPrior, begin
+from engine.multiway.harvest.learner import Learnt, PairPrior, begin, empty_ages, learn_ages
 from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.streams import basic_counts, windows_of
 from engine.runtime.errors import SpecError
@@ -114,7 +113,7 @@ def test_profiles_say_what_would_have_been_learnt() -> None:
         )  # fmt: skip
         prior = PairPrior(0, 1, (2.0, 3.0), 100, 0.25, *found)
         prior = prior.turned() if first else prior
-        begin(learnt, [prior], windows, orders, basic, settings)
+        begin(learnt, [prior], windows, orders, settings)
         assert learnt.ages == pytest.approx(wanted)
         assert learnt.rates.tolist() == [2.0, 3.0]
         assert learnt.passes.sum() == pytest.approx(lags.size)

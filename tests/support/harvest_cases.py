@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from engine.multiway.fractions.exhaustive import CpuHarvest
 from engine.multiway.fractions.greedy import totals
-from engine.multiway.fractions.on_cpu import CpuHarvest
 from engine.multiway.fractions.profile import JoinProfile
 from gpu_kernels.harvest.layout import Floats, flatten
 from gpu_kernels.harvest.space import Search, ranges_of, space_of

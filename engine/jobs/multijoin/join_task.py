@@ -17,7 +17,7 @@ from engine.jobs.multijoin.orders import check_loops
 from engine.jobs.multijoin.read import WHOLE, Share
 from engine.jobs.streams import StreamSource, check_output_names, open_source
 from engine.models.profile.model import ArrivalProfile
-from engine.multiway.harvest.prior import PairPrior
+from engine.multiway.harvest.learner import PairPrior
 from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.predicate import Predicate, condition
 from engine.multiway.streams import Windows, windows_of

@@ -7,17 +7,10 @@ from typing import Any
 import numpy as np
 
 from engine.exact.combine import MAX, MIN
+from engine.multiway.exact import layout
 from engine.multiway.exact.box import closed, emitted, tally, weighed
 from engine.multiway.exact.candidates import cells_counted, combinations, gathered, in_order
 from engine.multiway.exact.layout import (
-    BIN,
-    CELLS,
-    DONE,
-    END,
-    EQUI,
-    LOW,
-    RANKS,
-    SKIP,
     Candidates,
     ExactRules,
     ExactTallies,
@@ -60,7 +53,7 @@ def _announce(
     if ahead < part.first[side + 1]:
         place = ahead + part.shift[side]
         prefetch(streams.ts, place)
-        if rules.plan == EQUI:
+        if rules.plan == layout.EQUI:
             prefetch(lists.key, place)
             key = np.int64(lists.key[place + _NEAR - _FAR])
             prefetch(lists.ends, 2 * key * part.own.size)
@@ -74,7 +67,7 @@ def _drop(
     side: Integer, k: Integer,
 ) -> None:  # fmt: skip
     place = k + part.shift[side]
-    if rules.plan == RANKS:
+    if rules.plan == layout.RANKS:
         drop(ranks.words, ranks.blocks, ranks.rank[k])
         if ranks.worth.size > 0:
             ranks.worth[ranks.rank[k]] = 0.0
@@ -89,7 +82,7 @@ def _put(
     side: Integer, k: Integer,
 ) -> None:  # fmt: skip
     place = k + part.shift[side]
-    if rules.plan == RANKS:
+    if rules.plan == layout.RANKS:
         put(ranks.words, ranks.blocks, ranks.rank[k])
         if ranks.worth.size > 0:
             ranks.worth[ranks.rank[k]] = streams.importance[place]
@@ -133,8 +126,8 @@ def _equal(
     for other in range(sides):
         if other != side:
             at = key * sides + other
-            low = np.int64(lists.ends[2 * at + LOW])
-            size = lists.ends[2 * at + END] - low
+            low = np.int64(lists.ends[2 * at + layout.LOW])
+            size = lists.ends[2 * at + layout.END] - low
             work.box_begin[other], work.box_size[other] = low, size
             found *= size
             outputs *= np.float64(size)
@@ -218,7 +211,7 @@ def _lists_probe(
     side: Integer, k: Integer, place: Integer, tallies: ExactTallies,
     members: Any,  # noqa: ANN401
 ) -> bool:  # fmt: skip
-    if rules.plan == CELLS and not rules.clique and not rules.emit and rules.constant >= 0.0:
+    if rules.plan == layout.CELLS and not rules.clique and not rules.emit and rules.constant >= 0.0:
         _cells_star(rules, streams, part, lists, side, place, tallies)
         return True
     if not _candidates(rules, streams, part, lists, work, side, k, place):
@@ -238,9 +231,9 @@ def _probe(
     work: Candidates, side: Integer, k: Integer, place: Integer, tallies: ExactTallies,
     members: Any,  # noqa: ANN401
 ) -> bool:  # fmt: skip
-    if rules.plan == RANKS:
+    if rules.plan == layout.RANKS:
         return ranks_probe(rules, ranks, part, streams.importance, work, side, k, tallies, members)
-    if rules.plan == EQUI:
+    if rules.plan == layout.EQUI:
         return _equi_probe(rules, streams, part, lists, work, side, k, place, tallies, members)
     return _lists_probe(rules, streams, part, lists, work, side, k, place, tallies, members)
 
@@ -250,11 +243,11 @@ def _in_bin(tallies: ExactTallies, now: Integer) -> None:
     """Advance to the bin of a time; -1 before and behind them all."""
     edges, progress = tallies.edges, tallies.progress
     if edges.size == 0 or now < edges[0] or now >= edges[edges.size - 1]:
-        progress[BIN] = -1
+        progress[layout.BIN] = -1
         return
-    progress[BIN] = max(progress[BIN], 0)
-    while now >= edges[progress[BIN] + 1]:
-        progress[BIN] += 1
+    progress[layout.BIN] = max(progress[layout.BIN], 0)
+    while now >= edges[progress[layout.BIN] + 1]:
+        progress[layout.BIN] += 1
 
 
 def _sweep(
@@ -266,7 +259,7 @@ def _sweep(
     while True:
         side = _next_side(streams, part, work)
         if side < 0:
-            progress[DONE] = 1
+            progress[layout.DONE] = 1
             return
         k = work.cursor[side]
         if k >= part.own[side]:
@@ -277,7 +270,7 @@ def _sweep(
             if not _probe(rules, streams, part, lists, ranks, work, side, k, place, tallies,
                           members):  # fmt: skip
                 return
-            progress[SKIP] = 0
+            progress[layout.SKIP] = 0
         _announce(rules, streams, part, lists, side, k)
         _put(rules, streams, part, lists, ranks, side, k)
         work.cursor[side] = k + 1

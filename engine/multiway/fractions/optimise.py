@@ -40,26 +40,18 @@ ROUNDING = 1e-13
 
 
 class Optimum(NamedTuple):
-    """The best setting that was found within a limit.
-
-    Attributes
-    ----------
-    counts : (m, m - 1) int64
-        Logical basic windows read.
-    cost, output : float
-        C and O, in comparisons and tuples a second.
-    upper : float
-        No feasible setting's O is greater: `output` itself where that is proven, else the linear
-        relaxation's bound or what the exact search has made of it.
-    proven : bool
-        False of heuristics, and where the work allowed was not enough.
-    """
+    """The best setting that was found within a limit."""
 
     counts: Ints
+    """(m, m - 1) int64. Logical basic windows read."""
     cost: float
     output: float
+    """`cost`, `output`: C and O, in comparisons and tuples a second."""
     upper: float
+    """No feasible setting's O is greater: `output` itself where that is proven, else the linear
+    relaxation's bound or what the exact search has made of it."""
     proven: bool
+    """False of heuristics, and where the work allowed was not enough."""
 
 
 class DualBound(NamedTuple):

@@ -109,18 +109,13 @@ def measured_costs(
 
 
 class Setting(NamedTuple):
-    """The basic windows that each hop reads.
-
-    Attributes
-    ----------
-    counts : (m, m - 1) int64
-        Logical basic windows.
-    rankings : m sequences of m - 1 int64 arrays
-        Indexes of the logical basic windows by rank, from 0, the youngest 0.
-    """
+    """The basic windows that each hop reads."""
 
     counts: Ints
+    """(m, m - 1) int64. Logical basic windows."""
     rankings: Sequence[Sequence[Ints]]
+    """m sequences of m - 1 int64 arrays. Indexes of the logical basic windows by rank, from 0, the
+    youngest 0."""
 
 
 def throttle_after(throttle: float, interval: Ints, boost: float) -> tuple[float, float]:

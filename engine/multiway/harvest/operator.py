@@ -10,36 +10,23 @@ import numpy as np
 
 from engine.exact.checks import thread_count
 from engine.multiway.fractions.optimise import BruteForce
+from engine.multiway.harvest import layout
 from engine.multiway.harvest.adapt import Setting, horizons, plan_from, setting_of, throttle_after
 from engine.multiway.harvest.clock import Speculation, run_clock
 from engine.multiway.harvest.indexed_prober import IndexedProber
 from engine.multiway.harvest.indexes import entries_of
 from engine.multiway.harvest.layout import (
-    ADAPT,
-    ARRIVED,
-    DONE,
-    DROPPED,
-    DROPS,
-    FREE,
-    MORE,
-    NEXT,
-    PEAK,
-    POPPED,
-    POPS,
-    PUSHES,
-    WHOLE,
     HarvestRules,
     ReadPlan,
     admitted_none,
     new_clock,
     whole_plan,
 )
-from engine.multiway.harvest.learner import Learner
-from engine.multiway.harvest.prior import PairPrior, begin, first_throttle, known
+from engine.multiway.harvest.learner import Learner, PairPrior, begin, first_throttle, known
 from engine.multiway.harvest.prober import CpuProber, OutputBatch, Prober
 from engine.multiway.harvest.settings import LEAST_THROTTLE, HarvestSettings
 from engine.multiway.predicate import Predicate
-from engine.multiway.streams import MultiStreams, Windows, arrival_order, basic_counts
+from engine.multiway.streams import MultiStreams, Windows, arrival_order
 from engine.runtime.errors import SpecError
 from engine.runtime.jit import Floats, Ints
 from engine.runtime.randomness import uniforms
@@ -51,27 +38,19 @@ MakeProber = Callable[[MultiStreams, HarvestRules, Predicate, ReadPlan], Prober]
 
 
 class Step(NamedTuple):
-    """The results of an interval between adaptations.
-
-    Attributes
-    ----------
-    at : float
-        Ticks since t0 at which it ended.
-    throttle : float
-        z in force during it.
-    beta : float
-        Pops over pushes; 0 of the last interval, which no adaptation ended.
-    pushes, pops, drops : tuple of int
-        By stream; pushes that a full buffer refused are among both others.
-    comparisons, outputs : int
-    """
+    """The results of an interval between adaptations."""
 
     at: float
+    """Ticks since t0 at which it ended."""
     throttle: float
+    """z in force during it."""
     beta: float
+    """Pops over pushes; 0 of the last interval, which no adaptation ended."""
     pushes: tuple[int, ...]
     pops: tuple[int, ...]
     drops: tuple[int, ...]
+    """`pushes`, `pops`, `drops`: By stream; pushes that a full buffer refused are among both
+    others."""
     comparisons: int
     outputs: int
 
@@ -169,8 +148,7 @@ class GrubJoin:
     def _begin(self, priors: Sequence[PairPrior]) -> None:
         """Begin with the statistics of profiles."""
         settings, learnt = self._settings, self._learner.learnt
-        basic = basic_counts(self._windows, settings.basic_window)
-        prior = priors, self._windows, self._orders, basic, settings
+        prior = priors, self._windows, self._orders, settings
         begin(learnt, *prior)
         if settings.shedding != "harvest" or not known(priors, self._streams.number):
             return
@@ -186,46 +164,46 @@ class GrubJoin:
     @property
     def pushes(self) -> Ints:
         """Tuples that came to each buffer, including those that found it full."""
-        return np.array(self._clock.total[PUSHES])
+        return np.array(self._clock.total[layout.PUSHES])
 
     @property
     def pops(self) -> Ints:
         """Tuples of each stream that were joined."""
-        return np.array(self._clock.total[POPS])
+        return np.array(self._clock.total[layout.POPS])
 
     @property
     def drops(self) -> Ints:
         """Tuples of each stream that found a full buffer."""
-        return np.array(self._clock.total[DROPS])
+        return np.array(self._clock.total[layout.DROPS])
 
     @property
     def peak(self) -> int:
         """Most tuples in the windows at once."""
-        return int(self._clock.n[PEAK])
+        return int(self._clock.n[layout.PEAK])
 
     def run(self) -> Iterator[OutputBatch]:
         """Run the join to its end and yield its outputs, if they are wanted."""
         clock, ahead, settings = self._clock, self._speculation, self._settings
         timed = settings.capacity is not None or settings.clock == "wall"
         room = settings.buffer if timed else UNLIMITED
-        why = ADAPT
-        while why != DONE:
-            before = int(clock.n[POPPED])
+        why = layout.ADAPT
+        while why != layout.DONE:
+            before = int(clock.n[layout.POPPED])
             why = run_clock(
                 self._streams, self._rules, self._admitted, clock, self._order, self._stream_of,
                 self._t0, room, self._cost(), ahead.comparisons, ahead.base,
             )  # fmt: skip
-            yield from self._done(before - ahead.base, int(clock.n[POPPED]) - ahead.base)
-            if why == MORE:
+            yield from self._done(before - ahead.base, int(clock.n[layout.POPPED]) - ahead.base)
+            if why == layout.MORE:
                 if self._stale:
                     self._configure()
-                shred = self._throttle if self._throttle < 1 else WHOLE
-                ahead.more(int(clock.n[ARRIVED]), self._plan, self._sampled, shred)
-            elif why == DROPPED:
+                shred = self._throttle if self._throttle < 1 else layout.WHOLE
+                ahead.more(int(clock.n[layout.ARRIVED]), self._plan, self._sampled, shred)
+            elif why == layout.DROPPED:
                 ahead.dropped()
-            elif why == ADAPT:
+            elif why == layout.ADAPT:
                 self._adapt()
-        self._close(max(float(clock.at[FREE]), self._last_arrival()), 0.0)
+        self._close(max(float(clock.at[layout.FREE]), self._last_arrival()), 0.0)
 
     def _cost(self) -> float:
         """Return the ticks that a comparison takes: by the capacity, or as measured so far."""
@@ -262,11 +240,11 @@ class GrubJoin:
         """Set the throttle fraction, and forget; the setting is made when it is needed."""
         settings, clock = self._settings, self._clock
         beta, throttle = throttle_after(self._throttle, clock.interval, settings.boost)
-        self._learner.adapted(clock.interval[PUSHES])
-        self._close(float(clock.at[NEXT]), beta)
+        self._learner.adapted(clock.interval[layout.PUSHES])
+        self._close(float(clock.at[layout.NEXT]), beta)
         if settings.throttle is None:
             self._throttle = throttle
-        clock.at[NEXT] += settings.adapt_every
+        clock.at[layout.NEXT] += settings.adapt_every
         self._speculation.adapted()
         self._stale = settings.shedding == "harvest"
 
@@ -280,7 +258,7 @@ class GrubJoin:
         )  # fmt: skip
         self._plan = plan_from(self.setting, self._orders, self._windows, settings.basic_window)
         if settings.admission == "conserve":
-            now = float(clock.at[NEXT]) - settings.adapt_every
+            now = float(clock.at[layout.NEXT]) - settings.adapt_every
             self._let_go(now, horizons(self._plan, self._windows))
 
     def _let_go(self, now: float, horizon: Ints) -> None:

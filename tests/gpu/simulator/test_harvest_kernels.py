@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from harvest_cases import drawn_join, exact_join, profile
 
-from engine.multiway.fractions.exhaustive import best_settings
-from engine.multiway.fractions.on_cpu import CpuHarvest
+from engine.multiway.fractions.exhaustive import CpuHarvest, best_settings
 from engine.multiway.fractions.profile import JoinProfile
 from gpu_kernels.devices import SimulatedDevice, TooLargeError
 from gpu_kernels.harvest import on_device, search, staging
