@@ -52,12 +52,6 @@ def _sampled(
 def measure(streams: MultiStreams, windows: Windows, predicate: Predicate) -> Measures:
     """Measure the statistics of a join; the same streams give the same numbers.
 
-    Parameters
-    ----------
-    streams : MultiStreams
-    windows : Windows
-    predicate : Predicate
-
     Returns
     -------
     Measures

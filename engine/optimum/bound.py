@@ -114,10 +114,6 @@ def bound_lane(
     backend : callable
         Makes the certificate's dual: see `engine.optimum.certificate.certify`.
 
-    Returns
-    -------
-    LaneBound
-
     Raises
     ------
     SpecError

@@ -55,7 +55,7 @@ class Cover(NamedTuple):
 
 
 class Dual(Protocol):
-    """What the ascent needs: the CPU's is `CpuDual`.
+    """What the ascent needs, as `CpuDual` describes it.
 
     Attributes
     ----------
@@ -71,46 +71,20 @@ class Dual(Protocol):
     def budget(self) -> int: ...  # noqa: D102
     @property
     def mass(self) -> float: ...  # noqa: D102
-
-    def cover(self) -> Cover:
-        """Return the statistics of each stretch."""
-        ...
-
-    def evaluate(self, cumulative: Prices) -> Evaluation:
-        """Return the dual at the (nodes + 1,) float64 running sums of prices, non-decreasing."""
-        ...
-
-    def slope(self, cumulative: Prices, temperature: float) -> Slope:
-        """Return the dual and its smoothed gradient; `temperature` is more than 0."""
-        ...
-
-    def start(self, length: Floats, price: Prices) -> Point:
-        """Return prices to climb from; see `CpuPoint`."""
-        ...
+    def cover(self) -> Cover: ...  # noqa: D102
+    def evaluate(self, cumulative: Prices) -> Evaluation: ...  # noqa: D102
+    def slope(self, cumulative: Prices, temperature: float) -> Slope: ...  # noqa: D102
+    def start(self, length: Floats, price: Prices) -> Point: ...  # noqa: D102
 
 
 class Point(Protocol):
-    """Prices of a side's stretches, where the momentum has carried them, and the last step."""
+    """Prices of a side's stretches and the last step, as `CpuPoint` describes them."""
 
-    def slope(self, temperature: float) -> float:
-        """Return the dual here, for the next step; `temperature` is more than 0."""
-        ...
-
-    def move(self, temperature: float) -> float:
-        """Step down the last slope; return how far that goes against the momentum."""
-        ...
-
-    def carry(self, by: float) -> None:
-        """Let the momentum carry the new prices on, by `by` of the last step."""
-        ...
-
-    def ends(self) -> Prices:
-        """Return the first and the last of the prices' running sums: (2,) float64."""
-        ...
-
-    def sums(self) -> Prices:
-        """Return all of them, not to be kept: (nodes + 1,) float64, non-decreasing."""
-        ...
+    def slope(self, temperature: float) -> float: ...  # noqa: D102
+    def move(self, temperature: float) -> float: ...  # noqa: D102
+    def carry(self, by: float) -> None: ...  # noqa: D102
+    def ends(self) -> Prices: ...  # noqa: D102
+    def sums(self) -> Prices: ...  # noqa: D102
 
 
 Prices = Floats

@@ -68,10 +68,6 @@ def solve_flow(
     seconds : float
         After which it gives up.
 
-    Returns
-    -------
-    SideOptimum
-
     Raises
     ------
     OutOfTimeError

@@ -136,14 +136,7 @@ def prospects(starts: Ints, gain: Floats, best: Floats, last: Ints) -> None:
 
 
 class Graph:
-    """The graph of one side, an instant at a time.
-
-    Parameters
-    ----------
-    matches : Matches
-    budget : int
-    most_states : int
-    """
+    """The graph of one side, an instant at a time."""
 
     def __init__(self, matches: Matches, budget: int, most_states: int) -> None:
         self.matches = matches

@@ -62,10 +62,6 @@ def choose(recipe: Recipe, limits: Limits, models: Sequence[LaneModel]) -> Chose
     models : sequence of LaneModel
         Of all lanes of the group, in any order; none for bottom-k.
 
-    Returns
-    -------
-    ChosenFractions
-
     Raises
     ------
     SpecError

@@ -61,10 +61,6 @@ class Valued(NamedTuple):
 class Estimate:
     """Follow the streams of a lane and say what its tuples yield (docs/yield.md).
 
-    Parameters
-    ----------
-    terms : Terms
-
     Notes
     -----
     Memory: 49 bytes a counter, 208 a watched tuple of both sides, and 104 kB with 32 buckets; O(1)
@@ -97,10 +93,6 @@ class Estimate:
         ----------
         left, right : StreamBatch
             In arrival order, all later than what was pushed before.
-
-        Returns
-        -------
-        Valued
         """
         sides = side_of(left), side_of(right)
         return Valued((sides[0].value, sides[1].value), tuple(self.observed(*sides)))
@@ -140,13 +132,7 @@ def estimate_of(terms: Terms, index: FactIndex | None) -> Estimate:
 
 
 class FactEstimate(Estimate):
-    """An estimate that sees the tuples that facts join, by their attributes' places in F.
-
-    Parameters
-    ----------
-    terms : Terms
-    index : FactIndex
-    """
+    """An estimate that sees the tuples that facts join, by their attributes' places in F."""
 
     def __init__(self, terms: Terms, index: FactIndex) -> None:
         super().__init__(terms)

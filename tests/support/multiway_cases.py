@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from engine.multiway.loops.layout import room
 from engine.multiway.loops.method import Buckets, LoopsSettings
 from engine.multiway.loops.run import LoopsCounters, LoopsRun
-from engine.multiway.loops.state import room
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import Attributes, MultiStreams, Windows
 from engine.runtime.jit import Floats, Ints

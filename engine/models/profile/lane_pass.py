@@ -80,10 +80,6 @@ class LanePass:
 
     Memory is bounded by the windows, a batch and the keys (about 200 bytes each); with a limit of
     keys, by the keys of two time bins and of the windows.
-
-    Parameters
-    ----------
-    settings : PassSettings
     """
 
     def __init__(self, settings: PassSettings) -> None:

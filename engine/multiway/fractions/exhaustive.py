@@ -65,12 +65,7 @@ def _best(
 
 
 class CpuHarvest:
-    """The joins of a layout on one core of the CPU.
-
-    Parameters
-    ----------
-    layout : Layout
-    """
+    """The joins of a layout on one core of the CPU."""
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout

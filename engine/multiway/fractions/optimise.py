@@ -227,10 +227,6 @@ def harvest_setting(
     brute_force : callable, optional
         Tries all settings; by default on one core of the CPU.
 
-    Returns
-    -------
-    Optimum
-
     Raises
     ------
     SpecError

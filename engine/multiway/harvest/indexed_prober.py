@@ -26,14 +26,14 @@ from engine.multiway.harvest.prober import (
     NEXT,
     STARTED,
     WRITTEN,
+    CpuProber,
     OutputBatch,
-    Slices,
     importance_of,
     in_chunks,
     no_results,
     write_members,
 )
-from engine.multiway.predicate import Condition, Predicate, condition
+from engine.multiway.predicate import Condition, Predicate
 from engine.multiway.streams import MultiStreams
 from engine.runtime.jit import Floats, Ints, kernel
 from gpu_kernels.multiway.walk import STACK_COLUMNS
@@ -93,39 +93,28 @@ def _write_batch(
     return True
 
 
-class IndexedProber:
+class IndexedProber(CpuProber):
     """Probes on this machine's cores, by indexes on top of the physical basic windows (P4 7).
 
-    Its outputs are those of `engine.multiway.harvest.prober.CpuProber`, a tuple's in another order.
+    Its outputs are those of `CpuProber`, a tuple's in another order. The predicate is one of
+    `engine.multiway.harvest.indexes.INDEXED`.
 
     Parameters
     ----------
-    streams : MultiStreams
-    rules : HarvestRules
-    predicate : Predicate
-        Any that `engine.multiway.harvest.indexes.INDEXED` has.
-    whole : ReadPlan
-        What shredded tuples read, but for the first hop.
     basic_window : int
         b, in ticks.
-    threads : int
     """
 
     def __init__(
         self, streams: MultiStreams, rules: HarvestRules, predicate: Predicate, whole: ReadPlan,
         basic_window: int, threads: int,
     ) -> None:  # fmt: skip
-        self._join = streams, rules, condition(predicate)
-        self._whole = whole
+        super().__init__(streams, rules, predicate, whole, threads)
         self._indexes = Indexes(streams, predicate, basic_window)
-        self._slices = Slices(threads)
 
     def _walk(self, plan: ReadPlan) -> IndexedWalk:
-        runs = max(1, int(np.diff(plan.first).max()), int(np.diff(self._whole.first).max()))
-        return IndexedWalk(
-            np.zeros((ROWS, STACK_COLUMNS), np.int64), np.zeros((runs, 2), np.int64),
-            np.zeros((plan.order.shape[1], 3), np.int64),
-        )  # fmt: skip
+        stack, reach = np.zeros((ROWS, STACK_COLUMNS), np.int64), (plan.order.shape[1], 3)
+        return IndexedWalk(stack, self._bounds(plan), np.zeros(reach, np.int64))
 
     def count(self, admitted: Admitted, plan: ReadPlan, batch: ProbeBatch) -> Probed:
         """Return the results of the walks of a batch.

@@ -172,13 +172,11 @@ class Prober(Protocol):
 
     def count(self, admitted: Admitted, plan: ReadPlan, batch: ProbeBatch) -> Probed:
         """Return the results of the walks of a batch."""
-        ...
 
     def outputs(
         self, admitted: Admitted, plan: ReadPlan, batch: ProbeBatch, wanted: Ints
     ) -> Iterator[OutputBatch]:
         """Yield the outputs of the wanted tuples of a batch, in their order."""
-        ...
 
 
 def no_results(tuples: int, hops: int) -> Probed:
@@ -192,12 +190,7 @@ def no_results(tuples: int, hops: int) -> Probed:
 
 
 class Slices:
-    """A thread pool that processes slices of a batch.
-
-    Parameters
-    ----------
-    threads : int
-    """
+    """A thread pool that processes slices of a batch."""
 
     def __init__(self, threads: int) -> None:
         self._threads = threads
@@ -246,9 +239,13 @@ class CpuProber:
         self._whole = whole
         self._slices = Slices(threads)
 
-    def _room(self, plan: ReadPlan) -> tuple[Ints, Ints]:
+    def _bounds(self, plan: ReadPlan) -> Ints:
+        """Return room for the positions of a direction's runs: (runs, 2) int64."""
         runs = max(1, int(np.diff(plan.first).max()), int(np.diff(self._whole.first).max()))
-        return np.zeros((STACK_ROWS, STACK_COLUMNS), np.int64), np.zeros((runs, 2), np.int64)
+        return np.zeros((runs, 2), np.int64)
+
+    def _room(self, plan: ReadPlan) -> tuple[Ints, Ints]:
+        return np.zeros((STACK_ROWS, STACK_COLUMNS), np.int64), self._bounds(plan)
 
     def count(self, admitted: Admitted, plan: ReadPlan, batch: ProbeBatch) -> Probed:
         """Return the results of the walks of a batch. O(comparisons)."""

@@ -11,24 +11,8 @@ from typing import Any
 import numpy as np
 
 from engine.exact.combine import MEAN, SUM, combined, neumaier
-from engine.multiway.loops.state import (
-    COMPARISONS,
-    DELAY,
-    DEPTH,
-    DIRECTION,
-    DUE,
-    FOUND_AT,
-    FRESH,
-    HIGH,
-    IN_REACH,
-    MAX_DELAY,
-    NEW,
-    OUTPUTS,
-    PENDING,
-    PHASE,
-    REST,
-    VISITS,
-    WRITTEN,
+from engine.multiway.loops import layout
+from engine.multiway.loops.layout import (
     LoopOutputs,
     LoopPlan,
     LoopRules,
@@ -48,7 +32,7 @@ def first_of(plan: LoopPlan, state: LoopState, direction: Integer, depth: Intege
     """Return the first tuple of the loop at a depth: of its list, or the first new one."""
     stream = plan.order[direction, depth]
     if stream == direction:
-        fresh = state.progress[FRESH]
+        fresh = state.progress[layout.FRESH]
         # of general loops, a stream without new tuples has none to join
         return fresh if plan.known or fresh < state.inserted[stream] else NONE
     return state.head[state.slot[stream]]
@@ -85,18 +69,18 @@ def _found(
             value = combined(step, value, streams.importance[member[stream]])
         if rules.combine == MEAN:
             value = value / np.float64(sides)
-        sums[HIGH], sums[REST] = neumaier(sums[HIGH], sums[REST], value)
-        delay = progress[FOUND_AT] - now
-        progress[OUTPUTS] += 1
-        progress[DELAY] += delay
-        progress[MAX_DELAY] = max(progress[MAX_DELAY], delay)
+        sums[layout.HIGH], sums[layout.REST] = neumaier(sums[layout.HIGH], sums[layout.REST], value)
+        delay = progress[layout.FOUND_AT] - now
+        progress[layout.OUTPUTS] += 1
+        progress[layout.DELAY] += delay
+        progress[layout.MAX_DELAY] = max(progress[layout.MAX_DELAY], delay)
         if rules.emit:
-            at = progress[WRITTEN]
+            at = progress[layout.WRITTEN]
             for stream in range(sides):
                 out.members[at, stream] = member[stream]
             out.ts[at] = now
             out.importance[at] = value
-            progress[WRITTEN] = at + 1
+            progress[layout.WRITTEN] = at + 1
 
 
 @kernel
@@ -110,11 +94,11 @@ def nest(
     lists of hash buckets.
     """
     progress = state.progress
-    direction, d = progress[DIRECTION], progress[DEPTH]
+    direction, d = progress[layout.DIRECTION], progress[layout.DEPTH]
     last = state.bound.size - 1
     visits, comparisons = np.int64(0), np.int64(0)
     while d >= plan.top:
-        if d == last and rules.emit and progress[WRITTEN] == out.ts.size:
+        if d == last and rules.emit and progress[layout.WRITTEN] == out.ts.size:
             break
         stream = plan.order[direction, d]
         check = plan.check[direction, d]
@@ -124,9 +108,9 @@ def nest(
         while u != NONE:
             visits += 1
             passes = True
-            if check == IN_REACH:
+            if check == layout.IN_REACH:
                 passes = low <= (u if rows else streams.ts[u]) <= high
-            elif check == NEW:
+            elif check == layout.NEW:
                 passes = _bound_in_reach(rules, plan, streams, state, direction, d, u)
             at = begin if passes else end + 1
             while at < end:
@@ -148,9 +132,9 @@ def nest(
         else:
             d += 1
             state.cursor[d] = first_of(plan, state, direction, d)
-    progress[DEPTH] = d
-    progress[VISITS] += visits
-    progress[COMPARISONS] += comparisons
+    progress[layout.DEPTH] = d
+    progress[layout.VISITS] += visits
+    progress[layout.COMPARISONS] += comparisons
     return bool(d < plan.top)
 
 
@@ -174,13 +158,13 @@ def _next_arrival(streams: MultiStreams, state: LoopState) -> Integer:
 def _begin(rules: LoopRules, plan: LoopPlan, streams: MultiStreams, state: LoopState) -> None:
     """Reset the loops of a direction, its (first) new tuple being ``FRESH``."""
     progress = state.progress
-    direction = progress[DIRECTION]
+    direction = progress[layout.DIRECTION]
     if plan.known:
-        aim(rules, streams, state, direction, progress[FRESH])
-        state.bound[0] = progress[FRESH]
-    progress[DEPTH] = plan.top
+        aim(rules, streams, state, direction, progress[layout.FRESH])
+        state.bound[0] = progress[layout.FRESH]
+    progress[layout.DEPTH] = plan.top
     state.cursor[plan.top] = first_of(plan, state, direction, plan.top)
-    progress[PHASE] = _PROBE
+    progress[layout.PHASE] = _PROBE
 
 
 @woven
@@ -193,26 +177,26 @@ def _arrive(
     at = np.int64(state.inserted[max(stream, 0)])
     if stop != FOREVER and (stream == NONE or streams.ts[at] >= stop):
         return False
-    if progress[PENDING] > 0 and (stream == NONE or streams.ts[at] >= progress[DUE]):
-        progress[FOUND_AT] = progress[DUE]
-        progress[DIRECTION] = 0
-        progress[FRESH] = state.begun[0]
-        progress[PHASE] = _BATCH
+    if progress[layout.PENDING] > 0 and (stream == NONE or streams.ts[at] >= progress[layout.DUE]):
+        progress[layout.FOUND_AT] = progress[layout.DUE]
+        progress[layout.DIRECTION] = 0
+        progress[layout.FRESH] = state.begun[0]
+        progress[layout.PHASE] = _BATCH
     elif stream == NONE:
         return False
     elif rules.tau == 0:
         expire_due(rules, streams, state, streams.ts[at])
-        progress[FOUND_AT] = streams.ts[at]
-        progress[DIRECTION] = stream
-        progress[FRESH] = at
+        progress[layout.FOUND_AT] = streams.ts[at]
+        progress[layout.DIRECTION] = stream
+        progress[layout.FRESH] = at
         _begin(rules, plan, streams, state)
     else:
-        if progress[PENDING] == 0:
+        if progress[layout.PENDING] == 0:
             # none is removed that a tuple still to be joined may have in reach
             expire_due(rules, streams, state, streams.ts[at])
             times = (streams.ts[at] - rules.t0) // rules.tau
-            progress[DUE] = rules.t0 + (times + 1) * rules.tau
-        progress[PENDING] += 1
+            progress[layout.DUE] = rules.t0 + (times + 1) * rules.tau
+        progress[layout.PENDING] += 1
         insert(rules, streams, state, stream, at)
     return True
 
@@ -222,18 +206,18 @@ def _next_batch(rules: LoopRules, plan: LoopPlan, streams: MultiStreams, state: 
     """Continue a re-evaluation with the next new tuple, or the next stream's loops."""
     progress = state.progress
     sides = state.begun.size
-    direction = progress[DIRECTION]
-    while plan.known and direction < sides and progress[FRESH] == state.inserted[direction]:
+    direction = progress[layout.DIRECTION]
+    while plan.known and direction < sides and progress[layout.FRESH] == state.inserted[direction]:
         direction += 1
-        progress[FRESH] = state.begun[min(direction, sides - 1)]
-    progress[DIRECTION] = direction
+        progress[layout.FRESH] = state.begun[min(direction, sides - 1)]
+    progress[layout.DIRECTION] = direction
     if direction < sides:
         _begin(rules, plan, streams, state)
     else:
         for stream in range(sides):
             state.begun[stream] = state.inserted[stream]
-        progress[PENDING] = 0
-        progress[PHASE] = _ARRIVE
+        progress[layout.PENDING] = 0
+        progress[layout.PHASE] = _ARRIVE
 
 
 @woven
@@ -241,10 +225,10 @@ def _pass_on(plan: LoopPlan, state: LoopState) -> None:
     """Leave what the finished loops covered: one new tuple, or all of a stream."""
     progress = state.progress
     if plan.known:
-        progress[FRESH] += 1
+        progress[layout.FRESH] += 1
     else:
-        progress[DIRECTION] += 1
-        progress[FRESH] = state.begun[min(progress[DIRECTION], state.begun.size - 1)]
+        progress[layout.DIRECTION] += 1
+        progress[layout.FRESH] = state.begun[min(progress[layout.DIRECTION], state.begun.size - 1)]
 
 
 @kernel
@@ -258,7 +242,7 @@ def advance(
     """
     progress = state.progress
     while True:
-        phase = progress[PHASE]
+        phase = progress[layout.PHASE]
         if phase == _ARRIVE:
             if not _arrive(rules, plan, streams, state, stop):
                 return True
@@ -268,8 +252,8 @@ def advance(
             if not nest(rules, plan, streams, condition, state, out):
                 return False
             if rules.tau == 0:
-                insert(rules, streams, state, progress[DIRECTION], progress[FRESH])
-                progress[PHASE] = _ARRIVE
+                insert(rules, streams, state, progress[layout.DIRECTION], progress[layout.FRESH])
+                progress[layout.PHASE] = _ARRIVE
             else:
                 _pass_on(plan, state)
-                progress[PHASE] = _BATCH
+                progress[layout.PHASE] = _BATCH

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from engine.multiway.loops.state import IN_REACH, NEW, UNCHECKED, LoopPlan
+from engine.multiway.loops.layout import IN_REACH, NEW, UNCHECKED, LoopPlan
 from engine.multiway.predicate import GRAPHS, Predicate
 from engine.multiway.streams import MOST_STREAMS
 from engine.runtime.errors import SpecError, did_you_mean

@@ -8,21 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.exact.combine import combine_code
+from engine.multiway.loops import layout
 from engine.multiway.loops.kernel import advance
-from engine.multiway.loops.method import LoopsSettings
-from engine.multiway.loops.state import (
-    ACCESSES,
-    COMPARISONS,
-    DELAY,
-    EXPIRATIONS,
-    HIGH,
-    INSERTIONS,
-    MAX_DELAY,
-    OUTPUTS,
-    PEAK,
-    REST,
-    VISITS,
-    WRITTEN,
+from engine.multiway.loops.layout import (
     LoopOutputs,
     LoopPlan,
     LoopRules,
@@ -30,6 +18,7 @@ from engine.multiway.loops.state import (
     empty_state,
     room,
 )
+from engine.multiway.loops.method import LoopsSettings
 from engine.multiway.predicate import Predicate, condition
 from engine.multiway.streams import MultiStreams, Windows
 from engine.runtime.errors import SpecError
@@ -148,8 +137,8 @@ class LoopsRun:
             done = _advance(
                 self._rules, self._plan, self._streams, self._condition, self._state, out, until
             )
-            written = int(self._state.progress[WRITTEN])
-            self._state.progress[WRITTEN] = 0
+            written = int(self._state.progress[layout.WRITTEN])
+            self._state.progress[layout.WRITTEN] = 0
             if written:
                 yield LoopOutputs._make(column[:written] for column in out)
 
@@ -157,16 +146,16 @@ class LoopsRun:
     def counters(self) -> LoopsCounters:
         """The results and costs of the run so far."""
         progress, sums = self._state.progress, self._state.sums
-        outputs = int(progress[OUTPUTS])
+        outputs = int(progress[layout.OUTPUTS])
         return LoopsCounters(
             outputs,
-            float(sums[HIGH] + sums[REST]),
-            comparisons=int(progress[COMPARISONS]),
-            visits=int(progress[VISITS]),
-            insertions=int(progress[INSERTIONS]),
-            expirations=int(progress[EXPIRATIONS]),
-            accesses=int(progress[ACCESSES]),
-            peak=int(progress[PEAK]),
-            mean_delay=int(progress[DELAY]) / outputs if outputs else 0.0,
-            max_delay=int(progress[MAX_DELAY]),
+            float(sums[layout.HIGH] + sums[layout.REST]),
+            comparisons=int(progress[layout.COMPARISONS]),
+            visits=int(progress[layout.VISITS]),
+            insertions=int(progress[layout.INSERTIONS]),
+            expirations=int(progress[layout.EXPIRATIONS]),
+            accesses=int(progress[layout.ACCESSES]),
+            peak=int(progress[layout.PEAK]),
+            mean_delay=int(progress[layout.DELAY]) / outputs if outputs else 0.0,
+            max_delay=int(progress[layout.MAX_DELAY]),
         )

@@ -75,10 +75,6 @@ def ranked(orders: Orders, costs: Floats) -> RankedOrders:
 def ranked_orders(problem: OrderingProblem) -> RankedOrders:
     """Return all m! global orders by cost.
 
-    Parameters
-    ----------
-    problem : OrderingProblem
-
     Returns
     -------
     RankedOrders
@@ -219,10 +215,6 @@ def choose_order(problem: OrderingProblem) -> Choice:
     problem : OrderingProblem
         Of any method; of general-lazy-nlj, the order is for all directions alike.
 
-    Returns
-    -------
-    Choice
-
     Examples
     --------
     P3 table 6, where S2, S3, S4, S1 comes first and S2, S1, S3, S4 is chosen:
@@ -246,10 +238,6 @@ def choose_local_orders(problem: OrderingProblem) -> tuple[Choice, ...]:
     Local orders are independent of each other (P3 5.2), so each is found by itself, with the batch
     of new tuples for the size of their stream, which is moved up like the fast ones. What
     lazy-nlj would do is considered too, so that the sum never costs more than its order.
-
-    Parameters
-    ----------
-    problem : OrderingProblem
 
     Returns
     -------
