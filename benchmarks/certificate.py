@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from engine.exact import all_pairs
 from engine.exact.checks import thread_count
-from engine.generate import ImportanceModel, ZipfSpec, zipf_streams
+from engine.generate import ImportanceModel, ZipfSpec, in_memory, zipf_sources
 from engine.optimum.build import build_intervals
 from engine.optimum.certificate import Ascent, certify
 from engine.optimum.dual import CpuDual
@@ -66,7 +66,7 @@ def streams(
             table["ts"].to_numpy(), np.arange(rows), table["key"].to_numpy(),
             table["importance"].to_numpy().astype(np.float64),
         )
-        for table in zipf_streams(spec)
+        for table in in_memory(zipf_sources(spec))
     )  # fmt: skip
     return left, right
 

@@ -25,7 +25,7 @@ from engine.device.replay import (
     replay_on_device,
 )
 from engine.device.sampled import lane_sizes
-from engine.generate import ImportanceModel, ZipfSpec, zipf_streams
+from engine.generate import ImportanceModel, ZipfSpec, in_memory, zipf_sources
 from engine.lanes.profile import LaneProfile, profile_side
 from engine.policies import POLICIES, SAMPLING, Structure
 from engine.replay.allocate import Ready
@@ -89,7 +89,7 @@ def workload(lanes: int, rows: int = ROWS, seed: int = 9) -> Workload:
         seed=seed,
     )
     keys, importances = [], []
-    for table in zipf_streams(spec):
+    for table in in_memory(zipf_sources(spec)):
         keys.append(table.column("key").to_numpy().reshape(lanes, rows))
         importances.append(table.column("importance").to_numpy().reshape(lanes, rows))
     ts = np.arange(rows)

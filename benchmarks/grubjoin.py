@@ -25,7 +25,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from policy_order import commit, filled
 
-from engine.generate.lagged_gaussian import LaggedGaussianSpec, lagged_gaussian_streams
+from engine.generate.lagged_gaussian import LaggedGaussianSpec, lagged_gaussian_sources
+from engine.generate.source import in_memory
 from engine.jobs.multijoin.harvested import kept_fractions
 from engine.multiway.harvest.layout import HarvestRules, ReadPlan
 from engine.multiway.harvest.operator import GrubJoin
@@ -62,7 +63,7 @@ def streams_of(case: Case) -> MultiStreams:
         LENGTH, (case.rate,), lags=case.lags, deviations=case.deviations, seed=case.seed,
         arrivals="exponential",
     )  # fmt: skip
-    tables = lagged_gaussian_streams(spec)
+    tables = in_memory(lagged_gaussian_sources(spec))
     first = np.concatenate([[0], np.cumsum([table.num_rows for table in tables])])
     ts, value, importance = (
         np.concatenate([table[name].to_numpy() for table in tables])

@@ -23,8 +23,9 @@ import numba
 import numpy as np
 from policy_order import commit
 
-from engine.generate.lagged_gaussian import LaggedGaussianSpec, lagged_gaussian_streams
-from engine.generate.zipf import ZipfSpec, zipf_streams
+from engine.generate.lagged_gaussian import LaggedGaussianSpec, lagged_gaussian_sources
+from engine.generate.source import in_memory
+from engine.generate.zipf import ZipfSpec, zipf_sources
 from engine.multiway.harvest.indexed_prober import IndexedProber
 from engine.multiway.harvest.layout import HarvestRules, ReadPlan
 from engine.multiway.harvest.operator import GrubJoin
@@ -57,7 +58,7 @@ def streams_of(ts: list[Any], attributes: Callable[[int], Attributes]) -> MultiS
 def gaussian() -> tuple[MultiStreams, Predicate]:
     """Return P4 6.2's lagged streams and epsilon-join."""
     spec = LaggedGaussianSpec(LENGTH, (RATE,), lags=LAGS, arrivals="exponential", seed=1)
-    tables = lagged_gaussian_streams(spec)
+    tables = in_memory(lagged_gaussian_sources(spec))
     value = np.concatenate([table["value"].to_numpy() for table in tables]).reshape(-1, 1)
     streams = streams_of(
         [table["ts"].to_numpy() for table in tables],
@@ -75,8 +76,8 @@ def regular(rate: int) -> list[Any]:
 def zipf() -> tuple[MultiStreams, Predicate]:
     """Return a stream of Zipf-distributed keys, and two of uniform ones."""
     rows = RATE * LENGTH
-    left, right = zipf_streams(ZipfSpec(rows, DOMAIN, seed=1))
-    _, third = zipf_streams(ZipfSpec(rows, DOMAIN, seed=2))
+    left, right = in_memory(zipf_sources(ZipfSpec(rows, DOMAIN, seed=1)))
+    _, third = in_memory(zipf_sources(ZipfSpec(rows, DOMAIN, seed=2)))
     code = np.concatenate([table["key"].to_numpy() for table in (left, right, third)])
     streams = streams_of(regular(RATE), lambda n: no_attributes(n)._replace(code=code))
     return streams, Predicate("equi", ("key",))

@@ -40,8 +40,9 @@ import pyarrow as pa  # noqa: E402
 
 from engine.generate.lagged_gaussian import (  # noqa: E402
     LaggedGaussianSpec,
-    lagged_gaussian_streams,
+    lagged_gaussian_sources,
 )
+from engine.generate.source import in_memory  # noqa: E402
 from engine.multiway.exact import ExactJoin  # noqa: E402
 from engine.multiway.predicate import Predicate  # noqa: E402
 from engine.multiway.streams import MultiStreams, no_attributes, windows_of  # noqa: E402
@@ -93,7 +94,7 @@ def columns_of(name: str, scale: float) -> list[dict[str, np.ndarray]]:
     """Generate a workload, always the same for one name and scale."""
     if name in SPECS:
         spec = SPECS[name]
-        tables = lagged_gaussian_streams(spec._replace(seconds=spec.seconds * scale))
+        tables = in_memory(lagged_gaussian_sources(spec._replace(seconds=spec.seconds * scale)))
         return [{c: table[c].to_numpy() for c in ("ts", "value", "importance")} for table in tables]
     size, keys, _ = E3
     size = int(size * scale)

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.generate import ImportanceModel, ZipfSpec, zipf_streams
+from engine.generate import ImportanceModel, ZipfSpec, in_memory, zipf_sources
 from engine.lanes.profile import LaneProfile, profile_side
 from engine.replay.lane import LaneReplay
 from engine.replay.settings import UNLIMITED, ReplaySettings
@@ -132,7 +132,7 @@ def streams(point: Point, model: str, seed: int) -> tuple[StreamBatch, StreamBat
         seed=seed,
     )
     batches = []
-    for table in zipf_streams(spec):
+    for table in in_memory(zipf_sources(spec)):
         columns = (table.column(name).to_numpy() for name in ("ts", "key", "importance"))
         ts, key, importance = columns
         batches.append(StreamBatch(ts, np.arange(ts.size), key, importance))

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.generate import ImportanceModel, ZipfSpec, zipf_streams
+from engine.generate import ImportanceModel, ZipfSpec, in_memory, zipf_sources
 from engine.lanes.profile import LaneProfile, profile_side
 from engine.lanes.reader import BATCH_ROWS
 from engine.policies import POLICIES
@@ -67,7 +67,7 @@ def workload(scale: int, skew: float) -> Workload:
         seed=1,
     )
     sides = []
-    for table in zipf_streams(spec):
+    for table in in_memory(zipf_sources(spec)):
         ts, key, importance = (
             table.column(name).to_numpy() for name in ("ts", "key", "importance")
         )

@@ -32,7 +32,7 @@ from policy_order import FIGURES, MODELS, Point, commit, filled
 
 from engine.api.bound import bound_tables
 from engine.exact.stream import ExactStream
-from engine.generate import AgeCurveSpec, ZipfSpec, age_curve_streams, zipf_streams
+from engine.generate import AgeCurveSpec, ZipfSpec, age_curve_sources, in_memory, zipf_sources
 from engine.lanes.profile import LaneProfile, profile_side
 from engine.policies import Value
 from engine.replay.lane import LaneReplay
@@ -109,7 +109,7 @@ def zipf(point: Point, model: str, seed: int) -> Streams:
         skew_right=point.skews[1], correlation=point.correlation, importance=MODELS[model],
         seed=seed,
     )  # fmt: skip
-    left, right = (columns_of(table) for table in zipf_streams(spec))
+    left, right = (columns_of(table) for table in in_memory(zipf_sources(spec)))
     window = point.lifetime - 1
     return joined(left, right, (window, window), 2 * point.lifetime, AFTER)
 
@@ -117,7 +117,7 @@ def zipf(point: Point, model: str, seed: int) -> Streams:
 def by_age(curve: str, seed: int) -> Streams:
     """Return P5's INC, DEC or BELL: only the left keeps a window."""
     spec = AgeCurveSpec(rows=5000, curve=curve, seed=seed)
-    left, right = (columns_of(table) for table in age_curve_streams(spec))
+    left, right = (columns_of(table) for table in in_memory(age_curve_sources(spec)))
     return joined(left, right, (500_000 - 1, 0), 500_000, AFTER)
 
 
@@ -127,7 +127,7 @@ def by_frequency(correlation: str, seed: int) -> Streams:
         rows=5000, rows_right=25_000, domain=50, skew_left=2.0, skew_right=2.0,
         correlation=correlation, arrivals="uniform", rate=0.001, rate_right=0.005, seed=seed,
     )  # fmt: skip
-    left, right = (columns_of(table) for table in zipf_streams(spec))
+    left, right = (columns_of(table) for table in in_memory(zipf_sources(spec)))
     return joined(left, right, (500_000 - 1, 0), 500_000, AFTER)
 
 

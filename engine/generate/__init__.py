@@ -1,17 +1,13 @@
 """Generators of the papers' synthetic streams, seeded and in pieces of bounded memory.
 
-``*_streams`` return tables, ``*_sources`` return what `write_streams` writes to a folder.
+``*_sources`` return what `write_streams` writes to a folder, and `in_memory` makes tables of.
 """
 
-from engine.generate.age_curve import AgeCurveSpec, age_curve, age_curve_sources, age_curve_streams
+from engine.generate.age_curve import AgeCurveSpec, age_curve, age_curve_sources
 from engine.generate.arrivals import ImportanceModel
-from engine.generate.lagged_gaussian import (
-    LaggedGaussianSpec,
-    lagged_gaussian_sources,
-    lagged_gaussian_streams,
-)
-from engine.generate.source import StreamSource, write_streams
-from engine.generate.zipf import ZipfSpec, zipf_sources, zipf_streams
+from engine.generate.lagged_gaussian import LaggedGaussianSpec, lagged_gaussian_sources
+from engine.generate.source import StreamSource, in_memory, write_streams
+from engine.generate.zipf import ZipfSpec, zipf_sources
 
 __all__ = [
     "AgeCurveSpec",
@@ -21,10 +17,8 @@ __all__ = [
     "ZipfSpec",
     "age_curve",
     "age_curve_sources",
-    "age_curve_streams",
+    "in_memory",
     "lagged_gaussian_sources",
-    "lagged_gaussian_streams",
     "write_streams",
     "zipf_sources",
-    "zipf_streams",
 ]

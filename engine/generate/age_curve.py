@@ -23,7 +23,6 @@ from engine.generate.source import (
     chunk_lengths,
     draws,
     exact_ratio,
-    to_table,
 )
 from engine.runtime.errors import SpecError
 from engine.runtime.streams import LEFT, RIGHT
@@ -127,17 +126,13 @@ def age_curve(
     return weights
 
 
-def age_curve_streams(spec: AgeCurveSpec) -> tuple[pa.Table, pa.Table]:
-    """Generate the streams of `spec` in memory (P5 6.2.1).
+def age_curve_sources(spec: AgeCurveSpec) -> tuple[StreamSource, StreamSource]:
+    """Return the streams of `spec`, left and right (P5 6.2.1).
 
+    Columns are ts int64 (ticks), key int64, importance float64, payload int64 (sequence number).
     P5 leaves open what a right tuple matches while its bucket is empty, as the old ones are until
     the first window has passed: here nothing. Such tuples, and those that `matches` leaves over,
     have a negative key that no other tuple has. Left keys are 0, 1, ... ``rows - 1``.
-
-    Returns
-    -------
-    left, right : pyarrow.Table
-        Columns ts int64 (ticks), key int64, importance float64, payload int64 (sequence number).
 
     Raises
     ------
@@ -146,16 +141,10 @@ def age_curve_streams(spec: AgeCurveSpec) -> tuple[pa.Table, pa.Table]:
 
     Examples
     --------
-    >>> left, right = age_curve_streams(AgeCurveSpec(rows=100, window=10, buckets=5))
+    >>> left, right = in_memory(age_curve_sources(AgeCurveSpec(rows=100, window=10, buckets=5)))
     >>> left.num_rows, right.num_rows
     (100, 500)
     """
-    left, right = age_curve_sources(spec)
-    return to_table(left), to_table(right)
-
-
-def age_curve_sources(spec: AgeCurveSpec) -> tuple[StreamSource, StreamSource]:
-    """Return the streams of `spec` to be generated in pieces; see `age_curve_streams`."""
     plan = _plan(spec)
     return (
         StreamSource(KEYED_SCHEMA, partial(_batches, plan, LEFT)),

@@ -17,7 +17,6 @@ from engine.generate.source import (
     check_seed,
     draws,
     exact_ratio,
-    to_table,
 )
 from engine.runtime.errors import SpecError
 
@@ -61,13 +60,10 @@ class LaggedGaussianSpec(NamedTuple):
     """The same seed gives the same rows, whatever the chunk size."""
 
 
-def lagged_gaussian_streams(spec: LaggedGaussianSpec) -> tuple[pa.Table, ...]:
-    """Generate the streams of `spec` in memory, one for each lag.
+def lagged_gaussian_sources(spec: LaggedGaussianSpec) -> tuple[StreamSource, ...]:
+    """Return the streams of `spec`, one for each lag.
 
-    Returns
-    -------
-    tuple of pyarrow.Table
-        Columns ts int64 (microseconds), value float64, importance float64.
+    Columns are ts int64 (microseconds), value float64, importance float64.
 
     Raises
     ------
@@ -77,14 +73,9 @@ def lagged_gaussian_streams(spec: LaggedGaussianSpec) -> tuple[pa.Table, ...]:
     Examples
     --------
     >>> spec = LaggedGaussianSpec(seconds=1, rates=(2,), lags=(0, 5), deviations=(0, 0))
-    >>> [stream["value"].to_pylist() for stream in lagged_gaussian_streams(spec)]
+    >>> [stream["value"].to_pylist() for stream in in_memory(lagged_gaussian_sources(spec))]
     [[0.0, 10.0], [100.0, 110.0]]
     """
-    return tuple(to_table(source) for source in lagged_gaussian_sources(spec))
-
-
-def lagged_gaussian_sources(spec: LaggedGaussianSpec) -> tuple[StreamSource, ...]:
-    """Return the streams of `spec` to be generated in pieces; see `lagged_gaussian_streams`."""
     streams = len(spec.lags)
     check_seed(spec.seed)
     check_range("seconds", spec.seconds, 0)

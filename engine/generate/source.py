@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from enum import IntEnum
 from fractions import Fraction
@@ -65,9 +65,12 @@ def draws(seed: int, purpose: Purpose, stream: int) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(sequence))
 
 
-def to_table(source: StreamSource) -> pa.Table:
-    """Return the whole stream of `source` in memory."""
-    return pa.Table.from_batches(list(source.batches(ROW_GROUP_ROWS)), schema=source.schema)
+def in_memory(sources: Iterable[StreamSource]) -> tuple[pa.Table, ...]:
+    """Return the whole streams of sources in memory."""
+    return tuple(
+        pa.Table.from_batches(list(source.batches(ROW_GROUP_ROWS)), schema=source.schema)
+        for source in sources
+    )
 
 
 def chunk_lengths(rows: int, chunk_rows: int) -> Iterator[tuple[int, int]]:

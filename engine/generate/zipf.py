@@ -21,7 +21,6 @@ from engine.generate.source import (
     chunk_lengths,
     draws,
     exact_ratio,
-    to_table,
 )
 from engine.runtime.errors import SpecError
 from engine.runtime.streams import LEFT, RIGHT
@@ -79,37 +78,25 @@ class _Side(NamedTuple):
     seed: int
 
 
-def zipf_streams(spec: ZipfSpec) -> tuple[pa.Table, pa.Table]:
-    """Generate the streams of `spec` in memory.
+def zipf_sources(spec: ZipfSpec) -> tuple[StreamSource, StreamSource]:
+    """Return the streams of `spec`, left and right. O(log(domain)) a row; 16 bytes a domain value.
 
-    Returns
-    -------
-    left, right : pyarrow.Table
-        Columns ts int64 (ticks), key int64, importance float64, payload int64 (sequence number).
+    Columns are ts int64 (ticks), key int64, importance float64, payload int64 (sequence number).
 
     Raises
     ------
     SpecError
         If an option is invalid.
 
-    Notes
-    -----
-    O(rows * log(domain)) time; 16 bytes a domain value besides the result.
-
     Examples
     --------
-    >>> left, right = zipf_streams(ZipfSpec(rows=4, domain=10, correlation="direct", seed=1))
+    >>> spec = ZipfSpec(rows=4, domain=10, correlation="direct", seed=1)
+    >>> left, right = in_memory(zipf_sources(spec))
     >>> left["ts"].to_pylist()
     [0, 1, 2, 3]
     >>> left.schema.names
     ['ts', 'key', 'importance', 'payload']
     """
-    left, right = zipf_sources(spec)
-    return to_table(left), to_table(right)
-
-
-def zipf_sources(spec: ZipfSpec) -> tuple[StreamSource, StreamSource]:
-    """Return the streams of `spec` to be generated in pieces; see `zipf_streams`."""
     check_seed(spec.seed)
     check_name("correlation", spec.correlation, CORRELATIONS)
     check_range("domain", spec.domain, 1, 2**53)

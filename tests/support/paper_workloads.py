@@ -16,8 +16,9 @@ from engine.generate import (
     ImportanceModel,
     ZipfSpec,
     age_curve,
-    age_curve_streams,
-    zipf_streams,
+    age_curve_sources,
+    in_memory,
+    zipf_sources,
 )
 
 RARE_HIGH = ImportanceModel("rare-high")
@@ -91,7 +92,7 @@ def p1_streams(
         importance=importance,
         seed=seed,
     )
-    left, right = zipf_streams(spec)
+    left, right = in_memory(zipf_sources(spec))
     window, budget = lifetime - 1, memory // 2
     return Workload(left, right, window, window, budget, budget, 2 * lifetime)
 
@@ -136,13 +137,13 @@ def p5_frequency(
         rate_right=0.005,
         seed=seed,
     )
-    left, right = zipf_streams(spec)
+    left, right = in_memory(zipf_sources(spec))
     return Workload(left, right, 500_000 - 1, 0, budget, 0, 500_000)
 
 
 def _p5_age(curve: str, rows: int, budget: int, seed: int) -> AgeWorkload:
     spec = AgeCurveSpec(rows=rows, curve=curve, seed=seed)
-    left, right = age_curve_streams(spec)
+    left, right = in_memory(age_curve_sources(spec))
     lifetime = round(spec.window * spec.ticks_per_unit)
     return AgeWorkload(
         Workload(left, right, lifetime - 1, 0, budget, 0, lifetime),

@@ -24,12 +24,10 @@ from engine.generate import (
     ZipfSpec,
     age_curve,
     age_curve_sources,
-    age_curve_streams,
+    in_memory,
     lagged_gaussian_sources,
-    lagged_gaussian_streams,
     write_streams,
     zipf_sources,
-    zipf_streams,
 )
 from engine.runtime.errors import OutputError, SpecError
 
@@ -62,7 +60,7 @@ def zipf_probabilities(domain: int, skew: float) -> np.ndarray[Any, Any]:
 
 @pytest.mark.parametrize("skew", [0.0, 0.5, 1.0, 2.0])
 def test_keys_follow_the_zipf_distribution(skew: float) -> None:
-    left, right = zipf_streams(ZIPF._replace(skew_left=skew, skew_right=skew))
+    left, right = in_memory(zipf_sources(ZIPF._replace(skew_left=skew, skew_right=skew)))
     for table in (left, right):
         counts = np.bincount(column(table, "key"), minlength=100)
         assert chi_square_excess(counts, 200_000 * zipf_probabilities(100, skew)) < 4
@@ -70,7 +68,7 @@ def test_keys_follow_the_zipf_distribution(skew: float) -> None:
 
 
 def test_columns_types_and_sequence_numbers() -> None:
-    left, right = zipf_streams(ZIPF._replace(rows=70_000, rows_right=3, start_ts=-5))
+    left, right = in_memory(zipf_sources(ZIPF._replace(rows=70_000, rows_right=3, start_ts=-5)))
     for table, rows in ((left, 70_000), (right, 3)):
         assert [str(kind) for kind in table.schema.types] == ["int64", "int64", "double", "int64"]
         assert column(table, "payload").tolist() == list(range(rows))
@@ -81,14 +79,17 @@ def test_columns_types_and_sequence_numbers() -> None:
 def test_direct_correlation_gives_the_same_order_of_frequency() -> None:
     spec = ZIPF._replace(domain=10, skew_right=1.0)
     orders = [
-        np.argsort(-np.bincount(column(table, "key"))).tolist() for table in zipf_streams(spec)
+        np.argsort(-np.bincount(column(table, "key"))).tolist()
+        for table in in_memory(zipf_sources(spec))
     ]
     assert orders == [list(range(10))] * 2
 
 
 def test_inverse_correlation_gives_the_opposite_order_of_frequency() -> None:
     spec = ZIPF._replace(domain=10, skew_right=1.0, correlation="inverse")
-    left, right = (np.argsort(-np.bincount(column(t, "key"))).tolist() for t in zipf_streams(spec))
+    left, right = (
+        np.argsort(-np.bincount(column(t, "key"))).tolist() for t in in_memory(zipf_sources(spec))
+    )
     assert left == list(range(10))
     assert right == left[::-1]
 
@@ -96,7 +97,9 @@ def test_inverse_correlation_gives_the_opposite_order_of_frequency() -> None:
 def test_no_correlation_permutes_each_side_by_itself() -> None:
     direct, none = ZIPF._replace(skew_right=1.0), ZIPF._replace(skew_right=1.0, correlation="none")
     orders = []
-    for identity, permuted in zip(zipf_streams(direct), zipf_streams(none), strict=True):
+    for identity, permuted in zip(
+        in_memory(zipf_sources(direct)), in_memory(zipf_sources(none)), strict=True
+    ):
         pairs = set(zip(column(identity, "key"), column(permuted, "key"), strict=True))
         assert len(pairs) == 100, "a permutation of the ranks, and the same draws"
         orders.append([key for _, key in sorted(pairs)])
@@ -106,7 +109,7 @@ def test_no_correlation_permutes_each_side_by_itself() -> None:
 
 
 def test_a_uniform_stream_needs_no_table_of_its_domain() -> None:
-    left, _ = zipf_streams(ZIPF._replace(rows=1000, domain=2**53, skew_left=0.0))
+    left, _ = in_memory(zipf_sources(ZIPF._replace(rows=1000, domain=2**53, skew_left=0.0)))
     assert 0 <= column(left, "key").min() < column(left, "key").max() < 2**53
 
 
@@ -124,18 +127,18 @@ def test_a_uniform_stream_needs_no_table_of_its_domain() -> None:
     ],
 )
 def test_regular_arrivals_are_counted_exactly(rate: float, expected: list[int]) -> None:
-    left, _ = zipf_streams(ZIPF._replace(rows=6, rate=rate))
+    left, _ = in_memory(zipf_sources(ZIPF._replace(rows=6, rate=rate)))
     assert column(left, "ts").tolist() == expected
 
 
 def test_each_stream_may_have_its_rate() -> None:
-    left, right = zipf_streams(ZIPF._replace(rows=4, rate=1, rate_right=2))
+    left, right = in_memory(zipf_sources(ZIPF._replace(rows=4, rate=1, rate_right=2)))
     assert column(left, "ts").tolist() == [0, 1, 2, 3]
     assert column(right, "ts").tolist() == [0, 0, 1, 1]
 
 
 def test_uniform_arrivals_have_the_gaps_of_p5() -> None:
-    ts = column(zipf_streams(ZIPF._replace(arrivals="uniform", rate=0.001))[0], "ts")
+    ts = column(in_memory(zipf_sources(ZIPF._replace(arrivals="uniform", rate=0.001)))[0], "ts")
     gaps = np.diff(ts)
     assert gaps.min() in range(499, 502)
     assert gaps.max() in range(1998, 2002)
@@ -143,14 +146,16 @@ def test_uniform_arrivals_have_the_gaps_of_p5() -> None:
 
 
 def test_exponential_arrivals_have_the_rate() -> None:
-    gaps = np.diff(column(zipf_streams(ZIPF._replace(arrivals="exponential", rate=0.01))[0], "ts"))
+    gaps = np.diff(
+        column(in_memory(zipf_sources(ZIPF._replace(arrivals="exponential", rate=0.01)))[0], "ts")
+    )
     assert gaps.mean() == pytest.approx(100, rel=0.01)
     assert gaps.std() == pytest.approx(100, rel=0.02)
 
 
 @pytest.mark.parametrize("ties", [0.0, 0.3, 1.0])
 def test_ties_share_the_instant_before_and_keep_the_rate(ties: float) -> None:
-    ts = column(zipf_streams(ZIPF._replace(ties=ties))[0], "ts")
+    ts = column(in_memory(zipf_sources(ZIPF._replace(ties=ties)))[0], "ts")
     assert (np.diff(ts) == 0).mean() == pytest.approx(ties, abs=0.01)
     if ties < 1:
         assert ts[-1] == pytest.approx(len(ts), rel=0.01)
@@ -161,7 +166,7 @@ def test_ties_share_the_instant_before_and_keep_the_rate(ties: float) -> None:
 
 def importance_of(**options: Any) -> np.ndarray[Any, Any]:
     spec = ZIPF._replace(importance=ImportanceModel(**options))
-    return column(zipf_streams(spec)[0], "importance")
+    return column(in_memory(zipf_sources(spec))[0], "importance")
 
 
 def test_uniform_importance() -> None:
@@ -188,7 +193,7 @@ def test_rare_high_at_its_ends(fraction: float, least: float, most: float) -> No
 
 def test_inverse_frequency_importance_grows_with_rarity() -> None:
     spec = ZIPF._replace(importance=ImportanceModel("inverse-frequency", low=2, rare_max=60))
-    left, right = zipf_streams(spec)
+    left, right = in_memory(zipf_sources(spec))
     assert np.array_equal(
         column(left, "importance"), np.minimum(2 * (column(left, "key") + 1.0), 60)
     )
@@ -217,7 +222,7 @@ def test_the_papers_curves() -> None:
 @pytest.mark.parametrize("curve", ["increasing", "decreasing", "bell"])
 @pytest.mark.parametrize("matches", [5.0, 2.0])
 def test_matches_follow_the_age_curve(curve: str, matches: float) -> None:
-    left, right = age_curve_streams(AGE._replace(curve=curve, matches=matches))
+    left, right = in_memory(age_curve_sources(AGE._replace(curve=curve, matches=matches)))
     left_ts, ts, key = column(left, "ts"), column(right, "ts"), column(right, "key")
     lifetime, bucket = 500_000, 25_000
     settled = (ts >= lifetime) & (ts <= left_ts[-1])
@@ -235,7 +240,7 @@ def test_matches_follow_the_age_curve(curve: str, matches: float) -> None:
 
 
 def test_left_ids_are_unique_and_unmatched_keys_match_nothing() -> None:
-    left, right = age_curve_streams(AGE._replace(rows=3000, matches=2.0))
+    left, right = in_memory(age_curve_sources(AGE._replace(rows=3000, matches=2.0)))
     assert column(left, "key").tolist() == list(range(3000))
     key = column(right, "key")
     assert len(key) == 15_000
@@ -249,7 +254,7 @@ def test_members_of_a_bucket_are_equally_likely() -> None:
     spec = AGE._replace(
         ticks_per_unit=1, arrivals="regular", window=16, buckets=4, exponent=0, seed=3
     )
-    _, right = age_curve_streams(spec)
+    _, right = in_memory(age_curve_sources(spec))
     ts, key = column(right, "ts"), column(right, "key")
     settled = (ts >= 16) & (ts < 20_000)
     ages = np.bincount(ts[settled] - key[settled], minlength=16)
@@ -259,12 +264,12 @@ def test_members_of_a_bucket_are_equally_likely() -> None:
 
 def test_left_tuples_far_apart_and_far_more_frequent() -> None:
     sparse = AGE._replace(rows=50, rate_left=0.001, window=10, buckets=5, rows_right=250_000)
-    left, right = age_curve_streams(sparse)
+    left, right = in_memory(age_curve_sources(sparse))
     key = column(right, "key")
     age = column(right, "ts")[key >= 0] - column(left, "ts")[key[key >= 0]]
     assert 0 <= age.min() <= age.max() < 10_000
     dense = AGE._replace(rows=200_000, rate_left=1000, rate_right=1, matches=0.001, window=20)
-    left, right = age_curve_streams(dense)
+    left, right = in_memory(age_curve_sources(dense))
     key = column(right, "key")
     age = column(right, "ts")[key >= 0] - column(left, "ts")[key[key >= 0]]
     assert len(key) == 200
@@ -277,7 +282,7 @@ def test_left_tuples_far_apart_and_far_more_frequent() -> None:
 
 def test_without_noise_values_are_the_formula() -> None:
     spec = GAUSSIAN._replace(rates=(100.0, 200.0, 300.0), deviations=(0, 0, 0), start_ts=5_000_000)
-    for index, table in enumerate(lagged_gaussian_streams(spec)):
+    for index, table in enumerate(in_memory(lagged_gaussian_sources(spec))):
         rate, lag = spec.rates[index], spec.lags[index]
         ts = column(table, "ts")
         expected_ts = [5_000_000 + i * 10**6 // int(rate) for i in range(60 * int(rate))]
@@ -290,7 +295,10 @@ def test_without_noise_values_are_the_formula() -> None:
 
 def test_noise_has_the_deviation_of_its_stream() -> None:
     for table, lag, deviation in zip(
-        lagged_gaussian_streams(GAUSSIAN), GAUSSIAN.lags, GAUSSIAN.deviations, strict=True
+        in_memory(lagged_gaussian_sources(GAUSSIAN)),
+        GAUSSIAN.lags,
+        GAUSSIAN.deviations,
+        strict=True,
     ):
         value = column(table, "value")
         assert 0 <= value.min() <= value.max() < 1000
@@ -302,11 +310,12 @@ def test_noise_has_the_deviation_of_its_stream() -> None:
 
 def test_lagged_streams_end_with_the_seconds() -> None:
     spec = GAUSSIAN._replace(seconds=2.5, arrivals="exponential", start_ts=100)
-    for table in lagged_gaussian_streams(spec):
+    for table in in_memory(lagged_gaussian_sources(spec)):
         ts = column(table, "ts")
         assert 100 <= ts[0] <= ts[-1] < 2_500_100
         assert len(ts) == pytest.approx(500, rel=0.2)
-    assert [t.num_rows for t in lagged_gaussian_streams(spec._replace(seconds=0))] == [0, 0, 0]
+    nothing = in_memory(lagged_gaussian_sources(spec._replace(seconds=0)))
+    assert [table.num_rows for table in nothing] == [0, 0, 0]
 
 
 # --- seeds and chunks ---
@@ -360,7 +369,7 @@ def test_more_rows_continue_fewer(spec: Any) -> None:
 
 
 def test_known_rows_stay_as_they_are() -> None:
-    left, right = zipf_streams(ZipfSpec(rows=8, domain=1000, seed=42))
+    left, right = in_memory(zipf_sources(ZipfSpec(rows=8, domain=1000, seed=42)))
     assert column(left, "key").tolist() == [501, 962, 341, 760, 760, 743, 26, 145]
     assert column(right, "key").tolist() == [755, 355, 735, 233, 260, 481, 178, 918]
 
@@ -452,7 +461,9 @@ def test_parquet_files_hold_the_streams_in_row_groups(tmp_path: Path) -> None:
         "right.parquet": 70_000,
     }
     assert names(tmp_path / "a" / "b") == ["left.parquet", "right.parquet"]
-    for path, expected in zip(written, zipf_streams(ZIPF._replace(rows=70_000)), strict=True):
+    for path, expected in zip(
+        written, in_memory(zipf_sources(ZIPF._replace(rows=70_000))), strict=True
+    ):
         assert pq.read_table(path).equals(expected)
         assert pq.ParquetFile(path).metadata.row_group(0).num_rows == 2**16
 
@@ -545,7 +556,7 @@ def test_command_zipf(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
         ties=0.1,
         seed=3,
     )
-    for side, expected in zip(("left", "right"), zipf_streams(spec), strict=True):
+    for side, expected in zip(("left", "right"), in_memory(zipf_sources(spec)), strict=True):
         assert pq.read_table(out / f"{side}.parquet").equals(expected)
     with pytest.raises(OutputError, match="--overwrite"):
         winnow_generate("zipf", *options.split(), "--out", out)
@@ -558,7 +569,7 @@ def test_command_age(tmp_path: Path) -> None:
     spec = AgeCurveSpec(
         rows=400, curve="bell", window=50, buckets=10, matches=3, rate_right=4, seed=2
     )
-    for side, expected in zip(("left", "right"), age_curve_streams(spec), strict=True):
+    for side, expected in zip(("left", "right"), in_memory(age_curve_sources(spec)), strict=True):
         assert pq.read_table(tmp_path / f"{side}.parquet").equals(expected)
 
 
@@ -574,9 +585,9 @@ def test_command_defaults_are_those_of_the_specs(tmp_path: Path) -> None:
     winnow_generate("age", "--rows", 9, "--out", tmp_path / "a")
     winnow_generate("gaussian", "--out", tmp_path / "g")
     expected = {
-        "z/left": zipf_streams(ZipfSpec(rows=9, domain=5))[0],
-        "a/right": age_curve_streams(AgeCurveSpec(rows=9))[1],
-        "g/stream_3": lagged_gaussian_streams(LaggedGaussianSpec())[2],
+        "z/left": in_memory(zipf_sources(ZipfSpec(rows=9, domain=5)))[0],
+        "a/right": in_memory(age_curve_sources(AgeCurveSpec(rows=9)))[1],
+        "g/stream_3": in_memory(lagged_gaussian_sources(LaggedGaussianSpec()))[2],
     }
     for name, table in expected.items():
         assert pq.read_table(tmp_path / f"{name}.parquet").equals(table)
