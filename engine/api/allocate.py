@@ -11,7 +11,8 @@ from engine.jobs.allocate.run import build_report, run_allocation
 from engine.options.allocate import allocate_of
 from engine.options.command import read_toml
 from engine.report.allocation import check_folder, draw
-from engine.runtime.executors import Executor, Progress, ThreadExecutor
+from engine.runtime.executors import Executor, ThreadExecutor
+from engine.runtime.stages import Progress
 
 
 def allocate_joins(

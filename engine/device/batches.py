@@ -68,7 +68,7 @@ def decided(
     TooLargeError
         If they do not fit in this machine's memory, or a lane not in the device's.
     """
-    check_host_memory(profiles)
+    check_host_memory(sum(side.rows for profile in profiles for side in profile))
     replays: list[Setting] = []
 
     def read() -> Iterable[tuple[Iterable[LaneBatch], Links | None]]:
@@ -80,15 +80,14 @@ def decided(
     return plans_on_device(device, columns, replays)
 
 
-def check_host_memory(profiles: Iterable[LaneProfile]) -> None:
-    """Find out before reading whether lanes fit in this machine's memory.
+def check_host_memory(rows: int) -> None:
+    """Find out before reading whether lanes of so many tuples fit in this machine's memory.
 
     Raises
     ------
     TooLargeError
         If they would take more than half of it.
     """
-    rows = sum(side.rows for profile in profiles for side in profile)
     room = half_of_memory()
     if rows * HOST_BYTES_A_ROW > room:
         raise TooLargeError(

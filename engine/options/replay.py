@@ -21,7 +21,7 @@ from engine.options.streams import (
     settled,
 )
 from engine.options.where import COLUMNS, DEVICES
-from engine.policies import Policy, Value
+from engine.policies import Value, policy_or_sample
 from engine.runtime.errors import SpecError
 
 
@@ -88,10 +88,12 @@ REPLAY = Command(
 
 @dataclass(frozen=True)
 class JobOptions:
-    """A replay of two archives; fields named as an option of `Replay` hold its value, read.
+    """A replay of two archives.
 
     Parameters
     ----------
+    left, right : str
+        File, folder or glob of each archive.
     left_roles, right_roles : Roles
         Columns of the join attribute, time, importance and partition.
     window_left, window_right : str
@@ -100,18 +102,35 @@ class JobOptions:
         Budget of each side; None is exact.
     split : {"even", "expected"}
         Whether the sides' budgets are as they stand, or one memory that is split over both.
+    policy : str
     parameters : dict
         Of the policy.
+    estimator, probe, combine : str
+        See `engine.replay.settings.ReplaySettings`.
     start_ts : str or None
         Ticks, or a date and time on timestamp columns.
     lanes : int or None
-        None: 1 with a budget, chosen without.
-    out, cache : Path or None
-        None: count only; the user's cache.
+        Parts that the join attribute is hashed into; None: 1 with a budget, chosen without.
+    seed : int
+    device : {"auto", "cpu", "gpu"}
+    bad_rows : {"error", "quarantine"}
+    columns : {"all", "ids"}
+        Whether payload columns are written.
+    out : Path or None
+        Folder of the output dataset; None: count only.
+    cache : Path or None
+        Folder of prepared lanes; None: the user's cache.
+    plan : Path or None
+        Plan that is followed in place of a policy (`engine.jobs.retention`).
     bound : Effort or None
         Find the best possible importance within the budget as well.
     fact : FactOptions or None
         What joins the streams, where their join attributes do not.
+    profile : Path or None
+        Profile that tells AGE's curves and the frequencies of the join attributes in place of a
+        pass over the archives.
+    reference : {"exact", "none"}
+        Whether the exact join is counted beside, so that the report tells what was lost.
     """
 
     left: str
@@ -140,16 +159,16 @@ class JobOptions:
     fact: FactOptions | None = None
     profile: Path | None = None
     reference: str = REFERENCES[0]
-    the_policy: Policy = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        policy, parameters = settled(self.policy, self.parameters)
-        object.__setattr__(self, "the_policy", policy)
-        object.__setattr__(self, "policy", policy.name)
+        name, parameters = settled(self.policy, self.parameters)
+        object.__setattr__(self, "policy", name)
         object.__setattr__(self, "parameters", parameters)
         check_fields(self, Replay)
         check_reference(self.reference, exact=self.exact)
-        check_split(self.split, self.memory, self.the_policy, through=self.fact is not None)
+        check_split(
+            self.split, self.memory, policy_or_sample(self.policy), through=self.fact is not None
+        )
         if self.plan is not None and self.split != EVEN:
             raise SpecError(f"--plan says who stays on each side: leave --split {self.split} out")
 

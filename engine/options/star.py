@@ -21,7 +21,7 @@ from engine.options.facts import FactAccess, FactChanges, FactSource, fact_roles
 from engine.options.kinds import BY_STREAM, ITEMS, NAMES, Pairs
 from engine.options.option import Interface, Option, Scope, check_fields
 from engine.options.streams import check_reference, settled
-from engine.policies import Policy, Value, policy_named
+from engine.policies import Value, policy_named
 from engine.runtime.errors import SpecError
 
 RESERVED = ("fact", "tick", "asked")
@@ -134,7 +134,7 @@ class StarStream:
 
 @dataclass(frozen=True)
 class StarOptions:
-    """A replay of several streams; fields named as an option of `StarJoin` hold its value, read.
+    """A replay of several streams that a fact relation joins.
 
     Parameters
     ----------
@@ -146,12 +146,21 @@ class StarOptions:
         With an attribute for each stream.
     access : {"scan", "index", "hash", "binary"}
         How a tuple's facts are found.
+    policy : str
     parameters : dict
         Of the policy.
+    estimator, probe, combine : str
+        See `engine.star.settings.StarSettings`.
     start_ts : str or None
         Ticks, or a date and time on timestamp columns.
+    seed : int
+    bad_rows : {"error", "quarantine"}
+    columns : {"all", "ids"}
+        Whether payload columns are written.
     out : Path or None
-        None: count only.
+        Folder of the output dataset; None: count only.
+    reference : {"exact", "none"}
+        Whether the exact join is counted beside, so that the report tells what was lost.
 
     Raises
     ------
@@ -174,7 +183,6 @@ class StarOptions:
     columns: str = where.COLUMNS[0]
     out: Path | None = None
     reference: str = shared.REFERENCES[0]
-    the_policy: Policy = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if len(self.streams) < 2:
@@ -182,9 +190,8 @@ class StarOptions:
                 f"{len(self.streams)} stream is given: a join needs two or more; look a single one "
                 "up with winnow lookup"
             )
-        policy, parameters = settled(self.policy, self.parameters)
-        object.__setattr__(self, "the_policy", policy)
-        object.__setattr__(self, "policy", policy.name)
+        name, parameters = settled(self.policy, self.parameters)
+        object.__setattr__(self, "policy", name)
         object.__setattr__(self, "parameters", parameters)
         check_fields(self, StarJoin)
         check_reference(self.reference, exact=self.exact)

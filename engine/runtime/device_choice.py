@@ -18,6 +18,8 @@ T = TypeVar("T")
 ON_GPU, ON_CPU = "gpu", "cpu"
 LANES_A_CORE = 16
 """Replays at once, for each core of the machine, from which on auto takes a GPU: an estimate."""
+COUNTED_A_CORE = 1 << 25
+"""Tuples of exact joins, for each core, from which on auto counts them on a GPU: an estimate."""
 
 
 _LASTING = ("TooLargeError", "FusedError", "NumbaError", "ImportError")
@@ -90,12 +92,31 @@ def prefer_gpu(wanted: Wanted, lanes: int, cores: int = 0) -> Wanted:
     cores : int, optional
         CPU cores to compare with; by default those of this process.
     """
+    return _preferred(wanted, f"{lanes} replays at once are", lanes, LANES_A_CORE, cores)
+
+
+def prefer_gpu_count(wanted: Wanted, tuples: int, cores: int = 0) -> Wanted:
+    """Return the GPU only where exact joins are large enough to be counted faster there.
+
+    Parameters
+    ----------
+    wanted : Wanted
+        Left alone if the GPU was demanded.
+    tuples : int
+        Of both streams.
+    cores : int, optional
+        CPU cores to compare with; by default those of this process.
+    """
+    return _preferred(wanted, f"{tuples} tuples to count are", tuples, COUNTED_A_CORE, cores)
+
+
+def _preferred(wanted: Wanted, what: str, size: int, a_core: int, cores: int) -> Wanted:
     cores = cores or len(os.sched_getaffinity(0))
-    if wanted.demanded or wanted.choice.device != ON_GPU or lanes >= LANES_A_CORE * cores:
+    if wanted.demanded or wanted.choice.device != ON_GPU or size >= a_core * cores:
         return wanted
     why = (
-        f"{lanes} replays at once are too few to be faster on a GPU than on {cores} cores; "
-        "--device gpu uses it all the same"
+        f"{what} too few to be faster on a GPU than on {cores} cores; --device gpu uses it all the "
+        "same"
     )
     return Wanted(Choice(ON_CPU, why))
 

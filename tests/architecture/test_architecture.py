@@ -74,14 +74,16 @@ ROOMS = {
     "spark_plugin": {
         "gpu": "",
         "hashing": "",
+        "java": "",
         "lanes": "",
         "outcome": "",
         "rows": "",
+        "settle": "",
         "spool": "",
         "rapids": "",
         "shipping": "",
         "spread": "rapids",
-        "session": "rapids",
+        "session": "java rapids",
         "columns": "hashing lanes",
         "keys": "lanes",
         "facts": "hashing rows session columns",
@@ -89,14 +91,15 @@ ROOMS = {
         "worker": "lanes spool keys facts",
         "measure": "lanes spool worker",
         "on_gpu": "lanes spool worker",
-        "archives": "gpu hashing outcome spread session columns",
-        "executor": "gpu outcome rapids session archives",
-        "query": "gpu lanes outcome spread session columns facts worker measure on_gpu",
-        "dataframe": "rows columns facts query",
+        "archives": "gpu hashing outcome settle spread session columns",
+        "executor": "gpu outcome settle rapids session archives",
+        "query": "gpu lanes settle spread session columns facts worker measure on_gpu",
+        "frame_options": "rows columns facts query",
+        "dataframe": "frame_options",
         "command": "session executor",
         "sweep": "session executor",
         "submit": "rapids shipping command",
-        "streaming": "hashing lanes keys session columns worker query dataframe",
+        "streaming": "hashing lanes keys session columns worker query frame_options",
     },
 }
 """What each room, a folder or module of a package, may import of the package's others, lowest
@@ -211,6 +214,41 @@ def test_no_packages_or_files_import_each_other_in_a_circle() -> None:
             if pair := siblings(name, other):
                 below.setdefault(pair[0], set()).add(pair[1])
     graphlib.TopologicalSorter(below).prepare()
+
+
+ENTRIES = (
+    *("engine", "engine.commands", "engine.commands.__main__"),
+    *("spark_plugin.command", "spark_plugin.submit"),
+    *("spark_plugin.shipping.command", "spark_plugin.rapids.command"),
+    *("spark_plugin.dataframe", "spark_plugin.lookup", "spark_plugin.sweep"),
+    *("spark_plugin.streaming.registered", "spark_plugin.streaming.replay", "pyspark_winnow"),
+)
+"""What `pyproject.toml` registers, and the modules whose functions users call."""
+
+
+def reached_from(entries: set[str], imported: dict[str, set[str]]) -> set[str]:
+    """Return the modules that load, sooner or later, where entries do: parents run first."""
+    found: set[str] = set()
+    waiting = set(entries)
+    while waiting:
+        name = waiting.pop()
+        parent = name.rpartition(".")[0]
+        found.add(name)
+        waiting |= (imported[name] | ({parent} & imported.keys())) - found
+    return found
+
+
+def test_every_module_is_reachable_from_an_entry_point() -> None:
+    imported = imported_modules()
+    policies = {f"engine.policies.{name}" for name in policy_files()}  # the registry finds them
+    assert imported.keys() - reached_from({*ENTRIES} | policies, imported) == set()
+
+
+def test_what_is_installed_are_entry_points() -> None:
+    registered = re.compile(r'^[\w-]+ = "((engine|spark_plugin)[\w.]*)(:\w+)?"$', re.MULTILINE)
+    installed = [m[1] for m in registered.finditer((ROOT / "pyproject.toml").read_text())]
+    assert {*installed} <= {*ENTRIES}
+    assert len(installed) == 4
 
 
 def test_engine_and_kernels_load_without_spark_and_gpu_packages() -> None:

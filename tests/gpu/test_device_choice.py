@@ -7,7 +7,14 @@ from typing import Any
 
 import pytest
 
-from engine.runtime.device_choice import Wanted, attempt, combined_choice, prefer_gpu, wanted_device
+from engine.runtime.device_choice import (
+    Wanted,
+    attempt,
+    combined_choice,
+    prefer_gpu,
+    prefer_gpu_count,
+    wanted_device,
+)
 from engine.runtime.errors import DeviceError, InputError
 from gpu_kernels import devices
 from gpu_kernels.devices import Choice, TooLargeError
@@ -111,6 +118,17 @@ def test_auto_takes_a_gpu_for_many_lanes_only(monkeypatch: pytest.MonkeyPatch) -
     assert prefer_gpu(Wanted(GPU, demanded=True), 1).choice == GPU
     asked = Wanted(Choice("cpu", "asked for"))
     assert prefer_gpu(asked, 1) == asked
+
+
+def test_auto_counts_many_tuples_only_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(2))
+    seen = Wanted(GPU)
+    assert prefer_gpu_count(seen, 1 << 26) == seen
+    few = prefer_gpu_count(seen, (1 << 26) - 1)
+    assert (
+        "67108863 tuples to count are too few to be faster on a GPU than on 2" in few.choice.reason
+    )
+    assert prefer_gpu_count(Wanted(GPU, demanded=True), 1).choice == GPU
 
 
 def test_parts_on_several_devices_are_told() -> None:

@@ -31,7 +31,8 @@ from engine.models.profile.model import ArrivalProfile
 from engine.models.profile.parts import AgeCurve, Correlation, Frequencies, StreamProfile
 from engine.options.allocate import allocate_of
 from engine.runtime.errors import SpecError
-from engine.runtime.executors import SerialExecutor, Stages, ThreadExecutor
+from engine.runtime.executors import SerialExecutor, ThreadExecutor
+from engine.runtime.stages import Stages
 
 TICKS, WINDOW = 100, 10
 

@@ -1,16 +1,21 @@
-"""Where lanes are replayed: here or by Spark, on the CPU or decided on a GPU.
+"""Where lanes are replayed: here or by Spark, on the CPU, or decided and counted on a GPU.
 
-A GPU decides groups of lanes, so that many share a launch.
+A GPU works on groups of lanes, so that many share a launch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush
-from typing import NamedTuple
+from itertools import chain
+from operator import itemgetter
+from typing import Any, NamedTuple
 
+from engine.device.exact import ExactRows
+from engine.exact.counted import Matches
 from engine.jobs.frame import JobLanes
+from engine.jobs.replay.gpu_count import counting_device, lane_matches
 from engine.jobs.replay.lane_task import (
     LaneResult,
     PlannedTask,
@@ -51,7 +56,7 @@ class Dispatched(NamedTuple):
     written : list of LaneResult
         One a task, those of a lane's slices in the order of time: each wrote a part of its own.
     device : Choice
-        Where it was decided who stays.
+        Where it was decided who stays, or an exact join was made.
     """
 
     lanes: list[LaneResult]
@@ -79,19 +84,24 @@ def dispatch(
         If the plan is of other archives, or the GPU was demanded and failed.
     """
     with job.stages.counting(sum(job.rows)):
-        precount(lanes, job.stages)
-        found, device = _replayed(lanes, options, wanted, job)
+        if options.plan is not None:
+            wanted = Wanted(Choice(ON_CPU, "the plan has decided who stays"))
+        counting = counting_device(lanes, wanted, job.stages.executor.slots)
+        precount(lanes, job.stages, counting)
+        found, device = _replayed(lanes, options, (wanted, counting), job)
     return Dispatched(in_lanes(found), found, device)
 
 
 def _replayed(
-    lanes: Sequence[ReplayTask], options: JobOptions, wanted: Wanted, job: JobLanes
+    lanes: Sequence[ReplayTask], options: JobOptions, on: tuple[Wanted, Wanted], job: JobLanes
 ) -> tuple[list[LaneResult], Choice]:
+    """Replay lanes `on` a device that decides who stays, and one that counts the exact join."""
     stages = job.stages
     tasks = [part for lane in lanes for part in sliced(lane)]
     rows = [task.rows for task in tasks]
     slots = stages.executor.slots
-    wanted = prefer_gpu(_decides(options, wanted), len(tasks), slots)
+    counting = on[1].choice
+    wanted = on[1] if options.exact else prefer_gpu(on[0], len(tasks), slots)
     if options.plan is not None:
         plan = plan_file(options.plan, job.prepared)
         planned = [PlannedTask(task, plan) for task in tasks]
@@ -99,57 +109,70 @@ def _replayed(
     elif wanted.choice.device != ON_GPU:
         found = stages.mapped(STAGE, replay_lane, tasks, rows)
     else:
-        groups = grouped(tasks, wanted, slots)
-        several = stages.mapped(STAGE, replay_group, groups)
-        place = {task.files.lane: i for i, task in enumerate(tasks)}  # a lane with a budget is one
-        found = sorted((one for group in several for one in group), key=lambda one: place[one.lane])
-    devices = [one.device for one in found if one.device is not None]
-    return found, combined_choice(devices, wanted.choice)
-
-
-def _decides(options: JobOptions, wanted: Wanted) -> Wanted:
-    """Return the CPU where there is nothing for a GPU to decide."""
-    if options.exact and wanted.choice.device == ON_GPU:
-        return Wanted(Choice(ON_CPU, "an exact join drops nothing: there is nothing to decide"))
-    if options.plan is not None:
-        return Wanted(Choice(ON_CPU, "the plan has decided who stays"))
-    return wanted
+        groups = grouped(tasks, wanted, slots, counts=counting.device == ON_GPU)
+        done = chain.from_iterable(stages.mapped(STAGE, replay_group, groups))
+        place = {id(task): i for i, task in enumerate(tasks)}
+        places = (place[id(task)] for group in groups for task in group.tasks)
+        found = [one for _, one in sorted(zip(places, done, strict=True), key=itemgetter(0))]
+    device = combined_choice([one.device for one in found if one.device], wanted.choice)
+    if options.compares and (device.device, counting.device) == (ON_GPU, ON_CPU):
+        device = Choice(device.device, f"{device.reason}; {counting.reason}")
+    return found, device
 
 
 @dataclass(frozen=True)
 class GroupTask:
-    """Lanes decided together.
+    """Lanes decided and counted together.
 
     Attributes
     ----------
     tasks : tuple of ReplayTask
     wanted : Wanted
+    counts : bool
+        Whether the GPU counts their exact joins.
     """
 
     tasks: tuple[ReplayTask, ...]
     wanted: Wanted
+    counts: bool = False
 
 
 def replay_group(group: GroupTask) -> list[LaneResult]:
-    """Replay lanes: the GPU decides who stays, then each lane is followed beside its exact count.
+    """Replay lanes: a GPU decides who stays and counts, then each lane is followed.
 
     Raises
     ------
     DeviceError
         If the GPU was demanded and could not.
     """
+    tasks = group.tasks
+    nothing: list[Any] = [None] * len(tasks)
 
-    def decided(device: Device) -> list[RetentionPlan | None]:
-        return [*_plans(device, group.tasks)]
+    def on_gpu(device: Device) -> list[tuple[Any, Any]]:
+        plans = _plans(device, tasks) if tasks[0].approximate else nothing
+        matches = lane_matches(device, tasks) if group.counts else nothing
+        return list(zip(plans, matches, strict=True))
 
-    def undecided() -> list[RetentionPlan | None]:
-        return [None] * len(group.tasks)
-
-    plans, choice = attempt(group.wanted, decided, undecided)
+    found, choice = attempt(group.wanted, on_gpu, lambda: list(zip(nothing, nothing, strict=True)))
+    if choice.device == ON_GPU and not tasks[0].approximate:
+        done = (_exact(task, own[1], group.wanted) for task, own in zip(tasks, found, strict=True))
+        return [result._replace(device=device) for result, device in done]
     return [
-        replay_lane(task, plan)._replace(device=choice)
-        for task, plan in zip(group.tasks, plans, strict=True)
+        replay_lane(task, *own)._replace(device=choice)
+        for task, own in zip(tasks, found, strict=True)
     ]
+
+
+def _exact(
+    task: ReplayTask, matches: tuple[Matches, Matches] | None, wanted: Wanted
+) -> tuple[LaneResult, Choice]:
+    """Make an exact join whose matches a GPU has counted; its rows come from there as well."""
+    settings = replace(task.settings, start_ts=task.start_ts)
+
+    def on_gpu(device: Device) -> LaneResult:
+        return replay_lane(task, matches=matches, rows=ExactRows(device, settings))
+
+    return attempt(wanted, on_gpu, lambda: replay_lane(task, matches=matches))
 
 
 def _plans(device: Device, tasks: tuple[ReplayTask, ...]) -> list[RetentionPlan]:
@@ -173,7 +196,9 @@ def _plans(device: Device, tasks: tuple[ReplayTask, ...]) -> list[RetentionPlan]
     return decided(device, [task.profile for task in tasks], lanes)
 
 
-def grouped(tasks: Sequence[ReplayTask], wanted: Wanted, slots: int = 0) -> list[GroupTask]:
+def grouped(
+    tasks: Sequence[ReplayTask], wanted: Wanted, slots: int = 0, *, counts: bool = False
+) -> list[GroupTask]:
     """Deal tasks out into groups of at most about `GROUP_ROWS` rows.
 
     Parameters
@@ -183,6 +208,8 @@ def grouped(tasks: Sequence[ReplayTask], wanted: Wanted, slots: int = 0) -> list
     slots : int
         Tasks that run at once elsewhere: as many groups at least, so that the lanes of several are
         followed, and devices used, at the same time.
+    counts : bool
+        Whether the GPU counts exact joins.
 
     Returns
     -------
@@ -198,7 +225,7 @@ def grouped(tasks: Sequence[ReplayTask], wanted: Wanted, slots: int = 0) -> list
     """
     ordered = sorted(tasks, key=lambda task: -task.rows)
     if slots:
-        return _dealt(ordered, wanted, slots)
+        return _dealt(ordered, wanted, slots, counts)
     groups: list[list[ReplayTask]] = [[]]
     rows = 0
     for task in ordered:
@@ -207,10 +234,12 @@ def grouped(tasks: Sequence[ReplayTask], wanted: Wanted, slots: int = 0) -> list
             rows = 0
         groups[-1].append(task)
         rows += task.rows
-    return [GroupTask(tuple(group), wanted) for group in groups if group]
+    return [GroupTask(tuple(group), wanted, counts) for group in groups if group]
 
 
-def _dealt(tasks: Sequence[ReplayTask], wanted: Wanted, slots: int) -> list[GroupTask]:
+def _dealt(
+    tasks: Sequence[ReplayTask], wanted: Wanted, slots: int, counts: bool
+) -> list[GroupTask]:
     total = sum(task.rows for task in tasks)
     count = min(len(tasks), max(slots, -(-total // GROUP_ROWS)))
     groups: list[list[ReplayTask]] = [[] for _ in range(count)]
@@ -219,4 +248,4 @@ def _dealt(tasks: Sequence[ReplayTask], wanted: Wanted, slots: int) -> list[Grou
         rows, i = heappop(least)
         groups[i].append(task)
         heappush(least, (rows + task.rows, i))
-    return [GroupTask(tuple(group), wanted) for group in groups]
+    return [GroupTask(tuple(group), wanted, counts) for group in groups]

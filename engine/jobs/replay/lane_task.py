@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -11,6 +12,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from engine.device.exact import ExactRows
+from engine.exact.counted import CountedStream, Matches
 from engine.exact.stream import ExactStream
 from engine.facts.key_links import KeyLinks
 from engine.jobs.age_curves import Curves
@@ -19,15 +22,16 @@ from engine.jobs.exact.key_totals import FactKeys, KeyLoss, LaneKeys
 from engine.jobs.output import id_columns
 from engine.jobs.part import FactColumns, LanePart, MemberPayload, beside
 from engine.jobs.retention import PlanFile, plan_of_lane
+from engine.lanes.lane import LaneFiles
 from engine.lanes.profile import LaneProfile
-from engine.lanes.reader import LaneFiles, lane_batches
+from engine.lanes.reader import lane_batches
 from engine.policies import age
 from engine.replay.lane import LaneReplay
 from engine.replay.layout import Outputs
 from engine.replay.ranks import RetentionPlan
 from engine.replay.settings import UNLIMITED, ReplaySettings
 from engine.runtime.errors import InputError
-from engine.runtime.executors import rows_done
+from engine.runtime.stages import rows_done
 from engine.runtime.streams import SIDES
 from gpu_kernels.devices import Choice
 
@@ -118,11 +122,26 @@ class LaneResult(NamedTuple):
         return self.result.outputs
 
 
-def replay_lane(task: ReplayTask, plan: RetentionPlan | None = None) -> LaneResult:
+def replay_lane(
+    task: ReplayTask,
+    plan: RetentionPlan | None = None,
+    matches: tuple[Matches, Matches] | None = None,
+    rows: ExactRows | None = None,
+) -> LaneResult:
     """Replay a lane within its budget, by its policy or by a plan, beside the exact count if asked.
 
     What the exact join comes to is looked up where an earlier replay within the same windows has
     counted it. Memory is bounded by the windows, the budget and a batch, never by the lane.
+
+    Parameters
+    ----------
+    task : ReplayTask
+    plan : RetentionPlan, optional
+        Followed in place of the policy.
+    matches : (Matches, Matches), optional
+        What the tuples match in the exact join, where a GPU has counted that.
+    rows : ExactRows, optional
+        Gives the rows of an exact join.
     """
     begun = time.perf_counter()
     settings = replace(task.settings, start_ts=task.start_ts)
@@ -131,10 +150,10 @@ def replay_lane(task: ReplayTask, plan: RetentionPlan | None = None) -> LaneResu
     windows = settings.windows
     links = task.files.links(None if history else windows)
     partners = None if links is None else links.key_links
-    exact = _exact(task, settings, partners)
+    exact = _exact(task, settings, partners, matches)
     emit = task.out is not None
     replay = None
-    if task.approximate or emit:
+    if task.approximate or (emit and rows is None):
         replay = LaneReplay(
             settings,
             task.profile,
@@ -172,10 +191,14 @@ def replay_lane(task: ReplayTask, plan: RetentionPlan | None = None) -> LaneResu
             members.arrive(batch)
         arrived = batch.left.ts, batch.right.ts
         rows_done(sum(ts.size if task.slice is None else task.slice.own(ts) for ts in arrived))
+        written: Iterator[Outputs] = iter(())
         if replay is not None:
-            for out in replay.push(batch.left, ids[0], batch.right, ids[1], keys.size):
-                if part is not None:
-                    part.write(_rows_of(out, members, facts))
+            written = replay.push(batch.left, ids[0], batch.right, ids[1], keys.size)
+        elif rows is not None:
+            written = rows.push(batch.left, batch.right)
+        for out in written:
+            if part is not None:
+                part.write(_rows_of(out, members, facts))
     if isinstance(keys, LaneKeys):
         exact.keep(keys.complete, keys.counts)
     result = exact.tally
@@ -250,7 +273,10 @@ def counted_file(task: ReplayTask) -> CountedFile | None:
 
 
 def _exact(
-    task: ReplayTask, settings: ReplaySettings, partners: tuple[KeyLinks, KeyLinks] | None
+    task: ReplayTask,
+    settings: ReplaySettings,
+    partners: tuple[KeyLinks, KeyLinks] | None,
+    matches: tuple[Matches, Matches] | None,
 ) -> Counting | Uncounted:
     """Return the exact join beside a replay, which is looked up where it may be and is there."""
     windows = settings.windows
@@ -262,6 +288,8 @@ def _exact(
     if found is not None:
         return Known(found, windows)
     edges = np.array(task.bin_edges, np.int64)
+    if matches is not None:
+        return Counting(CountedStream(matches, *windows, settings.start_ts, edges), file)
     join = ExactStream(*windows, settings.combine, settings.start_ts, edges, ages, partners)
     return Counting(join, file)
 

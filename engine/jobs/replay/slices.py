@@ -10,19 +10,22 @@ exact join is counted first, in slices, and the replay's one task reads the coun
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 import numpy as np
 
+from engine.exact.counted import CountedStream
 from engine.exact.stream import ExactStream
 from engine.jobs.exact.counting import Counted, Counting, Tally, TimeSlice
 from engine.jobs.exact.key_totals import LaneKeys, merged
+from engine.jobs.replay.gpu_count import lane_matches
 from engine.jobs.replay.lane_task import LaneResult, ReplayTask, counted_file
 from engine.lanes.profile import LaneProfile
 from engine.lanes.reader import lane_batches
 from engine.lanes.stored import Stored
-from engine.runtime.executors import Stages
+from engine.runtime.device_choice import Wanted, attempt
+from engine.runtime.stages import Stages
 
 SLICE_ROWS = 2_000_000
 """Rows of a lane from which on it is cut, and of a slice at least."""
@@ -119,7 +122,7 @@ def summed(tallies: Sequence[Tally]) -> Tally:
     )
 
 
-def precount(tasks: Sequence[ReplayTask], stages: Stages) -> None:
+def precount(tasks: Sequence[ReplayTask], stages: Stages, wanted: Wanted) -> None:
     """Count and cache the exact join of heavy lanes, where replays would have to count it.
 
     Where it cannot be cached, beside lanes that may only be read, replays count it as they go.
@@ -137,7 +140,7 @@ def precount(tasks: Sequence[ReplayTask], stages: Stages) -> None:
                 cut.append((file, parts))
     if not cut:
         return
-    every = [part for _, parts in cut for part in parts]
+    every = [CountTask(part, wanted) for _, parts in cut for part in parts]
     found = iter(stages.mapped(COUNT, count_slice, every))
     for file, parts in cut:
         counted = [next(found) for _ in parts]
@@ -147,14 +150,27 @@ def precount(tasks: Sequence[ReplayTask], stages: Stages) -> None:
             file.write(Counted(summed([one.tally for one in whole]), keys))
 
 
-def count_slice(task: ReplayTask) -> Counted | None:
+@dataclass(frozen=True)
+class CountTask:
+    """A slice of a lane whose exact join is counted, and the device that counts it."""
+
+    task: ReplayTask
+    wanted: Wanted
+
+
+def count_slice(count: CountTask) -> Counted | None:
     """Count a slice of a lane's exact join; None if its keys are too many to be cached.
 
     Memory: the windows, a batch, and the counts of `engine.jobs.exact.key_totals.REMEMBERED` keys.
     """
-    settings = task.settings
+    task, settings = count.task, count.task.settings
     edges = np.array(task.bin_edges, np.int64)
-    join = ExactStream(*settings.windows, settings.combine, task.start_ts, edges)
+    matches, _ = attempt(count.wanted, lambda device: lane_matches(device, [task])[0], lambda: None)
+    join = (
+        ExactStream(*settings.windows, settings.combine, task.start_ts, edges)
+        if matches is None
+        else CountedStream(matches, *settings.windows, task.start_ts, edges)
+    )
     exact = Counting(join, None)
     keys = LaneKeys(exact.live, None, forgets=True, remembers=True)
     between = None if task.slice is None else task.slice.read(settings.windows)

@@ -19,12 +19,13 @@ from engine.jobs.sweep.cells import (
     count_exact,
     replay_cells,
 )
-from engine.lanes.reader import LaneFiles, lane_batches
+from engine.lanes.lane import LaneFiles
+from engine.lanes.reader import lane_batches
 from engine.policies import Structure, age
 from engine.replay.settings import ReplaySettings
 from engine.runtime.device_choice import ASKED_FOR_CPU, ON_GPU, Wanted, attempt
-from engine.runtime.executors import rows_done
 from engine.runtime.host import half_of_memory
+from engine.runtime.stages import rows_done
 from engine.sampling.sizes import Sampling
 from gpu_kernels.devices import Choice, Device
 
@@ -150,7 +151,7 @@ def replay_cells_on_gpu(
 
     if not cells:
         return []
-    check_host_memory([cells[0].profile])
+    check_host_memory(sum(side.rows for side in cells[0].profile))
     links = files.links(windows_to_link([cell.settings for cell in cells]))
     (lane,) = columns_of([(lane_batches(files.left, files.right), links)])
     replays = [

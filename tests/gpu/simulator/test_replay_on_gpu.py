@@ -12,8 +12,11 @@ import pytest
 from job_cases import arguments, streams, table, winnow
 
 from engine.commands import main
+from engine.device.exact import ExactRows
+from engine.exact.counted import CountedStream
 from engine.policies import POLICIES
-from gpu_kernels.devices import SimulatedDevice, TooLargeError
+from engine.runtime.device_choice import Wanted
+from gpu_kernels.devices import Choice, SimulatedDevice, TooLargeError
 
 NUMBERED = [name for name in sorted(POLICIES) if name != "custom"]
 UNLIKE = {"seconds", "tuples_per_second", "device"}
@@ -40,10 +43,12 @@ def both(folder: Path, **options: Any) -> tuple[Any, Any]:
     for device in ("cpu", "gpu"):
         out = folder / device
         out.mkdir()
-        told = {"out": out / "out", "report": out / "report.json", "device": device} | options
+        places = {"out": out / "out", "report": out / "report.json", "cache": out / "cache"}
+        told = places | {"device": device} | options
         assert main(arguments(folder, **told)) == 0
         report = json.loads((out / "report.json").read_text())
-        found.append((pq.read_table(out / "out").sort_by(ORDER), report))
+        rows = pq.read_table(out / "out").sort_by(ORDER) if told["out"] else pa.table({})
+        found.append((rows, report))
         report["out"] = None
     return found[0], found[1]
 
@@ -89,11 +94,76 @@ def test_groups_of_a_partition_share_a_launch(tmp_path: Path) -> None:
     assert alike(comp[1]) == alike(ref[1])
 
 
-def test_an_exact_join_has_nothing_to_decide(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"lanes": 1, "columns": "all"},
+        {"lanes": 3, "start_ts": 9, "combine": "product"},
+        {"lanes": 3, "out": None},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("rows", [20, 2_000_000])
+def test_an_exact_join_is_that_of_the_cpu_to_the_last_digit(
+    options: dict[str, Any], rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where lanes are cut in time."""
+    monkeypatch.setattr("engine.jobs.replay.slices.SLICE_ROWS", rows)
     streams(tmp_path)
-    report = winnow(tmp_path, memory=None, device="gpu").report
-    assert report["device"]["used"] == "cpu"
-    assert "exact join" in report["device"]["reason"]
+    ref, comp = both(tmp_path, memory=None, **options)
+    assert comp[0].equals(ref[0])
+    assert comp[1]["result"]["outputs"] > 0
+    assert comp[1]["device"]["used"] == "gpu"
+    assert {**comp[1], **dict.fromkeys(UNLIKE)} == {**ref[1], **dict.fromkeys(UNLIKE)}
+
+
+@pytest.mark.parametrize("rows", [20, 2_000_000])
+def test_the_exact_count_beside_a_replay_is_the_cpu_s_to_the_last_digit(
+    rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where heavy lanes are counted before, in slices of time."""
+    monkeypatch.setattr("engine.jobs.replay.slices.SLICE_ROWS", rows)
+    streams(tmp_path)
+    counted: list[CountedStream] = []
+    push = CountedStream.push
+
+    def noted(self: CountedStream, *batch: Any) -> None:
+        counted.append(self)
+        push(self, *batch)
+
+    monkeypatch.setattr(CountedStream, "push", noted)
+    ref, comp = both(tmp_path, policy="prob", lanes=2)
+    assert counted
+    assert comp[1]["exact"] == ref[1]["exact"]
+    ours, theirs = (report["lost"]["top_keys"] for report in (comp[1], ref[1]))
+    for one, other in zip(ours, theirs, strict=True):
+        assert one["exact_importance"] == other["exact_importance"]
+
+
+def test_the_report_says_what_is_counted_on_the_cpu(tmp_path: Path) -> None:
+    streams(tmp_path)
+    device = winnow(tmp_path, policy="age", device="gpu").report["device"]
+    assert device["used"] == "gpu"
+    assert device["reason"].endswith("; matches by age are counted on the CPU")
+
+
+def test_an_exact_join_that_fails_in_the_middle_is_made_on_the_cpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    streams(tmp_path)
+    ref = winnow(tmp_path, memory=None, device="cpu")
+    found = Wanted(Choice("gpu", "there is one"))
+    monkeypatch.setattr("engine.jobs.replay.run.wanted_device", lambda *_: found)
+    monkeypatch.setattr("engine.runtime.device_choice.COUNTED_A_CORE", 0)
+
+    def lost(*_: Any) -> Any:
+        raise RuntimeError("CUDA_ERROR_LAUNCH_FAILED")
+
+    monkeypatch.setattr(ExactRows, "push", lost)
+    again = winnow(tmp_path, memory=None, device="auto", out=tmp_path / "other")
+    assert again.table.sort_by(ORDER).equals(ref.table.sort_by(ORDER))
+    assert again.report["device"]["used"] == "cpu"
+    assert "CUDA_ERROR_LAUNCH_FAILED" in again.report["device"]["reason"]
 
 
 def test_a_demanded_device_that_is_too_small_is_an_error_and_writes_nothing(
