@@ -42,16 +42,6 @@ def held(name: str, found: str) -> None:
     assert found == path.read_text()
 
 
-def test_every_command_has_a_golden(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["--help"])
-    listed = re.findall(r"^    ([a-z][a-z-]*)\s", capsys.readouterr().out, re.MULTILINE)
-    assert sorted(listed) == COMMANDS
-    assert {path.stem for path in (GOLDENS / "help").glob("*.txt")} == set(COMMANDS)
-    for cases in (REPORTS, ERRORS):
-        assert {line.split()[0] for line in cases.values()} == set(COMMANDS)
-
-
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:
@@ -87,6 +77,16 @@ def test_error(case: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFi
     text = said.err.splitlines()[-1] if "usage:" in said.err else said.err
     held(f"errors/{case}.txt", f"{status}\n{settled(text, folder)}")
     assert status == 2
+
+
+def test_every_command_has_a_golden(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    listed = re.findall(r"^    ([a-z][a-z-]*)\s", capsys.readouterr().out, re.MULTILINE)
+    assert sorted(listed) == COMMANDS
+    assert {path.stem for path in (GOLDENS / "help").glob("*.txt")} == set(COMMANDS)
+    for cases in (REPORTS, ERRORS):
+        assert {line.split()[0] for line in cases.values()} == set(COMMANDS)
 
 
 def assert_alike(found: Any, golden: Any, where: str) -> None:
