@@ -1,4 +1,4 @@
-"""CUDA compilation as the contract needs it: every float64 operation rounded by itself.
+"""CUDA compilation in which every float64 operation is rounded by itself.
 
 NVVM fuses ``a*b + c`` into one rounding by default, and numba-cuda has no option against it; so its
 compile step is given NVVM's own ``-fma=0`` here. That covers users' functions too, whose products
@@ -69,7 +69,7 @@ class Kernel:
     function : callable
         Of arrays and scalars; its module has ``cuda`` as a global name, for the simulator.
     most_registers : int, optional
-        A thread may have: fewer let more blocks run beside each other.
+        Maximum registers per thread: fewer let more blocks run concurrently.
     """
 
     def __init__(self, function: Callable[..., None], most_registers: int | None = None) -> None:
@@ -80,14 +80,14 @@ class Kernel:
         self._checked: set[Any] = set()
 
     def launch(self, blocks: int, threads: int, shared: int, *arguments: Any) -> None:  # noqa: ANN401
-        """Run the kernel; returns before it ends.
+        """Launch the kernel; returns before it ends.
 
         Parameters
         ----------
         blocks, threads : int
-            Of the grid, and in each block.
+            Blocks in the grid, and threads in each block.
         shared : int
-            Bytes of dynamic shared memory a block.
+            Bytes of dynamic shared memory per block.
         *arguments
             Device arrays (numpy arrays in the simulator) and numbers.
 
@@ -100,7 +100,7 @@ class Kernel:
         self._dispatcher[blocks, threads, 0, shared](*arguments)
 
     def prepare(self, *arguments: Any) -> None:  # noqa: ANN401
-        """Compile for arguments such as these, unless that is done.
+        """Compile for arguments of these types, unless that is done.
 
         Raises
         ------

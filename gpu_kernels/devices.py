@@ -25,7 +25,7 @@ class Choice(NamedTuple):
 
 
 class NoGpuError(RuntimeError):
-    """A GPU was asked for, and there is none that can be used."""
+    """A GPU was requested, and no usable one exists."""
 
 
 class TooLargeError(RuntimeError):
@@ -45,7 +45,7 @@ class Device(Protocol):
         ...
 
     def free_bytes(self) -> int:
-        """Return the device memory that can be taken now."""
+        """Return the free device memory."""
         ...
 
     def upload(self, array: NDArray[Any]) -> Array:
@@ -86,7 +86,7 @@ class CudaDevice:
     Parameters
     ----------
     lease : GpuLease, optional
-        On which it is lent; without any it is CuPy's current device, with all of its memory.
+        The lease that selects it; without one it is CuPy's current device, with all of its memory.
 
     Attributes
     ----------
@@ -97,13 +97,13 @@ class CudaDevice:
 
     Raises
     ------
-    LentError
-        If the device that was given is not there.
+    GpuLeaseError
+        If the leased device is not there.
 
     Notes
     -----
-    The device becomes CuPy's current one. numba-cuda has none of its own: it looks at every call
-    which context of the driver is current, and keeps kernels apart by device.
+    The device becomes CuPy's current one. numba-cuda has none of its own: at every call it uses the
+    driver's current context, and it compiles kernels per device.
     """
 
     simulated = False
@@ -127,7 +127,7 @@ class CudaDevice:
         self.name = runtime.getDeviceProperties(self.number)["name"].decode()
 
     def free_bytes(self) -> int:
-        """Return the device memory that can be taken now, CuPy's own pool included."""
+        """Return the free device memory, CuPy's own pool included."""
         pool = self.xp.get_default_memory_pool()
         free = int(self.xp.cuda.runtime.memGetInfo()[0]) + int(pool.free_bytes())
         if self.allowed is None:
@@ -183,7 +183,7 @@ class SimulatedDevice:
     xp: Any = np
 
     def free_bytes(self) -> int:
-        """Return a memory that small inputs fit in."""
+        """Return a size that suffices for small inputs."""
         return 2**31
 
     def upload(self, array: NDArray[Any]) -> Array:
@@ -262,13 +262,13 @@ def choose_device(wanted: str) -> Choice:
     Parameters
     ----------
     wanted : {"auto", "cpu", "gpu"}
-        ``auto`` takes a GPU where there is one. ``gpu`` demands it; with
+        ``auto`` takes a GPU if there is one. ``gpu`` requires one; with
         ``NUMBA_ENABLE_CUDASIM=1`` it is numba's CUDA simulator, which ``auto`` never takes.
 
     Raises
     ------
     NoGpuError
-        If a GPU is demanded and there is none.
+        If a GPU is required and there is none.
 
     Examples
     --------
@@ -293,12 +293,12 @@ def choose_device(wanted: str) -> Choice:
 def open_device() -> Device:
     """Return the GPU that `choose_device` chose, or the simulator.
 
-    Of several GPUs it is the one that was lent (`gpu_kernels.gpu_lease`).
+    Of several GPUs it is the one that the lease selects (`gpu_kernels.gpu_lease`).
 
     Raises
     ------
-    LentError
-        If that is not there.
+    GpuLeaseError
+        If the leased device is not there.
     """
     if _simulated():
         return SimulatedDevice()

@@ -1,8 +1,8 @@
 """Which of the machine's GPUs a task may use, and how much of its memory.
 
-A scheduler that gives its tasks GPUs calls `grant` before each task; whatever opens a device then
-takes the one that was meant. A worker process runs tasks with different addresses one after the
-other, so nothing here is decided for a process's whole life.
+A scheduler that assigns GPUs to tasks calls `grant` before each task; `open_device` then takes the
+GPU that was assigned. A worker process runs tasks with different addresses one after the other, so
+nothing here is fixed for the lifetime of a process.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ VISIBLE, ORDER = "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"
 
 
 class GpuLeaseError(RuntimeError):
-    """A GPU was given that is not there, or an invalid share of memory."""
+    """A lease names a GPU that is not there, or an invalid share of memory."""
 
 
 class GpuLease(NamedTuple):
-    """What a scheduler grants a task of the GPUs.
+    """The GPUs that a scheduler grants a task.
 
     Attributes
     ----------
     addresses : tuple of str
-        GPUs that the scheduler gave it, as nvidia-smi numbers or names (UUID) them; none if it
-        gives none.
+        GPUs that the scheduler assigned, by nvidia-smi's numbers or UUIDs; empty if it assigns
+        none.
     turn : int
-        Number of the piece, by which devices are dealt out where there is no address.
+        Number of the task, by which devices are distributed if there are no addresses.
     at_once : int
-        Pieces that run at once beside each other, this one included.
+        Tasks that run at once, including this one.
     gpus : int
         GPUs that these have together; 0 for all that are visible.
     each : float
-        GPUs that a piece counts for; 0 if nobody counts.
+        GPUs per task; 0 if unknown.
     share : float
-        Part of a GPU's memory for all pieces on it together, above 0 and at most 1.
+        Share of a GPU's memory for all tasks on it together, above 0 and at most 1.
     attempt : int
-        How often the piece has failed before.
+        Number of earlier failed attempts.
     again : bool
-        Whether it will be tried again, in another process, if it fails now.
+        Whether it will be retried, in another process, if it fails now.
     """
 
     addresses: tuple[str, ...] = ()
@@ -59,12 +59,12 @@ _leases: list[GpuLease] = []
 
 
 def grant(lease: GpuLease) -> None:
-    """Set the lease of the tasks to come; loads nothing and looks for no GPU.
+    """Set the lease of the next tasks; this loads nothing and looks for no GPU.
 
     Notes
     -----
-    Addresses are numbers in the order of the bus, as nvidia-smi has them; CUDA would put the
-    fastest first, so the order is set, unless the environment has one.
+    Addresses are numbers in bus order, as in nvidia-smi. CUDA would number the fastest first, so
+    the order is set unless the environment sets it.
     """
     if lease.addresses:
         os.environ.setdefault(ORDER, "PCI_BUS_ID")
@@ -72,7 +72,7 @@ def grant(lease: GpuLease) -> None:
 
 
 def current_lease() -> GpuLease | None:
-    """Return the lease in force, None where the process has the machine for itself."""
+    """Return the current lease, None if the process has the machine for itself."""
     return _leases[0] if _leases else None
 
 
@@ -82,7 +82,7 @@ def memory_share(text: str | None) -> float:
     Raises
     ------
     GpuLeaseError
-        If it is no such part.
+        If it is invalid.
 
     Examples
     --------
@@ -101,21 +101,21 @@ def memory_share(text: str | None) -> float:
 
 
 def chosen(lease: GpuLease, visible: str | None, names: Sequence[str]) -> int:
-    """Return the number of the device, among those that CUDA shows this process.
+    """Return the number of the device, among those that CUDA shows to this process.
 
     Parameters
     ----------
     lease : GpuLease
     visible : str or None
-        ``CUDA_VISIBLE_DEVICES``: what the user or the cluster manager has set. It wins; an address
-        only says which of its devices, if it is among them.
+        ``CUDA_VISIBLE_DEVICES``: as set by the user or the cluster manager. It takes precedence; an
+        address selects one of its devices, if it is among them.
     names : sequence of str
-        UUIDs of the devices shown, as nvidia-smi has them.
+        UUIDs of the visible devices, as in nvidia-smi.
 
     Raises
     ------
     GpuLeaseError
-        If the address is of no device that is shown.
+        If no visible device has the address.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def sharers(lease: GpuLease, count: int) -> int:
     ----------
     lease : GpuLease
     count : int
-        Devices that are shown.
+        Number of visible devices.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Philox-4x32-10 (Salmon et al., SC'11) and uniforms from it: a draw depends on its address alone.
+"""Philox-4x32-10 (Salmon et al., SC'11) and uniforms from it: a draw depends only on its address.
 
 Words of 32 bits are held in uint64, whose products do not overflow.
 """

@@ -44,8 +44,8 @@ def portable(function: F) -> F:
 def register_on_gpu() -> None:
     """Make every portable function callable from GPU kernels too.
 
-    Apart, because numba-cuda is slow to load and needless on the CPU. In the CUDA simulator a
-    plain function is called as it is.
+    This is a separate step because numba-cuda is slow to load and not needed on the CPU. In the
+    CUDA simulator a plain function is called as it is.
     """
     from numba import config  # noqa: PLC0415 - only where a GPU is used
 

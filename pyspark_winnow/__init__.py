@@ -1,7 +1,7 @@
-"""What lets Spark find ``readStream.format("winnow")`` by itself: a package of this very name.
+"""Lets Spark find ``readStream.format("winnow")`` by itself, through this package's name.
 
-Spark imports it whenever it looks for sources written in Python, so it loads nothing of winnow
-before the source is used.
+Spark imports it whenever it looks for Python data sources, so it loads nothing of winnow before the
+source is used.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class DefaultSource(DataSource):  # type: ignore[misc] # Spark has no types
         return self._opened().schema()
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's
-        """Return what hands out micro-batches."""
+        """Return the reader of micro-batches."""
         return self._opened().streamReader(schema)
 
     def _opened(self) -> Source:

@@ -1,4 +1,4 @@
-"""The columns of both sides as the workers want them: checked, canonical, tagged, united."""
+"""The columns of both sides for the workers: checked, canonical, tagged with their side, united."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class Side:
     row : Column
         Its row numbers.
     payload : tuple of str
-        Columns to hand on.
+        Payload columns.
     lane : Column, optional
-        Of each row within its group, where its join attributes do not say so by their hash.
+        Lane of each row within its group; by default the hash of its join attributes.
     """
 
     frame: DataFrame
@@ -60,8 +60,8 @@ def arrow_schema(frame: DataFrame, side: str, wanted: tuple[str, ...]) -> pa.Sch
     Raises
     ------
     SpecError
-        If a wanted column has no such type, compares by other rules than by its bytes, or shares
-        its name with another.
+        If a wanted column has no such type, does not compare by its bytes, or shares its name with
+        another.
     """
     names: list[str] = frame.columns
     fields = []
@@ -80,7 +80,7 @@ def arrow_schema(frame: DataFrame, side: str, wanted: tuple[str, ...]) -> pa.Sch
 
 
 def check_columns(sides: tuple[Side, Side]) -> JoinColumns:
-    """Check every role's column as for archives and return what both sides have in common."""
+    """Check the columns of all roles as for archives; return what both sides have in common."""
     archives = []
     for side, name in zip(sides, SIDES, strict=True):
         schema = arrow_schema(side.frame, name, side.roles.columns + side.payload)
@@ -97,7 +97,7 @@ def check_columns(sides: tuple[Side, Side]) -> JoinColumns:
 
 
 def check_digits(kinds: Sequence[pa.DataType], left: Sequence[str], right: Sequence[str]) -> None:
-    """Raise `InputError` if the common type of two columns is none of Spark's."""
+    """Raise `InputError` if Spark lacks the common type of two columns."""
     for kind, one, other in zip(kinds, left, right, strict=True):
         if pt.is_decimal256(kind):
             raise InputError(
@@ -107,7 +107,7 @@ def check_digits(kinds: Sequence[pa.DataType], left: Sequence[str], right: Seque
 
 
 def check_collation(frame: DataFrame, side: str, name: str) -> None:
-    """Raise `InputError` if a column compares by other rules than by its bytes."""
+    """Raise `InputError` if a column does not compare by its bytes."""
     for field in frame.schema:
         kind = field.dataType
         if field.name == name and isinstance(kind, StringType) and kind != StringType():
@@ -122,7 +122,7 @@ def check_collation(frame: DataFrame, side: str, name: str) -> None:
 def unite(sides: tuple[Side, Side], columns: JoinColumns, lanes: int) -> DataFrame:
     """Return both streams as one, in the columns of `layout_of`, without null join attributes.
 
-    A row whose time or importance is none keeps its fault, and is kept whatever its keys are.
+    A row with an invalid time or importance keeps its fault, and stays whatever its keys are.
     """
     whole = tuple(_projected(code, sides, columns, lanes) for code in (0, 1))
     united: DataFrame = whole[0].unionAll(whole[1])
@@ -170,7 +170,7 @@ def _lane(side: Side, keys: Sequence[Column], columns: JoinColumns, lanes: int) 
 def attributes(
     frame: DataFrame, names: Sequence[str], kinds: Sequence[pa.DataType]
 ) -> list[Column]:
-    """Return the columns of these names, each of a canonical type, as they go through Spark."""
+    """Return the columns of these names, in the types in which canonical types go through Spark."""
     return [
         attribute(named(name), frame.schema[name].dataType, kind)
         for name, kind in zip(names, kinds, strict=True)
@@ -216,7 +216,7 @@ def _code(role: str, words: str) -> Column:
 
 
 def layout_of(sides: tuple[Side, Side], columns: JoinColumns) -> Layout:
-    """Return what the workers need to know of the columns of `unite`."""
+    """Return the layout of the columns of `unite`, for the workers."""
     return Layout(
         columns.unit,
         columns.zoned,

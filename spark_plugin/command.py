@@ -27,7 +27,7 @@ def run(work: Callable[[Executor], R], *, rapids: bool = False) -> R:
     DeviceError
         If Spark does not start.
     SpecError
-        If the session that runs was started without the RAPIDS Accelerator, and it is wanted.
+        If the RAPIDS Accelerator is wanted and the running session was started without it.
     """
     return work(SparkExecutor(get_session(light=not rapids, rapids=rapids), _tell))
 

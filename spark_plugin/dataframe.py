@@ -36,19 +36,20 @@ def replay(left: DataFrame, right: DataFrame, **options: Unpack[Frames]) -> Data
     Raises
     ------
     WinnowError
-        If the options mean nothing or the columns cannot play their part. A row whose time or
-        importance is none fails the query that meets it, by name of the column; a row without a
-        join attribute joins nothing.
+        If an option or a column is invalid. A row with an invalid time or importance fails the
+        query that reads it; the error names the column. A row without a join attribute joins
+        nothing.
 
     Notes
     -----
-    Lazy: nothing is computed before an action, but for one Spark job over both streams where lanes
-    must be compared first: a `memory` shared by several `lanes` or split as expected, and policy
-    age without its curves. Streams of several Parquet files cost a look at their footers. What else
-    must be known of a lane ahead of its replay (a percentage, an exact side, DGL's default beta,
-    the history estimator) the task finds out itself: it puts the lane aside on Spark's local disk.
+    Lazy: an action computes it. In two cases this call runs one Spark job over both streams,
+    because lanes must be compared first: a `memory` shared by several `lanes` or split as expected,
+    and policy age without its curves. For streams of several Parquet files it reads the footers.
+    What else a replay must know of its lane beforehand (a percentage, an exact side, DGL's default
+    beta, the history estimator) the task finds out itself: it spools the lane to Spark's local
+    disk.
 
-    Memory of a worker: the windows, the budget and a batch. With a GPU, a task puts lanes aside and
+    Memory of a worker: the windows, the budget and a batch. With a GPU, a task spools lanes and
     reads up to `engine.jobs.replay.dispatch.GROUP_ROWS` rows at once.
 
     Examples

@@ -34,21 +34,21 @@ _TASKS = 4
 class SparkExecutor:
     """Runs tasks on a Spark session (`engine.runtime.executors.Executor`).
 
-    Items are cut, in order, into a few jobs that run at the same time, so that results come back
-    while others are computed; where they go through few tuples, one job has them all. Within a job
-    they are dealt out over a few Spark tasks a slot, so that large items at the front spread and
-    no slot waits long for another. Spark runs a task again that failed or
-    whose executor was lost, as often as ``spark.task.maxFailures`` says, and slow ones twice where
-    ``spark.speculation`` is on: functions are pure, and files that they write have names of their
-    own at each attempt. Of each task the results of one attempt are taken.
+    Items are cut, in order, into a few jobs that run at the same time, so that results arrive while
+    others are computed; if they process few tuples, one job has them all. A job distributes its
+    items over a few Spark tasks per slot, so that large items at the front are spread and no slot
+    waits long for another. Spark repeats a task that failed or whose executor was lost, up to
+    ``spark.task.maxFailures`` times, and runs slow tasks twice under ``spark.speculation``.
+    Functions are therefore pure, and each attempt writes files under its own names. The results of
+    one attempt per task are used.
 
-    With the RAPIDS Accelerator the first pass of preparing lanes is queries instead.
+    With the RAPIDS Accelerator, queries make the first pass of preparing lanes.
 
     Parameters
     ----------
     session : SparkSession
     tell : callable, optional
-        Told in a sentence what is not done as was asked; by default a warning.
+        Called with a sentence about what is not done as requested; by default a warning.
 
     Notes
     -----
@@ -77,9 +77,9 @@ class SparkExecutor:
         Raises
         ------
         WinnowError
-            The first that a task raised, in the order of the items, as it was raised.
+            The first error that a task raised, in the order of the items.
         RuntimeError
-            If a task failed otherwise as often as Spark tried it, with what the last attempt said.
+            If every attempt at a task failed otherwise, with the message of the last.
         """
         chosen = list(items)
         tag = f"winnow-{uuid.uuid4().hex}"
@@ -118,11 +118,11 @@ class SparkExecutor:
 
 
 def blocks(items: Sequence[T], width: int) -> list[list[T]]:
-    """Cut items into runs, one a job: first `width` items, one a task, then the others evenly.
+    """Cut items into one run per job: first `width` items, one per task, then the others evenly.
 
-    One run has them all where they all tell how many tuples they go through, and those are few.
-    Callers that know put large items first; those then hold up no other, whose tasks go to the
-    slots that fall free.
+    If all items state their number of tuples and the total is small, one run has them all. Callers
+    that know the sizes put large items first; the tasks of the others then use the slots as they
+    become free.
 
     Examples
     --------

@@ -55,7 +55,7 @@ class SharedFacts:
     rows : (n,) int64
         The number of each fact's row.
     payload : pyarrow.Table or None
-        Columns to hand on, by the facts' positions.
+        Payload columns, by the facts' positions.
     """
 
     facts: Facts
@@ -112,7 +112,7 @@ def join_through(
     row : str or None
         Integer column that numbers its rows, for one that does not come from Parquet files.
     whole : bool
-        Hand on its columns.
+        Whether to output its columns.
 
     Raises
     ------

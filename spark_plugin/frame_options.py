@@ -105,7 +105,7 @@ def query_of(left: DataFrame, right: DataFrame, given: Given) -> Query:
     Raises
     ------
     WinnowError
-        If the options mean nothing or the columns cannot play their part.
+        If an option or a column is invalid.
     """
     split = given["split"]
     amounts = parse_amounts(given["memory"], given["memory_left"], given["memory_right"], split)

@@ -1,4 +1,4 @@
-"""GPUs of Spark tasks: which one a task was given, what it shares it with, and its retries."""
+"""GPUs of Spark tasks: the GPU assigned to a task, the tasks that share it, and retries."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _FAILURES = 4
 
 
 class GpuTerms(NamedTuple):
-    """What Spark's configuration says of the GPUs of a task.
+    """The GPUs of a task by Spark's configuration.
 
     Attributes
     ----------
     at_once : int
-        Tasks that run at once in an executor; 0 where the configuration leaves it to the machine.
+        Tasks that run at once in an executor; 0 if the configuration does not say.
     gpus : int
-        GPUs of an executor; 0 where Spark gives none.
+        GPUs of an executor; 0 if Spark assigns none.
     each : float
-        GPUs of a task; 0 where Spark gives none.
+        GPUs of a task; 0 if Spark assigns none.
     failures : int
         Attempts at a task before the job fails.
     """
@@ -50,9 +50,9 @@ def gpu_terms(session: SparkSession) -> GpuTerms:
 
 
 def terms_of(master: str, told: dict[str, str | None]) -> GpuTerms:
-    """Return the terms that a master and a configuration come to.
+    """Return the terms that follow from a master and a configuration.
 
-    In local mode Spark tries again only as often as the master says, whatever the configuration.
+    In local mode the master alone determines the number of attempts.
 
     Examples
     --------
@@ -76,15 +76,15 @@ def terms_of(master: str, told: dict[str, str | None]) -> GpuTerms:
 
 
 def bind_task(terms: GpuTerms) -> None:
-    """Give the task that runs in this process its GPU; call it before anything looks for one.
+    """Bind this process to its task's GPU; call it before anything looks for one.
 
-    Workers are used again by other tasks, with other addresses. Nothing of CUDA is loaded: a task
-    that uses no GPU pays nothing.
+    Workers are reused by tasks with other addresses. CUDA is not loaded, so a task without a GPU
+    pays nothing.
 
     Raises
     ------
     DeviceError
-        If ``WINNOW_GPU_SHARE`` is no share.
+        If ``WINNOW_GPU_SHARE`` is invalid.
     """
     task = TaskContext.get()
     if task is None:

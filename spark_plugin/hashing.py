@@ -1,7 +1,7 @@
 """Join attributes, lanes and importances as the archive path computes them, in Spark's expressions.
 
-These are expressions that Spark's accelerators know too, wherever there is one of equal values:
-what runs as Python, and which types no accelerator takes, is told in docs/rapids.md.
+Where possible, the expressions are ones that Spark's accelerators support with equal values.
+docs/rapids.md lists what runs as Python, and the types that no accelerator supports.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def spark_type(kind: pa.DataType) -> DataType:
 def travelling(kind: pa.DataType) -> pa.DataType:
     """Return the type in which attributes of a canonical type go through Spark.
 
-    What is a number of 64 bits goes as one, under which it is hashed and told apart all the same.
+    Values of 64 bits go as integers: hashes and equality stay the same.
 
     Examples
     --------

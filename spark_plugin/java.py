@@ -30,12 +30,12 @@ exec {java} "$@"
 
 
 def provide_java() -> None:
-    """Make sure that Spark finds a Java runtime; set ``JAVA_HOME`` where only a package has one.
+    """Make sure that Spark finds a Java runtime; set ``JAVA_HOME`` if only a package has one.
 
     Raises
     ------
     DeviceError
-        If there is none, with what to install.
+        If there is none; the message says what to install.
     """
     home = os.environ.get("JAVA_HOME")
     if home:

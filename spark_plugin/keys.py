@@ -21,7 +21,7 @@ _LONG_AGO = np.iinfo(np.int64).min // 2
 
 
 class Renumbered(Protocol):
-    """Anything that holds key ids."""
+    """An object that holds key ids."""
 
     def remap(self, old_to_new: NDArray[np.int64]) -> None:
         """Follow `KeyTable.keep`."""
@@ -29,11 +29,11 @@ class Renumbered(Protocol):
 
 
 class LaneKeys:
-    """Gives a lane's join attributes dense ids, and drops ids that no unexpired tuple has.
+    """Assigns dense ids to a lane's join attributes, and drops ids without an unexpired tuple.
 
-    Numbers of 64 bits are their own codes. Of all others the code is a hash, and every value is
-    compared with the one that its code was first met with: where they differ, the value takes the
-    hash of the next seed, and so on. So ids are exact, whatever the hash does.
+    Integers of 64 bits are their own codes. The code of any other value is a hash. Each value is
+    compared with the first one of its code; if they differ, the value takes the hash with the next
+    seed, and so on. So ids are exact despite collisions.
 
     Parameters
     ----------
@@ -41,13 +41,13 @@ class LaneKeys:
     windows : tuple of int
         W of left and right.
     forgets : bool
-        False where the whole history of every key is needed.
+        False if the whole history of every key is needed.
     idle : int
-        Ids are not dropped below this many.
+        Ids are dropped only above this number.
 
     Notes
     -----
-    O(1) a row; memory follows the keys of two windows.
+    O(1) per row; memory grows with the keys of two windows.
     """
 
     def __init__(
@@ -62,13 +62,13 @@ class LaneKeys:
 
     @property
     def size(self) -> int:
-        """Ids given out and not dropped."""
+        """Ids in use."""
         return self._table.size
 
     def coded(
         self, batch: LaneBatch, ids: tuple[NDArray[np.int32], NDArray[np.int32]]
     ) -> tuple[StreamBatch, StreamBatch]:
-        """Return both sides of a batch with the codes that archives give to their attributes."""
+        """Return both sides of a batch, attributes coded as in archives."""
         codes = self._table.keys
         return batch.left._replace(key=codes[ids[0]]), batch.right._replace(key=codes[ids[1]])
 
@@ -150,13 +150,13 @@ class LaneKeys:
         self._next_drop = max(self._idle, 2 * self.size)
 
     def state(self) -> tuple[dict[str, NDArray[Any]], list[pa.Array]]:
-        """Return what a table newly made goes on from: arrays, and the values behind hashes."""
+        """Return the state from which a new table resumes: arrays, and the values behind hashes."""
         numbers = np.array([self._next_drop, self._forgets], np.int64)
         arrays = {"codes": self._table.keys, "last": self._last[:, : self.size], "numbers": numbers}
         return arrays, self._known or []
 
     def restore(self, arrays: Mapping[str, NDArray[Any]], known: list[pa.Array]) -> None:
-        """Go on from a state; to be called before the first batch. O(ids)."""
+        """Resume from a state; call it before the first batch. O(ids)."""
         self._table.intern(arrays["codes"])  # in the order of their ids, which they get again
         self._last = np.array(arrays["last"], np.int64)
         self._next_drop, self._forgets = int(arrays["numbers"][0]), bool(arrays["numbers"][1])

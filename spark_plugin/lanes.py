@@ -24,7 +24,7 @@ GROUP, KEY = "group_", "key_"
 
 @dataclass(frozen=True)
 class Layout:
-    """What the workers know of the columns.
+    """The columns as workers see them.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class LaneStream:
         Raises
         ------
         InputError
-            For a row whose time or importance is none, and for row numbers that repeat.
+            For a row with an invalid time or importance, and for row numbers that repeat.
         """
         last: pa.RecordBatch | None = None
         for batch in source:
@@ -147,7 +147,7 @@ class LaneStream:
 def _check_rows(
     batch: pa.RecordBatch, last: pa.RecordBatch | None, begins: NDArray[np.bool_]
 ) -> None:
-    """Refuse two rows of one number at one instant: which of them is first would be chance."""
+    """Reject two rows with the same number at one instant: their order would be arbitrary."""
     twice = np.flatnonzero(_alike(batch, last, ["ts", "side", "row"]) & ~begins)
     if twice.size:
         side, row = (batch.column(name)[int(twice[0])].as_py() for name in ("side", "row"))

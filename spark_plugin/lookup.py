@@ -96,13 +96,13 @@ def lookup(stream: DataFrame, fact: DataFrame, **options: Unpack[LookupFrames]) 
     Raises
     ------
     WinnowError
-        If the options mean nothing or the columns cannot play their part. A row whose time or
-        importance is none, and a row of F that is no fact, fail the query that meets them.
+        If an option or a column is invalid. A row with an invalid time or importance, and an
+        invalid row of F, fail the query that reads them.
 
     Notes
     -----
-    Lazy: nothing is computed before an action, but for a change log, which this call reads on the
-    driver. A streaming query plans F anew for every batch: ``fact.cache()`` reads it once.
+    Lazy: an action computes it; only a change log is read by this call, on the driver. A streaming
+    query plans F anew for every batch: ``fact.cache()`` reads it once.
 
     Examples
     --------
@@ -132,7 +132,7 @@ def lookup(stream: DataFrame, fact: DataFrame, **options: Unpack[LookupFrames]) 
 def _checked(
     stream: DataFrame, own: Roles, fact: DataFrame, roles: FactRoles
 ) -> tuple[FactRoles, FactColumns]:
-    """Return what tells facts apart besides, and the types that both have in common."""
+    """Return the other columns that identify facts, and the types that both have in common."""
     archives = [
         Archive("(a DataFrame)", side, "parquet", (), arrow_schema(frame, side, wanted))
         for side, frame, wanted in (
@@ -177,7 +177,7 @@ def _keys(frame: DataFrame, names: Sequence[str], found: FactColumns, side: str)
 
 
 def _or_fail(value: Column, fault: Column, name: str, side: str) -> Column:
-    """Return a value, or fail the query where it has a fault."""
+    """Return a value, or fail the query if it has a fault."""
     words = F.array(*(F.lit(known.words) for known in FAULTS))[fault]
     said = F.concat(
         F.lit(f"column {name} of the {side} DataFrame: a row is "),
@@ -246,7 +246,7 @@ def _facts(
 
 
 def _as_set(facts: DataFrame, roles: FactRoles, keys: int, identity: int) -> DataFrame:
-    """Leave out rows that repeat a fact, and fail on those that are none."""
+    """Drop rows that repeat a fact, and fail on invalid ones."""
     own = [f"{_KEY}_f{i}" for i in range(keys)] + [f"__winnow_id{i}" for i in range(identity)]
     before = Window.partitionBy(*own).orderBy(_BEGIN, "fact_row")
     begin, end = F.col(_BEGIN), F.col(_END)

@@ -1,4 +1,4 @@
-"""What a Spark task finds out about the lanes of a partition before they are replayed."""
+"""Measurements of the lanes of a partition before their replay."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from spark_plugin.worker import Keys, Plan, lanes_in, linked, untils
 
 @dataclass(frozen=True)
 class Measured:
-    """What one pass over a lane told.
+    """The result of one pass over a lane.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Measured:
     ages : tuple of (buckets,) int64
         Exact matches by the age of the earlier member, left and right.
     worths : dict
-        What its tuples are worth, by the kinds asked for.
+        Value summaries of its tuples, by the kinds requested.
     """
 
     name: LaneName
@@ -44,7 +44,7 @@ class Measured:
 def measure_partition(
     plan: Plan, age_buckets: int, kinds: Sequence[ValueKind], source: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield what every lane of a partition is like, pickled; ages only if there are buckets."""
+    """Yield `Measured` of every lane of a partition, pickled; ages only if there are buckets."""
     for name, batches in lanes_in(plan, source):
         with Spool() as spool:
             ages = _put_aside(plan, age_buckets, batches, spool)
@@ -55,7 +55,7 @@ def measure_partition(
 
 
 def _worths(spool: Spool, kinds: Sequence[ValueKind]) -> dict[ValueKind, LaneSummary]:
-    """Return what a lane's tuples are worth, once it is there whole."""
+    """Return value summaries of a whole lane."""
 
     def arriving(side: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
         for batch in spool:
@@ -68,7 +68,7 @@ def _worths(spool: Spool, kinds: Sequence[ValueKind]) -> dict[ValueKind, LaneSum
 def _put_aside(
     plan: Plan, age_buckets: int, batches: Iterator[LaneBatch], spool: Spool
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Put a lane aside and count the ages of its matches; through facts once it is there whole."""
+    """Spool a lane and count the ages of its matches; through facts, once it is complete."""
     ages = None if plan.facts is not None else _Ages(plan, age_buckets, None)
     keys = Keys(plan, None)
     for batch in batches:

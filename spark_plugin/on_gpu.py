@@ -1,4 +1,4 @@
-"""A partition's replay decided on the task's GPU: its lanes put aside, and decided in groups."""
+"""A partition's replay decided on the task's GPU: lanes are spooled, and decided in groups."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _log = logging.getLogger("winnow")
 
 
 class _Aside(NamedTuple):
-    """A lane that was put aside."""
+    """A spooled lane."""
 
     name: LaneName
     spool: Spool
@@ -50,7 +50,7 @@ def replay_on(
     Raises
     ------
     DeviceError
-        If a GPU is demanded and there is none, or it cannot do it.
+        If a GPU is required and there is none, or the work does not fit.
     GpuFaultError
         If the GPU failed and Spark will try the task again.
     """
@@ -70,7 +70,7 @@ def replay_on(
 def _gathered(
     plan: Plan, lanes: Iterator[tuple[LaneName, Iterator[LaneBatch]]], stack: ExitStack
 ) -> tuple[list[_Aside], bool]:
-    """Put lanes aside until they have `GROUP_ROWS` rows; tell whether those were the last.
+    """Spool lanes until they have `GROUP_ROWS` rows; return whether those were the last.
 
     Memory: `HELD_BYTES` for all of them together; the rest is on Spark's local disk.
     """
@@ -106,7 +106,7 @@ def _replayed(plan: Plan, wanted: Wanted, group: list[_Aside]) -> Iterator[pa.Re
 
 
 def _tell(wanted: Wanted, choice: Choice) -> None:
-    """Log that a GPU that was to do it did not: there is no report that could say so."""
+    """Log that the GPU was not used as intended, since there is no report."""
     if wanted.choice.device == ON_GPU and choice.device == ON_CPU:
         _log.warning("device auto: %s", choice.reason)
 
@@ -132,7 +132,7 @@ def _decided(plan: Plan, device: Device, group: list[_Aside]) -> list[Decided]:
 
 
 def _coded(plan: Plan, spool: Spool) -> Iterator[LaneBatch]:
-    """Yield a lane with codes for join attributes: one a value, for as long as the lane is."""
+    """Yield a lane with codes for join attributes: one per value throughout the lane."""
     if plan.facts is not None:
         yield from spool
         return

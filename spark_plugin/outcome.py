@@ -1,4 +1,4 @@
-"""What becomes of work that Spark did: its result, or what the user can put right."""
+"""The outcome of work on Spark: a result, or an error that the user can correct."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from engine.runtime.errors import WinnowError
 
 
 class OtherwiseError(Exception):
-    """Spark read an archive otherwise than tasks do, or than it did before: tasks must."""
+    """Spark read an archive differently than tasks do, or than before: tasks must read it."""
 
 
 class Outcome(NamedTuple):
-    """What became of an item: its result, or why there is none.
+    """The outcome of an item: its result, or why there is none.
 
-    What the user can put right travels as a result: raised in a task, Spark would try in vain
-    again, and log its stack each time. Any other error is raised, so that Spark does try again.
+    An error that the user can correct travels as a result: if a task raised it, Spark would retry
+    in vain and log a stack trace each time. Other errors are raised, so that Spark retries.
     """
 
     result: Any = None
@@ -24,7 +24,7 @@ class Outcome(NamedTuple):
 
 
 def attempt(function: Callable[[Any], Any], item: object) -> Outcome:
-    """Return what becomes of an item."""
+    """Return the outcome of an item."""
     try:
         return Outcome(result=function(item))
     except WinnowError as error:

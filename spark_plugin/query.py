@@ -45,12 +45,12 @@ def settled_lanes(frame: DataFrame, memory: Amounts, lanes: int | None) -> int:
     frame : DataFrame
     memory : tuple of Amount or None
     lanes : int or None
-        None: 1 with a memory; without one, enough for every task slot to have some.
+        None: 1 with a memory; without one, enough for every task slot.
 
     Raises
     ------
     SpecError
-        For a number that means nothing.
+        If the number is invalid.
     """
     if lanes is None:
         return min(_slots(frame), MAX_LANES) if memory == (None, None) else 1
@@ -77,11 +77,11 @@ class Query:
     lanes : int
         See `settled_lanes`.
     facts : FactJoin, optional
-        What joins the sides, which are then its own.
+        The join through facts, whose sides replace `sides`.
     split : {"even", "expected"}
-        Whether `memory` is one that is split over both sides.
+        How `memory` is divided over the sides.
     device : {"auto", "cpu", "gpu"}
-        What decides who stays.
+        The device that decides which tuples are retained.
     """
 
     def __init__(
@@ -113,12 +113,12 @@ class Query:
         return output_schema(self.sides, None if self._facts is None else self._facts.fields)
 
     def planned(self, *, ahead: bool = False) -> tuple[Plan, dict[LaneName, LaneProfile]]:
-        """Return what the workers are told, and what is known of the lanes.
+        """Return the workers' plan, and what is known of the lanes.
 
         Parameters
         ----------
         ahead : bool
-            Also find out what tasks would find out themselves by looking ahead in a lane.
+            Also measure what tasks would otherwise find out themselves from a spooled lane.
         """
         plan = Plan(
             layout_of(self.sides, self.columns),
@@ -139,7 +139,7 @@ class Query:
         return replace(plan, curves=curves), {lane.name: lane.profile for lane in lanes}
 
     def _where(self) -> str:
-        """Return the device, the CPU where it is known ahead that a GPU would not be faster."""
+        """Return the device; the CPU if a GPU is known not to be faster."""
         few = not self.columns.groups and self.lanes < LANES_A_CORE
         return ON_CPU if few and self._device != ON_GPU else self._device
 
@@ -157,7 +157,7 @@ class Query:
         return arranged
 
     def _kinds(self) -> tuple[ValueKind, ...]:
-        """Return the kinds of worth that budgets depend on."""
+        """Return the kinds of value that budgets depend on."""
         if self._facts is not None:
             return ()
         wanted = {self._settings.the_policy.value_kind} if self.lanes > 1 else set()

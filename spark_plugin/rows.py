@@ -1,4 +1,4 @@
-"""Row numbers that stay the same, however a DataFrame is cut up and whenever it is computed."""
+"""Row numbers that do not depend on how and when a DataFrame is computed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class FactRows(TypedDict, total=False):
 def with_rows(
     frame: DataFrame, side: str, row: str | None, option: str = "row"
 ) -> tuple[DataFrame, Column]:
-    """Return a DataFrame and the column of it that numbers its rows.
+    """Return a DataFrame and its column of row numbers.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def with_rows(
     Raises
     ------
     SpecError
-        If there is no such column, or no name was given and the rows do not come straight from
+        If there is no such column, or no name was given and the rows do not come directly from
         Parquet files.
     """
     if row is None:

@@ -1,4 +1,4 @@
-"""The Spark session: the one there is, else a quiet one of our own."""
+"""The Spark session: the active one, else a new one that keeps quiet."""
 
 from __future__ import annotations
 
@@ -58,28 +58,28 @@ def get_session(
 ) -> SparkSession:
     """Return the active Spark session, or start one.
 
-    A session that exists (spark-submit's, a notebook's) is used as it is. A new one runs where the
-    Spark configuration says (``spark-defaults.conf``, ``PYSPARK_SUBMIT_ARGS``, spark-submit), on
-    ``local[*]`` if it says nothing; its workers run this Python, and nothing that Spark logs
-    reaches the terminal.
+    An existing session (spark-submit's, a notebook's) is used as it is. A new one runs on the
+    master of the Spark configuration (``spark-defaults.conf``, ``PYSPARK_SUBMIT_ARGS``,
+    spark-submit), else on ``local[*,4]``; its workers run this Python, and Spark's log does not
+    reach the terminal.
 
     Parameters
     ----------
     app_name : str
         Name of a new application.
     light : bool
-        Whether Spark is to schedule tasks alone: a JVM of ours then compiles for a quick start, in
-        half the time, not for long queries.
+        Whether Spark only schedules tasks: a new JVM then compiles for a quick start rather than
+        for long queries, and starts in half the time.
     rapids : RapidsOptions or bool
         Whether the RAPIDS Accelerator is to plan its queries (docs/rapids.md), with which options.
-        The jar is fetched once. Spark's own configuration wins over these settings.
+        The jar is downloaded once. Spark's own configuration takes precedence.
 
     Raises
     ------
     DeviceError
-        If there is no Java, Spark does not start, or the jar cannot be had.
+        If there is no Java, Spark does not start, or the jar cannot be downloaded.
     SpecError
-        If `rapids` is wanted of a Spark that already runs without it.
+        If `rapids` is requested of a Spark that already runs without it.
     """
     wanted = RapidsOptions() if rapids is True else rapids or None
     with quietly():
@@ -116,10 +116,10 @@ def _session(app_name: str, *, light: bool, rapids: RapidsOptions | None) -> Spa
 
 
 def _choose_sockets(conf: SparkConf) -> None:
-    """Let Spark talk to its Python workers through sockets of the file system where it can.
+    """Let Spark use Unix sockets to its Python workers where possible.
 
-    Over TCP every task waits 40 ms for an acknowledgement that the kernel puts off. The RAPIDS
-    Accelerator knows TCP alone.
+    Over TCP every task waits 40 ms for an acknowledgement that the kernel delays. The RAPIDS
+    Accelerator supports only TCP.
     """
     if conf.get("spark.master", _ONCE).startswith(_REACHED) and not has_plugin(conf):
         java: Any = SparkContext._jvm  # noqa: SLF001 - there is no other way to ask
@@ -160,7 +160,7 @@ def _launch(*, light: bool) -> None:
 
 @contextmanager
 def _java_options(options: str) -> Iterator[None]:
-    """Give Spark's launcher JVM options beside those of the user, whose own come later and win."""
+    """Give Spark's launcher JVM options before those of the user, which take precedence."""
     before = os.environ.get(_OPTIONS)
     os.environ[_OPTIONS] = f"{options} {before or ''}".strip()
     try:
@@ -173,7 +173,7 @@ def _java_options(options: str) -> Iterator[None]:
 
 
 def _reason(log: IO[bytes]) -> str:
-    """Return the line of a log that tells most."""
+    """Return the most informative line of a log."""
     log.seek(0)
     lines = [line.strip() for line in log.read().decode(errors="replace").splitlines()]
     told = [line for line in lines if line and not line.startswith("at ")]  # no stack frames
@@ -186,7 +186,7 @@ def _first_line(error: BaseException) -> str:
 
 
 def map_in_arrow(frame: DataFrame, function: ArrowFunction, schema: StructType | str) -> DataFrame:
-    """Return ``frame.mapInArrow(function, schema)``, quietly."""
+    """Return ``frame.mapInArrow(function, schema)`` without Spark's warnings."""
     with quietly():
         mapped: DataFrame = frame.mapInArrow(function, schema)
     return mapped
@@ -194,7 +194,7 @@ def map_in_arrow(frame: DataFrame, function: ArrowFunction, schema: StructType |
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Leave out Spark's warning of pandas 3: no column here goes through pandas."""
+    """Suppress Spark's warning about pandas 3: no column here goes through pandas."""
     with warnings.catch_warnings():
         warnings.filterwarnings(
             "ignore", "PySpark does not yet fully support pandas", FutureWarning

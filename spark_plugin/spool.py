@@ -1,4 +1,4 @@
-"""A lane put aside, to be read more than once: in memory while it is small, else on disk."""
+"""A spooled lane, to be read more than once: in memory while it is small, else on disk."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _OWN = StreamBatch._fields
 class Spool:
     """Aligned batches of a lane, kept in order.
 
-    The first `HELD_BYTES` stay in memory; a larger lane goes to two files (one a side, compressed)
-    in Spark's local folder, which `close` removes.
+    The first `HELD_BYTES` stay in memory; a larger lane goes to one compressed file per side in
+    Spark's local folder, which `close` removes.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class Spool:
     ) -> LaneProfile:
         """Return the lane's rows, peaks and mean importances; no batch may be added any more.
 
-        `untils` tells of each side until when its tuples match anything (`profile_side`).
+        `untils` gives, for each side, until when its tuples match anything (`profile_side`).
         """
         self._finish()
         only = [0, 3] if untils is None else [0, 2, 3]
@@ -135,7 +135,7 @@ def _as_arrow(stream: StreamBatch, payload: pa.Table | None) -> pa.RecordBatch:
 
 
 def _stream(part: pa.RecordBatch) -> StreamBatch:
-    """Return the four arrays of a stream; those that were not read are empty."""
+    """Return the four arrays of a stream; columns that were not read are empty."""
     names = part.schema.names
     none = pa.array([], pa.int64())
     return StreamBatch(

@@ -1,4 +1,4 @@
-"""Lanes spread evenly over partitions, by Spark's own means or by those that GPUs have as well."""
+"""Lanes spread evenly over partitions, also where RAPIDS partitions only by hash."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def hashed_to(value: int) -> int:
 
 
 def _divided(word: int, factor: int) -> int:
-    """Return what times an odd factor is `word`, modulo 2**32."""
+    """Return the quotient of `word` by an odd factor, modulo 2**32."""
     return word * pow(factor, -1, 1 << 32) & _WORD
 
 

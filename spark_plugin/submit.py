@@ -1,4 +1,4 @@
-"""The command line as a Spark application, where nothing of ours is installed.
+"""The command line as a Spark application, where winnow is not installed.
 
 ``spark-submit --py-files winnowjoin.zip spark_plugin/submit.py replay --left ... --right ...``
 """

@@ -39,7 +39,7 @@ def sweep(
     Raises
     ------
     WinnowError
-        If the options mean nothing, an archive cannot be read, or Spark does not start.
+        If an option is invalid, an archive cannot be read, or Spark does not start.
     """
     executor = SparkExecutor(session or get_session(light=True))
     return sweep_archives(left, right, executor=executor, **options)

@@ -36,22 +36,22 @@ _LARGE = 1 << 22
 
 @dataclass(frozen=True)
 class Plan:
-    """A replay as the workers get it.
+    """A replay as the workers receive it.
 
     Attributes
     ----------
     layout : Layout
     settings : ReplaySettings
     memory : tuple of Amount or None
-        Of each lane, unless it is in `budgets`.
+        Budget of each lane that is not in `budgets`.
     budgets : dict of LaneName to (int, int)
         K of the lanes that share a memory.
     curves : tuple of tuple of float or None
         AGE's curves.
     payload : bool
-        Whether there are columns to hand on.
+        Whether there are payload columns.
     facts : SharedFacts or None
-        What joins the sides, where their join attributes do not.
+        The facts that join the sides; None for an equi-join.
     """
 
     layout: Layout
@@ -74,7 +74,7 @@ class Plan:
 
     @property
     def looks_ahead(self) -> bool:
-        """Whether a lane must be seen whole before its replay begins."""
+        """Whether a lane must be known as a whole before its replay begins."""
         settings = self.settings
         if settings.estimator == "history" or self.facts is not None:
             return True
@@ -107,8 +107,8 @@ def lanes_in(
 def replay_partition(plan: Plan, source: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield the output tuples of every lane of a partition.
 
-    Memory: the windows, the budget and a batch. A lane that must be seen whole first is put aside
-    on disk beyond `spool.HELD_BYTES`.
+    Memory: the windows, the budget and a batch. A lane that must be known as a whole first is
+    spooled, beyond `spool.HELD_BYTES` on disk.
     """
     for name, batches in lanes_in(plan, source):
         with Spool() as spool:
@@ -127,7 +127,7 @@ def replay_partition(plan: Plan, source: Iterator[pa.RecordBatch]) -> Iterator[p
 
 
 def untils(plan: Plan) -> tuple[Until, Until] | None:
-    """Return what tells until when a tuple matches anything: of each side, None in an equi-join."""
+    """Return until when tuples of each side match anything; None in an equi-join."""
     if plan.facts is None:
         return None
     left, right = plan.facts.index.sides
@@ -138,7 +138,7 @@ def untils(plan: Plan) -> tuple[Until, Until] | None:
 
 
 def linked(plan: Plan, spool: Spool) -> Links | None:
-    """Return what a lane's tuples join through facts, None in an equi-join."""
+    """Return the links of a lane through facts, None in an equi-join."""
     if plan.facts is None:
         return None
     arrivals = spool.arrivals(0), spool.arrivals(1)
@@ -146,7 +146,7 @@ def linked(plan: Plan, spool: Spool) -> Links | None:
 
 
 def guessed(first: LaneBatch) -> LaneProfile:
-    """Return as much of a profile as the first batch tells, enough where `looks_ahead` is False."""
+    """Return the profile of the first batch, which suffices if `looks_ahead` is False."""
     t0 = min(int(side.ts[0]) for side in (first.left, first.right) if side.ts.size)
     side = SideProfile(1, t0, t0, UNLIMITED, 0.0)
     return LaneProfile(side, side)
@@ -160,7 +160,7 @@ def replay_lane(
     links: Links | None,
     decided: Decided | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the output tuples of a lane, by its policy or as was decided elsewhere."""
+    """Yield the output tuples of a lane, by its policy or a plan."""
     budget = plan.budget(name, profile)
     replay = lane_replay(LaneReplay, plan, profile, budget, links, decided)
     joined = Joined(
@@ -178,7 +178,7 @@ def lane_replay(
     links: Links | None,
     decided: Decided | None = None,
 ) -> L:
-    """Return a replay of a lane, of a kind of `LaneReplay`, that emits its outputs."""
+    """Return the replay of a lane, a `LaneReplay` that emits its outputs."""
     curves = tuple(None if curve is None else np.array(curve) for curve in plan.curves)
     return kind(
         plan.settings,
@@ -246,7 +246,7 @@ class Joined:
 def _with_facts(
     columns: dict[str, pa.ChunkedArray], facts: SharedFacts, out: Outputs
 ) -> dict[str, Any]:
-    """Return the columns of numbers with those of the facts' rows behind the members'."""
+    """Return the id columns, with those of fact rows behind the members'."""
     names = list(columns)
     found: dict[str, Any] = {name: columns[name] for name in names[:2]}
     found["fact_row"] = pa.array(facts.rows[out.fact])
@@ -264,7 +264,7 @@ class Keys:
 
     @property
     def size(self) -> int:
-        """Ids given out."""
+        """Number of ids."""
         return self._equal.size if self._links is None else self._links.size
 
     def intern(
@@ -280,14 +280,14 @@ class Keys:
     def coded(
         self, batch: LaneBatch, ids: tuple[NDArray[np.int32], NDArray[np.int32]]
     ) -> tuple[StreamBatch, StreamBatch]:
-        """Return both sides with codes that tell their attributes apart."""
+        """Return both sides with codes for their attributes."""
         if self._links is None:
             return self._equal.coded(batch, ids)
         return batch.left, batch.right
 
 
 def _handed_on(batch: LaneBatch, side: int) -> pa.Table:
-    """Return one side's payload without the join attributes that travel beside it."""
+    """Return one side's payload without the join attributes that are sent with it."""
     table: pa.Table = (batch.left_payload, batch.right_payload)[side]
     own = [name for name in table.column_names if not name.startswith(f"{SIDES[side]}_\0")]
     return table.select(own)

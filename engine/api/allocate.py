@@ -47,7 +47,7 @@ def allocate_joins(
     Raises
     ------
     WinnowError
-        If the jobs mean nothing, an archive cannot be read, or the plots cannot be written.
+        If a job is invalid, an archive cannot be read, or the plots cannot be written.
     """
     if plots is not None:
         check_folder(Path(plots))

@@ -52,7 +52,7 @@ def bound_archives(
     executor : Executor, optional
         Where lanes are bounded; by default on threads.
     **options
-        As ``winnow bound`` has them; a policy does not count.
+        As ``winnow bound`` has them; a policy is ignored.
 
     Returns
     -------
@@ -62,7 +62,7 @@ def bound_archives(
     Raises
     ------
     WinnowError
-        If the options mean nothing, an archive cannot be read, or the plan cannot be written.
+        If an option is invalid, an archive cannot be read, or the plan cannot be written.
     """
     given = BOUND.from_keywords({**options, "left": left, "right": right})
     return run_bound(bound_of(given), executor or ThreadExecutor()).report.content

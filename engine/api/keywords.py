@@ -18,9 +18,10 @@ R = TypeVar("R")
 
 
 def takes(command: Command) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Make a function with ``**options`` show those of a command, and name them in its errors.
+    """Decorate a function whose ``**options`` are those of a command.
 
-    ``help(function)`` lists the options, and its signature has them with their defaults.
+    Its help lists the options, its signature has their defaults, and its errors name them as
+    keywords.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:

@@ -35,8 +35,7 @@ class LookupResult(NamedTuple):
     report : dict
         As the command line writes it.
     rejected : tuple of pyarrow.Table or None
-        Rows of the stream and of F that were set aside, with their reasons; None where there are
-        none.
+        Rows of the stream and of F that were set aside, with their reasons; None if there are none.
     """
 
     outputs: pa.Table
@@ -49,7 +48,7 @@ def lookup_tables(stream: pa.Table, fact: pa.Table, **options: Unpack[Lookup]) -
     """Join a stream with the facts that are active when its tuples arrive.
 
     Exact and stateless: r and f are an output if f has r's attribute and begin <= r's time < end
-    (P2 2.1, 2.2). Its importance is r's.
+    (P2 2.1, 2.2). The importance of the output is that of r.
 
     Parameters
     ----------
@@ -68,7 +67,7 @@ def lookup_tables(stream: pa.Table, fact: pa.Table, **options: Unpack[Lookup]) -
     Raises
     ------
     WinnowError
-        If the options mean nothing, or a table is no stream or no fact relation.
+        If an option or a table is invalid.
 
     Examples
     --------
@@ -125,7 +124,7 @@ def lookup_archives(
     Raises
     ------
     WinnowError
-        If the options mean nothing, an archive cannot be read, or the output cannot be written.
+        If an option is invalid, an archive cannot be read, or the output cannot be written.
     """
     job = lookup_of(LOOKUP.from_keywords(options))
     return look_up(job, os.fspath(stream), os.fspath(fact)).content

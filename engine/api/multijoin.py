@@ -33,7 +33,7 @@ class MultiJoinOutput(NamedTuple):
     report : dict
         As the command line writes it; docs/multijoin.md has every field.
     rejected : dict of pyarrow.Table
-        Rows that were set aside, with their reasons, by stream; only those that have any.
+        Rows that were set aside, with their reasons, by stream; streams without any are left out.
     """
 
     outputs: pa.Table | None
@@ -52,8 +52,8 @@ def multijoin(
     Parameters
     ----------
     streams : mapping of str to pyarrow.Table or path
-        By name, in their order: of equal times, those of the first arrive first. A path is a file,
-        folder or glob; a row's number is its position.
+        By name, in order: at equal times, tuples of an earlier stream arrive first. A path is a
+        file, folder or glob; a row's number is its position.
     **options
         As ``winnow multijoin`` has them. `time`, `importance`, `window` and `buckets` are for all
         streams, or mappings by name, where ``""`` stands for all that are not named. `predicate`
@@ -68,7 +68,7 @@ def multijoin(
     Raises
     ------
     WinnowError
-        If the options mean nothing, a table or archive is no stream, or the output cannot be
+        If an option, a table or an archive is invalid, or the output cannot be
         written.
 
     Examples

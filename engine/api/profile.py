@@ -54,7 +54,7 @@ def profile_archives(
     Raises
     ------
     WinnowError
-        If the options mean nothing, an archive cannot be read, or a file cannot be written.
+        If an option is invalid, an archive cannot be read, or a file cannot be written.
     """
     given = PROFILE.from_keywords({**options, "left": left, "right": right})
     return run_profile(profile_of(given), executor or ThreadExecutor(), progress)

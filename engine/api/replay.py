@@ -1,8 +1,7 @@
 """Replays from Python: the command line's work as functions.
 
-There is one way through the engine. `replay` writes its tables to a temporary folder and runs the
-very job that ``winnow replay --engine local`` runs on archives, so that rows and report are equal
-by construction.
+`replay` writes its tables to a temporary folder and runs the same job as
+``winnow replay --engine local``, so rows and report are equal by construction.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ class ReplayResult(NamedTuple):
     report : dict
         As the command line writes it.
     rejected : tuple of pyarrow.Table or None
-        Rows of left, right and a table of facts that were set aside, with their reasons; None where
+        Rows of left, right and a table of facts that were set aside, with their reasons; None if
         there are none.
     """
 
@@ -64,7 +63,7 @@ def replay(left: pa.Table, right: pa.Table, **options: Unpack[Replay]) -> Replay
     Raises
     ------
     WinnowError
-        If the options mean nothing or a table is no stream.
+        If an option or a table is invalid.
 
     See Also
     --------
@@ -117,7 +116,7 @@ def replay_archives(
     Raises
     ------
     WinnowError
-        If the options mean nothing, an archive cannot be read, or the output cannot be written.
+        If an option is invalid, an archive cannot be read, or the output cannot be written.
     """
     given = REPLAY.from_keywords({**options, "left": left, "right": right})
     return run_replay(job_of(given), ThreadExecutor()).content

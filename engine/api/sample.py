@@ -32,7 +32,7 @@ class SampleResult(NamedTuple):
     report : dict
         As the command line writes it.
     rejected : tuple of pyarrow.Table or None
-        Rows of left and right that were set aside, with their reasons; None where there are none.
+        Rows of left and right that were set aside, with their reasons; None if there are none.
     """
 
     outputs: pa.Table | None
@@ -69,7 +69,7 @@ def sample_archives(
     Raises
     ------
     WinnowError
-        If the options mean nothing, an archive cannot be read, or the output cannot be written.
+        If an option is invalid, an archive cannot be read, or the output cannot be written.
     """
     given = SAMPLE.from_keywords({**options, "left": left, "right": right})
     found = run_sample(sample_of(given), executor or ThreadExecutor())
@@ -94,7 +94,7 @@ def sample_tables(left: pa.Table, right: pa.Table, **options: Unpack[Sample]) ->
     Raises
     ------
     WinnowError
-        If the options mean nothing or a table is no stream.
+        If an option or a table is invalid.
 
     Examples
     --------

@@ -28,8 +28,8 @@ class StreamsResult(NamedTuple):
     report : dict
         As the command line writes it.
     rejected : dict of pyarrow.Table
-        Rows that were set aside, with their reasons, of the streams and of ``fact``; only those
-        that have any.
+        Rows that were set aside, with their reasons, by stream or ``fact``; those without any are
+        left out.
     """
 
     outputs: pa.Table | None
@@ -49,8 +49,8 @@ def replay_streams(
     Parameters
     ----------
     streams : mapping of str to pyarrow.Table or path
-        By name, in their order: of equal times, those of the first arrive first. A path is a file,
-        folder or glob; a row's number is its position.
+        By name, in order: at equal times, tuples of an earlier stream arrive first. A path is a
+        file, folder or glob; a row's number is its position.
     fact : pyarrow.Table or path
         Rows of facts, or of their changes.
     **options
@@ -69,7 +69,7 @@ def replay_streams(
     Raises
     ------
     WinnowError
-        If the options mean nothing, a table or archive is no stream, or the output cannot be
+        If an option, a table or an archive is invalid, or the output cannot be
         written.
 
     Examples

@@ -42,12 +42,12 @@ def sweep_archives(
     Returns
     -------
     SweepResult
-        ``table`` with a row a cell, ``advice`` for every target and window, and ``report``.
+        ``table`` with one row per cell, ``advice`` for every target and window, and ``report``.
 
     Raises
     ------
     WinnowError
-        If the options mean nothing, an archive cannot be read, or the output cannot be written.
+        If an option is invalid, an archive cannot be read, or the output cannot be written.
     """
     given = SWEEP.from_keywords({**options, "left": left, "right": right})
     return run_sweep(sweep_of(given), executor or ThreadExecutor(), progress)

@@ -54,14 +54,16 @@ def main(
     argv : sequence of str, optional
         Arguments; by default the process's own.
     engines : mapping, optional
-        Engines by name beside the installed ones, for programs shipped without installation.
+        Engines by name in addition to the installed ones, for programs shipped without
+        installation.
     commands : mapping, optional
-        Commands by name beside the installed ones, for the same.
+        Commands by name in addition to the installed ones, for the same purpose.
 
     Returns
     -------
     int
-        0 if it was done, 2 if the user has something to put right (said on standard error).
+        0 on success, 2 after an error that the user can correct, 130 if interrupted; the message is
+        on standard error.
     """
     keep_freed_memory()
     modules = all_commands(commands)

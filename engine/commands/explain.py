@@ -32,7 +32,7 @@ _STANDARD_OUTPUT = "-"
 
 
 class Question(NamedTuple):
-    """What is asked about a join, and where the answer goes.
+    """A question about a join, and where its answer goes.
 
     Attributes
     ----------
@@ -156,7 +156,7 @@ def statistics(given: Given) -> JoinStatistics:
     Raises
     ------
     SpecError
-        If one is missing or means nothing.
+        If one is missing or invalid.
     """
     rates = _decimals(given, "rates", "10,1,1,3")
     windows = _decimals(given, "windows", "100,100,200,100")
@@ -176,12 +176,12 @@ def statistics(given: Given) -> JoinStatistics:
 
 
 def question(given: Given) -> Question:
-    """Return what the options ask; tau is read with the archives, where there are any.
+    """Return the question that the options ask; tau of archives is read with them.
 
     Raises
     ------
     SpecError
-        If one means nothing.
+        If one is invalid.
     """
     tau, where = given["tau"], given["json"]
     if where not in {None, _STANDARD_OUTPUT}:
@@ -197,21 +197,21 @@ def question(given: Given) -> Question:
 def show(
     join: JoinStatistics, asks: Question, measured: Sequence[Measured] = (), unit: str | None = None
 ) -> None:
-    """Explain a join's order, and print or write it.
+    """Explain the orders of a join; print the result or write it.
 
     Parameters
     ----------
     join : JoinStatistics
     asks : Asked
     measured : sequence of Measured
-        Runs to set against what is expected of them.
+        Runs to compare with their expected comparisons.
     unit : {"second", "tick"}, optional
         Of all times, where it is known.
 
     Raises
     ------
     SpecError
-        If the method does not go with the statistics.
+        If the method does not fit the statistics.
     OutputError
         If the JSON cannot be written.
     """

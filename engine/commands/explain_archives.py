@@ -1,4 +1,4 @@
-"""``winnow explain --stream ..``: what the order of a join of archives depends on, measured."""
+"""``winnow explain --stream ..``: statistics for join orders, measured on archives."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ GROUP = Group(
 
 
 def check_options(given: Given) -> None:
-    """Raise `SpecError` if statistics are both told and to be measured, or an option is of neither.
+    """Raise `SpecError` if statistics are both given and to be measured, or an option fits neither.
 
     Parameters
     ----------
@@ -84,12 +84,14 @@ def check_options(given: Given) -> None:
 
 
 def measured_archives(given: Given) -> Archives:
-    """Read the archives, measure what orders depend on, and run the join if that is asked.
+    """Measure what orders depend on in archives, and run the join if requested.
+
+    Memory: the streams.
 
     Raises
     ------
     WinnowError
-        If an option means nothing, or an archive is no stream. Memory: the streams.
+        If an option or an archive is invalid.
     """
     own = ("predicate", "columns_of", "time", "window", "join_graph", "bad_rows", "method", "tau")
     join = {name: given[name] for name in own if name in given} | {"method": given["method"]}
@@ -124,7 +126,7 @@ def measured_archives(given: Given) -> Archives:
 def _run(
     task: MultiJoinTask, streams: MultiStreams, problem: OrderingProblem, span: float
 ) -> Measured:
-    """Run the join in the order that the heuristic chooses, and count what it compares."""
+    """Run the join in the order that the heuristic chooses, and count its comparisons."""
     order, orders = None, None
     if problem.algorithm.local:
         orders = [list(choice.order) for choice in choose_local_orders(problem)]

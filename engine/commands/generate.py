@@ -155,7 +155,7 @@ def run(asked: Asked) -> int:
     Raises
     ------
     SpecError
-        If an option means nothing.
+        If an option is invalid.
     OutputError
         If the folder has files and ``--overwrite`` is not given, or it cannot be written.
     """

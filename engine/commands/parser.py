@@ -58,14 +58,14 @@ def add_option(parser: argparse._ActionsContainer, option: Option) -> None:
 def parsed(
     argv: Sequence[str] | None, commands: Mapping[str, Command]
 ) -> tuple[Command, dict[str, Any]]:
-    """Return the command that a command line names, and the values that it gives, unread.
+    """Return the command that a command line names, and the raw values that it gives.
 
     Raises
     ------
     SpecError
         For an option that the command does not have.
     SystemExit
-        Where argparse ends: after ``--help``, and for a command that there is not.
+        From argparse: after ``--help``, and for an unknown command.
     """
     args, unknown = parser_of(commands.values()).parse_known_args(argv)
     values = {name: value for name, value in vars(args).items() if value is not None}
@@ -83,12 +83,12 @@ def parsed(
 
 
 def collected(command: Command, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of the job file and of the command line, which wins, unread.
+    """Return the raw values of the job file and of the command line, which takes precedence.
 
     Raises
     ------
     SpecError
-        If the job file cannot be read or names an option that there is not.
+        If the job file cannot be read or names an unknown option.
     """
     if "job" not in values or "job" not in command.options:
         return dict(values)

@@ -27,7 +27,7 @@ COMMAND = Command(
 
 
 def run(asked: Asked) -> int:
-    """Write the lanes, or find them, and say where they are."""
+    """Write the lanes, or find them, and print where they are."""
     given = asked.given
     left = open_archive(given.needed("left"), "left")
     right = open_archive(given.needed("right"), "right")

@@ -58,7 +58,7 @@ def _several(values: dict[str, Any]) -> StarOptions:
     Raises
     ------
     SpecError
-        If one is missing, means nothing or is not for several streams.
+        If one is missing, invalid or not for several streams.
     """
     for name in sorted(values.keys() - STAR.options.keys() - {*_WHERE}):
         raise SpecError(

@@ -1,4 +1,4 @@
-"""How a command does its work: on the engine asked for, with progress, and its report saved.
+"""How a command runs: on the requested engine, with a progress bar, and its report saved.
 
 An engine is a function ``(work) -> result`` that calls ``work(executor)`` with its own executor,
 registered under the entry-point group ``winnow.engines``. So the engine package runs on Spark
@@ -31,13 +31,13 @@ COMMANDS = "winnow.commands"
 
 
 class Plugin(Protocol):
-    """A module that is a command of ``winnow``: light to import, for every call imports it."""
+    """A module that is a command of ``winnow``. Every call imports it, so it must be light."""
 
     COMMAND: Command
     """Its name and options."""
 
     def run(self, asked: Asked, /) -> int:
-        """Do what a command line asks, and return the exit status."""
+        """Carry out a command line and return the exit status."""
         ...
 
 
@@ -57,7 +57,7 @@ def engine_of(engines: Mapping[str, EngineRun], name: str, *, rapids: bool) -> E
     Parameters
     ----------
     engines : mapping
-        Of this process, beside the installed ones.
+        Of this process, in addition to the installed ones.
     name : str
     rapids : bool
         Whether it is to use the RAPIDS Accelerator.
@@ -65,7 +65,7 @@ def engine_of(engines: Mapping[str, EngineRun], name: str, *, rapids: bool) -> E
     Raises
     ------
     SpecError
-        If there is no such engine, or it cannot do what is asked of it.
+        If there is no such engine, or it does not support what is requested.
     """
     run = engine_named(name, engines)
     if not rapids:
@@ -83,7 +83,7 @@ def engine_named(name: str, given: Mapping[str, EngineRun]) -> EngineRun:
     Raises
     ------
     SpecError
-        If there is none, with those there are.
+        If there is none; the message lists those there are.
     """
     engines: dict[str, Callable[[], EngineRun]] = {"local": lambda: _local}
     for point in metadata.entry_points(group=GROUP):
@@ -108,7 +108,7 @@ class Asked(NamedTuple):
     ----------
     command : Command
     values : dict
-        By keyword, unread.
+        Raw values by keyword.
     engines : mapping
         Engines by name beside the installed ones.
     """
@@ -119,7 +119,7 @@ class Asked(NamedTuple):
 
     @property
     def given(self) -> Given:
-        """The options, those of the job file too, read and checked."""
+        """The options, including those of the job file, read and checked."""
         return given_of(self.command, self.values)
 
 
@@ -129,7 +129,7 @@ def carried_out(
     work: Callable[[Executor, Progress], R],
     report_of: Callable[[R], Report],
 ) -> R:
-    """Do a piece of work on the engine asked for, and save its report where that was asked.
+    """Run work on the requested engine, and save its report if one was requested.
 
     Parameters
     ----------
@@ -144,8 +144,7 @@ def carried_out(
     Raises
     ------
     WinnowError
-        What the work finds wrong; before it, that there is no such engine or that the report could
-        not be written.
+        From the work; or before it, if there is no such engine or the report could not be written.
     """
     place = given["report"]
     if place is not None:
@@ -160,7 +159,7 @@ def carried_out(
 
 @contextmanager
 def progress_bar() -> Iterator[Progress]:
-    """Yield ``progress(stage, done, total)``, which draws on standard error if it is a terminal."""
+    """Yield ``progress(stage, done, total)``, which draws on standard error on a terminal."""
     console = Console(stderr=True)
     bars = Bars(
         TextColumn("{task.description}"),

@@ -83,7 +83,7 @@ COMMAND = Command(
 
 
 def run(asked: Asked) -> int:
-    """Print what the replay needs."""
+    """Print the requirements of the replay."""
     given = asked.given
     wanted = given.fill(
         Wanted,

@@ -57,7 +57,7 @@ class ExactStream:
     Raises
     ------
     SpecError
-        A window is negative, `combine` is unknown, or bins or buckets mean nothing.
+        A window is negative, `combine` is unknown, or bins or buckets are invalid.
 
     Examples
     --------

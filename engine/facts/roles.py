@@ -36,7 +36,7 @@ class FactRoles:
     Raises
     ------
     SpecError
-        If the columns together mean nothing.
+        If the columns are invalid together.
     """
 
     left: tuple[str, ...]

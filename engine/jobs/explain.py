@@ -49,7 +49,7 @@ def explain(
     ----------
     problem : OrderingProblem
     measured : sequence of Measured
-        Runs to set against what is expected of them.
+        Runs to compare with their expected comparisons.
     top : int or None
         Orders to list, the cheapest; None: all.
 
@@ -61,7 +61,7 @@ def explain(
     Raises
     ------
     SpecError
-        If `top`, or an order or span that was measured, means nothing.
+        If `top`, a measured order or a measured span is invalid.
 
     Examples
     --------

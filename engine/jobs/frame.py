@@ -36,7 +36,7 @@ class Archives(NamedTuple):
     unit : str
         What one tick is.
     fact : FactInput or None
-        What joins the streams, where their join attributes do not.
+        The fact relation through which the streams join; None for an equi-join.
     """
 
     left: Archive
@@ -65,7 +65,7 @@ class Archives(NamedTuple):
         Raises
         ------
         SpecError
-            If the options mean nothing.
+            If an option is invalid.
         """
         return ReplaySettings(
             *(windows or self.windows(options)),

@@ -105,7 +105,7 @@ def prepare(
     InputError
         If the archives cannot be read as streams.
     SpecError
-        If options or roles mean nothing.
+        If an option or a role is invalid.
     OutputError
         If `folder` holds something else.
     """

@@ -275,7 +275,7 @@ def fraction_for(
     Raises
     ------
     SpecError
-        If there is no memory, or `overflow` means nothing.
+        If there is no memory, or `overflow` is invalid.
 
     Examples
     --------

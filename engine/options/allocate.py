@@ -103,15 +103,15 @@ class JoinOptions:
     job : JobOptions
         Its archives and windows; its memory and policy are settled here.
     weight : float
-        Of its quality: P5's w_i.
+        Weight of its quality: P5's w_i.
     policy : str or None
-        That sheds its load; None: AGE or PROB, by the model that fits better.
+        Policy that sheds its load; None: AGE or PROB, by the model that fits better.
     estimator : str or None
         Of match counts; None: history for PROB, else that of replays.
     method : str or None
-        That samples its outputs; None: the one of least expected error.
+        Sampling method; None: the one with the least expected error.
     profile : Path or None
-        A profile to go by, in place of a pass over the archives.
+        A profile that replaces the pass over the archives.
     """
 
     name: str
@@ -139,9 +139,9 @@ class AllocateOptions:
     metric : {"recall", "error"}
         P5's Q: the recall of each join, or the relative error of the estimated sum of importance.
     refine : int or None
-        Times that the memory is divided again by what replays measured; None: once of recall. An
-        error is not refined: a sample only estimates it, and the least of some estimates is the
-        luckiest rather than the best.
+        Rounds in which the memory is divided again by the measured recall; None: 1 for recall.
+        Errors are not refined: a sample only estimates its error, and the least of several
+        estimates is the luckiest, not the best.
     """
 
     memory: Amount
@@ -168,7 +168,7 @@ class AllocateOptions:
 
     @property
     def rounds(self) -> int:
-        """Times that the memory is divided again."""
+        """Rounds in which the memory is divided again."""
         if self.refine is None:
             return 1 if self.metric == RECALL else 0
         return self.refine
@@ -197,7 +197,7 @@ def allocate_of(content: Mapping[str, Any], cache: Path | None = None) -> Alloca
     Raises
     ------
     SpecError
-        If something is missing, unknown or means nothing.
+        If something is missing, unknown or invalid.
     """
     joins = content.get("join", [])
     if not isinstance(joins, list) or not all(isinstance(join, Mapping) for join in joins):

@@ -64,7 +64,7 @@ class BoundOutput(TypedDict, total=False):
 
 
 class Bound(Join, Bounded, total=False):
-    """The keywords of a bound; a policy does not count."""
+    """The keywords of a bound; a policy is ignored."""
 
 
 BOUND = Command(
@@ -89,7 +89,7 @@ class BoundOptions:
     Parameters
     ----------
     base : JobOptions
-        Archives, windows, memory, probe, combine, start; its policy does not count. `out` is the
+        Archives, windows, memory, probe, combine, start; its policy is ignored. `out` is the
         plan's folder.
     objective : {"importance", "outputs", "minimum"}
     threshold : float
@@ -126,7 +126,7 @@ def bound_of(given: Given) -> BoundOptions:
     Raises
     ------
     SpecError
-        If one is missing or means nothing.
+        If one is missing or invalid.
     """
     return BoundOptions(
         job_of(given),

@@ -120,9 +120,9 @@ def split_budget(amount: Amount | None, peaks: Sequence[int]) -> list[int]:
 
 
 def check_split(split: str, memory: Amounts, policy: Policy, *, through: bool) -> None:
-    """Raise `SpecError` if there is nothing to split, or nothing to split it by.
+    """Raise `SpecError` if there is no single memory, or no model to split it by.
 
-    `through` tells whether facts join the streams.
+    `through`: whether the streams join through facts.
     """
     if split == EVEN:
         return

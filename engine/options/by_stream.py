@@ -12,7 +12,7 @@ REST = ""
 
 
 def check_name(name: str, reserved: Sequence[str]) -> None:
-    """Raise `SpecError` if a stream cannot be called so in outputs and reports."""
+    """Raise `SpecError` if the name is unsuitable for a stream in outputs and reports."""
     if not name.isidentifier() or name in reserved:
         raise SpecError(
             f"stream {name!r} cannot be called so: a name has letters, digits and _, and is none "
@@ -26,7 +26,7 @@ def by_stream(keyword: str, value: object, names: Sequence[str]) -> dict[str, An
     Raises
     ------
     SpecError
-        If a value is for a stream that there is not.
+        If a value is for an unknown stream.
 
     Examples
     --------

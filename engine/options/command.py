@@ -80,7 +80,7 @@ class Given(dict[str, Any]):
         return spec(**(own | derived))
 
     def chosen(self, *names: str) -> dict[str, Any]:
-        """Return those of some options that are given."""
+        """Return those of the named options that are given."""
         return {name: self[name] for name in names if name in self}
 
 
@@ -95,9 +95,9 @@ class Command:
         What it does, in a line.
     groups : tuple of Group
     instead : dict of str to str
-        Options that somebody might try, and what to do in their place.
+        Options that someone might try, and what to use instead.
     kinds : tuple of Command
-        Of which one is named after the command, in place of options of its own.
+        Subcommands, one of which is named after the command, instead of options of its own.
     """
 
     name: str
@@ -122,7 +122,7 @@ class Command:
         Raises
         ------
         SpecError
-            If a value is none of its option.
+            If a value is invalid for its option.
         """
         found = {n: self.options[n].read(own) for n, own in values.items() if own is not None}
         return Given(self.options, {n: own for n, own in found.items() if own is not None})
@@ -133,7 +133,7 @@ class Command:
         Raises
         ------
         SpecError
-            If a value is none of its option.
+            If a value is invalid for its option.
         """
         return self.given(
             {
@@ -143,7 +143,7 @@ class Command:
         )
 
     def _names(self, name: str) -> bool:
-        """Tell whether an option's text is one name in Python, where commas part none."""
+        """Return whether an option's text is a single name in Python, commas included."""
         return isinstance(self.options[name].kind, Names)
 
     @contextmanager
@@ -174,12 +174,12 @@ class Command:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Return what a TOML file holds.
+    """Return the content of a TOML file.
 
     Raises
     ------
     SpecError
-        If it cannot be read or is none.
+        If it cannot be read or is not TOML.
     """
     try:
         return tomllib.loads(path.read_text())
@@ -192,7 +192,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 def values_of(
     command: Command, table: Mapping[str, Any], where: str, besides: Collection[str] = ()
 ) -> dict[str, Any]:
-    """Return the values of a table by keyword, unread.
+    """Return the raw values of a table by keyword.
 
     Parameters
     ----------
@@ -200,9 +200,9 @@ def values_of(
     table : mapping
         Options by their names in job files, with hyphens or underscores.
     where : str
-        Begins messages.
+        Prefix of messages.
     besides : collection of str
-        Names that are no options.
+        Names that are not options.
 
     Raises
     ------

@@ -131,7 +131,7 @@ def fact_of(given: Given) -> FactOptions | None:
     Raises
     ------
     SpecError
-        If an option is missing or means nothing.
+        If an option is missing or invalid.
     """
     if "fact" not in given:
         for name in sorted(Fact.__annotations__.keys() & given.keys()):

@@ -46,7 +46,7 @@ def as_text(flag: str, value: Any) -> str:  # noqa: ANN401 - whatever an interfa
 
 
 class Text(Kind):
-    """Text; a number or a date is taken for it."""
+    """Text; numbers and dates are converted."""
 
     def read(self, flag: str, value: Any) -> str:  # noqa: ANN401 - see Kind
         """Return the text."""

@@ -84,7 +84,7 @@ class LookupOptions:
     Raises
     ------
     SpecError
-        If one of them means nothing.
+        If one of them is invalid.
     """
 
     stream_roles: Roles
@@ -115,7 +115,7 @@ def lookup_of(given: Given) -> LookupOptions:
     Raises
     ------
     SpecError
-        If one is missing or means nothing.
+        If one is missing or invalid.
     """
     for name in ("on", "time"):
         if not given[name]:

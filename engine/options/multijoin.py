@@ -128,7 +128,7 @@ class MultiJoinOptions:
     Raises
     ------
     SpecError
-        If one of them means nothing.
+        If one of them is invalid.
     """
 
     streams: tuple[JoinStream, ...]
@@ -227,7 +227,7 @@ def multijoin_of(streams: Mapping[str, str | pa.Table], given: Given) -> MultiJo
     Raises
     ------
     SpecError
-        If one is missing or means nothing.
+        If one is missing or invalid.
     """
     if "predicate" not in given:
         raise SpecError("--predicate is missing: give one, such as equi:key or band:price:0.01")

@@ -42,23 +42,23 @@ class Option:
     Parameters
     ----------
     help : str
-        What it means; kinds, choices and defaults are added.
+        Its meaning; choices and default are added.
     kind : Kind
-        What its values are, and how they are read.
+        The kind of its values, which reads and checks them.
     default : object
-        Its value when it is not given; None where leaving it out is a value of its own.
+        Its value if not given; None if that means something of its own.
     choices : tuple of str
-        Its values, where they are few.
+        Its values, if they are few.
     scope : Scope
     flag : str
-        Name on the command line and in job files, where it is not the keyword's.
+        Name on the command line and in job files, if it differs from the keyword.
     interface : Interface
     alone : object
-        Its value where the command line gives the option without one.
+        Its value if the command line gives the option without one.
     positional : bool
         Whether the command line gives it without its name.
     name : str
-        The keyword's: filled in by `options_of`.
+        The keyword; filled in by `options_of`.
     """
 
     help: str
@@ -88,7 +88,7 @@ class Option:
         Raises
         ------
         SpecError
-            If it is of another kind, out of range, or none of the choices.
+            If it is of another kind, out of range, or not one of the choices.
         """
         if self.alone is not None and isinstance(value, bool):
             return self.alone if value else None
@@ -117,7 +117,7 @@ _SIDED = {f"{side}_{{}}": f"the same of the {side} stream alone" for side in ("l
 def options_of(declared: type) -> Mapping[str, Option]:
     """Return the options that a `TypedDict` declares, by keyword.
 
-    A field without an `Option` is the variant of one stream of an option of scope `Scope.SIDE`.
+    A field without an `Option` is the one-stream variant of an option with `Scope.SIDE`.
 
     Examples
     --------
@@ -142,12 +142,12 @@ def _variant(name: str, found: Mapping[str, Option]) -> Option:
 
 
 def check_fields(spec: object, declared: type) -> None:
-    """Check the fields of a job that are options as they were given.
+    """Check those fields of a job that are options.
 
     Raises
     ------
     SpecError
-        If one is out of range, or none of its choices.
+        If one is out of range, or not one of its choices.
     """
     for name, option in options_of(declared).items():
         value = getattr(spec, name, None)

@@ -78,7 +78,7 @@ class ProfileOptions:
     Parameters
     ----------
     base : JobOptions
-        The archives, windows, lanes and seed; what is of a budget does not count.
+        The archives, windows, lanes and seed; options of a budget are ignored.
     buckets : int
         Age buckets of each window; fewer where a window has fewer ticks.
     keys : int or None
@@ -97,7 +97,7 @@ class ProfileOptions:
     Raises
     ------
     SpecError
-        If a number means nothing.
+        If a number is invalid.
     """
 
     base: JobOptions
@@ -128,6 +128,6 @@ def profile_of(given: Given) -> ProfileOptions:
     Raises
     ------
     SpecError
-        If one is missing or means nothing.
+        If one is missing or invalid.
     """
     return given.fill(ProfileOptions, base=replace(job_of(given), out=None))

@@ -101,7 +101,7 @@ class JobOptions:
     memory : tuple of Amount or None
         Budget of each side; None is exact.
     split : {"even", "expected"}
-        Whether the sides' budgets are as they stand, or one memory that is split over both.
+        Whether the sides' budgets are as given, or one memory to split over both.
     policy : str
     parameters : dict
         Of the policy.
@@ -110,7 +110,7 @@ class JobOptions:
     start_ts : str or None
         Ticks, or a date and time on timestamp columns.
     lanes : int or None
-        Parts that the join attribute is hashed into; None: 1 with a budget, chosen without.
+        Parts that the join attribute is hashed into; None: 1 with a budget, else chosen.
     seed : int
     device : {"auto", "cpu", "gpu"}
     bad_rows : {"error", "quarantine"}
@@ -121,16 +121,16 @@ class JobOptions:
     cache : Path or None
         Folder of prepared lanes; None: the user's cache.
     plan : Path or None
-        Plan that is followed in place of a policy (`engine.jobs.retention`).
+        Plan to follow instead of a policy (`engine.jobs.retention`).
     bound : Effort or None
         Find the best possible importance within the budget as well.
     fact : FactOptions or None
-        What joins the streams, where their join attributes do not.
+        The fact relation through which the streams join; None for an equi-join.
     profile : Path or None
-        Profile that tells AGE's curves and the frequencies of the join attributes in place of a
+        Profile that gives AGE's curves and the frequencies of the join attributes, instead of a
         pass over the archives.
     reference : {"exact", "none"}
-        Whether the exact join is counted beside, so that the report tells what was lost.
+        Whether the exact join is counted as well, so that the report gives the losses.
     """
 
     left: str
@@ -184,7 +184,7 @@ class JobOptions:
 
     @property
     def exact(self) -> bool:
-        """Whether both sides are kept whole."""
+        """Whether neither side has a budget."""
         return self.memory == (None, None) and self.plan is None
 
 
@@ -230,12 +230,12 @@ def windows_of(given: Given) -> tuple[str, str]:
 
 
 def effort_of(given: Given) -> Effort | None:
-    """Return how hard the best possible is looked for, None if it is not.
+    """Return the effort for the best possible result, None if it is not requested.
 
     Raises
     ------
     SpecError
-        If a limit means nothing, or nothing is asked that it would limit.
+        If a limit is invalid, or given without --bound.
     """
     limits = given.chosen("gap", "seconds")
     if "bound" not in given.options:
@@ -253,7 +253,7 @@ def job_of(given: Given) -> JobOptions:
     Raises
     ------
     SpecError
-        If one is missing or means nothing.
+        If one is missing or invalid.
     """
     window_left, window_right = windows_of(given)
     split = given["split"] or EVEN

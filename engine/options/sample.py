@@ -116,16 +116,16 @@ class SampleOptions:
     ----------
     base : JobOptions
         Archives, windows, memory, combine, start, lanes, seed, bad rows, columns, output and cache;
-        its policy does not count.
+        its policy is ignored.
     method : {"eq-cluster", "pps-cluster", "bottom-k", "uniform"}
     size : {"matches", "weighted", "equal"} or None
         Of the tuples, for pps-cluster and bottom-k; None: matches.
     count : {"bound", "frequency", "age"} or None
         Matches that uniform waits for; None: bound.
     fraction : float or None
-        What is sampled, in place of memory.
+        Sampled fraction, instead of a memory.
     overflow : float or None
-        Probability with which more than the memory may be held at the busiest instant.
+        Probability of exceeding the memory at the busiest instant.
     confidence : float
         Of the intervals.
     aggregates : tuple of str
@@ -135,12 +135,12 @@ class SampleOptions:
     aggregates_out : Path or None
         Folder of the aggregates' tables; None: no files.
     profile : Path or None
-        Of another time's archive, for frequencies and age curves.
+        Profile of an earlier archive, for frequencies and age curves.
 
     Raises
     ------
     SpecError
-        For what means nothing, or does not go together.
+        If an option is invalid, or does not go with the others.
     """
 
     base: JobOptions
@@ -189,7 +189,7 @@ class SampleOptions:
         return found
 
     def _check_method(self) -> None:
-        """Check what belongs to some methods alone."""
+        """Check options of single methods."""
         if self.size is not None and self.method not in ("pps-cluster", "bottom-k"):
             raise SpecError(f"--size is of pps-cluster and bottom-k; {self.method} knows no sizes")
         if self.count is not None and self.method != "uniform":
@@ -236,14 +236,14 @@ class SampleOptions:
 
     @property
     def uses_profile(self) -> bool:
-        """Whether frequencies or curves of a profile would be looked at."""
+        """Whether the method uses a profile's frequencies or curves."""
         if self.method == "uniform":
             return True
         return self.method in ("pps-cluster", "bottom-k") and self.sizes != "equal"
 
     @property
     def unbiased(self) -> bool:
-        """Whether estimates are right on average whatever the streams are like."""
+        """Whether the estimates are unbiased for any streams."""
         return self.method != "uniform" or self.counts == "bound"
 
 
@@ -253,6 +253,6 @@ def sample_of(given: Given) -> SampleOptions:
     Raises
     ------
     SpecError
-        If one is missing or means nothing.
+        If one is missing or invalid.
     """
     return given.fill(SampleOptions, base=replace(job_of(given), profile=None))

@@ -118,7 +118,7 @@ class StarStream:
     memory : Amount or None
         None is exact.
     curve : tuple of float or None
-        AGE's, where the stream has one of its own.
+        AGE's curve of this stream, if given.
     """
 
     name: str
@@ -160,12 +160,12 @@ class StarOptions:
     out : Path or None
         Folder of the output dataset; None: count only.
     reference : {"exact", "none"}
-        Whether the exact join is counted beside, so that the report tells what was lost.
+        Whether the exact join is counted as well, so that the report gives the losses.
 
     Raises
     ------
     SpecError
-        If one of them means nothing.
+        If one of them is invalid.
     """
 
     streams: tuple[StarStream, ...]
@@ -198,12 +198,12 @@ class StarOptions:
 
     @property
     def exact(self) -> bool:
-        """Whether every stream is kept whole."""
+        """Whether no stream has a budget."""
         return all(stream.memory is None for stream in self.streams)
 
     @property
     def curves(self) -> list[tuple[float, ...] | None]:
-        """AGE's curve of each stream; None where it has to be measured."""
+        """AGE's curve of each stream; None if it has to be measured."""
         common = self.parameters.get("curve")
         shared = common if isinstance(common, tuple) else None
         return [stream.curve or shared for stream in self.streams]
@@ -222,7 +222,7 @@ def star_of(streams: Mapping[str, str | pa.Table], given: Given) -> StarOptions:
     Raises
     ------
     SpecError
-        If one is missing or means nothing.
+        If one is missing or invalid.
     """
     names = list(streams)
     per = {

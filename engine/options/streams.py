@@ -90,7 +90,7 @@ class Lanes(TypedDict, total=False):
 
 
 class BadRows(TypedDict, total=False):
-    """What is done about rows that are no tuples."""
+    """What happens to invalid rows."""
 
     bad_rows: Annotated[
         str,
@@ -125,7 +125,7 @@ class Windows(TypedDict, total=False):
 
 
 class Combine(TypedDict, total=False):
-    """What an output is worth."""
+    """The importance of an output."""
 
     combine: Annotated[
         str, Option("importance of an output from its members'", default="min", choices=COMBINES)
@@ -133,7 +133,7 @@ class Combine(TypedDict, total=False):
 
 
 class Start(TypedDict, total=False):
-    """Since when outputs count."""
+    """From when on outputs count."""
 
     start_ts: Annotated[
         int | str | None, Option("outputs before this time are neither written nor counted")
@@ -183,7 +183,7 @@ class Split(TypedDict, total=False):
 
 
 class Profile(TypedDict, total=False):
-    """What is known ahead."""
+    """A profile of the streams."""
 
     profile: Annotated[
         PathLike | None,
@@ -197,7 +197,7 @@ class Profile(TypedDict, total=False):
 
 
 class Deciding(TypedDict, total=False):
-    """Who stays."""
+    """Which tuples are retained."""
 
     policy: Annotated[
         str,
@@ -214,7 +214,7 @@ class Deciding(TypedDict, total=False):
 
 
 class Estimator(TypedDict, total=False):
-    """What match counts are taken from."""
+    """Where matches are counted."""
 
     estimator: Annotated[str, Option("of match counts", default=ESTIMATORS[0], choices=ESTIMATORS)]
 
@@ -234,7 +234,7 @@ class Reference(TypedDict, total=False):
 
 
 class Effort(TypedDict, total=False):
-    """How far bounds are tightened."""
+    """When tightening the bounds stops."""
 
     gap: Annotated[
         float,
@@ -257,7 +257,7 @@ class Effort(TypedDict, total=False):
 
 
 class Best(Effort, total=False):
-    """The best possible, beside a result."""
+    """The best possible result, for comparison."""
 
     bound: Annotated[
         str | bool | None,
@@ -272,7 +272,7 @@ class Best(Effort, total=False):
 
 
 class Plan(TypedDict, total=False):
-    """A plan in place of a policy."""
+    """A plan instead of a policy."""
 
     plan: Annotated[
         PathLike | None,
@@ -305,7 +305,7 @@ def settled(name: str, given: dict[str, Value]) -> tuple[str, dict[str, Value]]:
 
 
 def check_reference(reference: str, *, exact: bool) -> None:
-    """Raise `SpecError` if a join cannot be compared so; `exact` tells whether it loses nothing."""
+    """Raise `SpecError` if an exact join is to have no reference."""
     if exact and reference == "none":
         raise SpecError(
             "--reference none leaves the exact join beside an approximate one uncounted, and this "

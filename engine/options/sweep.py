@@ -83,7 +83,7 @@ class GridLists(TypedDict, total=False):
 
 
 class SweepOutput(TypedDict, total=False):
-    """What is asked of a sweep, and where it goes."""
+    """The targets of a sweep, and its output."""
 
     targets: Annotated[
         Mapping[str, float | str] | None,
@@ -158,7 +158,7 @@ class SweepOptions:
     ----------
     base : JobOptions
         The archives and all that the cells have in common; its policy, memory, windows, seed and
-        output do not count.
+        output are ignored.
     windows : str
         Ticks or durations, lists or ranges; read when the archives' unit of time is known.
     policies : str
@@ -167,7 +167,7 @@ class SweepOptions:
     parameters : mapping
         ``policy.name`` or ``name``, as for `split_parameters`.
     targets : tuple of Target
-        What the advice is to be about.
+        Targets of the advice.
     out : Path or None
         Folder of table, plots and report; None: no files.
     """
@@ -205,7 +205,7 @@ def grid_of(options: SweepOptions) -> Grid:
     Raises
     ------
     SpecError
-        If one means nothing, or there are more than `MOST_CELLS` cells.
+        If one is invalid, or there are more than `MOST_CELLS` cells.
     """
     policies = parse_policies(options.policies)
     samples = [name for name in policies if name in SAMPLING]
@@ -228,7 +228,7 @@ def grid_of(options: SweepOptions) -> Grid:
 
 
 def check_size(cells: int) -> None:
-    """Raise `SpecError` if a grid is too large to be meant."""
+    """Raise `SpecError` if a grid has too many cells."""
     if cells > MOST_CELLS:
         raise SpecError(
             f"the grid has {cells:,} cells; give fewer policies, budgets, windows or seeds, for at "
@@ -242,7 +242,7 @@ def sweep_of(given: Given) -> SweepOptions:
     Raises
     ------
     SpecError
-        If one is missing or means nothing.
+        If one is missing or invalid.
     """
     windows = given.needed("windows")
     own = ("policies", "memory", "seeds", "params", "targets", "out")

@@ -64,7 +64,7 @@ def wanted_device(option: str, executor: Executor | None = None) -> Wanted:
     Raises
     ------
     DeviceError
-        If a GPU is demanded and there is none.
+        If a GPU is required and there is none.
     """
     if executor is not None and executor.slots and option != ON_CPU:
         found = _LOOKED.setdefault(executor, {})

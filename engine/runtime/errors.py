@@ -11,7 +11,7 @@ class WinnowError(Exception):
 
 
 class SpecError(WinnowError, ValueError):
-    """An option or a combination of options that means nothing."""
+    """An invalid option, or an invalid combination of options."""
 
 
 class InputError(WinnowError, ValueError):

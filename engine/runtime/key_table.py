@@ -16,7 +16,7 @@ _SMALLEST = 1 << 9
 _SPARE = 4  # slots an id: an eighth of the look-ups then need a second slot, a quarter at 2
 _LEAST = np.iinfo(np.int64).min
 IDLE = 1 << 16
-"""Ids are not dropped below this many."""
+"""Ids are dropped only above this number."""
 _SPREAD, _WIDEST = 16, 1 << 20
 """Places for codes: at most so many for each row of a batch, and in all."""
 

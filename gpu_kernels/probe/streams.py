@@ -13,7 +13,7 @@ NAMES = ("left", "right")
 
 
 class ProbeError(ValueError):
-    """Arguments of the probe that mean nothing."""
+    """Invalid arguments of the probe."""
 
 
 class TooWideError(RuntimeError):

@@ -1,6 +1,6 @@
 """Priorities, admission and eviction on a GPU (contract, section 2, steps 4 and 5).
 
-The least rank is found by looking at every slot: the rank is a total order, so the tuple that
+The least rank is found by scanning every slot: the rank is a total order, so the tuple that
 leaves is the one that the CPU's heaps find.
 """
 

@@ -187,7 +187,7 @@ class LaneStreams(NamedTuple):
     partner_first : int64
         Where each key's partners begin, side by side; of length 1 in an equi-join, as the others.
     partner : int32
-        Opposite keys that a key joins, ascending, each as often as facts join the two.
+        Opposite keys that a key joins, ascending, repeated once per fact that joins the two.
     partner_end : int64
         The tick from which on a key matches nothing any more, beside `partner_first`.
     """

@@ -50,7 +50,7 @@ class Variant(NamedTuple):
     per_block : int
         Lanes in a thread block.
     width : int
-        Threads a lane.
+        Threads per lane.
     in_shared : bool
         Whether join memories lie in shared memory.
     """
@@ -70,7 +70,7 @@ class LaneBatch(NamedTuple):
     lanes : tuple of int
         Positions in the list that was planned.
     slots : int
-        Slots that every lane is given.
+        Slots of every lane.
     """
 
     variant: Variant
@@ -121,9 +121,9 @@ def plan_batches(
     ----------
     needs : sequence of Need
     free_bytes : int
-        Device memory left once the streams are there.
+        Device memory left after the streams are uploaded.
     counter_kinds : int
-        Counters a key and side.
+        Counters per key and side.
     choose : callable
         The variant for a number of slots.
 

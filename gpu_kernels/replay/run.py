@@ -67,8 +67,8 @@ class Lanes(NamedTuple):
     Attributes
     ----------
     integers : (lanes, len(LANE_INTEGERS)) int64
-        Without what says where things lie in device memory, which is set here; but
-        ``right_pending`` is the left side's largest instant.
+        Without the offsets in device memory, which are set here; ``right_pending`` is the left
+        side's largest instant.
     floats : (lanes, len(LANE_FLOATS)) float64
     needs : sequence of Need
     tables : (n,) float64
@@ -95,7 +95,7 @@ class Replayed(NamedTuple):
         never admitted, FOREVER for one that stayed until its expiry. Facts that end drop a tuple
         too. Empty for the others.
     seconds : (lanes,) float64
-        Of its launch and the way there and back, shared equally by the launch's lanes; without
+        Duration of its launch and transfers, divided equally among the launch's lanes, without
         compilation.
     """
 

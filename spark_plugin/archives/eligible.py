@@ -1,4 +1,4 @@
-"""Which archives Spark reads to the very values that tasks read: what is not known to be is not."""
+"""Which archives Spark reads to the same values as tasks; unknown cases count as different."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def _read_alike(kind: pa.DataType) -> bool:
 
 
 def _other_calendar(metadata: dict[bytes, bytes]) -> bool:
-    """Return whether Spark takes dates and times of a file for those of the Julian calendar."""
+    """Return whether Spark interprets dates and times of a file in the Julian calendar."""
     if any(name in metadata for name in _CALENDAR):
         return True
     version = metadata.get(_WRITER, b"4.0").decode(errors="replace").split(".")

@@ -39,15 +39,15 @@ _PLACES = "block bigint, first_id bigint, rows bigint, base bigint"
 class Relational:
     """Splits archives by queries (`engine.lanes.splits.FirstPass`).
 
-    A query surveys an archive; a second one reads it, sorts it by lane and time unless it is in
-    time order, and hands it to the engine's own split, which computes lanes, codes and faults
-    itself: nothing rests on what Spark hashed or sorted.
+    One query surveys an archive. A second one reads it, sorts it by lane and time unless it is in
+    time order, and passes it to the engine's own split, which computes lanes, codes and faults
+    itself: nothing depends on what Spark hashed or sorted.
 
     Parameters
     ----------
     session : SparkSession
     tell : callable
-        Told in a sentence what tasks must do, and why.
+        Called with a sentence about what tasks must do, and why.
     """
 
     def __init__(self, session: SparkSession, tell: Callable[[str], None]) -> None:
@@ -58,7 +58,7 @@ class Relational:
     def split(
         self, plan: Plan, sources: Sequence[Source], folder: Path
     ) -> list[SplitResult] | None:
-        """Split the files of one side; None where tasks must, which the user is told."""
+        """Split the files of one side; None if tasks must, after telling the user."""
         try:
             return self._split(plan, sources, folder)
         except OtherwiseError as error:
@@ -84,7 +84,7 @@ class Relational:
         return self._by_lane(work, sources, survey)
 
     def survey(self, plan: Plan, sources: Sequence[Source], footers: Footers) -> Survey:
-        """Return what a first query finds of an archive."""
+        """Return the survey of an archive."""
         frame, query = self.survey_query(plan, sources, footers)
         return Survey(collected(query), spelled(frame, sources), sources, footers.rows)
 
@@ -101,7 +101,7 @@ class Relational:
         return frame, found
 
     def _by_block(self, work: Work, sources: Sequence[Source], survey: Survey) -> list[SplitResult]:
-        """Split an archive as it lies: in time order, or with rows to be set aside in theirs."""
+        """Split an archive in its own order: it is in time order, or has rows to be set aside."""
         slices = sorted(
             collected(self.block_query(work, sources, survey.cut)), key=lambda own: own.base
         )
@@ -110,7 +110,7 @@ class Relational:
         return [own.found for own in slices]
 
     def block_query(self, work: Work, sources: Sequence[Source], cut: Cut) -> DataFrame:
-        """Return the query that splits an archive as it lies."""
+        """Return the query that splits an archive in its own order."""
         frame = _numbered(scanned(self._session, sources, work.columns), work.columns)
         return mapped(frame, split_blocks, work, cut, terms=self._terms)
 
@@ -136,7 +136,7 @@ class Relational:
         return mapped(query, split_sorted, work, terms=self._terms)
 
     def _placed(self, frame: DataFrame, cut: Cut) -> DataFrame:
-        """Add every row's position in the archive, -1 where its block is not what it was."""
+        """Add every row's position in the archive, -1 if its block has changed."""
         table = pa.table(
             [pa.array(column) for column in (cut.mark, cut.first_id, cut.rows, cut.base)],
             names=["block", "first_id", "rows", "base"],
@@ -180,7 +180,7 @@ class Relational:
 def work_of(
     plan: Plan, sources: Sequence[Source], footers: Footers, survey: Survey, folder: Path
 ) -> Work:
-    """Return what tasks are told, in tables of as many rows as fit."""
+    """Return the tasks' work, in tables of as many rows as fit."""
     fitting = fitting_rows(plan.split_rows, sum(footers.rows), footers.size)
     origins = tuple(source.origin for source in sources)
     return Work(
@@ -193,7 +193,7 @@ def work_of(
 
 
 def _telling(error: Exception) -> str:
-    """Return the line of Spark's message that tells most: of a worker's stack, the last."""
+    """Return the most informative line of Spark's message: the last of a worker's stack trace."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     if "Python worker" not in lines[0]:
         return lines[0]

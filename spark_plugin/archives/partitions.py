@@ -1,4 +1,4 @@
-"""What tasks find in their partitions, brought to the driver: as text, which GPUs hold too."""
+"""Results of tasks on their partitions, brought to the driver as text, which GPUs support."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def mapped(
 
 
 def collected(mapped_frame: DataFrame) -> list[Any]:
-    """Run a query of `mapped`; return what was found, in the order of the partitions.
+    """Run a query of `mapped`; return the results in the order of the partitions.
 
     Raises
     ------
     WinnowError
-        The first that a task raised, in that order, as it was raised.
+        The first error that a task raised, in that order.
     OtherwiseError
         The same.
     """

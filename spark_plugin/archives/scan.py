@@ -30,14 +30,14 @@ _OPTIONS = {
 
 
 class Columns(NamedTuple):
-    """Columns of an archive in a query, where they have names of their own, and their types.
+    """Columns of an archive in a query, under the query's own names, and their types.
 
     Attributes
     ----------
     names : tuple of str
         The archive's.
     kinds : tuple of pyarrow.DataType
-        As rows are taken of it: no dictionaries, no views.
+        Types of its rows: no dictionaries, no views.
     """
 
     names: tuple[str, ...]
@@ -85,7 +85,7 @@ def spelled(frame: DataFrame, sources: Sequence[Source]) -> list[str]:
     Raises
     ------
     OtherwiseError
-        If Spark does not read these files.
+        If Spark cannot read these files.
     """
     names = {unquote(urlsplit(name).path): name for name in frame.inputFiles()}
     if set(names) != {source.path for source in sources} or len(names) != len(sources):
@@ -94,5 +94,5 @@ def spelled(frame: DataFrame, sources: Sequence[Source]) -> list[str]:
 
 
 def block_name() -> list[Column]:
-    """Return what tells the blocks apart into which Spark cuts files: file and first byte."""
+    """Return the identity of a block into which Spark cuts files: file and first byte."""
     return [F.input_file_name(), F.input_file_block_start()]

@@ -1,4 +1,4 @@
-"""What Spark tasks do with the rows of an archive: the engine's own split, of a query's batches."""
+"""Spark tasks that apply the engine's own split to a query's batches."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Work:
 
 
 class Slice(NamedTuple):
-    """A block's rows: the position of the first in the archive, and what a split of them found."""
+    """A block's rows: the position of the first in the archive, and the result of their split."""
 
     base: int
     found: SplitResult
@@ -81,7 +81,7 @@ def split_blocks(work: Work, cut: Cut, source: Iterator[pa.RecordBatch]) -> Iter
 
 
 def _blocks(cut: Cut, mark: NDArray[np.int64], ids: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return which block each row is of, by Spark's numbers; the marks must agree."""
+    """Return the block of each row, by Spark's numbers; the marks must agree."""
     at = np.searchsorted(cut.first_id, ids, "right") - 1
     if ids.size and (at.min() < 0 or ((ids - cut.first_id[at]) >= cut.rows[at]).any()):
         raise OtherwiseError(_CUT)
@@ -115,7 +115,7 @@ class _BlockSplit:
             self._waiting = self._held[0].num_rows
 
     def done(self) -> Slice:
-        """Split what is left and return what was found."""
+        """Split the remaining rows and return the results."""
         if self._waiting:
             self._write(pa.concat_tables(self._held))
         if self._splitting.rows != self._rows:
@@ -129,8 +129,8 @@ class _BlockSplit:
 def split_sorted(work: Work, source: Iterator[pa.RecordBatch]) -> Iterator[SplitResult]:
     """Split a partition's rows, which come by lane, time and position; none has a fault.
 
-    Columns of the batches: those of `work`, then ``row``. What is written at once ends where the
-    time changes, so that no two pieces of a lane have rows of one time.
+    Columns of the batches: those of `work`, then ``row``. Each write ends where the time changes,
+    so no two pieces of a lane have rows of one time.
     """
     splitting: Splitting | None = None
     held: list[pa.Table] = []
@@ -160,7 +160,7 @@ def _first(held: Sequence[pa.Table]) -> int:
 
 
 def _instant_before(times: pa.ChunkedArray, most: int) -> int:
-    """Return the last place up to `most` where the time changes, `most` if it nowhere does.
+    """Return the last position up to `most` at which the time changes, `most` if it never does.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""The survey: how Spark cuts an archive's files into blocks, and what rows and times these have.
+"""The survey: how Spark cuts an archive's files into blocks, and their rows and times.
 
-Rows of a block follow each other, and Spark numbers them as it reads them: with the rows of all
-blocks before it known, so is every row's position in the archive. Positions within files, which
-Spark could tell too, the RAPIDS Accelerator cannot read.
+The rows of a block are contiguous, and Spark numbers them as it reads them. Given the number of
+rows of all earlier blocks, this yields every row's position in the archive. Spark also offers
+positions within files, but the RAPIDS Accelerator cannot read those.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Block(NamedTuple):
     first_id : int
         Spark's number of its first row.
     rows, joined, rejected : int
-        All, those that are tuples, those that cannot be; the others have a null key.
+        All rows, tuples, and invalid rows; the others have a null key.
     first, last : int or None
         Times of the first and the last tuple.
     ascending : bool
@@ -73,7 +73,7 @@ def _follow(one: Block, other: Block) -> bool:
 
 
 def surveyed_columns(roles: Roles) -> tuple[str, ...]:
-    """Return the columns of which the survey looks at values."""
+    """Return the columns whose values the survey reads."""
     return tuple(filter(None, dict.fromkeys((roles.time, roles.importance))))
 
 
@@ -93,7 +93,7 @@ def survey_query(frame: DataFrame, roles: Roles, columns: Columns) -> DataFrame:
 def blocks_of(
     roles: Roles, join: JoinColumns, columns: Columns, source: Iterator[pa.RecordBatch]
 ) -> Iterator[Block]:
-    """Yield the blocks of a partition; what a tuple is, the engine's own code says."""
+    """Yield the blocks of a partition; the engine's own code decides which rows are tuples."""
     held: Block | None = None
     for batch in source:
         for block in _parts(roles, join, columns, batch):
@@ -145,7 +145,7 @@ class Cut(NamedTuple):
         Of each block, Spark's number of its first row, its rows, the position in the archive of the
         first, and the hash of its name.
     file : (n,) int64
-        Place of its file among the archive's.
+        Index of its file in the archive.
     """
 
     first_id: NDArray[np.int64]
@@ -156,7 +156,7 @@ class Cut(NamedTuple):
 
 
 class Survey:
-    """What is known of an archive after the survey.
+    """An archive after the survey.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ class Survey:
     Raises
     ------
     OtherwiseError
-        If the blocks are not all there is in the files, each once.
+        If the blocks do not cover the files exactly once.
     """
 
     def __init__(
@@ -210,7 +210,7 @@ class Survey:
 
     @cached_property
     def rejected(self) -> int:
-        """Rows that cannot be."""
+        """Invalid rows."""
         return sum(block.rejected for block in self.blocks)
 
     @cached_property

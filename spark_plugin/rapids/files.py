@@ -1,4 +1,4 @@
-"""Files that Spark is pointed at: the jar, where it comes from, and the discovery script."""
+"""Files for Spark: the jar, its Ivy settings, and the discovery script."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SECONDS = 1800
 def ivy_settings(classifier: str) -> Path:
     """Return a file for ``spark.jars.ivySettings``, written if need be.
 
-    Spark's coordinates have no classifier, and Ivy refuses a POM whose parent it does not find:
+    Spark's coordinates have no classifier, and Ivy rejects a POM whose parent it cannot find:
     without this file ``spark.jars.packages`` finds the build for another CUDA, or none.
 
     Raises
@@ -48,7 +48,7 @@ def ivy_settings(classifier: str) -> Path:
 
 
 def discovery_script() -> Path:
-    """Return Spark's discovery script as a file that can be run: the package's, or a copy.
+    """Return Spark's discovery script as an executable file: the package's, or a copy.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def _kept(place: Path, text: str, mode: int) -> Path:
 
 
 def jar_place(classifier: str) -> Path:
-    """Return where `fetched_jar` keeps the jar, and finds one that was put there by hand."""
+    """Return where `fetched_jar` stores the jar, and looks for one put there by hand."""
     return cache_home() / "rapids" / f"{MODULE}-{VERSION}-{classifier}.jar"
 
 
@@ -89,7 +89,7 @@ def fetched_jar(classifier: str) -> Path:
     Raises
     ------
     DeviceError
-        If it is not there and cannot be fetched.
+        If it is not there and cannot be downloaded.
     """
     place = jar_place(classifier)
     if place.exists():

@@ -1,4 +1,4 @@
-"""What a configuration for the RAPIDS Accelerator depends on, checked."""
+"""The options of a configuration for the RAPIDS Accelerator, checked."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class RapidsOptions:
     cores : int, optional
         Of an executor.
     memory : str, optional
-        Of an executor's JVM, as Spark has it ("16g").
+        Memory of an executor's JVM, as Spark writes it ("16g").
     python_share : float
         Part of each GPU's memory for all Python workers, where the kernels run; the JVM's pool gets
         the rest, but for `CONTEXTS`.
@@ -72,7 +72,7 @@ class RapidsOptions:
     Raises
     ------
     SpecError
-        For what means nothing, or does not fit together.
+        If an option is invalid, or does not go with the others.
     """
 
     master: str = "standalone"
@@ -145,7 +145,7 @@ class RapidsOptions:
         Raises
         ------
         SpecError
-            For a master that is none of Spark's.
+            For an unknown master.
         """
         if self.master in MASTERS:
             return self.master

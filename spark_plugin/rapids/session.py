@@ -1,4 +1,4 @@
-"""Sessions that use the RAPIDS Accelerator: what is set before and after Spark's JVM starts."""
+"""Sessions with the RAPIDS Accelerator: settings before and after Spark's JVM starts."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def require_plugin(conf: SparkConf) -> None:
 
 @contextmanager
 def jar_on_classpath(options: RapidsOptions) -> Iterator[RapidsOptions]:
-    """Put the jar on the class path of a JVM that starts meanwhile; yield where it is.
+    """Put the jar on the class path of a JVM that starts inside the block; yield its place.
 
-    On the class path of the system, for the plugin is loaded with the session. If the user's own
-    configuration names the plugin, it brings its jar as well, and this changes nothing.
+    It is the system class path, because the plugin is loaded with the session. If the user's own
+    configuration names the plugin, it also names its jar, and this changes nothing.
     """
     if _configured():
         yield options
@@ -63,7 +63,7 @@ def jar_on_classpath(options: RapidsOptions) -> Iterator[RapidsOptions]:
 
 
 def _configured() -> bool:
-    """Return whether what Spark reads at its start names the plugin."""
+    """Return whether Spark's start-up configuration names the plugin."""
     texts = [os.environ.get("PYSPARK_SUBMIT_ARGS", "")]
     home = os.environ.get("SPARK_HOME")
     folder = os.environ.get("SPARK_CONF_DIR") or (home and str(Path(home) / "conf"))

@@ -22,10 +22,10 @@ class Setting(NamedTuple):
 
 
 def settings_of(options: RapidsOptions) -> list[Setting]:
-    """Return the settings, in the order in which they are told.
+    """Return the settings, in the order of printing.
 
-    The amounts of GPUs are left out for a local master: Spark gives a local task no resources, and
-    a job that asks for some waits for ever.
+    A local master gets no GPU amounts: Spark assigns no resources to local tasks, and a job that
+    requests some waits forever.
     """
     found = [Setting("spark.plugins", PLUGIN, "the RAPIDS Accelerator")]
     found += _jar(options)
@@ -81,7 +81,7 @@ def _resources(options: RapidsOptions) -> Iterator[Setting]:
 
 
 def _part_of(tasks: int) -> str:
-    """Return 1 / tasks, rounded down: rounded up it would be room for one task less.
+    """Return 1 / tasks, rounded down: rounding up would leave room for one task less.
 
     Examples
     --------

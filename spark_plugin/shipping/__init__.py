@@ -1,1 +1,1 @@
-"""The application in archives: what a cluster needs where nothing of winnow is installed."""
+"""The application as archives, for clusters where winnow is not installed."""

@@ -27,9 +27,9 @@ def check_place(path: Path, ending: str, option: str) -> Path:
     Raises
     ------
     SpecError
-        If its name does not end as Spark wants it.
+        If its name does not end as Spark requires.
     OutputError
-        If something is there.
+        If it exists.
     """
     if not path.name.endswith(ending) or path.name == ending:
         raise SpecError(f"{option} {path} must end in {ending}: Spark goes by the name")
@@ -40,7 +40,7 @@ def check_place(path: Path, ending: str, option: str) -> Path:
 
 @contextmanager
 def archive_at(path: Path) -> Iterator[Path]:
-    """Yield where to write an archive that shall be at `path` whole or not at all.
+    """Yield where to write an archive that will appear at `path` completely or not at all.
 
     Raises
     ------

@@ -44,7 +44,7 @@ COMMAND = Command(
 
 
 def run(asked: Asked) -> int:
-    """Write the archives and say how to use them.
+    """Write the archives and print how to use them.
 
     Raises
     ------

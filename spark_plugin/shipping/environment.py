@@ -1,4 +1,4 @@
-"""The packages that winnow needs as one archive, which runs wherever it is unpacked."""
+"""The packages that winnow needs as one archive, usable wherever it is unpacked."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def packed(extras: Sequence[str] = ()) -> list[metadata.Distribution]:
     Raises
     ------
     SpecError
-        If there is no such extra, or a package is not installed, or not from files of its own.
+        If there is no such extra, or a package is not installed, or not from its own files.
     """
     winnow = _installed(WINNOW, "winnow")
     known = winnow.metadata.get_all("Provides-Extra") or []
@@ -122,12 +122,12 @@ def python_script() -> str:
 
 
 def files_of(package: metadata.Distribution) -> Iterator[tuple[str, Path]]:
-    """Yield the files of a package that are imported from, and their names; its tests left out.
+    """Yield the importable files of a package and their names, without its tests.
 
     Raises
     ------
     SpecError
-        If they are not known, or elsewhere.
+        If they are unknown or lie elsewhere.
     """
     listed = package.files
     if listed is None or (package.read_text("direct_url.json") or "").find('"editable": true') >= 0:

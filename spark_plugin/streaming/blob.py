@@ -1,4 +1,4 @@
-"""Arrays as one string of bytes: compressed, of a known version, and read back without pickle."""
+"""Arrays as one byte string: compressed, versioned, and read without pickle."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def pack(arrays: Mapping[str, NDArray[Any]]) -> bytes:
 
 
 def unpack(blob: bytes) -> dict[str, NDArray[Any]]:
-    """Return the arrays of `pack`, which may not be written to.
+    """Return the arrays of `pack`, read-only.
 
     Raises
     ------

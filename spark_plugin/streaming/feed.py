@@ -1,4 +1,4 @@
-"""Two archives as micro-batches are read from them."""
+"""Two archives from which micro-batches are read."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Stream:
     kinds : pyarrow.Schema
         The columns to read, in the types in which Spark has them.
     payload : tuple of str
-        Those that are handed on.
+        The payload columns.
     """
 
     archive: Archive
@@ -52,7 +52,7 @@ class Feed:
     columns : JoinColumns
         What their columns have in common.
     lanes : int
-        0: rows as they are. Else rows are handed on packed, by group and lane.
+        0: rows as they are; otherwise rows are packed by group and lane.
     """
 
     streams: tuple[Stream, Stream]
@@ -67,7 +67,7 @@ class Feed:
 
 
 def parquet_archive(where: str, side: str) -> Archive:
-    """Open an archive that can be read from anywhere in it.
+    """Open an archive that allows random access.
 
     Raises
     ------
@@ -89,7 +89,7 @@ class Chunk(NamedTuple):
     Attributes
     ----------
     side, file, group : int
-        Which: the place of its file in the archive, its own place in the file.
+        Index of its file in the archive, and its index in the file.
     first : int
         Position of its first row in the archive.
     """
@@ -106,7 +106,7 @@ def times_of(feed: Feed, chunk: Chunk) -> NDArray[np.int64]:
     Raises
     ------
     InputError
-        If one of them is none.
+        If one of them is invalid.
     """
     time = feed.streams[chunk.side].roles.time
     column = read(feed, chunk, (time,)).column(0)

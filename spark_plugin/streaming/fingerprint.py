@@ -1,4 +1,4 @@
-"""What a function computes, as text that another process finds again if nothing has changed."""
+"""A fingerprint of what a function computes, reproducible in another process."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 def fingerprint(function: Any) -> str:  # noqa: ANN401 - whatever can be called
     """Return the name of a function and a digest of its bytecode.
 
-    With it go its defaults, what it encloses, and the functions, numbers, texts and arrays of its
-    own module that it names. Comments, docstrings and places in a file do not count; the version of
-    Python does. Of what has no bytecode the name alone counts.
+    The digest covers its defaults, its closure, and the functions, numbers, texts and arrays of its
+    own module that it names. Comments, docstrings and line numbers do not matter; the version of
+    Python does. Of objects without bytecode only the name matters.
 
     Examples
     --------

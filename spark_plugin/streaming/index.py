@@ -1,4 +1,4 @@
-"""Which row groups have rows of which times, and where micro-batches end."""
+"""The times of row groups, and where micro-batches end."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from spark_plugin.streaming.feed import Chunk, Feed, chunks, times_of
 class TimeIndex:
     """The times of every row group of two archives.
 
-    From the statistics in the files' footers; a row group without them (times that are floats or
-    dates, or written without) is read once, its time column alone.
+    They come from the statistics in the files' footers. The time column of a row group without
+    statistics, or with floats or dates as times, is read once.
 
     Parameters
     ----------
@@ -29,11 +29,11 @@ class TimeIndex:
     Raises
     ------
     InputError
-        If a file cannot be read or a time in a row group read is none.
+        If a file cannot be read, or a time that was read is invalid.
 
     Notes
     -----
-    Memory: 7 numbers a row group, and one row group's times.
+    Memory: 7 numbers per row group, and the times of one.
     """
 
     def __init__(self, feed: Feed) -> None:
@@ -69,25 +69,25 @@ class TimeIndex:
         return [self._chunks[i] for i in found]
 
     def following(self, begin: int) -> int:
-        """Return a tick from `begin` on before which no row is, at most `end`."""
+        """Return a tick, from `begin` to `end`, such that no row lies between `begin` and it."""
         rest = self._low[self._high >= begin]
         return max(begin, int(rest.min())) if rest.size else self.end
 
     def until(self, begin: int, end: int, rows: int) -> int:
-        """Return the latest end of a micro-batch of at most so many rows of both streams.
+        """Return the latest end of a micro-batch of at most `rows` rows of both streams.
 
-        An instant of more rows is a micro-batch of its own: instants are never cut.
+        An instant with more rows is a micro-batch of its own: instants are never split.
 
         Parameters
         ----------
         begin, end : int
-            Ticks; the micro-batch begins with the one and ends at the other at the latest.
+            Ticks: the beginning of the micro-batch, and its latest end.
         rows : int
 
         Notes
         -----
-        Reads the time columns of as few row groups as tell. Memory: `rows` times, and one row
-        group's.
+        Reads the time columns of as few row groups as possible. Memory: `rows` times, and those of
+        one row group.
         """
         least = np.empty(0, np.int64)  # the first rows + 1 times
         for i in np.flatnonzero((self._high >= begin) & (self._low < end)):

@@ -1,4 +1,4 @@
-"""A lane from micro-batch to micro-batch: what it remembers, as bytes."""
+"""A lane from micro-batch to micro-batch, with its state as bytes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class HeldRows:
 
     Notes
     -----
-    Memory: the payload of the join memory and of a batch; evicted rows are forgotten with `keep`.
+    Memory: the payload of the join memory and of a batch; `keep` drops evicted rows.
     """
 
     def __init__(self, schema: pa.Schema) -> None:
@@ -54,17 +54,17 @@ class HeldRows:
         return self._table.take(pa.array(np.searchsorted(self._seq, seq)))
 
     def keep(self, seq: NDArray[np.int64]) -> None:
-        """Forget all rows but these, whose arrival numbers ascend."""
+        """Drop all rows but these, whose arrival numbers ascend."""
         self._table = self.take(seq).combine_chunks()
         self._seq = seq
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return what to go on from."""
+        """Return the state from which to resume."""
         numbers = np.array([self._next], np.int64)
         return {"seq": self._seq, "next": numbers, "rows": as_bytes(self._table)}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from a state."""
+        """Resume from a state."""
         self._seq, self._next = state["seq"], int(state["next"][0])
         self._table = pa.Table.from_batches(
             [as_batch(state["rows"], self._table.schema)], self._table.schema
@@ -90,9 +90,9 @@ class StreamLane:
     ----------
     plan : Plan
     payload : (pyarrow.Schema, pyarrow.Schema)
-        Columns of left and right that are handed on.
+        Payload columns of left and right.
     digest : str
-        Of all that the lane's rows depend on.
+        Digest of all that the lane's rows depend on.
     profile : LaneProfile
     budget : tuple of int
         K of left and right.
@@ -117,7 +117,7 @@ class StreamLane:
     def resumed(
         cls, plan: Plan, payload: tuple[pa.Schema, pa.Schema], digest: str, blob: bytes
     ) -> Self:
-        """Return the lane that a state is of.
+        """Return the lane resumed from a state.
 
         Raises
         ------
@@ -157,7 +157,7 @@ class StreamLane:
                 held.keep(seq)
 
     def state(self) -> bytes:
-        """Return what `resumed` goes on from. O(K + keys + payload of what is held)."""
+        """Return the state from which `resumed` continues. O(K + keys + held payload)."""
         keys, known = self._keys.state()
         arrays: dict[str, NDArray[Any]] = {
             _DIGEST: np.frombuffer(self._digest.encode(), np.uint8),

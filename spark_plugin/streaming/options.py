@@ -37,21 +37,21 @@ _WIDER = {
 
 @dataclass(frozen=True)
 class Options:
-    """What a stream is asked for.
+    """The options of a stream, read.
 
     Attributes
     ----------
     feed : Feed
     speed : Fraction or None
-        Ticks of event time a second; None for as fast as can be.
+        Ticks of event time per second; None for as fast as possible.
     ticks : int or None
-        Of event time in a micro-batch.
+        Ticks of event time in a micro-batch.
     rows : int
-        Most rows of both streams in a micro-batch.
+        Maximum number of rows of both streams in a micro-batch.
     start : int or None
         Tick before which nothing is read.
     partitions : int
-        Most tasks that read a micro-batch.
+        Maximum number of tasks that read a micro-batch.
     """
 
     feed: Feed
@@ -63,12 +63,12 @@ class Options:
 
 
 def parse(given: Mapping[str, str]) -> Options:
-    """Return what options mean.
+    """Return the options, read and checked.
 
     Raises
     ------
     WinnowError
-        If they mean nothing, or an archive cannot be read.
+        If one is invalid, or an archive cannot be read.
     """
     told = {name.lower(): text for name, text in given.items()}
     for name in told:
@@ -139,7 +139,7 @@ def _rows_feed(told: Mapping[str, str]) -> Feed:
 
 
 def _payload(archive: Archive, columns: str) -> tuple[str, ...]:
-    """Return the columns handed on: all, none, or those of a JSON list."""
+    """Return the payload columns: all, none, or those of a JSON list."""
     if columns in ("all", "none"):
         return tuple(archive.schema.names) if columns == "all" else ()
     try:

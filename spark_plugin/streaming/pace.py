@@ -1,4 +1,4 @@
-"""How fast event time goes by."""
+"""The pace of event time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SPEED = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*(x|/s)")
 
 
 def parse_speed(text: str, unit: str) -> Fraction | None:
-    """Return the ticks that go by in a second, None for as many as there are.
+    """Return the ticks per second, None for as many as possible.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def parse_speed(text: str, unit: str) -> Fraction | None:
 
 
 class Pace:
-    """Event time as a clock shows it that starts at the first question.
+    """Event time by a clock that starts at the first call.
 
     Parameters
     ----------
@@ -74,14 +74,14 @@ class Pace:
         self._began: tuple[int, float] | None = None
 
     def reached(self, begin: int, now: float) -> int | None:
-        """Return the tick that event time has come to, None for any.
+        """Return the tick that event time has reached, None for any.
 
         Parameters
         ----------
         begin : int
-            Tick up to which all has been read; where the clock starts.
+            Tick up to which everything has been read; where the clock starts.
         now : float
-            Seconds of a clock that never goes back.
+            Seconds of a monotonic clock.
         """
         if self._speed is None:
             return None

@@ -1,4 +1,4 @@
-"""What a task reads of a micro-batch: rows as they are, or packed by group and lane."""
+"""The rows of a micro-batch that a task reads: as they are, or packed by group and lane."""
 
 from __future__ import annotations
 
@@ -128,5 +128,5 @@ def _in_lanes(feed: Feed, chunk: Chunk, found: Normalised, at: NDArray[np.int64]
 
 
 def _copied(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return a batch without the rows around it, of which a slice of lists keeps all."""
+    """Return a copy of a batch: a slice of lists would keep all rows around it in memory."""
     return batch.take(pa.array(np.arange(batch.num_rows)))

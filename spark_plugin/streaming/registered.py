@@ -1,4 +1,4 @@
-"""The source ``winnow`` made known to a session, wherever winnow's code lies."""
+"""Registers the source ``winnow`` with a session, wherever winnow's code lies."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _PATH = "PYTHONPATH"
 
 
 def check_python(session: SparkSession) -> None:
-    """Find out whether Spark can plan a stream here: it does so beside the driver.
+    """Check that Spark can plan a stream here, on the driver's machine.
 
     Raises
     ------
     SpecError
-        If the workers' Python lies in an archive that Spark unpacks for executors alone.
+        If the workers' Python lies in an archive that Spark unpacks only for executors.
     """
     python = str(session.sparkContext.pythonExec)
     if os.path.dirname(python) and not Path(python).exists():  # noqa: PTH120 - "./python" has one
@@ -32,7 +32,7 @@ def check_python(session: SparkSession) -> None:
 
 
 def register(session: SparkSession) -> None:
-    """Make ``format("winnow")`` known where Spark does not find it by itself.
+    """Register ``format("winnow")`` where Spark does not find it by itself.
 
     Parameters
     ----------
@@ -40,9 +40,9 @@ def register(session: SparkSession) -> None:
 
     Notes
     -----
-    Spark plans a stream in a Python process beside the driver, which looks for the files of
-    ``--py-files`` in a folder of its own, ``streaming_job``, where Spark has put none (4.2.0). So
-    that process is told where the driver has winnow from.
+    Spark plans a stream in a Python process on the driver's machine, which looks for the files of
+    ``--py-files`` in a folder ``streaming_job`` where Spark 4.2.0 has put none. So that process is
+    told where the driver found winnow.
     """
     environment = session.sparkContext.environment
     before = environment.get(_PATH)

@@ -48,10 +48,10 @@ def replay(
     rows_per_batch: int = ROWS_PER_BATCH,
     **options: Unpack[Frames],
 ) -> DataFrame:
-    """Join two archives as they would have come, micro-batch by micro-batch.
+    """Join two archives in event-time order, micro-batch by micro-batch.
 
     The rows are those of ``winnow replay`` and of `spark_plugin.dataframe.replay`, however the
-    stream is cut into micro-batches, and however often it is stopped, killed and begun again from
+    stream is divided into micro-batches, and however often it is stopped, killed and resumed from
     its checkpoint.
 
     Parameters
@@ -61,33 +61,34 @@ def replay(
     session : SparkSession, optional
         By default the active one, or a new one.
     speed : str
-        Event time by wall time ("60x": an hour in a minute), ticks a second ("1000/s"), or "max".
+        Event time relative to wall time ("60x": an hour in a minute), ticks per second ("1000/s"),
+        or "max".
     ticks_per_batch : int or str, optional
         Event time in a micro-batch, in ticks or as a duration ("10min").
     rows_per_batch : int
-        Most rows of both streams in a micro-batch, unless one instant has more.
+        Maximum number of rows of both streams in a micro-batch, unless one instant has more.
     **options
-        As for `spark_plugin.dataframe.replay`, but for `row` and those of facts.
+        As for `spark_plugin.dataframe.replay`, except `row` and those of facts.
 
     Returns
     -------
     DataFrame
-        A stream, of the columns of `spark_plugin.dataframe.replay`; of a session of its own, whose
-        settings fit it: `frame.sparkSession.streams` knows its queries.
+        A stream with the columns of `spark_plugin.dataframe.replay`. It belongs to a session of its
+        own with suitable settings; `frame.sparkSession.streams` lists its queries.
 
     Raises
     ------
     WinnowError
-        If the options mean nothing, or the archives cannot be read or joined.
+        If an option is invalid, or the archives cannot be read or joined.
 
     Notes
     -----
-    Before the first micro-batch one Spark job looks through the archives where the replay depends
-    on what is still to come: a percentage as memory, an exact side, a `memory` shared by several
-    `lanes` or split as expected, AGE without its curves, DGL without beta, the history estimator.
+    Before the first micro-batch, one Spark job scans the archives if the replay depends on future
+    tuples: a percentage as memory, an exact side, a `memory` shared by several `lanes` or split as
+    expected, AGE without its curves, DGL without beta, the history estimator.
 
-    State: what the join memories hold, with its payload, and the keys that are unexpired; all of a
-    lane's is written at every micro-batch in which the lane has rows.
+    State: the contents of the join memories with payload, and the unexpired keys. A lane's whole
+    state is written in every micro-batch in which the lane has rows.
 
     Examples
     --------
@@ -123,7 +124,7 @@ def replay(
 
 
 def _stream(session: SparkSession, told: dict[str, str]) -> DataFrame:
-    """Return the packed rows of both archives; where Spark does not list packages, tell it."""
+    """Return the packed rows of both archives; register the source where Spark does not find it."""
     reader = session.readStream.format("winnow").options(**told)
     try:
         return reader.load()
@@ -135,7 +136,7 @@ def _stream(session: SparkSession, told: dict[str, str]) -> DataFrame:
 
 
 def _checked(given: Given) -> Given:
-    """Return the options, if a stream can be replayed so."""
+    """Return the options, checked for a stream."""
     for name in given:
         if name.startswith(_UNKEPT):
             raise SpecError(
@@ -160,7 +161,7 @@ def _session_of(session: SparkSession) -> SparkSession:
 
 
 def _fit(session: SparkSession, lanes: int) -> None:
-    """Set a session for a stream of packed rows, once all else has run on it."""
+    """Configure a session for a stream of packed rows, after everything else has run on it."""
     tasks = min(lanes, parallelism(session))
     session.conf.set("spark.sql.shuffle.partitions", str(tasks))
     session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(_PACKS))
@@ -198,7 +199,7 @@ def _task(query: Query, feed: Feed) -> Task:
 
 
 def _digest(plan: Plan, feed: Feed, result: pa.Schema) -> str:
-    """Return a digest of all that a lane's rows depend on, but for the archives themselves."""
+    """Return a digest of all that a lane's rows depend on, except the archives themselves."""
     settings = plan.settings
     parameters = [
         (name, fingerprint(value) if callable(value) else value)

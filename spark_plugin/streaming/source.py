@@ -54,15 +54,15 @@ class Source(DataSource):  # type: ignore[misc] # Spark has no types
         return found
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802 - Spark's
-        """Return what hands out micro-batches."""
+        """Return the reader of micro-batches."""
         return ArchiveStream(self._options)
 
 
 class ArchiveStream(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc] # Spark has no types
-    """Hands out both archives by event time.
+    """Emits both archives by event time.
 
-    An offset is the tick before which all has been read, so that a micro-batch is the rows of a run
-    of whole instants, the same whenever and however often it is read.
+    An offset is the tick before which everything has been read. So a micro-batch consists of whole
+    instants, and is the same whenever and however often it is read.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class ArchiveStream(DataSourceStreamReader, SupportsTriggerAvailableNow):  # typ
         self._known: TimeIndex | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what tasks need, which are told their row groups."""
+        """Return what tasks need; they receive their row groups."""
         return self.__dict__ | {"_known": None}
 
     @property
@@ -107,7 +107,7 @@ class ArchiveStream(DataSourceStreamReader, SupportsTriggerAvailableNow):  # typ
         return ReadMaxRows(self._options.rows)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's
-        """Let all of the archives be available."""
+        """Make all of the archives available."""
         self._pace = Pace(None)
 
     def reportLatestOffset(self) -> Offset:  # noqa: N802 - Spark's
@@ -134,7 +134,7 @@ class ArchiveStream(DataSourceStreamReader, SupportsTriggerAvailableNow):  # typ
         return self._offset(max(begin, end))
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
-        """Return what each task reads of a micro-batch: row groups, dealt out evenly."""
+        """Return the row groups of a micro-batch for each task, evenly distributed."""
         begin, until = self._tick(start), self._tick(end)
         chunks = self._index.overlapping(begin, until) if until > begin else []
         tasks = min(len(chunks), self._options.partitions)

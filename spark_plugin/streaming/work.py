@@ -1,4 +1,4 @@
-"""What Spark's tasks do with packed rows: join each lane's, and unpack what comes of it."""
+"""Spark tasks on packed rows: they join each lane, and unpack the results."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ PACK, STATE = "rows binary", "lane binary"
 
 @dataclass(frozen=True)
 class Task:
-    """What every lane's task is told.
+    """What the tasks of all lanes share.
 
     Attributes
     ----------
     plan : Plan
     profiles : dict of LaneName to LaneProfile
-        Of all lanes, where they must be known ahead; else empty.
+        Profiles of all lanes if they must be known beforehand; else empty.
     packs : (pyarrow.Schema, pyarrow.Schema)
         Columns of packed rows of left and right.
     result : pyarrow.Schema
     digest : str
-        Of all that the rows depend on.
+        Digest of all that the rows depend on.
     """
 
     plan: Plan
@@ -48,7 +48,7 @@ class Task:
 
     @property
     def payload(self) -> tuple[pa.Schema, pa.Schema]:
-        """Columns of left and right that are handed on."""
+        """Payload columns of left and right."""
         own = (
             pa.schema([field for field in schema if field.name.startswith(f"{side}_")])
             for schema, side in zip(self.packs, SIDES, strict=True)
@@ -57,7 +57,7 @@ class Task:
         return left, right
 
     def lane(self, name: LaneName, batch: LaneBatch, blob: bytes | None) -> StreamLane:
-        """Return a lane as its state has it, or from its first batch on."""
+        """Return a lane resumed from its state, or a new one from its first batch."""
         if blob is not None:
             return StreamLane.resumed(self.plan, self.payload, self.digest, blob)
         profile = self.profiles[name] if self.profiles else guessed(batch)
@@ -103,9 +103,9 @@ def _numbers(table: pa.Table, name: str) -> NDArray[Any]:
 
 
 def stateful(task: Task) -> Callable[..., Iterator[Any]]:
-    """Return what `applyInPandasWithState` runs on a lane's rows of a micro-batch.
+    """Return the function that `applyInPandasWithState` runs on a lane's rows of a micro-batch.
 
-    Rows come and go as bytes of Arrow: pandas holds the strings of bytes and no value of a column.
+    Rows travel as Arrow bytes: pandas sees byte strings, never the values of a column.
     """
     work = cloudpickle.dumps(task)
 
@@ -131,7 +131,7 @@ def stateful(task: Task) -> Callable[..., Iterator[Any]]:
 
 
 def unpacked(result: pa.Schema) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return what turns packed rows of the result into rows."""
+    """Return the function that unpacks rows of the result."""
 
     def run(source: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in source:

@@ -140,7 +140,7 @@ class Keys(Protocol):
 
     @property
     def size(self) -> int:
-        """Ids given out."""
+        """Number of ids."""
         ...
 
     outputs: NDArray[np.int64]

@@ -127,7 +127,7 @@ class LaneKeys:
 
     @property
     def size(self) -> int:
-        """Ids given out."""
+        """Number of ids."""
         return self._table.size
 
     def intern(

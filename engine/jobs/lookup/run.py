@@ -73,7 +73,7 @@ def run_lookup(
     Raises
     ------
     WinnowError
-        If the options mean nothing, or a source is no stream or no fact relation.
+        If an option or a source is invalid.
     """
     stages = Stages(SerialExecutor(), progress)
     roles = told_apart(options.fact_roles, fact.archive)

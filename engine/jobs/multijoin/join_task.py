@@ -75,7 +75,7 @@ def open_join(options: MultiJoinOptions) -> MultiJoinTask:
     Raises
     ------
     WinnowError
-        If an option means nothing, or an archive cannot be what it should.
+        If an option or an archive is invalid.
     """
     sources = tuple(_source(stream) for stream in options.streams)
     for source in sources:

@@ -74,7 +74,7 @@ class Wanted:
     Raises
     ------
     SpecError
-        If a number means nothing, or the policy is none or samples.
+        If a number is invalid, or the policy is unknown or samples.
     """
 
     memory: Amounts = (None, None)
@@ -101,7 +101,7 @@ class Wanted:
 
     @property
     def exact(self) -> bool:
-        """Whether both sides are kept whole."""
+        """Whether neither side has a budget."""
         return self.memory == (None, None)
 
 

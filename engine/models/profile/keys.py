@@ -130,7 +130,7 @@ class PassKeys:
 
     @property
     def size(self) -> int:
-        """Ids given out."""
+        """Number of ids."""
         return self._table.size
 
     def intern(self, codes: Ints) -> NDArray[np.int32]:
