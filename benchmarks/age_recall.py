@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from engine import commands as cli
 from engine import replay_tables
-from engine.report.versions import versions
+from engine.report.envelope import versions
 
 SHARES = [5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95]
 POLICIES = ("age", "recent", "until_expiry")

@@ -23,7 +23,7 @@ from typing import Any
 
 import engine
 from engine import commands as cli
-from engine.report.versions import versions
+from engine.report.envelope import versions
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "allocation.json"

@@ -19,7 +19,7 @@ shift
 export PYSPARK_PYTHON=${PYSPARK_PYTHON:-$(command -v python3)}
 export PYTHONPATH=$root:$parts:$parts/java:$parts/site
 # Spark asks its launcher for a module that this runtime lacks: started without it
-JAVA_HOME=$("$PYSPARK_PYTHON" -c 'from spark_plugin.java import packaged_home; print(packaged_home())')
+JAVA_HOME=$("$PYSPARK_PYTHON" -c 'from spark_plugin.session import packaged_home; print(packaged_home())')
 export JAVA_HOME
 "$JAVA_HOME/bin/java" -version 2>&1 | head -n 1
 export SPARK_HOME=$parts/pyspark

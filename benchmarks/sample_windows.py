@@ -28,7 +28,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from engine import sample_archives
-from engine.report.versions import versions
+from engine.report.envelope import versions
 
 DATA = Path(os.environ.get("WINNOW_DATA", "shared/data")) / "gcluster"
 METHODS = "eq-cluster", "pps-cluster", "bottom-k", "uniform"

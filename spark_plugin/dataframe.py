@@ -1,13 +1,167 @@
-"""Replays of any two DataFrames, lazily."""
+"""Replays of any two DataFrames, lazily: their options, and the query that these describe."""
 
 from __future__ import annotations
 
-from typing import Unpack
+from datetime import timedelta
+from typing import Annotated, TypedDict, Unpack
 
 from pyspark.sql import DataFrame
 
 from engine.api.keywords import takes
-from spark_plugin.frame_options import FRAMES, Frames, query_of
+from engine.archives.roles import Roles
+from engine.options import streams, where
+from engine.options.budget import check_split, parse_amounts
+from engine.options.command import Command, Given, Group
+from engine.options.facts import FactAccess, FactChanges, FactSides, fact_of
+from engine.options.kinds import SOURCE, TEXT, Kind
+from engine.options.option import Option, Scope
+from engine.options.replay import roles_of, windows_of
+from engine.options.streams import settled
+from engine.policies import policy_named
+from engine.replay.settings import ReplaySettings
+from engine.runtime.errors import SpecError
+from engine.runtime.time_units import parse_instant, parse_window
+from spark_plugin.columns import Side, check_columns
+from spark_plugin.facts import FactJoin, join_through
+from spark_plugin.query import Query, settled_lanes
+from spark_plugin.rows import FactRows, with_rows
+
+Window = int | str | timedelta
+
+
+class Duration(Kind):
+    """Ticks, a duration, or a `timedelta`."""
+
+    def read(self, flag: str, value: Window) -> str:
+        """Return the duration as text."""
+        if isinstance(value, timedelta):
+            return f"{value // timedelta(microseconds=1)}us"
+        return TEXT.read(flag, value)
+
+
+class Windows(TypedDict, total=False):
+    """How long tuples join."""
+
+    window: Annotated[
+        Window | None,
+        Option(
+            "ticks that a tuple joins for after its arrival, the last included, or a duration",
+            Duration(),
+            scope=Scope.SIDE,
+        ),
+    ]
+    window_left: Window | None
+    window_right: Window | None
+
+
+class Rows(FactRows, total=False):
+    """How rows are numbered."""
+
+    row: Annotated[
+        str | None,
+        Option(
+            "integer column that numbers the rows of each stream: earlier of two rows of one time "
+            "is the one of the smaller number; streams read from Parquet need none, their rows "
+            "are numbered by their position in the files, in the order of paths"
+        ),
+    ]
+    fact: Annotated[DataFrame | None, Option("the fact relation that joins the streams", SOURCE)]
+
+
+class Frames(
+    streams.Columns,
+    Windows,
+    streams.Memory,
+    streams.Split,
+    streams.Deciding,
+    streams.Estimator,
+    streams.Probe,
+    streams.Combine,
+    streams.Start,
+    streams.Lanes,
+    streams.Seed,
+    where.Payload,
+    Rows,
+    FactSides,
+    FactChanges,
+    FactAccess,
+    where.Device,
+    total=False,
+):
+    """The keywords of a replay of two DataFrames."""
+
+
+FRAMES = Command("replay", "join two DataFrames", (Group("", (Frames,)),))
+
+
+def query_of(left: DataFrame, right: DataFrame, given: Given) -> Query:
+    """Return the replay of two DataFrames, checked and ready to run.
+
+    Parameters
+    ----------
+    left, right : DataFrame
+    given : Given
+        The options of `spark_plugin.dataframe.replay`.
+
+    Raises
+    ------
+    WinnowError
+        If an option or a column is invalid.
+    """
+    split = given["split"]
+    amounts = parse_amounts(given["memory"], given["memory_left"], given["memory_right"], split)
+    check_split(split, amounts, policy_named(given["policy"]), through="fact" in given)
+    sides = (_side("left", left, given), _side("right", right, given))
+    lanes = settled_lanes(left, amounts, given["lanes"])
+    join = _through_facts(sides, lanes, given)
+    columns = check_columns(sides) if join is None else join.columns
+    return Query(
+        sides if join is None else join.sides,
+        columns,
+        _settings(given, columns.unit, exact=amounts == (None, None)),
+        amounts,
+        lanes,
+        join,
+        split,
+        given["device"],
+    )
+
+
+def _settings(given: Given, unit: str, *, exact: bool) -> ReplaySettings:
+    policy, parameters = settled(given["policy"], given["params"] or {})
+    left, right = windows_of(given)
+    start = given["start_ts"]
+    return given.fill(
+        ReplaySettings,
+        window_left=parse_window(left, unit, "left"),
+        window_right=parse_window(right, unit, "right"),
+        policy=None if exact else policy,
+        parameters={} if exact else parameters,
+        start_ts=None if start is None else parse_instant(start, unit, "start_ts"),
+    )
+
+
+def _through_facts(sides: tuple[Side, Side], lanes: int, given: Given) -> FactJoin | None:
+    through = fact_of(given)
+    if through is None:
+        return None
+    return join_through(
+        sides, given["fact"], through.roles, access=through.access, lanes=lanes,
+        row=given["fact_row"], whole=given["columns"] == "all",
+    )  # fmt: skip
+
+
+def _side(name: str, frame: DataFrame, given: Given) -> Side:
+    roles: Roles = roles_of(given, name)
+    payload = tuple(frame.columns) if given["columns"] == "all" else ()
+    for column in payload:
+        if column.lower() == "row":
+            raise SpecError(
+                f"column {column} of the {name} DataFrame would be handed on as {name}_{column}, "
+                f"beside {name}_row, the row's number: rename it or ask for columns='ids'"
+            )
+    numbered, number = with_rows(frame, name, given["row"])
+    return Side(numbered, roles, number, payload)
 
 
 @takes(FRAMES)

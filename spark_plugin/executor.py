@@ -16,10 +16,9 @@ from pyspark.sql import SparkSession
 from engine.runtime.host import keep_freed_memory
 from spark_plugin.archives.first_pass import Relational
 from spark_plugin.gpu import GpuTerms, bind_task, gpu_terms
-from spark_plugin.outcome import Outcome, attempt
+from spark_plugin.outcome import Outcome, attempt, settle
 from spark_plugin.rapids.session import uses_rapids
 from spark_plugin.session import parallelism
-from spark_plugin.settle import settle
 
 T = TypeVar("T")
 R = TypeVar("R")

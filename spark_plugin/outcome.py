@@ -1,7 +1,8 @@
-"""The outcome of work on Spark: a result, or an error that the user can correct."""
+"""Tasks in Spark's workers: their outcomes, and what they load kept from garbage collection."""
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -29,3 +30,20 @@ def attempt(function: Callable[[Any], Any], item: object) -> Outcome:
         return Outcome(result=function(item))
     except WinnowError as error:
         return Outcome(error=error)
+
+
+_SETTLED: set[str] = set()
+
+
+def settle(function: Callable[..., Any]) -> None:
+    """Freeze all live objects (`gc.freeze`), once per process and function that tasks run.
+
+    Spark's daemon collects garbage after every task. With the 130,000 objects of numba, scipy and
+    pyarrow this takes 68 ms of CPU: a small task takes 80 ms instead of 20. Called at the end of a
+    task, when what the function imports has been imported.
+    """
+    name = f"{function.__module__}.{getattr(function, '__qualname__', '')}"
+    if name not in _SETTLED:
+        _SETTLED.add(name)
+        gc.collect()
+        gc.freeze()

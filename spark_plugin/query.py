@@ -29,8 +29,8 @@ from spark_plugin.gpu import GpuTerms, bind_task, gpu_terms
 from spark_plugin.lanes import GROUP, LaneName
 from spark_plugin.measure import Measured, measure_partition
 from spark_plugin.on_gpu import replay_on
+from spark_plugin.outcome import settle
 from spark_plugin.session import ArrowFunction, map_in_arrow, parallelism
-from spark_plugin.settle import settle
 from spark_plugin.spread import by_lane
 from spark_plugin.worker import Plan
 

@@ -11,8 +11,7 @@ from engine.jobs.allocate.run import build_report, run_allocation
 from engine.options.allocate import allocate_of
 from engine.options.command import read_toml
 from engine.report.allocation import check_folder, draw
-from engine.runtime.executors import Executor, ThreadExecutor
-from engine.runtime.stages import Progress
+from engine.runtime.executors import Executor, Progress, ThreadExecutor
 
 
 def allocate_joins(

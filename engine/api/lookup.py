@@ -17,7 +17,7 @@ from engine.jobs.streams import open_source
 from engine.options import where
 from engine.options.lookup import LOOKUP, Lookup, LookupOptions, lookup_of
 from engine.report.envelope import Report
-from engine.runtime.stages import Progress
+from engine.runtime.executors import Progress
 
 
 class LookupFiles(Lookup, where.Out, total=False):

@@ -13,8 +13,7 @@ from engine.jobs.profile.run import run_profile
 from engine.models.profile.model import ArrivalProfile
 from engine.options import where
 from engine.options.profile import PROFILE, Profile, ProfileOutput, profile_of
-from engine.runtime.executors import Executor, ThreadExecutor
-from engine.runtime.stages import Progress
+from engine.runtime.executors import Executor, Progress, ThreadExecutor
 
 
 class ProfileTables(Profile, ProfileOutput, total=False):

@@ -11,8 +11,7 @@ from engine.api.tables import staged, temporary
 from engine.jobs.sweep.run import SweepResult, run_sweep
 from engine.options.sweep import SWEEP, Sweep, sweep_of
 from engine.options.where import PathLike
-from engine.runtime.executors import Executor, ThreadExecutor
-from engine.runtime.stages import Progress
+from engine.runtime.executors import Executor, Progress, ThreadExecutor
 
 
 @takes(SWEEP)

@@ -21,8 +21,7 @@ from engine.commands.parser import given_of
 from engine.options.command import Command, Given
 from engine.report.envelope import Report, check_place
 from engine.runtime.errors import SpecError, did_you_mean
-from engine.runtime.executors import Executor, ThreadExecutor
-from engine.runtime.stages import Progress
+from engine.runtime.executors import Executor, Progress, ThreadExecutor
 
 EngineRun: TypeAlias = Callable[..., Any]
 """``(work, *, rapids=False)``; `rapids` is given to it only if it was asked for."""

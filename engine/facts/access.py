@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -48,22 +48,31 @@ def group_by(column: Ints) -> Groups:
     return Groups(values[first], np.append(first, column.size), facts)
 
 
-class Access(Protocol):
-    """Finds the facts of a code.
+class Access:
+    """Finds the facts of a code by one of F's attributes.
+
+    Parameters
+    ----------
+    column : (n,) int64
+        The attribute, as it lies in F.
 
     Attributes
     ----------
     groups : Groups
+        The facts that it leads to.
     """
 
-    @property
-    def groups(self) -> Groups:
-        """The facts that it leads to."""
-        ...
+    def __init__(self, column: Ints) -> None:
+        self.groups = group_by(column)
 
     def find(self, codes: Ints) -> Ints:
         """Return the group of each code, -1 if no fact has it: (n,) int64."""
-        ...
+        found = np.empty(len(codes), np.int64)
+        self._find(np.ascontiguousarray(codes), found)
+        return found
+
+    def _find(self, codes: Ints, found: Ints) -> None:
+        raise NotImplementedError
 
 
 @kernel
@@ -119,80 +128,46 @@ def _group_of_each(groups: Groups) -> Ints:
     return np.repeat(np.arange(groups.codes.size), np.diff(groups.first))
 
 
-class Scan:
-    """Sequential scan: each code is compared with every row of F. O(|F|) a code.
-
-    Parameters
-    ----------
-    column : (n,) int64
-        An attribute of F, as it lies.
-    """
+class Scan(Access):
+    """Sequential scan: each code is compared with every row of F. O(|F|) a code."""
 
     def __init__(self, column: Ints) -> None:
-        self.groups = group_by(column)
+        super().__init__(column)
         self._column = np.ascontiguousarray(column)
         self._group = np.empty(column.size, np.int64)
         self._group[self.groups.facts] = _group_of_each(self.groups)
 
-    def find(self, codes: Ints) -> Ints:
-        """Return the group of each code, -1 if no fact has it: (n,) int64."""
-        found = np.empty(len(codes), np.int64)
-        _scan(self._column, self._group, np.ascontiguousarray(codes), found)
-        return found
+    def _find(self, codes: Ints, found: Ints) -> None:
+        _scan(self._column, self._group, codes, found)
 
 
-class Index:
+class Index(Access):
     """Index scan: a sorted secondary index of F's codes is searched, F itself lies as it lies.
 
     O(log k) a code, k the distinct codes.
-
-    Parameters
-    ----------
-    column : (n,) int64
-        An attribute of F.
     """
 
-    def __init__(self, column: Ints) -> None:
-        self.groups = group_by(column)
-
-    def find(self, codes: Ints) -> Ints:
-        """Return the group of each code, -1 if no fact has it: (n,) int64."""
-        found = np.empty(len(codes), np.int64)
-        _search(self.groups.codes, np.ascontiguousarray(codes), found)
-        return found
+    def _find(self, codes: Ints, found: Ints) -> None:
+        _search(self.groups.codes, codes, found)
 
 
-class Hash:
-    """Hash table with open addressing and linear probing, a quarter full at most. O(1) a code.
-
-    Parameters
-    ----------
-    column : (n,) int64
-        An attribute of F.
-    """
+class Hash(Access):
+    """Hash table with open addressing and linear probing, a quarter full at most. O(1) a code."""
 
     def __init__(self, column: Ints) -> None:
-        self.groups = group_by(column)
+        super().__init__(column)
         slots = max(2, 1 << (_SPARE * max(self.groups.codes.size, 1) - 1).bit_length())
         self._table = np.zeros(2 * slots, np.int64)
         _fill(self._table, self.groups.codes)
 
-    def find(self, codes: Ints) -> Ints:
-        """Return the group of each code, -1 if no fact has it: (n,) int64."""
-        found = np.empty(len(codes), np.int64)
-        _probe(self._table, np.ascontiguousarray(codes), found)
-        return found
+    def _find(self, codes: Ints, found: Ints) -> None:
+        _probe(self._table, codes, found)
 
 
-class Binary:
+class Binary(Access):
     """Binary search in F itself, sorted by the attribute. O(log |F|) a code.
 
     F can be sorted by one of its attributes only, so that one stream of two can search it so.
-
-    Parameters
-    ----------
-    column : (n,) int64
-        The attribute that F is sorted by.
 
     Raises
     ------
@@ -206,15 +181,14 @@ class Binary:
                 "access method binary needs F sorted by the attribute, and it is sorted by the "
                 "other: use index"
             )
-        self.groups = group_by(column)
+        super().__init__(column)
         self._column = np.ascontiguousarray(column)
         self._group = _group_of_each(self.groups)
 
-    def find(self, codes: Ints) -> Ints:
-        """Return the group of each code, -1 if no fact has it: (n,) int64."""
-        found = np.empty(len(codes), np.int64)
-        _search(self._column, np.ascontiguousarray(codes), found)
-        return np.where(found < 0, -1, self._group[found]) if self._group.size else found
+    def _find(self, codes: Ints, found: Ints) -> None:
+        _search(self._column, codes, found)
+        if self._group.size:
+            found[:] = np.where(found < 0, -1, self._group[found])
 
 
 def access_by(method: str, column: Ints) -> Access:

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from engine.exact.stream import ExactStream
 from engine.jobs.exact.key_totals import FactKeys, LaneKeys
 from engine.jobs.frame import JobLanes
-from engine.lanes.lane import LaneFiles
-from engine.lanes.reader import lane_batches
+from engine.lanes.reader import LaneFiles, lane_batches
 from engine.policies import age
 from engine.replay.settings import ReplaySettings, number_of
 

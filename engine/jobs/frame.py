@@ -10,15 +10,15 @@ from engine.archives.roles import Roles, check_roles, check_streams
 from engine.archives.source import Archive, open_archive
 from engine.facts.roles import check_fact_roles
 from engine.lanes.facts import FactInput
-from engine.lanes.lane import LaneFiles
 from engine.lanes.manifest import Lane, Prepared
 from engine.lanes.prepare import prepare_cached
+from engine.lanes.reader import LaneFiles
 from engine.options.facts import FactOptions
 from engine.options.replay import JobOptions
 from engine.replay.settings import ReplaySettings
 from engine.runtime.device_choice import ASKED_FOR_CPU, Wanted
+from engine.runtime.executors import Stages
 from engine.runtime.jit import cache_home
-from engine.runtime.stages import Stages
 from engine.runtime.time_units import parse_instant, parse_window
 
 ROWS_A_LANE = 2_000_000
@@ -69,7 +69,7 @@ class Archives(NamedTuple):
         """
         return ReplaySettings(
             *(windows or self.windows(options)),
-            policy=options.policy,
+            policy=options.the_policy,
             parameters=options.parameters,
             estimator=options.estimator,
             probe=options.probe,

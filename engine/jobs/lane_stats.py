@@ -18,13 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.facts.index import FactSide
-from engine.lanes.lane import LaneFiles, streamed
 from engine.lanes.profile import LaneProfile, SideLook, SideProfile
+from engine.lanes.reader import LaneFiles, streamed
 from engine.lanes.stored import Stored
 from engine.policies import ValueKind
 from engine.runtime.disk import whole_file
+from engine.runtime.executors import Stages
 from engine.runtime.jit import source_digest
-from engine.runtime.stages import Stages
 from engine.runtime.streams import SIDES, StreamBatch
 from engine.value_model.summary import LaneSummariser, LaneSummary, SideSummary
 

@@ -46,8 +46,7 @@ from engine.lanes.write import (
 )
 from engine.runtime.device_choice import ASKED_FOR_CPU, Wanted
 from engine.runtime.disk import remove_folder
-from engine.runtime.executors import Executor
-from engine.runtime.stages import Progress
+from engine.runtime.executors import Executor, Progress
 from engine.runtime.streams import SIDES
 
 

@@ -22,8 +22,7 @@ from engine.lanes.splits import SPLIT_ROWS
 from engine.runtime.device_choice import ASKED_FOR_CPU, Wanted
 from engine.runtime.disk import claim, release, remove_folder, remove_leftovers
 from engine.runtime.errors import InputError, OutputError, SpecError
-from engine.runtime.executors import Executor
-from engine.runtime.stages import Progress, silent
+from engine.runtime.executors import Executor, Progress, silent
 
 __all__ = ["fingerprint", "prepare", "prepare_cached"]
 

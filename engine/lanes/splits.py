@@ -27,9 +27,8 @@ from engine.lanes.runs import PlacedRun, Run
 from engine.lanes.split import MAX_LANES, Plan, SplitResult, Splitting, too_many_lanes
 from engine.lanes.write import in_order
 from engine.runtime.errors import InputError, SpecError
-from engine.runtime.executors import Executor
+from engine.runtime.executors import Executor, Progress
 from engine.runtime.jit import Ints
-from engine.runtime.stages import Progress
 from engine.runtime.streams import LEFT, RIGHT, SIDES
 
 _BOTH = (LEFT, RIGHT)

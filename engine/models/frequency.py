@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.lanes.lane import LaneFiles, arrivals
+from engine.lanes.reader import LaneFiles, arrivals
 from engine.models.rate_curve import RateCurve, from_pieces
 from engine.runtime.jit import Floats, Ints
 from engine.runtime.key_table import KeyTable

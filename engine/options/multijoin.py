@@ -62,7 +62,7 @@ class JoinStream:
 
 @dataclass(frozen=True)
 class Loops:
-    """Which of P3's algorithms joins, and how it is set.
+    """Which of P3's algorithms joins, and how it is set, as the options of `Loop` say.
 
     Parameters
     ----------
@@ -70,10 +70,6 @@ class Loops:
         One of `METHODS`; auto is the fastest exact plan, which is none of P3's.
     order : tuple of str
         Streams in the global join order; empty: the heuristic's.
-    tau : str, optional
-        Re-evaluation interval of lazy methods: ticks or a duration.
-    expire_every : str, optional
-        Expiration interval; none is eager.
     buckets : dict of str to int
         Hash buckets by stream; "" stands for all that are not named.
     """
@@ -97,31 +93,21 @@ class Loops:
 
 @dataclass(frozen=True)
 class MultiJoinOptions:
-    """A multi-way join.
+    """A multi-way join; fields named as an option of `MultiJoin` hold its value, read.
 
     Parameters
     ----------
     streams : tuple of JoinStream
         2 to 8, in their order: of equal times, those of the first arrive first.
-    predicate : Predicate
     graph : {"clique", "star"}
         Whether it holds between all members of an output, or the latest and each other.
-    loops : Loops
     harvest : dict, optional
         Of `HarvestSettings`, times as text; None: nothing is shed.
-    reference : {"exact", "none"}
-        Whether the exact join is counted beside a harvested one.
-    combine : str
-    start_ts : str, optional
     slices : int, optional
         Parts that an exact join is cut into, each a task: slices of time, or lanes of equal
         attributes where the predicate is equi. Count-based windows are one part.
-    device : {"auto", "cpu", "gpu"}
-    seed : int
-    bad_rows : {"error", "quarantine"}
-    columns : {"all", "ids"}
     out, plot : Path, optional
-        Folder of the output dataset (None: count only); file of the plot.
+        None: count only; no plot.
     profiles : tuple of (str, str, Path)
         Files of profiles of two of the streams, by their names as left and right.
 

@@ -21,7 +21,7 @@ from engine.options.streams import (
     settled,
 )
 from engine.options.where import COLUMNS, DEVICES
-from engine.policies import Value, policy_or_sample
+from engine.policies import Policy, Value
 from engine.runtime.errors import SpecError
 
 
@@ -88,12 +88,10 @@ REPLAY = Command(
 
 @dataclass(frozen=True)
 class JobOptions:
-    """A replay of two archives.
+    """A replay of two archives; fields named as an option of `Replay` hold its value, read.
 
     Parameters
     ----------
-    left, right : str
-        File, folder or glob of each archive.
     left_roles, right_roles : Roles
         Columns of the join attribute, time, importance and partition.
     window_left, window_right : str
@@ -102,35 +100,18 @@ class JobOptions:
         Budget of each side; None is exact.
     split : {"even", "expected"}
         Whether the sides' budgets are as given, or one memory to split over both.
-    policy : str
     parameters : dict
         Of the policy.
-    estimator, probe, combine : str
-        See `engine.replay.settings.ReplaySettings`.
     start_ts : str or None
         Ticks, or a date and time on timestamp columns.
     lanes : int or None
-        Parts that the join attribute is hashed into; None: 1 with a budget, else chosen.
-    seed : int
-    device : {"auto", "cpu", "gpu"}
-    bad_rows : {"error", "quarantine"}
-    columns : {"all", "ids"}
-        Whether payload columns are written.
-    out : Path or None
-        Folder of the output dataset; None: count only.
-    cache : Path or None
-        Folder of prepared lanes; None: the user's cache.
-    plan : Path or None
-        Plan to follow instead of a policy (`engine.jobs.retention`).
+        None: 1 with a budget, chosen without.
+    out, cache : Path or None
+        None: count only; the user's cache.
     bound : Effort or None
         Find the best possible importance within the budget as well.
     fact : FactOptions or None
         The fact relation through which the streams join; None for an equi-join.
-    profile : Path or None
-        Profile that gives AGE's curves and the frequencies of the join attributes, instead of a
-        pass over the archives.
-    reference : {"exact", "none"}
-        Whether the exact join is counted as well, so that the report gives the losses.
     """
 
     left: str
@@ -159,16 +140,16 @@ class JobOptions:
     fact: FactOptions | None = None
     profile: Path | None = None
     reference: str = REFERENCES[0]
+    the_policy: Policy = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        name, parameters = settled(self.policy, self.parameters)
-        object.__setattr__(self, "policy", name)
+        policy, parameters = settled(self.policy, self.parameters)
+        object.__setattr__(self, "the_policy", policy)
+        object.__setattr__(self, "policy", policy.name)
         object.__setattr__(self, "parameters", parameters)
         check_fields(self, Replay)
         check_reference(self.reference, exact=self.exact)
-        check_split(
-            self.split, self.memory, policy_or_sample(self.policy), through=self.fact is not None
-        )
+        check_split(self.split, self.memory, self.the_policy, through=self.fact is not None)
         if self.plan is not None and self.split != EVEN:
             raise SpecError(f"--plan says who stays on each side: leave --split {self.split} out")
 

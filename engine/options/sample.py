@@ -110,30 +110,21 @@ SAMPLE = Command(
 
 @dataclass(frozen=True)
 class SampleOptions:
-    """A sample of the join of two archives.
+    """A sample of the join of two archives; fields named as an option of `Sample` hold its value.
 
     Parameters
     ----------
     base : JobOptions
         Archives, windows, memory, combine, start, lanes, seed, bad rows, columns, output and cache;
         its policy is ignored.
-    method : {"eq-cluster", "pps-cluster", "bottom-k", "uniform"}
     size : {"matches", "weighted", "equal"} or None
         Of the tuples, for pps-cluster and bottom-k; None: matches.
     count : {"bound", "frequency", "age"} or None
         Matches that uniform waits for; None: bound.
-    fraction : float or None
-        Sampled fraction, instead of a memory.
     overflow : float or None
         Probability of exceeding the memory at the busiest instant.
-    confidence : float
-        Of the intervals.
     aggregates : tuple of str
         As `engine.sampling.aggregates.parse_aggregate` reads them.
-    exact_aggregates : bool
-        Aggregate the exact join beside the sample.
-    aggregates_out : Path or None
-        Folder of the aggregates' tables; None: no files.
     profile : Path or None
         Profile of an earlier archive, for frequencies and age curves.
 

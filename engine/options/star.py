@@ -21,7 +21,7 @@ from engine.options.facts import FactAccess, FactChanges, FactSource, fact_roles
 from engine.options.kinds import BY_STREAM, ITEMS, NAMES, Pairs
 from engine.options.option import Interface, Option, Scope, check_fields
 from engine.options.streams import check_reference, settled
-from engine.policies import Value, policy_named
+from engine.policies import Policy, Value, policy_named
 from engine.runtime.errors import SpecError
 
 RESERVED = ("fact", "tick", "asked")
@@ -134,7 +134,7 @@ class StarStream:
 
 @dataclass(frozen=True)
 class StarOptions:
-    """A replay of several streams that a fact relation joins.
+    """A replay of several streams; fields named as an option of `StarJoin` hold its value, read.
 
     Parameters
     ----------
@@ -146,21 +146,12 @@ class StarOptions:
         With an attribute for each stream.
     access : {"scan", "index", "hash", "binary"}
         How a tuple's facts are found.
-    policy : str
     parameters : dict
         Of the policy.
-    estimator, probe, combine : str
-        See `engine.star.settings.StarSettings`.
     start_ts : str or None
         Ticks, or a date and time on timestamp columns.
-    seed : int
-    bad_rows : {"error", "quarantine"}
-    columns : {"all", "ids"}
-        Whether payload columns are written.
     out : Path or None
-        Folder of the output dataset; None: count only.
-    reference : {"exact", "none"}
-        Whether the exact join is counted as well, so that the report gives the losses.
+        None: count only.
 
     Raises
     ------
@@ -183,6 +174,7 @@ class StarOptions:
     columns: str = where.COLUMNS[0]
     out: Path | None = None
     reference: str = shared.REFERENCES[0]
+    the_policy: Policy = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if len(self.streams) < 2:
@@ -190,8 +182,9 @@ class StarOptions:
                 f"{len(self.streams)} stream is given: a join needs two or more; look a single one "
                 "up with winnow lookup"
             )
-        name, parameters = settled(self.policy, self.parameters)
-        object.__setattr__(self, "policy", name)
+        policy, parameters = settled(self.policy, self.parameters)
+        object.__setattr__(self, "the_policy", policy)
+        object.__setattr__(self, "policy", policy.name)
         object.__setattr__(self, "parameters", parameters)
         check_fields(self, StarJoin)
         check_reference(self.reference, exact=self.exact)

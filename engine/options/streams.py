@@ -20,7 +20,7 @@ from engine.options.kinds import (
 )
 from engine.options.option import Interface, Option, Scope
 from engine.options.where import PathLike
-from engine.policies import POLICIES, Value, policy_or_sample
+from engine.policies import POLICIES, Policy, Value, policy_or_sample
 from engine.replay.layout import ESTIMATORS, PROBES
 from engine.runtime.errors import SpecError
 from gpu_kernels.combine import COMBINES
@@ -288,8 +288,8 @@ class Plan(TypedDict, total=False):
 MOST_BUCKETS = 100_000
 
 
-def settled(name: str, given: dict[str, Value]) -> tuple[str, dict[str, Value]]:
-    """Return a policy's own name and all of its parameters, or raise `SpecError`."""
+def settled(name: str | Policy, given: dict[str, Value]) -> tuple[Policy, dict[str, Value]]:
+    """Return the policy of a name and all of its parameters, or raise `SpecError`."""
     policy = policy_or_sample(name)
     parameters = policy.settle(given)
     if policy.name == "custom" and parameters["function"] is None:
@@ -301,7 +301,7 @@ def settled(name: str, given: dict[str, Value]) -> tuple[str, dict[str, Value]]:
                 f"parameter {own} of policy {policy.name} is {buckets:g}; give a whole number, "
                 f"at most {MOST_BUCKETS}"
             )
-    return policy.name, parameters
+    return policy, parameters
 
 
 def check_reference(reference: str, *, exact: bool) -> None:

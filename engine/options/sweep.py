@@ -152,7 +152,7 @@ SWEEP = Command(
 
 @dataclass(frozen=True)
 class SweepOptions:
-    """A sweep over one archive.
+    """A sweep over one archive; lists and ranges are text, as the options of `GridLists`.
 
     Parameters
     ----------
@@ -160,14 +160,9 @@ class SweepOptions:
         The archives and all that the cells have in common; its policy, memory, windows, seed and
         output are ignored.
     windows : str
-        Ticks or durations, lists or ranges; read when the archives' unit of time is known.
-    policies : str
-    memory : str
-    seeds : str
+        Ticks or durations; read when the archives' unit of time is known.
     parameters : mapping
         ``policy.name`` or ``name``, as for `split_parameters`.
-    targets : tuple of Target
-        Targets of the advice.
     out : Path or None
         Folder of table, plots and report; None: no files.
     """

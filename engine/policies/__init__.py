@@ -31,25 +31,28 @@ SAMPLING = {own.name: own for own in _ALL if own.structure is Structure.SAMPLED}
 POLICIES = {own.name: own for own in _ALL if own.name not in SAMPLING}
 
 
-def policy_named(name: str) -> Policy:
-    """Return the policy of that name, in any case and with - for _.
+def policy_named(name: str | Policy) -> Policy:
+    """Return the policy of that name, in any case and with - for _; a policy is returned as it is.
 
     Raises
     ------
     SpecError
         If there is none, with the nearest name, or it samples.
     """
-    wanted = _plain(name)
+    given = name.name if isinstance(name, Policy) else name
+    wanted = _plain(given)
     if wanted in SAMPLING:
         raise SpecError(
             f"policy {wanted} samples the join, whose rows then need weights: "
             f"use winnow sample --method {wanted.replace('_', '-')}"
         )
-    return _found(name, wanted, POLICIES)
+    return _found(given, wanted, POLICIES)
 
 
-def policy_or_sample(name: str) -> Policy:
+def policy_or_sample(name: str | Policy) -> Policy:
     """Return the policy of that name, as `policy_named`, or the sampling policy."""
+    if isinstance(name, Policy):
+        return name
     return _found(name, _plain(name), POLICIES | SAMPLING)
 
 

@@ -33,7 +33,7 @@ class Structure(IntEnum):
 
 
 class ValueKind(StrEnum):
-    """What a tuple is value_kind to a policy, by which hash lanes share a budget (contract, 8)."""
+    """The value of tuples by which hash lanes share a budget under a policy (contract, 8)."""
 
     COUNT = "count"
     """The other side's tuples of its key."""
@@ -145,6 +145,12 @@ class Policy:
     factor: Callable[..., float] | None = None
     sampled: Callable[[float, float, float], float] | None = None
     unlimited: bool = False
+
+    def __reduce__(self) -> tuple[Callable[[str], Policy], tuple[str]]:
+        """Travel to other processes as a name."""
+        from engine.policies import policy_or_sample  # noqa: PLC0415 - the registry imports this
+
+        return policy_or_sample, (self.name,)
 
     def settle(self, given: dict[str, Value]) -> dict[str, Value]:
         """Return all parameters, checked, with defaults for those not given.

@@ -30,27 +30,23 @@ _ALWAYS = np.iinfo(np.int64).min
 class PolicySettings:
     """What the settings of two-way and of star joins share."""
 
-    policy: str | None
+    policy: str | Policy | None
+    the_policy: Policy
     parameters: Mapping[str, Value]
     estimator: str
     probe: str
     combine: str
     start_ts: int | None
 
-    @property
-    def the_policy(self) -> Policy:
-        """The policy; an exact join never evicts, so any static one would do."""
-        raise NotImplementedError
-
-    def _settle(self) -> None:
+    def _settle(self, policy: Policy) -> None:
         """Check the choices, and complete the policy's parameters."""
+        object.__setattr__(self, "the_policy", policy)
         chosen("estimator", self.estimator, ESTIMATORS)
         chosen("probe", self.probe, PROBES)
         chosen("combine", self.combine, COMBINES)
         if self.policy is not None:
-            object.__setattr__(self, "policy", self.the_policy.name)
-            parameters = self.the_policy.settle(dict(self.parameters))
-            object.__setattr__(self, "parameters", parameters)
+            object.__setattr__(self, "policy", policy.name)
+            object.__setattr__(self, "parameters", policy.settle(dict(self.parameters)))
 
     def _shared_rules(self, *, emit: bool) -> dict[str, Any]:
         """Return the rules that a kernel has of any number of streams."""
@@ -100,8 +96,8 @@ class ReplaySettings(PolicySettings):
     window_left: int
     window_right: int
     """`window_left`, `window_right`: W in ticks, closed: a tuple is unexpired at age W."""
-    policy: str | None = None
-    """None: an exact join."""
+    policy: str | Policy | None = None
+    """A name from then on. None: an exact join."""
     parameters: dict[str, Value] = field(default_factory=dict)
     """The policy's own."""
     estimator: str = "memory"
@@ -113,22 +109,19 @@ class ReplaySettings(PolicySettings):
     start_ts: int | None = None
     """Outputs before it are neither written nor counted."""
     seed: int = 0
+    the_policy: Policy = field(init=False, repr=False, compare=False)
+    """An exact join never evicts, so any does for it."""
 
     def __post_init__(self) -> None:
         for side, window in (("left", self.window_left), ("right", self.window_right)):
             if not 0 <= window < 2**62:
                 raise SpecError(f"window {window} of stream {side} must be 0 ticks or more")
-        self._settle()
+        self._settle(policy_or_sample(self.policy or "recent"))
 
     @property
     def windows(self) -> tuple[int, int]:
         """W of left and right, in ticks."""
         return self.window_left, self.window_right
-
-    @property
-    def the_policy(self) -> Policy:
-        """The policy; an exact join never evicts, so any would do."""
-        return policy_or_sample(self.policy or "recent")
 
     @property
     def draws(self) -> bool:

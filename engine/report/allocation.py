@@ -23,10 +23,10 @@ _COLOURS = {"alloc": "#0072B2", "prop": "#E69F00"}
 _WIDTH = 0.38
 
 
-def print_allocation(report: Report, console: Console | None = None) -> None:
+def print_allocation(report: Report) -> None:
     """Print the joins, what each gets by both allocations, and the worst of each."""
     content = report.content
-    console = console or Console()
+    console = Console()
     console.print(_joins(content))
     told = [f"{join['name']} by {join['profile']}" for join in content["joins"] if join["profile"]]
     if told:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import platform
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import cache
+from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +17,6 @@ from engine.lanes.manifest import Prepared
 from engine.options.budget import Amounts
 from engine.policies import Value
 from engine.replay.settings import UNLIMITED
-from engine.report.versions import versions
 from engine.runtime.errors import OutputError
 from engine.runtime.streams import SIDES
 from gpu_kernels.devices import Choice
@@ -161,3 +164,26 @@ def _budget(budgets: list[tuple[int, int]], side: int) -> int | None:
     """Return a side's memory over all lanes, None where it is exact."""
     given = [pair[side] for pair in budgets]
     return None if UNLIMITED in given else sum(given)
+
+
+_PACKAGES = ("winnowjoin", "numba", "numpy", "pyarrow", "pyspark")
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of Python, of this package and of those that results depend on."""
+    return {
+        "python": platform.python_version(),
+        **{package: _version_of(package) for package in _PACKAGES},
+    }
+
+
+def _version_of(package: str) -> str:
+    try:
+        return _stated(package)
+    except metadata.PackageNotFoundError:  # Spark brings a pyspark without metadata
+        return getattr(sys.modules.get(package), "__version__", "not installed")
+
+
+@cache
+def _stated(package: str) -> str:
+    return metadata.version(package)

@@ -22,10 +22,10 @@ from engine.report.tables import (
 _BARS = " ▁▂▃▄▅▆▇█"
 
 
-def print_report(report: Report, console: Console | None = None) -> None:
+def print_report(report: Report) -> None:
     """Print a replay: what came out, what was lost and where."""
     content = report.content
-    console = console or Console()
+    console = Console()
     policy = content["policy"]
     profile = "" if policy["profile"] is None else escape(f", told by {policy['profile']}")
     results = _compared(content, f"policy {policy['name']}{profile}")
@@ -112,10 +112,10 @@ def _print_lost(lost: dict[str, Any], console: Console) -> None:
     console.print(table)
 
 
-def print_bound(report: Report, console: Console | None = None) -> None:
+def print_bound(report: Report) -> None:
     """Print what is possible, how sure that is, and what the exact join comes to."""
     content = report.content
-    console = console or Console()
+    console = Console()
     console.print(_bounds(content))
     if "fact" in content:
         console.print(facts_line(content["fact"]))
@@ -149,10 +149,10 @@ def _bounds(content: dict[str, Any]) -> Table:
     )
 
 
-def print_lookup(report: Report, console: Console | None = None) -> None:
+def print_lookup(report: Report) -> None:
     """Print what was read of a stream and its facts, and what came out."""
     content = report.content
-    console = console or Console()
+    console = Console()
     rows = (
         (side, *(number(content[name][side]) for name in ("rows", "null_keys", "rejected")))
         for side in ("stream", "fact")
@@ -165,10 +165,10 @@ def print_lookup(report: Report, console: Console | None = None) -> None:
     print_end(console, content, f"{content['rows_per_second']:,.0f} rows/s by {content['access']}")
 
 
-def print_multijoin(report: Report, console: Console | None = None) -> None:
+def print_multijoin(report: Report) -> None:
     """Print what came out, what was lost and what it cost."""
     content = report.content
-    console = console or Console()
+    console = Console()
     method, windows = content["method"], content["window"]
     title = f"{content['predicate']} ({content['join_graph']}), {method['name']}"
     console.print(_compared(content, title))

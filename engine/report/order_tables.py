@@ -11,9 +11,7 @@ from rich.table import Table
 from engine.report.tables import number, table_of
 
 
-def print_explanation(
-    content: dict[str, Any], shown: int | None = None, console: Console | None = None
-) -> None:
+def print_explanation(content: dict[str, Any], shown: int | None = None) -> None:
     """Print the streams, the cheapest orders and the choice.
 
     Parameters
@@ -22,9 +20,8 @@ def print_explanation(
         What `explain.explain` returns, and perhaps the ``unit`` of its times.
     shown : int or None
         Orders to print, of those that it lists; None: all.
-    console : Console, optional
     """
-    console = console or Console()
+    console = Console()
     console.print(_streams(content["streams"]))
     tau = "" if content["tau"] is None else f", every {content['tau']:g}"
     unit = content.get("unit") or "unit time"

@@ -14,9 +14,9 @@ from engine.report.tables import table_of
 from engine.runtime.streams import SIDES
 
 
-def print_profile(profile: ArrivalProfile, console: Console | None = None) -> None:
+def print_profile(profile: ArrivalProfile) -> None:
     """Print both streams beside each other, the fit of the models, and the advice."""
-    console = console or Console()
+    console = Console()
     rows = ((name, *values) for name, values in _rows(profile))
     console.print(table_of(("", *SIDES), rows, _title(profile)))
     bits = profile.fit["bits_a_match"]

@@ -19,12 +19,10 @@ _LARGE = 10_000
 """From here on numbers are shown without decimals."""
 
 
-def print_sample(
-    report: Report, aggregates: Mapping[str, pa.Table], console: Console | None = None
-) -> None:
+def print_sample(report: Report, aggregates: Mapping[str, pa.Table]) -> None:
     """Print what was estimated, from how much memory, and the first rows of each aggregate."""
     content = report.content
-    console = console or Console()
+    console = Console()
     console.print(_totals(content))
     console.print(_sides(content))
     if not content["method"]["unbiased"]:

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.lanes.lane import streamed
 from engine.lanes.profile import Peak
+from engine.lanes.reader import streamed
 from engine.lanes.stored import Stored as StoredLane
 from engine.models.memory import Stored, aged, expected_memory, fraction_for, matched, reserved
 from engine.replay.settings import UNLIMITED

@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.lanes.lane import LaneFiles, streamed
-from engine.lanes.reader import lane_batches
+from engine.lanes.reader import LaneFiles, lane_batches, streamed
 from engine.models.frequency import KeyCounts, lane_counts
 from engine.runtime.jit import Floats, Ints, kernel
 from engine.runtime.key_table import KeyTable

@@ -29,8 +29,8 @@ class StarSettings(PolicySettings):
 
     windows: tuple[int, ...]
     """W of each stream in ticks, closed: a tuple is unexpired at age W."""
-    policy: str | None = None
-    """None: an exact join."""
+    policy: str | Policy | None = None
+    """A name from then on. None: an exact join."""
     parameters: Mapping[str, Value] = field(default_factory=dict)
     """The policy's own."""
     estimator: str = "memory"
@@ -42,22 +42,20 @@ class StarSettings(PolicySettings):
     start_ts: int | None = None
     """Outputs before it are neither written nor counted."""
     seed: int = 0
+    the_policy: Policy = field(init=False, repr=False, compare=False)
+    """An exact join never evicts, so any does for it."""
 
     def __post_init__(self) -> None:
         for at, window in enumerate(self.windows):
             if not 0 <= window < 2**62:
                 raise SpecError(f"window {window} of stream {at + 1} must be 0 ticks or more")
-        if self.policy is not None and self.the_policy.structure is Structure.VALUED:
+        policy = policy_named(self.policy or "recent")
+        if policy.structure is Structure.VALUED:
             raise SpecError(
-                f"policy {self.the_policy.name} learns what a key yields: it is not defined for a "
-                "join of several streams through a fact relation; choose another one"
+                f"policy {policy.name} learns what a key yields: it is not defined for a join of "
+                "several streams through a fact relation; choose another one"
             )
-        self._settle()
-
-    @property
-    def the_policy(self) -> Policy:
-        """The policy; an exact join never evicts, so any static one would do."""
-        return policy_named(self.policy or "recent")
+        self._settle(policy)
 
     def rules(
         self,

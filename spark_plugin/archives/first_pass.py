@@ -2,33 +2,107 @@
 
 from __future__ import annotations
 
+import base64
+import pickle
 import re
-from collections.abc import Callable, Sequence
+import uuid
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
 from pathlib import Path
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.types as pt
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark import TaskContext, cloudpickle
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 
 from engine.lanes.split import Plan, SplitResult, fitting_rows
 from engine.lanes.splits import Source
+from engine.runtime.errors import WinnowError
+from engine.runtime.host import keep_freed_memory
 from engine.runtime.streams import SIDES
 from spark_plugin.archives.eligible import Footers, check_read_alike, footers_of
-from spark_plugin.archives.partitions import collected, mapped
 from spark_plugin.archives.scan import Columns, block_name, scanned, spelled
 from spark_plugin.archives.splitting import Work, split_blocks, split_sorted
 from spark_plugin.archives.survey import Cut, Survey, blocks_of, survey_query, surveyed_columns
 from spark_plugin.columns import attributes, time_of
-from spark_plugin.gpu import gpu_terms
+from spark_plugin.gpu import GpuTerms, bind_task, gpu_terms
 from spark_plugin.hashing import lane_of, travelling
-from spark_plugin.outcome import OtherwiseError
-from spark_plugin.session import parallelism
+from spark_plugin.outcome import OtherwiseError, Outcome, settle
+from spark_plugin.session import ArrowFunction, map_in_arrow, parallelism
 from spark_plugin.spread import by_lane
+
+T = TypeVar("T")
+FOUND = "place int, found string"
+
+
+def mapped(
+    frame: DataFrame, function: Callable[..., Iterator[T]], *arguments: object, terms: GpuTerms
+) -> DataFrame:
+    """Return what ``function(*arguments, batches)`` yields on every partition, as `FOUND`."""
+    work = cloudpickle.dumps((function, arguments))
+    return map_in_arrow(frame, _on_partitions(work, terms), FOUND)
+
+
+def collected(mapped_frame: DataFrame) -> list[Any]:
+    """Run a query of `mapped`; return the results in the order of the partitions.
+
+    Raises
+    ------
+    WinnowError
+        The first error that a task raised, in that order.
+    OtherwiseError
+        The same.
+    """
+    context: Any = mapped_frame.sparkSession.sparkContext
+    tag = f"winnow-{uuid.uuid4().hex}"
+    context.addJobTag(tag)
+    try:
+        rows = sorted(mapped_frame.collect(), key=lambda row: row.place)
+    except BaseException:
+        context.cancelJobsWithTag(tag)
+        raise
+    finally:
+        context.removeJobTag(tag)
+    found = []
+    for row in rows:
+        outcome = pickle.loads(base64.b64decode(row.found))  # noqa: S301 - by our own worker
+        if outcome.error is not None:
+            raise outcome.error
+        found.append(outcome.result)
+    return found
+
+
+def _on_partitions(work: bytes, terms: GpuTerms) -> ArrowFunction:
+    """Return what a Spark task runs."""
+
+    def run(source: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        bind_task(terms)
+        keep_freed_memory()
+        function, arguments = pickle.loads(work)  # noqa: S301 - written by the driver
+        try:
+            for found in function(*arguments, source):
+                yield _row(Outcome(result=found))
+        except (WinnowError, OtherwiseError) as error:
+            for _ in source:  # Spark wants to be rid of its rows
+                pass
+            yield _row(Outcome(error=error))
+        settle(function)
+
+    return run
+
+
+def _row(outcome: Outcome) -> pa.RecordBatch:
+    task = TaskContext.get()
+    place = 0 if task is None else int(task.partitionId())
+    text = base64.b64encode(cloudpickle.dumps(outcome)).decode("ascii")
+    columns = [pa.array([place], pa.int32()), pa.array([text], pa.string())]
+    return pa.record_batch(columns, ["place", "found"])
+
 
 _ROUNDS = 4
 _RAISED = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Exit)\b")

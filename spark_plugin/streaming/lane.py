@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
+from numpy.lib.format import descr_to_dtype, dtype_to_descr
 from numpy.typing import NDArray
 
 from engine.lanes.profile import LaneProfile, SideProfile
@@ -15,8 +17,65 @@ from engine.replay.saved import SavedReplay
 from engine.runtime.errors import SpecError
 from engine.runtime.streams import SIDES
 from spark_plugin.keys import LaneKeys
-from spark_plugin.streaming.blob import pack, unpack
 from spark_plugin.worker import Joined, Plan, lane_replay
+
+_MAGIC = b"winnow-state-1\n"
+_CODEC = "lz4"
+
+
+def pack(arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    """Return arrays as bytes. O(bytes).
+
+    Parameters
+    ----------
+    arrays : mapping of str to array
+        Of plain or structured types, in C order.
+
+    Examples
+    --------
+    >>> {name: array.tolist() for name, array in unpack(pack({"a": np.arange(3)})).items()}
+    {'a': [0, 1, 2]}
+    """
+    names = [[name, dtype_to_descr(a.dtype), list(a.shape)] for name, a in arrays.items()]
+    header = json.dumps(names).encode()
+    parts = [
+        np.ascontiguousarray(array).view(np.uint8).reshape(-1).data for array in arrays.values()
+    ]
+    whole = b"".join([len(header).to_bytes(8, "little"), header, *parts])
+    packed: bytes = pa.compress(whole, codec=_CODEC, asbytes=True)
+    return _MAGIC + len(whole).to_bytes(8, "little") + packed
+
+
+def unpack(blob: bytes) -> dict[str, NDArray[Any]]:
+    """Return the arrays of `pack`, read-only.
+
+    Raises
+    ------
+    SpecError
+        If the bytes are of another version.
+    """
+    begin = len(_MAGIC)
+    if not blob.startswith(_MAGIC):
+        raise SpecError(
+            f"the state of a lane begins with {bytes(blob[:begin])!r} and not with {_MAGIC!r}: "
+            "another version of winnow wrote it; begin again, with a new checkpoint"
+        )
+    size = int.from_bytes(blob[begin : begin + 8], "little")
+    whole = memoryview(pa.decompress(memoryview(blob)[begin + 8 :], size, codec=_CODEC))
+    at = 8 + int.from_bytes(whole[:8], "little")
+    found = {}
+    for name, described, shape in json.loads(bytes(whole[8:at])):
+        dtype = descr_to_dtype(_as_described(described))
+        end = at + dtype.itemsize * int(np.prod(shape))
+        found[name] = np.frombuffer(whole[at:end], dtype).reshape(shape)
+        at = end
+    return found
+
+
+def _as_described(told: Any) -> Any:  # noqa: ANN401 - JSON
+    """Return a description of a type as NumPy gives it: JSON has no tuples."""
+    return told if isinstance(told, str) else [tuple(field) for field in told]
+
 
 IDLE = 1 << 10
 """Keys without an unexpired tuple are kept below this many; all are written with every state."""

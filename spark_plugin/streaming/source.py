@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, MutableMapping, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.datasource import (
@@ -19,10 +22,10 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from engine.runtime.errors import InputError
+import spark_plugin
+from engine.runtime.errors import InputError, SpecError
 from spark_plugin.streaming.index import TimeIndex
-from spark_plugin.streaming.options import Options, parse
-from spark_plugin.streaming.pace import Pace
+from spark_plugin.streaming.options import Options, Pace, parse
 from spark_plugin.streaming.reading import PACKED, row_schema, rows_between
 
 Offset = dict[str, Any]
@@ -145,3 +148,49 @@ class ArchiveStream(DataSourceStreamReader, SupportsTriggerAvailableNow):  # typ
         """Yield the rows of a partition."""
         chunks, begin, end = partition.value
         return rows_between(self._feed, chunks, begin, end)
+
+
+_PATH = "PYTHONPATH"
+
+
+def check_python(session: SparkSession) -> None:
+    """Check that Spark can plan a stream here, on the driver's machine.
+
+    Raises
+    ------
+    SpecError
+        If the workers' Python lies in an archive that Spark unpacks only for executors.
+    """
+    python = str(session.sparkContext.pythonExec)
+    if os.path.dirname(python) and not Path(python).exists():  # noqa: PTH120 - "./python" has one
+        raise SpecError(
+            f"spark.pyspark.python is {python}, and {Path(python).absolute()} is not there: a "
+            "stream is planned beside the driver by the same Python as on the workers; unpack the "
+            "archive of packages there too, or give a path that is on all machines"
+        )
+
+
+def register(session: SparkSession) -> None:
+    """Register ``format("winnow")`` where Spark does not find it by itself.
+
+    Parameters
+    ----------
+    session : SparkSession
+
+    Notes
+    -----
+    Spark plans a stream in a Python process on the driver's machine, which looks for the files of
+    ``--py-files`` in a folder ``streaming_job`` where Spark 4.2.0 has put none. So that process is
+    told where the driver found winnow.
+    """
+    environment = session.sparkContext.environment
+    before = environment.get(_PATH)
+    own = str(Path(spark_plugin.__file__).absolute().parents[1])
+    environment[_PATH] = own if before is None else own + os.pathsep + before
+    try:
+        session.dataSource.register(Source)
+    finally:
+        if before is None:
+            del environment[_PATH]
+        else:
+            environment[_PATH] = before

@@ -74,16 +74,14 @@ ROOMS = {
     "spark_plugin": {
         "gpu": "",
         "hashing": "",
-        "java": "",
         "lanes": "",
         "outcome": "",
         "rows": "",
-        "settle": "",
         "spool": "",
         "rapids": "",
         "shipping": "",
         "spread": "rapids",
-        "session": "java rapids",
+        "session": "rapids",
         "columns": "hashing lanes",
         "keys": "lanes",
         "facts": "hashing rows session columns",
@@ -91,15 +89,14 @@ ROOMS = {
         "worker": "lanes spool keys facts",
         "measure": "lanes spool worker",
         "on_gpu": "lanes spool worker",
-        "archives": "gpu hashing outcome settle spread session columns",
-        "executor": "gpu outcome settle rapids session archives",
-        "query": "gpu lanes settle spread session columns facts worker measure on_gpu",
-        "frame_options": "rows columns facts query",
-        "dataframe": "frame_options",
+        "archives": "gpu hashing outcome spread session columns",
+        "executor": "gpu outcome rapids session archives",
+        "query": "gpu lanes outcome spread session columns facts worker measure on_gpu",
+        "dataframe": "rows columns facts query",
         "command": "session executor",
         "sweep": "session executor",
         "submit": "rapids shipping command",
-        "streaming": "hashing lanes keys session columns worker query frame_options",
+        "streaming": "hashing lanes keys session columns worker query dataframe",
     },
 }
 """What each room, a folder or module of a package, may import of the package's others, lowest
@@ -221,7 +218,7 @@ ENTRIES = (
     *("spark_plugin.command", "spark_plugin.submit"),
     *("spark_plugin.shipping.command", "spark_plugin.rapids.command"),
     *("spark_plugin.dataframe", "spark_plugin.lookup", "spark_plugin.sweep"),
-    *("spark_plugin.streaming.registered", "spark_plugin.streaming.replay", "pyspark_winnow"),
+    *("spark_plugin.executor", "spark_plugin.session", "spark_plugin.streaming", "pyspark_winnow"),
 )
 """What `pyproject.toml` registers, and the modules whose functions users call."""
 
@@ -244,11 +241,13 @@ def test_every_module_is_reachable_from_an_entry_point() -> None:
     assert imported.keys() - reached_from({*ENTRIES} | policies, imported) == set()
 
 
-def test_what_is_installed_are_entry_points() -> None:
+def test_what_is_installed_and_documented_are_entry_points() -> None:
     registered = re.compile(r'^[\w-]+ = "((engine|spark_plugin)[\w.]*)(:\w+)?"$', re.MULTILINE)
-    installed = [m[1] for m in registered.finditer((ROOT / "pyproject.toml").read_text())]
-    assert {*installed} <= {*ENTRIES}
-    assert len(installed) == 4
+    found = {m[1] for m in registered.finditer((ROOT / "pyproject.toml").read_text())}
+    assert len(found) == 4
+    for page in (ROOT / "docs").glob("*.md"):
+        found |= set(re.findall(r"from (spark_plugin[\w.]*) import", page.read_text()))
+    assert found <= {*ENTRIES}
 
 
 def test_engine_and_kernels_load_without_spark_and_gpu_packages() -> None:

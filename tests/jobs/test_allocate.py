@@ -31,8 +31,7 @@ from engine.models.profile.model import ArrivalProfile
 from engine.models.profile.parts import AgeCurve, Correlation, Frequencies, StreamProfile
 from engine.options.allocate import allocate_of
 from engine.runtime.errors import SpecError
-from engine.runtime.executors import SerialExecutor, ThreadExecutor
-from engine.runtime.stages import Stages
+from engine.runtime.executors import SerialExecutor, Stages, ThreadExecutor
 
 TICKS, WINDOW = 100, 10
 

@@ -16,8 +16,7 @@ from engine.jobs.allocate.error import EQ, PPS, UNIFORM, ErrorModel, classes_of
 from engine.jobs.allocate.error_join import measured_error
 from engine.jobs.allocate.moments import SideMoments
 from engine.options.allocate import allocate_of
-from engine.runtime.executors import SerialExecutor
-from engine.runtime.stages import Stages
+from engine.runtime.executors import SerialExecutor, Stages
 
 SPAN, WINDOWS = 100, (10, 10)
 

@@ -20,12 +20,11 @@ from engine.jobs.lane_stats import StatsTask, lane_stats, profile_of, stats_of_l
 from engine.jobs.replay import lane_task
 from engine.jobs.replay.run import run_replay
 from engine.lanes import reader
-from engine.lanes.lane import LaneFiles, streamed
 from engine.lanes.manifest import Prepared
+from engine.lanes.reader import LaneFiles, streamed
 from engine.options.budget import parse_amounts
 from engine.policies import ValueKind
-from engine.runtime.executors import Executor, SerialExecutor
-from engine.runtime.stages import Stages
+from engine.runtime.executors import Executor, SerialExecutor, Stages
 from engine.runtime.streams import StreamBatch
 from engine.value_model.summary import SUMMARISED
 

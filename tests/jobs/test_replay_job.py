@@ -48,8 +48,7 @@ from engine.lanes.reader import lane_batches
 from engine.lanes.stored import Stored
 from engine.options.budget import Amount, Amounts, parse_amounts, split_budget
 from engine.policies import POLICIES
-from engine.runtime.executors import Executor, SerialExecutor, ThreadExecutor
-from engine.runtime.stages import Stages
+from engine.runtime.executors import Executor, SerialExecutor, Stages, ThreadExecutor
 from engine.value_model.summary import SUMMARISED
 
 COMPARED = [

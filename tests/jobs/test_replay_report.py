@@ -33,7 +33,7 @@ from job_cases import (
 from engine.commands import main
 from engine.jobs.exact import key_totals as keys_module
 from engine.policies import POLICIES
-from engine.report.versions import versions
+from engine.report.envelope import versions
 
 SETTINGS: list[dict[str, Any]] = [
     {},
@@ -240,7 +240,7 @@ def test_a_loaded_package_without_metadata_is_named_by_its_own_version(
     def nothing(name: str) -> str:
         raise metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr("engine.report.versions._stated", nothing)
+    monkeypatch.setattr("engine.report.envelope._stated", nothing)
     monkeypatch.delitem(sys.modules, "pyspark", raising=False)
     assert versions()["pyspark"] == "not installed"  # which says nothing of when it is loaded
     monkeypatch.setitem(sys.modules, "pyspark", SimpleNamespace(__version__="4.2.0"))

@@ -12,7 +12,7 @@ from spark_cases import drawn
 from stream_cases import micro_batch, parts, told
 
 from engine.runtime.errors import SpecError
-from spark_plugin.streaming.fingerprint import fingerprint
+from spark_plugin.streaming.replay import fingerprint
 
 SOURCE = """
 WEIGHT = 2.0

@@ -22,9 +22,8 @@ from engine.runtime.errors import DeviceError, InputError, OutputError, WinnowEr
 from engine.runtime.executors import ThreadExecutor
 from spark_plugin import command, submit
 from spark_plugin.executor import SparkExecutor, blocks
-from spark_plugin.java import provide_java
 from spark_plugin.rapids.options import PLUGIN
-from spark_plugin.session import _SOCKETS, _choose_sockets, _reason, get_session
+from spark_plugin.session import _SOCKETS, _choose_sockets, _reason, get_session, provide_java
 
 
 def executor_of(spark: Any, width: int) -> SparkExecutor:

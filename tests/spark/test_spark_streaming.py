@@ -23,7 +23,7 @@ from stream_cases import parts, same
 
 from engine.runtime.errors import SpecError
 from spark_plugin.streaming import register, replay
-from spark_plugin.streaming.registered import check_python
+from spark_plugin.streaming.source import check_python
 
 PROGRAM = """
 import json, sys

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from spark_cases import ORDER, ROLES, TUPLES, found
 
-from spark_plugin.frame_options import FRAMES, query_of
+from spark_plugin.dataframe import FRAMES, query_of
 from spark_plugin.streaming.feed import Feed, parquet_archive
 from spark_plugin.streaming.index import TimeIndex
 from spark_plugin.streaming.reading import PACKED, rows_between

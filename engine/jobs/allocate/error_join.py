@@ -18,7 +18,7 @@ from engine.models.frequency import KeyCounts
 from engine.options.allocate import METHODS, JoinOptions
 from engine.options.budget import Amount
 from engine.options.sample import SampleOptions
-from engine.runtime.stages import Stages
+from engine.runtime.executors import Stages
 
 
 @dataclass(frozen=True)

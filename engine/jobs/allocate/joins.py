@@ -24,7 +24,7 @@ from engine.options.budget import Amount
 from engine.options.replay import JobOptions
 from engine.policies import policy_named
 from engine.replay.settings import ReplaySettings
-from engine.runtime.stages import Stages
+from engine.runtime.executors import Stages
 
 POLICY_OF = {AGE: "age", FREQUENCY: "prob"}
 ESTIMATOR_OF = {"prob": "history"}

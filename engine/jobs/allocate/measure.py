@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from engine.jobs.age_curves import AgeTask, count_ages
 from engine.jobs.frame import JobLanes
 from engine.jobs.lane_stats import profile_of
-from engine.lanes.lane import LaneFiles, arrivals
 from engine.lanes.manifest import Prepared
 from engine.lanes.profile import LaneProfile
+from engine.lanes.reader import LaneFiles, arrivals
 from engine.models.frequency import KeyCounts, added
 from engine.models.profile.model import ArrivalProfile
 from engine.replay.settings import ReplaySettings

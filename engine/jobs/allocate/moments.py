@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.jobs.lane_stats import profile_of
-from engine.lanes.lane import LaneFiles
 from engine.lanes.profile import LaneProfile
-from engine.lanes.reader import lane_batches
+from engine.lanes.reader import LaneFiles, lane_batches
 from engine.replay.lane import LaneReplay
 from engine.replay.layout import Outputs
 from engine.replay.settings import UNLIMITED, ReplaySettings

@@ -13,7 +13,7 @@ from engine.jobs.allocate.joins import RecallJoin
 from engine.jobs.allocate.recall import CalibratedCurve, calibrated
 from engine.options.allocate import RECALL, JoinOptions
 from engine.runtime.errors import WinnowError
-from engine.runtime.stages import Stages
+from engine.runtime.executors import Stages
 
 MODEL, PROPORTIONAL, REFINED = "model", "prop", "refined"
 

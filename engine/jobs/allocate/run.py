@@ -23,8 +23,7 @@ from engine.jobs.allocate.rounds import (
 )
 from engine.options.allocate import ERROR, RECALL, AllocateOptions, JoinOptions
 from engine.report.envelope import Report, envelope, window_report
-from engine.runtime.executors import Executor
-from engine.runtime.stages import Progress, Stages
+from engine.runtime.executors import Executor, Progress, Stages
 from engine.runtime.streams import SIDES
 
 ALLOC, PROP = "alloc", "prop"

@@ -13,12 +13,10 @@ from engine.jobs.retention import RETAINED
 from engine.jobs.split import LaneModels, lane_budgets, summaries_needed
 from engine.optimum.bound import BoundSettings
 from engine.options.bound import BoundOptions
-from engine.policies import policy_named
 from engine.report.envelope import Report, envelope, memory_report, stream_report, window_report
 from engine.runtime.device_choice import ON_CPU, combined_choice, wanted_device
 from engine.runtime.errors import SpecError
-from engine.runtime.executors import Executor
-from engine.runtime.stages import Progress, Stages
+from engine.runtime.executors import Executor, Progress, Stages
 from gpu_kernels.devices import Choice
 
 MOST_TRACED = 1000
@@ -49,7 +47,7 @@ def run_bound(
     wanted = wanted_device(base.device, executor)
     with output_at(base.out) as output:
         lanes = prepare_job(base, archives, stages, sorts=wanted)
-        policy, windows = policy_named(base.policy), settings.windows
+        policy, windows = base.the_policy, settings.windows
         kinds = summaries_needed(base.memory, lanes.groups, [policy])
         stats = lane_stats(lanes.files, stages, windows=[windows], kinds=kinds)
         models = LaneModels(

@@ -17,8 +17,7 @@ import pyarrow as pa
 from engine.facts.relation import Facts
 from engine.jobs.frame import JobLanes
 from engine.jobs.retention import write_retained
-from engine.lanes.lane import LaneFiles
-from engine.lanes.reader import LaneBatch, whole_lane
+from engine.lanes.reader import LaneBatch, LaneFiles, whole_lane
 from engine.lanes.stored import Stored
 from engine.optimum.bound import BoundSettings, LaneBound, bound_lane
 from engine.optimum.build import pairs_of
@@ -29,8 +28,7 @@ from engine.optimum.retained import OutputTotals, Retained, states_text
 from engine.optimum.settings import Effort, Objective
 from engine.replay.settings import ReplaySettings
 from engine.runtime.device_choice import ASKED_FOR_CPU, ON_CPU, ON_GPU, Wanted, attempt
-from engine.runtime.executors import Executor
-from engine.runtime.stages import Stages
+from engine.runtime.executors import Executor, Stages
 from engine.runtime.streams import SIDES
 from gpu_kernels.devices import Choice, Device
 

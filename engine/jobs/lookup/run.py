@@ -23,8 +23,7 @@ from engine.jobs.streams import Source, rows_of
 from engine.options.lookup import LookupOptions, told_apart
 from engine.report.envelope import Report, envelope
 from engine.runtime.errors import SpecError
-from engine.runtime.executors import SerialExecutor
-from engine.runtime.stages import Progress, Stages
+from engine.runtime.executors import Progress, SerialExecutor, Stages
 
 IDS = pa.schema(
     [

@@ -17,8 +17,7 @@ from engine.jobs.part import reported
 from engine.options.multijoin import AUTO, MultiJoinOptions
 from engine.report.envelope import Report, time_bins
 from engine.report.multijoin_plots import check_plot, save_plot
-from engine.runtime.executors import Executor
-from engine.runtime.stages import Progress, Stages
+from engine.runtime.executors import Executor, Progress, Stages
 
 
 def run_multijoin(

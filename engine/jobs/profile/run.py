@@ -16,8 +16,7 @@ from engine.options.profile import ProfileOptions
 from engine.report.envelope import check_place
 from engine.report.profile_plots import check_folder, draw
 from engine.runtime.errors import SpecError
-from engine.runtime.executors import Executor
-from engine.runtime.stages import Progress, Stages
+from engine.runtime.executors import Executor, Progress, Stages
 
 _NOTHING = SideSurvey((0,), 0, 0, 0.0, 0.0, 0.0)
 

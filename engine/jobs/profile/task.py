@@ -9,11 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.lanes.lane import LaneFiles, streamed
 from engine.lanes.profile import profile_side
-from engine.lanes.reader import lane_batches
+from engine.lanes.reader import LaneFiles, lane_batches, streamed
 from engine.models.profile.lane_pass import LaneCounts, LanePass, PassSettings
-from engine.runtime.stages import rows_done
+from engine.runtime.executors import rows_done
 from engine.runtime.streams import StreamBatch
 
 

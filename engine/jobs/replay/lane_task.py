@@ -22,16 +22,15 @@ from engine.jobs.exact.key_totals import FactKeys, KeyLoss, LaneKeys
 from engine.jobs.output import id_columns
 from engine.jobs.part import FactColumns, LanePart, MemberPayload, beside
 from engine.jobs.retention import PlanFile, plan_of_lane
-from engine.lanes.lane import LaneFiles
 from engine.lanes.profile import LaneProfile
-from engine.lanes.reader import lane_batches
+from engine.lanes.reader import LaneFiles, lane_batches
 from engine.policies import age
 from engine.replay.lane import LaneReplay
 from engine.replay.layout import Outputs
 from engine.replay.ranks import RetentionPlan
 from engine.replay.settings import UNLIMITED, ReplaySettings
 from engine.runtime.errors import InputError
-from engine.runtime.stages import rows_done
+from engine.runtime.executors import rows_done
 from engine.runtime.streams import SIDES
 from gpu_kernels.devices import Choice
 

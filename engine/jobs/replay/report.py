@@ -143,7 +143,7 @@ def _estimator_memory(settings: ReplaySettings, results: list[LaneResult]) -> di
 def _policy(options: JobOptions, settings: ReplaySettings) -> str | None:
     if options.plan is not None:
         return "plan"
-    return "exact" if options.exact else settings.policy
+    return "exact" if options.exact else settings.the_policy.name
 
 
 def _best(bounds: LaneBounds, importance: float) -> dict[str, Any]:

@@ -17,8 +17,7 @@ from engine.options.replay import JobOptions
 from engine.policies import policy_named
 from engine.report.envelope import Report, time_bins
 from engine.runtime.device_choice import wanted_device
-from engine.runtime.executors import Executor
-from engine.runtime.stages import Progress, Stages
+from engine.runtime.executors import Executor, Progress, Stages
 
 
 def run_replay(options: JobOptions, executor: Executor, progress: Progress | None = None) -> Report:

@@ -25,7 +25,7 @@ from engine.lanes.profile import LaneProfile
 from engine.lanes.reader import lane_batches
 from engine.lanes.stored import Stored
 from engine.runtime.device_choice import Wanted, attempt
-from engine.runtime.stages import Stages
+from engine.runtime.executors import Stages
 
 SLICE_ROWS = 2_000_000
 """Rows of a lane from which on it is cut, and of a slice at least."""

@@ -22,8 +22,7 @@ from engine.lanes.manifest import Prepared
 from engine.options.sample import SampleOptions
 from engine.replay.settings import ReplaySettings
 from engine.report.envelope import Report
-from engine.runtime.executors import Executor
-from engine.runtime.stages import Progress, Stages
+from engine.runtime.executors import Executor, Progress, Stages
 from engine.sampling.aggregates import AggregateSpec, LaneAggregates, parse_aggregate
 from engine.sampling.aggregates.estimate import combine
 

@@ -16,10 +16,9 @@ from engine.exact.stream import ExactStream
 from engine.jobs.exact.key_totals import LaneKeys
 from engine.jobs.output import id_columns
 from engine.jobs.part import LanePart, MemberPayload, beside
-from engine.lanes.lane import LaneFiles
-from engine.lanes.reader import LaneBatch, lane_batches
+from engine.lanes.reader import LaneBatch, LaneFiles, lane_batches
 from engine.replay.settings import UNLIMITED
-from engine.runtime.stages import rows_done
+from engine.runtime.executors import rows_done
 from engine.runtime.streams import SIDES
 from engine.sampling.aggregates import AggregateSpec, LaneAggregates
 from engine.sampling.inclusion import Inclusion, row_measures

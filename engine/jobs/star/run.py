@@ -15,8 +15,7 @@ from engine.jobs.streams import StreamSource, check_output_names, open_source
 from engine.options.star import StarOptions
 from engine.report.envelope import Report
 from engine.runtime.errors import SpecError
-from engine.runtime.executors import Executor
-from engine.runtime.stages import Progress, Stages
+from engine.runtime.executors import Executor, Progress, Stages
 from engine.runtime.time_units import parse_instant, parse_window
 from engine.star.settings import StarSettings
 
@@ -62,7 +61,7 @@ def _task(options: StarOptions) -> StarTask:
     start = options.start_ts
     settings = StarSettings(
         tuple(parse_window(own.window, columns.unit, own.name) for own in options.streams),
-        options.policy,
+        options.the_policy,
         options.parameters,
         options.estimator,
         options.probe,

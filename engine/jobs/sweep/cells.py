@@ -17,13 +17,13 @@ from engine.facts.key_links import KeyLinks, no_key_links
 from engine.jobs.age_curves import Curves
 from engine.jobs.sweep.broadcast_pool import BroadcastPool
 from engine.jobs.sweep.shared_batches import Draws, Shared, SharedBatches, Wants
-from engine.lanes.lane import LaneFiles
 from engine.lanes.profile import LaneProfile, SideProfile
+from engine.lanes.reader import LaneFiles
 from engine.policies import age
 from engine.replay.allocate import Ready
 from engine.replay.lane import LaneReplay
 from engine.replay.settings import ReplaySettings
-from engine.runtime.stages import rows_done
+from engine.runtime.executors import rows_done
 from engine.runtime.streams import StreamBatch
 from engine.sampling.sizes import Sampling, priorities
 

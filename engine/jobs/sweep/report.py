@@ -17,7 +17,7 @@ from engine.jobs.sweep.rows import Row
 from engine.lanes.manifest import Prepared
 from engine.options.sweep import Grid, SweepOptions
 from engine.report.envelope import envelope, plain_parameters, rounded, stream_report
-from engine.runtime.stages import Stages
+from engine.runtime.executors import Stages
 from gpu_kernels.devices import Choice
 
 TABLE = "sweep.parquet"

@@ -20,8 +20,7 @@ from engine.options.grid import Point, parse_windows, points_of
 from engine.options.sweep import SweepOptions, check_size, grid_of
 from engine.policies import POLICIES
 from engine.runtime.device_choice import Wanted, combined_choice, prefer_gpu, wanted_device
-from engine.runtime.executors import Executor, ThreadExecutor
-from engine.runtime.stages import Progress, Stages
+from engine.runtime.executors import Executor, Progress, Stages, ThreadExecutor
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from engine.jobs.frame import JobLanes
-from engine.lanes.lane import LaneFiles
 from engine.lanes.profile import LaneProfile
-from engine.lanes.reader import lane_batches
+from engine.lanes.reader import LaneFiles, lane_batches
 from engine.models.frequency import lane_counts
 from engine.options.grid import Point
 from engine.replay.settings import ReplaySettings

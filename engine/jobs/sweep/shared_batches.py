@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.facts.key_links import KeyLinks
-from engine.lanes.lane import LaneFiles
-from engine.lanes.reader import lane_batches
+from engine.lanes.reader import LaneFiles, lane_batches
 from engine.models.frequency import lane_counts
 from engine.replay.layout import Window
 from engine.runtime.key_table import IDLE, KeyTable

@@ -19,13 +19,12 @@ from engine.jobs.sweep.cells import (
     count_exact,
     replay_cells,
 )
-from engine.lanes.lane import LaneFiles
-from engine.lanes.reader import lane_batches
+from engine.lanes.reader import LaneFiles, lane_batches
 from engine.policies import Structure, age
 from engine.replay.settings import ReplaySettings
 from engine.runtime.device_choice import ASKED_FOR_CPU, ON_GPU, Wanted, attempt
+from engine.runtime.executors import rows_done
 from engine.runtime.host import half_of_memory
-from engine.runtime.stages import rows_done
 from engine.sampling.sizes import Sampling
 from gpu_kernels.devices import Choice, Device
 

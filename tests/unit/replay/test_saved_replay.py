@@ -16,7 +16,7 @@ from engine.replay.layout import ENTRY, KEY, LOG, SLOT
 from engine.replay.ranks import RetentionPlan
 from engine.replay.saved import SavedReplay
 from engine.runtime.errors import SpecError
-from spark_plugin.streaming.blob import pack, unpack
+from spark_plugin.streaming.lane import pack, unpack
 
 SOME = settings(
     max_examples=25,
