@@ -140,8 +140,8 @@ def history_counts(lane: LaneColumns, rules: ReplayRules) -> tuple[Floats, Float
         *both(lane.key_links), np.zeros(2 * lane.keys, np.int64), seen[0], seen[1],
     )  # fmt: skip
     found = []
-    told = (rules.window_right, rules.first_right), (rules.window_left, rules.first_left)
-    for own, counts, (window, first) in zip(sides, seen, told, strict=True):
+    windows = (rules.window_right, rules.first_right), (rules.window_left, rules.first_left)
+    for own, counts, (window, first) in zip(sides, seen, windows, strict=True):
         since = (own.ts - first + 1).astype(np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
             m = counts * (np.float64(window + 1) / since)

@@ -279,7 +279,7 @@ def _integers(replay: Setting, rules: ReplayRules, lanes: DeviceLanes) -> list[i
     columns, begin = lanes.columns[replay.lane], lanes.begins[replay.lane]
     middle = begin + columns.left.ts.size
     seed = replay.settings.seed & (2**64 - 1)
-    told = {
+    values = {
         "left_begin": begin, "left_end": middle,
         "right_begin": middle, "right_end": begin + columns.rows,
         "left_window": rules.window_left, "right_window": rules.window_right,
@@ -293,7 +293,7 @@ def _integers(replay: Setting, rules: ReplayRules, lanes: DeviceLanes) -> list[i
         "left_partners": lanes.link_begins[replay.lane][0],
         "right_partners": lanes.link_begins[replay.lane][1],
     }  # fmt: skip
-    return [told.get(name, 0) for name in LANE_INTEGERS]
+    return [values.get(name, 0) for name in LANE_INTEGERS]
 
 
 def _place_tables(integers: Ints, curves: Sequence[Curves]) -> Floats:

@@ -153,8 +153,8 @@ class MultiJoinOptions:
                 "--device is 'gpu': indexes are probed on the CPU; give auto, or --probe scan"
             )
         self._check_together()
-        told = [name for one in self.profiles for name in one[:2]]
-        for name in (*self.loops.order, *filter(None, self.loops.buckets), *told):
+        profiled = [name for one in self.profiles for name in one[:2]]
+        for name in (*self.loops.order, *filter(None, self.loops.buckets), *profiled):
             if name not in names:
                 raise SpecError(
                     f"there is no stream {name!r}; the streams are {', '.join(names)}."

@@ -61,8 +61,8 @@ def draw(profile: ArrivalProfile, folder: Path) -> list[Path]:
             paint(figure, profile)
             for kind in FORMATS:
                 files.append(folder / f"{name}.{kind}")
-                told = {"Date": None} if kind == "svg" else {}
-                figure.savefig(files[-1], dpi=150, metadata=told)
+                metadata = {"Date": None} if kind == "svg" else {}
+                figure.savefig(files[-1], dpi=150, metadata=metadata)
     except OSError as error:
         raise OutputError(f"plots {folder} cannot be written: {error}") from error
     return files

@@ -35,7 +35,7 @@ def sweep_report(
 ) -> dict[str, Any]:
     """Return the report, as ``sweep.json`` holds it."""
     base = options.base
-    return {
+    content = {
         **stream_report(prepared, ("rows", "joined", "null_keys", "rejected")),
         "grid": {
             "cells": cells,
@@ -56,6 +56,7 @@ def sweep_report(
         "advice": [one.plain() for one in advice],
         **envelope(seconds, device=device, out=options.out),
     }
+    return content | {"seconds": content.pop("seconds")}
 
 
 def write_sweep(
