@@ -101,9 +101,7 @@ def drawn(kind: str, batch: int, held: int, seed: int = 6) -> Work:
         each * np.arange(4), ts, np.arange(n), rng.random(n), _attributes(rng, kind, n, held)
     )
     windows = windows_of([GAP * held] * 3)
-    rules = HarvestRules(
-        everyone=kind != "equi", combine=COMBINES.index("min"), window=windows.size
-    )
+    rules = HarvestRules(clique=kind != "equi", combine=COMBINES.index("min"), window=windows.size)
     admitted = admitted_none(streams)
     admitted.number[:] = each
     admitted.place[:], admitted.ts[:] = np.arange(n), ts

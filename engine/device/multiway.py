@@ -65,7 +65,7 @@ class GpuProber:
         bound = predicate.bound
         condition = Condition(
             predicate.code, bound * bound if predicate.kind == "distance" else bound,
-            predicate.function, rules.everyone, rules.combine,
+            predicate.function, rules.clique, rules.combine,
         )  # fmt: skip
         columns = Columns(streams.ts, streams.importance, *streams.attributes)
         self._walks = DeviceWalks(device, columns, streams.first, rules.window, condition)

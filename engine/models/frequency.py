@@ -66,7 +66,7 @@ Pair = tuple[Floats, Floats]
 
 
 class FrequencyModel(NamedTuple):
-    """What frequencies tell of a join."""
+    """The frequency model of a join."""
 
     left: RateCurve
     right: RateCurve
@@ -99,8 +99,8 @@ def pieces(
     Examples
     --------
     >>> counts = KeyCounts(np.array([7]), np.array([30]), np.array([10]))
-    >>> (live, worth), _ = pieces(counts, (10, 10), 100.0, (5, 20, 15))
-    >>> live.tolist(), worth.tolist()
+    >>> (live, each), _ = pieces(counts, (10, 10), 100.0, (5, 20, 15))
+    >>> live.tolist(), each.tolist()
     ([3.0, 2.0], [0.1, 0.03])
     """
     tuples, each = _rates(counts, ticks, rest)

@@ -88,18 +88,18 @@ def from_points(memory: Floats, rate: Floats) -> RateCurve:
 
 
 def _above(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> bool:
-    """Tell whether b lies on or below the line from a to c."""
+    """Return whether b lies on or below the line from a to c."""
     return (b[1] - a[1]) * (c[0] - a[0]) <= (c[1] - a[1]) * (b[0] - a[0])
 
 
-def from_pieces(memory: Floats, worth: Floats) -> RateCurve:
-    """Return the curve of tuples taken by worth, greatest first.
+def from_pieces(memory: Floats, slope: Floats) -> RateCurve:
+    """Return the curve of tuples taken by slope, the steepest first.
 
     Parameters
     ----------
     memory : (n,) float64
         Tuples of each piece, 0 or more.
-    worth : (n,) float64
+    slope : (n,) float64
         Rate that each tuple of the piece adds, 0 or more.
 
     Examples
@@ -108,10 +108,10 @@ def from_pieces(memory: Floats, worth: Floats) -> RateCurve:
     >>> curve.memory.tolist(), curve.rate.tolist()
     ([0.0, 5.0, 15.0], [0.0, 15.0, 25.0])
     """
-    kept = (memory > 0) & (worth > 0)
-    memory, worth = memory[kept], worth[kept]
-    order = np.argsort(-worth, kind="stable")
-    steps, slopes = memory[order], worth[order]
+    kept = (memory > 0) & (slope > 0)
+    memory, slope = memory[kept], slope[kept]
+    order = np.argsort(-slope, kind="stable")
+    steps, slopes = memory[order], slope[order]
     return RateCurve(
         np.concatenate([[0.0], np.cumsum(steps)]),
         np.concatenate([[0.0], np.cumsum(steps * slopes)]),

@@ -26,7 +26,7 @@ def expand(
 
     A group's facts follow each other in `begin`. Those that have begun and not ended are gathered
     at the head of the group's part of `active`, so that what has ended is met once and not again;
-    `begun` and `alive`, at first copies of `first`, tell how far.
+    `begun` and `alive`, at first copies of `first`, say how far.
     """
     written = 0
     for i in range(len(ts)):

@@ -21,7 +21,7 @@ from engine.optimum.network import MOST_PRICE, Flow, Tuples, balance, begin_flow
 from engine.runtime.errors import WinnowError
 from engine.runtime.jit import NONE, Floats, Ints, jit
 
-STEPS = 1 << 20  # nodes done between two looks at the clock
+STEPS = 1 << 20  # nodes done before the clock is read again
 _HEADROOM = 6  # bits that prices may grow by
 
 

@@ -4,7 +4,7 @@ A unit of flow is a slot of memory. It travels the line from the first node to t
 a stretch of it whenever it is a tuple's. A tuple has one unit at most, so its chain of matches
 needs no nodes of its own: a tuple that is not stored offers steps from its `begin` to each of its
 ends; one that is stored until e offers steps from e to its other ends, and back to its `begin`.
-Every tuple is therefore found from one node, its *home*, and one search looks at every choice once
+Every tuple is therefore found from one node, its *home*, and one search visits every choice once
 at most.
 
 Numbers are whole, so that prices, and what is proven by them, are exact.

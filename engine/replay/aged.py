@@ -3,8 +3,8 @@
 In a run of buckets priorities never rise with age, or always do, so that the least rank of a run is
 its oldest resident's or its youngest bucket's. The log holds the residents in arrival order with
 gaps where tuples left; gaps are jumped over with path compression and the log is compacted when it
-is full. Finding the least rank costs O(runs looked at * log K); runs are few, however many buckets
-there are, and those that hold nothing less are not looked at.
+is full. Finding the least rank costs O(runs searched * log K); runs are few, however many buckets
+there are, and those that hold nothing less are not searched.
 """
 
 from __future__ import annotations

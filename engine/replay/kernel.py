@@ -56,7 +56,7 @@ def is_alone(
 
 @kernel
 def _first_due(memory: Memory, window: Integer, now: Integer) -> Integer:
-    """Return a tick before which nobody of a side expires, whoever else arrives from `now` on."""
+    """Return a tick before which no tuple of a side expires, whatever arrives from `now` on."""
     oldest = memory.n[layout.OLDEST]
     since = now if oldest == NONE else memory.slots[nth(oldest)].ts
     return since + window + 1  # beyond int64 it wraps below every tick: then step 1 is always done

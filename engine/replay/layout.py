@@ -41,7 +41,7 @@ KEY = np.dtype(
         ("arrival", "i4"),  # first arrival of this instant, an index into the batch
         ("root", "i4"),  # of the pairing heap (keyed)
         ("at", "i4"),  # position in the heap of keys (keyed)
-        ("dirty", "i4"),  # next of the keys to be looked at in this instant; CLEAN: not among them
+        ("dirty", "i4"),  # next of the keys to be updated in this instant; CLEAN: not among them
     ],
     align=True,
 )

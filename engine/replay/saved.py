@@ -88,8 +88,8 @@ class SavedReplay(LaneReplay):
             }
             state |= {f"{side}_{name}": array for name, array in own.items()}
         if self._estimate is not None:
-            worth = self._estimate.memory
-            state |= {f"worth_{n}": a for n, a in zip(worth._fields, worth, strict=True)}
+            model = self._estimate.memory
+            state |= {f"worth_{n}": a for n, a in zip(model._fields, model, strict=True)}
         return state
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
@@ -120,8 +120,8 @@ class SavedReplay(LaneReplay):
             window.ts = np.array(state[f"{side}_window_ts"], np.int64)
             window.key = np.array(state[f"{side}_window_key"], np.int32)
         if self._estimate is not None:
-            worth = self._estimate.memory
-            for name, array in zip(worth._fields, worth, strict=True):
+            model = self._estimate.memory
+            for name, array in zip(model._fields, model, strict=True):
                 _fill(array, state, f"worth_{name}")
 
     def held(self) -> tuple[Ints, Ints]:

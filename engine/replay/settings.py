@@ -140,7 +140,7 @@ class ReplaySettings(PolicySettings):
 
     @property
     def counts(self) -> bool:
-        """Whether the policy looks at match counts, so that the estimator matters."""
+        """Whether the policy depends on match counts, so that the estimator matters."""
         return self.the_policy.structure not in (Structure.VALUED, Structure.SAMPLED)
 
     @property

@@ -4,7 +4,7 @@ A priority is the tuple's own value times what the table has for its group, so w
 order never changes: a pairing heap by (value, age). When its age passes the edge of a bucket, or it
 matches for the first time, a tuple moves on to another heap. The least rank is at one of the roots.
 Residents of one bucket stand beside each other in arrival order, so that only the oldest of each
-bucket is looked at. Admission O(groups), and O(log K) amortised for each move, of which a resident
+bucket is checked. Admission O(groups), and O(log K) amortised for each move, of which a resident
 makes as many as there are buckets at most.
 """
 

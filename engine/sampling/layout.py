@@ -54,7 +54,7 @@ PLACE = np.dtype(
     ],
     align=True,
 )
-"""The rest of a retained tuple, which probes do not look at unless they write outputs."""
+"""The rest of a retained tuple, which probes read only to write outputs."""
 
 KEY = np.dtype(
     [
@@ -89,8 +89,8 @@ class SampleMemory(NamedTuple):
     """(2 capacity + 64,) engine.replay.layout.ENTRY. Least priority first (bottom-k); may hold
     entries of tuples that are gone."""
     unranked: Records
-    """(0,) engine.replay.layout.KEY. The keys that the heap's functions could tell their places,
-    and here do not."""
+    """(0,) engine.replay.layout.KEY. An argument of the heap's functions, which record where keys
+    are; here there are none."""
     events: Records
     """(2 capacity + 64,) EVENT. Evictions of more than any later one, oldest first (bottom-k)."""
     held: Floats

@@ -214,7 +214,7 @@ def _below(
 def _replace(
     rules: StarRules, streams: StarStreams, state: StarState, side: Integer, at: Integer
 ) -> None:
-    """Admit an arrival as `_admit` does, without a heap: all residents are looked at. O(K)."""
+    """Admit an arrival as `_admit` does, without a heap: all residents are compared. O(K)."""
     if state.n[side, layout.COUNT] >= rules.budget[side]:
         if rules.budget[side] == 0:
             return

@@ -152,7 +152,7 @@ class StarState(NamedTuple):
     n: Ints
     """(m, STREAM_COUNTERS) int64."""
     keys: Records
-    """(0,) KEY. For the heap's functions, which can tell keys where they stand."""
+    """(0,) KEY. An argument of the heap's functions, which record where keys are."""
 
 
 class StarOutputs(NamedTuple):

@@ -136,7 +136,7 @@ def _least_of_each(state: StarState, unit: Integer, sign: float) -> float:
 
 
 @woven
-def _worth(rules: StarRules, state: StarState, unit: Integer, outputs: float) -> float:
+def _total_importance(rules: StarRules, state: StarState, unit: Integer, outputs: float) -> float:
     """Return the importance of a unit's outputs, added up without trying them all if many."""
     sides = state.sizes.shape[0]
     tuples = 0.0
@@ -171,7 +171,7 @@ def _tally(
     rules: StarRules, state: StarState, fact: Integer, unit: Integer, outputs: float,
     tallies: StarTallies, progress: Ints, sums: Floats,
 ) -> None:  # fmt: skip
-    found, importance = np.int64(outputs), _worth(rules, state, unit, outputs)
+    found, importance = np.int64(outputs), _total_importance(rules, state, unit, outputs)
     tallies.by_fact[fact] += found
     tallies.importance_by_fact[fact] += importance
     tallies.by_bin[progress[layout.BIN]] += found

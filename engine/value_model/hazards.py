@@ -69,7 +69,7 @@ def shrunk(matches: Array, expected: Array, row: Integer, out: Array) -> float:
 
 @kernel
 def _weigh(matches: Array, exposure: Array, weight: Array) -> None:
-    """Write how much a match of each class tells of hazards common to all.
+    """Write the weight of a match of each class as evidence of hazards common to all.
 
     A tuple of which a window brings m matches weighs 1 / (1 + m): what is known of its rate is good
     to about a factor, so its matches are no m observations. All weights are then raised so that

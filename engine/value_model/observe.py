@@ -60,7 +60,7 @@ class SideBatch(NamedTuple):
 
 @kernel
 def _apart(first: Array) -> bool:
-    """Tell whether facts join the tuples, and the sides' keys are different ones."""
+    """Return whether facts join the tuples, so that the sides' keys are different ones."""
     return first is not None
 
 

@@ -1,8 +1,8 @@
-"""What a lane's tuples are worth to a policy: a small summary, and how memory is best spent on it.
+"""Tuples of a lane by their priority to a policy: a small summary, and the best use of memory.
 
 The budget of a join is split over its hash lanes (contract, section 8) so that no lane keeps what
-is worth less than what another drops: as if all were one. For that each lane tells how many tuples
-it has of each worth.
+has a lower priority than what another drops: as if all were one. For that each lane counts its
+tuples of each priority.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from engine.runtime.scipy_late import gammaincc
 Arriving = Callable[[int], Iterator[tuple[Ints, Floats]]]
 """Yields the join attributes and importances of a side, batch by batch, each time it is called."""
 SUMMARISED = (ValueKind.COUNT, ValueKind.IMPORTANCE, ValueKind.VALUE)
-"""The kinds of worth that are a tuple's own."""
+"""The kinds of priority that depend on the tuple alone."""
 PER_OCTAVE = 4
-"""Classes of worth from one power of two to the next."""
+"""Classes of priority from one power of two to the next."""
 _STEP = 1.12
 
 
 class SideSummary(NamedTuple):
-    """The tuples of one side of a lane by their worth to a policy."""
+    """The tuples of one side of a lane by their priority to a policy."""
 
     tuples: Floats
-    """(n,) float64. Of each class, the most wanted first; those worth nothing are in none. A class
-    is of tuples whose worths are within a factor of ``2 ** (1 / PER_OCTAVE)``."""
+    """(n,) float64. Of each class, the most wanted first; those of priority 0 are in none. A
+    class is of tuples whose priorities are within a factor of ``2 ** (1 / PER_OCTAVE)``."""
     matches: Floats
     """(n,) float64. Mean number of the other side's tuples of their keys."""
     value: Floats
@@ -62,7 +62,7 @@ LaneSummary = tuple[SideSummary, SideSummary]
 
 
 class LaneSummariser:
-    """Summarises a lane under several kinds of worth. Memory: O(keys).
+    """Summarises a lane under several kinds of priority. Memory: O(keys).
 
     Both sides' tuples are counted first, each side's as they come; then they are weighed.
 
@@ -89,13 +89,13 @@ class LaneSummariser:
         return self._table.intern(codes)
 
     def weigh(self, side: int, ids: NDArray[np.int32], importance: Floats) -> None:
-        """Sort a side's tuples by their worth; all of both sides must have been counted."""
+        """Sort a side's tuples by their priority; all of both sides must have been counted."""
         others = self._counts[1 - side] = _longer(self._counts[1 - side], self._table.size)
         for classes in self._classes.values():
             classes[side].add(sealed(importance, np.float64), ids, others)
 
     def summary(self) -> dict[ValueKind, LaneSummary]:
-        """Return what the tuples are worth."""
+        """Return the summary of both sides by kind."""
         return {
             kind: (left.summary(), right.summary()) for kind, (left, right) in self._classes.items()
         }
@@ -109,7 +109,7 @@ def _longer(counts: Ints, size: int) -> Ints:
 
 
 def summarised_lane(arriving: Arriving, kinds: Sequence[ValueKind]) -> dict[ValueKind, LaneSummary]:
-    """Summarise a lane under several kinds of worth. Memory: O(keys); two passes.
+    """Summarise a lane under several kinds of priority. Memory: O(keys); two passes.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def _count(ids: NDArray[np.int32], counts: Ints) -> None:
 _NOTHING = -(2**13)
 """The class of what is 0: below those of all that is greater."""
 _SPAN = 2**14
-"""A class of worth and one of value are one number: worth times this plus value."""
+"""A class of priority and one of value are one number: priority times this plus value."""
 _FRACTION = 52
 """Bits of a float64 after its exponent."""
 _QUARTERS = tuple(
@@ -158,15 +158,15 @@ _GREATEST = PER_OCTAVE * 1024 - 1
 
 
 @kernel
-def _class_of(worth: float) -> int:
-    """Return the class of a worth: the floor of its logarithm times `PER_OCTAVE`."""
-    if not worth > 0.0:
+def _class_of(priority: float) -> int:
+    """Return the class of a priority: the floor of its logarithm times `PER_OCTAVE`."""
+    if not priority > 0.0:
         return _NOTHING
     shift = np.int64(0)
-    if worth < 2.0**-1022:  # its exponent is not told by its bits
-        worth *= 2.0**64
+    if priority < 2.0**-1022:  # subnormal: its bits do not hold its exponent
+        priority *= 2.0**64
         shift = np.int64(64)
-    bits = np.float64(worth).view(np.int64)
+    bits = np.float64(priority).view(np.int64)
     place = np.int64(PER_OCTAVE) * ((bits >> _FRACTION) - np.int64(1023) - shift)
     fraction = bits & np.int64((1 << _FRACTION) - 1)
     for begin in _QUARTERS:
@@ -175,12 +175,7 @@ def _class_of(worth: float) -> int:
 
 
 @kernel
-def _tally_values(
-    importance: Floats,
-    ids: NDArray[np.int32],
-    counts: Ints,
-    tally: Ints,
-) -> None:
+def _tally_values(importance: Floats, ids: NDArray[np.int32], counts: Ints, tally: Ints) -> None:
     """Add tuples and their matches to the class of their value; row 0 is that of `_NOTHING`."""
     for i in range(len(ids)):
         others = counts[nth(ids[i])]
@@ -191,13 +186,9 @@ def _tally_values(
 
 @kernel
 def _classify(
-    importance: Floats,
-    ids: NDArray[np.int32],
-    counts: Ints,
-    by_importance: bool,
-    codes: Ints,
+    importance: Floats, ids: NDArray[np.int32], counts: Ints, by_importance: bool, codes: Ints
 ) -> None:
-    """Write each tuple's class of worth and that of value, as one number."""
+    """Write each tuple's class of priority and that of value, as one number."""
     for i in range(len(ids)):
         others = counts[nth(ids[i])]
         own = importance[i] if by_importance else np.float64(others)
@@ -206,18 +197,17 @@ def _classify(
 
 @kernel
 def _tally_classes(
-    at: NDArray[np.int32], ids: NDArray[np.int32], counts: Ints,
-    tally: Ints,
-) -> None:  # fmt: skip
+    at: NDArray[np.int32], ids: NDArray[np.int32], counts: Ints, tally: Ints
+) -> None:
     for i in range(len(at)):
         tally[nth(at[i]), 0] += 1
         tally[nth(at[i]), 1] += counts[nth(ids[i])]
 
 
 class _Classes:
-    """Tuples by class of worth and class of value, and their matches: whole numbers.
+    """Tuples by class of priority and class of value, and their matches: whole numbers.
 
-    Where worth is value, classes are few enough to have a place each.
+    Where priority is value, classes are few enough to have a place each.
     """
 
     def __init__(self, kind: ValueKind) -> None:
@@ -239,7 +229,7 @@ class _Classes:
         _tally_classes(at, ids, counts, self._tally)
 
     def _found(self) -> list[tuple[int, int, int, int]]:
-        """Return the class of worth and that of value, the tuples and the matches of each."""
+        """Return the class of priority and that of value, the tuples and the matches of each."""
         if self._by_value:
             at = np.flatnonzero(self._tally[:, 0])
             codes = (at + _NOTHING).tolist()
@@ -261,18 +251,18 @@ class _Classes:
         return SideSummary(sums[0], sums[1] / sums[0], sums[2] / sums[0])
 
 
-def fluctuating(live: Floats, worth: Floats, most: int) -> RateCurve:
+def fluctuating(live: Floats, rate: Floats, most: int) -> RateCurve:
     """Return what a memory of whole tuples reaches when those alive come and go at random.
 
-    A lane's live tuples of some worth vary about their mean, the more so the fewer they are: some
-    are dropped for want of room while room elsewhere is spent on less. Were they Poisson about
+    A lane's live tuples of some priority vary about their mean, the more so the fewer they are:
+    some are dropped for want of room while room elsewhere is spent on less. Were they Poisson about
     their mean m, memory k would hold ``E min(k, N)`` of them.
 
     Parameters
     ----------
     live : (n,) float64
         Mean live tuples of each class, the most wanted first.
-    worth : (n,) float64
+    rate : (n,) float64
         What each of them yields a tick.
     most : int
         The greatest memory of interest, such as the most tuples alive at once.
@@ -290,7 +280,7 @@ def fluctuating(live: Floats, worth: Floats, most: int) -> RateCurve:
     """
     sizes = _sizes(most)
     held = _expected_least(sizes[:, None], np.cumsum(live)[None, :])
-    return from_points(sizes, np.maximum.accumulate(np.diff(held, axis=1, prepend=0.0) @ worth))
+    return from_points(sizes, np.maximum.accumulate(np.diff(held, axis=1, prepend=0.0) @ rate))
 
 
 def _sizes(most: int) -> Floats:

@@ -156,7 +156,7 @@ def count_kernel(variant: WalkVariant) -> Kernel:
 
     def count(
         place: Array, direction: Array, shred: Array, bounds: Array, order: Array, runs: Array,
-        everyone: Integer, combine: Integer, bound: float, places: Array, code: Array,
+        clique: Integer, combine: Integer, bound: float, places: Array, code: Array,
         value: Array, first: Array, item: Array, weight: Array, importance: Array, counts: Array,
         total: Array,
     ) -> None:  # fmt: skip
@@ -168,7 +168,7 @@ def count_kernel(variant: WalkVariant) -> Kernel:
             As `find` has them.
         shred : (tuples,) float64
             The throttle fraction of those that are shredded; more than 1 for the others.
-        everyone, bound, places, code, value, first, item, weight
+        clique, bound, places, code, value, first, item, weight
             See `Join`.
         combine : int64
             Index among `gpu_kernels.combine.COMBINES`.
@@ -182,7 +182,7 @@ def count_kernel(variant: WalkVariant) -> Kernel:
         stack = cuda.local.array((ROWS, STACK_COLUMNS), int64)
         tally = cuda.local.array((2, STACK_COLUMNS), int64)
         members = cuda.local.array(STACK_COLUMNS, int64)
-        join = Join(everyone, bound, places, code, value, first, item, weight)
+        join = Join(clique, bound, places, code, value, first, item, weight)
         hops = np.int64(order.shape[1])
         k = np.int64(number_of())
         while k < place.size:
@@ -234,7 +234,7 @@ def write_kernel(variant: WalkVariant) -> Kernel:
 
     def write(
         place: Array, direction: Array, shred: Array, bounds: Array, order: Array, runs: Array,
-        everyone: Integer, combine: Integer, bound: float, places: Array, code: Array,
+        clique: Integer, combine: Integer, bound: float, places: Array, code: Array,
         value: Array, first: Array, item: Array, weight: Array, importance: Array,
         offsets: Array, tuples_begin: Integer, tuples_end: Integer, begin: Integer, end: Integer,
         before: Array, after: Array, written: Array, worths: Array,
@@ -260,7 +260,7 @@ def write_kernel(variant: WalkVariant) -> Kernel:
         stack = cuda.local.array((ROWS, STACK_COLUMNS), int64)
         tally = cuda.local.array((2, STACK_COLUMNS), int64)
         members = cuda.local.array(STACK_COLUMNS, int64)
-        join = Join(everyone, bound, places, code, value, first, item, weight)
+        join = Join(clique, bound, places, code, value, first, item, weight)
         hops = np.int64(order.shape[1])
         k = tuples_begin + np.int64(number_of())
         while k < tuples_end:

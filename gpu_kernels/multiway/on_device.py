@@ -69,7 +69,7 @@ class DeviceWalks:
         own = _SIMULATED if device.simulated else {}
         self._variant = WalkVariant(condition.kind, condition.theta or never, **own)
         self._condition = (
-            np.int64(condition.everyone), np.int64(condition.combine), np.float64(condition.bound),
+            np.int64(condition.clique), np.int64(condition.combine), np.float64(condition.bound),
         )  # fmt: skip
         self._counted: list[Array] = []
         self._directions: list[Array] = []

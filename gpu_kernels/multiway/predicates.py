@@ -156,7 +156,7 @@ class Condition(NamedTuple):
         EPS or T; of distance, the square of R.
     theta : callable or None
         Of theta: a plain function of two vectors.
-    everyone : bool
+    clique : bool
         Whether members must agree with each other and not with the latest alone.
     combine : int
         Index among `gpu_kernels.combine.COMBINES`.
@@ -165,7 +165,7 @@ class Condition(NamedTuple):
     kind: int
     bound: float
     theta: Theta | None
-    everyone: bool
+    clique: bool
     combine: int
 
 

@@ -44,7 +44,7 @@ class Join(NamedTuple):
 
     Attributes
     ----------
-    everyone : int64
+    clique : int64
         Not 0: a member must agree with all members before it.
     bound : float64
     places : (n,) int64
@@ -53,7 +53,7 @@ class Join(NamedTuple):
         Attributes, see `gpu_kernels.multiway.predicates.holds`.
     """
 
-    everyone: Any
+    clique: Any
     bound: Any
     places: Any
     code: Any
@@ -147,7 +147,7 @@ def make_walk(team: Team, kind: int, theta: Any) -> Walk:  # noqa: ANN401 - a de
     @device_function
     def agrees(join: Join, place: Integer, stack: Array, depth: Integer, other: Integer) -> Integer:
         """Return whether a tuple agrees with the current partial result."""
-        others = depth if join.everyone != 0 else np.int64(0)
+        others = depth if join.clique != 0 else np.int64(0)
         for hop in range(-1, others):
             member = place if hop < 0 else stack[MEMBER, hop]
             if not holds(

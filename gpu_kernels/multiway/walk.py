@@ -83,7 +83,7 @@ def _enter(stack: Array, bounds: Array, runs: Array, hop: int) -> None:
 
 @portable
 def next_output(
-    place: int, stack: Array, bounds: Array, runs: Array, hops: int, everyone: bool, shred: float,
+    place: int, stack: Array, bounds: Array, runs: Array, hops: int, clique: bool, shred: float,
     places: Array, kind: int, bound: float, theta: Any,  # noqa: ANN401
     code: Array, value: Array, first: Array, item: Array, weight: Array, comparisons: Array,
     passes: Array,
@@ -98,7 +98,7 @@ def next_output(
         Of the tuple among all.
     stack, bounds, runs, hops
         See `begin_walk`.
-    everyone : bool
+    clique : bool
         Whether a member must agree with all members before it, and not with the tuple alone.
     shred : float
         The throttle fraction, where the tuple is shredded; else more than 1.
@@ -134,7 +134,7 @@ def next_output(
             if held:
                 other = places[position]
                 found = True
-                if everyone:
+                if clique:
                     for hop in range(depth):
                         if not holds(
                             kind, bound, theta, code, value, first, item, weight,

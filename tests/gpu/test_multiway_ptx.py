@@ -95,7 +95,7 @@ def test_what_the_driver_hands_to_the_kernels(kind: str, monkeypatch: pytest.Mon
     streams = random_streams(1, (30, 0, 25), kind)
     windows = windows_of([9, 9, 9])
     plan = whole_plan([[1, 2], [0, 2], [0, 1]], windows)
-    rules = HarvestRules(everyone=True, combine=0, window=windows.size)
+    rules = HarvestRules(clique=True, combine=0, window=windows.size)
     prober = GpuProber(streams, rules, PREDICATES[kind], plan, device)
     admitted = admitted_none(streams)
     admitted.number[:] = np.diff(streams.first)
@@ -114,7 +114,7 @@ def test_a_bound_needs_no_compilation(monkeypatch: pytest.MonkeyPatch) -> None:
     streams = random_streams(1, (5, 6), "distance")
     windows = windows_of([9, 9])
     plan = whole_plan([[1], [0]], windows)
-    rules = HarvestRules(everyone=True, combine=0, window=windows.size)
+    rules = HarvestRules(clique=True, combine=0, window=windows.size)
     compiled = []
     for radius in (0.5, 2.25):
         predicate = Predicate("distance", ("x", "y"), radius)

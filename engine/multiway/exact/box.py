@@ -22,7 +22,7 @@ _DENSE = 64.0
 
 
 @kernel
-def _least_of_each(work: Candidates, worth: Floats, sign: float) -> float:
+def _least_of_each(work: Candidates, importance: Floats, sign: float) -> float:
     """Return the sum over the combinations of their least ``sign * importance``.
 
     Each tuple is the least of as many combinations as the others have greater tuples:
@@ -33,7 +33,7 @@ def _least_of_each(work: Candidates, worth: Floats, sign: float) -> float:
     for side in range(sides):
         begin, size = work.box_begin[side], work.box_size[side]
         for i in range(size):
-            work.sorted[end + i] = sign * worth[begin + i]
+            work.sorted[end + i] = sign * importance[begin + i]
         shell_sorted(work.sorted, end, size)
         work.counter[side] = end
         end += size
@@ -90,7 +90,7 @@ def closed(combine: Integer, sides: Integer, sums: Floats, sizes: Any) -> float:
 
 
 @kernel
-def summed(combine: Integer, worth: Floats, own: float) -> float:
+def summed(combine: Integer, importance: Floats, own: float) -> float:
     """Return the sum of the least (min) or greatest (max) of `own` and each, or of each alone.
 
     Eight sums side by side, which the processor adds at once.
@@ -98,26 +98,26 @@ def summed(combine: Integer, worth: Floats, own: float) -> float:
     a = b = c = d = e = f = g = h = 0.0
     most = own if combine == MIN else np.inf
     least = own if combine == MAX else 0.0
-    whole = worth.size & ~7
+    whole = importance.size & ~7
     for i in range(0, whole, 8):
-        a += max(min(worth[i], most), least)
-        b += max(min(worth[i + 1], most), least)
-        c += max(min(worth[i + 2], most), least)
-        d += max(min(worth[i + 3], most), least)
-        e += max(min(worth[i + 4], most), least)
-        f += max(min(worth[i + 5], most), least)
-        g += max(min(worth[i + 6], most), least)
-        h += max(min(worth[i + 7], most), least)
-    for i in range(whole, worth.size):
-        a += max(min(worth[i], most), least)
+        a += max(min(importance[i], most), least)
+        b += max(min(importance[i + 1], most), least)
+        c += max(min(importance[i + 2], most), least)
+        d += max(min(importance[i + 3], most), least)
+        e += max(min(importance[i + 4], most), least)
+        f += max(min(importance[i + 5], most), least)
+        g += max(min(importance[i + 6], most), least)
+        h += max(min(importance[i + 7], most), least)
+    for i in range(whole, importance.size):
+        a += max(min(importance[i], most), least)
     return ((a + b) + (c + d)) + ((e + f) + (g + h))
 
 
 @kernel
-def _extremes(rules: ExactRules, work: Candidates, worth: Floats, long: Integer) -> float:
+def _extremes(rules: ExactRules, work: Candidates, importance: Floats, long: Integer) -> float:
     """Return the sum of the least or greatest of each combination, the longest list at once."""
     sides = work.box_size.size
-    whole = worth[work.box_begin[long] : work.box_begin[long] + work.box_size[long]]
+    whole = importance[work.box_begin[long] : work.box_begin[long] + work.box_size[long]]
     for side in range(sides):
         work.counter[side] = 0
     total = 0.0
@@ -125,7 +125,7 @@ def _extremes(rules: ExactRules, work: Candidates, worth: Floats, long: Integer)
         own = np.inf if rules.combine == MIN else 0.0
         for side in range(sides):
             if side != long:
-                other = worth[work.box_begin[side] + work.counter[side]]
+                other = importance[work.box_begin[side] + work.counter[side]]
                 own = min(own, other) if rules.combine == MIN else max(own, other)
         total += summed(rules.combine, whole, own)
         side = sides - 1
@@ -141,19 +141,21 @@ def _extremes(rules: ExactRules, work: Candidates, worth: Floats, long: Integer)
 
 
 @kernel
-def _worth(rules: ExactRules, work: Candidates, worth: Floats, outputs: float) -> float:
+def _importance_of(
+    rules: ExactRules, work: Candidates, importance: Floats, outputs: float
+) -> float:
     """Return the importance of all combinations, without trying each if there are many."""
     sides = work.box_size.size
     if outputs == 1.0:
-        value = worth[work.box_begin[0]]
+        value = importance[work.box_begin[0]]
         step = SUM if rules.combine == MEAN else rules.combine
         for side in range(1, sides):
-            value = combined(step, value, worth[work.box_begin[side]])
+            value = combined(step, value, importance[work.box_begin[side]])
         return value / np.float64(sides) if rules.combine == MEAN else value
     if rules.combine not in (MIN, MAX):
         for side in range(sides):
             begin = work.box_begin[side]
-            own = worth[begin : begin + work.box_size[side]]
+            own = importance[begin : begin + work.box_size[side]]
             work.sorted[side] = summed(rules.combine, own, 0.0)
         return closed(rules.combine, sides, work.sorted, work.box_size)
     tuples, long = np.int64(0), 0
@@ -164,8 +166,8 @@ def _worth(rules: ExactRules, work: Candidates, worth: Floats, outputs: float) -
     steps = outputs + _STEP * (outputs / np.float64(work.box_size[long]))
     if steps > _DENSE * np.float64(tuples):
         sign = 1.0 if rules.combine == MIN else -1.0
-        return sign * _least_of_each(work, worth, sign)
-    return _extremes(rules, work, worth, long)
+        return sign * _least_of_each(work, importance, sign)
+    return _extremes(rules, work, importance, long)
 
 
 @kernel
@@ -231,7 +233,7 @@ def emitted(
         outputs *= work.box_size[side]
         product *= np.float64(work.box_size[side])
     if product > _MOST:
-        outputs = np.int64(_MOST)  # nobody will get there
+        outputs = np.int64(_MOST)  # beyond any count that is reached
     skip = progress[layout.SKIP] - passed
     if skip < outputs:
         room = members.shape[0] - progress[layout.WRITTEN]
@@ -249,11 +251,11 @@ def emitted(
 
 
 @kernel
-def weighed(rules: ExactRules, work: Candidates, worth: Floats, tallies: ExactTallies) -> None:
+def weighed(rules: ExactRules, work: Candidates, importance: Floats, tallies: ExactTallies) -> None:
     """Count the combinations of a box and add up their importance."""
     found, outputs = np.int64(1), 1.0
     for side in range(work.box_size.size):
         found *= work.box_size[side]
         outputs *= np.float64(work.box_size[side])
-    importance = 0.0 if rules.constant >= 0.0 else _worth(rules, work, worth, outputs)
-    tally(tallies, found, outputs, importance)
+    total = 0.0 if rules.constant >= 0.0 else _importance_of(rules, work, importance, outputs)
+    tally(tallies, found, outputs, total)

@@ -117,7 +117,7 @@ def _items(
                 work.item[end] = number
                 end += 1
                 before = 0.0
-            work.product[number] = before + weight * lists.worth[entry]
+            work.product[number] = before + weight * lists.importance[entry]
     keep = at
     for i in range(at, end):
         number = work.item[i]
@@ -183,7 +183,7 @@ def _filtered(
         for i in range(begin, begin + work.size[depth - 1, other]):
             number = work.item[i]
             work.item[at] = number
-            work.worth[at] = work.worth[i]
+            work.importance[at] = work.importance[i]
             found = meets(rules.condition, attributes, place, number + part.shift[other])
             at += np.int64(found)
         work.size[depth, other] = at - work.begin[depth, other]
@@ -227,5 +227,5 @@ def combinations(
             if passed < 0:
                 return False
         else:
-            weighed(rules, work, work.worth, tallies)
+            weighed(rules, work, work.importance, tallies)
     return True

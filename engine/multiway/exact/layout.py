@@ -64,7 +64,7 @@ class SlicePart(NamedTuple):
 
 
 class Lists(NamedTuple):
-    """Lists of tuples by key: everyone's entries in arrival order, the live ones in the middle."""
+    """Lists of tuples by key: entries in arrival order, the live ones in the middle."""
 
     keys: int
     key: Narrow
@@ -74,7 +74,7 @@ class Lists(NamedTuple):
     two on to the other."""
     number: Narrow
     """(entries + m,) int32. The tuple of an entry."""
-    worth: Floats
+    importance: Floats
     """(entries + m,) float64. Its importance (equi), or weight (items)."""
     value: Floats
     """(d, entries) float64. Its attributes (cells)."""
@@ -99,7 +99,7 @@ class Ranks(NamedTuple):
     """(bits / 64,) uint64."""
     blocks: Narrow
     """(bits / 1024,) int32. Bits set in each 16 words."""
-    worth: Floats
+    importance: Floats
     """(bits,) float64. Importance of the live; 0 for the others."""
 
 
@@ -112,9 +112,9 @@ class Candidates(NamedTuple):
     one."""
     item: Narrow
     """(pool,) int32. Numbers of candidates."""
-    worth: Floats
+    importance: Floats
     sorted: Floats
-    """`worth`, `sorted`: (pool,) float64. Their importance; a copy to sort."""
+    """`importance`, `sorted`: (pool,) float64. Their importance; a copy to sort."""
     begin: Ints
     size: Ints
     """`begin`, `size`: (m, m) int64. Lists of candidates in the pool: by depth of the enumeration

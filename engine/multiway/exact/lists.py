@@ -17,7 +17,7 @@ from engine.multiway.streams import Attributes
 from engine.runtime.jit import Floats, Integer, Ints, Records, jit, kernel
 
 DIMENSIONS = 3
-"""Attributes that the grid looks at, at most."""
+"""Attributes that the grid divides, at most."""
 
 _TINY = 1e-150
 """Differences below it can have squares that are 0."""
@@ -149,12 +149,12 @@ def empty_lists(
 
 
 @kernel
-def _added(lists: Lists, at: Integer, worth: Records) -> None:
+def _added(lists: Lists, at: Integer, importance: Records) -> None:
     """Add to the importance of the live tuples, and keep the rounding error."""
     before, rest = lists.sum[at, 0], lists.sum[at, 1]
-    high = before + worth
+    high = before + importance
     added = high - before
-    rest += (before - (high - added)) + (worth - added)
+    rest += (before - (high - added)) + (importance - added)
     after = high + rest
     lists.sum[at, 0] = after
     lists.sum[at, 1] = (high - after) + rest
@@ -162,7 +162,7 @@ def _added(lists: Lists, at: Integer, worth: Records) -> None:
 
 @kernel
 def lists_put(
-    plan: Integer, lists: Lists, attributes: Attributes, worth: Floats, sides: Integer,
+    plan: Integer, lists: Lists, attributes: Attributes, importance: Floats, sides: Integer,
     side: Integer, k: Integer, place: Integer,
 ) -> None:  # fmt: skip
     """Make a tuple live."""
@@ -172,7 +172,7 @@ def lists_put(
             entry = lists.ends[at]
             lists.ends[at] = entry + 1
             lists.number[entry] = k
-            lists.worth[entry] = attributes.weight[t]
+            lists.importance[entry] = attributes.weight[t]
         return
     at = np.int64(side)
     if plan != layout.SCAN:
@@ -180,18 +180,18 @@ def lists_put(
     entry = lists.ends[2 * at + layout.END]
     lists.ends[2 * at + layout.END] = entry + 1
     if lists.sum.shape[0] > 0:
-        _added(lists, at, worth[place])
+        _added(lists, at, importance[place])
     if lists.number.size > 0:
         lists.number[entry] = k
         if plan == layout.EQUI:
-            lists.worth[entry] = worth[place]
+            lists.importance[entry] = importance[place]
         for c in range(lists.value.shape[0]):
             lists.value[c, entry] = attributes.value[place, c]
 
 
 @kernel
 def lists_drop(
-    plan: Integer, lists: Lists, attributes: Attributes, worth: Floats, sides: Integer,
+    plan: Integer, lists: Lists, attributes: Attributes, importance: Floats, sides: Integer,
     side: Integer, place: Integer,
 ) -> None:  # fmt: skip
     """Remove the oldest live tuple of a stream."""
@@ -204,7 +204,7 @@ def lists_drop(
         at += np.int64(lists.key[place]) * sides
     lists.ends[2 * at + layout.LOW] += 1
     if lists.sum.shape[0] > 0:
-        _added(lists, at, -worth[place])
+        _added(lists, at, -importance[place])
         some = np.float64(lists.ends[2 * at + layout.LOW] < lists.ends[2 * at + layout.END])
         lists.sum[at, 0] *= some
         lists.sum[at, 1] *= some

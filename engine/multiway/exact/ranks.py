@@ -1,7 +1,7 @@
 """Band joins by rank: the tuples within EPS of a tuple are a stretch in order of value.
 
 The stretches are found once, by going through all streams in order of value, so that no rounding
-of a grid's cells can miss anyone. The live tuples are bits of 64-bit words over these ranks: a
+of a grid's cells can miss a match. The live tuples are bits of 64-bit words over these ranks: a
 stretch is counted 64 tuples at a time. In a clique all members are within EPS of the least one, as
 rounding never turns an order round; so the outputs with one least member are all combinations of
 the stretches above it.
@@ -131,8 +131,8 @@ def _gather(ranks: Ranks, work: Candidates, at: Integer, low: Integer, high: Int
     """Write the live tuples of a stretch to the pool; return where they end."""
     end = listed(ranks.words, low, high, work.item, at)
     for i in range(at, end):
-        if ranks.worth.size > 0:
-            work.worth[i] = ranks.worth[work.item[i]]
+        if ranks.importance.size > 0:
+            work.importance[i] = ranks.importance[work.item[i]]
         work.item[i] = ranks.number[work.item[i]]
     return end
 
@@ -165,7 +165,7 @@ def _star(
             low, high = ranks.span[bit, at, layout.LOW], ranks.span[bit, at, layout.END]
             if high - low > _SPARSE * work.box_size[other]:
                 return False
-            total = summed(rules.combine, ranks.worth[low:high], own)
+            total = summed(rules.combine, ranks.importance[low:high], own)
             work.sorted[other] = total
     if rules.combine != MIN:
         work.box_size[side] = 1
@@ -179,7 +179,7 @@ def _star(
 def _least(
     ranks: Ranks, work: Candidates, side: Integer, bit: Integer, tallies: ExactTallies
 ) -> None:
-    """Count the outputs of a clique, all worth the same, by their least member."""
+    """Count the outputs of a clique, all of one importance, by their least member."""
     sides = work.size.shape[0]
     found, outputs = np.int64(1), 1.0
     for other in range(sides):
@@ -274,7 +274,7 @@ def _taken(
     """Count or write a box; return the outputs so far, -1 if the output is full."""
     if rules.emit:
         return emitted(part, work, work.item, passed, members, tallies.progress)
-    weighed(rules, work, work.worth, tallies)
+    weighed(rules, work, work.importance, tallies)
     return passed
 
 
@@ -288,7 +288,7 @@ def ranks_probe(
     bit = np.int64(ranks.rank[k])
     if _at_once(rules, ranks, part, work, side, k, bit, own, tallies, members):
         return True
-    work.item[0], work.worth[0] = k, own
+    work.item[0], work.importance[0] = k, own
     work.box_begin[side], work.box_size[side] = 0, 1
     passed = np.int64(0)
     if _box(

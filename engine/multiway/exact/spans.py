@@ -201,5 +201,5 @@ def ranked(part: SlicePart, values: Floats, epsilon: float, *, least: bool, weig
     for own, its in zip(inside, spans, strict=True):
         _without_infinite(own, its)
     words = np.zeros(bits // 64, np.uint64)
-    worth = np.zeros(bits if weighed else 0)
-    return Ranks(rank, number, span, words, np.zeros(bits // BLOCK, np.int32), worth)
+    importance = np.zeros(bits if weighed else 0)
+    return Ranks(rank, number, span, words, np.zeros(bits // BLOCK, np.int32), importance)

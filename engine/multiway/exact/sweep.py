@@ -69,8 +69,8 @@ def _drop(
     place = k + part.shift[side]
     if rules.plan == layout.RANKS:
         drop(ranks.words, ranks.blocks, ranks.rank[k])
-        if ranks.worth.size > 0:
-            ranks.worth[ranks.rank[k]] = 0.0
+        if ranks.importance.size > 0:
+            ranks.importance[ranks.rank[k]] = 0.0
     else:
         lists_drop(rules.plan, lists, streams.attributes, streams.importance, part.own.size,
                    side, place)  # fmt: skip
@@ -84,8 +84,8 @@ def _put(
     place = k + part.shift[side]
     if rules.plan == layout.RANKS:
         put(ranks.words, ranks.blocks, ranks.rank[k])
-        if ranks.worth.size > 0:
-            ranks.worth[ranks.rank[k]] = streams.importance[place]
+        if ranks.importance.size > 0:
+            ranks.importance[ranks.rank[k]] = streams.importance[place]
     else:
         lists_put(rules.plan, lists, streams.attributes, streams.importance, part.own.size, side,
                   k, place)  # fmt: skip
@@ -135,13 +135,13 @@ def _equal(
         return False
     if lists.number.size > 0:
         return True
-    worth = 0.0
+    importance = 0.0
     if not rules.constant >= 0.0:
         for other in range(sides):
             work.sorted[other] = own if other == side else lists.sum[key * sides + other, 0]
         work.box_size[side] = 1
-        worth = closed(rules.combine, sides, work.sorted, work.box_size)
-    tally(tallies, found, outputs, worth)
+        importance = closed(rules.combine, sides, work.sorted, work.box_size)
+    tally(tallies, found, outputs, importance)
     return False
 
 
@@ -156,11 +156,11 @@ def _equi_probe(
     if not _equal(rules, part, lists, work, side, key, own, tallies):
         return True
     slot = lists.number.size - part.own.size + side
-    lists.number[slot], lists.worth[slot] = k, own
+    lists.number[slot], lists.importance[slot] = k, own
     work.box_begin[side], work.box_size[side] = slot, 1
     if rules.emit:
         return emitted(part, work, lists.number, np.int64(0), members, tallies.progress) >= 0
-    weighed(rules, work, lists.worth, tallies)
+    weighed(rules, work, lists.importance, tallies)
     return True
 
 
@@ -186,7 +186,7 @@ def _candidates(
     side: Integer, k: Integer, place: Integer,
 ) -> bool:  # fmt: skip
     """Write the candidates of every other stream to the pool; False if a stream has none."""
-    work.item[0], work.worth[0] = k, streams.importance[place]
+    work.item[0], work.importance[0] = k, streams.importance[place]
     work.begin[0, side], work.size[0, side] = 0, 1
     end = np.int64(1)
     for other in range(part.own.size):
@@ -198,7 +198,7 @@ def _candidates(
             work.begin[0, other], work.size[0, other] = begin, end - begin
             if not (rules.emit or rules.constant >= 0.0):
                 for i in range(begin, end):
-                    work.worth[i] = streams.importance[work.item[i] + part.shift[other]]
+                    work.importance[i] = streams.importance[work.item[i] + part.shift[other]]
     work.top[0] = end
     for other in range(part.own.size):
         work.box_begin[other], work.box_size[other] = work.begin[0, other], work.size[0, other]
@@ -221,7 +221,7 @@ def _lists_probe(
         return combinations(rules, part, streams.attributes, work, tallies, members)
     if rules.emit:
         return emitted(part, work, work.item, np.int64(0), members, tallies.progress) >= 0
-    weighed(rules, work, work.worth, tallies)
+    weighed(rules, work, work.importance, tallies)
     return True
 
 

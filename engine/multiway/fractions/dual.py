@@ -2,7 +2,7 @@
 
 To maximise O subject to C <= limit is a multiple-choice knapsack: of each direction one setting is
 taken, of cost rate * C_i and output rate * N_{i,m} (Kellerer, Pferschy, Pisinger: Knapsack
-Problems, 2004, chapter 11). At a price (lambda, outputs a comparison) a direction is worth
+Problems, 2004, chapter 11). At a price (lambda, outputs a comparison) a direction has the value
 
     rate * V_1 = rate * max (N_{i,m} - price * C_i),
     V_j = max over counts k of passed_j[k] * V_{j+1} - price * used_j[k],  V_m = 1,
@@ -46,7 +46,7 @@ class Direction(NamedTuple):
 
 
 @jit
-def worth(price: float, least: int, layout: Layout) -> tuple[Floats, Ints]:
+def best_values(price: float, least: int, layout: Layout) -> tuple[Floats, Ints]:
     """Return V of every hop and the counts that give it, the least ones among equals.
 
     Returns
@@ -122,7 +122,7 @@ def best_price(limit: float, least: int, layout: Layout) -> tuple[float, float, 
     price = output_beyond / cost_beyond if output_beyond > 0 and cost_beyond > 0 else 1.0
     while cost_beyond > cost_within and output_beyond > output_within:
         price = (output_beyond - output_within) / (cost_beyond - cost_within)
-        _, counts = worth(price, least, layout)
+        _, counts = best_values(price, least, layout)
         cost, output = totals(counts, layout)
         inside = cost <= limit
         if (cost <= cost_within and inside) or (cost >= cost_beyond and not inside):
@@ -145,7 +145,7 @@ def near(
     direction: int, price: float, floor: float, allowed: float, most: int, least: int,
     layout: Layout, values: Floats,
 ) -> tuple[int, Counts, Floats, Floats]:  # fmt: skip
-    """Return a direction's settings that are worth `floor` or more and cost `allowed` or less.
+    """Return a direction's settings of value `floor` or more that cost `allowed` or less.
 
     Where no partial result is left the counts that follow make no difference: they are `least`.
     Of a direction without tuples there is one setting.
@@ -158,7 +158,7 @@ def near(
     most : int
         Settings at most; with more, their number is returned as -1.
     values : (directions, m) float64
-        What `worth` returned.
+        What `best_values` returned.
     """
     rate = layout.rates[direction]
     begin = layout.hops[direction]

@@ -30,7 +30,7 @@ class IndexCosts(NamedTuple):
     """m sequences of m - 1 floats. Comparisons that it takes to find the candidates of one physical
     basic window."""
     candidates: Table
-    """m sequences of m - 1 floats. Candidates to look at, as a part of the window's tuples; at
+    """m sequences of m - 1 floats. Candidates to examine, as a part of the window's tuples; at
     least its selectivity."""
 
     def check(self, streams: int) -> None:

@@ -32,7 +32,7 @@ MADE = 1 << 22
 STEPS = 1 << 13
 """Of cost, in each of which the greatest output is kept while sums are made."""
 LOOK_BACK = 32
-"""Sums of nearly one cost that are looked at for one that goes before."""
+"""Sums of nearly equal cost that are searched for one that goes before."""
 
 
 class Slack(NamedTuple):

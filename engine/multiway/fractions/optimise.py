@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from engine.multiway.fractions.dual import Direction, best_price, most_output, near, worth
+from engine.multiway.fractions.dual import Direction, best_price, best_values, most_output, near
 from engine.multiway.fractions.exhaustive import BestSetting, search_all
 from engine.multiway.fractions.greedy import DELTA, WAYS, forward, greedy, metric_number, totals
 from engine.multiway.fractions.merging import Merged, Slack, merge, undominated
@@ -32,7 +32,7 @@ MOST = 1 << 17
 WIDTH = 1 << 11
 """The same until more are needed: those of the greatest bounds lead to a better setting first."""
 PARTS = 1 << 21
-"""Settings of one direction that are looked at."""
+"""Settings of one direction that are considered, at most."""
 FIRST = 1 / 16
 """Of the gap between the bound and the first setting: the gap that is tried first."""
 ROUNDING = 1e-13
@@ -66,7 +66,7 @@ class DualBound(NamedTuple):
 def dual_of(layout: Layout, limit: float, least: int) -> tuple[DualBound, Ints]:
     """Return the dual's solution, and the feasible setting that it comes with."""
     price, scale, within = best_price(limit, least, layout)
-    values, _ = worth(price, least, layout)
+    values, _ = best_values(price, least, layout)
     bound = price * limit + float((layout.rates * values[:, 0]).sum())
     return DualBound(price, bound, values, ROUNDING * scale), within
 
@@ -80,9 +80,9 @@ def _search(
     short = dual.bound - floor
     directions = []
     for i in range(m):
-        least_worth = layout.rates[i] * dual.values[i, 0] - short - dual.margin
+        least_value = layout.rates[i] * dual.values[i, 0] - short - dual.margin
         found, counts, cost, output = near(
-            i, dual.price, least_worth, limit + slack.cost, PARTS, least, layout, dual.values
+            i, dual.price, least_value, limit + slack.cost, PARTS, least, layout, dual.values
         )
         if found < 0:
             return Merged(None, 0.0, NONE_OUTPUT, whole=False), None

@@ -57,7 +57,7 @@ def index_costs(
 def _given_by(streams: MultiStreams, predicate: Predicate) -> tuple[MultiStreams, Predicate]:
     """Return streams and a predicate that holds for candidates.
 
-    A tuple that shares several items is one here, though it is looked at for each.
+    A tuple that shares several items is one here, though it is examined for each.
     """
     own = streams.attributes
     if predicate.kind == "distance":

@@ -177,7 +177,7 @@ def _is_met(
         return False
     if not meets(condition, streams.attributes, place, other):
         return False
-    if rules.everyone:
+    if rules.clique:
         for before in range(hop):
             if not meets(condition, streams.attributes, walk.stack[MEMBER, before], other):
                 return False

@@ -61,7 +61,7 @@ class Admitted(NamedTuple):
 class HarvestRules(NamedTuple):
     """The settings that do not change during a join."""
 
-    everyone: bool
+    clique: bool
     """Whether members must agree with each other and not with the latest alone."""
     combine: int
     window: Ints

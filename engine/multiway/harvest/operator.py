@@ -111,8 +111,8 @@ class GrubJoin:
         self._streams, self._windows, self._settings, self._orders = (
             streams, windows, settings, [list(order) for order in orders],
         )  # fmt: skip
-        everyone = graph == "clique" and not predicate.transitive
-        self._rules = HarvestRules(everyone, COMBINES.index(combine), windows.size)
+        clique = graph == "clique" and not predicate.transitive
+        self._rules = HarvestRules(clique, COMBINES.index(combine), windows.size)
         self._start = -UNLIMITED if start_ts is None else start_ts
         self._emit, self._brute_force = emit, brute_force
         self._stream_of = np.repeat(np.arange(m), np.diff(streams.first))

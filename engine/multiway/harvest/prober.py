@@ -55,7 +55,7 @@ def _step(
 ) -> bool:  # fmt: skip
     own = streams.attributes
     return next_output(
-        place, stack, bounds, plan.runs[stream], plan.order.shape[1], rules.everyone, shred,
+        place, stack, bounds, plan.runs[stream], plan.order.shape[1], rules.clique, shred,
         admitted.place, condition.kind, condition.bound, condition.theta,
         own.code, own.value, own.first, own.item, own.weight, comparisons, passes,
     )  # fmt: skip
@@ -123,7 +123,7 @@ def write_batch(
     wanted : (k,) int64
         Tuples of the batch.
     idle : (m - 1,) int64
-        Takes counts that nobody wants.
+        Takes counts that are not read.
     members : (room, m) int64
     importance : (room,) float64
     progress : (3,) int64
@@ -155,7 +155,7 @@ def write_batch(
 CHUNK = 1 << 16
 """Outputs that are handed out at once."""
 _SLICE = 32
-"""Tuples of a batch that are worth a thread."""
+"""Fewest tuples of a batch for which a thread is used."""
 
 
 class OutputBatch(NamedTuple):

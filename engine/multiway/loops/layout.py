@@ -84,7 +84,7 @@ class LoopState(NamedTuple):
     ts or as place, and its list."""
     bound: Ints
     cursor: Ints
-    """`bound`, `cursor`: (m,) int64. By depth: the member, and the tuple that is to be looked at
+    """`bound`, `cursor`: (m,) int64. By depth: the member, and the tuple that is to be visited
     next."""
     member: Ints
     """(m,) int64. By stream: the output's members."""
@@ -170,7 +170,7 @@ def insert(
 def expire(rules: LoopRules, streams: MultiStreams, state: LoopState, now: Integer) -> None:
     """Move the heads of all lists past what no tuple from `now` on has in reach.
 
-    O(lists, and what is removed): every list is looked at, empty or not (P3 4.1).
+    O(lists, and what is removed): every list is visited, empty or not (P3 4.1).
     """
     progress = state.progress
     for stream in range(rules.size.size):

@@ -37,12 +37,12 @@ class LoopsCounters(NamedTuple):
     comparisons: int
     """Evaluations of the predicate between two tuples."""
     visits: int
-    """Tuples looked at in stores during probing."""
+    """Tuples visited in stores during probing."""
     insertions: int
     expirations: int
     """`insertions`, `expirations`: Tuples put into stores, and removed."""
     accesses: int
-    """Lists looked at for expiration, empty ones included."""
+    """Lists visited for expiration, empty ones included."""
     peak: int
     """Most tuples in all stores."""
     mean_delay: float

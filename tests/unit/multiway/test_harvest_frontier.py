@@ -18,7 +18,7 @@ from harvest_cases import (
     tabulated,
 )
 
-from engine.multiway.fractions.dual import best_price, most_output, near, worth
+from engine.multiway.fractions.dual import best_price, best_values, most_output, near
 from engine.multiway.fractions.exhaustive import best_settings
 from engine.multiway.fractions.greedy import greedy, totals
 from engine.multiway.fractions.merging import undominated
@@ -200,7 +200,7 @@ def test_the_price_s_bound_is_the_least() -> None:
         limit = min(join.limit(0.3), totals(most_output(0, layout), layout)[0])
 
         def bound(price: float, layout=layout, limit=limit) -> float:  # noqa: ANN001
-            values, _ = worth(price, 0, layout)
+            values, _ = best_values(price, 0, layout)
             return price * limit + float((layout.rates * values[:, 0]).sum())
 
         price, scale, within = best_price(limit, 0, layout)
@@ -218,7 +218,7 @@ def test_near_the_bound_no_setting_is_missed(least: int) -> None:
         join = profile(drawn_join(seed, 3, 6))
         layout = flatten([join.terms])
         price = 0.4 * join.full_output / join.full_cost if join.full_output else 1.0
-        values, _ = worth(price, least, layout)
+        values, _ = best_values(price, least, layout)
         for i in range(3):
             costs, outputs = tabulated(join, i, least)
             value = outputs - price * costs
