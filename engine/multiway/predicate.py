@@ -18,7 +18,7 @@ from numba.extending import register_jitable
 
 from engine.multiway.streams import Attributes
 from engine.runtime.errors import SpecError, did_you_mean
-from engine.runtime.jit import woven
+from engine.runtime.jit import inlined
 from gpu_kernels.multiway.predicates import EQUI, KINDS, holds
 
 Theta = Callable[[Any, Any], bool]
@@ -224,7 +224,7 @@ def condition(predicate: Predicate) -> Condition:
     return Condition(predicate.code, float(bound), _pointer(predicate.function or _never))
 
 
-@woven
+@inlined
 def meets(condition: Any, attributes: Attributes, a: Any, b: Any) -> Any:  # noqa: ANN401 - numba's
     """Return whether the predicate holds between two tuples: a bool.
 

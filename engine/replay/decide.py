@@ -10,7 +10,7 @@ from engine.replay import aged, keyed, ranks, valued
 from engine.replay.instant import match_count
 from engine.replay.layout import CLEAN, COUNT, DIRTY, OLDEST, SEQ, Arrivals, Memory, ReplayRules
 from engine.replay.ranks import admit_planned, admit_ranked, release, reward
-from engine.runtime.jit import NONE, Integer, Records, kernel, nth, woven
+from engine.runtime.jit import NONE, Integer, Records, inlined, kernel, nth
 
 _STATIC, _KEYED, _DECAY, _AGED, _RERANK, _PLANNED, _VALUED, _SAMPLED = (
     int(each) for each in Structure
@@ -18,7 +18,7 @@ _STATIC, _KEYED, _DECAY, _AGED, _RERANK, _PLANNED, _VALUED, _SAMPLED = (
 _LEFT, _RIGHT = np.int64(0), np.int64(1)
 
 
-@woven
+@inlined
 def _flush(
     rules: ReplayRules, memory: Memory, keys: Records, partners: KeyLinks | None, side: Integer,
     now: Integer,
@@ -35,7 +35,7 @@ def _flush(
     memory.n[DIRTY] = NONE
 
 
-@woven
+@inlined
 def _touch_matched(
     memory: Memory, opposite: Arrivals, begin: Integer, end: Integer, keys: Records,
     theirs: KeyLinks | None, side: Integer,
@@ -54,7 +54,7 @@ def _touch_matched(
         j += 1
 
 
-@woven
+@inlined
 def _reward(
     rules: ReplayRules, memory: Memory, keys: Records, partners: KeyLinks | None, side: Integer,
     now: Integer,
@@ -73,7 +73,7 @@ def _reward(
     memory.n[DIRTY] = NONE
 
 
-@woven
+@inlined
 def note_matches(
     rules: ReplayRules, memory: Memory, opposite: Arrivals, begin: Integer, end: Integer,
     keys: Records, theirs: KeyLinks | None, side: Integer, now: Integer,
@@ -107,7 +107,7 @@ def _produced(
     return np.float64(count)
 
 
-@woven
+@inlined
 def _rerank(
     rules: ReplayRules, memory: Memory, arrivals: Arrivals, begin: Integer, end: Integer,
     keys: Records, partners: KeyLinks | None, side: Integer, now: Integer, priority_now: Records,
@@ -134,7 +134,7 @@ def _rerank(
         arrivals.draw[nth(i)] = value if value == value else -np.inf  # noqa: PLR0124
 
 
-@woven
+@inlined
 def _admit(
     rules: ReplayRules, memory: Memory, opposite: Memory, arrivals: Arrivals, begin: Integer,
     end: Integer, base: Integer, keys: Records, partners: KeyLinks | None, side: Integer,
@@ -178,7 +178,7 @@ def _admit(
             admit_ranked(rules, memory, keys, side, arrivals, at, seq, m, now, priority_at_arrival)
 
 
-@woven
+@inlined
 def decide(
     rules: ReplayRules, left_memory: Memory, right_memory: Memory, keys: Records,
     left_partners: KeyLinks | None, right_partners: KeyLinks | None, left: Arrivals, i: Integer,

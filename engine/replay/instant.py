@@ -9,7 +9,7 @@ from engine.policies import Structure
 from engine.replay import aged, keyed, layout, valued
 from engine.replay.layout import Arrivals, Memory, ReplayRules, Tallies, Window
 from engine.replay.memory import remove
-from engine.runtime.jit import NONE, Integer, Records, kernel, nth, prefetch, woven
+from engine.runtime.jit import NONE, Integer, Records, inlined, kernel, nth, prefetch
 
 _KEYED, _AGED, _VALUED = int(Structure.KEYED), int(Structure.AGED), int(Structure.VALUED)
 _FAR, _NEAR = 24, 8
@@ -62,7 +62,7 @@ def _leave(
         remove(memory, keys, side, at)
 
 
-@woven
+@inlined
 def expire(
     rules: ReplayRules, memory: Memory, opposite: Memory, keys: Records, partners: KeyLinks | None,
     side: Integer, since: Integer, now: Integer,
@@ -90,7 +90,7 @@ def expire(
         _leave(rules, memory, opposite, keys, partners, side, at)
 
 
-@woven
+@inlined
 def _slide_window(
     memory: Memory, opposite: Memory, window: Window, keys: Records, partners: KeyLinks | None,
     side: Integer, since: Integer, track: bool,
@@ -124,7 +124,7 @@ def hasten(
             prefetch(opposite.cells, layout.CELL_FLOATS * np.int64(head))
 
 
-@woven
+@inlined
 def _register(
     arrivals: Arrivals, begin: Integer, end: Integer, keys: Records, partners: KeyLinks | None,
     side: Integer, opposite: Memory, track: bool,
@@ -144,7 +144,7 @@ def _register(
         i -= 1
 
 
-@woven
+@inlined
 def _estimate(
     rules: ReplayRules, arrivals: Arrivals, begin: Integer, end: Integer, keys: Records,
     partners: KeyLinks | None, side: Integer, now: Integer,
@@ -157,7 +157,7 @@ def _estimate(
         i += 1
 
 
-@woven
+@inlined
 def clear(arrivals: Arrivals, begin: Integer, end: Integer, keys: Records, side: Integer) -> None:
     """Forget the arrivals of an instant that ends."""
     i = begin
@@ -177,7 +177,7 @@ def advance(now: Integer, tallies: Tallies, progress: Records) -> None:
         progress[layout.BIN] += 1
 
 
-@woven
+@inlined
 def begin(
     rules: ReplayRules, left_memory: Memory, right_memory: Memory, keys: Records,
     left_partners: KeyLinks | None, right_partners: KeyLinks | None, left: Arrivals, i: Integer,

@@ -22,7 +22,7 @@ from engine.replay.instant import advance, begin, clear, expire, hasten
 from engine.replay.layout import Arrivals, Memory, Outputs, ReplayRules, Tallies, Window
 from engine.replay.probe import has_room, probe_arrivals, probe_residents
 from engine.replay.ranks import admit_ranked, reward
-from engine.runtime.jit import NONE, Integer, Records, kernel, nth, woven
+from engine.runtime.jit import NONE, Integer, Records, inlined, kernel, nth
 
 _LEFT, _RIGHT = np.int64(0), np.int64(1)
 _NO_FACT = np.int32(-1)
@@ -62,7 +62,7 @@ def _first_due(memory: Memory, window: Integer, now: Integer) -> Integer:
     return since + window + 1  # beyond int64 it wraps below every tick: then step 1 is always done
 
 
-@woven
+@inlined
 def expire_both(
     rules: ReplayRules, left_memory: Memory, right_memory: Memory, keys: Records, now: Integer
 ) -> Integer:
@@ -75,7 +75,7 @@ def expire_both(
     )
 
 
-@woven
+@inlined
 def replay_alone(
     rules: ReplayRules, memory: Memory, opposite: Memory, keys: Records, arrivals: Arrivals,
     i: Integer, side: Integer, now: Integer, out: Outputs, tallies: Tallies, progress: Records,
@@ -105,7 +105,7 @@ _BEGIN, _PROBE_LEFT, _PROBE_RIGHT, _LATE_LEFT, _LATE_RIGHT = range(5)
 _EVER, _NEVER = np.int64(-(2**63)), np.int64(2**63 - 1)
 
 
-@woven
+@inlined
 def _probe_left(
     rules: ReplayRules, late: bool, left_memory: Memory, right_memory: Memory, keys: Records,
     partners: KeyLinks | None, left: Arrivals, right: Arrivals, out: Outputs, tallies: Tallies,
@@ -139,7 +139,7 @@ def _probe_left(
     return True
 
 
-@woven
+@inlined
 def _probe_right(
     rules: ReplayRules, late: bool, left_memory: Memory, right_memory: Memory, keys: Records,
     partners: KeyLinks | None, right: Arrivals, out: Outputs, tallies: Tallies, begin: Integer,

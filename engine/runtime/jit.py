@@ -170,7 +170,7 @@ def kernel(function: F) -> F:
     return jit(function, _nrt=False, forceinline=True)
 
 
-def woven(function: F) -> F:
+def inlined(function: F) -> F:
     """Compile into the callers, before types are inferred, and never by itself."""
     return jit(function, _nrt=False, inline="always")
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.policies import Structure, dgl
 from engine.replay.heap import drop_at, heapify, precedes, rise, sink
-from engine.runtime.jit import FOREVER, NONE, Integer, Ints, Records, kernel, woven
+from engine.runtime.jit import FOREVER, NONE, Integer, Ints, Records, inlined, kernel
 from engine.star import layout
 from engine.star.layout import StarRules, StarState, StarStreams
 from engine.star.memory import first_live, insert, match_count, produced, remove
@@ -58,7 +58,7 @@ def _by_age(rules: StarRules, side: Integer, age: Integer) -> float:
     return rules.table[side, buckets if window == 0 else age * buckets // window]
 
 
-@woven
+@inlined
 def _judge_arrivals(
     rules: StarRules, streams: StarStreams, state: StarState, side: Integer, progress: Ints,
     priority_at_arrival: Records, priority_now: Records,
@@ -93,7 +93,7 @@ def _judge_arrivals(
         state.priority[at] = value if value == value else -np.inf  # noqa: PLR0124 - NaN ranks last
 
 
-@woven
+@inlined
 def _judge_residents(
     rules: StarRules, streams: StarStreams, state: StarState, side: Integer, progress: Ints,
     priority_now: Records,
@@ -121,7 +121,7 @@ def _judge_residents(
         state.priority[at] = value if value == value else -np.inf  # noqa: PLR0124
 
 
-@woven
+@inlined
 def _reward(rules: StarRules, streams: StarStreams, state: StarState, progress: Ints) -> None:
     """Raise V of the residents that make a combination with an arrival of this instant (DGL)."""
     sides, now = streams.first.size - 1, progress[layout.NOW]
@@ -150,7 +150,7 @@ def _reward(rules: StarRules, streams: StarStreams, state: StarState, progress: 
                 version += 1
 
 
-@woven
+@inlined
 def _gain(
     rules: StarRules, streams: StarStreams, state: StarState, side: Integer, version: Integer,
     now: Integer, tau: float,
@@ -210,7 +210,7 @@ def _below(
     return bool(at < other)
 
 
-@woven
+@inlined
 def _replace(
     rules: StarRules, streams: StarStreams, state: StarState, side: Integer, at: Integer
 ) -> None:
@@ -225,7 +225,7 @@ def _replace(
     insert(streams, state, side, at)
 
 
-@woven
+@inlined
 def _admit(
     rules: StarRules, streams: StarStreams, state: StarState, side: Integer, at: Integer,
     heap: Records,
@@ -254,7 +254,7 @@ def _admit(
     sink(heap, n[layout.HEAP], _TOP, priority, importance, m, at, at, keys, _SLOTS)
 
 
-@woven
+@inlined
 def _select(
     rules: StarRules, streams: StarStreams, state: StarState, side: Integer, over: bool
 ) -> None:
@@ -278,7 +278,7 @@ def _select(
             insert(streams, state, side, at)
 
 
-@woven
+@inlined
 def decide(
     rules: StarRules, streams: StarStreams, state: StarState, progress: Ints,
     priority_at_arrival: Records, priority_now: Records,

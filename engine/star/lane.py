@@ -14,7 +14,7 @@ from engine.lanes.profile import SideProfile
 from engine.replay.layout import ENTRY, KEY
 from engine.replay.settings import arrival_callback, now_callback
 from engine.runtime.errors import SpecError
-from engine.runtime.jit import FOREVER, NONE, Floats, Integer, Ints, Records, kernel, woven
+from engine.runtime.jit import FOREVER, NONE, Floats, Integer, Ints, Records, inlined, kernel
 from engine.runtime.randomness import PURPOSE_PRIORITY, uniforms
 from engine.star import layout
 from engine.star.decide import decide
@@ -27,7 +27,7 @@ from engine.star.settings import Curves, StarSettings
 _BEGIN, _EARLY, _DECIDE, _LATE, _END = range(5)
 
 
-@woven
+@inlined
 def _next_instant(streams: StarStreams, state: StarState) -> Integer:
     now = FOREVER
     for side in range(streams.first.size - 1):

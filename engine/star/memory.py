@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.replay.layout import HISTORY_ESTIMATOR, MEMORY_ESTIMATOR, WINDOW_ESTIMATOR
-from engine.runtime.jit import NONE, Integer, Ints, kernel, woven
+from engine.runtime.jit import NONE, Integer, Ints, inlined, kernel
 from engine.star import layout
 from engine.star.layout import StarRules, StarState, StarStreams
 
@@ -59,7 +59,7 @@ def remove(streams: StarStreams, state: StarState, side: Integer, at: Integer) -
     _count(streams, state.held, side, version, -1)
 
 
-@woven
+@inlined
 def expire(
     rules: StarRules, streams: StarStreams, state: StarState, side: Integer, now: Integer
 ) -> None:
@@ -83,7 +83,7 @@ def expire(
             n[layout.LEAVING] += 1
 
 
-@woven
+@inlined
 def arrive(
     rules: StarRules, streams: StarStreams, state: StarState, side: Integer, progress: Ints
 ) -> None:
@@ -107,7 +107,7 @@ def arrive(
                 progress[layout.TOUCHED] += 1
 
 
-@woven
+@inlined
 def clear(streams: StarStreams, state: StarState, progress: Ints) -> None:
     """Forget the arrivals of an instant that ends."""
     sides = streams.first.size - 1
@@ -163,7 +163,7 @@ def match_count(
     return total
 
 
-@woven
+@inlined
 def _by_history(
     rules: StarRules, streams: StarStreams, state: StarState, side: Integer, version: Integer,
     now: Integer,
@@ -213,7 +213,7 @@ def produced(
     return total
 
 
-@woven
+@inlined
 def begin(rules: StarRules, streams: StarStreams, state: StarState, progress: Ints) -> None:
     """Do steps 1 and 2 of the instant at `progress[NOW]`, but for the match counts."""
     now = progress[layout.NOW]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.exact.combine import MAX, MEAN, MIN, PRODUCT, SUM
-from engine.runtime.jit import NONE, Floats, Integer, Ints, kernel, shell_sorted, woven
+from engine.runtime.jit import NONE, Floats, Integer, Ints, inlined, kernel, shell_sorted
 from engine.star import layout
 from engine.star.layout import StarOutputs, StarRules, StarState, StarStreams, StarTallies
 from engine.star.memory import first_live
@@ -20,7 +20,7 @@ _DENSE = 4
 """Combinations for a tuple from which on sorting is cheaper than trying them all."""
 
 
-@woven
+@inlined
 def _meets(streams: StarStreams, state: StarState, fact: Integer) -> bool:
     """Return whether a fact has a tuple of every stream."""
     sides = streams.first.size - 1
@@ -30,7 +30,7 @@ def _meets(streams: StarStreams, state: StarState, fact: Integer) -> bool:
     return True
 
 
-@woven
+@inlined
 def _gather(
     rules: StarRules, streams: StarStreams, state: StarState, fact: Integer, now: Integer
 ) -> None:
@@ -104,7 +104,7 @@ def _importance(rules: StarRules, state: StarState, unit: Integer) -> float:
     return value / np.float64(sides) if rules.combine == MEAN else value
 
 
-@woven
+@inlined
 def _least_of_each(state: StarState, unit: Integer, sign: float) -> float:
     """Return the sum over a unit's combinations of their least ``sign * importance``.
 
@@ -135,7 +135,7 @@ def _least_of_each(state: StarState, unit: Integer, sign: float) -> float:
             return total
 
 
-@woven
+@inlined
 def _total_importance(rules: StarRules, state: StarState, unit: Integer, outputs: float) -> float:
     """Return the importance of a unit's outputs, added up without trying them all if many."""
     sides = state.sizes.shape[0]
@@ -166,7 +166,7 @@ def _total_importance(rules: StarRules, state: StarState, unit: Integer, outputs
     return total / np.float64(sides) if rules.combine == MEAN else total
 
 
-@woven
+@inlined
 def _tally(
     rules: StarRules, state: StarState, fact: Integer, unit: Integer, outputs: float,
     tallies: StarTallies, progress: Ints, sums: Floats,
@@ -182,7 +182,7 @@ def _tally(
     sums[layout.OUTPUTS] += outputs
 
 
-@woven
+@inlined
 def _age(
     rules: StarRules, streams: StarStreams, state: StarState, ages: Ints, now: Integer
 ) -> None:
@@ -200,7 +200,7 @@ def _age(
             ages[side, (age - 1) * ages.shape[1] // rules.window[side]] += every - older
 
 
-@woven
+@inlined
 def _write(
     rules: StarRules, streams: StarStreams, state: StarState, fact: Integer, unit: Integer,
     outputs: Integer, out: StarOutputs, progress: Ints,
@@ -227,7 +227,7 @@ def _write(
     return True
 
 
-@woven
+@inlined
 def produce(
     rules: StarRules, streams: StarStreams, state: StarState, out: StarOutputs,
     tallies: StarTallies, progress: Ints, sums: Floats,

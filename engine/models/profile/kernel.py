@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.runtime.jit import Floats, Integer, Ints, kernel, woven
+from engine.runtime.jit import Floats, Integer, Ints, inlined, kernel
 
 # Counters, in `PassCounts.n`; those of left come before those of right.
 LOW, NEXT, BASE, TURNS = 0, 2, 4, 6
@@ -98,7 +98,7 @@ class PassRules(NamedTuple):
     retain: float
 
 
-@woven
+@inlined
 def _probe(
     side: Integer, now: Integer, key: Integer, ring: Ring, keys: KeyArrays, found: PassCounts,
     rules: PassRules, at_bin: int,
@@ -132,7 +132,7 @@ def _probe(
         number = ring.link[other, place]
 
 
-@woven
+@inlined
 def _expose(side: Integer, half: int, ticks: Integer, found: PassCounts, rules: PassRules) -> None:
     """Book the ticks at which a tuple can be matched before its half ends."""
     window, buckets = rules.windows[side], rules.buckets[side]
@@ -144,7 +144,7 @@ def _expose(side: Integer, half: int, ticks: Integer, found: PassCounts, rules: 
         found.partly[side, half, b, 1] += within >> BITS
 
 
-@woven
+@inlined
 def _store(
     side: Integer, now: Integer, key: Integer, draw: float, ring: Ring, keys: KeyArrays,
     found: PassCounts, rules: PassRules, second: bool,

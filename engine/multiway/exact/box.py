@@ -12,7 +12,7 @@ import numpy as np
 from engine.exact.combine import MAX, MEAN, MIN, PRODUCT, SUM
 from engine.multiway.exact import layout
 from engine.multiway.exact.layout import Candidates, ExactRules, ExactTallies, Narrow, SlicePart
-from engine.runtime.jit import Floats, Integer, kernel, shell_sorted, woven
+from engine.runtime.jit import Floats, Integer, inlined, kernel, shell_sorted
 from gpu_kernels.combine import combined, neumaier
 
 _MOST = 2.0**62
@@ -211,7 +211,7 @@ def _write(
         _next(work)
 
 
-@woven
+@inlined
 def emitted(
     part: SlicePart, work: Candidates, items: Narrow, passed: Integer, members: Any,  # noqa: ANN401
     progress: Any,  # noqa: ANN401

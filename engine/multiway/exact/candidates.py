@@ -21,7 +21,7 @@ from engine.multiway.exact.layout import (
 )
 from engine.multiway.predicate import meets
 from engine.multiway.streams import Attributes
-from engine.runtime.jit import Integer, kernel, woven
+from engine.runtime.jit import Integer, inlined, kernel
 
 
 @kernel
@@ -193,7 +193,7 @@ def _filtered(
     return True
 
 
-@woven
+@inlined
 def combinations(
     rules: ExactRules, part: SlicePart, attributes: Attributes, work: Candidates,
     tallies: ExactTallies, members: Any,  # noqa: ANN401

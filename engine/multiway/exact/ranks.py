@@ -21,7 +21,7 @@ from engine.exact.combine import MAX, MIN
 from engine.multiway.exact import layout
 from engine.multiway.exact.box import closed, emitted, summed, tally, weighed
 from engine.multiway.exact.layout import Candidates, ExactRules, ExactTallies, Ranks, SlicePart
-from engine.runtime.jit import Floats, Integer, Ints, kernel, woven
+from engine.runtime.jit import Floats, Integer, Ints, inlined, kernel
 
 _BLOCK = 4  # log2 of the words that are counted together
 _FEW = 2 << _BLOCK  # words that are counted one by one
@@ -233,7 +233,7 @@ def _pairs(
     return True
 
 
-@woven
+@inlined
 def _box(
     ranks: Ranks, work: Candidates, side: Integer, least: Integer, u: Integer, of: Integer,
     end: Integer,
@@ -266,7 +266,7 @@ def _at_once(
     return False
 
 
-@woven
+@inlined
 def _taken(
     rules: ExactRules, part: SlicePart, work: Candidates, passed: Integer, tallies: ExactTallies,
     members: Any,  # noqa: ANN401
@@ -278,7 +278,7 @@ def _taken(
     return passed
 
 
-@woven
+@inlined
 def ranks_probe(
     rules: ExactRules, ranks: Ranks, part: SlicePart, importance: Floats, work: Candidates,
     side: Integer, k: Integer, tallies: ExactTallies, members: Any,  # noqa: ANN401

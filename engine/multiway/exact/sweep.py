@@ -21,7 +21,7 @@ from engine.multiway.exact.layout import (
 from engine.multiway.exact.lists import lists_drop, lists_put
 from engine.multiway.exact.ranks import drop, put, ranks_probe
 from engine.multiway.streams import MultiStreams
-from engine.runtime.jit import Integer, Records, jit, kernel, prefetch, woven
+from engine.runtime.jit import Integer, Records, inlined, jit, kernel, prefetch
 
 _NEAR, _FAR = 12, 64  # tuples ahead of which lists, and columns, are fetched
 
@@ -145,7 +145,7 @@ def _equal(
     return False
 
 
-@woven
+@inlined
 def _equi_probe(
     rules: ExactRules, streams: MultiStreams, part: SlicePart, lists: Lists, work: Candidates,
     side: Integer, k: Integer, place: Integer, tallies: ExactTallies,
@@ -205,7 +205,7 @@ def _candidates(
     return True
 
 
-@woven
+@inlined
 def _lists_probe(
     rules: ExactRules, streams: MultiStreams, part: SlicePart, lists: Lists, work: Candidates,
     side: Integer, k: Integer, place: Integer, tallies: ExactTallies,
@@ -225,7 +225,7 @@ def _lists_probe(
     return True
 
 
-@woven
+@inlined
 def _probe(
     rules: ExactRules, streams: MultiStreams, part: SlicePart, lists: Lists, ranks: Ranks,
     work: Candidates, side: Integer, k: Integer, place: Integer, tallies: ExactTallies,

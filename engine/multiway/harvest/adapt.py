@@ -133,7 +133,7 @@ def throttle_after(throttle: float, interval: Ints, boost: float) -> tuple[float
     return beta, max(LEAST_THROTTLE, after)
 
 
-def steadied(scores: Floats, samples: float) -> Floats:
+def shrunken(scores: Floats, samples: float) -> Floats:
     """Return scores shrunk towards each other by what chance explains of their differences.
 
     The best of scores that differ by chance alone promise output that they do not hold. Of n
@@ -148,7 +148,7 @@ def steadied(scores: Floats, samples: float) -> Floats:
 
     Examples
     --------
-    >>> steadied(np.array([6.0, 4.0, 0.0]), 10).tolist()
+    >>> shrunken(np.array([6.0, 4.0, 0.0]), 10).tolist()
     [0.5, 0.5, 0.0]
     """
     some = scores > 0
@@ -177,7 +177,7 @@ def setting_of(
     if settings.scores == "ages":
         found = age_scores(learnt.ages, orders, basic)
         found = [
-            [steadied(hop, float(learnt.passes[i, 0])) for hop in hops]
+            [shrunken(hop, float(learnt.passes[i, 0])) for hop in hops]
             for i, hops in enumerate(found)
         ]
     else:

@@ -25,10 +25,10 @@ from engine.multiway.harvest.layout import (
 )
 from engine.multiway.harvest.prober import Prober, no_results
 from engine.multiway.streams import MultiStreams
-from engine.runtime.jit import Integer, Ints, kernel, woven
+from engine.runtime.jit import Integer, Ints, inlined, kernel
 
 
-@woven
+@inlined
 def _count_windows(rules: HarvestRules, admitted: Admitted, clock: Clock, now: Integer) -> None:
     """Count the tuples in the windows after a tuple of time `now` was popped."""
     held = 0

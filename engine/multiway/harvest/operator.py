@@ -259,9 +259,9 @@ class GrubJoin:
         self._plan = plan_from(self.setting, self._orders, self._windows, settings.basic_window)
         if settings.admission == "conserve":
             now = float(clock.at[layout.NEXT]) - settings.adapt_every
-            self._let_go(now, horizons(self._plan, self._windows))
+            self._remove_unread(now, horizons(self._plan, self._windows))
 
-    def _let_go(self, now: float, horizon: Ints) -> None:
+    def _remove_unread(self, now: float, horizon: Ints) -> None:
         """Remove the tuples that no direction reads any more from the windows (P4 7)."""
         admitted, popped = self._admitted, self._clock.popped
         for stream in range(horizon.size):

@@ -18,7 +18,7 @@ from engine.multiway.harvest.layout import (
 )
 from engine.multiway.predicate import Condition, Predicate, condition
 from engine.multiway.streams import MultiStreams
-from engine.runtime.jit import Floats, Integer, Ints, kernel, woven
+from engine.runtime.jit import Floats, Integer, Ints, inlined, kernel
 from gpu_kernels.multiway.walk import (
     MEMBER,
     STACK_COLUMNS,
@@ -33,7 +33,7 @@ NEXT, STARTED, WRITTEN = range(3)
 """Of `progress`: the tuple to be written next, whether its walk has begun, outputs in the chunk."""
 
 
-@woven
+@inlined
 def _prepare(
     streams: MultiStreams, rules: HarvestRules, admitted: Admitted, plan: ReadPlan, place: Integer,
     stream: Integer, stack: Ints, bounds: Ints,
@@ -47,7 +47,7 @@ def _prepare(
     begin_walk(stack, bounds, plan.runs[stream], plan.order.shape[1])
 
 
-@woven
+@inlined
 def _step(
     streams: MultiStreams, rules: HarvestRules, condition: Condition, admitted: Admitted,
     plan: ReadPlan, place: Integer, stream: Integer, shred: float, stack: Ints, bounds: Ints,
@@ -61,7 +61,7 @@ def _step(
     )  # fmt: skip
 
 
-@woven
+@inlined
 def write_members(order: Ints, stack: Ints, stream: Integer, place: Integer, members: Ints) -> None:
     """Write the members of the current output, by stream."""
     members[stream] = place
@@ -69,7 +69,7 @@ def write_members(order: Ints, stack: Ints, stream: Integer, place: Integer, mem
         members[order[hop]] = stack[MEMBER, hop]
 
 
-@woven
+@inlined
 def importance_of(streams: MultiStreams, rules: HarvestRules, members: Ints) -> Integer:
     """Return the importance of an output, folded in the streams' order."""
     return folded(rules.combine, streams.importance, members, members.size)

@@ -24,10 +24,10 @@ from engine.multiway.loops.layout import (
 )
 from engine.multiway.predicate import meets
 from engine.multiway.streams import MultiStreams
-from engine.runtime.jit import FOREVER, NONE, Integer, kernel, woven
+from engine.runtime.jit import FOREVER, NONE, Integer, inlined, kernel
 
 
-@woven
+@inlined
 def first_of(plan: LoopPlan, state: LoopState, direction: Integer, depth: Integer) -> Integer:
     """Return the first tuple of the loop at a depth: of its list, or the first new one."""
     stream = plan.order[direction, depth]
@@ -51,7 +51,7 @@ def _bound_in_reach(
     return True
 
 
-@woven
+@inlined
 def _found(
     rules: LoopRules, plan: LoopPlan, streams: MultiStreams, state: LoopState, out: LoopOutputs,
     direction: Integer,
@@ -141,7 +141,7 @@ def nest(
 _ARRIVE, _BATCH, _PROBE = range(3)
 
 
-@woven
+@inlined
 def _next_arrival(streams: MultiStreams, state: LoopState) -> Integer:
     """Return the stream of the next tuple in arrival order, or `NONE`."""
     found = NONE
@@ -167,7 +167,7 @@ def _begin(rules: LoopRules, plan: LoopPlan, streams: MultiStreams, state: LoopS
     progress[layout.PHASE] = _PROBE
 
 
-@woven
+@inlined
 def _arrive(
     rules: LoopRules, plan: LoopPlan, streams: MultiStreams, state: LoopState, stop: Integer
 ) -> bool:
@@ -201,7 +201,7 @@ def _arrive(
     return True
 
 
-@woven
+@inlined
 def _next_batch(rules: LoopRules, plan: LoopPlan, streams: MultiStreams, state: LoopState) -> None:
     """Continue a re-evaluation with the next new tuple, or the next stream's loops."""
     progress = state.progress
@@ -220,7 +220,7 @@ def _next_batch(rules: LoopRules, plan: LoopPlan, streams: MultiStreams, state: 
         progress[layout.PHASE] = _ARRIVE
 
 
-@woven
+@inlined
 def _pass_on(plan: LoopPlan, state: LoopState) -> None:
     """Leave what the finished loops covered: one new tuple, or all of a stream."""
     progress = state.progress

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.multiway.streams import MultiStreams
-from engine.runtime.jit import NONE, Floats, Integer, Ints, kernel, woven
+from engine.runtime.jit import NONE, Floats, Integer, Ints, inlined, kernel
 
 # What a tuple at a depth must pass before it is compared, in `Plan.check`
 UNCHECKED, IN_REACH, NEW = range(3)
@@ -140,7 +140,7 @@ def empty_state(first: Ints, base: Ints) -> LoopState:
     )
 
 
-@woven
+@inlined
 def list_of(rules: LoopRules, streams: MultiStreams, stream: Integer, k: Integer) -> Integer:
     """Return the list of a stream's store to which a tuple k's attribute maps (P3 3.4)."""
     lists = rules.base[stream + 1] - rules.base[stream]
@@ -187,7 +187,7 @@ def expire(rules: LoopRules, streams: MultiStreams, state: LoopState, now: Integ
         progress[ACCESSES] += rules.base[stream + 1] - rules.base[stream]
 
 
-@woven
+@inlined
 def expire_due(rules: LoopRules, streams: MultiStreams, state: LoopState, now: Integer) -> None:
     """Run the expiration that is due before an arrival at `now`; of several, only the last.
 
@@ -204,7 +204,7 @@ def expire_due(rules: LoopRules, streams: MultiStreams, state: LoopState, now: I
             expire(rules, streams, state, rules.t0 + due)
 
 
-@woven
+@inlined
 def _behind_earlier(
     streams: MultiStreams, state: LoopState, stream: Integer, other: Integer, k: Integer
 ) -> Integer:
@@ -242,7 +242,7 @@ def aim(
         state.slot[other] = list_of(rules, streams, other, k)
 
 
-@woven
+@inlined
 def in_reach(
     rules: LoopRules, streams: MultiStreams, state: LoopState, other: Integer, u: Integer
 ) -> bool:
