@@ -24,11 +24,9 @@ class Stored(Protocol):
     @property
     def live(self) -> Floats:
         """Mean unexpired tuples of each group, (g,)."""
-        ...
 
     def present(self, p: float) -> Floats:
         """Return the share of its lifetime for which a tuple of each group is held, (g,)."""
-        ...
 
 
 class Matched(NamedTuple):

@@ -151,12 +151,8 @@ def _admit(
     while i < end:
         at = i
         i += 1
-        key, row, importance, m = (
-            np.int64(arrivals.key[nth(at)]),
-            arrivals.row[nth(at)],
-            arrivals.importance[nth(at)],
-            arrivals.m[nth(at)],
-        )
+        key, row = np.int64(arrivals.key[nth(at)]), arrivals.row[nth(at)]
+        importance, m = arrivals.importance[nth(at)], arrivals.m[nth(at)]
         draw = arrivals.draw[nth(at)]
         seq = base + at
         if joins_nobody(partners, key):

@@ -113,10 +113,8 @@ def hasten(
 ) -> None:  # fmt: skip
     """Prefetch the keys of coming arrivals, and then what they will probe."""
     last = arrivals.ts.size - 1
-    far, near = (
-        np.int64(arrivals.key[nth(min(i + _FAR, last))]),
-        np.int64(arrivals.key[nth(min(i + _NEAR, last))]),
-    )
+    far = np.int64(arrivals.key[nth(min(i + _FAR, last))])
+    near = np.int64(arrivals.key[nth(min(i + _NEAR, last))])
     prefetch(keys, 2 * far)
     if not look_ahead(partners, keys, far, near):
         head = keys[nth(2 * near + 1 - side)].head

@@ -107,11 +107,8 @@ def admit_ranked(
         budget, beta = rules.budget_left, rules.beta_left
     else:
         budget, beta = rules.budget_right, rules.beta_right
-    key, row, importance = (
-        np.int64(arrivals.key[nth(i)]),
-        arrivals.row[nth(i)],
-        arrivals.importance[nth(i)],
-    )
+    key, row = np.int64(arrivals.key[nth(i)]), arrivals.row[nth(i)]
+    importance = arrivals.importance[nth(i)]
     rel = np.float64(now - rules.t0)
     if rules.structure == _DECAY:
         lost = beta * rel
