@@ -71,7 +71,7 @@ KEY = np.dtype(
 EVENT = np.dtype([("seq", "i8"), ("priority", "f8")], align=True)
 """An admission that evicted a tuple: whose arrival it was, and what priority left."""
 
-# Counters of one side's memory, in `Memory.n`
+# Counters of one side's memory, in `SampleMemory.n`
 FREE, COUNT, OLDEST, NEWEST, PEAK, HEAP, EVENTS, SEQ = range(8)
 MEMORY_COUNTERS = 8
 

@@ -19,7 +19,7 @@ from engine.runtime.jit import Floats, Ints, Records
 Shorts: TypeAlias = NDArray[np.int32]
 
 
-# Counters of one stream, in `State.n`
+# Counters of one stream, in `StarState.n`
 AT, END, OLDEST, ENDED, LEAVING, COUNT, PEAK, HEAP = range(8)
 STREAM_COUNTERS = 8
 

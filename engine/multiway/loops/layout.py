@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from engine.multiway.streams import MultiStreams
 from engine.runtime.jit import NONE, Floats, Integer, Ints, inlined, kernel
 
-# What a tuple at a depth must pass before it is compared, in `Plan.check`
+# What a tuple at a depth must pass before it is compared, in `LoopPlan.check`
 UNCHECKED, IN_REACH, NEW = range(3)
 
-# Numbers of a run, in `State.progress`
+# Numbers of a run, in `LoopState.progress`
 (
     PHASE, DIRECTION, DEPTH, FRESH, WRITTEN, PENDING, DUE, FOUND_AT, EXPIRED, HELD,
     OUTPUTS, COMPARISONS, VISITS, INSERTIONS, EXPIRATIONS, ACCESSES, PEAK, DELAY, MAX_DELAY,
