@@ -57,7 +57,7 @@ def held_equal(intervals: Intervals, cpu: Dual, gpu: Dual, sums: Prices) -> None
             raise UnequalError(f"{differ} of {what} are not the CPU's")
     if not math.isclose(ours.value, theirs.value, rel_tol=1e-12):
         raise UnequalError(f"value {ours.value!r} is not the CPU's {theirs.value!r}")
-    scale = 0.01 * float(intervals.worth.mean())
+    scale = 0.01 * float(intervals.value.mean())
     near, far = gpu.slope(sums, scale), cpu.slope(sums, scale)
     for what in ("load", "curve"):
         if not np.allclose(getattr(near, what), getattr(far, what), rtol=1e-7, atol=1e-6):

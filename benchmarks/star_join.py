@@ -135,7 +135,7 @@ def optimum(case: Case, memory: int, objective: str) -> Kept:
     )
     if found.lower != found.upper:
         raise AssertionError("the optimum was not proven")
-    return Kept(found.worth.outputs, found.worth.importance)
+    return Kept(found.plan.outputs, found.plan.importance)
 
 
 def figure_4(seeds: int) -> list[Results]:

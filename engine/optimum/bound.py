@@ -64,7 +64,7 @@ class SideBound(NamedTuple):
 
     lower: float
     upper: float
-    """`lower`, `upper`: What the plan is worth, and what no plan exceeds."""
+    """`lower`, `upper`: The value of the plan, and what no plan exceeds."""
     until: Ints
     """(n,) int64. The plan: see `engine.optimum.retained.Retained`."""
     method: str
@@ -77,7 +77,7 @@ class LaneBound(NamedTuple):
     lower: float
     upper: float
     """`lower`, `upper`: Of the objective's best possible value, simultaneous matches included."""
-    worth: OutputTotals
+    plan: OutputTotals
     """Outputs and importance of the plan."""
     exact: OutputTotals
     """Of the exact join."""
@@ -131,9 +131,9 @@ def bound_lane(
     pairs = pairs_of(left, right, settings.windows, start_ts) if found is None else found
     parts = realised(left, right, pairs, retained, settings.objective.combine)
     lower, upper = _in_all(settings.objective, parts, sides)
-    worth = parts.at_once.plus(parts.kept)
+    plan = parts.at_once.plus(parts.kept)
     methods = sides[LEFT].method, sides[RIGHT].method
-    return LaneBound(lower, upper, worth, worth.plus(parts.lost), retained, methods)
+    return LaneBound(lower, upper, plan, plan.plus(parts.lost), retained, methods)
 
 
 def _in_all(

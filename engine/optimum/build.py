@@ -172,7 +172,7 @@ def build_intervals(
     -------
     Intervals
         O(tuples + pairs * log(tuples)) time; memory for the result and for a slice, about 60 bytes
-        a pair. Its `end`, `worth` and `until` are `numpy.memmap` where they are in files.
+        a pair. Its `end`, `value` and `until` are `numpy.memmap` where they are in files.
 
     Raises
     ------
@@ -207,20 +207,20 @@ def build_intervals(
                 column.spill(folder)
         wanted = slice_pairs * (last - first) // max(pairs, 1)
         first, tuples = last, max(1, min(wanted, _GROWTH * tuples))
-    end, worth, until = (column.array() for column in columns)
-    return Intervals(int(instants.size), begin, kept, end, worth, until)
+    end, value, until = (column.array() for column in columns)
+    return Intervals(int(instants.size), begin, kept, end, value, until)
 
 
 def _choices(
     matches: Matches, instants: Ints, begin: NDArray[np.int32], after_admission: bool
 ) -> tuple[Ints, tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
-    """Return where each tuple's choices start, and end, worth and until of the choices."""
+    """Return where each tuple's choices start, and end, value and until of the choices."""
     side: Literal["left", "right"] = "right" if after_admission else "left"
     low = int(begin[0])
     high = int(np.searchsorted(instants, matches.at.max(initial=instants[low]), side="right"))
     node = low + np.searchsorted(instants[low:high], matches.at, side=side)
     kept = np.zeros(matches.ts.size + 1, np.int64)
     m = matches.at.size
-    end, worth, until = np.empty(m, np.int32), np.empty(m), np.empty(m, np.int64)
-    size = prune(begin, matches.start, node, matches.at, matches.gain, kept, end, worth, until)
-    return kept, (end[:size].copy(), worth[:size].copy(), until[:size].copy())
+    end, value, until = np.empty(m, np.int32), np.empty(m), np.empty(m, np.int64)
+    size = prune(begin, matches.start, node, matches.at, matches.gain, kept, end, value, until)
+    return kept, (end[:size].copy(), value[:size].copy(), until[:size].copy())

@@ -17,7 +17,7 @@ from engine.optimum.repair import Repaired, repair
 from engine.runtime.errors import SpecError
 from engine.runtime.jit import NONE, Floats, Ints
 
-HOT = 0.2  # first temperature, in typical worths, where tuples have one choice each
+HOT = 0.2  # first temperature, in typical values, where tuples have one choice each
 COLD = 0.0005  # last one
 _COOL = 50.0  # rounds after which the temperature is a quarter
 _MOST_GUESSES = 16
@@ -80,7 +80,7 @@ class Ascent:
         return better
 
     def _first_guess(self, shape: Prices) -> float:
-        """Return the best factor of `shape`, by bisection; record the typical worth."""
+        """Return the best factor of `shape`, by bisection; record the typical value."""
         sums = np.concatenate([[0.0], np.cumsum(shape)])
         low, high, factor = 0.0, math.inf, 0.0
         best, least = 0.0, math.inf
@@ -131,7 +131,7 @@ class Certificate(NamedTuple):
     """Bounds of what one side can earn, and the plan of the lower one."""
 
     lower: float
-    """What the plan earns: the exact sum of its worths, rounded to nearest."""
+    """What the plan earns: the exact sum of its values, rounded to nearest."""
     upper: float
     """No plan earns more; certain, rounding included."""
     chosen: Ints
@@ -156,18 +156,18 @@ def gap_between(lower: float, upper: float) -> float:
     return 0.0 if lower == upper else (upper - lower) / max(abs(lower), abs(upper))
 
 
-def _exact_sum(worths: Floats) -> tuple[float, float]:
+def _exact_sum(values: Floats) -> tuple[float, float]:
     """Return the sum rounded to nearest, and a float that is no less than it."""
-    total = math.fsum(worths)
-    short = math.fsum(itertools.chain(worths, [-total])) > 0.0
+    total = math.fsum(values)
+    short = math.fsum(itertools.chain(values, [-total])) > 0.0
     return total, math.nextafter(total, math.inf) if short else total
 
 
 def _all_of_it(intervals: Intervals) -> tuple[Ints, Floats]:
-    """Return every tuple's last choice, and their worths."""
+    """Return every tuple's last choice, and their values."""
     last = intervals.start[1:] - 1
     chosen = np.where(intervals.start[:-1] <= last, last, NONE)
-    return chosen, intervals.worth[chosen[chosen != NONE]]
+    return chosen, intervals.value[chosen[chosen != NONE]]
 
 
 def certify(
@@ -222,13 +222,13 @@ def certify(
         return Certificate(0.0, 0.0, nothing, prices, 0, time.monotonic() - begun)
     dual = backend(intervals, budget, threads)
     if dual.cover().tuples.max() <= budget:
-        chosen, worths = _all_of_it(intervals)
-        lower, upper = _exact_sum(worths)
+        chosen, values = _all_of_it(intervals)
+        lower, upper = _exact_sum(values)
         free = np.zeros(intervals.nodes + 1)
         return Certificate(lower, upper, chosen, free, 0, time.monotonic() - begun)
     search = _Rounds(intervals, dual, gap, begun, seconds, rounds)
     plan = search.run()
-    lower, _ = _exact_sum(intervals.worth[plan.chosen[plan.chosen != NONE]])
+    lower, _ = _exact_sum(intervals.value[plan.chosen[plan.chosen != NONE]])
     prices, upper = search.ascent.prices, search.ascent.upper
     if not isinstance(dual, CpuDual):
         prices, upper = _checked(CpuDual(intervals, budget, threads), prices)
@@ -249,7 +249,7 @@ def _prohibitive(intervals: Intervals) -> Prices:
     price = np.zeros(intervals.nodes + 1)
     last = intervals.start[1:] - 1
     some = intervals.start[:-1] <= last
-    np.maximum.at(price, intervals.begin[some] + 1, intervals.worth[last[some]])
+    np.maximum.at(price, intervals.begin[some] + 1, intervals.value[last[some]])
     return np.cumsum(price, out=price)
 
 
@@ -274,13 +274,13 @@ class _Rounds:
             return
         begun = time.monotonic()
         plan = repair(self.intervals, self.dual.budget, self.ascent.prices)
-        if plan.worth > self.plan.worth:
+        if plan.value > self.plan.value:
             self.plan = plan
         self.planned_at = self.ascent.upper
         self.planning = time.monotonic() - begun
 
     def _close(self) -> bool:
-        return gap_between(self.plan.worth, self.ascent.upper) <= self.gap
+        return gap_between(self.plan.value, self.ascent.upper) <= self.gap
 
     def run(self) -> Repaired:
         """Return the best plan when the gap is closed or time or rounds are over."""

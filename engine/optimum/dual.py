@@ -3,12 +3,12 @@
 Prices p[t] >= 0 of the stretches of a side's line are given by their running sums P, so that an
 interval from node b to node e costs ``P[e] - P[b]``, and the bound is
 
-    D(P) = K * (P[nodes] - P[0]) + sum over tuples of max(0, max over choices (worth - cost)).
+    D(P) = K * (P[nodes] - P[0]) + sum over tuples of max(0, max over choices (value - cost)).
 
 Rounding. P is taken to be what is in the array: it is non-decreasing, so the p that it stands for
 are real numbers of 0 or more, and D(P), in real numbers, is at least the optimum. With the unit
-roundoff u, a choice whose true profit is positive costs less than its worth w, so that its
-computed profit is off by at most ``3 u w``; a tuple's by as much of its greatest worth.
+roundoff u, a choice whose true profit is positive costs less than its value w, so that its
+computed profit is off by at most ``3 u w``; a tuple's by as much of its greatest value.
 Neumaier's sum of the n profits is off by less than ``3 u`` of their sum as long as ``n u`` is
 small, and the budget's term by ``3 u`` of itself. `margin` is more than twice all of this, so
 ``value + margin`` is never less than the optimum.

@@ -22,8 +22,8 @@ class Evaluation(NamedTuple):
     """(nodes,) int64. Tuples that hold each stretch if each makes its best choice; K - load is a
     subgradient."""
     chosen: Ints
-    """(n,) int64. These choices, positions in the intervals' `end`; NONE where nothing is worth its
-    price. Of choices of equal profit the shortest."""
+    """(n,) int64. These choices, positions in the intervals' `end`; NONE where none has a
+    value above its price. Of choices of equal profit the shortest."""
 
 
 class Slope(NamedTuple):
@@ -62,7 +62,7 @@ class Dual(Protocol):
     nodes, budget : int
         Stretches of the line; the most tuples on each.
     mass : float
-        Sum over tuples of the worth of their last choice.
+        Sum over tuples of the value of their last choice.
     """
 
     @property
@@ -92,14 +92,14 @@ Columns = tuple[NDArray[np.int32], Ints, NDArray[np.int32], Floats]
 
 
 def columns_of(intervals: Intervals) -> Columns:
-    """Return begin, start, end, worth as plain arrays, memory-mapped ones too."""
-    begin, start, end, worth = intervals.begin, intervals.start, intervals.end, intervals.worth
-    return np.asarray(begin), np.asarray(start), np.asarray(end), np.asarray(worth)
+    """Return begin, start, end, value as plain arrays, memory-mapped ones too."""
+    begin, start, end, value = intervals.begin, intervals.start, intervals.end, intervals.value
+    return np.asarray(begin), np.asarray(start), np.asarray(end), np.asarray(value)
 
 
 @jit
 def decide(
-    begin: NDArray[np.int32], start: Ints, end: NDArray[np.int32], worth: Floats, prices: Prices,
+    begin: NDArray[np.int32], start: Ints, end: NDArray[np.int32], value: Floats, prices: Prices,
     first: int, last: int, low: int, change: Ints, chosen: Ints,
 ) -> tuple[float, float]:  # fmt: skip
     """Make the best choice of tuples `first` to `last`; return the profits' sum in two parts."""
@@ -108,7 +108,7 @@ def decide(
         base = prices[begin[i]]
         best, at = 0.0, NONE
         for k in range(start[i], start[i + 1]):
-            profit = profit_of(worth[k], prices[end[k]], base)
+            profit = profit_of(value[k], prices[end[k]], base)
             if profit > best:
                 best, at = profit, k
         chosen[i] = at
@@ -121,7 +121,7 @@ def decide(
 
 @jit
 def share_out(
-    begin: NDArray[np.int32], start: Ints, end: NDArray[np.int32], worth: Floats, prices: Prices,
+    begin: NDArray[np.int32], start: Ints, end: NDArray[np.int32], value: Floats, prices: Prices,
     temperature: float, first: int, last: int, low: int, load: Floats, curve: Floats,
 ) -> tuple[float, float]:  # fmt: skip
     """Add the changes of expected load and of curvature; return the profits' sum in two parts."""
@@ -136,7 +136,7 @@ def share_out(
         base = prices[begin[i]]
         best, most = 0.0, -np.inf
         for k in range(size):
-            profit = profit_of(worth[a + k], prices[end[a + k]], base)
+            profit = profit_of(value[a + k], prices[end[a + k]], base)
             share[k] = profit
             most = max(most, profit)
         if most > 0.0:
@@ -179,14 +179,14 @@ def share_out(
 
 def _span(
     begin: NDArray[np.int32], start: Ints, end: NDArray[np.int32],
-    worth: Floats, first: int, last: int,
+    value: Floats, first: int, last: int,
 ) -> tuple[int, float]:  # fmt: skip
-    """Return the last node that tuples may hold to, and the sum of their greatest worths."""
+    """Return the last node that tuples may hold to, and the sum of their greatest values."""
     node, mass = begin[first], 0.0
     for i in range(first, last):
         if start[i + 1] > start[i]:
             node = max(node, end[start[i + 1] - 1])
-            mass += worth[start[i + 1] - 1]
+            mass += value[start[i + 1] - 1]
     return node, mass
 
 

@@ -30,7 +30,7 @@ class SideOptimum(NamedTuple):
 
     lower: float
     upper: float
-    """`lower`, `upper`: The plan's worth, and what no plan exceeds. They differ only where worths
+    """`lower`, `upper`: The plan's value, and what no plan exceeds. They differ only where values
     have more bits than whole numbers of 60 bits hold, and then by about 1e-13 of them."""
     chosen: Ints
     """(n,) int64. The plan: each tuple's choice, `NONE` where it is not stored."""
@@ -48,8 +48,8 @@ def _exact_sum(values: Ints) -> int:
 
 
 def _units(intervals: Intervals, price: Floats) -> int:
-    """Return the power of two by which worths and prices become whole numbers."""
-    greatest = max(float(price[-1] - price[0]), float(intervals.worth.max(initial=0.0)))
+    """Return the power of two by which values and prices become whole numbers."""
+    greatest = max(float(price[-1] - price[0]), float(intervals.value.max(initial=0.0)))
     return MOST_PRICE.bit_length() - 1 - _HEADROOM - int(np.frexp(greatest)[1])
 
 
@@ -81,10 +81,10 @@ def solve_flow(
     began = time.perf_counter()
     bits = _units(intervals, price)
     while True:
-        worth = np.rint(np.ldexp(intervals.worth, bits)).astype(np.int64)
+        value = np.rint(np.ldexp(intervals.value, bits)).astype(np.int64)
         whole = np.rint(np.ldexp(price - price[0], bits)).astype(np.int64)
         flow = _new_flow(intervals, np.maximum.accumulate(whole))
-        tuples = Tuples(intervals.begin, intervals.start, intervals.end, worth)
+        tuples = Tuples(intervals.begin, intervals.start, intervals.end, value)
         if _balanced(intervals, tuples, flow, budget, began + seconds):
             return _proven(intervals, tuples, flow, budget, bits)
         bits -= 2 * _HEADROOM
@@ -115,18 +115,18 @@ def _balanced(
 
 @jit
 def best_gains(tuples: Tuples, price: Ints) -> tuple[int, int]:
-    """Return the sum of what every tuple's best choice is worth beyond its price.
+    """Return the sum over the tuples of the value of the best choice less its price.
 
     Returns
     -------
     (multiples of 2^31, rest)
     """
-    begin, start, end, worth = tuples
+    begin, start, end, value = tuples
     high, low = 0, 0
     for i in range(len(begin)):
         best = 0
         for k in range(start[i], start[i + 1]):
-            best = max(best, worth[k] - (price[end[k]] - price[begin[i]]))
+            best = max(best, value[k] - (price[end[k]] - price[begin[i]]))
         high += best >> 31
         low += best & 0x7FFFFFFF
     return high, low
@@ -135,21 +135,23 @@ def best_gains(tuples: Tuples, price: Ints) -> tuple[int, int]:
 def _proven(
     intervals: Intervals, tuples: Tuples, flow: Flow, budget: int, bits: int
 ) -> SideOptimum:
-    """Prove in whole numbers that the plan is optimal: its prices bound what any is worth."""
+    """Prove in whole numbers that the plan is optimal: its prices bound the value of any."""
     stored = flow.chosen[flow.chosen != NONE]
     high, low = best_gains(tuples, flow.price)
     bound = budget * int(flow.price[-1] - flow.price[0]) + (high << 31) + low
-    value = _exact_sum(tuples.worth[stored])
+    value = _exact_sum(tuples.value[stored])
     if bound != value:
-        raise AssertionError(f"a flow worth {value} is bounded by {bound}: neither is the optimum")
+        raise AssertionError(
+            f"a flow of value {value} is bounded by {bound}: neither is the optimum"
+        )
     unit = Fraction(2) ** -bits
     price = np.ldexp((flow.price - flow.price[0]).astype(np.float64), -bits)
     if budget == 0 or np.array_equal(
-        np.ldexp(tuples.worth.astype(np.float64), -bits), intervals.worth
+        np.ldexp(tuples.value.astype(np.float64), -bits), intervals.value
     ):
         optimum = float(bound * unit)
         return SideOptimum(optimum, optimum, flow.chosen, price)
-    lower = math.fsum(intervals.worth[stored])
+    lower = math.fsum(intervals.value[stored])
     slack = Fraction(tuples.begin.size, 2)  # half a unit a tuple
     upper = math.nextafter(float((bound + slack) * unit), math.inf)
     return SideOptimum(lower, upper, flow.chosen, price)

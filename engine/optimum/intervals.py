@@ -121,8 +121,8 @@ class Intervals(NamedTuple):
     """The choices of every tuple of one side.
 
     Only choices that some prices could make worthwhile are there: within a tuple each ends later
-    and is worth more than those before it. At most `budget` tuples may be held on each stretch
-    of the line between a node and the next.
+    and has a greater value than those before it. At most `budget` tuples may be held on each
+    stretch of the line between a node and the next.
     """
 
     nodes: int
@@ -135,7 +135,7 @@ class Intervals(NamedTuple):
     end: NDArray[np.int32]
     """(m,) int32. Node from which the slot is free again: stretches ``begin .. end - 1`` are held.
     Strictly increasing in a tuple, more than its `begin`, at most `nodes`."""
-    worth: Floats
+    value: Floats
     """(m,) float64. What the tuple earns altogether; more than 0 and strictly increasing in a
     tuple."""
     until: Ints
@@ -145,9 +145,9 @@ class Intervals(NamedTuple):
 @jit
 def prune(
     begin: NDArray[np.int32], start: Ints, node: Ints, at: Ints, gain: Floats, kept: Ints,
-    end: NDArray[np.int32], worth: Floats, until: Ints,
+    end: NDArray[np.int32], value: Floats, until: Ints,
 ) -> int:  # fmt: skip
-    """Write the choices that are worth more than all shorter ones; return how many there are."""
+    """Write the choices of greater value than all shorter ones; return how many there are."""
     size = 0
     for i in range(len(begin)):
         first = size
@@ -159,7 +159,7 @@ def prune(
             best = total
             if size > first and end[size - 1] == node[k]:
                 size -= 1
-            end[size], worth[size], until[size] = node[k], total, at[k]
+            end[size], value[size], until[size] = node[k], total, at[k]
             size += 1
         kept[i + 1] = size
     return size
@@ -184,9 +184,9 @@ def intervals_of(matches: Matches, *, after_admission: bool) -> Intervals:
     node = np.searchsorted(instants, matches.at, side="right" if after_admission else "left")
     kept = np.zeros(matches.ts.size + 1, np.int64)
     m = matches.at.size
-    end, worth, until = np.empty(m, np.int32), np.empty(m), np.empty(m, np.int64)
-    size = prune(begin, matches.start, node, matches.at, matches.gain, kept, end, worth, until)
-    return Intervals(int(instants.size), begin, kept, end[:size], worth[:size], until[:size])
+    end, value, until = np.empty(m, np.int32), np.empty(m), np.empty(m, np.int64)
+    size = prune(begin, matches.start, node, matches.at, matches.gain, kept, end, value, until)
+    return Intervals(int(instants.size), begin, kept, end[:size], value[:size], until[:size])
 
 
 def held(intervals: Intervals, chosen: Ints) -> Ints:

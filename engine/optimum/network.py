@@ -67,7 +67,7 @@ class Tuples(NamedTuple):
     """(n + 1,) int64."""
     end: NDArray[np.int32]
     """(m,) int32."""
-    worth: Ints
+    value: Ints
     """(m,) int64. In whole units."""
 
 
@@ -146,14 +146,14 @@ def move_home(flow: Flow, i: int, source: int, target: int) -> None:
 @jit
 def begin_flow(tuples: Tuples, flow: Flow, nodes: int, budget: int) -> None:
     """Give tuples their best choices at the prices, stretches idle units; `excess` is the rest."""
-    begin, start, end, worth = tuples
+    begin, start, end, value = tuples
     price, idle, excess, chosen = flow.price, flow.idle, flow.excess, flow.chosen
     excess[:] = 0
     flow.head[:] = NONE
     for i in range(len(begin)):
         best, choice = 0, NONE
         for k in range(start[i], start[i + 1]):
-            gain = worth[k] - (price[end[k]] - price[begin[i]])
+            gain = value[k] - (price[end[k]] - price[begin[i]])
             if gain > best:
                 best, choice = gain, k
         chosen[i] = choice
@@ -194,7 +194,7 @@ def cheapest(
     -------
     (such nodes, nodes done)
     """
-    begin, start, end, worth = tuples
+    begin, start, end, value = tuples
     price, chosen = flow.price, flow.chosen
     size = reach(search, 0, number, 0, source, NONE, NONE, NONE)
     settled = found = 0
@@ -220,14 +220,14 @@ def cheapest(
             size = reach(search, size, number, level + price[u - 1], u - 1, u, _BACK, NONE)
         i = flow.head[u]
         while i != NONE:
-            worth_now = 0
+            value_now = 0
             if chosen[i] != NONE:
-                worth_now = worth[chosen[i]]
+                value_now = value[chosen[i]]
                 v = begin[i]
-                size = reach(search, size, number, level + worth_now + price[v], v, u, i, NONE)
+                size = reach(search, size, number, level + value_now + price[v], v, u, i, NONE)
             for k in range(start[i], start[i + 1]):
                 v = end[k]
-                more = level + worth_now - worth[k] + price[v]
+                more = level + value_now - value[k] + price[v]
                 size = reach(search, size, number, more, v, u, i, k)
             i = flow.after[i]
     return found, settled

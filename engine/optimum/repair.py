@@ -1,7 +1,7 @@
 """A feasible plan from the prices of the dual: the lower bound of the certificate (section 4).
 
 One sweep over the line with full knowledge of the future. What tuple i can still earn after node t,
-at prices with running sums P, is the most that ``worth[j] - P[end[j]]`` comes to over its choices j
+at prices with running sums P, is the most that ``value[j] - P[end[j]]`` comes to over its choices j
 that end later, less what it has earned so far; the common ``P[t]`` left out, this *rank* changes
 only where the tuple passes one of its own ends. Where more want to stay than there is room for, the
 lowest rank goes, and keeps what it earned at the last end that it passed. With optimal prices those
@@ -25,13 +25,13 @@ from engine.optimum.intervals import Intervals, held
 from engine.runtime.jit import NONE, Floats, Ints, jit
 
 _SWEEPS = 8  # at most; the first two bring nearly all
-_LITTLE = 1e-4  # of the worth; a sweep that adds less is the last
+_LITTLE = 1e-4  # of the value; a sweep that adds less is the last
 
 
 class Repaired(NamedTuple):
     """A plan that holds at most the budget on each stretch."""
 
-    worth: float
+    value: float
     """What it earns: a compensated sum."""
     chosen: Ints
     """(n,) int64. Each tuple's choice, a position in the intervals' `end`; NONE where it is not
@@ -40,7 +40,7 @@ class Repaired(NamedTuple):
 
 @jit
 def prospects(
-    begin: NDArray[np.int32], start: Ints, end: NDArray[np.int32], worth: Floats, prices: Prices,
+    begin: NDArray[np.int32], start: Ints, end: NDArray[np.int32], value: Floats, prices: Prices,
     chosen: Ints, wall: NDArray[np.int32], ahead: Floats,
 ) -> None:  # fmt: skip
     """Write what each choice and those after it in its tuple come to at best; -inf out of reach.
@@ -54,7 +54,7 @@ def prospects(
         best = -np.inf
         for k in range(start[i + 1] - 1, first - 1, -1):
             if end[k] <= reach:
-                best = max(best, worth[k] - prices[end[k]])
+                best = max(best, value[k] - prices[end[k]])
             ahead[k] = best
 
 
@@ -117,11 +117,11 @@ def remove(
 
 @jit
 def sweep(
-    begin: NDArray[np.int32], start: Ints, end: NDArray[np.int32], worth: Floats, ahead: Floats,
+    begin: NDArray[np.int32], start: Ints, end: NDArray[np.int32], value: Floats, ahead: Floats,
     room: Ints, most: int, chosen: Ints, head: NDArray[np.int32], link: NDArray[np.int32],
     place: NDArray[np.int32],
 ) -> None:  # fmt: skip
-    """Prolong the plan in `chosen` into `room`, at most `most` anywhere, and make it worth more.
+    """Prolong the plan in `chosen` into `room`, at most `most` anywhere, to a greater value.
 
     `head` and `link` are lists of the tuples for which something happens at each node: they go on
     from there, or pass an end. `place` is a tuple's place in the heap of those held, -1 if none.
@@ -146,7 +146,7 @@ def sweep(
                 if following == start[i + 1] or ahead[following] == -np.inf:
                     size = remove(ranks, who, place, place[i], size)
                 else:
-                    ranks[place[i]] = ahead[following] - worth[chosen[i]]
+                    ranks[place[i]] = ahead[following] - value[chosen[i]]
                     settle(ranks, who, place, place[i], size)
                     if end[following] < len(room):
                         link[i], head[end[following]] = head[end[following]], i
@@ -159,7 +159,7 @@ def sweep(
         while i != NONE and room[t] > 0:
             i_next = link[i]
             following = start[i] if chosen[i] == NONE else chosen[i] + 1
-            earned = 0.0 if chosen[i] == NONE else worth[chosen[i]]
+            earned = 0.0 if chosen[i] == NONE else value[chosen[i]]
             rank, at = ahead[following] - earned, size
             if size < room[t]:
                 size += 1
@@ -179,11 +179,11 @@ def sweep(
 
 
 @jit
-def _earned(worth: Floats, chosen: Ints) -> float:
+def _earned(value: Floats, chosen: Ints) -> float:
     high = rest = 0.0
     for at in chosen:
         if at != NONE:
-            high, rest = neumaier(high, rest, worth[at])
+            high, rest = neumaier(high, rest, value[at])
     return high + rest
 
 
@@ -207,7 +207,7 @@ def repair(
     Repaired
         O(sweeps * (tuples + choices) * log(budget)) time.
     """
-    begin, start, end, worth = columns_of(intervals)
+    begin, start, end, value = columns_of(intervals)
     chosen = np.full(len(begin), NONE, np.int64)
     ahead = np.empty(len(end))
     wall = np.empty(intervals.nodes, np.int32)
@@ -218,10 +218,10 @@ def repair(
         room = budget - held(intervals, chosen)
         most = int(min(room.max(initial=0), len(begin)))
         walls(room, wall)
-        prospects(begin, start, end, worth, cumulative, chosen, wall, ahead)
+        prospects(begin, start, end, value, cumulative, chosen, wall, ahead)
         head.fill(NONE)
-        sweep(begin, start, end, worth, ahead, room, most, chosen, head, link, place)
-        before, total = total, _earned(worth, chosen)
+        sweep(begin, start, end, value, ahead, room, most, chosen, head, link, place)
+        before, total = total, _earned(value, chosen)
         if total - before <= _LITTLE * total:
             break
     if budget < held(intervals, chosen).max(initial=0):

@@ -30,8 +30,8 @@ class Objective:
     """{"importance", "outputs", "minimum"}. Greatest importance (ESJA), most outputs (SJA), or
     least importance."""
     threshold: float = 0.0
-    """An output is worth its importance less this, so that those below it are undesirable (P1's
-    positive and negative weights). Not with "outputs"."""
+    """The value of an output is its importance less this, so that those below it are undesirable
+    (P1's positive and negative weights). Not with "outputs"."""
     combine: str = "min"
     """{"min", "sum", "product", "max", "mean"}. Importance of an output."""
 
@@ -52,7 +52,7 @@ class Objective:
         return -1 if self.name == "minimum" else 1
 
     def value(self, outputs: int, importance: float) -> float:
-        """Return what outputs of that importance together are worth, as `name` has it."""
+        """Return the value of outputs of that importance together, by `name`."""
         return float(outputs) if self.name == "outputs" else importance - self.threshold * outputs
 
     def terms(self, outputs: int, importance: float) -> float:

@@ -5,7 +5,7 @@ in the budget, so for small cases; the flow has no such limit.
 
 Of P1's graph those states are left out that no best path needs:
 
-- A tuple is dropped once no number of its remaining matches is worth more than nothing. In
+- A tuple is dropped once no number of its remaining matches has a value above 0. In
   particular tuples without remaining matches are never held.
 - A tuple leaves a memory that has room for it only where it is about to meet a match of negative
   weight: up to there, holding it costs nothing.
@@ -124,7 +124,7 @@ class Event(NamedTuple):
 
 @kernel
 def prospects(starts: Ints, gain: Floats, best: Floats, last: Ints) -> None:
-    """Write the most that the matches from each on can be worth, and each tuple's last of use."""
+    """Write the greatest value of the matches from each on, and each tuple's last match of use."""
     for i in range(len(last)):
         ahead = 0.0
         last[i] = starts[i] - 1

@@ -9,15 +9,15 @@ from __future__ import annotations
 from gpu_kernels.portable import portable
 
 NOTHING = -1
-"""Choice of a tuple for which nothing is worth its price."""
+"""Choice of a tuple for which no choice has a value above its price."""
 FAR = 32.0
 """Temperatures below the best at which a choice has no share: exp(-32) < 1e-13."""
 
 
 @portable
-def profit_of(worth: float, until: float, since: float) -> float:
-    """Return a choice's worth less its price, from the cumulative prices at its two ends."""
-    return worth - (until - since)
+def profit_of(value: float, until: float, since: float) -> float:
+    """Return a choice's value less its price, from the cumulative prices at its two ends."""
+    return value - (until - since)
 
 
 @portable

@@ -107,7 +107,7 @@ def add_up(high: Array, rest: Array, own_high: float, own_rest: float, sums: Arr
 
 
 def _choose(
-    begin: Array, start: Array, end: Array, worth: Array, prices: Array, bits: int, change: Array,
+    begin: Array, start: Array, end: Array, value: Array, prices: Array, bits: int, change: Array,
     chosen: Array, sums: Array,
 ) -> None:  # fmt: skip
     """Make every tuple's best choice.
@@ -123,7 +123,7 @@ def _choose(
         Tuple i's choices are ``start[i] .. start[i + 1] - 1``.
     end : (m,) int32
         Node up to which a choice holds the tuple; increasing in a tuple.
-    worth : (m,) float64
+    value : (m,) float64
     prices : (nodes + 1,) float64
         Cumulative prices of the stretches.
     bits : int64
@@ -148,7 +148,7 @@ def _choose(
         if i < len(begin):
             since = prices[begin[i]]
             for k in range(start[i] + lane, start[i + 1], width):
-                found = profit_of(worth[k], prices[end[k]], since)
+                found = profit_of(value[k], prices[end[k]], since)
                 if found > profit:
                     profit, choice = found, np.int64(k)
         profit, choice = first_of(profit, choice, width)
@@ -162,7 +162,7 @@ def _choose(
 
 
 def _share(
-    begin: Array, start: Array, end: Array, worth: Array, prices: Array, bits: int,
+    begin: Array, start: Array, end: Array, value: Array, prices: Array, bits: int,
     temperature: float, load_unit: float, curve_unit: float, load: Array, curve: Array, sums: Array,
 ) -> None:  # fmt: skip
     """Share every tuple out over its choices in proportion to exp(profit / temperature).
@@ -175,7 +175,7 @@ def _share(
 
     Parameters
     ----------
-    begin, start, end, worth, prices, bits, sums
+    begin, start, end, value, prices, bits, sums
         As for `_choose`; so are the sums.
     temperature : float64
         More than 0.
@@ -200,7 +200,7 @@ def _share(
             since = prices[node]
         most = -np.inf
         for k in range(first + lane, last, width):
-            most = max(most, profit_of(worth[k], prices[end[k]], since))
+            most = max(most, profit_of(value[k], prices[end[k]], since))
         most = most_of(most, width)
         best = max(most, 0.0)
         if lane == 0:
@@ -211,7 +211,7 @@ def _share(
             last = first
         stay, final = 0.0, -1.0
         for k in range(first + lane, last, width):
-            profit = profit_of(worth[k], prices[end[k]], since)
+            profit = profit_of(value[k], prices[end[k]], since)
             if profit >= cut:
                 stay += exponential((profit - best) / temperature)
                 final = np.float64(k - first)
@@ -235,7 +235,7 @@ def _share(
             at = turn * width + lane
             part = 0.0
             if at < size:
-                profit = profit_of(worth[first + at], prices[end[first + at]], since)
+                profit = profit_of(value[first + at], prices[end[first + at]], since)
                 if profit >= cut:
                     part = exponential((profit - best) / temperature)
             upto = passed + sum_up_to(part, lane, width)

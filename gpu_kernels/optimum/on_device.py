@@ -40,14 +40,14 @@ class Choices(NamedTuple):
         Tuple i's choices are ``start[i] .. start[i + 1] - 1``.
     end : (m,) int32
         Node up to which a choice holds the tuple; increasing in a tuple.
-    worth : (m,) float64
+    value : (m,) float64
     """
 
     nodes: int
     begin: NDArray[np.int32]
     start: Ints
     end: NDArray[np.int32]
-    worth: Floats
+    value: Floats
 
 
 class DeviceDual:
@@ -115,7 +115,7 @@ class DeviceDual:
         load : (nodes,) int64
             Tuples that hold each stretch.
         chosen : (n,) int64
-            Positions in `Choices.end`, the first of equal ones; -1 where nothing is worth it.
+            Positions in `Choices.end`, the first of equal ones; -1 where none exceeds its price.
         """
         change = self.device.zeros(self.nodes + 1, np.int64)
         chosen = self.device.empty(self._tuples, np.int64)

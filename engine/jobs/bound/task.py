@@ -171,7 +171,7 @@ def bound_files(task: BoundTask) -> LaneBounds:
     return LaneBounds(
         found.lower,
         found.upper,
-        found.worth,
+        found.plan,
         found.exact,
         dict(Counter(found.methods)),
         time.perf_counter() - begun,

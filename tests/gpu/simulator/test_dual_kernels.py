@@ -247,6 +247,6 @@ def test_the_suite_s_section_compares_and_times_both(monkeypatch: pytest.MonkeyP
     gpu_optimum.held_equal(intervals, cpu, GpuDual(intervals, 2, DEVICE, 1), prices)
     with pytest.raises(gpu_optimum.UnequalError, match="value"):
         gpu_optimum.held_equal(intervals, cpu, CpuDual(intervals, 3, 1), np.arange(31.0) / 99)
-    other = intervals._replace(worth=intervals.worth / 2)
+    other = intervals._replace(value=intervals.value / 2)
     with pytest.raises(gpu_optimum.UnequalError, match="of chosen are not"):
         gpu_optimum.held_equal(intervals, cpu, CpuDual(other, 2, 1), np.arange(31.0) / 9)

@@ -58,7 +58,7 @@ def profits(intervals: Intervals, at: NDArray[np.float64], i: int) -> list[Fract
     """Exact profit of each choice of a tuple."""
     base = Fraction(float(at[intervals.begin[i]]))
     return [
-        Fraction(float(intervals.worth[k])) - (Fraction(float(at[intervals.end[k]])) - base)
+        Fraction(float(intervals.value[k])) - (Fraction(float(at[intervals.end[k]])) - base)
         for k in range(intervals.start[i], intervals.start[i + 1])
     ]
 
@@ -141,7 +141,7 @@ def sound(intervals: Intervals, budget: int, found: Certificate) -> None:
     assert 0.0 <= found.lower <= found.upper
     assert held(intervals, found.chosen).max(initial=0) <= budget
     stored = found.chosen != NONE
-    assert found.lower == pytest.approx(intervals.worth[found.chosen[stored]].sum(), rel=1e-12)
+    assert found.lower == pytest.approx(intervals.value[found.chosen[stored]].sum(), rel=1e-12)
     own = owners(intervals)
     assert (own[found.chosen[stored]] == np.flatnonzero(stored)).all()
     assert (np.diff(found.prices) >= 0.0).all()
@@ -183,12 +183,12 @@ def adversarial() -> dict[str, Intervals]:
     )
     nested = contested(4, tuples=100, reach=60)
     return {
-        "even": even._replace(worth=1.0 + np.arange(even.end.size) - even.start[owners(even)]),
-        "huge": some._replace(worth=some.worth * 1e200),
-        "tiny": some._replace(worth=some.worth * 1e-200),
-        "one": some._replace(worth=np.where(np.arange(some.end.size) == last, 1e15, some.worth)),
+        "even": even._replace(value=1.0 + np.arange(even.end.size) - even.start[owners(even)]),
+        "huge": some._replace(value=some.value * 1e200),
+        "tiny": some._replace(value=some.value * 1e-200),
+        "one": some._replace(value=np.where(np.arange(some.end.size) == last, 1e15, some.value)),
         "burst": burst,
-        "burst of one": burst._replace(worth=np.ones(500)),
+        "burst of one": burst._replace(value=np.ones(500)),
         "nested": nested,
         "long": contested(6, tuples=200, nodes=2000, reach=1900),
     }
@@ -228,7 +228,7 @@ def test_room_for_all_is_exact() -> None:
     assert certify(intervals, peak - 1, gap=0.0, rounds=50).rounds > 0
     uneven = contested(7)
     assert certify(uneven, 2**62).gap <= 2**-52
-    total = sum((Fraction(float(w)) for w in uneven.worth[certify(uneven, peak).chosen[
+    total = sum((Fraction(float(w)) for w in uneven.value[certify(uneven, peak).chosen[
         certify(uneven, peak).chosen != NONE]]), Fraction(0))  # fmt: skip
     assert Fraction(certify(uneven, peak).upper) >= total
 
@@ -262,7 +262,7 @@ def test_files_are_as_good_as_memory(tmp_path: Path) -> None:
         found[:] = column
         return found
 
-    mapped = intervals._replace(**{name: filed(name) for name in ("end", "worth", "until")})
+    mapped = intervals._replace(**{name: filed(name) for name in ("end", "value", "until")})
     options = {"gap": 0.0, "rounds": 40}
     for a, b in zip(
         certify(mapped, 4, **options)[:5], certify(intervals, 4, **options)[:5], strict=True

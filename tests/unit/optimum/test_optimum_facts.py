@@ -166,7 +166,7 @@ def test_matches_through_several_facts_count_once_for_each() -> None:
     assert sorted(rows_of(found)) == [(0, 0)] * 3 + [(0, 1)] * 3 + [(1, 0)] * 4 + [(1, 1)] * 3
     matches = cases.matches(case, found, LEFT)
     assert matches.gain.tolist() == [6.0, 12.0]
-    assert intervals_of(matches, after_admission=True).worth.tolist() == [6.0, 12.0]
+    assert intervals_of(matches, after_admission=True).value.tolist() == [6.0, 12.0]
 
 
 # --- edges -------------------------------------------------------------------------------------

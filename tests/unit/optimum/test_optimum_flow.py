@@ -71,7 +71,7 @@ def proof(intervals: Intervals, budget: int, best: SideOptimum) -> float:
     total = budget * (best.price[-1] - best.price[0])
     for i, (a, b) in enumerate(zip(intervals.start[:-1], intervals.start[1:], strict=True)):
         cost = best.price[intervals.end[a:b]] - best.price[intervals.begin[i]]
-        total += float(np.max(intervals.worth[a:b] - cost, initial=0.0))
+        total += float(np.max(intervals.value[a:b] - cost, initial=0.0))
     return float(total)
 
 
@@ -91,7 +91,7 @@ def test_prices_prove_it_whatever_it_began_from(budget: int, whole: bool) -> Non
         stored = best.chosen[best.chosen != NONE]
         owners = np.searchsorted(intervals.start, stored, side="right") - 1
         assert np.array_equal(owners, np.flatnonzero(best.chosen != NONE))
-        assert best.lower == pytest.approx(intervals.worth[stored].sum(), rel=1e-12)
+        assert best.lower == pytest.approx(intervals.value[stored].sum(), rel=1e-12)
         assert best.lower <= best.upper <= best.lower * (1 + 1e-12)
         assert np.diff(best.price).min() >= 0
         assert proof(intervals, budget, best) == pytest.approx(best.upper, rel=1e-12)
@@ -108,7 +108,7 @@ def test_whole_numbers_are_exact() -> None:
 def test_it_does_not_depend_on_the_unit(scale: float) -> None:
     intervals = contested(4)
     one = solve_flow(intervals, 9, np.zeros(61))
-    other = solve_flow(intervals._replace(worth=intervals.worth * scale), 9, np.zeros(61))
+    other = solve_flow(intervals._replace(value=intervals.value * scale), 9, np.zeros(61))
     assert other.lower == pytest.approx(one.lower * scale, rel=1e-12)
 
 

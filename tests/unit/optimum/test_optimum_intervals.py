@@ -69,7 +69,7 @@ def test_slices_change_nothing(
             **options,
         )  # fmt: skip
         same(found, expected)
-        assert isinstance(found.worth, np.memmap) == (found.worth.nbytes > most)
+        assert isinstance(found.value, np.memmap) == (found.value.nbytes > most)
         assert not list(tmp_path.iterdir())
 
 

@@ -41,7 +41,7 @@ class Naive:
 
     def __init__(self, intervals: Intervals, budget: int, at: NDArray[np.float64]) -> None:
         self.choices: list[list[tuple[int, float]]] = [
-            list(zip(intervals.end[a:b].tolist(), intervals.worth[a:b].tolist(), strict=True))
+            list(zip(intervals.end[a:b].tolist(), intervals.value[a:b].tolist(), strict=True))
             for a, b in zip(intervals.start[:-1], intervals.start[1:], strict=True)
         ]
         self.begin, self.at, self.budget = intervals.begin.tolist(), at, budget
@@ -99,9 +99,9 @@ def test_sweeps_follow_the_rule(budget: int, seed: int) -> None:
     for sweeps in range(1, 5):
         found = repair(intervals, budget, at, sweeps)
         assert held(intervals, found.chosen).max() <= budget
-        assert found.worth == intervals.worth[found.chosen[found.chosen != NONE]].sum()
+        assert found.value == intervals.value[found.chosen[found.chosen != NONE]].sum()
         earned = naive.sweep()
-        assert found.worth == earned >= before
+        assert found.value == earned >= before
         chosen = [
             a + k - 1 if k else NONE for a, k in zip(intervals.start, naive.passed, strict=False)
         ]
@@ -111,8 +111,8 @@ def test_sweeps_follow_the_rule(budget: int, seed: int) -> None:
 
 def test_more_sweeps_are_worth_more_somewhere() -> None:
     gains = [
-        repair(contested(seed), 4, prices(seed)).worth
-        - repair(contested(seed), 4, prices(seed), 1).worth
+        repair(contested(seed), 4, prices(seed)).value
+        - repair(contested(seed), 4, prices(seed), 1).value
         for seed in range(5)
     ]
     assert min(gains) >= 0.0
@@ -124,9 +124,9 @@ def test_good_prices_make_good_plans(budget: int) -> None:
     intervals = contested(7)
     best = solve_flow(intervals, budget, np.zeros(NODES + 1))
     found = repair(intervals, budget, best.price)
-    assert 0.9 * best.lower <= found.worth <= best.lower
+    assert 0.9 * best.lower <= found.value <= best.lower
     free = repair(intervals, budget, np.zeros(NODES + 1))
-    assert free.worth <= best.lower
+    assert free.value <= best.lower
 
 
 def test_room_for_all_is_all() -> None:
@@ -139,4 +139,4 @@ def test_room_for_all_is_all() -> None:
 def test_nothing_to_plan() -> None:
     empty: Any = np.empty(0, np.int32)
     nothing = Intervals(0, empty, np.zeros(1, np.int64), empty, np.empty(0), np.empty(0, np.int64))
-    assert repair(nothing, 3, np.zeros(1)).worth == 0.0
+    assert repair(nothing, 3, np.zeros(1)).value == 0.0
