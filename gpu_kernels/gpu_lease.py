@@ -22,37 +22,25 @@ class GpuLeaseError(RuntimeError):
 
 
 class GpuLease(NamedTuple):
-    """The GPUs that a scheduler grants a task.
-
-    Attributes
-    ----------
-    addresses : tuple of str
-        GPUs that the scheduler assigned, by nvidia-smi's numbers or UUIDs; empty if it assigns
-        none.
-    turn : int
-        Number of the task, by which devices are distributed if there are no addresses.
-    at_once : int
-        Tasks that run at once, including this one.
-    gpus : int
-        GPUs that these have together; 0 for all that are visible.
-    each : float
-        GPUs per task; 0 if unknown.
-    share : float
-        Share of a GPU's memory for all tasks on it together, above 0 and at most 1.
-    attempt : int
-        Number of earlier failed attempts.
-    again : bool
-        Whether it will be retried, in another process, if it fails now.
-    """
+    """The GPUs that a scheduler grants a task."""
 
     addresses: tuple[str, ...] = ()
+    """GPUs that the scheduler assigned, by nvidia-smi's numbers or UUIDs; empty if it assigns
+    none."""
     turn: int = 0
+    """Number of the task, by which devices are distributed if there are no addresses."""
     at_once: int = 1
+    """Tasks that run at once, including this one."""
     gpus: int = 0
+    """GPUs that these have together; 0 for all that are visible."""
     each: float = 0.0
+    """GPUs per task; 0 if unknown."""
     share: float = 1.0
+    """Share of a GPU's memory for all tasks on it together, above 0 and at most 1."""
     attempt: int = 0
+    """Number of earlier failed attempts."""
     again: bool = False
+    """Whether it will be retried, in another process, if it fails now."""
 
 
 _leases: list[GpuLease] = []

@@ -33,41 +33,29 @@ class Scratch(NamedTuple):
 
 
 class Team(NamedTuple):
-    """The device functions of a kind of team.
-
-    Attributes
-    ----------
-    kind : {"warp", "block"}
-    width : int
-        Threads in a team, a power of two.
-    per_block : int
-        Teams in a block.
-    scratch : tuple of int
-        Lengths of the two arrays of its `Scratch`.
-    number, rank : callable
-        ``() -> int``: the team's number in the grid, the thread's in its team.
-    sync : callable
-        Wait for the team; what it wrote is then seen by all of it.
-    total, least : callable
-        ``(scratch, int64) -> int64``: sum and minimum over the team.
-    total_float : callable
-        ``(scratch, float64) -> float64``: sum over the team, always in the same order.
-    least_rank : callable
-        ``(scratch, priority, importance, m, tag) -> those of the candidate of least rank``; see
-        `precedes`.
-    """
+    """The device functions of a kind of team."""
 
     kind: str
+    """{"warp", "block"}."""
     width: int
+    """Threads in a team, a power of two."""
     per_block: int
+    """Teams in a block."""
     scratch: tuple[int, int]
+    """tuple of int. Lengths of the two arrays of its `Scratch`."""
     number: Any
     rank: Any
+    """`number`, `rank`: ``() -> int``: the team's number in the grid, the thread's in its team."""
     sync: Any
+    """Wait for the team; what it wrote is then seen by all of it."""
     total: Any
     least: Any
+    """`total`, `least`: ``(scratch, int64) -> int64``: sum and minimum over the team."""
     total_float: Any
+    """``(scratch, float64) -> float64``: sum over the team, always in the same order."""
     least_rank: Any
+    """``(scratch, priority, importance, m, tag) -> those of the candidate of least rank``; see
+    `precedes`."""
 
 
 NO_ONE = np.iinfo(np.int64).max

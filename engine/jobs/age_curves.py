@@ -24,36 +24,23 @@ Curves = tuple[tuple[float, ...] | None, tuple[float, ...] | None]
 
 @dataclass(frozen=True)
 class AgeTask:
-    """A lane whose matches are to be counted by age.
-
-    Attributes
-    ----------
-    files : LaneFiles
-    settings : ReplaySettings
-        Windows, importance of an output, and first tick that counts.
-    buckets : int
-        Of the curves.
-    """
+    """A lane whose matches are to be counted by age."""
 
     files: LaneFiles
     settings: ReplaySettings
+    """Windows, importance of an output, and first tick that counts."""
     buckets: int
+    """Of the curves."""
 
 
 class AgeCounts(NamedTuple):
-    """The exact join of a lane.
-
-    Attributes
-    ----------
-    outputs : int
-    importance : float
-    ages : ((buckets,) int64, (buckets,) int64)
-        Outputs by the age of the earlier member, of left and of right; no simultaneous ones.
-    """
+    """The exact join of a lane."""
 
     outputs: int
     importance: float
     ages: tuple[NDArray[np.int64], NDArray[np.int64]]
+    """((buckets,) int64, (buckets,) int64). Outputs by the age of the earlier member, of left and
+    of right; no simultaneous ones."""
 
 
 def count_ages(task: AgeTask) -> AgeCounts:

@@ -23,21 +23,15 @@ from engine.runtime.jit import Floats
 
 
 class Measured(NamedTuple):
-    """The comparisons that a run made.
-
-    Attributes
-    ----------
-    order : m ints, or m sequences of ints
-        The global order that it took, or every direction's own, as for `cost.cost_of`.
-    comparisons : int
-        All that it made.
-    span : float
-        How long its streams last, in the statistics' unit of time.
-    """
+    """The comparisons that a run made."""
 
     order: GivenOrder
+    """m ints, or m sequences of ints. The global order that it took, or every direction's own, as
+    for `cost.cost_of`."""
     comparisons: int
+    """All that it made."""
     span: float
+    """How long its streams last, in the statistics' unit of time."""
 
 
 def explain(

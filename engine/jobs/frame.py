@@ -28,21 +28,14 @@ BYTES_A_ROW = 24
 
 
 class Archives(NamedTuple):
-    """The archives of a job, checked, and the unit of their time.
-
-    Attributes
-    ----------
-    left, right : Archive
-    unit : str
-        What one tick is.
-    fact : FactInput or None
-        The fact relation through which the streams join; None for an equi-join.
-    """
+    """The archives of a job, checked, and the unit of their time."""
 
     left: Archive
     right: Archive
     unit: str
+    """What one tick is."""
     fact: FactInput | None = None
+    """The fact relation through which the streams join; None for an equi-join."""
 
     def windows(self, options: JobOptions) -> tuple[int, int]:
         """Return W of left and right in ticks."""
@@ -105,19 +98,12 @@ def open_facts(
 
 @dataclass(frozen=True)
 class JobLanes:
-    """The lanes of a job that have rows, and what runs their tasks.
-
-    Attributes
-    ----------
-    prepared : Prepared
-    stages : Stages
-    access : str
-        The method by which facts are found, where they join the streams.
-    """
+    """The lanes of a job that have rows, and what runs their tasks."""
 
     prepared: Prepared
     stages: Stages
     access: str = ""
+    """The method by which facts are found, where they join the streams."""
 
     @cached_property
     def lanes(self) -> list[Lane]:

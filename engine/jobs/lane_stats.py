@@ -53,13 +53,7 @@ class LaneStats(NamedTuple):
 
 
 class JobStats(NamedTuple):
-    """The statistics of lanes, in their order.
-
-    Attributes
-    ----------
-    profiles : dict of Windows to list of LaneProfile
-    summaries : list of dict of ValueKind to LaneSummary
-    """
+    """The statistics of lanes, in their order."""
 
     profiles: dict[Windows, list[LaneProfile]]
     summaries: list[dict[ValueKind, LaneSummary]]

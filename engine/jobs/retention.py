@@ -38,18 +38,12 @@ def write_retained(
 
 
 class PlanFile(NamedTuple):
-    """A plan of both archives, checked as far as it can be without them.
-
-    Attributes
-    ----------
-    path : Path
-        A Parquet file, or a folder of them as ``winnow bound`` writes it.
-    rows : (int, int)
-        Rows of the left and the right archive.
-    """
+    """A plan of both archives, checked as far as it can be without them."""
 
     path: Path
+    """A Parquet file, or a folder of them as ``winnow bound`` writes it."""
     rows: tuple[int, int]
+    """Rows of the left and the right archive."""
 
     def read(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return until when each row of left and right is retained: (rows,) int64 each.

@@ -20,29 +20,20 @@ Pair = tuple[RateCurve, RateCurve]
 
 
 class LaneModels(NamedTuple):
-    """What is expected of the lanes of a job.
-
-    Attributes
-    ----------
-    profiles : sequence of LaneProfile
-    summaries : sequence of dict
-        Value summaries by kind, as far as they were asked for.
-    curves : tuple of tuple of float or None
-        AGE's curves of left and right, before they are cut finer.
-    windows : (int, int)
-        W of left and right, in ticks.
-    frequencies : FrequencyModel or None
-        Of the whole join, where a profile has it.
-    through_facts : bool
-        Whether facts join the streams: equal keys then say nothing of matches.
-    """
+    """What is expected of the lanes of a job."""
 
     profiles: Sequence[LaneProfile]
     summaries: Sequence[dict[ValueKind, LaneSummary]]
+    """Value summaries by kind, as far as they were asked for."""
     curves: Curves
+    """AGE's curves of left and right, before they are cut
+    finer."""
     windows: tuple[int, int]
+    """W of left and right, in ticks."""
     frequencies: FrequencyModel | None = None
+    """Of the whole join, where a profile has it."""
     through_facts: bool = False
+    """Whether facts join the streams: equal keys then say nothing of matches."""
 
     @property
     def ticks(self) -> int:

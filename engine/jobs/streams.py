@@ -19,38 +19,24 @@ from engine.runtime.errors import SpecError
 
 
 class Source(NamedTuple):
-    """A stream, or a fact relation, to be read.
-
-    Attributes
-    ----------
-    archive : Archive
-        With the stream's name as its side.
-    table : pyarrow.Table or None
-        Its rows, if they are in memory.
-    """
+    """A stream, or a fact relation, to be read."""
 
     archive: Archive
+    """With the stream's name as its side."""
     table: pa.Table | None = None
+    """Its rows, if they are in memory."""
 
 
 class StreamSource(NamedTuple):
-    """A stream and its roles.
-
-    Attributes
-    ----------
-    archive : Archive
-        With the stream's name as its side.
-    table : pyarrow.Table or None
-        Its rows, if they are in memory.
-    roles : Roles
-    columns : tuple of str
-        Those of a multi-way join's predicate.
-    """
+    """A stream and its roles."""
 
     archive: Archive
+    """With the stream's name as its side."""
     table: pa.Table | None
+    """Its rows, if they are in memory."""
     roles: Roles
     columns: tuple[str, ...] = ()
+    """Those of a multi-way join's predicate."""
 
 
 def open_source(given: str | pa.Table, side: str) -> Source:

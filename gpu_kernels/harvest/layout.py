@@ -16,59 +16,41 @@ Ints = NDArray[np.int64]
 
 
 class JoinTerms(NamedTuple):
-    """The numbers of one m-way join that its cost and output rate are made of.
-
-    Attributes
-    ----------
-    rates : (m,) float64
-        lambda_i, in tuples a second.
-    sizes : (m, m - 1) float64
-        S_ij = lambda * w of the window r_ij, in tuples.
-    selectivities : (m, m - 1) float64
-        sigma between stream i and stream r_ij.
-    yields : m lists of m - 1 arrays (n + 1,) float64
-        P_ij by the count of logical basic windows taken, in the order of their ranks; n is that of
-        window r_ij.
-    used : m lists of m - 1 arrays (n + 1,) float64, optional
-        Comparisons of a partial result by the same count. None: a scan's, z_ij * S_ij.
-    """
+    """The numbers of one m-way join that its cost and output rate are made of."""
 
     rates: Floats
+    """(m,) float64. lambda_i, in tuples a second."""
     sizes: Floats
+    """(m, m - 1) float64. S_ij = lambda * w of the window r_ij, in tuples."""
     selectivities: Floats
+    """(m, m - 1) float64. sigma between stream i and stream r_ij."""
     yields: Sequence[Sequence[Floats]]
+    """m lists of m - 1 arrays (n + 1,) float64. P_ij by the count of logical basic windows taken,
+    in the order of their ranks; n is that of window r_ij."""
     used: Sequence[Sequence[Floats]] | None = None
+    """m lists of m - 1 arrays (n + 1,) float64. Comparisons of a partial result by the same count.
+    None: a scan's, z_ij * S_ij."""
 
 
 class Layout(NamedTuple):
-    """Many joins, one after the other; hops in the order of joins, directions and join orders.
-
-    Attributes
-    ----------
-    joins : (joins + 1,) int64
-        First direction of each join.
-    hops : (directions + 1,) int64
-        First hop of each direction.
-    entries : (hops + 1,) int64
-        First entry of each hop, which has n + 1 of them.
-    rates : (directions,) float64
-        lambda_i, in tuples a second.
-    used : (entries,) float64
-        Comparisons of a partial result by count: of a scan z_ij * S_ij.
-    passed : (entries,) float64
-        P_ij * sigma * S_ij by count.
-    full_cost, full_output : (joins,) float64
-        C(1) and O(1), in comparisons and tuples a second.
-    """
+    """Many joins, one after the other; hops in the order of joins, directions and join orders."""
 
     joins: Ints
+    """(joins + 1,) int64. First direction of each join."""
     hops: Ints
+    """(directions + 1,) int64. First hop of each direction."""
     entries: Ints
+    """(hops + 1,) int64. First entry of each hop, which has n + 1 of them."""
     rates: Floats
+    """(directions,) float64. lambda_i, in tuples a second."""
     used: Floats
+    """(entries,) float64. Comparisons of a partial result by count: of a scan z_ij * S_ij."""
     passed: Floats
+    """(entries,) float64. P_ij * sigma * S_ij by count."""
     full_cost: Floats
     full_output: Floats
+    """`full_cost`, `full_output`: (joins,) float64. C(1) and O(1), in comparisons and tuples a
+    second."""
 
 
 def starts_of(sizes: Sequence[int] | Ints) -> Ints:

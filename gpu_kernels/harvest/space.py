@@ -14,105 +14,72 @@ BEYOND = int(np.iinfo(np.int64).max)
 
 
 class Space(NamedTuple):
-    """The settings of a layout that have at least `least` logical basic windows in every hop.
-
-    Attributes
-    ----------
-    least : int
-        0 or 1.
-    strides : (hops,) int64
-        What a step of a hop's count adds to the index of its direction's setting.
-    offsets : (directions + 1,) int64
-        Where each direction's settings begin when they are laid one direction after the other.
-    weights : (directions,) int64
-        What a step of a direction's own index adds to the index of the join's setting.
-    totals : (joins,) int64
-        Settings of each join, `BEYOND` where int64 cannot count them.
-    """
+    """The settings of a layout that have at least `least` logical basic windows in every hop."""
 
     least: int
+    """0 or 1."""
     strides: Ints
+    """(hops,) int64. What a step of a hop's count adds to the index of its direction's setting."""
     offsets: Ints
+    """(directions + 1,) int64. Where each direction's settings begin when they are laid one
+    direction after the other."""
     weights: Ints
+    """(directions,) int64. What a step of a direction's own index adds to the index of the join's
+    setting."""
     totals: Ints
+    """(joins,) int64. Settings of each join, `BEYOND` where int64 cannot count them."""
 
 
 class Search(NamedTuple):
-    """A range of settings to choose the best from.
-
-    Attributes
-    ----------
-    join : int
-        Its place in the layout.
-    limit : float
-        Most comparisons a second: z * C(1).
-    direction : int or None
-        Of the join, when its settings alone are meant, indexed by themselves; None: whole settings.
-    begin : int
-    end : int or None
-        Indexes ``begin <= index < end``; None: all from `begin`.
-    """
+    """A range of settings to choose the best from."""
 
     join: int
+    """Its place in the layout."""
     limit: float
+    """Most comparisons a second: z * C(1)."""
     direction: int | None = None
+    """Of the join, when its settings alone are meant, indexed by themselves; None: whole
+    settings."""
     begin: int = 0
     end: int | None = None
+    """Indexes ``begin <= index < end``; None: all from `begin`."""
 
 
 class Best(NamedTuple):
-    """The best setting of every search: most output within the limit, then least cost, index.
-
-    Attributes
-    ----------
-    setting : (searches,) int64
-        Its index; -1 where no setting keeps within the limit.
-    cost, output : (searches,) float64
-        C and O in comparisons and tuples a second; 0 and -1 where there is none.
-    """
+    """The best setting of every search: most output within the limit, then least cost, index."""
 
     setting: Ints
+    """(searches,) int64. Its index; -1 where no setting keeps within the limit."""
     cost: Floats
     output: Floats
+    """`cost`, `output`: (searches,) float64. C and O in comparisons and tuples a second; 0 and -1
+    where there is none."""
 
 
 class Blocks(NamedTuple):
-    """Ranges cut into pieces, a thread block each.
-
-    Attributes
-    ----------
-    owner : (blocks,) int64
-        The range that the piece is of.
-    begin, end : (blocks,) int64
-        Indexes of the piece.
-    first : (ranges + 1,) int64
-        First piece of each range.
-    """
+    """Ranges cut into pieces, a thread block each."""
 
     owner: Ints
+    """(blocks,) int64. The range that the piece is of."""
     begin: Ints
     end: Ints
+    """`begin`, `end`: (blocks,) int64. Indexes of the piece."""
     first: Ints
+    """(ranges + 1,) int64. First piece of each range."""
 
 
 class Ranges(NamedTuple):
-    """Searches as arrays.
-
-    Attributes
-    ----------
-    first, last : (searches,) int64
-        Directions ``first <= direction < last`` whose settings are combined.
-    limit : (searches,) float64
-        Most comparisons a second.
-    begin, end : (searches,) int64
-        Indexes.
-    """
+    """Searches as arrays."""
 
     first: Ints
     last: Ints
+    """`first`, `last`: (searches,) int64. Directions ``first <= direction < last`` whose settings
+    are combined."""
     limit: Floats
+    """(searches,) float64. Most comparisons a second."""
     begin: Ints
     end: Ints
+    """`begin`, `end`: (searches,) int64. Indexes."""
 
 
 def _weights(radices: Sequence[int]) -> tuple[list[int], int]:

@@ -87,40 +87,25 @@ def never(a: Any, b: Any) -> bool:  # noqa: ANN401 - vectors
 
 
 class WalkVariant(NamedTuple):
-    """The parameters that kernels are compiled for.
-
-    Attributes
-    ----------
-    kind : int
-        Index among `gpu_kernels.multiway.predicates.KINDS`.
-    theta : callable
-        The function of theta; `never` for other kinds.
-    per_block : int
-        Tuples a block.
-    width : int
-        Threads a tuple: 32; fewer only in the simulator, with one tuple a block.
-    """
+    """The parameters that kernels are compiled for."""
 
     kind: int
+    """Index among `gpu_kernels.multiway.predicates.KINDS`."""
     theta: Theta
+    """The function of theta; `never` for other kinds."""
     per_block: int = 4
+    """Tuples a block."""
     width: int = 32
+    """Threads a tuple: 32; fewer only in the simulator, with one tuple a block."""
 
 
 class Functions(NamedTuple):
-    """Device functions that both kernels of a variant use.
-
-    Attributes
-    ----------
-    team : Team
-    walk : Walk
-    worth : callable
-        Write the members of this thread's output of the group found, and return its importance.
-    """
+    """Device functions that both kernels of a variant use."""
 
     team: Team
     walk: Walk
     worth: Any
+    """Write the members of this thread's output of the group found, and return its importance."""
 
 
 @cache

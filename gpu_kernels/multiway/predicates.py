@@ -126,78 +126,56 @@ Theta = Callable[[Any, Any], Any]
 
 
 class Columns(NamedTuple):
-    """The tuples of all streams in host memory, by place.
-
-    Attributes
-    ----------
-    ts : (n,) int64
-    importance : (n,) float64
-    code, value, first, item, weight
-        Attributes, see `gpu_kernels.multiway.predicates.holds`.
-    """
+    """The tuples of all streams in host memory, by place."""
 
     ts: Ints
+    """(n,) int64."""
     importance: Floats
+    """(n,) float64."""
     code: Ints
     value: Floats
     first: Ints
     item: Ints
     weight: Floats
+    """`code`, `value`, `first`, `item`, `weight`: Attributes, see
+    `gpu_kernels.multiway.predicates.holds`."""
 
 
 class Condition(NamedTuple):
-    """The join condition, and how importance is combined.
-
-    Attributes
-    ----------
-    kind : int
-        Index among `gpu_kernels.multiway.predicates.KINDS`.
-    bound : float
-        EPS or T; of distance, the square of R.
-    theta : callable or None
-        Of theta: a plain function of two vectors.
-    clique : bool
-        Whether members must agree with each other and not with the latest alone.
-    combine : int
-        Index among `gpu_kernels.combine.COMBINES`.
-    """
+    """The join condition, and how importance is combined."""
 
     kind: int
+    """Index among `gpu_kernels.multiway.predicates.KINDS`."""
     bound: float
+    """EPS or T; of distance, the square of R."""
     theta: Theta | None
+    """Of theta: a plain function of two vectors."""
     clique: bool
+    """Whether members must agree with each other and not with the latest alone."""
     combine: int
+    """Index among `gpu_kernels.combine.COMBINES`."""
 
 
 class Directions(NamedTuple):
-    """What each direction reads of the windows: of every stream, and once more for whole windows.
-
-    Attributes
-    ----------
-    order : (directions, hops) int64
-    runs : (directions, hops + 1) int64
-    starts : (directions + 1,) int64
-    youngest, oldest : (runs,) int64
-        See `gpu_kernels.multiway.kernels.find`.
-    """
+    """What each direction reads of the windows of each stream, and once more of whole windows."""
 
     order: Ints
+    """(directions, hops) int64."""
     runs: Ints
+    """(directions, hops + 1) int64."""
     starts: Ints
+    """(directions + 1,) int64."""
     youngest: Ints
     oldest: Ints
+    """`youngest`, `oldest`: (runs,) int64. See `gpu_kernels.multiway.kernels.find`."""
 
 
 class Tuples(NamedTuple):
-    """Tuples that walk.
-
-    Attributes
-    ----------
-    place, direction : (n,) int64
-    shred : (n,) float64
-        The throttle fraction of those that are shredded; more than 1 for the others.
-    """
+    """Tuples that walk."""
 
     place: Ints
     direction: Ints
+    """`place`, `direction`: (n,) int64."""
     shred: Floats
+    """(n,) float64. The throttle fraction of those that are shredded; more than 1 for the
+    others."""

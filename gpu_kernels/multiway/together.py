@@ -40,45 +40,32 @@ ALL = 0xFFFFFFFF
 
 
 class Join(NamedTuple):
-    """The common inputs of all walks, within a kernel.
-
-    Attributes
-    ----------
-    clique : int64
-        Not 0: a member must agree with all members before it.
-    bound : float64
-    places : (n,) int64
-        Place among all tuples of each admitted tuple.
-    code, value, first, item, weight
-        Attributes, see `gpu_kernels.multiway.predicates.holds`.
-    """
+    """The common inputs of all walks, within a kernel."""
 
     clique: Any
+    """int64. Not 0: a member must agree with all members before it."""
     bound: Any
+    """float64."""
     places: Any
+    """(n,) int64. Place among all tuples of each admitted tuple."""
     code: Any
     value: Any
     first: Any
     item: Any
     weight: Any
+    """`code`, `value`, `first`, `item`, `weight`: Attributes, see
+    `gpu_kernels.multiway.predicates.holds`."""
 
 
 class Walk(NamedTuple):
-    """Device functions of a team that all its threads call together.
-
-    Attributes
-    ----------
-    ballot : callable
-        ``(bool) -> int64``: a bit for each thread whose answer is yes.
-    next_group : callable
-        Go on to the next outputs; see `make_walk`.
-    back : callable
-        ``(stack, hops)``: put a walk back before the group it has just found.
-    """
+    """Device functions of a team that all its threads call together."""
 
     ballot: Any
+    """``(bool) -> int64``: a bit for each thread whose answer is yes."""
     next_group: Any
+    """Go on to the next outputs; see `make_walk`."""
     back: Any
+    """``(stack, hops)``: put a walk back before the group it has just found."""
 
 
 @device_function

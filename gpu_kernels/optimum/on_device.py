@@ -28,26 +28,18 @@ Floats = NDArray[np.float64]
 
 
 class Choices(NamedTuple):
-    """The choices of every tuple of a side, as arrays in host memory.
-
-    Attributes
-    ----------
-    nodes : int
-        Stretches of the line.
-    begin : (n,) int32
-        Node of each tuple's arrival.
-    start : (n + 1,) int64
-        Tuple i's choices are ``start[i] .. start[i + 1] - 1``.
-    end : (m,) int32
-        Node up to which a choice holds the tuple; increasing in a tuple.
-    value : (m,) float64
-    """
+    """The choices of every tuple of a side, as arrays in host memory."""
 
     nodes: int
+    """Stretches of the line."""
     begin: NDArray[np.int32]
+    """(n,) int32. Node of each tuple's arrival."""
     start: Ints
+    """(n + 1,) int64. Tuple i's choices are ``start[i] .. start[i + 1] - 1``."""
     end: NDArray[np.int32]
+    """(m,) int32. Node up to which a choice holds the tuple; increasing in a tuple."""
     value: Floats
+    """(m,) float64."""
 
 
 class DeviceDual:

@@ -50,39 +50,27 @@ class Span(NamedTuple):
 
 
 class Side(NamedTuple):
-    """One stream of a piece, sorted by code.
-
-    Attributes
-    ----------
-    codes : (n,) uint32 or uint64
-    order : (n,) int64 or None
-        Position in the piece of each sorted tuple; equal codes stay in their order.
-    columns : Stream
-        The piece's columns in device memory, unsorted.
-    """
+    """One stream of a piece, sorted by code."""
 
     codes: Array
+    """(n,) uint32 or uint64."""
     order: Array | None
+    """(n,) int64 or None. Position in the piece of each sorted tuple; equal codes stay in their
+    order."""
     columns: Stream
+    """The piece's columns in device memory, unsorted."""
 
 
 class Coded(NamedTuple):
-    """Both streams of a piece.
-
-    Attributes
-    ----------
-    sides : (left, right)
-    span : Span
-    layout : Layout
-    distinct : (places,) uint64
-        Offsets that the places stand for if `ranked`; else one entry without meaning.
-    ranked : bool
-    """
+    """Both streams of a piece."""
 
     sides: tuple[Side, Side]
+    """(left, right)."""
     span: Span
     layout: Layout
     distinct: Array
+    """(places,) uint64. Offsets that the places stand for if `ranked`; else one entry without
+    meaning."""
     ranked: bool
 
 

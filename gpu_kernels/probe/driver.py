@@ -30,17 +30,12 @@ CHUNK = 1 << 24
 
 
 class Matched(NamedTuple):
-    """What the tuples of one stream match of those that arrived before them.
-
-    Attributes
-    ----------
-    matches : (n,) int64
-    gain : (n,) float64
-        Sum of the importance of these outputs, the latest partner's added first.
-    """
+    """What the tuples of one stream match of those that arrived before them."""
 
     matches: NDArray[np.int64]
+    """(n,) int64."""
     gain: NDArray[np.float64]
+    """(n,) float64. Sum of the importance of these outputs, the latest partner's added first."""
 
 
 def count_pairs(

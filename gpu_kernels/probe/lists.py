@@ -16,21 +16,14 @@ from gpu_kernels.probe.streams import Windows
 
 
 class Options(NamedTuple):
-    """What a join counts.
-
-    Attributes
-    ----------
-    windows : Windows
-        Of all lanes.
-    mode : uint64
-        Which partners are searched for.
-    start_ts : int or None
-        Outputs before it do not count.
-    """
+    """What a join counts."""
 
     windows: Windows
+    """Of all lanes."""
     mode: np.uint64
+    """uint64. Which partners are searched for."""
     start_ts: int | None
+    """Outputs before it do not count."""
 
 
 class Search(NamedTuple):

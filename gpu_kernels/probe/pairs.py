@@ -55,22 +55,16 @@ def chunks_of(
 
 
 class Gains(NamedTuple):
-    """What the tuples of one side match among those that arrived before them.
-
-    Attributes
-    ----------
-    side : {0, 1}
-    places : (n,) int64
-        Positions in the stream.
-    matches : (n,) int64
-    gain : (n,) float64
-        Importance of these outputs, the latest partner's added first.
-    """
+    """What the tuples of one side match among those that arrived before them."""
 
     side: int
+    """{0, 1}."""
     places: NDArray[np.int64]
+    """(n,) int64. Positions in the stream."""
     matches: NDArray[np.int64]
+    """(n,) int64."""
     gain: NDArray[np.float64]
+    """(n,) float64. Importance of these outputs, the latest partner's added first."""
 
 
 def gains_of(

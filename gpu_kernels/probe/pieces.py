@@ -31,24 +31,16 @@ Rows = slice | NDArray[np.int64]
 
 
 class Piece(NamedTuple):
-    """A part of both streams.
-
-    Attributes
-    ----------
-    lanes : (int, int)
-        The first lane and the one after the last.
-    times : (int, int) or None
-        The first and the last tick of its queries; None: all. Only one lane is cut in time.
-    rows : (left, right)
-        Positions of its tuples, those that only partners need included.
-    sizes : (int, int)
-        How many these are.
-    """
+    """A part of both streams."""
 
     lanes: tuple[int, int]
+    """The first lane and the one after the last."""
     times: tuple[int, int] | None
+    """The first and the last tick of its queries; None: all. Only one lane is cut in time."""
     rows: tuple[Rows, Rows]
+    """(left, right). Positions of its tuples, those that only partners need included."""
     sizes: tuple[int, int]
+    """How many these are."""
 
 
 class _Arrivals(NamedTuple):

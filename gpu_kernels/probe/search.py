@@ -30,28 +30,25 @@ class Rule(NamedTuple):
     """How a launch reads codes and which partners it looks for; all uint64.
 
     Offsets are ticks since the first tick of the data, so they need no sign.
-
-    Attributes
-    ----------
-    time_mask : bits of the code that are the place in time
-    lane_shift : bits below the lane; not used with one lane
-    ranked : 1 if places are ranks among distinct offsets, 0 if they are the offsets
-    mode : `BOTH` or `BACK`
-    side : of the queries, `LEFT` or `RIGHT`
-    top : the greatest offset
-    start : offset before which no output counts
-    query_from, query_to : offsets between which, both included, queries count
     """
 
     time_mask: np.uint64
+    """bits of the code that are the place in time."""
     lane_shift: np.uint64
+    """bits below the lane; not used with one lane."""
     ranked: np.uint64
+    """1 if places are ranks among distinct offsets, 0 if they are the offsets."""
     mode: np.uint64
+    """`BOTH` or `BACK`."""
     side: np.uint64
+    """of the queries, `LEFT` or `RIGHT`."""
     top: np.uint64
+    """the greatest offset."""
     start: np.uint64
+    """offset before which no output counts."""
     query_from: np.uint64
     query_to: np.uint64
+    """`query_from`, `query_to`: offsets between which, both included, queries count."""
 
 
 @device_function

@@ -25,36 +25,24 @@ class Stream(NamedTuple):
 
     Of one lane, tuples of one ts arrive in the order of their positions; the stream need not be
     sorted otherwise, but is worked off faster if it is, by (lane, ts).
-
-    Attributes
-    ----------
-    ts : (n,) int64
-        Arrival times in ticks.
-    key : (n,) integers
-        Join attribute; its meaning is its lane's own.
-    lane : (n,) integers, optional
-        0 or more; lane 0 unless given.
-    importance : (n,) float64, optional
-        Needed for sums.
     """
 
     ts: Array
+    """(n,) int64. Arrival times in ticks."""
     key: Array
+    """(n,) integers. Join attribute; its meaning is its lane's own."""
     lane: Array | None = None
+    """(n,) integers. 0 or more; lane 0 unless given."""
     importance: Array | None = None
+    """(n,) float64. Needed for sums."""
 
 
 class Windows(NamedTuple):
-    """Windows of every lane: ticks for which tuples are matched after their arrival, closed.
-
-    Attributes
-    ----------
-    left, right : (lanes,) int64
-        Host arrays.
-    """
+    """Windows of every lane: ticks for which tuples are matched after their arrival, closed."""
 
     left: NDArray[np.int64]
     right: NDArray[np.int64]
+    """`left`, `right`: (lanes,) int64. Host arrays."""
 
     def of(self, first: int, last: int) -> Windows:
         """Return the windows of lanes ``first .. last - 1``."""

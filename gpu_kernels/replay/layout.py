@@ -84,42 +84,29 @@ def no_sampled(size: float, scale: float, draw: float) -> float:
 
 
 class PolicyFunctions(NamedTuple):
-    """A policy as kernels get it: plain portable functions, compiled in.
-
-    Attributes
-    ----------
-    ranking : Ranking
-    by_importance : bool
-        Break ties of priority by importance and match count.
-    arrival : callable
-        ``(imp, m, rel, draw, a, b, d) -> float`` for static rankings.
-    now : callable
-        ``(imp, m, age, lifetime, previous, produced) -> float`` for BY_MATCHES and ANY.
-    initial, decayed, gained : callable
-        DGL's, for DECAYING.
-    worth : callable
-        ``(value, best) -> float``: the priority, for VALUED.
-    sampled : callable
-        ``(size, scale, draw) -> float``: the priority, less than 0 for a tuple that is not
-        admitted, for SAMPLED.
-    tabulated : bool
-        Take importance, match count and time from the columns `x`, `m_column` or `m_table`, and
-        `y`, where the host has put what devices would round differently.
-    draws : bool
-        Whether `arrival` looks at its draw.
-    """
+    """A policy as kernels get it: plain portable functions, compiled in."""
 
     ranking: Ranking
     by_importance: bool
+    """Break ties of priority by importance and match count."""
     arrival: Callable[..., float] = no_arrival
+    """``(imp, m, rel, draw, a, b, d) -> float`` for static rankings."""
     now: Callable[..., float] = no_now
+    """``(imp, m, age, lifetime, previous, produced) -> float`` for BY_MATCHES and ANY."""
     initial: Callable[..., float] = no_initial
     decayed: Callable[..., float] = no_decayed
     gained: Callable[..., float] = no_gained
+    """`initial`, `decayed`, `gained`: DGL's, for DECAYING."""
     worth: Callable[..., float] = no_worth
+    """``(value, best) -> float``: the priority, for VALUED."""
     sampled: Callable[..., float] = no_sampled
+    """``(size, scale, draw) -> float``: the priority, less than 0 for a tuple that is not admitted,
+    for SAMPLED."""
     tabulated: bool = False
+    """Take importance, match count and time from the columns `x`, `m_column` or `m_table`, and `y`,
+    where the host has put what devices would round differently."""
     draws: bool = False
+    """Whether `arrival` looks at its draw."""
 
 
 LANE_INTEGERS = (
@@ -166,65 +153,50 @@ SLOT_BYTES = 8 + 8 + 4 + 4
 
 
 class LaneStreams(NamedTuple):
-    """Columns of all streams of a launch; lanes may share their rows.
-
-    Attributes
-    ----------
-    ts : (rows,) int64
-        Ticks; ascending within a stream.
-    key : (rows,) int32
-        Dense within the lanes that use the stream.
-    importance : (rows,) float64
-    row : (rows,) int64
-        Position in the archive, for draws.
-    peers : (rows,) int32
-        Pairs with opposite tuples of the same instant: through facts, one for each fact.
-    twins : (rows,) int32
-        Tuples of the same stream, instant and key, at the first of them; 0 at the others.
-    x, y, m_column, m_table : float64
-        For tabulated policies, else of length 1; by row, but `m_table` by match count. VALUED: `x`
-        has the tuples' values; SAMPLED: their sizes.
-    partner_first : int64
-        Where each key's partners begin, side by side; of length 1 in an equi-join, as the others.
-    partner : int32
-        Opposite keys that a key joins, ascending, repeated once per fact that joins the two.
-    partner_end : int64
-        The tick from which on a key matches nothing any more, beside `partner_first`.
-    """
+    """Columns of all streams of a launch; lanes may share their rows."""
 
     ts: Array
+    """(rows,) int64. Ticks; ascending within a stream."""
     key: Array
+    """(rows,) int32. Dense within the lanes that use the stream."""
     importance: Array
+    """(rows,) float64."""
     row: Array
+    """(rows,) int64. Position in the archive, for draws."""
     peers: Array
+    """(rows,) int32. Pairs with opposite tuples of the same instant: through facts, one for each
+    fact."""
     twins: Array
+    """(rows,) int32. Tuples of the same stream, instant and key, at the first of them; 0 at the
+    others."""
     x: Array
     y: Array
     m_column: Array
     m_table: Array
+    """`x`, `y`, `m_column`, `m_table`: float64. For tabulated policies, else of length 1; by row,
+    but `m_table` by match count. VALUED: `x` has the tuples' values; SAMPLED: their sizes."""
     partner_first: Array
+    """int64. Where each key's partners begin, side by side; of length 1 in an equi-join, as the
+    others."""
     partner: Array
+    """int32. Opposite keys that a key joins, ascending, repeated once per fact that joins the
+    two."""
     partner_end: Array
+    """int64. The tick from which on a key matches nothing any more, beside `partner_first`."""
 
 
 class Slots(NamedTuple):
-    """Join memories of the lanes of a block: the left side's slots, then the right side's.
-
-    Attributes
-    ----------
-    value : float64
-        The priority, or DGL's V.
-    m : float64
-        The match count that the rank was last computed from; VALUED: 1 once it has matched.
-    arrival : int32
-        Row of the streams' columns; -1 where the slot is free.
-    key : int32
-    """
+    """Join memories of the lanes of a block: the left side's slots, then the right side's."""
 
     value: Array
+    """float64. The priority, or DGL's V."""
     m: Array
+    """float64. The match count that the rank was last computed from; VALUED: 1 once it has
+    matched."""
     arrival: Array
+    """int32. Row of the streams' columns; -1 where the slot is free."""
     key: Array
+    """int32."""
 
 
 class Lane(NamedTuple):

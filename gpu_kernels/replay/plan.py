@@ -22,60 +22,38 @@ _HEADROOM = 0.9
 
 
 class Need(NamedTuple):
-    """The resources that a lane needs on a device.
-
-    Attributes
-    ----------
-    slots : int
-        K of both sides.
-    keys : int
-    pending : int
-        Most arrivals of one instant, both sides.
-    kept : int
-        Rows whose retention is recorded.
-    """
+    """The resources that a lane needs on a device."""
 
     slots: int
+    """K of both sides."""
     keys: int
     pending: int
+    """Most arrivals of one instant, both sides."""
     kept: int = 0
+    """Rows whose retention is recorded."""
 
 
 class Variant(NamedTuple):
-    """How a lane is replayed.
-
-    Attributes
-    ----------
-    kind : {"warp", "block"}
-    per_block : int
-        Lanes in a thread block.
-    width : int
-        Threads per lane.
-    in_shared : bool
-        Whether join memories lie in shared memory.
-    """
+    """How a lane is replayed."""
 
     kind: str
+    """{"warp", "block"}."""
     per_block: int
+    """Lanes in a thread block."""
     width: int
+    """Threads per lane."""
     in_shared: bool
+    """Whether join memories lie in shared memory."""
 
 
 class LaneBatch(NamedTuple):
-    """Lanes that one launch replays.
-
-    Attributes
-    ----------
-    variant : Variant
-    lanes : tuple of int
-        Positions in the list that was planned.
-    slots : int
-        Slots of every lane.
-    """
+    """Lanes that one launch replays."""
 
     variant: Variant
     lanes: tuple[int, ...]
+    """Positions in the list that was planned."""
     slots: int
+    """Slots of every lane."""
 
 
 def choose_variant(slots: int) -> Variant:

@@ -62,47 +62,33 @@ NOT_TABULATED = Tabulated(*(np.zeros(1),) * 4)
 
 
 class Lanes(NamedTuple):
-    """Lanes to replay under one policy.
-
-    Attributes
-    ----------
-    integers : (lanes, len(LANE_INTEGERS)) int64
-        Without the offsets in device memory, which are set here; ``right_pending`` is the left
-        side's largest instant.
-    floats : (lanes, len(LANE_FLOATS)) float64
-    needs : sequence of Need
-    tables : (n,) float64
-        Age tables.
-    """
+    """Lanes to replay under one policy."""
 
     integers: NDArray[np.int64]
+    """(lanes, len(LANE_INTEGERS)) int64. Without the offsets in device memory, which are set here;
+    ``right_pending`` is the left side's largest instant."""
     floats: NDArray[np.float64]
+    """(lanes, len(LANE_FLOATS)) float64."""
     needs: Sequence[Need]
     tables: NDArray[np.float64]
+    """(n,) float64. Age tables."""
 
 
 class Replayed(NamedTuple):
-    """The results of the lanes.
-
-    Attributes
-    ----------
-    found : (lanes, 3) int64
-        Outputs, without those between arrivals of one instant, and the peaks of left and right.
-    importance : (lanes,) float64
-        Of those outputs.
-    until : list of (left rows + right rows,) int64
-        For lanes that record it: the instant at which each tuple was dropped, its own for one
-        never admitted, FOREVER for one that stayed until its expiry. Facts that end drop a tuple
-        too. Empty for the others.
-    seconds : (lanes,) float64
-        Duration of its launch and transfers, divided equally among the launch's lanes, without
-        compilation.
-    """
+    """The results of the lanes."""
 
     found: NDArray[np.int64]
+    """(lanes, 3) int64. Outputs, without those between arrivals of one instant, and the peaks of
+    left and right."""
     importance: NDArray[np.float64]
+    """(lanes,) float64. Of those outputs."""
     until: list[NDArray[np.int64]]
+    """list of (left rows + right rows,) int64. For lanes that record it: the instant at which each
+    tuple was dropped, its own for one never admitted, FOREVER for one that stayed until its expiry.
+    Facts that end drop a tuple too. Empty for the others."""
     seconds: NDArray[np.float64]
+    """(lanes,) float64. Duration of its launch and transfers, divided equally among the launch's
+    lanes, without compilation."""
 
 
 class DeviceStreams:

@@ -17,21 +17,14 @@ _PRECISE = 1e-9
 
 
 class Classes(NamedTuple):
-    """Tuples of one side by their inclusion probability, those of the largest size first.
-
-    Attributes
-    ----------
-    size : (s,) float64
-        Distinct, descending; tuples of size 0 match nothing and are left out.
-    live : (s,) float64
-        Mean unexpired tuples.
-    clusters : (s,) float64
-        Sum of the squared importance of all outputs of a tuple.
-    """
+    """Tuples of one side by their inclusion probability, those of the largest size first."""
 
     size: NDArray[np.float64]
+    """(s,) float64. Distinct, descending; tuples of size 0 match nothing and are left out."""
     live: NDArray[np.float64]
+    """(s,) float64. Mean unexpired tuples."""
     clusters: NDArray[np.float64]
+    """(s,) float64. Sum of the squared importance of all outputs of a tuple."""
 
     def inclusion(self, memory: float) -> NDArray[np.float64]:
         """Return the probabilities in proportion to size, at most 1, that fill the memory, (s,).
@@ -62,29 +55,19 @@ def classes_of(own: SideMoments, span: int, method: str) -> Classes:
 
 
 class ErrorModel(NamedTuple):
-    """What memory gives in a join whose outputs are sampled to estimate their importance.
-
-    Attributes
-    ----------
-    method : {"uniform", "eq-cluster", "pps-cluster"}
-    sides : (SideMoments, SideMoments)
-    classes : (Classes, Classes)
-        Of left and right.
-    windows : (int, int)
-        W in ticks.
-    span : int
-        Ticks of both streams.
-    total : float
-        Importance of all outputs.
-    peaks : (int, int)
-    """
+    """What memory gives in a join whose outputs are sampled to estimate their importance."""
 
     method: str
+    """{"uniform", "eq-cluster", "pps-cluster"}."""
     sides: tuple[SideMoments, SideMoments]
     classes: tuple[Classes, Classes]
+    """Of left and right."""
     windows: tuple[int, int]
+    """W in ticks."""
     span: int
+    """Ticks of both streams."""
     total: float
+    """Importance of all outputs."""
     peaks: tuple[int, int]
 
     @property

@@ -60,19 +60,12 @@ def measured_error(join: JoinOptions, stages: Stages) -> MeasuredError:
 
 @dataclass(frozen=True)
 class ErrorJoin:
-    """A join with its relation of memory and error; docs as of `RecallJoin`.
-
-    Attributes
-    ----------
-    measured : MeasuredError
-    model : ErrorModel
-    expected : dict
-        Error that each method promises at the proportional share.
-    """
+    """A join with its relation of memory and error; docs as of `RecallJoin`."""
 
     measured: MeasuredError
     model: ErrorModel
     expected: dict[str, float]
+    """Error that each method promises at the proportional share."""
 
     @property
     def weight(self) -> float:

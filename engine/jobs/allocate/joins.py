@@ -34,18 +34,11 @@ DEFAULT_ESTIMATOR = "memory"
 
 @dataclass(frozen=True)
 class Measured:
-    """A join whose archives have been read.
-
-    Attributes
-    ----------
-    options : JoinOptions
-    job : JobOptions
-        With the number of lanes that it is prepared in.
-    found : JoinMeasure
-    """
+    """A join whose archives have been read."""
 
     options: JoinOptions
     job: JobOptions
+    """With the number of lanes that it is prepared in."""
     found: JoinMeasure
 
 
@@ -89,22 +82,14 @@ def measured(join: JoinOptions, stages: Stages) -> Measured:
 
 @dataclass(frozen=True)
 class RecallJoin:
-    """A join with its relation of memory and recall.
-
-    Attributes
-    ----------
-    measured : Measured
-    job : JobOptions
-        With its policy, but no memory yet.
-    model : RecallModel
-    expected : dict
-        Recall that each model promises at the proportional share.
-    """
+    """A join with its relation of memory and recall."""
 
     measured: Measured
     job: JobOptions
+    """With its policy, but no memory yet."""
     model: RecallModel
     expected: dict[str, float]
+    """Recall that each model promises at the proportional share."""
 
     @property
     def weight(self) -> float:

@@ -25,45 +25,29 @@ from engine.runtime.key_table import KeyTable
 
 @dataclass(frozen=True)
 class MeasureTask:
-    """One pass over a lane.
-
-    Attributes
-    ----------
-    files : LaneFiles
-    settings : ReplaySettings
-        Windows, importance and first tick that counts.
-    buckets : int
-        Of the age curves.
-    middle : int
-        Last tick of the first half.
-    """
+    """One pass over a lane."""
 
     files: LaneFiles
     settings: ReplaySettings
+    """Windows, importance and first tick that counts."""
     buckets: int
+    """Of the age curves."""
     middle: int
+    """Last tick of the first half."""
 
 
 class LaneMeasure(NamedTuple):
-    """What a lane's pass has measured.
-
-    Attributes
-    ----------
-    profile : LaneProfile
-    outputs : int
-    importance : float
-        Of the exact join.
-    ages : ((buckets,) int64, (buckets,) int64)
-        Outputs by the age of the earlier member, of left and right.
-    halves : (KeyCounts, KeyCounts)
-        Tuples of each key in the first and the second half of the span.
-    """
+    """What a lane's pass has measured."""
 
     profile: LaneProfile
     outputs: int
     importance: float
+    """Of the exact join."""
     ages: tuple[NDArray[np.int64], NDArray[np.int64]]
+    """((buckets,) int64, (buckets,) int64). Outputs by the age of the earlier member, of left and
+    right."""
     halves: tuple[KeyCounts, KeyCounts]
+    """Tuples of each key in the first and the second half of the span."""
 
 
 def measure_lane(task: MeasureTask) -> LaneMeasure:
@@ -95,51 +79,34 @@ def half_counts(files: LaneFiles, middle: int) -> tuple[KeyCounts, KeyCounts]:
 
 
 class JoinMeasure(NamedTuple):
-    """What is known of a join before its memory is.
-
-    Attributes
-    ----------
-    rows : (int, int)
-        Tuples that take part.
-    windows : (int, int)
-        W in ticks.
-    unit : str
-        What a tick is.
-    span : int
-        Ticks from the first to the last tuple of both streams; 1 without any.
-    peaks : (int, int)
-        Most unexpired tuples at once.
-    outputs : int
-    importance : float
-        Of the exact join.
-    matches : (float, float)
-        Outputs whose stored member is of left and right; the others are simultaneous.
-    curves : ((n,) float64, (n,) float64)
-        p_i: matches of a tuple by its age.
-    counts : KeyCounts
-        Tuples of each key.
-    rest : (int, int, int)
-        Keys that are not listed, and their tuples of left and right.
-    halves : (KeyCounts, KeyCounts) or None
-        Tuples of each key in the first and second half of the span; None where a profile does not
-        have them.
-    fits : str or None
-        The model that a profile says fits better.
-    """
+    """What is known of a join before its memory is."""
 
     rows: tuple[int, int]
+    """Tuples that take part."""
     windows: tuple[int, int]
+    """W in ticks."""
     unit: str
+    """What a tick is."""
     span: int
+    """Ticks from the first to the last tuple of both streams; 1 without any."""
     peaks: tuple[int, int]
+    """Most unexpired tuples at once."""
     outputs: int
     importance: float
+    """Of the exact join."""
     matches: tuple[float, float]
+    """Outputs whose stored member is of left and right; the others are simultaneous."""
     curves: tuple[NDArray[np.float64], NDArray[np.float64]]
+    """((n,) float64, (n,) float64). p_i: matches of a tuple by its age."""
     counts: KeyCounts
+    """Tuples of each key."""
     rest: tuple[int, int, int] = (0, 0, 0)
+    """(int, int, int). Keys that are not listed, and their tuples of left and right."""
     halves: tuple[KeyCounts, KeyCounts] | None = None
+    """Tuples of each key in the first and second half of the span; None where a profile does not
+    have them."""
     fits: str | None = None
+    """The model that a profile says fits better."""
 
     @property
     def peak(self) -> int:

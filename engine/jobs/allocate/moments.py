@@ -20,50 +20,32 @@ from engine.runtime.key_table import KeyTable
 
 @dataclass(frozen=True)
 class MomentsTask:
-    """One pass over a lane.
-
-    Attributes
-    ----------
-    files : LaneFiles
-    settings : ReplaySettings
-        Windows, importance and first tick that counts.
-    last : int
-        Last tick of both streams.
-    """
+    """One pass over a lane."""
 
     files: LaneFiles
     settings: ReplaySettings
+    """Windows, importance and first tick that counts."""
     last: int
+    """Last tick of both streams."""
 
 
 class SideMoments(NamedTuple):
-    """Tuples of one side and the outputs that they are the stored members of, by key.
-
-    Attributes
-    ----------
-    rows : (g,) int64
-        Tuples.
-    others : (g,) int64
-        Tuples of the other side.
-    held : (g,) int64
-        Ticks for which they are unexpired, up to the last tick, together.
-    outputs : (g,) int64
-        Outputs of which they are the stored members.
-    most : (g,) int64
-        Outputs of one of them, at most.
-    squares : (g,) float64
-        Sum of the outputs' squared importance.
-    clusters : (g,) float64
-        Sum of the squared importance of all outputs of a tuple.
-    """
+    """Tuples of one side and the outputs that they are the stored members of, by key."""
 
     rows: NDArray[np.int64]
+    """(g,) int64. Tuples."""
     others: NDArray[np.int64]
+    """(g,) int64. Tuples of the other side."""
     held: NDArray[np.int64]
+    """(g,) int64. Ticks for which they are unexpired, up to the last tick, together."""
     outputs: NDArray[np.int64]
+    """(g,) int64. Outputs of which they are the stored members."""
     most: NDArray[np.int64]
+    """(g,) int64. Outputs of one of them, at most."""
     squares: NDArray[np.float64]
+    """(g,) float64. Sum of the outputs' squared importance."""
     clusters: NDArray[np.float64]
+    """(g,) float64. Sum of the squared importance of all outputs of a tuple."""
 
 
 class LaneMoments(NamedTuple):

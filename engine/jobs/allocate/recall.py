@@ -26,24 +26,16 @@ MARGIN = 0.01
 
 
 class RecallModel(NamedTuple):
-    """What memory gives in a join.
-
-    Attributes
-    ----------
-    name : {"age", "frequency"}
-    sides : (RateCurve, RateCurve)
-        Outputs a tick of stored left and right tuples.
-    both : RateCurve
-        With one memory for both.
-    free : float
-        Outputs a tick that need no memory: of tuples that arrive together.
-    peaks : (int, int)
-    """
+    """What memory gives in a join."""
 
     name: str
+    """{"age", "frequency"}."""
     sides: tuple[RateCurve, RateCurve]
+    """Outputs a tick of stored left and right tuples."""
     both: RateCurve
+    """With one memory for both."""
     free: float
+    """Outputs a tick that need no memory: of tuples that arrive together."""
     peaks: tuple[int, int]
 
     @property
@@ -217,18 +209,12 @@ def chosen_model(found: JoinMeasure, expected: dict[str, float]) -> str:
 
 
 class CalibratedCurve(NamedTuple):
-    """Recall by memory, as replays have it where there are any.
-
-    Attributes
-    ----------
-    memory : (n,) float64
-        Tuples of both sides, increasing from 0 to the peak.
-    recall : (n,) float64
-        Non-decreasing; linear in between.
-    """
+    """Recall by memory, as replays have it where there are any."""
 
     memory: NDArray[np.float64]
+    """(n,) float64. Tuples of both sides, increasing from 0 to the peak."""
     recall: NDArray[np.float64]
+    """(n,) float64. Non-decreasing; linear in between."""
 
     def at(self, memory: float) -> float:
         """Return the recall to expect of so many tuples."""

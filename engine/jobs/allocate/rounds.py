@@ -21,22 +21,15 @@ Join: TypeAlias = RecallJoin | ErrorJoin
 
 
 class Part(NamedTuple):
-    """What a join gets, and what that yields.
-
-    Attributes
-    ----------
-    left, right : int
-        Tuples.
-    predicted : float
-        Recall, or relative error.
-    replayed : float or None
-        The same of a replay; None where there was none.
-    """
+    """What a join gets, and what that yields."""
 
     left: int
     right: int
+    """`left`, `right`: Tuples."""
     predicted: float
+    """Recall, or relative error."""
     replayed: float | None
+    """The same of a replay; None where there was none."""
 
     @property
     def memory(self) -> int:
@@ -45,42 +38,28 @@ class Part(NamedTuple):
 
 
 class Division(NamedTuple):
-    """A memory divided over joins, and what they came to with it.
-
-    Attributes
-    ----------
-    by : {"model", "prop", "refined"}
-    parts : list of Part
-        One a join.
-    predicted : float
-        Least recall / weight, or greatest error * weight.
-    replayed : float or None
-        The same of replays; None where not all joins were replayed.
-    """
+    """A memory divided over joins, and what they came to with it."""
 
     by: str
+    """{"model", "prop", "refined"}."""
     parts: list[Part]
+    """One a join."""
     predicted: float
+    """Least recall / weight, or greatest error * weight."""
     replayed: float | None
+    """The same of replays; None where not all joins were replayed."""
 
 
 @dataclass(frozen=True)
 class Rounds:
-    """Divisions of one memory over joins, each replayed once.
-
-    Attributes
-    ----------
-    joins : sequence of Join
-    metric : {"recall", "error"}
-    stages : Stages
-    found : list of Division
-        So far.
-    """
+    """Divisions of one memory over joins, each replayed once."""
 
     joins: Sequence[Join]
     metric: str
+    """{"recall", "error"}."""
     stages: Stages
     found: list[Division] = field(default_factory=list)
+    """So far."""
 
     def replay(
         self, by: str, shares: Sequence[int], curves: Sequence[CalibratedCurve] | None = None

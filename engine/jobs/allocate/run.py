@@ -37,28 +37,18 @@ _MODEL: dict[str, Callable[[Measured, float], Join]] = {RECALL: recall_join, ERR
 
 @dataclass(frozen=True)
 class Allocation:
-    """What an allocation came to.
-
-    Attributes
-    ----------
-    options : AllocateOptions
-    memory : int
-        Tuples of all joins.
-    joins : list of Join
-    rounds : list of Division
-        All that were replayed: the model's, the proportional, the refined.
-    settled : int
-        Place of the one that ALLOC settled on.
-    seconds : dict
-        By stage.
-    """
+    """What an allocation came to."""
 
     options: AllocateOptions
     memory: int
+    """Tuples of all joins."""
     joins: list[Join]
     rounds: list[Division]
+    """All that were replayed: the model's, the proportional, the refined."""
     settled: int
+    """Place of the one that ALLOC settled on."""
     seconds: dict[str, float]
+    """By stage."""
 
     @property
     def divisions(self) -> dict[str, Division]:

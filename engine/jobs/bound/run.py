@@ -23,17 +23,11 @@ MOST_TRACED = 1000
 
 
 class BoundReport(NamedTuple):
-    """What a bound found.
-
-    Attributes
-    ----------
-    report : Report
-    texts : tuple of str
-        The plan's path in each lane, where it was asked for.
-    """
+    """What a bound found."""
 
     report: Report
     texts: tuple[str, ...]
+    """The plan's path in each lane, where it was asked for."""
 
 
 def run_bound(

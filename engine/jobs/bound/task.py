@@ -38,28 +38,18 @@ GPU_ROWS = 1_000_000
 
 @dataclass(frozen=True)
 class BoundTask:
-    """A lane to be bounded.
-
-    Attributes
-    ----------
-    files : LaneFiles
-    settings : BoundSettings
-    budget : tuple of int
-        K of left and right; UNLIMITED for an exact side.
-    out : Path or None
-        Folder for the part of the plan; None for the bounds alone.
-    traced : bool
-        Return the plan's path through the memory states as text, for a small case.
-    wanted : Wanted
-        Where the certificate's prices are found.
-    """
+    """A lane to be bounded."""
 
     files: LaneFiles
     settings: BoundSettings
     budget: tuple[int, int]
+    """K of left and right; UNLIMITED for an exact side."""
     out: Path | None = None
+    """Folder for the part of the plan; None for the bounds alone."""
     traced: bool = False
+    """Return the plan's path through the memory states as text, for a small case."""
     wanted: Wanted = ASKED_FOR_CPU
+    """Where the certificate's prices are found."""
 
     @property
     def rows(self) -> int:
@@ -68,35 +58,24 @@ class BoundTask:
 
 
 class LaneBounds(NamedTuple):
-    """What is proven of a lane, or of several.
-
-    Attributes
-    ----------
-    lower, upper : float
-        Of the best possible value of the objective.
-    plan, exact : OutputTotals
-        Outputs and importance of the plan found, and of the exact join.
-    methods : dict
-        Sides of lanes by the method that bounded them.
-    seconds : float
-        Of all lanes, added up.
-    parts : dict of str to int
-        Files of the plan, and how many rows each holds.
-    texts : tuple of str
-        The plan's paths, where they were asked for.
-    devices : tuple of Choice
-        Where prices were found.
-    """
+    """What is proven of a lane, or of several."""
 
     lower: float
     upper: float
+    """`lower`, `upper`: Of the best possible value of the objective."""
     plan: OutputTotals
     exact: OutputTotals
+    """`plan`, `exact`: Outputs and importance of the plan found, and of the exact join."""
     methods: dict[str, int]
+    """Sides of lanes by the method that bounded them."""
     seconds: float
+    """Of all lanes, added up."""
     parts: dict[str, int]
+    """Files of the plan, and how many rows each holds."""
     texts: tuple[str, ...]
+    """The plan's paths, where they were asked for."""
     devices: tuple[Choice, ...]
+    """Where prices were found."""
 
 
 def bound_lanes(

@@ -41,36 +41,23 @@ class Tally(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """A lane's exact join.
-
-    Attributes
-    ----------
-    tally : Tally
-    keys : (n,) COUNTS
-        Every key with an output, by code.
-    """
+    """A lane's exact join."""
 
     tally: Tally
     keys: NDArray[np.void]
+    """(n,) COUNTS. Every key with an output, by code."""
 
 
 class TimeSlice(NamedTuple):
-    """A stretch of time of which an exact join counts the outputs.
-
-    Attributes
-    ----------
-    number : int
-        Of the slices of a lane, in the order of time.
-    first, last : int
-        In ticks, both included.
-    rows : int
-        Tuples of both streams in it, about.
-    """
+    """A stretch of time of which an exact join counts the outputs."""
 
     number: int
+    """Of the slices of a lane, in the order of time."""
     first: int
     last: int
+    """`first`, `last`: In ticks, both included."""
     rows: int
+    """Tuples of both streams in it, about."""
 
     def read(self, windows: tuple[int, int]) -> tuple[int, int]:
         """Return the first and last tick of the tuples to read: its own and a window before."""

@@ -22,21 +22,14 @@ from engine.runtime.jit import Floats, Ints
 
 
 class Raw(NamedTuple):
-    """The attributes of one stream's rows, before codes are given.
-
-    Attributes
-    ----------
-    keys : list of pyarrow.Array
-        Of equi: canonical.
-    value : (n, d) float64
-        Of band, distance and theta.
-    vectors : pyarrow.Array
-        Of inner: lists of structs (item, weight).
-    """
+    """The attributes of one stream's rows, before codes are given."""
 
     keys: list[pa.Array]
+    """Of equi: canonical."""
     value: Floats
+    """(n, d) float64. Of band, distance and theta."""
     vectors: pa.Array
+    """Of inner: lists of structs (item, weight)."""
 
     def take(self, which: NDArray[Any]) -> Raw:
         """Return the attributes of some rows, by a mask or by their places."""

@@ -29,37 +29,25 @@ INDEXED = {"used": "cpu", "reason": "indexes are probed on the CPU"}
 
 
 class Harvested(NamedTuple):
-    """The statistics of a harvested join.
-
-    Attributes
-    ----------
-    comparisons : int
-    pushes, pops, drops, shed : list of int
-        By stream.
-    peak : int
-        Most tuples in the windows at once.
-    steps : list of Step
-    setting : Setting or None
-        The last.
-    keep : list of float or None
-        Of RandomDrop.
-    t0 : int
-        The first tick.
-    device : dict of str
-        "used" and "reason".
-    """
+    """The statistics of a harvested join."""
 
     comparisons: int
     pushes: list[int]
     pops: list[int]
     drops: list[int]
     shed: list[int]
+    """`pushes`, `pops`, `drops`, `shed`: By stream."""
     peak: int
+    """Most tuples in the windows at once."""
     steps: list[Step]
     setting: Setting | None
+    """The last."""
     keep: list[float] | None
+    """Of RandomDrop."""
     t0: int
+    """The first tick."""
     device: dict[str, str]
+    """Its keys are "used" and "reason"."""
 
 
 def kept_fractions(

@@ -32,27 +32,7 @@ TICKS = {"tick": 1.0, "s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9, "day": 1.0 / 86
 
 @dataclass(frozen=True)
 class MultiJoinTask:
-    """A join, or a share of it.
-
-    Attributes
-    ----------
-    options : MultiJoinOptions
-    sources : tuple of StreamSource
-    columns : JoinColumns
-    windows : Windows
-    start_ts : int or None
-    tau, expire_every : int or None
-        Ticks.
-    harvest : HarvestSettings or None
-    edges : tuple of int
-        Left edges of the time bins, and the end of the last.
-    share : Share
-    threads : int or None
-    draft : Path or None
-        Folder for the part of the dataset; None to count only.
-    priors : tuple of PairPrior
-        What profiles say of the streams of a harvested join.
-    """
+    """A join, or a share of it."""
 
     options: MultiJoinOptions
     sources: tuple[StreamSource, ...]
@@ -61,12 +41,16 @@ class MultiJoinTask:
     start_ts: int | None
     tau: int | None
     expire_every: int | None
+    """`tau`, `expire_every`: Ticks."""
     harvest: HarvestSettings | None
     edges: tuple[int, ...]
+    """Left edges of the time bins, and the end of the last."""
     share: Share = WHOLE
     threads: int | None = None
     draft: Path | None = None
+    """Folder for the part of the dataset; None to count only."""
     priors: tuple[PairPrior, ...] = ()
+    """What profiles say of the streams of a harvested join."""
 
 
 def open_join(options: MultiJoinOptions) -> MultiJoinTask:

@@ -35,63 +35,44 @@ class Share(NamedTuple):
 
     Every output is in one share: with slices of time in that of its latest tuple, with lanes in
     that of the attributes of all its tuples.
-
-    Attributes
-    ----------
-    number : int
-        Of the share.
-    begin, end : int
-        A slice of time, ``begin <= ts < end``. A window before it is read as well.
-    lanes : int
-        Into how many lanes all attributes are hashed, `number` being one; 0: none.
     """
 
     number: int = 0
+    """Of the share."""
     begin: int = -FOREVER
     end: int = FOREVER
+    """`begin`, `end`: A slice of time, ``begin <= ts < end``. A window before it is read as
+    well."""
     lanes: int = 0
+    """Into how many lanes all attributes are hashed, `number` being one; 0: none."""
 
 
 WHOLE = Share()
 
 
 class StreamCounts(NamedTuple):
-    """What became of the rows of one stream, of those that the task is for.
-
-    Attributes
-    ----------
-    rows, joined, null_keys, rejected : int
-        Read; in the join; with an attribute that is null or NaN; set aside.
-    in_order : bool
-        Whether the archive was in order of time.
-    """
+    """What became of the rows of one stream, of those that the task is for."""
 
     rows: int
     joined: int
     null_keys: int
     rejected: int
+    """`rows`, `joined`, `null_keys`, `rejected`: Read; in the join; with an attribute that is null
+    or NaN; set aside."""
     in_order: bool
+    """Whether the archive was in order of time."""
 
 
 class Read(NamedTuple):
-    """The streams as they were read.
-
-    Attributes
-    ----------
-    streams : MultiStreams
-    payload : list of pyarrow.Table
-        Every column of each stream, by place; without columns where ids alone are wanted.
-    counts : list of StreamCounts
-    rejected : list of pyarrow.Table or None
-    faults : list of FaultTally
-        Of the rejected rows.
-    """
+    """The streams as they were read."""
 
     streams: MultiStreams
     payload: list[pa.Table]
+    """Every column of each stream, by place; without columns where ids alone are wanted."""
     counts: list[StreamCounts]
     rejected: list[pa.Table | None]
     faults: list[FaultTally]
+    """Of the rejected rows."""
 
 
 class Tuples(NamedTuple):

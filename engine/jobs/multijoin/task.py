@@ -33,41 +33,26 @@ REJECTED = "_rejected"
 
 
 class MultiJoinResult(NamedTuple):
-    """What a task came to.
-
-    Attributes
-    ----------
-    counts : list of StreamCounts
-    exact : Tally or None
-        None where the exact join was not counted.
-    result : Tally
-    loops : LoopsCounters or None
-    harvested : Harvested or None
-    orders : list of list of int
-        Join orders taken; none by `auto`.
-    part : str or None
-        Name of the written file.
-    schema : pyarrow.Schema
-        Of the outputs.
-    seconds : dict
-        By stage.
-    faults : list of FaultTally
-        Of the rows that are no tuples, by stream.
-    rejected : list of str or None
-        Names of the files of those rows, by stream.
-    """
+    """What a task came to."""
 
     counts: list[StreamCounts]
     exact: Tally | None
+    """None where the exact join was not counted."""
     result: Tally
     loops: LoopsCounters | None
     harvested: Harvested | None
     orders: list[list[int]]
+    """Join orders taken; none by `auto`."""
     part: str | None
+    """Name of the written file."""
     schema: pa.Schema
+    """Of the outputs."""
     seconds: dict[str, float]
+    """By stage."""
     faults: list[FaultTally]
+    """Of the rows that are no tuples, by stream."""
     rejected: list[str | None]
+    """Names of the files of those rows, by stream."""
 
 
 @dataclass

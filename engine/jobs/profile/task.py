@@ -18,38 +18,23 @@ from engine.runtime.streams import StreamBatch
 
 @dataclass(frozen=True)
 class SurveyTask:
-    """The first pass over a lane.
-
-    Attributes
-    ----------
-    files : LaneFiles
-    windows : (int, int)
-    edges : tuple of int
-        Of the time bins, and the tick after the span.
-    """
+    """The first pass over a lane."""
 
     files: LaneFiles
     windows: tuple[int, int]
     edges: tuple[int, ...]
+    """Of the time bins, and the tick after the span."""
 
 
 class SideSurvey(NamedTuple):
-    """What the first pass finds of a side.
-
-    Attributes
-    ----------
-    rows : tuple of int
-        By time bin.
-    peak : int
-        Most unexpired tuples at once.
-    held : int
-        Ticks for which the tuples are unexpired within the span, added up.
-    mean_importance, least, greatest : float
-    """
+    """What the first pass finds of a side."""
 
     rows: tuple[int, ...]
+    """By time bin."""
     peak: int
+    """Most unexpired tuples at once."""
     held: int
+    """Ticks for which the tuples are unexpired within the span, added up."""
     mean_importance: float
     least: float
     greatest: float

@@ -47,21 +47,14 @@ STAGE = "replay"
 
 
 class Dispatched(NamedTuple):
-    """The results of all tasks.
-
-    Attributes
-    ----------
-    lanes : list of LaneResult
-        One a lane, in their order.
-    written : list of LaneResult
-        One a task, those of a lane's slices in the order of time: each wrote a part of its own.
-    device : Choice
-        Where it was decided who stays, or an exact join was made.
-    """
+    """The results of all tasks."""
 
     lanes: list[LaneResult]
+    """One a lane, in their order."""
     written: list[LaneResult]
+    """One a task, those of a lane's slices in the order of time: each wrote a part of its own."""
     device: Choice
+    """Where it was decided who stays, or an exact join was made."""
 
 
 def dispatch(
@@ -122,19 +115,12 @@ def _replayed(
 
 @dataclass(frozen=True)
 class GroupTask:
-    """Lanes decided and counted together.
-
-    Attributes
-    ----------
-    tasks : tuple of ReplayTask
-    wanted : Wanted
-    counts : bool
-        Whether the GPU counts their exact joins.
-    """
+    """Lanes decided and counted together."""
 
     tasks: tuple[ReplayTask, ...]
     wanted: Wanted
     counts: bool = False
+    """Whether the GPU counts their exact joins."""
 
 
 def replay_group(group: GroupTask) -> list[LaneResult]:

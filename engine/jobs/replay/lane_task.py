@@ -37,41 +37,26 @@ from gpu_kernels.devices import Choice
 
 @dataclass(frozen=True)
 class ReplayTask:
-    """A lane's replay.
-
-    Attributes
-    ----------
-    files : LaneFiles
-    settings : ReplaySettings
-    profile : LaneProfile
-    budget : tuple of int
-    curves : tuple of tuple of float or None
-        AGE's curves.
-    bin_edges : tuple of int
-        Left edges of the time bins.
-    approximate : bool
-        False: an exact join, which is its own result.
-    out : Path or None
-        Folder for the part of the dataset; None to count only.
-    payload : bool
-        Write the payload columns as well.
-    slice : TimeSlice or None
-        Do this part of an exact join alone (`engine.jobs.replay.slices`).
-    compares : bool
-        Whether the exact join is counted beside an approximate one.
-    """
+    """A lane's replay."""
 
     files: LaneFiles
     settings: ReplaySettings
     profile: LaneProfile
     budget: tuple[int, int]
     curves: Curves = (None, None)
+    """AGE's curves."""
     bin_edges: tuple[int, ...] = (0,)
+    """Left edges of the time bins."""
     approximate: bool = True
+    """False: an exact join, which is its own result."""
     out: Path | None = None
+    """Folder for the part of the dataset; None to count only."""
     payload: bool = False
+    """Write the payload columns as well."""
     slice: TimeSlice | None = None
+    """Do this part of an exact join alone (`engine.jobs.replay.slices`)."""
     compares: bool = True
+    """Whether the exact join is counted beside an approximate one."""
 
     @property
     def rows(self) -> int:
@@ -223,16 +208,10 @@ def replay_lane(
 
 @dataclass(frozen=True)
 class PlannedTask:
-    """A lane and the plan of its archives.
-
-    Attributes
-    ----------
-    task : ReplayTask
-        Its policy does not count, its budget only as a limit.
-    plan : PlanFile
-    """
+    """A lane and the plan of its archives."""
 
     task: ReplayTask
+    """Its policy does not count, its budget only as a limit."""
     plan: PlanFile
 
 

@@ -30,30 +30,20 @@ from gpu_kernels.devices import Choice
 
 
 class Replayed(NamedTuple):
-    """What a replay came to.
-
-    Attributes
-    ----------
-    results : list of LaneResult
-        One a lane.
-    budgets : list of (int, int)
-        K of left and right of each lane.
-    edges : tuple of int
-        Left edges of the time bins.
-    device : Choice
-        Where it was decided who stays.
-    bounds : LaneBounds or None
-        Of the best possible.
-    predicted : dict or None
-        The recall that the policy's model expects.
-    """
+    """What a replay came to."""
 
     results: list[LaneResult]
+    """One a lane."""
     budgets: list[tuple[int, int]]
+    """K of left and right of each lane."""
     edges: tuple[int, ...]
+    """Left edges of the time bins."""
     device: Choice
+    """Where it was decided who stays."""
     bounds: LaneBounds | None = None
+    """Of the best possible."""
     predicted: Mapping[str, Any] | None = None
+    """The recall that the policy's model expects."""
 
 
 def _against_exact(

@@ -41,53 +41,32 @@ Pair = tuple[int, int]
 
 
 class LanePlan(NamedTuple):
-    """How a lane is sampled.
-
-    Attributes
-    ----------
-    recipe : Recipe
-    chosen : ChosenFractions
-        Of its group.
-    budget : (int, int)
-        K of left and right, of the lane for bottom-k.
-    """
+    """How a lane is sampled."""
 
     recipe: Recipe
     chosen: ChosenFractions
+    """Of its group."""
     budget: Pair
+    """(int, int). K of left and right, of the lane for bottom-k."""
 
 
 class SamplePlan(NamedTuple):
-    """How all lanes are sampled.
-
-    Attributes
-    ----------
-    lanes : list of LanePlan
-    members : list of list of int
-        Positions of each group's lanes.
-    memory : list of (int, int)
-        K of each group.
-    """
+    """How all lanes are sampled."""
 
     lanes: list[LanePlan]
     members: list[list[int]]
+    """Positions of each group's lanes."""
     memory: list[Pair]
+    """K of each group."""
 
 
 @dataclass
 class Planner:
-    """Settles how every lane is sampled.
-
-    Parameters
-    ----------
-    options : SampleOptions
-    settings : ReplaySettings
-        Windows, importance of an output, first tick that counts.
-    lanes : JobLanes
-    """
+    """Settles how every lane is sampled."""
 
     options: SampleOptions
     settings: ReplaySettings
+    """Windows, importance of an output, first tick that counts."""
     lanes: JobLanes
 
     @cached_property

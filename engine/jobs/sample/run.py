@@ -31,17 +31,11 @@ TOTALS = ("count(*)", "sum(importance)")
 
 
 class Sampled(NamedTuple):
-    """What a sample gives.
-
-    Attributes
-    ----------
-    report : Report
-    aggregates : dict of str to pyarrow.Table
-        Their estimates, by the texts that asked for them.
-    """
+    """What a sample gives."""
 
     report: Report
     aggregates: dict[str, pa.Table]
+    """Their estimates, by the texts that asked for them."""
 
 
 def run_sample(

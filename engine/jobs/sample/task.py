@@ -31,41 +31,25 @@ Measures = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 @dataclass(frozen=True)
 class SampleTask:
-    """A lane to be sampled.
-
-    Attributes
-    ----------
-    files : LaneFiles
-    recipe : Recipe
-    inclusion : Inclusion
-    budget : (int, int)
-        K of left and right, for bottom-k.
-    combine : str
-    start_ts : int or None
-    seed : int
-    specs : tuple of AggregateSpec
-        Resolved.
-    schemas : (pyarrow.Schema, pyarrow.Schema)
-        Of the archives.
-    exact_aggregates : bool
-    out : Path or None
-        Folder for the part of the dataset.
-    payload : bool
-        Write the payload columns as well.
-    """
+    """A lane to be sampled."""
 
     files: LaneFiles
     recipe: Recipe
     inclusion: Inclusion
     budget: tuple[int, int] = (UNLIMITED, UNLIMITED)
+    """K of left and right, for bottom-k."""
     combine: str = "min"
     start_ts: int | None = None
     seed: int = 0
     specs: tuple[AggregateSpec, ...] = ()
+    """Resolved."""
     schemas: tuple[pa.Schema, pa.Schema] = (pa.schema([]), pa.schema([]))
+    """(pyarrow.Schema, pyarrow.Schema). Of the archives."""
     exact_aggregates: bool = False
     out: Path | None = None
+    """Folder for the part of the dataset."""
     payload: bool = False
+    """Write the payload columns as well."""
 
     @property
     def read(self) -> bool | frozenset[str]:
@@ -83,39 +67,25 @@ class SampleTask:
 
 
 class LaneSample(NamedTuple):
-    """What a lane's sample came to.
-
-    Attributes
-    ----------
-    lane : int
-    exact : (int, float)
-        Outputs of the exact join, and their importance.
-    tables : list of pyarrow.Table
-        The sums of each aggregate.
-    exact_tables : list of pyarrow.Table or None
-        The same of the exact join, where it was aggregated.
-    peaks : (int, int)
-        Most tuples held at once, left and right.
-    held : (float, float)
-        Ticks held, summed over tuples.
-    part : str or None
-        The file of the output.
-    schema : pyarrow.Schema or None
-    seconds : float
-    outputs : int
-        Sampled, and written where they were to be.
-    """
+    """What a lane's sample came to."""
 
     lane: int
     exact: tuple[int, float]
+    """Outputs of the exact join, and their importance."""
     tables: list[pa.Table]
+    """The sums of each aggregate."""
     exact_tables: list[pa.Table] | None
+    """The same of the exact join, where it was aggregated."""
     peaks: tuple[int, int]
+    """Most tuples held at once, left and right."""
     held: tuple[float, float]
+    """Ticks held, summed over tuples."""
     part: str | None
+    """The file of the output."""
     schema: pa.Schema | None
     seconds: float
     outputs: int
+    """Sampled, and written where they were to be."""
 
 
 class _Sink:

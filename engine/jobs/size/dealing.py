@@ -14,18 +14,12 @@ _FILLED = 0.8  # of the best speed-up found: from there on more lanes are not wo
 
 
 class Lanes(NamedTuple):
-    """What hash lanes get of the streams, as expected.
-
-    Attributes
-    ----------
-    shares : (2, lanes) float64
-        Part of the tuples of left and right.
-    keys : (lanes,) float64
-        Distinct keys.
-    """
+    """What hash lanes get of the streams, as expected."""
 
     shares: NDArray[np.float64]
+    """(2, lanes) float64. Part of the tuples of left and right."""
     keys: NDArray[np.float64]
+    """(lanes,) float64. Distinct keys."""
 
 
 def lanes_expected(profile: ArrivalProfile, lanes: int) -> Lanes:

@@ -53,24 +53,6 @@ _HEADROOM = 0.9  # of device memory
 class Wanted:
     """A replay and the cluster it is for.
 
-    Parameters
-    ----------
-    memory : tuple of Amount or None
-        As of a replay; (None, None) for an exact join.
-    policy : str
-    lanes : int or None
-        None: as many as keep the cores busy.
-    cores : int
-        Tasks that are to run at once.
-    executor_cores : int
-        Of them, those of one executor.
-    row_bytes : (float, float)
-        Of the columns of left and right that are written, decoded; 0 for ids alone.
-    gpu_memory : float or None
-        GiB of one GPU; None without.
-    reference : {"exact", "none"}
-        Whether the exact join is counted beside a replay.
-
     Raises
     ------
     SpecError
@@ -78,13 +60,21 @@ class Wanted:
     """
 
     memory: Amounts = (None, None)
+    """As of a replay; (None, None) for an exact join."""
     policy: str = "dgl"
     lanes: int | None = None
+    """None: as many as keep the cores busy."""
     cores: int = 8
+    """Tasks that are to run at once."""
     executor_cores: int = 4
+    """Of them, those of one executor."""
     row_bytes: Pair = (0.0, 0.0)
+    """(float, float). Of the columns of left and right that are written, decoded; 0 for ids
+    alone."""
     gpu_memory: float | None = None
+    """GiB of one GPU; None without."""
     reference: str = REFERENCES[0]
+    """{"exact", "none"}. Whether the exact join is counted beside a replay."""
 
     def __post_init__(self) -> None:
         policy_named(self.policy)

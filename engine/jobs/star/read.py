@@ -26,34 +26,22 @@ from engine.star.index import StarFacts
 
 
 class StreamRead(NamedTuple):
-    """A stream in arrival order.
-
-    Attributes
-    ----------
-    batch : StreamBatch
-    group : (n,) int64
-        Position of each tuple's attribute among those of F, -1 where F lacks it.
-    keys : list of pyarrow.Array
-        Canonical attributes, in the order of the rows.
-    payload : pyarrow.Table
-        Every column, in the order of the rows, if they are wanted.
-    order : (n,) int64
-        Position of each tuple in that order.
-    rows, null_keys : int
-    rejected : pyarrow.Table or None
-    in_order : bool
-        Whether the archive was in order of time.
-    """
+    """A stream in arrival order."""
 
     batch: StreamBatch
     group: Ints
+    """(n,) int64. Position of each tuple's attribute among those of F, -1 where F lacks it."""
     keys: list[pa.Array]
+    """Canonical attributes, in the order of the rows."""
     payload: pa.Table
+    """Every column, in the order of the rows, if they are wanted."""
     order: Ints
+    """(n,) int64. Position of each tuple in that order."""
     rows: int
     null_keys: int
     rejected: pa.Table | None
     in_order: bool
+    """Whether the archive was in order of time."""
 
 
 def star_facts(table: FactTable) -> StarFacts:

@@ -36,34 +36,23 @@ class FactResult(NamedTuple):
 
 
 class StarResult(NamedTuple):
-    """What a star join came to.
-
-    Attributes
-    ----------
-    exact : Tally or None
-        Of the exact join, where it was to be counted.
-    top : list of (key, KeyLoss)
-        Attributes of the first stream that lost most.
-    edges, last
-        Left edges of the time bins, and the last tick.
-    part : str or None
-        Name of the written file.
-    schema : pyarrow.Schema
-        Of the outputs.
-    seconds : dict
-        By stage.
-    rejected : dict of str to (str, int)
-        Names of the files of rejected rows, and how many there are.
-    """
+    """What a star join came to."""
 
     streams: tuple[StreamResult, ...]
     fact: FactResult
     exact: Tally | None
+    """Of the exact join, where it was to be counted."""
     result: Tally
     top: list[tuple[object, KeyLoss]]
+    """Attributes of the first stream that lost most."""
     edges: tuple[int, ...]
     last: int
+    """`edges`, `last`: Left edges of the time bins, and the last tick."""
     part: str | None
+    """Name of the written file."""
     schema: pa.Schema
+    """Of the outputs."""
     seconds: dict[str, float]
+    """By stage."""
     rejected: dict[str, tuple[str, int]]
+    """Names of the files of rejected rows, and how many there are."""

@@ -44,18 +44,7 @@ READ_ROWS = 65_536
 
 @dataclass(frozen=True)
 class StarTask:
-    """A replay of several streams.
-
-    Attributes
-    ----------
-    options : StarOptions
-    sources : tuple of StreamSource
-    fact : Archive
-    columns : FactColumns
-    settings : StarSettings
-    draft : Path or None
-        Folder for the part of the dataset; None to count only.
-    """
+    """A replay of several streams."""
 
     options: StarOptions
     sources: tuple[StreamSource, ...]
@@ -63,6 +52,7 @@ class StarTask:
     columns: FactColumns
     settings: StarSettings
     draft: Path | None = None
+    """Folder for the part of the dataset; None to count only."""
 
 
 def replay_star(task: StarTask) -> StarResult:

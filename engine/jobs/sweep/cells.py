@@ -29,30 +29,20 @@ from engine.sampling.sizes import Sampling, priorities
 
 
 class Cell(NamedTuple):
-    """A replay of one lane: all that differs between cells.
-
-    Attributes
-    ----------
-    number : int
-        The cell's place in the grid, the same on every lane.
-    settings : ReplaySettings
-        Windows, policy, estimator, probe, combine, first tick that counts, seed.
-    budget : tuple of int
-        K of left and right on this lane.
-    profile : LaneProfile
-        Of the lane, for the cell's windows.
-    curves : tuple of tuple of float or None
-        AGE's curves of left and right.
-    sampling : Sampling or None
-        Of a sampling policy.
-    """
+    """A replay of one lane: all that differs between cells."""
 
     number: int
+    """The cell's place in the grid, the same on every lane."""
     settings: ReplaySettings
+    """Windows, policy, estimator, probe, combine, first tick that counts, seed."""
     budget: tuple[int, int]
+    """K of left and right on this lane."""
     profile: LaneProfile
+    """Of the lane, for the cell's windows."""
     curves: Curves = (None, None)
+    """AGE's curves of left and right."""
     sampling: Sampling | None = None
+    """Of a sampling policy."""
 
     @property
     def windows(self) -> tuple[int, int]:
@@ -61,26 +51,17 @@ class Cell(NamedTuple):
 
 
 class CellResult(NamedTuple):
-    """What a cell came to on one lane.
-
-    Attributes
-    ----------
-    cell : int
-        The cell's number.
-    outputs : int
-    importance : float
-        Of the outputs, their compensated sum.
-    peaks : tuple of int
-        Most tuples held at once, left and right.
-    seconds : float
-        Spent in the cell's own replay, without reading and without the other cells.
-    """
+    """What a cell came to on one lane."""
 
     cell: int
+    """The cell's number."""
     outputs: int
     importance: float
+    """Of the outputs, their compensated sum."""
     peaks: tuple[int, int]
+    """Most tuples held at once, left and right."""
     seconds: float
+    """Spent in the cell's own replay, without reading and without the other cells."""
 
 
 class Exact(NamedTuple):

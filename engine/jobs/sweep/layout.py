@@ -23,18 +23,13 @@ Settings = Mapping[int, ReplaySettings]
 
 
 class Layout(NamedTuple):
-    """The cells of a sweep.
-
-    Attributes
-    ----------
-    cells : list of list of Cell
-        Of each lane, one a point of the grid.
-    exact : dict of int to list of Exact
-        By window, the exact join of each lane where measuring age curves has counted it.
-    """
+    """The cells of a sweep."""
 
     cells: list[list[Cell]]
+    """Of each lane, one a point of the grid."""
     exact: dict[int, list[Exact]]
+    """By window, the exact join of each lane where measuring age
+    curves has counted it."""
 
 
 def profile_given(path: Path | None, points: Sequence[Point]) -> ArrivalProfile | None:

@@ -27,23 +27,15 @@ _LINES = ("-", "--", "-.", ":")
 
 
 class Measure(NamedTuple):
-    """One plot.
-
-    Attributes
-    ----------
-    name : str
-        Column of the table, and name of the files.
-    label : str
-        Of its axis, with the unit.
-    title : str
-    percent : bool
-        A share of 1, drawn as percentages.
-    """
+    """One plot."""
 
     name: str
+    """Column of the table, and name of the files."""
     label: str
+    """Of its axis, with the unit."""
     title: str
     percent: bool = False
+    """A share of 1, drawn as percentages."""
 
 
 MEASURES = (

@@ -20,66 +20,47 @@ from engine.report.losses import importance_share, share
 
 
 class Row(NamedTuple):
-    """A cell of the grid and what it came to on all lanes.
-
-    Attributes
-    ----------
-    cell : int
-    policy : str
-    parameters : str
-        JSON of all parameters of the policy.
-    memory : str
-        As asked: tuples of both sides, or a percentage.
-    memory_left, memory_right : int
-        Tuples allowed, added up over the lanes.
-    window_left, window_right : int
-        W in ticks.
-    seed : int or None
-        None where the policy draws nothing.
-    estimator, probe : str
-    outputs, importance
-        Of the cell.
-    exact_outputs, exact_importance
-        Of the exact join.
-    recall, importance_recall : float
-    best_lower, best_upper : float or None
-        Bounds of the best possible importance within this memory, where they were asked for and
-        the policy keeps to it.
-    share_of_best : float or None
-        Importance over `best_upper`: the cell reaches at least this much of the best possible.
-    peak_left, peak_right, peak_memory : int
-        Most tuples held at once, added up over the lanes; the last of both sides.
-    seconds : float
-        Of one core, in the cell's own replays.
-    tuples_per_second : float
-        Tuples of both streams that took part, over those seconds.
-    """
+    """A cell of the grid and what it came to on all lanes."""
 
     cell: int
     policy: str
     parameters: str
+    """JSON of all parameters of the policy."""
     memory: str
+    """As asked: tuples of both sides, or a percentage."""
     memory_left: int
     memory_right: int
+    """`memory_left`, `memory_right`: Tuples allowed, added up over the lanes."""
     window_left: int
     window_right: int
+    """`window_left`, `window_right`: W in ticks."""
     seed: int | None
+    """None where the policy draws nothing."""
     estimator: str
     probe: str
     outputs: int
     importance: float
+    """`outputs`, `importance`: Of the cell."""
     exact_outputs: int
     exact_importance: float
+    """`exact_outputs`, `exact_importance`: Of the exact join."""
     recall: float
     importance_recall: float
     best_lower: float | None
     best_upper: float | None
+    """`best_lower`, `best_upper`: Bounds of the best possible importance within this memory, where
+    they were asked for and the policy keeps to it."""
     share_of_best: float | None
+    """Importance over `best_upper`: the cell reaches at least this much of the best possible."""
     peak_left: int
     peak_right: int
     peak_memory: int
+    """`peak_left`, `peak_right`, `peak_memory`: Most tuples held at once, added up over the lanes;
+    the last of both sides."""
     seconds: float
+    """Of one core, in the cell's own replays."""
     tuples_per_second: float
+    """Tuples of both streams that took part, over those seconds."""
 
     @property
     def tuples(self) -> int:

@@ -22,19 +22,12 @@ Tables = tuple[SizeTable, SizeTable]
 
 @dataclass(frozen=True)
 class SizesTask:
-    """One pass over a lane before it is known with which probability tuples are kept.
-
-    Attributes
-    ----------
-    files : LaneFiles
-    wanted : frozenset of Windowed
-    last : int
-        Last tick of both streams of the partition group.
-    """
+    """One pass over a lane before it is known with which probability tuples are kept."""
 
     files: LaneFiles
     wanted: frozenset[Windowed]
     last: int
+    """Last tick of both streams of the partition group."""
 
 
 def lane_sizes(task: SizesTask) -> dict[Windowed, Tables]:
@@ -56,22 +49,15 @@ def lane_sizes(task: SizesTask) -> dict[Windowed, Tables]:
 
 
 class Group(NamedTuple):
-    """A partition group, whose tuples are kept with one probability whatever its lanes.
-
-    Attributes
-    ----------
-    members : tuple of int
-        Its lanes, as places among those replayed.
-    first, last : int
-        First and last tick of both streams.
-    floors : (float, float)
-        See `Sizing`.
-    """
+    """A partition group, whose tuples are kept with one probability whatever its lanes."""
 
     members: tuple[int, ...]
+    """Its lanes, as places among those replayed."""
     first: int
     last: int
+    """`first`, `last`: First and last tick of both streams."""
     floors: tuple[float, float]
+    """See `Sizing`."""
 
     def sizing(self, settings: ReplaySettings) -> Sizing:
         """Return how a policy's tuples get their sizes."""

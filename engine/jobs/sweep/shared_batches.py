@@ -30,37 +30,27 @@ Seed = tuple[int, int]
 
 
 class Shared(NamedTuple):
-    """A batch as all replays of a lane see it; nothing in it may be written to.
-
-    Attributes
-    ----------
-    left, right : StreamBatch
-    left_ids, right_ids : (n,) int32
-        Dense key ids.
-    keys : int
-        Ids given out so far.
-    renumbered : (old ids,) int64 or None
-        Where it is given, ids were renumbered before this batch, as by `KeyTable.keep`.
-    draws : dict
-        By purpose and seed, the uniforms of both sides' rows.
-    windows : dict
-        By (side, W), the unexpired tuples of a side and the batch's own: for the window estimator.
-    valued : dict
-        By its terms, an estimate of the tuples' value.
-    sizes : dict
-        By how they get them, the sizes of both sides' tuples.
-    """
+    """A batch as all replays of a lane see it; nothing in it may be written to."""
 
     left: StreamBatch
     right: StreamBatch
     left_ids: NDArray[np.int32]
     right_ids: NDArray[np.int32]
+    """`left_ids`, `right_ids`: (n,) int32. Dense key ids."""
     keys: int
+    """Ids given out so far."""
     renumbered: NDArray[np.int64] | None
+    """(old ids,) int64 or None. Where it is given, ids were renumbered before this batch, as by
+    `KeyTable.keep`."""
     draws: dict[Seed, Draws]
+    """By purpose and seed, the uniforms of both sides' rows."""
     windows: dict[tuple[int, int], Window]
+    """By (side, W), the unexpired tuples of a side and the batch's own: for the window
+    estimator."""
     valued: dict[Terms, Valued]
+    """By its terms, an estimate of the tuples' value."""
     sizes: dict[Sizing, Draws]
+    """By how they get them, the sizes of both sides' tuples."""
 
     @property
     def rows(self) -> int:
@@ -69,30 +59,20 @@ class Shared(NamedTuple):
 
 
 class Wants(NamedTuple):
-    """What the replays of a lane want of its batches.
-
-    Attributes
-    ----------
-    longest : tuple of int
-        Longest windows of left and right: keys are known for as long.
-    forgets : bool
-        False where a replay needs the whole history of every key.
-    seeds : frozenset of (int, int)
-        Purposes and seeds whose draws are wanted.
-    windows : frozenset of (int, int)
-        (side, W) whose unexpired tuples are wanted.
-    terms : frozenset of Terms
-        Terms of the estimates that are wanted.
-    sizes : frozenset of Sizing
-        How tuples get the sizes that are wanted.
-    """
+    """What the replays of a lane want of its batches."""
 
     longest: tuple[int, int]
+    """Longest windows of left and right: keys are known for as long."""
     forgets: bool = True
+    """False where a replay needs the whole history of every key."""
     seeds: frozenset[Seed] = frozenset()
+    """Purposes and seeds whose draws are wanted."""
     windows: frozenset[tuple[int, int]] = frozenset()
+    """(side, W) whose unexpired tuples are wanted."""
     terms: frozenset[Terms] = frozenset()
+    """Terms of the estimates that are wanted."""
     sizes: frozenset[Sizing] = frozenset()
+    """How tuples get the sizes that are wanted."""
 
 
 class SharedBatches:

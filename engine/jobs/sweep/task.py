@@ -38,47 +38,29 @@ _BYTES_A_KEY = 160
 
 @dataclass(frozen=True)
 class SweepTask:
-    """A lane and the cells to replay it under.
-
-    Attributes
-    ----------
-    files : LaneFiles
-    cells : tuple of Cell
-    exact : tuple of ReplaySettings
-        Windows under which to count the exact join.
-    threads : int
-        Cells replayed at once.
-    beside : int
-        Such tasks at once, which share this machine's memory.
-    wanted : Wanted
-        The device that replays the cells; the exact joins are counted here.
-    """
+    """A lane and the cells to replay it under."""
 
     files: LaneFiles
     cells: tuple[Cell, ...]
     exact: tuple[ReplaySettings, ...]
+    """Windows under which to count the exact join."""
     threads: int = 1
+    """Cells replayed at once."""
     beside: int = 1
+    """Such tasks at once, which share this machine's memory."""
     wanted: Wanted = ASKED_FOR_CPU
+    """The device that replays the cells; the exact joins are counted here."""
 
 
 class SweepOutcome(NamedTuple):
-    """What the cells of a task came to: one line a cell, and one a pair of windows.
-
-    Attributes
-    ----------
-    lane : int
-    cells : list of CellResult
-    exact : dict
-        By windows.
-    device : Choice
-        Where the cells were replayed, and why there.
-    """
+    """What the cells of a task came to: one line a cell, and one a pair of windows."""
 
     lane: int
     cells: list[CellResult]
     exact: dict[tuple[int, int], Exact]
+    """By windows."""
     device: Choice
+    """Where the cells were replayed, and why there."""
 
 
 def sweep_lane(task: SweepTask) -> SweepOutcome:
