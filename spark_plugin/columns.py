@@ -28,25 +28,16 @@ _LIMIT = float(2**63)
 
 @dataclass(frozen=True)
 class Side:
-    """One stream as a DataFrame.
-
-    Attributes
-    ----------
-    frame : DataFrame
-    roles : Roles
-    row : Column
-        Its row numbers.
-    payload : tuple of str
-        Payload columns.
-    lane : Column, optional
-        Lane of each row within its group; by default the hash of its join attributes.
-    """
+    """One stream as a DataFrame."""
 
     frame: DataFrame
     roles: Roles
     row: Column
+    """Its row numbers."""
     payload: tuple[str, ...]
+    """Payload columns."""
     lane: Column | None = None
+    """Lane of each row within its group; by default the hash of its join attributes."""
 
 
 def named(name: str) -> Column:

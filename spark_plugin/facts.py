@@ -45,23 +45,16 @@ _ABSENT = -1
 
 @dataclass(frozen=True)
 class SharedFacts:
-    """The facts as every task gets them.
-
-    Attributes
-    ----------
-    facts : Facts
-        Its attributes are places among the values that F has.
-    access : {"scan", "index", "hash", "binary"}
-    rows : (n,) int64
-        The number of each fact's row.
-    payload : pyarrow.Table or None
-        Payload columns, by the facts' positions.
-    """
+    """The facts as every task gets them."""
 
     facts: Facts
+    """Its attributes are places among the values that F has."""
     access: str
+    """{"scan", "index", "hash", "binary"}."""
     rows: NDArray[np.int64]
+    """(n,) int64. The number of each fact's row."""
     payload: pa.Table | None
+    """Payload columns, by the facts' positions."""
 
     @cached_property
     def index(self) -> FactIndex:
@@ -71,22 +64,14 @@ class SharedFacts:
 
 @dataclass(frozen=True)
 class FactJoin:
-    """Two streams and what joins them, ready to be united.
-
-    Attributes
-    ----------
-    sides : (Side, Side)
-        With numbers in place of their join attributes.
-    columns : JoinColumns
-    shared : SharedFacts
-    fields : tuple of StructField
-        What the result has of the facts besides the numbers of their rows.
-    """
+    """Two streams and what joins them, ready to be united."""
 
     sides: tuple[Side, Side]
+    """With numbers in place of their join attributes."""
     columns: JoinColumns
     shared: SharedFacts
     fields: tuple[StructField, ...]
+    """What the result has of the facts besides the numbers of their rows."""
 
 
 def join_through(

@@ -22,24 +22,16 @@ _FAILURES = 4
 
 
 class GpuTerms(NamedTuple):
-    """The GPUs of a task by Spark's configuration.
-
-    Attributes
-    ----------
-    at_once : int
-        Tasks that run at once in an executor; 0 if the configuration does not say.
-    gpus : int
-        GPUs of an executor; 0 if Spark assigns none.
-    each : float
-        GPUs of a task; 0 if Spark assigns none.
-    failures : int
-        Attempts at a task before the job fails.
-    """
+    """The GPUs of a task by Spark's configuration."""
 
     at_once: int = 0
+    """Tasks that run at once in an executor; 0 if the configuration does not say."""
     gpus: int = 0
+    """GPUs of an executor; 0 if Spark assigns none."""
     each: float = 0.0
+    """GPUs of a task; 0 if Spark assigns none."""
     failures: int = 1
+    """Attempts at a task before the job fails."""
 
 
 def gpu_terms(session: SparkSession) -> GpuTerms:

@@ -24,23 +24,16 @@ GROUP, KEY = "group_", "key_"
 
 @dataclass(frozen=True)
 class Layout:
-    """The columns as workers see them.
-
-    Attributes
-    ----------
-    unit, zoned : str, bool
-        Of times (`engine.archives.roles.JoinColumns`).
-    keys, groups : tuple of pyarrow.DataType
-        Canonical types.
-    named : tuple of (str, str)
-        Time and importance column of each side, for messages.
-    """
+    """The columns as workers see them."""
 
     unit: str
     zoned: bool
+    """`unit`, `zoned`: Of times (`engine.archives.roles.JoinColumns`)."""
     keys: tuple[pa.DataType, ...]
     groups: tuple[pa.DataType, ...]
+    """`keys`, `groups`: Canonical types."""
     named: tuple[tuple[str, str], ...]
+    """Time and importance column of each side, for messages."""
 
     @property
     def direct(self) -> bool:
@@ -58,17 +51,11 @@ class LaneName:
 
 @dataclass
 class LaneStream:
-    """Turns a partition's rows into what `engine.lanes.reader.united_batches` reads.
-
-    Attributes
-    ----------
-    layout : Layout
-    names : list of LaneName
-        The lanes met so far, by the number that their rows are given.
-    """
+    """Turns a partition's rows into what `engine.lanes.reader.united_batches` reads."""
 
     layout: Layout
     names: list[LaneName] = field(default_factory=list)
+    """The lanes met so far, by the number that their rows are given."""
 
     def batches(self, source: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of `source`, sorted by (groups, lane, ts, side, row), lane by lane.

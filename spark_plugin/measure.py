@@ -23,22 +23,14 @@ from spark_plugin.worker import Keys, Plan, lanes_in, linked, untils
 
 @dataclass(frozen=True)
 class Measured:
-    """The result of one pass over a lane.
-
-    Attributes
-    ----------
-    name : LaneName
-    profile : LaneProfile
-    ages : tuple of (buckets,) int64
-        Exact matches by the age of the earlier member, left and right.
-    worths : dict
-        Value summaries of its tuples, by the kinds requested.
-    """
+    """The result of one pass over a lane."""
 
     name: LaneName
     profile: LaneProfile
     ages: tuple[NDArray[np.int64], NDArray[np.int64]]
+    """tuple of (buckets,) int64. Exact matches by the age of the earlier member, left and right."""
     worths: dict[ValueKind, LaneSummary]
+    """Value summaries of its tuples, by the kinds requested."""
 
 
 def measure_partition(

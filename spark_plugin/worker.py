@@ -36,31 +36,20 @@ _LARGE = 1 << 22
 
 @dataclass(frozen=True)
 class Plan:
-    """A replay as the workers receive it.
-
-    Attributes
-    ----------
-    layout : Layout
-    settings : ReplaySettings
-    memory : tuple of Amount or None
-        Budget of each lane that is not in `budgets`.
-    budgets : dict of LaneName to (int, int)
-        K of the lanes that share a memory.
-    curves : tuple of tuple of float or None
-        AGE's curves.
-    payload : bool
-        Whether there are payload columns.
-    facts : SharedFacts or None
-        The facts that join the sides; None for an equi-join.
-    """
+    """A replay as the workers receive it."""
 
     layout: Layout
     settings: ReplaySettings
     memory: Amounts
+    """Budget of each lane that is not in `budgets`."""
     budgets: dict[LaneName, tuple[int, int]] = field(default_factory=dict)
+    """K of the lanes that share a memory."""
     curves: tuple[Curve, Curve] = (None, None)
+    """AGE's curves."""
     payload: bool = False
+    """Whether there are payload columns."""
     facts: SharedFacts | None = None
+    """The facts that join the sides; None for an equi-join."""
 
     @property
     def windows(self) -> tuple[int, int]:

@@ -33,34 +33,25 @@ class FaultCount(NamedTuple):
 
 @dataclass(frozen=True)
 class Normalised:
-    """The tuples of a run of rows, in the order of the rows.
-
-    Attributes
-    ----------
-    ts, row, key : (n,) int64
-    importance : (n,) float64
-    keys, groups : list of pyarrow.Array
-        Canonical join attributes and partition columns, row by row.
-    payload : pyarrow.Table
-        Every column of the input, row by row; dictionaries decoded.
-    null_keys : int
-        Rows left out because a join attribute or partition column is null.
-    rejected : pyarrow.Table
-        Columns row int64, reason string and every column of the input.
-    faults : tuple of FaultCount
-        What `rejected` holds, by fault.
-    """
+    """The tuples of a run of rows, in the order of the rows."""
 
     ts: Ints
     row: Ints
     key: Ints
+    """`ts`, `row`, `key`: (n,) int64."""
     importance: Floats
+    """(n,) float64."""
     keys: list[pa.Array]
     groups: list[pa.Array]
+    """`keys`, `groups`: Canonical join attributes and partition columns, row by row."""
     payload: pa.Table
+    """Every column of the input, row by row; dictionaries decoded."""
     null_keys: int
+    """Rows left out because a join attribute or partition column is null."""
     rejected: pa.Table
+    """Columns row int64, reason string and every column of the input."""
     faults: tuple[FaultCount, ...] = field(default=())
+    """What `rejected` holds, by fault."""
 
     @cached_property
     def lane_hash(self) -> NDArray[np.uint64]:
@@ -199,26 +190,17 @@ _MOST_LINES = 6
 
 
 class BadRows(NamedTuple):
-    """Rows of one file with one fault.
-
-    Attributes
-    ----------
-    file : str
-        As messages show it; empty for a table in memory.
-    column : str
-        Whose cells are wrong.
-    words : str
-        What those rows are: "null", "negative".
-    total : int
-    rows : sequence of int
-        The first of them, counted from 0 within the file.
-    """
+    """Rows of one file with one fault."""
 
     file: str
+    """As messages show it; empty for a table in memory."""
     column: str
+    """Whose cells are wrong."""
     words: str
+    """What those rows are: "null", "negative"."""
     total: int
     rows: tuple[int, ...]
+    """The first of them, counted from 0 within the file."""
 
 
 def bad_rows_error(found: Iterable[BadRows], remedy: str = "") -> InputError:

@@ -17,24 +17,16 @@ _FINER = ("s", "ms", "us", "ns")
 
 @dataclass(frozen=True)
 class Roles:
-    """The columns of one stream that take part in the join.
-
-    Attributes
-    ----------
-    on : tuple of str
-        Join attributes, in the order of the other side's.
-    time : str
-        Arrival time.
-    importance : str, optional
-        Without one every tuple has importance 1.
-    partition_by : tuple of str
-        Rows join within equal values of these only.
-    """
+    """The columns of one stream that take part in the join."""
 
     on: tuple[str, ...]
+    """Join attributes, in the order of the other side's."""
     time: str
+    """Arrival time."""
     importance: str | None = None
+    """Without one every tuple has importance 1."""
     partition_by: tuple[str, ...] = ()
+    """Rows join within equal values of these only."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -45,22 +37,15 @@ class Roles:
 
 @dataclass(frozen=True)
 class JoinColumns:
-    """What both sides' columns are turned into.
-
-    Attributes
-    ----------
-    unit : {"tick", "s", "ms", "us", "ns", "day"}
-        What one tick is; "tick" for plain numbers.
-    zoned : bool
-        Whether times have a time zone.
-    keys, groups : tuple of pyarrow.DataType
-        Canonical types of the join attributes and of the partition columns.
-    """
+    """What both sides' columns are turned into."""
 
     unit: str
+    """{"tick", "s", "ms", "us", "ns", "day"}. What one tick is; "tick" for plain numbers."""
     zoned: bool
+    """Whether times have a time zone."""
     keys: tuple[pa.DataType, ...]
     groups: tuple[pa.DataType, ...]
+    """`keys`, `groups`: Canonical types of the join attributes and of the partition columns."""
 
     @property
     def direct(self) -> bool:

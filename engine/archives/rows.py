@@ -22,18 +22,12 @@ _FARTHEST = 2**62
 
 
 class GroupTimes(NamedTuple):
-    """The times of a row group, all of which are times that tuples can have.
-
-    Attributes
-    ----------
-    rows : int
-    low, high : int
-        Ticks. No row is earlier or later.
-    """
+    """The times of a row group, all of which are times that tuples can have."""
 
     rows: int
     low: int
     high: int
+    """`low`, `high`: Ticks. No row is earlier or later."""
 
 
 Wanted: TypeAlias = Callable[[GroupTimes], bool]
@@ -101,43 +95,28 @@ PART_ROWS = 131_072
 
 
 class Part(NamedTuple):
-    """Rows that follow each other in one file.
-
-    Attributes
-    ----------
-    table : pyarrow.Table
-    file : str
-        As messages show it; empty for a table in memory.
-    first : int
-        Position of the first row in the archive.
-    file_first : int
-        Position of the file's first row in the archive.
-    left_out : GroupTimes or None
-        Of a row group that was not read, whose rows `table` lacks.
-    """
+    """Rows that follow each other in one file."""
 
     table: pa.Table
     file: str
+    """As messages show it; empty for a table in memory."""
     first: int
+    """Position of the first row in the archive."""
     file_first: int
+    """Position of the file's first row in the archive."""
     left_out: GroupTimes | None = None
+    """Of a row group that was not read, whose rows `table` lacks."""
 
 
 class Choice(NamedTuple):
-    """Which row groups of Parquet files to read.
-
-    Attributes
-    ----------
-    time, unit : str
-        Column of the times, and what one tick is.
-    wanted : callable
-        Told the times of a group, whether to read it. Groups of which `group_times` knows nothing
-        are always read, and so are tables in memory.
-    """
+    """Which row groups of Parquet files to read."""
 
     time: str
     unit: str
+    """`time`, `unit`: Column of the times, and what one tick is."""
     wanted: Wanted
+    """Told the times of a group, whether to read it. Groups of which `group_times` knows nothing
+    are always read, and so are tables in memory."""
 
 
 class Rows:

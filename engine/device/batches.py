@@ -27,28 +27,18 @@ from gpu_kernels.replay.layout import FOREVER
 
 
 class Undecided(NamedTuple):
-    """A lane whose replay is to be decided.
-
-    Attributes
-    ----------
-    batches : iterable of LaneBatch
-        The whole lane, in arrival order, cut between instants.
-    links : Links or None
-        What joins its tuples through facts.
-    settings : ReplaySettings
-    profile : LaneProfile
-    budget : tuple of int
-        K of left and right.
-    curves : tuple of (n,) float64 or None
-        For AGE.
-    """
+    """A lane whose replay is to be decided."""
 
     batches: Iterable[LaneBatch]
+    """The whole lane, in arrival order, cut between instants."""
     links: Links | None
+    """What joins its tuples through facts."""
     settings: ReplaySettings
     profile: LaneProfile
     budget: tuple[int, int]
+    """K of left and right."""
     curves: Curves = (None, None)
+    """tuple of (n,) float64 or None. For AGE."""
 
 
 def decided(

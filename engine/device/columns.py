@@ -24,56 +24,38 @@ HOST_BYTES_A_PARTNER = 60
 
 
 class SideColumns(NamedTuple):
-    """One side of a lane, in arrival order; all arrays (n,).
-
-    Attributes
-    ----------
-    ts, row : int64
-    key : int32
-        Dense over both sides of the lane; through facts, over each side.
-    importance : float64
-    peers : int32
-        Pairs with opposite tuples of the same instant: through facts, one for each fact.
-    twins : int32
-        Tuples of this side, instant and key, at the first of them; 0 at the others.
-    """
+    """One side of a lane, in arrival order; all arrays (n,)."""
 
     ts: Ints
     row: Ints
+    """`ts`, `row`: int64."""
     key: NDArray[np.int32]
+    """int32. Dense over both sides of the lane; through facts, over each side."""
     importance: Floats
+    """float64."""
     peers: NDArray[np.int32]
+    """int32. Pairs with opposite tuples of the same instant: through facts, one for each fact."""
     twins: NDArray[np.int32]
+    """int32. Tuples of this side, instant and key, at the first of them; 0 at the others."""
 
 
 class LaneColumns(NamedTuple):
-    """A lane as a whole.
-
-    Attributes
-    ----------
-    left, right : SideColumns
-    keys : int
-        Number of dense keys.
-    largest : tuple of int
-        Most tuples of each side in one instant.
-    names : (keys,) int64 or None
-        Canonical join attribute of each dense key, where that is known.
-    key_links : (KeyLinks, KeyLinks) or None
-        What facts join, where a key's linked_key is not the opposite one of the same id.
-    facts : FactIndex or None
-        These facts.
-    codes : (left, right) of (n,) int64, or None
-        The attribute that each tuple has in them.
-    """
+    """A lane as a whole."""
 
     left: SideColumns
     right: SideColumns
     keys: int
+    """Number of dense keys."""
     largest: tuple[int, int]
+    """Most tuples of each side in one instant."""
     names: Ints | None = None
+    """(keys,) int64 or None. Canonical join attribute of each dense key, where that is known."""
     key_links: tuple[KeyLinks, KeyLinks] | None = None
+    """What facts join, where a key's linked_key is not the opposite one of the same id."""
     facts: FactIndex | None = None
+    """These facts."""
     codes: tuple[Ints, Ints] | None = None
+    """(left, right) of (n,) int64, or None. The attribute that each tuple has in them."""
 
     @property
     def rows(self) -> int:

@@ -177,18 +177,13 @@ def _count_seen(
 
 
 class LaneValues(NamedTuple):
-    """The values of one lane's tuples by the value model, and its tables.
-
-    Attributes
-    ----------
-    values : (left rows + right rows,) float64
-    tables : (left, right) of float64
-        Number of parts, rows after which each begins, and each one's table.
-    buckets : int
-    """
+    """The values of one lane's tuples by the value model, and its tables."""
 
     values: Floats
+    """(left rows + right rows,) float64."""
     tables: tuple[Floats, Floats]
+    """(left, right) of float64. Number of parts, rows after which each begins, and each one's
+    table."""
     buckets: int
 
 

@@ -20,15 +20,7 @@ Pair = tuple[Floats, Floats]
 
 
 class Sampled(NamedTuple):
-    """One replay under a sampling policy.
-
-    Attributes
-    ----------
-    settings : ReplaySettings
-    rules : ReplayRules
-    sampling : Sampling
-    lane : int
-    """
+    """One replay under a sampling policy."""
 
     settings: ReplaySettings
     rules: ReplayRules

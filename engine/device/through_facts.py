@@ -17,18 +17,12 @@ from gpu_kernels.replay.run import MOST_MATCHES, PartnerColumns
 
 
 class Placed(NamedTuple):
-    """The links of lanes.
-
-    Attributes
-    ----------
-    columns : PartnerColumns or None
-        None in an equi-join.
-    begins : tuple of (int, int)
-        Where those of each lane's left and right keys begin.
-    """
+    """The links of lanes."""
 
     columns: PartnerColumns | None
+    """None in an equi-join."""
     begins: tuple[tuple[int, int], ...]
+    """Where those of each lane's left and right keys begin."""
 
 
 def windows_to_link(settings: Sequence[ReplaySettings]) -> tuple[int, int] | None:

@@ -24,40 +24,29 @@ class Chains(NamedTuple):
     """Chains of both sides in one ring, at slot ``number % slots``; `slots` is a power of two.
 
     The number of a tuple is twice its position in its slice, plus 1 on the right side.
-
-    Attributes
-    ----------
-    heads : (2 * keys,) int32
-        Number of the newest tuple of each key and side, at ``2 * key + side``; -1: none.
-    link : (2 * slots,) or (4 * slots,) int32
-        At the start of each slot, the number of the tuple before it with its key.
-    value : (2 * slots,) float32 or float64
-        The same memory; importance is at ``2 * slot + 1``. float32 where that loses nothing:
-        it halves the memory that the chains wander through.
     """
 
     heads: NDArray[np.int32]
+    """(2 * keys,) int32. Number of the newest tuple of each key and side, at ``2 * key + side``;
+    -1: none."""
     link: NDArray[np.int32]
+    """(2 * slots,) or (4 * slots,) int32. At the start of each slot, the number of the tuple before
+    it with its key."""
     value: NDArray[Any]
+    """(2 * slots,) float32 or float64. The same memory; importance is at ``2 * slot + 1``. float32
+    where that loses nothing: it halves the memory that the chains wander through."""
 
 
 class Work(NamedTuple):
-    """Work list of a block, (BLOCK + 1,) each.
-
-    Attributes
-    ----------
-    head, low : int32
-        Newest and oldest number that an arrival may match.
-    number : int32
-        Its own number.
-    own : float64
-        Its importance.
-    """
+    """Work list of a block, (BLOCK + 1,) each."""
 
     head: NDArray[Any]
     low: NDArray[Any]
+    """`head`, `low`: int32. Newest and oldest number that an arrival may match."""
     number: NDArray[Any]
+    """int32. Its own number."""
     own: NDArray[Any]
+    """float64. Its importance."""
 
 
 def empty_chains(keys: int, slots: int, narrow: bool) -> Chains:

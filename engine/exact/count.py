@@ -23,17 +23,11 @@ from engine.runtime.streams import StreamBatch
 
 
 class ExactCount(NamedTuple):
-    """Size of an exact result.
-
-    Attributes
-    ----------
-    outputs : int
-    importance : float
-        Sum over the outputs, to 1e-12 of it.
-    """
+    """Size of an exact result."""
 
     outputs: int
     importance: float
+    """Sum over the outputs, to 1e-12 of it."""
 
 
 @jit

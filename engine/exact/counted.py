@@ -15,19 +15,13 @@ from engine.runtime.streams import StreamBatch
 
 
 class Matches(NamedTuple):
-    """What the tuples of one stream of a lane match of those that arrived before them.
-
-    Attributes
-    ----------
-    number : (n,) int64
-        In arrival order, as the next.
-    gain : (n,) float64
-        Sum of the importance of these outputs, the latest partner's added first: the order in which
-        `ExactStream` adds.
-    """
+    """What the tuples of one stream of a lane match of those that arrived before them."""
 
     number: NDArray[np.int64]
+    """(n,) int64. In arrival order, as the next."""
     gain: NDArray[np.float64]
+    """(n,) float64. Sum of the importance of these outputs, the latest partner's added first: the
+    order in which `ExactStream` adds."""
 
 
 def _book_batch(

@@ -15,19 +15,13 @@ LISTED, BEGUN, GROUP, NEEDED = range(4)
 
 
 class Scratch(NamedTuple):
-    """Where `emit` notes the steps along the chains of a group of arrivals.
-
-    Attributes
-    ----------
-    head, item : (LOG,) int32
-        Number reached, and the arrival that reached it, a step.
-    last : (BLOCK + 1,) int64
-        Matches of each arrival, then where its pairs end.
-    """
+    """Where `emit` notes the steps along the chains of a group of arrivals."""
 
     head: NDArray[np.int32]
     item: NDArray[np.int32]
+    """`head`, `item`: (LOG,) int32. Number reached, and the arrival that reached it, a step."""
     last: Ints
+    """(BLOCK + 1,) int64. Matches of each arrival, then where its pairs end."""
 
 
 def empty_scratch() -> Scratch:

@@ -21,27 +21,18 @@ Columns = tuple[Ints, Ints, Floats, Ints, Ints, Floats]
 
 
 class Slice(NamedTuple):
-    """A stretch of time with the windows before it.
-
-    Attributes
-    ----------
-    columns : tuple
-        ts, key, importance of the left and then of the right stream.
-    offsets : (int, int)
-        Position of the first row in each whole stream.
-    windows : (int, int)
-    first : int
-        First tick whose outputs count.
-    base, keys : int
-        Smallest key and number of heads; 0 until `with_dense_keys`.
-    """
+    """A stretch of time with the windows before it."""
 
     columns: Columns
+    """tuple. ts, key, importance of the left and then of the right stream."""
     offsets: tuple[int, int]
+    """Position of the first row in each whole stream."""
     windows: tuple[int, int]
     first: int
+    """First tick whose outputs count."""
     base: int = 0
     keys: int = 0
+    """`base`, `keys`: Smallest key and number of heads; 0 until `with_dense_keys`."""
 
     def slots(self, block: int) -> int:
         """Return a guess of the ring slots needed, a power of two; the ring can grow."""

@@ -37,20 +37,16 @@ class Ring(NamedTuple):
     """Tuples by number, which is twice the position in the stream, plus 1 on the right side.
 
     A tuple is at slot ``number % slots``; `slots` is a power of two.
-
-    Attributes
-    ----------
-    ts : (slots,) int64
-    link : (2 * slots,) int64
-        At ``2 * slot`` the number of the tuple before it with its key, or less than every
-        unexpired number; at ``2 * slot + 1`` the bits of its importance.
-    value : (2 * slots,) float64
-        The same memory, so that a step along a chain touches one cache line.
     """
 
     ts: Ints
+    """(slots,) int64."""
     link: Ints
+    """(2 * slots,) int64. At ``2 * slot`` the number of the tuple before it with its key, or less
+    than every unexpired number; at ``2 * slot + 1`` the bits of its importance."""
     value: Floats
+    """(2 * slots,) float64. The same memory, so that a step along a chain touches one cache
+    line."""
 
 
 def empty_ring(slots: int = _SMALLEST) -> Ring:

@@ -12,25 +12,18 @@ from engine.runtime.jit import NONE, Ints, jit
 
 
 class Versions(NamedTuple):
-    """The versions of every attribute of one side, by attribute and time.
-
-    Attributes
-    ----------
-    attribute : (attributes,) int64
-        Codes, ascending.
-    first : (attributes + 1,) int64
-        Where each attribute's versions begin.
-    start : (versions,) int64
-        First tick of each, ascending within an attribute; it lasts to the next one's.
-    until : (versions,) int64
-        The last end of a fact that is active in it: `start` or less if there is none. From then on
-        its tuples match nothing any more.
-    """
+    """The versions of every attribute of one side, by attribute and time."""
 
     attribute: Ints
+    """(attributes,) int64. Codes, ascending."""
     first: Ints
+    """(attributes + 1,) int64. Where each attribute's versions begin."""
     start: Ints
+    """(versions,) int64. First tick of each, ascending within an attribute; it lasts to the next
+    one's."""
     until: Ints
+    """(versions,) int64. The last end of a fact that is active in it: `start` or less if there is
+    none. From then on its tuples match nothing any more."""
 
 
 def versions(attribute: Ints, begin: Ints, end: Ints) -> Versions:
@@ -120,20 +113,13 @@ def numbered(found: Versions, group: Ints, ts: Ints) -> Ints:
 
 
 class FactSide(NamedTuple):
-    """F as one side looks it up.
-
-    Attributes
-    ----------
-    versions : Versions
-    access : Access
-        Finds an attribute's versions.
-    span : (facts, 2) int64
-        The versions in which each fact is active, first and behind the last.
-    """
+    """F as one side looks it up."""
 
     versions: Versions
     access: Access
+    """Finds an attribute's versions."""
     span: Ints
+    """(facts, 2) int64. The versions in which each fact is active, first and behind the last."""
 
     def numbers(self, ts: Ints, key: Ints) -> Ints:
         """Return the version in which each tuple arrives, NONE where no fact is active."""
@@ -149,13 +135,7 @@ class FactSide(NamedTuple):
 
 
 class FactIndex(NamedTuple):
-    """F made ready once for all lanes; nothing in it may be written to.
-
-    Attributes
-    ----------
-    facts : Facts
-    sides : (FactSide, FactSide)
-    """
+    """F made ready once for all lanes; nothing in it may be written to."""
 
     facts: Facts
     sides: tuple[FactSide, FactSide]

@@ -21,27 +21,19 @@ NOBODY = 0
 
 
 class KeyLinks(NamedTuple):
-    """The links of one side's ids.
-
-    Attributes
-    ----------
-    first : (ids + 1,) int64
-        Where each id's links begin; NOBODY has none.
-    other : (links,) int32
-        Opposite ids, as often as there are facts that join the two.
-    fact : (links,) int32
-        Position of the fact.
-    until : (n,) int64
-        Ticks from which on ids match nothing any more, ascending (P2's dynamic pre-filter).
-    ended : (n,) int32
-        These ids.
-    """
+    """The links of one side's ids."""
 
     first: Ints
+    """(ids + 1,) int64. Where each id's links begin; NOBODY has none."""
     other: NDArray[np.int32]
+    """(links,) int32. Opposite ids, as often as there are facts that join the two."""
     fact: NDArray[np.int32]
+    """(links,) int32. Position of the fact."""
     until: Ints
+    """(n,) int64. Ticks from which on ids match nothing any more, ascending (P2's dynamic
+    pre-filter)."""
     ended: NDArray[np.int32]
+    """(n,) int32. These ids."""
 
 
 def no_key_links() -> KeyLinks:

@@ -22,24 +22,18 @@ class Facts(NamedTuple):
 
     F is a set. Two tuples may still have the same `a`, `b` and interval, and then both count: what
     else tells them apart is not kept here.
-
-    Attributes
-    ----------
-    a, b : (n,) int64
-        Codes of its attributes: those of the left's and of the right's `StreamBatch.key`. `b` is 0
-        where F joins a single stream.
-    begin, end : (n,) int64
-        It is active from the tick `begin` on, at `end` not any more. `BEFORE`: before the streams;
-        `NEVER`: not deleted.
-    row : (n,) int64
-        Position in its archive; of a change log the position of the insert.
     """
 
     a: Ints
     b: Ints
+    """`a`, `b`: (n,) int64. Codes of its attributes: those of the left's and of the right's
+    `StreamBatch.key`. `b` is 0 where F joins a single stream."""
     begin: Ints
     end: Ints
+    """`begin`, `end`: (n,) int64. It is active from the tick `begin` on, at `end` not any more.
+    `BEFORE`: before the streams; `NEVER`: not deleted."""
     row: Ints
+    """(n,) int64. Position in its archive; of a change log the position of the insert."""
 
 
 _WORD = 64
@@ -111,21 +105,14 @@ def _ranks(column: Ints) -> tuple[NDArray[np.uint64], int]:
 
 
 class Parts(NamedTuple):
-    """The part of F to which each attribute belongs.
-
-    Attributes
-    ----------
-    attributes : ((n,) int64, (m,) int64)
-        Codes of a and of b, ascending.
-    part : ((n,) int64, (m,) int64)
-        Number of each one's part.
-    facts : (parts,) int64
-        Facts of each part.
-    """
+    """The part of F to which each attribute belongs."""
 
     attributes: tuple[Ints, Ints]
+    """((n,) int64, (m,) int64). Codes of a and of b, ascending."""
     part: tuple[Ints, Ints]
+    """((n,) int64, (m,) int64). Number of each one's part."""
     facts: Ints
+    """(parts,) int64. Facts of each part."""
 
 
 @jit

@@ -17,22 +17,6 @@ from engine.runtime.errors import InputError, SpecError
 class FactRoles:
     """The columns of the fact relation: of its facts with intervals, or of a log of its changes.
 
-    Parameters
-    ----------
-    left, right : tuple of str
-        Attributes that join the left and the right stream, in the order of each stream's own.
-        Without `right`, F joins a single stream.
-    begin, end : str, optional
-        Active-time interval: a null begin was there before the streams, a null end is not deleted.
-        Without either, F does not change.
-    op, time : str, optional
-        Of a change log: whether a row inserts or deletes a fact, and when. Both, without `begin`
-        and `end`.
-    identity : tuple of str
-        Columns that tell facts of the same attributes apart.
-    others : tuple of tuple of str
-        Attributes that join the third stream and those behind it.
-
     Raises
     ------
     SpecError
@@ -41,12 +25,20 @@ class FactRoles:
 
     left: tuple[str, ...]
     right: tuple[str, ...] = ()
+    """`left`, `right`: Attributes that join the left and the right stream, in the order of each
+    stream's own. Without `right`, F joins a single stream."""
     begin: str | None = None
     end: str | None = None
+    """`begin`, `end`: Active-time interval: a null begin was there before the streams, a null end
+    is not deleted. Without either, F does not change."""
     op: str | None = None
     time: str | None = None
+    """`op`, `time`: Of a change log: whether a row inserts or deletes a fact, and when. Both,
+    without `begin` and `end`."""
     identity: tuple[str, ...] = ()
+    """Columns that tell facts of the same attributes apart."""
     others: tuple[tuple[str, ...], ...] = ()
+    """Attributes that join the third stream and those behind it."""
 
     def __post_init__(self) -> None:
         if not self.left:
@@ -92,28 +84,19 @@ class FactRoles:
 
 @dataclass(frozen=True)
 class FactColumns:
-    """What F's columns are turned into.
-
-    Attributes
-    ----------
-    unit : {"tick", "s", "ms", "us", "ns", "day"}
-        What one tick of the streams is.
-    fine : str
-        The finest of this and of F's own times: intervals are checked in it.
-    zoned : bool
-        Whether times have a time zone.
-    left, right : tuple of pyarrow.DataType
-        Canonical types of the attributes, in common with each stream.
-    others : tuple of tuple of pyarrow.DataType
-        The same of further streams.
-    """
+    """What F's columns are turned into."""
 
     unit: str
+    """{"tick", "s", "ms", "us", "ns", "day"}. What one tick of the streams is."""
     fine: str
+    """The finest of this and of F's own times: intervals are checked in it."""
     zoned: bool
+    """Whether times have a time zone."""
     left: tuple[pa.DataType, ...]
     right: tuple[pa.DataType, ...]
+    """`left`, `right`: Canonical types of the attributes, in common with each stream."""
     others: tuple[tuple[pa.DataType, ...], ...] = ()
+    """The same of further streams."""
 
     @property
     def attributes(self) -> tuple[tuple[pa.DataType, ...], ...]:

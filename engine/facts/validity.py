@@ -23,21 +23,14 @@ _NOT_THERE, _ONE_TICK = faults.NOT_THERE, faults.ONE_TICK
 
 
 class Validity(NamedTuple):
-    """What became of each row.
-
-    Attributes
-    ----------
-    status : (n,) int8
-        `VALID`, `DUPLICATE`, `DELETE`, or a number of `engine.facts.faults`.
-    end : (n,) int64
-        Of a row that stands.
-    other : (n,) int64
-        The row that a fault is about; -1 without one.
-    """
+    """What became of each row."""
 
     status: NDArray[np.int8]
+    """(n,) int8. `VALID`, `DUPLICATE`, `DELETE`, or a number of `engine.facts.faults`."""
     end: Ints
+    """(n,) int64. Of a row that stands."""
     other: Ints
+    """(n,) int64. The row that a fault is about; -1 without one."""
 
 
 @kernel
@@ -175,23 +168,16 @@ _NULL = next(i for i, fault in enumerate(FAULTS) if fault.reason == "null time")
 
 
 class Cells(NamedTuple):
-    """What the rows say of time.
-
-    Attributes
-    ----------
-    begin, end : (n,) int64
-        In fine ticks; of a change the time of the change, and `NEVER`. Anything where there is a
-        fault.
-    insert : (n,) bool, optional
-        Of a log: whether a row inserts.
-    fault : (n,) int8
-        A number of `engine.facts.faults`, 0 for none.
-    """
+    """What the rows say of time."""
 
     begin: Ints
     end: Ints
+    """`begin`, `end`: (n,) int64. In fine ticks; of a change the time of the change, and `NEVER`.
+    Anything where there is a fault."""
     insert: NDArray[np.bool_] | None
+    """(n,) bool. Of a log: whether a row inserts."""
     fault: NDArray[np.int8]
+    """(n,) int8. A number of `engine.facts.faults`, 0 for none."""
 
 
 def interval_cells(table: pa.Table, roles: FactRoles, columns: FactColumns) -> Cells:

@@ -25,34 +25,17 @@ FACTS = "facts.parquet"
 
 
 class FactInput(NamedTuple):
-    """A fact relation to be read.
-
-    Attributes
-    ----------
-    archive : Archive
-        With side "fact".
-    roles : FactRoles
-    columns : FactColumns
-    """
+    """A fact relation to be read."""
 
     archive: Archive
+    """With side "fact"."""
     roles: FactRoles
     columns: FactColumns
 
 
 @dataclass(frozen=True)
 class FactSummary:
-    """What was read of F: ``rows`` are facts, or one of the other numbers, each.
-
-    Attributes
-    ----------
-    rows, facts, duplicates, deletes, null_keys, between_ticks, rejected : int
-        See `engine.facts.read.FactTable`.
-    parts : int
-        Parts of F that have nothing to do with each other.
-    bytes : int
-        Of its file among the lanes.
-    """
+    """What was read of F: ``rows`` are facts, or one of the other numbers, each."""
 
     rows: int
     facts: int
@@ -61,22 +44,21 @@ class FactSummary:
     null_keys: int
     between_ticks: int
     rejected: int
+    """`rows`, `facts`, `duplicates`, `deletes`, `null_keys`, `between_ticks`, `rejected`: See
+    `engine.facts.read.FactTable`."""
     parts: int
+    """Parts of F that have nothing to do with each other."""
     bytes: int
+    """Of its file among the lanes."""
 
 
 @dataclass(frozen=True)
 class FactFile:
-    """Facts in a file, and how they are looked up.
-
-    Attributes
-    ----------
-    path : Path
-    access : {"scan", "index", "hash", "binary"}
-    """
+    """Facts in a file, and how they are looked up."""
 
     path: Path
     access: str
+    """{"scan", "index", "hash", "binary"}."""
 
     def index(self) -> FactIndex:
         """Return the facts made ready; once for all tasks of a process."""
@@ -138,16 +120,10 @@ def _codes_file(work: Path, side: int) -> Path:
 
 @dataclass(frozen=True)
 class FactCodes:
-    """The attributes of F that tuples of one side may have.
-
-    Attributes
-    ----------
-    work : Path
-        Where `write_facts` wrote them.
-    side : int
-    """
+    """The attributes of F that tuples of one side may have."""
 
     work: Path
+    """Where `write_facts` wrote them."""
     side: int
 
     def placed(self, found: Normalised, lanes: int) -> tuple[Ints, Ints]:

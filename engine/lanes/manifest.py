@@ -43,109 +43,70 @@ def lane_file(side: int) -> str:
 
 @dataclass(frozen=True)
 class LaneSide:
-    """One stream within a lane.
-
-    Attributes
-    ----------
-    rows : int
-    first_ts, last_ts : int, optional
-    bytes : int
-        Of its own file; 0 where it has none.
-    pieces : tuple of TimedPiece
-        Of runs in time order, where they were not merged into a file.
-    """
+    """One stream within a lane."""
 
     rows: int = 0
     first_ts: int | None = None
     last_ts: int | None = None
     bytes: int = 0
+    """Of its own file; 0 where it has none."""
     pieces: tuple[TimedPiece, ...] = ()
+    """Of runs in time order, where they were not merged into a file."""
 
 
 @dataclass(frozen=True)
 class Lane:
-    """One independent join.
-
-    Attributes
-    ----------
-    number : int
-        Group index * lanes per group + hash lane.
-    group : tuple
-        Values of the partition columns as JSON holds them; empty without any.
-    sides : (LaneSide, LaneSide)
-        Left and right.
-    """
+    """One independent join."""
 
     number: int
+    """Group index * lanes per group + hash lane."""
     group: tuple[Any, ...]
+    """Values of the partition columns as JSON holds them; empty without any."""
     sides: tuple[LaneSide, LaneSide]
+    """Left and right."""
 
 
 @dataclass(frozen=True)
 class StreamSummary:
-    """One stream: ``rows = joined + null_keys + rejected``, always.
-
-    Attributes
-    ----------
-    rows, joined, null_keys, rejected : int
-    sorted : bool
-        Whether its files are in time order already.
-    first_ts, last_ts : int, optional
-        Of the rows joined.
-    on : tuple of str
-        Join attributes.
-    """
+    """One stream: ``rows = joined + null_keys + rejected``, always."""
 
     rows: int
     joined: int
     null_keys: int
     rejected: int
     sorted: bool
+    """Whether its files are in time order already."""
     first_ts: int | None
     last_ts: int | None
+    """`first_ts`, `last_ts`: Of the rows joined."""
     on: tuple[str, ...]
+    """Join attributes."""
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A folder of lanes.
-
-    Attributes
-    ----------
-    folder : Path
-    fingerprint : str
-        Of the inputs and everything that the lanes depend on.
-    unit : str
-        What one tick is.
-    lanes_per_group : int
-    groups : int
-    payload : bool
-        Whether the lane files hold every source column.
-    seed : int
-        Of the codes of hashed keys.
-    keys : tuple of str
-        Canonical types of the left stream's join attributes.
-    streams : (StreamSummary, StreamSummary)
-    lanes : tuple of Lane
-        All of them, by number, those without rows included.
-    facts : FactSummary or None
-        Of the fact relation that joins the streams, if one does.
-    runs : dict
-        Bytes of the runs that lanes have pieces of, by name.
-    """
+    """A folder of lanes."""
 
     folder: Path
     fingerprint: str
+    """Of the inputs and everything that the lanes depend on."""
     unit: str
+    """What one tick is."""
     lanes_per_group: int
     groups: int
     payload: bool
+    """Whether the lane files hold every source column."""
     seed: int
+    """Of the codes of hashed keys."""
     keys: tuple[str, ...]
+    """Canonical types of the left stream's join attributes."""
     streams: tuple[StreamSummary, StreamSummary]
     lanes: tuple[Lane, ...]
+    """All of them, by number, those without rows included."""
     facts: FactSummary | None = None
+    """Of the fact relation that joins the streams, if one does."""
     runs: dict[str, int] = field(default_factory=dict)
+    """Bytes of the runs that lanes have pieces of, by name."""
 
     @property
     def left(self) -> StreamSummary:

@@ -34,20 +34,15 @@ UNITED_COLUMNS = ("ts", "row", "key", "importance")
 
 
 class LaneBatch(NamedTuple):
-    """What arrives on both streams of a lane in a run of whole instants.
-
-    Attributes
-    ----------
-    left, right : StreamBatch
-        Either may be empty, never both.
-    left_payload, right_payload : pyarrow.Table, optional
-        The columns ``left_<name>`` and ``right_<name>``, row by row beside the batch.
-    """
+    """What arrives on both streams of a lane in a run of whole instants."""
 
     left: StreamBatch
     right: StreamBatch
+    """`left`, `right`: Either may be empty, never both."""
     left_payload: pa.Table | None
     right_payload: pa.Table | None
+    """`left_payload`, `right_payload`: The columns ``left_<name>`` and ``right_<name>``, row by row
+    beside the batch."""
 
 
 def lane_batches(

@@ -31,35 +31,25 @@ _TIMED = ["start", "stop", "first", "last"]
 
 @dataclass(frozen=True)
 class Run:
-    """One run and what the driver must know of it.
-
-    Attributes
-    ----------
-    path : str
-        Without ending.
-    groups : tuple of tuple
-        Distinct partition values, ascending; local lane = place here * lanes + hash lane.
-    lane_rows : (len(groups) * lanes,) int64
-        Rows by local lane.
-    first, last : int
-        Times of the first and last tuple in the order of rows.
-    low, high : int
-        Least and greatest time.
-    ascending : bool
-        Whether times do not fall in the order of rows.
-    rows : (int, int)
-        The least and the greatest of its rows' positions in the archive.
-    """
+    """One run and what the driver must know of it."""
 
     path: str
+    """Without ending."""
     groups: tuple[tuple[object, ...], ...]
+    """Distinct partition values, ascending; local lane = place here * lanes + hash
+    lane."""
     lane_rows: Ints
+    """(len(groups) * lanes,) int64. Rows by local lane."""
     first: int
     last: int
+    """`first`, `last`: Times of the first and last tuple in the order of rows."""
     low: int
     high: int
+    """`low`, `high`: Least and greatest time."""
     ascending: bool
+    """Whether times do not fall in the order of rows."""
     rows: tuple[int, int]
+    """The least and the greatest of its rows' positions in the archive."""
 
 
 @dataclass(frozen=True)
@@ -117,18 +107,12 @@ def write_index(path: str, counts: Ints, ts: EncodedColumn, key_counts: Ints) ->
 
 @dataclass(frozen=True)
 class PlacedRun:
-    """A run whose local groups have their place among all groups.
-
-    Attributes
-    ----------
-    path : str
-        Without ending.
-    groups : tuple of int
-        Place of each local group among all; ascending.
-    """
+    """A run whose local groups have their place among all groups."""
 
     path: str
+    """Without ending."""
     groups: tuple[int, ...]
+    """Place of each local group among all; ascending."""
 
     @cached_property
     def name(self) -> str:

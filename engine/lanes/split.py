@@ -42,76 +42,48 @@ SPLIT_BYTES = 1 << 28
 
 @dataclass(frozen=True)
 class Plan:
-    """What the tasks of one side have in common.
-
-    Attributes
-    ----------
-    side : int
-        0 left, 1 right.
-    roles : Roles
-    columns : JoinColumns
-    lanes : int
-        Hash lanes a group.
-    read : tuple of str
-        Columns to read.
-    keep : tuple of str
-        Of these, the columns that go into the lane files.
-    as_text : tuple of str
-        Columns of CSV files of which some cells did not convert: text everywhere.
-    quarantine : bool
-    seed : int
-        Of the codes of hashed keys.
-    split_rows : int
-    facts : FactCodes or None
-        Where a fact relation joins the streams.
-    sorts : Wanted
-        The device that sorts.
-    """
+    """What the tasks of one side have in common."""
 
     side: int
+    """0 left, 1 right."""
     roles: Roles
     columns: JoinColumns
     lanes: int
+    """Hash lanes a group."""
     read: tuple[str, ...]
+    """Columns to read."""
     keep: tuple[str, ...]
+    """Of these, the columns that go into the lane files."""
     as_text: tuple[str, ...]
+    """Columns of CSV files of which some cells did not convert: text everywhere."""
     quarantine: bool
     seed: int
+    """Of the codes of hashed keys."""
     split_rows: int
     facts: FactCodes | None = None
+    """Where a fact relation joins the streams."""
     sorts: Wanted = ASKED_FOR_CPU
+    """The device that sorts."""
 
 
 @dataclass(frozen=True)
 class SplitResult:
-    """What a split found.
-
-    Attributes
-    ----------
-    side : int
-    origin : str
-    file_first : int
-        Position of that file's first row in the archive.
-    rows, null_keys, rejected : int
-    faults : tuple of FaultCount
-        Of each run; rows are positions in the archive.
-    rejected_files : tuple of str
-        Where rejected rows were written.
-    runs : tuple of Run
-    collision : bool
-        Whether two keys share a code.
-    """
+    """What a split found."""
 
     side: int
     origin: str
     file_first: int
+    """Position of that file's first row in the archive."""
     rows: int
     null_keys: int
     rejected: int
     faults: tuple[FaultCount, ...]
+    """Of each run; rows are positions in the archive."""
     rejected_files: tuple[str, ...]
+    """Where rejected rows were written."""
     runs: tuple[Run, ...]
     collision: bool
+    """Whether two keys share a code."""
 
 
 class Splitting:

@@ -36,20 +36,13 @@ _BOTH = (LEFT, RIGHT)
 
 @dataclass(frozen=True)
 class Splits:
-    """Results of splits, in the order of the archives' rows or of their own.
-
-    Attributes
-    ----------
-    results : tuple of SplitResult
-    lanes : int
-        A group.
-    grouped : bool
-        Whether there are partition columns.
-    """
+    """Results of splits, in the order of the archives' rows or of their own."""
 
     results: tuple[SplitResult, ...]
     lanes: int
+    """A group."""
     grouped: bool
+    """Whether there are partition columns."""
 
     @cached_property
     def groups(self) -> list[Group]:
@@ -125,30 +118,21 @@ class Splits:
 
 @dataclass(frozen=True)
 class SplitTask:
-    """Row groups of one Parquet file.
-
-    Attributes
-    ----------
-    plan : Plan
-    path, origin : str
-        The file to read and the archive's file that it is or was spooled from.
-    row_groups : tuple of int
-    rows : int
-        In them.
-    first_row, file_first : int
-        Positions in the archive of their first row, and of their file's.
-    out : str
-        Start of the names of the files to write.
-    """
+    """Row groups of one Parquet file."""
 
     plan: Plan
     path: str
     origin: str
+    """`path`, `origin`: The file to read and the archive's file that it is or was spooled from."""
     row_groups: tuple[int, ...]
     rows: int
+    """In them."""
     first_row: int
     file_first: int
+    """`first_row`, `file_first`: Positions in the archive of their first row, and of their
+    file's."""
     out: str
+    """Start of the names of the files to write."""
 
 
 def split(task: SplitTask) -> SplitResult:

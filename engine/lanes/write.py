@@ -40,25 +40,16 @@ _ENCODINGS = {
 
 @dataclass(frozen=True)
 class LaneTask:
-    """Some lanes of one side to write.
-
-    Attributes
-    ----------
-    side : int
-    lanes : tuple of int
-        Lanes that have rows on this side.
-    lanes_per_group : int
-    runs : tuple of PlacedRun
-        Every run of the side.
-    folder : str
-        Where the folders of lanes are.
-    """
+    """Some lanes of one side to write."""
 
     side: int
     lanes: tuple[int, ...]
+    """Lanes that have rows on this side."""
     lanes_per_group: int
     runs: tuple[PlacedRun, ...]
+    """Every run of the side."""
     folder: str
+    """Where the folders of lanes are."""
 
 
 @dataclass(frozen=True)

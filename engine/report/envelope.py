@@ -40,15 +40,10 @@ def check_place(path: Path, what: str = "report") -> None:
 
 
 class Report(NamedTuple):
-    """A report, as JSON holds it.
-
-    Attributes
-    ----------
-    content : dict
-        See docs/report.md for every field.
-    """
+    """A report, as JSON holds it."""
 
     content: dict[str, Any]
+    """See docs/report.md for every field."""
 
     def save(self, path: Path) -> None:
         """Write the report as JSON, whole or not at all.

@@ -32,17 +32,11 @@ class GpuFaultError(RuntimeError):
 
 
 class Wanted(NamedTuple):
-    """The device that a job runs on.
-
-    Attributes
-    ----------
-    choice : Choice
-    demanded : bool
-        The GPU or nothing: no fall back to the CPU.
-    """
+    """The device that a job runs on."""
 
     choice: Choice
     demanded: bool = False
+    """The GPU or nothing: no fall back to the CPU."""
 
 
 ASKED_FOR_CPU = Wanted(Choice(ON_CPU, "asked for"))

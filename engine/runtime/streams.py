@@ -15,20 +15,14 @@ class StreamBatch(NamedTuple):
     """A run of one stream's tuples in arrival order, that is by (ts, row).
 
     Null join attributes, which match nothing, are not in it.
-
-    Attributes
-    ----------
-    ts : (n,) int64
-        Arrival times in ticks, non-decreasing.
-    row : (n,) int64
-        Position of each tuple in its archive, in file order; increasing within one ts.
-    key : (n,) int64
-        Canonical join attribute: equal codes if and only if equal join attributes.
-    importance : (n,) float64
-        Finite, 0 or more.
     """
 
     ts: NDArray[np.int64]
+    """(n,) int64. Arrival times in ticks, non-decreasing."""
     row: NDArray[np.int64]
+    """(n,) int64. Position of each tuple in its archive, in file order; increasing within one
+    ts."""
     key: NDArray[np.int64]
+    """(n,) int64. Canonical join attribute: equal codes if and only if equal join attributes."""
     importance: NDArray[np.float64]
+    """(n,) float64. Finite, 0 or more."""

@@ -24,26 +24,17 @@ _CUT = "Spark cut its files otherwise the second time"
 
 @dataclass(frozen=True)
 class Work:
-    """What the tasks of one side have in common.
-
-    Attributes
-    ----------
-    plan : Plan
-    columns : Columns
-        That are read.
-    folder : Path
-        Where runs go.
-    origins : tuple of str
-        The archive's files.
-    file_firsts : tuple of int
-        Positions in the archive of each one's first row.
-    """
+    """What the tasks of one side have in common."""
 
     plan: Plan
     columns: Columns
+    """That are read."""
     folder: Path
+    """Where runs go."""
     origins: tuple[str, ...]
+    """The archive's files."""
     file_firsts: tuple[int, ...]
+    """Positions in the archive of each one's first row."""
 
     def splitting(self, file: int, first: int) -> Splitting:
         """Return what splits rows of a file, the first of which is at position `first`."""

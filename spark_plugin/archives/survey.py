@@ -28,33 +28,24 @@ from spark_plugin.outcome import OtherwiseError
 
 
 class Block(NamedTuple):
-    """Rows that Spark reads one after the other, of one file.
-
-    Attributes
-    ----------
-    file : int
-        Hash of the file's name.
-    start : int
-        Byte of the file where the block begins.
-    first_id : int
-        Spark's number of its first row.
-    rows, joined, rejected : int
-        All rows, tuples, and invalid rows; the others have a null key.
-    first, last : int or None
-        Times of the first and the last tuple.
-    ascending : bool
-        Whether the tuples' times do not fall.
-    """
+    """Rows that Spark reads one after the other, of one file."""
 
     file: int
+    """Hash of the file's name."""
     start: int
+    """Byte of the file where the block begins."""
     first_id: int
+    """Spark's number of its first row."""
     rows: int
     joined: int
     rejected: int
+    """`rows`, `joined`, `rejected`: All rows, tuples, and invalid rows; the others have a null
+    key."""
     first: int | None
     last: int | None
+    """`first`, `last`: Times of the first and the last tuple."""
     ascending: bool
+    """Whether the tuples' times do not fall."""
 
     def and_then(self, other: Block) -> Block:
         """Return this and the rows that come after it."""
@@ -137,22 +128,16 @@ def _parts(
 
 
 class Cut(NamedTuple):
-    """How Spark cuts the files of an archive; all by the number of a block's first row.
-
-    Attributes
-    ----------
-    first_id, rows, base, mark : (n,) int64
-        Of each block, Spark's number of its first row, its rows, the position in the archive of the
-        first, and the hash of its name.
-    file : (n,) int64
-        Index of its file in the archive.
-    """
+    """How Spark cuts the files of an archive; all by the number of a block's first row."""
 
     first_id: NDArray[np.int64]
     rows: NDArray[np.int64]
     base: NDArray[np.int64]
     mark: NDArray[np.int64]
+    """`first_id`, `rows`, `base`, `mark`: (n,) int64. Of each block, Spark's number of its first
+    row, its rows, the position in the archive of the first, and the hash of its name."""
     file: NDArray[np.int64]
+    """(n,) int64. Index of its file in the archive."""
 
 
 class Survey:

@@ -37,29 +37,19 @@ _WIDER = {
 
 @dataclass(frozen=True)
 class Options:
-    """The options of a stream, read.
-
-    Attributes
-    ----------
-    feed : Feed
-    speed : Fraction or None
-        Ticks of event time per second; None for as fast as possible.
-    ticks : int or None
-        Ticks of event time in a micro-batch.
-    rows : int
-        Maximum number of rows of both streams in a micro-batch.
-    start : int or None
-        Tick before which nothing is read.
-    partitions : int
-        Maximum number of tasks that read a micro-batch.
-    """
+    """The options of a stream, read."""
 
     feed: Feed
     speed: Fraction | None
+    """Ticks of event time per second; None for as fast as possible."""
     ticks: int | None
+    """Ticks of event time in a micro-batch."""
     rows: int
+    """Maximum number of rows of both streams in a micro-batch."""
     start: int | None
+    """Tick before which nothing is read."""
     partitions: int
+    """Maximum number of tasks that read a micro-batch."""
 
 
 def parse(given: Mapping[str, str]) -> Options:

@@ -26,25 +26,17 @@ PACK, STATE = "rows binary", "lane binary"
 
 @dataclass(frozen=True)
 class Task:
-    """What the tasks of all lanes share.
-
-    Attributes
-    ----------
-    plan : Plan
-    profiles : dict of LaneName to LaneProfile
-        Profiles of all lanes if they must be known beforehand; else empty.
-    packs : (pyarrow.Schema, pyarrow.Schema)
-        Columns of packed rows of left and right.
-    result : pyarrow.Schema
-    digest : str
-        Digest of all that the rows depend on.
-    """
+    """What the tasks of all lanes share."""
 
     plan: Plan
     profiles: dict[LaneName, LaneProfile]
+    """Profiles of all lanes if they must be known beforehand; else
+    empty."""
     packs: tuple[pa.Schema, pa.Schema]
+    """(pyarrow.Schema, pyarrow.Schema). Columns of packed rows of left and right."""
     result: pa.Schema
     digest: str
+    """Digest of all that the rows depend on."""
 
     @property
     def payload(self) -> tuple[pa.Schema, pa.Schema]:
