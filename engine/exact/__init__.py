@@ -1,7 +1,8 @@
 """Exact two-way sliding-window equi-joins on the CPU (contract, section 1).
 
 `count_pairs` counts the output of streams in memory, `emit_pairs` and `all_pairs` write it down,
-`ExactStream` counts archives that do not fit in memory, batch by batch.
+`ExactStream` counts archives that do not fit in memory, batch by batch. It imports `facts` and
+`runtime`. A newcomer starts with `pairs.py`, then `stream.py`.
 """
 
 from engine.exact.combine import COMBINES

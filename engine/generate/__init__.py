@@ -1,6 +1,7 @@
 """Generators of the papers' synthetic streams, seeded and in pieces of bounded memory.
 
-``*_sources`` return what `write_streams` writes to a folder, and `in_memory` makes tables of.
+``*_sources`` return what `write_streams` writes to a folder, and `in_memory` turns into tables. It
+imports `runtime`. A newcomer starts with `zipf.py`.
 """
 
 from engine.generate.age_curve import AgeCurveSpec, age_curve, age_curve_sources

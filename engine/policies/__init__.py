@@ -1,6 +1,7 @@
 """Retention policies, one file each.
 
-A module of this folder that has a ``POLICY`` is a policy: nothing else lists it.
+A module of this folder that has a ``POLICY`` is a policy: nothing else lists it. It imports
+`runtime`. A newcomer starts with `base.py`, then `simpprob.py`.
 """
 
 from __future__ import annotations

@@ -1,40 +1,40 @@
-"""Intervals of estimated sums and averages, from few clusters of unequal size.
+"""Confidence intervals of estimated sums and averages, from few clusters of unequal size.
 
-What makes ``estimate +- 1.96 standard errors`` too short: a sample that missed the large clusters
-estimates both the total and its variance too low. Two things put it right; both were chosen by
-measuring how often 95 % intervals cover (docs/aggregates.md has the figures).
+``estimate +- 1.96 standard errors`` is too short: a sample that missed the large clusters
+underestimates both the total and its variance. Two corrections were chosen by measuring how often
+95 % intervals cover (figures in docs/aggregates.md).
 
-*Sums and counts.* A sum S of clusters taken by chance is like a multiple of a Poisson variable,
-whose variance grows with its mean. So the variance is not taken where it was estimated, but where
-the bound lies (Wilson's score interval): with V its estimate and ``slope = V / S``, the bounds are
-the solutions m of ``(S - m)^2 = t^2 (V + slope (m - S))``::
+*Sums and counts.* A sum S of clusters sampled by chance behaves like a multiple of a Poisson
+variable, whose variance grows with its mean. So the variance is taken at the bound, not at the
+estimate (Wilson's score interval). With V its estimate and ``slope = V / S``, the bounds are the
+solutions m of ``(S - m)^2 = t^2 (V + slope (m - S))``::
 
     S + t^2 slope / 2  -+  t sqrt(V + t^2 slope^2 / 4)
 
-Only what is random in S counts for the slope: a cluster x by ``q_x = 1 - p_x``. Where values have
-both signs, S tells less of V. With ``c = sum q S_x / sum q |S_x|``, of which as much as n clusters
-whose signs are tossed would show is chance, ``b = (c^2 n - 1) / (n - 1)``, at least 0, is how much
-of one sign they are; the slope is multiplied by ``sqrt(b)``, with the sign of c. t is Student's
-with ``(1 + b) n`` degrees of freedom, where ``n = (sum V_x)^2 / sum V_x^2`` is Satterthwaite's: the
-slope does the rest of their work.
+Only the random part of S counts for the slope: a cluster x with weight ``q_x = 1 - p_x``. If values
+have both signs, S says less about V. Let ``c = sum q S_x / sum q |S_x|``; n clusters with random
+signs would have c^2 = 1 / n by chance. So ``b = (c^2 n - 1) / (n - 1)``, at least 0, measures how
+far the clusters have one sign; the slope is multiplied by ``sqrt(b)``, with the sign of c. t is
+Student's with ``(1 + b) n`` degrees of freedom, where ``n = (sum V_x)^2 / sum V_x^2`` is
+Satterthwaite's: the slope covers the rest.
 
 *Averages* are ratios of two such sums (Hajek): ``R = S_y / S_1``. The residuals ``y - R`` have both
-signs and add up to nothing, so the interval is symmetric, with Student's t of Satterthwaite's
-degrees of freedom of the residuals' variances. R was fitted to the same clusters, each of which so
-drew it towards itself: the variance is divided by ``1 - sum S_1x^2 / S_1^2``. One cluster says
-nothing of how clusters differ: it has no interval.
+signs and sum to zero, so the interval is symmetric, with Student's t and Satterthwaite's degrees of
+freedom of the residuals' variances. R was fitted to the same clusters, so each pulled R towards
+itself: the variance is divided by ``1 - sum S_1x^2 / S_1^2``. A single cluster says nothing about
+the variation between clusters: it has no interval.
 
-Where nothing that was sampled by chance adds to a variance, though some of the sample elsewhere was
-(all values are 0 or alike, or the tuples were certain to be retained), the window itself does not
-tell how much was missed. Other windows do (`others_of`): of a sum or count, clusters
-of a typical weighted value u may be missing, by the same interval for none that were seen: t^2 u,
-that is 3.84 of them at 95 %. So far do all intervals of sums reach that have n clusters of their
-own, but divided by 1 + n: upwards if values are above 0, downwards if they are below, both ways if
-there are both. Few small clusters so do not promise that no large one was missed, and of intervals
-with many nothing changes. Averages then have no interval, nor has a window that nothing is beside.
+A window is uninformative if no randomly sampled output adds to the variance (all values are 0 or
+equal, or the tuples were certain to be retained) while elsewhere the sample was random. It does not
+show how much was missed; other windows do (`others_of`). When no event is observed, the interval of
+a count reaches up to t^2, 3.84 at 95 %; so a sum may lack t^2 u, with u the typical weighted value
+of a cluster there: upwards if values are above 0, downwards if they are below, both ways if there
+are both. The interval of a sum with n clusters of its own reaches at least t^2 u / (1 + n): few
+small clusters do not prove that no large one was missed, and with many the term vanishes. An
+uninformative average has no interval, nor has an uninformative sum without other windows.
 
-Not even this can tell of clusters of which the sample has none: where most of a total is in a few
-clusters, take sampling by size (pps-cluster, bottom-k).
+No interval can account for clusters that the sample lacks: if a few clusters hold most of a total,
+sample by size (pps-cluster, bottom-k).
 """
 
 from __future__ import annotations
