@@ -277,7 +277,6 @@ def fraction_for(
 
     Examples
     --------
-    >>> from engine.models.memory import matched
     >>> side = matched(1.0, 2.0, 2.0, 100.0)
     >>> round(fraction_for(62.5, [side]), 12), fraction_for(1e6, [side])
     (0.5, 1.0)

@@ -90,7 +90,6 @@ def arrival_order(streams: MultiStreams) -> Ints:
 
     Examples
     --------
-    >>> import numpy as np
     >>> zeros = np.zeros(4, np.int64)
     >>> streams = MultiStreams(np.array([0, 2, 4]), np.array([1, 5, 1, 2]), zeros, np.ones(4),
     ...                        no_attributes(4))
@@ -140,7 +139,6 @@ def reach(streams: MultiStreams, windows: Windows, stream: int, other: int) -> R
 
     Examples
     --------
-    >>> import numpy as np
     >>> ts = np.array([1, 5, 1, 2])
     >>> streams = MultiStreams(np.array([0, 2, 4]), ts, ts, np.ones(4), no_attributes(4))
     >>> [own.tolist() for own in reach(streams, windows_of([9, 3]), 0, 1)]
@@ -163,7 +161,6 @@ def basic_counts(windows: Windows, basic_window: int) -> list[int]:
 
     Examples
     --------
-    >>> from engine.multiway.streams import windows_of
     >>> basic_counts(windows_of([20, 21, 0]), 2)
     [10, 11, 1]
     """

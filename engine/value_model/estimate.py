@@ -69,7 +69,6 @@ class Estimate:
 
     Examples
     --------
-    >>> import numpy as np
     >>> batch = StreamBatch(np.arange(3), np.arange(3), np.array([7, 8, 7]), np.array([1.0, 2, 3]))
     >>> valued = Estimate(Terms(9, 9)).push(batch, batch)
     >>> valued.values[0].tolist()

@@ -123,7 +123,6 @@ def throttle_after(throttle: float, interval: Ints, boost: float) -> tuple[float
 
     Examples
     --------
-    >>> import numpy as np
     >>> throttle_after(0.5, np.array([[10, 10], [8, 8], [2, 2]]), 1.2)
     (0.8, 0.4)
     """
@@ -251,7 +250,6 @@ def _runs(chosen: Ints, basic: int, size: int, basic_window: int) -> Ranges:
 
     Examples
     --------
-    >>> import numpy as np
     >>> _runs(np.array([4, 0, 1]), 5, 10, 2)
     [(0, 4), (8, 11)]
     """

@@ -137,7 +137,6 @@ class OrderingProblem:
     --------
     P3 figure 3's join at tau = 50: a lazy store holds half as much again as its window.
 
-    >>> from engine.multiway.orders.problem import JoinStatistics, StreamStatistics
     >>> join = JoinStatistics(tuple(StreamStatistics(name, 1, 100, 50) for name in "abcd"))
     >>> OrderingProblem(join, "lazy-nlj", 50).stores.tolist()
     [150.0, 150.0, 150.0, 150.0]
