@@ -141,6 +141,7 @@ def age_curve_sources(spec: AgeCurveSpec) -> tuple[StreamSource, StreamSource]:
 
     Examples
     --------
+    >>> from engine.generate.source import in_memory
     >>> left, right = in_memory(age_curve_sources(AgeCurveSpec(rows=100, window=10, buckets=5)))
     >>> left.num_rows, right.num_rows
     (100, 500)

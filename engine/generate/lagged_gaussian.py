@@ -72,6 +72,7 @@ def lagged_gaussian_sources(spec: LaggedGaussianSpec) -> tuple[StreamSource, ...
 
     Examples
     --------
+    >>> from engine.generate.source import in_memory
     >>> spec = LaggedGaussianSpec(seconds=1, rates=(2,), lags=(0, 5), deviations=(0, 0))
     >>> [stream["value"].to_pylist() for stream in in_memory(lagged_gaussian_sources(spec))]
     [[0.0, 10.0], [100.0, 110.0]]

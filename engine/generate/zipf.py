@@ -90,6 +90,7 @@ def zipf_sources(spec: ZipfSpec) -> tuple[StreamSource, StreamSource]:
 
     Examples
     --------
+    >>> from engine.generate.source import in_memory
     >>> spec = ZipfSpec(rows=4, domain=10, correlation="direct", seed=1)
     >>> left, right = in_memory(zipf_sources(spec))
     >>> left["ts"].to_pylist()
