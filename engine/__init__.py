@@ -32,62 +32,33 @@ if TYPE_CHECKING:
     from engine.multiway.predicate import register_theta
 
 __all__ = [
-    "ArrivalProfile",
-    "BoundResult",
-    "LookupResult",
-    "MultiJoinOutput",
-    "ReplayResult",
-    "SampleResult",
-    "StreamsResult",
-    "SweepResult",
-    "allocate_joins",
-    "bound_archives",
-    "bound_tables",
-    "lookup_archives",
-    "lookup_tables",
-    "multijoin_streams",
-    "profile_archives",
-    "profile_tables",
-    "register_theta",
-    "replay_archives",
-    "replay_streams",
-    "replay_tables",
-    "sample_archives",
-    "sample_tables",
-    "sweep_archives",
-    "sweep_tables",
-]
+    "ArrivalProfile", "BoundResult", "LookupResult", "MultiJoinOutput", "ReplayResult",
+    "SampleResult", "StreamsResult", "SweepResult", "allocate_joins", "bound_archives",
+    "bound_tables", "lookup_archives", "lookup_tables", "multijoin_streams", "profile_archives",
+    "profile_tables", "register_theta", "replay_archives", "replay_streams", "replay_tables",
+    "sample_archives", "sample_tables", "sweep_archives", "sweep_tables",
+]  # fmt: skip
 
-_NAMES = {
-    "allocate_joins": ("engine.api.allocate", "allocate_joins"),
-    "ArrivalProfile": ("engine.models.profile.model", "ArrivalProfile"),
-    "BoundResult": ("engine.api.bound", "BoundResult"),
-    "bound_archives": ("engine.api.bound", "bound_archives"),
-    "bound_tables": ("engine.api.bound", "bound_tables"),
-    "LookupResult": ("engine.api.lookup", "LookupResult"),
-    "lookup_archives": ("engine.api.lookup", "lookup_archives"),
-    "lookup_tables": ("engine.api.lookup", "lookup_tables"),
-    "MultiJoinOutput": ("engine.api.multijoin", "MultiJoinOutput"),
-    "multijoin_streams": ("engine.api.multijoin", "multijoin"),
-    "profile_archives": ("engine.api.profile", "profile_archives"),
-    "profile_tables": ("engine.api.profile", "profile_tables"),
-    "register_theta": ("engine.multiway.predicate", "register_theta"),
-    "ReplayResult": ("engine.api.replay", "ReplayResult"),
-    "SampleResult": ("engine.api.sample", "SampleResult"),
-    "StreamsResult": ("engine.api.star", "StreamsResult"),
-    "SweepResult": ("engine.jobs.sweep.run", "SweepResult"),
-    "replay_archives": ("engine.api.replay", "replay_archives"),
-    "replay_streams": ("engine.api.star", "replay_streams"),
-    "replay_tables": ("engine.api.replay", "replay"),
-    "sample_archives": ("engine.api.sample", "sample_archives"),
-    "sample_tables": ("engine.api.sample", "sample_tables"),
-    "sweep_archives": ("engine.api.sweep", "sweep_archives"),
-    "sweep_tables": ("engine.api.sweep", "sweep_tables"),
+_MODULES = {
+    "engine.api.allocate": ("allocate_joins",),
+    "engine.api.bound": ("BoundResult", "bound_archives", "bound_tables"),
+    "engine.api.lookup": ("LookupResult", "lookup_archives", "lookup_tables"),
+    "engine.api.multijoin": ("MultiJoinOutput", "multijoin_streams"),
+    "engine.api.profile": ("profile_archives", "profile_tables"),
+    "engine.api.replay": ("ReplayResult", "replay_archives", "replay_tables"),
+    "engine.api.sample": ("SampleResult", "sample_archives", "sample_tables"),
+    "engine.api.star": ("StreamsResult", "replay_streams"),
+    "engine.api.sweep": ("sweep_archives", "sweep_tables"),
+    "engine.jobs.sweep.run": ("SweepResult",),
+    "engine.models.profile.model": ("ArrivalProfile",),
+    "engine.multiway.predicate": ("register_theta",),
 }
+_CALLED = {"multijoin_streams": "multijoin", "replay_tables": "replay"}
+"""Names that their modules have otherwise."""
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever is asked for
-    if name in _NAMES:
-        module, attribute = _NAMES[name]
-        return getattr(importlib.import_module(module), attribute)  # numba takes a second
+    for module, names in _MODULES.items():
+        if name in names:  # numba takes a second
+            return getattr(importlib.import_module(module), _CALLED.get(name, name))
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -119,15 +119,11 @@ def _decided(plan: Plan, device: Device, group: list[_Aside]) -> list[Decided]:
 
     lanes = (
         Undecided(
-            _coded(plan, lane.spool),
-            linked(plan, lane.spool),
-            plan.settings,
-            lane.profile,
-            plan.budget(lane.name, lane.profile),
-            age.as_arrays(plan.curves),
+            _coded(plan, lane.spool), linked(plan, lane.spool), plan.settings, lane.profile,
+            plan.budget(lane.name, lane.profile), age.as_arrays(plan.curves),
         )
         for lane in group
-    )
+    )  # fmt: skip
     return decided(device, [lane.profile for lane in group], lanes)
 
 

@@ -15,8 +15,6 @@ from engine.options.multijoin import multijoin_of
 from engine.options.multijoin_options import MULTIJOIN, MultiJoin, Plot
 from engine.runtime.executors import ThreadExecutor
 
-__all__ = ["MultiJoinOutput", "multijoin"]
-
 
 class MultiJoinKeywords(MultiJoin, Plot, where.Out, total=False):
     """The keywords of a multi-way join."""

@@ -17,8 +17,6 @@ from engine.options import where
 from engine.options.replay import REPLAY, Replay, job_of
 from engine.runtime.executors import ThreadExecutor
 
-__all__ = ["Replay", "ReplayFiles", "ReplayResult", "replay", "replay_archives"]
-
 
 class ReplayFiles(Replay, where.Out, where.Cache, total=False):
     """The keywords of a replay of archives."""

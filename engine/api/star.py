@@ -13,8 +13,6 @@ from engine.jobs.star.run import run_star
 from engine.options.star import STAR, StarJoin, star_of
 from engine.runtime.executors import ThreadExecutor
 
-__all__ = ["StreamsResult", "replay_streams"]
-
 
 class StreamsResult(NamedTuple):
     """What a replay of several streams gives.

@@ -21,14 +21,9 @@ from engine.runtime.errors import InputError, OutputError
 T = TypeVar("T")
 NULLS = ["", "null", "NULL", "NA", "N/A", "#N/A", "n/a", "<NA>", "\\N"]
 TIME_TYPES = (
-    pa.int64(),
-    pa.date32(),
-    pa.timestamp("s"),
-    pa.timestamp("s", "UTC"),
-    pa.timestamp("ns"),
-    pa.timestamp("ns", "UTC"),
-    pa.float64(),
-)
+    pa.int64(), pa.date32(), pa.timestamp("s"), pa.timestamp("s", "UTC"), pa.timestamp("ns"),
+    pa.timestamp("ns", "UTC"), pa.float64(),
+)  # fmt: skip
 _BLOCK = 1 << 22
 _AT_COLUMN = re.compile(r"[Cc]olumn #(\d+)")
 

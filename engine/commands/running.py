@@ -20,7 +20,7 @@ from rich.progress import Progress as Bars
 from engine.commands.parser import given_of
 from engine.options.command import Command, Given
 from engine.report.envelope import Report, check_place
-from engine.runtime.errors import SpecError, did_you_mean
+from engine.runtime.errors import SpecError, chosen
 from engine.runtime.executors import Executor, Progress, ThreadExecutor
 
 EngineRun: TypeAlias = Callable[..., Any]
@@ -89,12 +89,7 @@ def engine_named(name: str, given: Mapping[str, EngineRun]) -> EngineRun:
         engines[point.name] = point.load
     for other, run in given.items():
         engines[other] = lambda run=run: run  # type: ignore[misc]
-    if name not in engines:
-        raise SpecError(
-            f"--engine is {name!r}; choose one of {', '.join(sorted(engines))}."
-            + did_you_mean(name, engines)
-        )
-    return engines[name]()
+    return engines[chosen("--engine", name, sorted(engines))]()
 
 
 R = TypeVar("R")
@@ -161,14 +156,9 @@ def progress_bar() -> Iterator[Progress]:
     """Yield ``progress(stage, done, total)``, which draws on standard error on a terminal."""
     console = Console(stderr=True)
     bars = Bars(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+        console=console, transient=True, disable=not console.is_terminal,
+    )  # fmt: skip
     tasks: dict[str, Any] = {}
     with bars:
 

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.exact.checks import first_counted
-from engine.exact.combine import COMBINES
 from engine.exact.counted import Matches
 from engine.replay.layout import Outputs
 from engine.replay.settings import ReplaySettings
 from engine.runtime.streams import StreamBatch
+from gpu_kernels.combine import COMBINES
 from gpu_kernels.devices import Device
 
 _CHUNK = 262_144

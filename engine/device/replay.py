@@ -235,13 +235,9 @@ def _replay_group(
         for lane, rules in zip(columns, group.rules, strict=True)
     ]
     return replay_lanes(
-        device,
-        policy_functions(first),
-        lanes.streams,
-        Lanes(integers, floats, needs, tables),
-        tabulated,
-        choose,
-    )
+        device, policy_functions(first), lanes.streams, Lanes(integers, floats, needs, tables),
+        tabulated, choose,
+    )  # fmt: skip
 
 
 _FLOATS = {

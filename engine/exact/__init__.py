@@ -5,9 +5,9 @@
 `runtime`. A newcomer starts with `pairs.py`, then `stream.py`.
 """
 
-from engine.exact.combine import COMBINES
 from engine.exact.count import ExactCount, count_pairs
 from engine.exact.pairs import all_pairs, emit_pairs
 from engine.exact.stream import ExactStream
+from gpu_kernels.combine import COMBINES
 
 __all__ = ["COMBINES", "ExactCount", "ExactStream", "all_pairs", "count_pairs", "emit_pairs"]

@@ -5,19 +5,7 @@ from __future__ import annotations
 import gpu_kernels.combine as portable
 from engine.runtime.errors import SpecError, did_you_mean
 from engine.runtime.jit import jit
-from gpu_kernels.combine import COMBINES, MAX, MEAN, MIN, PRODUCT, SUM
-
-__all__ = [
-    "COMBINES",
-    "MAX",
-    "MEAN",
-    "MIN",
-    "PRODUCT",
-    "SUM",
-    "combine_code",
-    "combined",
-    "neumaier",
-]
+from gpu_kernels.combine import COMBINES
 
 
 def combine_code(combine: str) -> int:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.runtime.errors import SpecError, did_you_mean
+from engine.runtime.errors import SpecError, chosen
 from engine.runtime.jit import Ints, kernel
 from engine.runtime.key_table import shift_of, slot_of
 
@@ -212,7 +212,7 @@ def access_by(method: str, column: Ints) -> Access:
     >>> access_by("hash", np.array([2, 5, 5])).find(np.array([5, 3, 2]))
     array([ 1, -1,  0])
     """
-    check_method(method)
+    chosen("--fact-access", method, METHODS)
     if method == "scan":
         return Scan(column)
     if method == "hash":
@@ -220,12 +220,3 @@ def access_by(method: str, column: Ints) -> Access:
     if method == "binary" and (column[1:] >= column[:-1]).all():
         return Binary(column)
     return Index(column)
-
-
-def check_method(method: str) -> None:
-    """Raise `SpecError` if there is no such access method."""
-    if method not in METHODS:
-        raise SpecError(
-            f"--fact-access is {method!r}; choose one of {', '.join(METHODS)}."
-            + did_you_mean(method, METHODS)
-        )

@@ -22,7 +22,7 @@ from engine.facts.faults import EMPTY, complain, rejected_rows
 from engine.facts.relation import BEFORE, NEVER, Facts, order_by
 from engine.facts.roles import FactColumns, FactRoles, is_direct
 from engine.facts.validity import Cells, change_cells, interval_cells
-from engine.runtime.errors import InputError, SpecError, did_you_mean
+from engine.runtime.errors import InputError, chosen
 from engine.runtime.jit import Ints
 
 BAD_ROWS = ("error", "quarantine")
@@ -133,11 +133,7 @@ def read_facts(
     >>> read_facts(table, roles, FactColumns("tick", "tick", False, kind, kind)).facts.begin
     array([0, 5, 3])
     """
-    if bad_rows not in BAD_ROWS:
-        raise SpecError(
-            f"--bad-rows is {bad_rows!r}; choose one of {', '.join(BAD_ROWS)}."
-            + did_you_mean(bad_rows, BAD_ROWS)
-        )
+    chosen("--bad-rows", bad_rows, BAD_ROWS)
     archive = given if isinstance(given, Archive) else table_archive(given, "fact")
     memory = None if isinstance(given, Archive) else given
     names = archive.schema.names if payload or bad_rows == "quarantine" else roles.columns

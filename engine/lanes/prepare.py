@@ -24,8 +24,6 @@ from engine.runtime.disk import claim, release, remove_folder, remove_leftovers
 from engine.runtime.errors import InputError, OutputError, SpecError
 from engine.runtime.executors import Executor, Progress, silent
 
-__all__ = ["fingerprint", "prepare", "prepare_cached"]
-
 BAD_ROWS = ("error", "quarantine")
 _OUTPUT_COLUMNS = ("row",)
 
@@ -171,19 +169,9 @@ def prepare_cached(
         remove_folder(folder)
     remove_leftovers(cache)
     return prepare(
-        left,
-        right,
-        left_roles,
-        right_roles,
-        lanes=lanes,
-        folder=folder,
-        bad_rows=bad_rows,
-        payload=payload,
-        executor=executor,
-        progress=progress,
-        fact=fact,
-        sorts=sorts,
-    )
+        left, right, left_roles, right_roles, lanes=lanes, folder=folder, bad_rows=bad_rows,
+        payload=payload, executor=executor, progress=progress, fact=fact, sorts=sorts,
+    )  # fmt: skip
 
 
 def _columns(

@@ -114,15 +114,9 @@ def fact_roles(
 ) -> FactRoles:
     """Return the roles of F's columns; `left`, `right` and `others` join the streams."""
     return FactRoles(
-        left=left,
-        right=right,
-        begin=given["fact_begin"],
-        end=given["fact_end"],
-        op=given["fact_op"],
-        time=given["fact_time"],
-        identity=given["fact_id"],
-        others=others,
-    )
+        left=left, right=right, begin=given["fact_begin"], end=given["fact_end"],
+        op=given["fact_op"], time=given["fact_time"], identity=given["fact_id"], others=others,
+    )  # fmt: skip
 
 
 def fact_of(given: Given) -> FactOptions | None:

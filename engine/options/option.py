@@ -13,7 +13,7 @@ from functools import cache
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from engine.options.kinds import TEXT, Kind
-from engine.runtime.errors import SpecError, did_you_mean
+from engine.runtime.errors import chosen
 
 
 class Scope(Enum):
@@ -93,12 +93,7 @@ class Option:
         if self.alone is not None and isinstance(value, bool):
             return self.alone if value else None
         found = self.kind.read(self.written, value)
-        if self.choices and found not in self.choices:
-            raise SpecError(
-                f"{self.written} is {found!r}; choose one of {', '.join(self.choices)}."
-                + did_you_mean(str(found), self.choices)
-            )
-        return found
+        return chosen(self.written, found, self.choices) if self.choices else found
 
     @property
     def described(self) -> str:

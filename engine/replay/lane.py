@@ -29,9 +29,10 @@ from engine.replay.ranks import RetentionPlan
 from engine.replay.settings import ReplaySettings, arrival_callback, now_callback
 from engine.runtime.errors import SpecError
 from engine.runtime.jit import NONE, Floats, Ints, Records
-from engine.runtime.randomness import PURPOSE_PRIORITY, uniforms
+from engine.runtime.randomness import uniforms
 from engine.runtime.streams import StreamBatch
 from engine.value_model.estimate import estimate_of
+from gpu_kernels.philox import PURPOSE_PRIORITY
 
 _NOTHING_READY = Ready()
 

@@ -19,9 +19,9 @@ from engine.lanes.profile import LaneProfile, SideProfile
 from engine.policies import Policy, Structure, Value, policy_or_sample
 from engine.replay.layout import ESTIMATORS, PROBES, ReplayRules
 from engine.runtime.errors import SpecError, chosen
-from engine.runtime.randomness import PURPOSE_CLUSTER, PURPOSE_PRIORITY
 from engine.value_model.estimate import Terms
 from gpu_kernels.combine import COMBINES
+from gpu_kernels.philox import PURPOSE_CLUSTER, PURPOSE_PRIORITY
 
 UNLIMITED = np.iinfo(np.int64).max
 _ALWAYS = np.iinfo(np.int64).min

@@ -9,9 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.runtime.jit import Floats, Ints, jit
-from gpu_kernels.philox import PURPOSE_CLUSTER, PURPOSE_PRIORITY, uniform
-
-__all__ = ["PURPOSE_CLUSTER", "PURPOSE_PRIORITY", "uniforms"]
+from gpu_kernels.philox import uniform
 
 
 @jit

@@ -15,7 +15,7 @@ from engine.replay.layout import ENTRY, KEY
 from engine.replay.settings import arrival_callback, now_callback
 from engine.runtime.errors import SpecError
 from engine.runtime.jit import FOREVER, NONE, Floats, Integer, Ints, Records, inlined, kernel
-from engine.runtime.randomness import PURPOSE_PRIORITY, uniforms
+from engine.runtime.randomness import uniforms
 from engine.star import layout
 from engine.star.decide import decide
 from engine.star.index import StarIndex
@@ -23,6 +23,7 @@ from engine.star.layout import StarOutputs, StarRules, StarState, StarStreams, S
 from engine.star.memory import begin, clear
 from engine.star.outputs import produce
 from engine.star.settings import Curves, StarSettings
+from gpu_kernels.philox import PURPOSE_PRIORITY
 
 _BEGIN, _EARLY, _DECIDE, _LATE, _END = range(5)
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.exact.combine import MAX, MEAN, MIN, PRODUCT, SUM
 from engine.runtime.jit import NONE, Floats, Integer, Ints, inlined, kernel, shell_sorted
 from engine.star import layout
 from engine.star.layout import StarOutputs, StarRules, StarState, StarStreams, StarTallies
 from engine.star.memory import first_live
-from gpu_kernels.combine import combined, neumaier
+from gpu_kernels.combine import MAX, MEAN, MIN, PRODUCT, SUM, combined, neumaier
 
 _DENSE = 4
 """Combinations for a tuple from which on sorting is cheaper than trying them all."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib import metadata
 
-from engine.runtime.errors import SpecError, did_you_mean
+from engine.runtime.errors import SpecError, chosen, did_you_mean
 
 VERSION = "26.08.1"
 """Of the RAPIDS Accelerator."""
@@ -104,7 +104,7 @@ class RapidsOptions:
                 f"the JVM's pool and the contexts of processes need the rest"
             )
         for name, known in (("shuffle", SHUFFLES), ("mode", MODES), ("classifier", CLASSIFIERS)):
-            _check_choice(_told(name), getattr(self, name), known)
+            chosen(_told(name), getattr(self, name), known)
         for name in ("memory", "pinned", "overhead"):
             value = getattr(self, name)
             if value not in {None, "0"} and not _SIZE.fullmatch(value):
@@ -177,10 +177,3 @@ class RapidsOptions:
 
 def _told(name: str) -> str:
     return "--" + {"gpus": "gpu"}.get(name, name).replace("_", "-")
-
-
-def _check_choice(option: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise SpecError(
-            f"{option} is {value!r}; choose one of {', '.join(known)}." + did_you_mean(value, known)
-        )

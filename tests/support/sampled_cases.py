@@ -27,9 +27,10 @@ from engine.policies import SAMPLING
 from engine.replay.allocate import Ready
 from engine.replay.lane import LaneReplay
 from engine.replay.settings import ReplaySettings
-from engine.runtime.randomness import PURPOSE_CLUSTER, uniforms
+from engine.runtime.randomness import uniforms
 from engine.sampling.inclusion import pps_scale, size_table, ticks_held
 from engine.sampling.sizes import Sampling, Sizing, floor_of, priorities
+from gpu_kernels.philox import PURPOSE_CLUSTER
 
 NAMES = sorted(SAMPLING)
 KINDS = ("matches", "weighted", "equal")

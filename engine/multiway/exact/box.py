@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from engine.exact.combine import MAX, MEAN, MIN, PRODUCT, SUM
 from engine.multiway.exact import layout
 from engine.multiway.exact.layout import Candidates, ExactRules, ExactTallies, Narrow, SlicePart
 from engine.runtime.jit import Floats, Integer, inlined, kernel, shell_sorted
-from gpu_kernels.combine import combined, neumaier
+from gpu_kernels.combine import MAX, MEAN, MIN, PRODUCT, SUM, combined, neumaier
 
 _MOST = 2.0**62
 _STEP = 32.0  # combinations of the longest list that take as long as going on to the next

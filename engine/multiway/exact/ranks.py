@@ -17,11 +17,11 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from engine.exact.combine import MAX, MIN
 from engine.multiway.exact import layout
 from engine.multiway.exact.box import closed, emitted, summed, tally, weighed
 from engine.multiway.exact.layout import Candidates, ExactRules, ExactTallies, Ranks, SlicePart
 from engine.runtime.jit import Floats, Integer, Ints, inlined, kernel
+from gpu_kernels.combine import MAX, MIN
 
 _BLOCK = 4  # log2 of the words that are counted together
 _FEW = 2 << _BLOCK  # words that are counted one by one

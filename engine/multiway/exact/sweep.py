@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from engine.exact.combine import MAX, MIN
 from engine.multiway.exact import layout
 from engine.multiway.exact.box import closed, emitted, tally, weighed
 from engine.multiway.exact.candidates import cells_counted, combinations, gathered, in_order
@@ -22,6 +21,7 @@ from engine.multiway.exact.lists import lists_drop, lists_put
 from engine.multiway.exact.ranks import drop, put, ranks_probe
 from engine.multiway.streams import MultiStreams
 from engine.runtime.jit import Integer, Records, inlined, jit, kernel, prefetch
+from gpu_kernels.combine import MAX, MIN
 
 _NEAR, _FAR = 12, 64  # tuples ahead of which lists, and columns, are fetched
 

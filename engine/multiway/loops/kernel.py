@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.exact.combine import MEAN, SUM, combined, neumaier
+from engine.exact.combine import combined, neumaier
 from engine.multiway.loops import layout
 from engine.multiway.loops.layout import (
     LoopOutputs,
@@ -25,6 +25,7 @@ from engine.multiway.loops.layout import (
 from engine.multiway.predicate import meets
 from engine.multiway.streams import MultiStreams
 from engine.runtime.jit import FOREVER, NONE, Integer, inlined, kernel
+from gpu_kernels.combine import MEAN, SUM
 
 
 @inlined

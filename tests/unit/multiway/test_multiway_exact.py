@@ -13,7 +13,6 @@ from multiway_cases import PREDICATES, random_streams, values
 from naive_multijoin import Tuple, band, distance, equi, exact, inner
 
 import engine.multiway.exact.plan as planning
-from engine.exact.combine import COMBINES
 from engine.multiway.exact import ExactJoin
 from engine.multiway.exact.ranks import counted, drop, listed, put
 from engine.multiway.predicate import Predicate
@@ -25,6 +24,7 @@ from engine.multiway.streams import (
 )
 from engine.runtime.errors import InputError, SpecError
 from engine.runtime.jit import jit
+from gpu_kernels.combine import COMBINES
 
 MEETS: dict[str, Callable[[Any, Any], bool]] = {
     "equi": equi(),
