@@ -37,7 +37,7 @@ class ArchiveFile:
     rows : int, optional
         Known from the footer of Parquet, None for text.
     size, mtime_ns : int
-        What tells a changed file.
+        By which a changed file is noticed.
     """
 
     path: str

@@ -103,12 +103,6 @@ def _words(words: NDArray[np.uint64], width: int, hashes: NDArray[np.uint64]) ->
         hashes[i] = _avalanche(hashed)
 
 
-@jit
-def _spans(data: Bytes, offsets: Ints, hashes: NDArray[np.uint64]) -> None:
-    for i in range(len(hashes)):
-        hashes[i] = _xxh64(data, offsets[i], offsets[i + 1], hashes[i])
-
-
 def hash_words(words: Ints, hashes: NDArray[np.uint64]) -> None:
     """Replace each of `hashes`, the seeds, by the hash of its row of words, little endian.
 
@@ -122,6 +116,7 @@ def hash_words(words: Ints, hashes: NDArray[np.uint64]) -> None:
     _words(np.ascontiguousarray(words).view(np.uint64).reshape(-1), words.shape[1], hashes)
 
 
+@jit
 def hash_spans(data: Bytes, offsets: Ints, hashes: NDArray[np.uint64]) -> None:
     """Replace each of `hashes`, the seeds, by the hash of ``data[offsets[i]:offsets[i + 1]]``.
 
@@ -132,4 +127,5 @@ def hash_spans(data: Bytes, offsets: Ints, hashes: NDArray[np.uint64]) -> None:
     hashes : (n,) uint64
         Seeds, overwritten. O(m + n).
     """
-    _spans(data, offsets, hashes)
+    for i in range(len(hashes)):
+        hashes[i] = _xxh64(data, offsets[i], offsets[i + 1], hashes[i])

@@ -293,7 +293,7 @@ def _integers(replay: Setting, rules: ReplayRules, lanes: DeviceLanes) -> list[i
 
 
 def _place_tables(integers: Ints, curves: Sequence[Curves]) -> Floats:
-    """Put the age tables of all curves behind each other and tell the lanes where theirs lie."""
+    """Put the age tables of all curves behind each other; note where those of each lane begin."""
     places: dict[bytes, int] = {}
     tables: list[Floats] = []
     size = 0

@@ -184,18 +184,6 @@ class FactLookup:
             self._latest[self._leaves + size :] = np.iinfo(np.int64).max
             tree_kernel(self._latest, self._leaves)
 
-    def groups_of(self, codes: Ints, values: Sequence[pa.Array] = ()) -> Ints:
-        """Return the group of each tuple, -1 if no fact has its attribute: (n,) int64.
-
-        Parameters
-        ----------
-        codes : (n,) int64
-        values : sequence of pyarrow.Array
-            Canonical attributes of the tuples, a column each. Where codes are hashes, what has the
-            code of a fact and another value is told apart by them.
-        """
-        return groups_of(self._access, self._values, codes, values)
-
     def matches(
         self, codes: Ints, ts: Ints, values: Sequence[pa.Array] = (), most: int = OUTPUTS
     ) -> Iterator[Matches]:
@@ -215,7 +203,7 @@ class FactLookup:
         Matches
             In the order of the arrivals; those of one arrival in the order of their rows.
         """
-        group = self.groups_of(codes, values)
+        group = groups_of(self._access, self._values, codes, values)
         ts = np.ascontiguousarray(ts, np.int64)
         arrival, found = np.empty(most, np.int64), np.empty(most, np.int64)
         start = 0

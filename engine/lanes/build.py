@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -50,17 +50,6 @@ from engine.runtime.executors import Executor, Progress
 from engine.runtime.streams import SIDES
 
 
-@dataclass(frozen=True)
-class Built:
-    """Lanes in a folder that has no manifest yet."""
-
-    prepared: Prepared
-
-    def save_as(self, mark: str) -> None:
-        """Write the manifest, with the fingerprint `mark`: from now on the folder is whole."""
-        replace(self.prepared, fingerprint=mark).save(self.prepared.folder)
-
-
 class Build:
     """One preparation; see `engine.lanes.prepare.prepare` for the parameters."""
 
@@ -90,8 +79,8 @@ class Build:
         self.work = folder / WORK
         self.read: FactSummary | None = None
 
-    def run(self, executor: Executor, progress: Progress) -> Built:
-        """Do every step and return the lanes."""
+    def run(self, executor: Executor, progress: Progress, mark: str) -> None:
+        """Do every step, and write the manifest, with `mark` as the lanes' fingerprint."""
         self.work.mkdir()
         if self.facts is not None:
             self.read = write_facts(self.facts, self.folder, self.work, self.lanes)
@@ -109,7 +98,7 @@ class Build:
         sides, kept = self._stored(stages, splits)
         self._reject(stages, splits)
         remove_folder(self.work)
-        return Built(self._prepared(splits, sides, kept, seed))
+        self._prepared(splits, sides, kept, seed, mark).save(self.folder)
 
     def _spool(self, stages: Steps) -> tuple[list[list[Source]], list[tuple[str, ...]]]:
         """Write text files as Parquet; return the files to split and the columns left as text."""
@@ -256,8 +245,9 @@ class Build:
         list(stages.run("rejected", join_rejected, tasks))
 
     def _prepared(
-        self, splits: Splits, sides: Sequence[Sequence[LaneSide]], kept: dict[str, int], seed: int
-    ) -> Prepared:
+        self, splits: Splits, sides: Sequence[Sequence[LaneSide]], kept: dict[str, int], seed: int,
+        mark: str,
+    ) -> Prepared:  # fmt: skip
         left, right = (splits.summary(side, self.roles[side].on) for side in (0, 1))
         shown = [tuple(json_group(group, self.columns[0].groups)) for group in splits.groups]
         lanes = tuple(
@@ -266,6 +256,6 @@ class Build:
         )
         keys = tuple(str(kind) for kind in self.columns[0].keys)
         return Prepared(
-            self.folder, "", self.columns[0].unit, self.lanes, len(splits.groups), self.payload,
+            self.folder, mark, self.columns[0].unit, self.lanes, len(splits.groups), self.payload,
             seed, keys, (left, right), lanes, self.read, kept,
         )  # fmt: skip

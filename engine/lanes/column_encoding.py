@@ -175,8 +175,22 @@ def _write_deltas(
 
 
 @compiled
-def _write_sums(steps: NDArray[Any], begin: int, value: int, jumps: Ints, out: Ints) -> None:
-    """Write the last of the values of rows from `begin` on, where there is a mark of that value."""
+def write_delta_decoded(
+    steps: NDArray[Any], begin: int, value: int, jumps: Ints, out: Ints
+) -> None:
+    """Write the values of a delta-encoded column from a mark on.
+
+    Parameters
+    ----------
+    steps : (n,) uint8 or uint16
+        Stored, of the rows from `begin` on; at least one.
+    begin, value : int
+        The row of the mark, and its value.
+    jumps : (m, 2) int64
+        Row and value of jumps, in order: of all between these rows, and perhaps of others.
+    out : (k,) int64
+        The last of the values are written to it; n or fewer.
+    """
     skipped = steps.size - out.size
     if skipped == 0:
         out[0] = value
@@ -231,25 +245,6 @@ def delta_encoded(column: EncodedColumn) -> EncodedColumn:
         if found >= 0:
             return EncodedColumn(Encoding(DELTAS, found, width), steps, (marks, jumps[:found]))
     return column
-
-
-def write_delta_decoded(
-    steps: NDArray[Any], begin: int, value: int, jumps: Ints, out: Ints
-) -> None:
-    """Write the values of a column, which are write_delta_decoded from a mark on.
-
-    Parameters
-    ----------
-    steps : (n,) uint8 or uint16
-        Stored, of the rows from `begin` on; at least one.
-    begin, value : int
-        The row of the mark, and its value.
-    jumps : (m, 2) int64
-        Row and value of jumps, in order: of all between these rows, and perhaps of others.
-    out : (k,) int64
-        The last of the values are written to it; n or fewer.
-    """
-    _write_sums(steps, begin, value, jumps, out)
 
 
 def mark_count(rows: int) -> int:

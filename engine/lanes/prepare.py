@@ -126,7 +126,7 @@ def prepare(
                 archives, roles, columns, draft, lanes, bad_rows == "quarantine", payload,
                 split_rows, facts, ASKED_FOR_CPU if executor.slots else sorting_device(sorts),
             )  # fmt: skip
-            build.run(executor, progress or silent).save_as(mark)
+            build.run(executor, progress or silent, mark)
             check_unchanged(sources)
             return _publish(draft, folder, mark)
     except OSError as error:

@@ -165,7 +165,7 @@ def profile_side(
 
 
 class SideProfile(NamedTuple):
-    """What one pass over a side of a lane tells.
+    """What one pass over a side of a lane finds.
 
     Attributes
     ----------

@@ -99,7 +99,7 @@ class LookupOptions:
 
 
 def told_apart(roles: FactRoles, fact: Archive) -> FactRoles:
-    """Return the roles with what tells facts apart: as told, else every column but the times.
+    """Return the roles with what tells facts apart: as given, else every column but the times.
 
     In a look-up a fact is a whole row of F, so rows that differ anywhere are several.
     """

@@ -28,9 +28,9 @@ def print_allocation(report: Report) -> None:
     content = report.content
     console = Console()
     console.print(_joins(content))
-    told = [f"{join['name']} by {join['profile']}" for join in content["joins"] if join["profile"]]
-    if told:
-        console.print(f"told of without a pass over the archives: {', '.join(told)}", markup=False)
+    known = [f"{join['name']} by {join['profile']}" for join in content["joins"] if join["profile"]]
+    if known:
+        console.print(f"told of without a pass over the archives: {', '.join(known)}", markup=False)
     for how, title in _TITLES.items():
         console.print(_parts(content, how, title))
     if content["refine"]:

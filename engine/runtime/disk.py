@@ -20,11 +20,6 @@ from engine.runtime.errors import OutputError
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
-def is_full(error: BaseException) -> bool:
-    """Return whether an error says that a disk or a quota is full."""
-    return isinstance(error, OSError) and error.errno in _FULL
-
-
 @contextmanager
 def full_disk_reported(what: str, place: Path, remedy: str) -> Iterator[None]:
     """Raise `OutputError` where a disk is found full.
@@ -46,7 +41,7 @@ def full_disk_reported(what: str, place: Path, remedy: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if not is_full(error) or isinstance(error, OutputError):
+        if error.errno not in _FULL or isinstance(error, OutputError):
             raise
         raise OutputError(
             f"{what} {place} cannot be written, its disk is full ({_free(place)}): free space on "

@@ -129,11 +129,11 @@ class PackageLocator:
         return str(Path(str(_CACHE_DIR)) / self._function.__module__)
 
     def get_source_stamp(self) -> str:
-        """Return what tells one state of the source from another: the folder's name does."""
+        """Return the mark of the state of the source: the folder's name does."""
         return Path(str(_CACHE_DIR)).name
 
     def get_disambiguator(self) -> str:
-        """Return what tells functions of one name and module apart."""
+        """Return the mark that distinguishes functions of one name and module."""
         return str(self._function.__code__.co_firstlineno)
 
 

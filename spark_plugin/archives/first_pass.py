@@ -25,8 +25,15 @@ from engine.lanes.splits import Source
 from engine.runtime.errors import WinnowError
 from engine.runtime.host import keep_freed_memory
 from engine.runtime.streams import SIDES
-from spark_plugin.archives.eligible import Footers, check_read_alike, footers_of
-from spark_plugin.archives.scan import Columns, block_name, scanned, spelled
+from spark_plugin.archives.scan import (
+    Columns,
+    Footers,
+    block_name,
+    check_read_alike,
+    footers_of,
+    scanned,
+    spelled,
+)
 from spark_plugin.archives.splitting import Work, split_blocks, split_sorted
 from spark_plugin.archives.survey import Cut, Survey, blocks_of, survey_query, surveyed_columns
 from spark_plugin.columns import attributes, time_of

@@ -24,7 +24,7 @@ from pyspark.sql.types import StructType
 
 import spark_plugin
 from engine.runtime.errors import InputError, SpecError
-from spark_plugin.streaming.index import TimeIndex
+from spark_plugin.streaming.feed import TimeIndex
 from spark_plugin.streaming.options import Options, Pace, parse
 from spark_plugin.streaming.reading import PACKED, row_schema, rows_between
 

@@ -41,7 +41,7 @@ ROOMS = {
         "sampling": "runtime policies archives exact lanes models replay",
         "optimum": "runtime facts exact replay",
         "multiway": "runtime exact",
-        "star": "runtime policies facts exact lanes replay",
+        "star": "runtime policies facts lanes replay",
         "options": "runtime policies archives facts replay sampling optimum multiway",
         "device": (
             "runtime policies facts exact lanes models value_model replay sampling optimum multiway"

@@ -22,7 +22,7 @@ from engine.runtime.errors import InputError, SpecError, WinnowError
 from spark_plugin.streaming import lane as lane_module
 from spark_plugin.streaming import replay
 from spark_plugin.streaming import source as source_module
-from spark_plugin.streaming.index import TimeIndex
+from spark_plugin.streaming.feed import TimeIndex
 from spark_plugin.streaming.options import parse, parse_speed
 from spark_plugin.streaming.reading import rows_between
 from spark_plugin.streaming.source import Source

@@ -114,8 +114,8 @@ def passes(session: Any, folder: Path) -> dict[str, Any]:
     from engine.archives.source import open_archive  # noqa: PLC0415 - the same
     from engine.lanes.split import Plan  # noqa: PLC0415 - the same
     from engine.lanes.splits import Source  # noqa: PLC0415 - the same
-    from spark_plugin.archives.eligible import footers_of  # noqa: PLC0415 - the same
     from spark_plugin.archives.first_pass import Relational, work_of  # noqa: PLC0415 - the same
+    from spark_plugin.archives.scan import footers_of  # noqa: PLC0415 - the same
 
     def split(query: str, source: str = "", lanes: int = 3, **told: Any) -> Any:
         pair = [open_archive(str(folder / f"{s}{source}.parquet"), s) for s in ("left", "right")]

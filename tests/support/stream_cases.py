@@ -13,8 +13,7 @@ import pyarrow.parquet as pq
 from spark_cases import ORDER, ROLES, TUPLES, found
 
 from spark_plugin.dataframe import FRAMES, query_of
-from spark_plugin.streaming.feed import Feed, parquet_archive
-from spark_plugin.streaming.index import TimeIndex
+from spark_plugin.streaming.feed import Feed, TimeIndex, parquet_archive
 from spark_plugin.streaming.reading import PACKED, rows_between
 from spark_plugin.streaming.replay import _feed, _frame, _task
 from spark_plugin.streaming.work import Task, stateful, unpacked
