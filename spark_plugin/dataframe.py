@@ -69,25 +69,10 @@ class Rows(FactRows, total=False):
 
 
 class Frames(
-    streams.Columns,
-    Windows,
-    streams.Memory,
-    streams.Split,
-    streams.Deciding,
-    streams.Estimator,
-    streams.Probe,
-    streams.Combine,
-    streams.Start,
-    streams.Lanes,
-    streams.Seed,
-    where.Payload,
-    Rows,
-    FactSides,
-    FactChanges,
-    FactAccess,
-    where.Device,
-    total=False,
-):
+    streams.Columns, Windows, streams.Memory, streams.Split, streams.Deciding, streams.Estimator,
+    streams.Probe, streams.Outputs, streams.Lanes, streams.Seed, where.Payload, Rows, FactSides,
+    FactChanges, FactAccess, where.Device, total=False,
+):  # fmt: skip
     """The keywords of a replay of two DataFrames."""
 
 

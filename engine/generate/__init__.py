@@ -11,15 +11,7 @@ from engine.generate.source import StreamSource, in_memory, write_streams
 from engine.generate.zipf import ZipfSpec, zipf_sources
 
 __all__ = [
-    "AgeCurveSpec",
-    "ImportanceModel",
-    "LaggedGaussianSpec",
-    "StreamSource",
-    "ZipfSpec",
-    "age_curve",
-    "age_curve_sources",
-    "in_memory",
-    "lagged_gaussian_sources",
-    "write_streams",
+    "AgeCurveSpec", "ImportanceModel", "LaggedGaussianSpec", "StreamSource", "ZipfSpec",
+    "age_curve", "age_curve_sources", "in_memory", "lagged_gaussian_sources", "write_streams",
     "zipf_sources",
-]
+]  # fmt: skip

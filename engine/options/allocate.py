@@ -67,27 +67,16 @@ class JoinOfSeveral(TypedDict, total=False):
     profile: Annotated[where.PathLike | None, Option("in place of a pass over its archives", PLACE)]
 
 
+_STREAMS = (
+    streams.Archives, streams.Columns, streams.Windows, streams.Probe, streams.Outputs,
+    streams.Lanes, streams.Seed, streams.BadRows, where.Device,
+)  # fmt: skip
 JOIN = Command(
     "join",
     "a join of several that share a memory",
     (
         Group("join", (JoinOfSeveral,)),
-        Group(
-            "streams",
-            (
-                streams.Archives,
-                streams.Columns,
-                streams.Windows,
-                streams.Probe,
-                streams.Combine,
-                streams.Start,
-                streams.Lanes,
-                streams.Seed,
-                streams.BadRows,
-                where.Device,
-            ),
-            without=("partition_by",),
-        ),
+        Group("streams", _STREAMS, without=("partition_by",)),
     ),
 )
 FILE = Command("allocate", "the memory and the joins that share it", (Group("", (Divided,)),))

@@ -195,20 +195,9 @@ class Plot(TypedDict, total=False):
 
 
 class MultiJoin(
-    Streams,
-    On,
-    Loop,
-    Slices,
-    Harvest,
-    shared.Combine,
-    shared.Start,
-    shared.Seed,
-    where.Payload,
-    shared.BadRows,
-    shared.Reference,
-    where.Device,
-    total=False,
-):
+    Streams, On, Loop, Slices, Harvest, shared.Outputs, shared.Seed, where.Payload, shared.BadRows,
+    shared.Reference, where.Device, total=False,
+):  # fmt: skip
     """The keywords of a multi-way join."""
 
 
@@ -219,7 +208,7 @@ MULTIJOIN = Command(
         Group(
             "streams; VALUE for all, or NAME=VALUE with commas between", (Streams, shared.BadRows)
         ),
-        Group("join", (On, shared.Combine, shared.Start)),
+        Group("join", (On, shared.Outputs)),
         Group("exact joins", (Loop, Slices)),
         Group("CPU budget", (Harvest, shared.Reference)),
         Group("output", (where.Out, where.Payload, where.Report, Plot)),

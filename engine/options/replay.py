@@ -32,19 +32,9 @@ class Joined(
 
 
 class Join(
-    Fact,
-    Joined,
-    streams.Memory,
-    streams.Combine,
-    streams.Start,
-    streams.Probe,
-    streams.Split,
-    streams.Deciding,
-    streams.Estimator,
-    where.Payload,
-    where.Device,
-    total=False,
-):
+    Fact, Joined, streams.Memory, streams.Outputs, streams.Probe, streams.Split, streams.Deciding,
+    streams.Estimator, where.Payload, where.Device, total=False,
+):  # fmt: skip
     """How two streams are joined within a memory."""
 
 
@@ -55,34 +45,17 @@ class Replay(Join, streams.Plan, streams.Profile, streams.Reference, streams.Bes
 STREAMS = Group("streams", (streams.Archives, streams.Columns, streams.Lanes, streams.BadRows))
 WHERE = Group("where", (where.Engine, where.Cache, where.Job))
 FACT = Group("fact relation", (Fact,))
-JOIN = Group("join", (streams.Windows, streams.Combine, streams.Start))
+JOIN = Group("join", (streams.Windows, streams.Outputs))
 OUTPUT = Group("output", (where.Out, where.Payload, where.Report, where.Device))
 BEST = Group("best possible", (streams.Best,))
+BUDGET = Group("budget", (
+    streams.Memory, streams.Probe, streams.Split, streams.Profile, streams.Deciding, streams.Plan,
+    streams.Estimator, streams.Seed, streams.Reference,
+))  # fmt: skip
 REPLAY = Command(
     "replay",
     "replay two archived streams through a window join within a memory budget",
-    (
-        STREAMS,
-        WHERE,
-        FACT,
-        JOIN,
-        Group(
-            "budget",
-            (
-                streams.Memory,
-                streams.Probe,
-                streams.Split,
-                streams.Profile,
-                streams.Deciding,
-                streams.Plan,
-                streams.Estimator,
-                streams.Seed,
-                streams.Reference,
-            ),
-        ),
-        OUTPUT,
-        BEST,
-    ),
+    (STREAMS, WHERE, FACT, JOIN, BUDGET, OUTPUT, BEST),
 )
 
 

@@ -78,16 +78,9 @@ class AggregatesOut(TypedDict, total=False):
 
 
 class Sample(
-    Joined,
-    streams.Memory,
-    streams.Combine,
-    streams.Start,
-    where.Payload,
-    streams.Profile,
-    Sampled,
-    Estimates,
+    Joined, streams.Memory, streams.Outputs, where.Payload, streams.Profile, Sampled, Estimates,
     total=False,
-):
+):  # fmt: skip
     """The keywords of a sample."""
 
 

@@ -76,21 +76,9 @@ class Changes(FactChanges, FactAccess, total=False):
 
 
 class StarJoin(
-    OfStreams,
-    Several,
-    Changes,
-    shared.Deciding,
-    shared.Estimator,
-    shared.Probe,
-    shared.Combine,
-    shared.Start,
-    shared.Seed,
-    where.Payload,
-    shared.BadRows,
-    shared.Reference,
-    where.Out,
-    total=False,
-):
+    OfStreams, Several, Changes, shared.Deciding, shared.Estimator, shared.Probe, shared.Outputs,
+    shared.Seed, where.Payload, shared.BadRows, shared.Reference, where.Out, total=False,
+):  # fmt: skip
     """The options of a join of several streams."""
 
 

@@ -124,17 +124,12 @@ class Windows(TypedDict, total=False):
     window_right: int | str | None
 
 
-class Combine(TypedDict, total=False):
-    """The importance of an output."""
+class Outputs(TypedDict, total=False):
+    """How important outputs are, and since when they count."""
 
     combine: Annotated[
         str, Option("importance of an output from its members'", default="min", choices=COMBINES)
     ]
-
-
-class Start(TypedDict, total=False):
-    """From when on outputs count."""
-
     start_ts: Annotated[
         int | str | None, Option("outputs before this time are neither written nor counted")
     ]

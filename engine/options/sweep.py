@@ -102,22 +102,10 @@ class SweepOutput(TypedDict, total=False):
 
 
 class Sweep(
-    Fact,
-    GridLists,
-    SweepOutput,
-    streams.Columns,
-    streams.Lanes,
-    streams.BadRows,
-    streams.Estimator,
-    streams.Probe,
-    streams.Combine,
-    streams.Start,
-    streams.Profile,
-    where.Device,
-    streams.Best,
-    where.Cache,
-    total=False,
-):
+    Fact, GridLists, SweepOutput, streams.Columns, streams.Lanes, streams.BadRows,
+    streams.Estimator, streams.Probe, streams.Outputs, streams.Profile, where.Device, streams.Best,
+    where.Cache, total=False,
+):  # fmt: skip
     """The keywords of a sweep."""
 
 
@@ -136,7 +124,7 @@ SWEEP = Command(
         ),
         Group(
             "all cells",
-            (streams.Estimator, streams.Probe, streams.Combine, streams.Start, streams.Profile),
+            (streams.Estimator, streams.Probe, streams.Outputs, streams.Profile),
         ),
         Group("output", (SweepOutput, where.Report, where.Device)),
         BEST,
