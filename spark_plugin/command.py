@@ -29,8 +29,8 @@ def run(work: Callable[[Executor], R], *, rapids: bool = False) -> R:
     SpecError
         If the RAPIDS Accelerator is wanted and the running session was started without it.
     """
-    return work(SparkExecutor(get_session(light=not rapids, rapids=rapids), _tell))
+    return work(SparkExecutor(get_session(light=not rapids, rapids=rapids), _notify))
 
 
-def _tell(told: str) -> None:
-    print(f"winnow: {told}", file=sys.stderr)  # noqa: T201 - beside the command's answer
+def _notify(message: str) -> None:
+    print(f"winnow: {message}", file=sys.stderr)  # noqa: T201 - beside the command's answer

@@ -108,9 +108,9 @@ class SparkExecutor:
                 rows = context.parallelize(range(tasks), tasks).mapPartitions(work).collect()
                 found.set_result(_in_order(rows, len(items)))
             except Exception as error:  # noqa: BLE001 - handed to whoever waits
-                told = RuntimeError(f"a task failed on Spark: {str(error).strip()}")
-                told.__cause__ = error
-                found.set_exception(told)
+                failure = RuntimeError(f"a task failed on Spark: {str(error).strip()}")
+                failure.__cause__ = error
+                found.set_exception(failure)
 
         InheritableThread(target=collect, daemon=True, session=self._session).start()
         return found

@@ -120,8 +120,8 @@ def join_through(
     del left, right
     kinds, names = (found.left, found.right), (roles.left, roles.right)
     placed = [
-        _placed(side, _attributes(table, read, *told), kind, own, lanes)
-        for side, told, kind, own in zip(
+        _placed(side, _attributes(table, read, *attribute), kind, own, lanes)
+        for side, attribute, kind, own in zip(
             sides, zip(firsts, names, kinds, strict=True), kinds, lane, strict=True
         )
     ]

@@ -37,11 +37,11 @@ class GpuTerms(NamedTuple):
 def gpu_terms(session: SparkSession) -> GpuTerms:
     """Return the terms of a session's tasks."""
     conf: Any = session.sparkContext.getConf()
-    told = {name: conf.get(name) for name in (_TASK, _EXECUTOR, *_SLOTS)}
-    return terms_of(str(session.sparkContext.master), told)
+    configured = {name: conf.get(name) for name in (_TASK, _EXECUTOR, *_SLOTS)}
+    return terms_of(str(session.sparkContext.master), configured)
 
 
-def terms_of(master: str, told: dict[str, str | None]) -> GpuTerms:
+def terms_of(master: str, configured: dict[str, str | None]) -> GpuTerms:
     """Return the terms that follow from a master and a configuration.
 
     In local mode the master alone determines the number of attempts.
@@ -54,7 +54,7 @@ def terms_of(master: str, told: dict[str, str | None]) -> GpuTerms:
     ...     "spark.executor.resource.gpu.amount": "2", "spark.task.resource.gpu.amount": "0.25"})
     GpuTerms(at_once=8, gpus=2, each=0.25, failures=4)
     """
-    cores, cpus, failures = (int(told.get(name) or 0) for name in _SLOTS)
+    cores, cpus, failures = (int(configured.get(name) or 0) for name in _SLOTS)
     failures = failures or _FAILURES
     if local := _LOCAL.fullmatch(master):
         number = local.group(1) or "1"
@@ -63,7 +63,7 @@ def terms_of(master: str, told: dict[str, str | None]) -> GpuTerms:
     elif cluster := _CLUSTER.fullmatch(master):
         cores = cores or int(cluster.group(1))
     at_once = cores // max(1, cpus)
-    gpus, each = (float(told.get(name) or 0) for name in (_EXECUTOR, _TASK))
+    gpus, each = (float(configured.get(name) or 0) for name in (_EXECUTOR, _TASK))
     return GpuTerms(at_once, int(gpus), each, failures)
 
 

@@ -249,9 +249,9 @@ def _reason(log: IO[bytes]) -> str:
     """Return the most informative line of a log."""
     log.seek(0)
     lines = [line.strip() for line in log.read().decode(errors="replace").splitlines()]
-    told = [line for line in lines if line and not line.startswith("at ")]  # no stack frames
-    telling = [line for line in told if "rror" in line or "xception" in line]
-    return (telling or told or ["it says nothing"])[-1]
+    text = [line for line in lines if line and not line.startswith("at ")]  # no stack frames
+    errors = [line for line in text if "rror" in line or "xception" in line]
+    return (errors or text or ["it says nothing"])[-1]
 
 
 def _first_line(error: BaseException) -> str:

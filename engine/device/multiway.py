@@ -147,7 +147,7 @@ class ChosenProber:
     wanted : Wanted
     opened : callable
         Gives the device.
-    told : dict
+    report : dict
         Kept up to date: what a report says, "used" and "reason".
     streams, rules, predicate, whole
         As `GpuProber` has them.
@@ -159,10 +159,10 @@ class ChosenProber:
     """
 
     def __init__(
-        self, wanted: Wanted, opened: Callable[[], Device], told: dict[str, str],
+        self, wanted: Wanted, opened: Callable[[], Device], report: dict[str, str],
         streams: MultiStreams, rules: HarvestRules, predicate: Predicate, whole: ReadPlan,
     ) -> None:  # fmt: skip
-        self._wanted, self._told = wanted, told
+        self._wanted, self._report = wanted, report
         self._cpu = CpuProber(streams, rules, predicate, whole, thread_count(None))
         self._worked: list[Choice] = []
 
@@ -170,11 +170,11 @@ class ChosenProber:
             return GpuProber(streams, rules, predicate, whole, device), device
 
         self._gpu, choice = attempt(wanted, made, lambda: None, opened)
-        self._tell(choice)
+        self._note(choice)
 
-    def _tell(self, choice: Choice) -> None:
+    def _note(self, choice: Choice) -> None:
         used, reason = combined_choice([*self._worked, choice], choice)
-        self._told.update(used=used, reason=reason)
+        self._report.update(used=used, reason=reason)
 
     def _tried(self, on_gpu: Callable[[GpuProber], T], on_cpu: Callable[[], T]) -> T:
         """Return what the GPU gives; if it fails, what the CPU gives, from now on."""
@@ -182,7 +182,7 @@ class ChosenProber:
             return on_cpu()
         prober, device = self._gpu
         found, choice = attempt(self._wanted, lambda _: on_gpu(prober), on_cpu, lambda: device)
-        self._tell(choice)
+        self._note(choice)
         if choice.device == ON_GPU:
             self._worked = [choice]
         else:
@@ -244,8 +244,8 @@ def prober_on(
     >>> prober_on(ASKED_FOR_CPU)[1]
     {'used': 'cpu', 'reason': 'asked for'}
     """
-    told = {"used": wanted.choice.device, "reason": wanted.choice.reason}
-    return partial(ChosenProber, wanted, opened, told), told
+    report = {"used": wanted.choice.device, "reason": wanted.choice.reason}
+    return partial(ChosenProber, wanted, opened, report), report
 
 
 class ChosenSearch:
@@ -286,7 +286,7 @@ class ChosenSearch:
         self._worked.append(choice)
         return found
 
-    def told(self, probes: Mapping[str, str]) -> dict[str, str]:
+    def device_report(self, probes: Mapping[str, str]) -> dict[str, str]:
         """Return what a report says of the device, given what it says of the probes alone."""
         if not self._worked:
             return dict(probes)

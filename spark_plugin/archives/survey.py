@@ -175,10 +175,10 @@ class Survey:
         self._places = [places[block.file] for block in self.blocks]
         self._names = names
         found = np.bincount(self._places, [b.rows for b in self.blocks], len(files)).astype(int)
-        for source, own, told in zip(sources, found.tolist(), rows, strict=True):
-            if own != told:
+        for source, own, stated in zip(sources, found.tolist(), rows, strict=True):
+            if own != stated:
                 raise OtherwiseError(
-                    f"Spark reads {own} rows of file {source.path}, whose footer says {told}"
+                    f"Spark reads {own} rows of file {source.path}, whose footer says {stated}"
                 )
         self.file_firsts = [0, *accumulate(rows)][:-1]
 

@@ -119,8 +119,8 @@ def _resolve(settings: Path, cache: Path, place: Path) -> None:
         raise _missing(place, str(error)) from error
     if done.returncode:
         lines = [line.strip() for line in (done.stdout + done.stderr).splitlines()]
-        telling = [line for line in lines if "rror" in line or "not found" in line]
-        raise _missing(place, (telling or lines or ["it says nothing"])[0])
+        errors = [line for line in lines if "rror" in line or "not found" in line]
+        raise _missing(place, (errors or lines or ["it says nothing"])[0])
 
 
 def _missing(place: Path, reason: str) -> DeviceError:

@@ -97,18 +97,18 @@ class RapidsOptions:
         for name in ("gpus", "tasks_per_gpu", "cores", "concurrent", "batch_rows"):
             value = getattr(self, name)
             if value is not None and value < 1:
-                raise SpecError(f"{_told(name)} is {value}; it must be 1 or more")
+                raise SpecError(f"{_flag(name)} is {value}; it must be 1 or more")
         if not 0.0 <= self.python_share <= _MOST_SHARE:
             raise SpecError(
                 f"--python-share is {self.python_share}; it must be from 0 to {_MOST_SHARE}, for "
                 f"the JVM's pool and the contexts of processes need the rest"
             )
         for name, known in (("shuffle", SHUFFLES), ("mode", MODES), ("classifier", CLASSIFIERS)):
-            chosen(_told(name), getattr(self, name), known)
+            chosen(_flag(name), getattr(self, name), known)
         for name in ("memory", "pinned", "overhead"):
             value = getattr(self, name)
             if value not in {None, "0"} and not _SIZE.fullmatch(value):
-                raise SpecError(f"{_told(name)} is {value!r}; give a size as Spark does, as in 4g")
+                raise SpecError(f"{_flag(name)} is {value!r}; give a size as Spark does, as in 4g")
         self._check_versions()
         self._check_tasks()
 
@@ -175,5 +175,5 @@ class RapidsOptions:
         return round(1.0 - CONTEXTS - self.python_share, 4)
 
 
-def _told(name: str) -> str:
+def _flag(name: str) -> str:
     return "--" + {"gpus": "gpu"}.get(name, name).replace("_", "-")

@@ -66,13 +66,13 @@ def run(asked: Asked) -> int:
         environment = check_place(given["environment"], ".tar.gz", "--environment")
     if given["out"] is not None:
         code, launcher = write_code(check_place(given["out"], ".zip", "--out"))
-        _told(code)
-        _told(launcher)
+        _print_size(code)
+        _print_size(launcher)
         words.append(f"--py-files {code}")
         start = str(launcher)
     if environment is not None:
         found = packed(given["extra"])
-        _told(write_environment(environment, found), f", {len(found)} packages")
+        _print_size(write_environment(environment, found), f", {len(found)} packages")
         words.append(
             f"--archives {environment}#env --conf spark.pyspark.python=./env/bin/python "
             "--conf spark.pyspark.driver.python=python3"
@@ -81,5 +81,5 @@ def run(asked: Asked) -> int:
     return 0
 
 
-def _told(path: Path, more: str = "") -> None:
+def _print_size(path: Path, more: str = "") -> None:
     print(f"{path}: {path.stat().st_size:,} bytes{more}")  # noqa: T201 - what was asked for

@@ -72,9 +72,9 @@ def unpack(blob: bytes) -> dict[str, NDArray[Any]]:
     return found
 
 
-def _as_described(told: Any) -> Any:  # noqa: ANN401 - JSON
+def _as_described(description: Any) -> Any:  # noqa: ANN401 - JSON
     """Return a description of a type as NumPy gives it: JSON has no tuples."""
-    return told if isinstance(told, str) else [tuple(field) for field in told]
+    return description if isinstance(description, str) else [tuple(field) for field in description]
 
 
 IDLE = 1 << 10

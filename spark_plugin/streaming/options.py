@@ -60,24 +60,24 @@ def parse(given: Mapping[str, str]) -> Options:
     WinnowError
         If one is invalid, or an archive cannot be read.
     """
-    told = {name.lower(): text for name, text in given.items()}
-    for name in told:
+    options = {name.lower(): text for name, text in given.items()}
+    for name in options:
         if name not in KNOWN:
             raise SpecError(
                 f"the source winnow has no option {name!r}; it has {', '.join(KNOWN[:-1])}."
                 + did_you_mean(name, KNOWN)
             )
-    feed = unpacked(told["feed"]) if "feed" in told else _rows_feed(told)
+    feed = unpacked(options["feed"]) if "feed" in options else _rows_feed(options)
     unit = feed.columns.unit
-    ticks = told.get("ticks_per_batch")
-    start = told.get("start")
+    ticks = options.get("ticks_per_batch")
+    start = options.get("start")
     return Options(
         feed,
-        parse_speed(told.get("speed", "max"), unit),
+        parse_speed(options.get("speed", "max"), unit),
         None if ticks is None else _at_least_one(parse_ticks(ticks, unit, "ticks_per_batch {}")),
-        _whole("rows_per_batch", told.get("rows_per_batch", str(ROWS_PER_BATCH))),
+        _whole("rows_per_batch", options.get("rows_per_batch", str(ROWS_PER_BATCH))),
         None if start is None else parse_instant(start, unit, "start"),
-        _whole("partitions", told.get("partitions", str(PARTITIONS))),
+        _whole("partitions", options.get("partitions", str(PARTITIONS))),
     )
 
 
@@ -104,11 +104,11 @@ def _whole(option: str, text: str) -> int:
     return int(text)
 
 
-def _rows_feed(told: Mapping[str, str]) -> Feed:
+def _rows_feed(options: Mapping[str, str]) -> Feed:
     """Return the feed of rows as they are, which join nothing."""
     archives, roles = [], []
     for side in SIDES:
-        where, time = told.get(side), told.get(f"{side}_time", told.get("time"))
+        where, time = options.get(side), options.get(f"{side}_time", options.get("time"))
         if where is None:
             raise SpecError(f"the source winnow has no archive {side}: give option {side}, a path")
         if time is None:
@@ -119,7 +119,7 @@ def _rows_feed(told: Mapping[str, str]) -> Feed:
     unit, zoned = common_time(zip(archives, (own.time for own in roles), strict=True))
     streams = []
     for archive, own in zip(archives, roles, strict=True):
-        payload = _payload(archive, told.get("columns", "all"))
+        payload = _payload(archive, options.get("columns", "all"))
         names = dict.fromkeys((*payload, own.time))
         kinds = pa.schema([(name, _spark_kind(archive, name)) for name in names])
         streams.append(Stream(archive, own, kinds, payload))

@@ -109,11 +109,11 @@ def _packs(
     for number, (begin, end) in zip(places.tolist(), pairwise([*begins, order.size]), strict=True):
         group = groups[number // feed.lanes]
         for batch in rows.slice(begin, end - begin).to_batches(PART_ROWS):
-            told = (
+            values = (
                 repr(group).encode(), number % feed.lanes, pickle.dumps(group), chunk.side,
                 _copied(batch).serialize().to_pybytes(),
             )  # fmt: skip
-            for column, cell in zip(cells, told, strict=True):
+            for column, cell in zip(cells, values, strict=True):
                 column.append(cell)
     columns = [pa.array(c, field.type) for c, field in zip(cells, PACKED, strict=True)]
     yield pa.RecordBatch.from_arrays(columns, schema=PACKED)

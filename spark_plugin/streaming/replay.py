@@ -109,14 +109,14 @@ def replay(
     own = _session_of(started)
     query = query_of(_frame(own, archives[0]), _frame(own, archives[1]), given)
     feed = _feed(query, archives)
-    told = {"feed": packed(feed), "speed": speed, "rows_per_batch": str(rows_per_batch)}
-    told["partitions"] = str(parallelism(started))
+    source_options = {"feed": packed(feed), "speed": speed, "rows_per_batch": str(rows_per_batch)}
+    source_options["partitions"] = str(parallelism(started))
     if ticks_per_batch is not None:
-        told["ticks_per_batch"] = str(ticks_per_batch)
-    parse(told)
+        source_options["ticks_per_batch"] = str(ticks_per_batch)
+    parse(source_options)
     task = _task(query, feed)
     _fit(own, parallelism(started) if query.columns.groups else query.lanes)
-    stream = _stream(own, told)
+    stream = _stream(own, source_options)
     with quietly():
         joined = stream.groupBy("place", "lane").applyInPandasWithState(
             stateful(task), PACK, STATE, "append", "NoTimeout"
@@ -124,9 +124,9 @@ def replay(
     return map_in_arrow(joined, unpacked(task.result), query.schema)
 
 
-def _stream(session: SparkSession, told: dict[str, str]) -> DataFrame:
+def _stream(session: SparkSession, source_options: dict[str, str]) -> DataFrame:
     """Return the packed rows of both archives; register the source where Spark does not find it."""
-    reader = session.readStream.format("winnow").options(**told)
+    reader = session.readStream.format("winnow").options(**source_options)
     try:
         return reader.load()
     except Exception as error:  # Py4J passes on whatever the JVM throws
@@ -237,8 +237,8 @@ def fingerprint(function: Any) -> str:  # noqa: ANN401 - whatever can be called
     False
     """
     own = _plain(function)
-    told = _told(own, getattr(own, "__module__", ""), set())
-    return f"{_name(own)} {hashlib.sha256(told.encode()).hexdigest()}"
+    text = _text_of(own, getattr(own, "__module__", ""), set())
+    return f"{_name(own)} {hashlib.sha256(text.encode()).hexdigest()}"
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - as above
@@ -249,7 +249,7 @@ def _name(value: Any) -> str:  # noqa: ANN401 - as above
     return str(getattr(value, "__qualname__", type(value).__qualname__))
 
 
-def _told(value: Any, module: str, seen: set[int]) -> str:  # noqa: ANN401 - as above
+def _text_of(value: Any, module: str, seen: set[int]) -> str:  # noqa: ANN401 - as above
     value = _plain(value)
     if isinstance(value, FunctionType) and value.__module__ == module and id(value) not in seen:
         seen.add(id(value))
@@ -257,12 +257,12 @@ def _told(value: Any, module: str, seen: set[int]) -> str:  # noqa: ANN401 - as 
         given += [cell.cell_contents for cell in value.__closure__ or ()]
         known = value.__globals__
         named = [(name, known[name]) for name in _names(value.__code__) if name in known]
-        inner = [_told(each, module, seen) for each in (*given, *named)]
+        inner = [_text_of(each, module, seen) for each in (*given, *named)]
         return repr((_code(value.__code__, value.__doc__), inner))
     if isinstance(value, _PLAIN):
         return repr(value)
     if isinstance(value, tuple | list):
-        return repr([_told(each, module, seen) for each in value])
+        return repr([_text_of(each, module, seen) for each in value])
     if isinstance(value, np.ndarray):
         return repr((value.dtype.str, value.shape, value.tobytes()))
     return _name(value)
@@ -277,10 +277,10 @@ def _names(code: CodeType) -> list[str]:
 
 def _code(code: CodeType, doc: str | None = None) -> str:
     consts = code.co_consts[doc is not None and code.co_consts[:1] == (doc,) :]
-    told = [
+    constants = [
         _code(const)
         if isinstance(const, CodeType)
         else repr(sorted(map(repr, const)) if isinstance(const, frozenset) else const)
         for const in consts
     ]
-    return repr((code.co_code, told, code.co_names))
+    return repr((code.co_code, constants, code.co_names))

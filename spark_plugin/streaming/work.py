@@ -104,17 +104,17 @@ def stateful(task: Task) -> Callable[..., Iterator[Any]]:
     def run(key: tuple[Any, ...], frames: Iterator[Any], state: Any) -> Iterator[Any]:  # noqa: ANN401 - Spark's
         import pandas as pd  # noqa: PLC0415 - in the workers alone
 
-        told = _told(work)
+        own = _task_of(work)
         packs: list[tuple[int, bytes]] = []
         group = b""
         for frame in frames:
             packs += zip(frame["side"].tolist(), frame["rows"].tolist(), strict=True)
             group = frame["name"].iloc[0]
         name = LaneName(pickle.loads(group), int(key[1]))  # noqa: S301 - written by our own task
-        batch = told.batch(packs)
-        lane = told.lane(name, batch, bytes(state.get[0]) if state.exists else None)
+        batch = own.batch(packs)
+        lane = own.lane(name, batch, bytes(state.get[0]) if state.exists else None)
         for part in lane.push(batch):
-            table = pa.Table.from_batches([part]).select(told.result.names).cast(told.result)
+            table = pa.Table.from_batches([part]).select(own.result.names).cast(own.result)
             rows = [each.serialize().to_pybytes() for each in table.to_batches()]
             yield pd.DataFrame({"rows": rows})
         state.update((lane.state(),))
@@ -134,6 +134,6 @@ def unpacked(result: pa.Schema) -> Callable[[Iterator[pa.RecordBatch]], Iterator
 
 
 @lru_cache(maxsize=8)
-def _told(work: bytes) -> Task:
+def _task_of(work: bytes) -> Task:
     task: Task = pickle.loads(work)  # noqa: S301 - written by the driver
     return task

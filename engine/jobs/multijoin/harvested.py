@@ -118,6 +118,6 @@ def harvested(
     statistics = Harvested(
         join.comparisons, join.pushes.tolist(), join.pops.tolist(), join.drops.tolist(),
         join.shed.tolist(), join.peak, join.steps, join.setting, keep, t0,
-        search.told(device),
+        search.device_report(device),
     )  # fmt: skip
     return tally, statistics, orders
