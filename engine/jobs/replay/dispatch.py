@@ -76,25 +76,30 @@ def dispatch(
     WinnowError
         If the plan is of other archives, or the GPU was demanded and failed.
     """
+    slots = job.stages.executor.slots
     with job.stages.counting(sum(job.rows)):
         if options.plan is not None:
             wanted = Wanted(Choice(ON_CPU, "the plan has decided who stays"))
-        counting = counting_device(lanes, wanted, job.stages.executor.slots)
+        elif not options.exact:
+            wanted = prefer_gpu(wanted, len(lanes), slots)
+        counting = counting_device(lanes, wanted, slots)
         precount(lanes, job.stages, counting)
-        found, device = _replayed(lanes, options, (wanted, counting), job)
+        on = counting if options.exact else wanted
+        found, device = _replayed(lanes, options, on, counting.choice, job)
     return Dispatched(in_lanes(found), found, device)
 
 
 def _replayed(
-    lanes: Sequence[ReplayTask], options: JobOptions, on: tuple[Wanted, Wanted], job: JobLanes
+    lanes: Sequence[ReplayTask],
+    options: JobOptions,
+    wanted: Wanted,
+    counting: Choice,
+    job: JobLanes,
 ) -> tuple[list[LaneResult], Choice]:
-    """Replay lanes `on` a device that decides who stays, and one that counts the exact join."""
+    """Replay lanes on one device and count their exact joins on one, the same or the CPU."""
     stages = job.stages
     tasks = [part for lane in lanes for part in sliced(lane)]
     rows = [task.rows for task in tasks]
-    slots = stages.executor.slots
-    counting = on[1].choice
-    wanted = on[1] if options.exact else prefer_gpu(on[0], len(tasks), slots)
     if options.plan is not None:
         plan = plan_file(options.plan, job.prepared)
         planned = [PlannedTask(task, plan) for task in tasks]
@@ -102,6 +107,7 @@ def _replayed(
     elif wanted.choice.device != ON_GPU:
         found = stages.mapped(STAGE, replay_lane, tasks, rows)
     else:
+        slots = stages.executor.slots
         groups = grouped(tasks, wanted, slots, counts=counting.device == ON_GPU)
         done = chain.from_iterable(stages.mapped(STAGE, replay_group, groups))
         place = {id(task): i for i, task in enumerate(tasks)}

@@ -9,7 +9,7 @@ import heapq
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from engine.jobs.sweep.cells import (
     Cell,
@@ -27,8 +27,6 @@ from engine.runtime.executors import rows_done
 from engine.runtime.host import half_of_memory
 from engine.sampling.sizes import Sampling
 from gpu_kernels.devices import Choice, Device
-
-T = TypeVar("T")
 
 _BYTES_A_TUPLE = 450
 """Of a join memory, all structures taken together, at most."""
