@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from engine.jobs.allocate.run import build_report, run_allocation
+from engine.jobs.allocate.report import build_report
+from engine.jobs.allocate.run import run_allocation
 from engine.options.allocate import allocate_of
 from engine.options.command import read_toml
 from engine.report.allocation import check_folder, draw

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Annotated, TypedDict
 
 from engine.commands.running import Asked, carried_out
-from engine.jobs.allocate.run import build_report, run_allocation
+from engine.jobs.allocate.report import build_report
+from engine.jobs.allocate.run import run_allocation
 from engine.options import where
 from engine.options.allocate import allocate_of
 from engine.options.command import Command, Group, read_toml

@@ -1,30 +1,183 @@
-"""Runs an allocation: measure every join, divide the memory, replay, divide it again, report."""
+"""Runs an allocation: measure every join, divide the memory, replay, divide it again.
+
+Divisions are the model's, the proportional, and those that replays refine; each is replayed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from math import isfinite
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
 
-from engine.jobs.allocate.divide import prop, whole
-from engine.jobs.allocate.error_join import error_join, measured_error
-from engine.jobs.allocate.joins import Measured, measured, recall_join
-from engine.jobs.allocate.rounds import (
-    MODEL,
-    PROPORTIONAL,
-    Division,
-    Join,
-    Part,
-    Rounds,
-    divided,
-    named,
-    naming,
-)
+from engine.jobs.allocate.divide import alloc, filled, prop, whole
+from engine.jobs.allocate.error_join import ErrorJoin, error_join, measured_error
+from engine.jobs.allocate.joins import Measured, RecallJoin, measured, recall_join
+from engine.jobs.allocate.recall import CalibratedCurve, calibrated
 from engine.options.allocate import ERROR, RECALL, AllocateOptions, JoinOptions
-from engine.report.envelope import Report, envelope, window_report
+from engine.runtime.errors import WinnowError
 from engine.runtime.executors import Executor, Progress, Stages
-from engine.runtime.streams import SIDES
+
+MODEL, PROPORTIONAL, REFINED = "model", "prop", "refined"
+
+Join: TypeAlias = RecallJoin | ErrorJoin
+
+
+class Part(NamedTuple):
+    """What a join gets, and what that yields."""
+
+    left: int
+    right: int
+    """`left`, `right`: Tuples."""
+    predicted: float
+    """Recall, or relative error."""
+    replayed: float | None
+    """The same of a replay; None where there was none."""
+
+    @property
+    def memory(self) -> int:
+        """Tuples of both sides."""
+        return self.left + self.right
+
+
+class Division(NamedTuple):
+    """A memory divided over joins, and what they came to with it."""
+
+    by: str
+    """{"model", "prop", "refined"}."""
+    parts: list[Part]
+    """One a join."""
+    predicted: float
+    """Least recall / weight, or greatest error * weight."""
+    replayed: float | None
+    """The same of replays; None where not all joins were replayed."""
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """Divisions of one memory over joins, each replayed once."""
+
+    joins: Sequence[Join]
+    metric: str
+    """{"recall", "error"}."""
+    stages: Stages
+    found: list[Division] = field(default_factory=list)
+    """So far."""
+
+    def replay(
+        self, by: str, shares: Sequence[int], curves: Sequence[CalibratedCurve] | None = None
+    ) -> None:
+        """Add a division: split and replay every join with its share.
+
+        Parameters
+        ----------
+        by : {"model", "prop", "refined"}
+        shares : sequence of int
+            Tuples of each join.
+        curves : sequence of CalibratedCurve, optional
+            Of the recall to expect; by default the models'.
+        """
+        parts = []
+        for number, (join, share) in enumerate(zip(self.joins, shares, strict=True)):
+            sides = join.split(share)
+            expected = curves[number].at(share) if curves else join.predicted(*sides)
+            parts.append(Part(*sides, expected, self._replayed(number, sides)))
+        predicted = self._worst([part.predicted for part in parts])
+        replayed = [part.replayed for part in parts if part.replayed is not None]
+        whole_round = len(replayed) == len(parts)
+        self.found.append(
+            Division(by, parts, predicted, self._worst(replayed) if whole_round else None)
+        )
+
+    def _replayed(self, number: int, sides: tuple[int, int]) -> float | None:
+        """Return what a join comes to with such memories, from an earlier round if that has it."""
+        for division in self.found:
+            part = division.parts[number]
+            if (part.left, part.right) == sides:
+                return part.replayed
+        options = self.joins[number].measured.options
+        with naming(options), self.stages.timed("replay"):
+            return self.joins[number].replayed(*sides, named(self.stages, options))
+
+    def _worst(self, qualities: Sequence[float]) -> float:
+        """Return the least recall / weight, or the greatest error * weight."""
+        both = list(zip(qualities, (join.weight for join in self.joins), strict=True))
+        if self.metric == RECALL:
+            return min(quality / weight for quality, weight in both)
+        return max(quality * weight for quality, weight in both)
+
+    def refine(self, memory: int, rounds: int) -> None:
+        """Divide again by curves that go through the replays, and replay that, so many times.
+
+        It ends early where a division has been replayed before: nothing new would be learnt.
+        """
+        for _ in range(rounds):
+            curves = []
+            for number, join in enumerate(self.joins):
+                assert isinstance(join, RecallJoin)  # noqa: S101 - options refine no other metric
+                own = [division.parts[number] for division in self.found]
+                replays = {part.memory: part.replayed for part in own if part.replayed is not None}
+                curves.append(calibrated(join.model, replays))
+            shares = divided(self.joins, memory, [curve.memory_for for curve in curves])
+            if any(shares == [part.memory for part in one.parts] for one in self.found):
+                return
+            self.replay(REFINED, shares, curves)
+
+    def settled(self) -> int:
+        """Return the place of the division whose replayed worst join did best, the first of equals.
+
+        Of samples there is one division but the proportional, and that is taken.
+        """
+        if self.metric != RECALL:
+            return 0
+        replayed = [-1.0 if one.replayed is None else one.replayed for one in self.found]
+        return replayed.index(max(replayed))
+
+
+def divided(
+    joins: Sequence[Join],
+    memory: int,
+    memory_for: Sequence[Callable[[float], float]] | None = None,
+) -> list[int]:
+    """Return ALLOC's memory of each join, in whole tuples.
+
+    Parameters
+    ----------
+    joins : sequence of Join
+    memory : int
+    memory_for : sequence of callable, optional
+        Least memory of each join by recall or error; by default its model's.
+    """
+    least = min(join.weight for join in joins)
+    peaks = [sum(join.peaks) for join in joins]
+    needs = memory_for or [join.model.memory_for for join in joins]
+    _, parts = alloc(
+        [
+            lambda level, join=join, one=one: one(join.wanted(level, least))  # type: ignore[misc]
+            for join, one in zip(joins, needs, strict=True)
+        ],
+        memory,
+    )
+    return whole(filled(parts, peaks, memory), memory)
+
+
+@contextmanager
+def naming(join: JoinOptions) -> Iterator[None]:
+    """Say which join an error is of."""
+    try:
+        yield
+    except WinnowError as error:
+        raise type(error)(f"join {join.name}: {error}") from error
+
+
+def named(stages: Stages, join: JoinOptions) -> Stages:
+    """Return the stages of one join, reported under its name, whose seconds are those of all."""
+    return Stages(
+        stages.executor,
+        lambda stage, done, total: stages.progress(f"{join.name}: {stage}", done, total),
+        stages.seconds,
+    )
+
 
 ALLOC, PROP = "alloc", "prop"
 
@@ -88,73 +241,3 @@ def run_allocation(
     rounds.refine(memory, options.rounds)
     settled = rounds.settled() if options.rounds else 0
     return Allocation(options, memory, joins, rounds.found, settled, stages.seconds)
-
-
-def build_report(found: Allocation) -> Report:
-    """Put an allocation into JSON; docs/allocate.md explains every field."""
-    joins = [
-        _join(found, number)
-        | {how: _part(one.parts[number]) for how, one in found.divisions.items()}
-        for number in range(len(found.joins))
-    ]
-    content: dict[str, Any] = {
-        "metric": found.options.metric,
-        "memory": {
-            "asked": str(found.options.memory),
-            "tuples": found.memory,
-            "exact": sum(sum(join.peaks) for join in found.joins),
-        },
-        "joins": joins,
-    }
-    for how, one in found.divisions.items():
-        content[how] = {"memory": sum(part.memory for part in one.parts)} | _worst(one)
-    content["refine"] = found.options.rounds
-    content["rounds"] = [
-        {"by": one.by, "settled": number == found.settled}
-        | _worst(one)
-        | {"joins": [_part(part) for part in one.parts]}
-        for number, one in enumerate(found.rounds)
-    ]
-    return Report(content | envelope(found.seconds))
-
-
-def _join(found: Allocation, number: int) -> dict[str, Any]:
-    join = found.joins[number]
-    own, profile = join.measured.found, join.measured.options.profile
-    return {
-        "name": join.measured.options.name,
-        "weight": join.weight,
-        "profile": None if profile is None else str(profile),
-        "window": window_report(own.windows, own.unit),
-        "rows": dict(zip(SIDES, own.rows, strict=True)),
-        "exact": {"outputs": own.outputs, "peak": dict(zip(SIDES, own.peaks, strict=True))},
-        **{
-            name: {model: _finite(value) for model, value in entry.items()}
-            if isinstance(entry, dict)
-            else entry
-            for name, entry in join.to_report().items()
-        },
-    }
-
-
-def _worst(division: Division) -> dict[str, float | None]:
-    """Return what the worst join was expected to reach, and reached."""
-    return {
-        "predicted": _finite(division.predicted),
-        "replayed": _finite(division.replayed),
-    }
-
-
-def _part(part: Part) -> dict[str, Any]:
-    return {
-        "memory": part.memory,
-        "left": part.left,
-        "right": part.right,
-        "predicted": _finite(part.predicted),
-        "replayed": _finite(part.replayed),
-    }
-
-
-def _finite(value: float | None) -> float | None:
-    """Return a number as JSON holds it: an error without bound is null."""
-    return value if value is None or isfinite(value) else None
