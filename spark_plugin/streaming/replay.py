@@ -209,7 +209,7 @@ def _digest(plan: Plan, feed: Feed, result: pa.Schema) -> str:
     scalars = [
         (field.name, getattr(settings, field.name))
         for field in fields(settings)
-        if field.name != "parameters"
+        if field.init and field.name != "parameters"
     ]
     roles = [stream.roles for stream in feed.streams]
     whole = repr(

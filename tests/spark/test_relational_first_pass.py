@@ -549,7 +549,7 @@ def test_without_rapids_tasks_read_archives(spark: Any) -> None:
 
 
 def test_the_command_line_tells_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
-    command._tell("the left archive is read by tasks")  # noqa: SLF001 - its own test
+    command._notify("the left archive is read by tasks")  # noqa: SLF001 - its own test
     assert capsys.readouterr().err == "winnow: the left archive is read by tasks\n"
 
 
