@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 import numpy as np
@@ -48,7 +49,7 @@ def group_by(column: Ints) -> Groups:
     return Groups(values[first], np.append(first, column.size), facts)
 
 
-class Access:
+class Access(ABC):
     """Finds the facts of a code by one of F's attributes.
 
     Parameters
@@ -71,8 +72,9 @@ class Access:
         self._find(np.ascontiguousarray(codes), found)
         return found
 
+    @abstractmethod
     def _find(self, codes: Ints, found: Ints) -> None:
-        raise NotImplementedError
+        """Write the group of each code to `found`."""
 
 
 @kernel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -65,6 +65,30 @@ def rows_of(source: Source | StreamSource, roles: Roles) -> Iterator[Rows]:
     with tempfile.TemporaryDirectory(prefix="winnow-") as folder:
         yield Rows(source.archive, lenient, Path(folder), source.table)
         check_unchanged([source.archive])
+
+
+def output_schema(
+    names: Sequence[str],
+    payloads: Sequence[pa.Schema],
+    written: Callable[[pa.DataType], pa.DataType],
+) -> pa.Schema:
+    """Return the columns of the outputs.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of the members of an output: streams, and the fact that joins them.
+    payloads : sequence of pyarrow.Schema
+        What is written of each member; none for ids alone.
+    written : callable
+        Returns the type in which a column is written.
+    """
+    fields = [pa.field(f"{name}_row", pa.int64()) for name in names]
+    fields += [pa.field("ts", pa.int64())]
+    fields += [pa.field(name, pa.float64()) for name in ("importance", "weight")]
+    for name, schema in zip(names, payloads, strict=False):
+        fields += [pa.field(f"{name}_{own.name}", written(own.type)) for own in schema]
+    return pa.schema(fields)
 
 
 def check_output_names(schema: pa.Schema) -> None:

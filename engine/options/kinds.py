@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
@@ -15,7 +16,7 @@ from engine.runtime.errors import SpecError
 
 
 @dataclass(frozen=True)
-class Kind:
+class Kind(ABC):
     """A kind of value.
 
     Parameters
@@ -29,9 +30,9 @@ class Kind:
     metavar: str = ""
     repeated: bool = False
 
+    @abstractmethod
     def read(self, flag: str, value: Any) -> Any:  # noqa: ANN401 - whatever an interface hands on
         """Return the value of an option, or raise `SpecError`."""
-        raise NotImplementedError
 
     def shown(self, value: Any) -> str:  # noqa: ANN401 - of this kind
         """Return a value as people write it."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numba
-import pyarrow as pa
 
 from engine.archives.families import plain_type
 from engine.archives.normalise import FaultTally, bad_rows_error
@@ -15,7 +14,12 @@ from engine.archives.roles import JoinColumns, Roles, check_importance, check_pr
 from engine.jobs.multijoin.attributes import check_attributes
 from engine.jobs.multijoin.orders import check_loops
 from engine.jobs.multijoin.read import WHOLE, Share
-from engine.jobs.streams import StreamSource, check_output_names, open_source
+from engine.jobs.streams import (
+    StreamSource,
+    check_output_names,
+    open_source,
+    output_schema,
+)
 from engine.models.profile.model import ArrivalProfile
 from engine.multiway.harvest.learner import PairPrior
 from engine.multiway.harvest.settings import HarvestSettings
@@ -72,9 +76,8 @@ def open_join(options: MultiJoinOptions) -> MultiJoinTask:
     _check_function(options.predicate)
     unit, zoned = common_time([(source.archive, source.roles.time) for source in sources])
     if options.columns == "all" and options.out is not None:
-        check_output_names(
-            output_schema(options.names, [source.archive.schema for source in sources])
-        )
+        schemas = [source.archive.schema for source in sources]
+        check_output_names(output_schema(options.names, schemas, plain_type))
     windows, start = _windows(options, unit), options.start_ts
     tau = _ticks(options.loops.tau, unit, "--tau")
     expire_every = _ticks(options.loops.expire_every, unit, "--expire-every")
@@ -209,21 +212,3 @@ def _priors(
             )
         )
     return tuple(found)
-
-
-def output_schema(names: Sequence[str], payloads: Sequence[pa.Schema]) -> pa.Schema:
-    """Return the columns of the outputs.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Of the streams.
-    payloads : sequence of pyarrow.Schema
-        What is written of each of them.
-    """
-    fields = [pa.field(f"{name}_row", pa.int64()) for name in names]
-    fields += [pa.field("ts", pa.int64())]
-    fields += [pa.field(name, pa.float64()) for name in ("importance", "weight")]
-    for name, schema in zip(names, payloads, strict=True):
-        fields += [pa.field(f"{name}_{own.name}", plain_type(own.type)) for own in schema]
-    return pa.schema(fields)

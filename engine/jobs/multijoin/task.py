@@ -12,14 +12,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from engine.archives.families import plain_type
 from engine.archives.normalise import FaultTally
 from engine.jobs.exact.counting import Tally
 from engine.jobs.multijoin.harvested import Harvested, harvested
-from engine.jobs.multijoin.join_task import MultiJoinTask, output_schema
+from engine.jobs.multijoin.join_task import MultiJoinTask
 from engine.jobs.multijoin.orders import loops_orders
 from engine.jobs.multijoin.read import Read, StreamCounts, read_streams
 from engine.jobs.multijoin.tally import NOTHING, tallied
 from engine.jobs.output import PartWriter, write_file
+from engine.jobs.streams import output_schema
 from engine.multiway.exact.join import ExactJoin
 from engine.multiway.loops.method import LoopsSettings
 from engine.multiway.loops.run import LoopsCounters, LoopsRun
@@ -81,7 +83,8 @@ def join_streams(task: MultiJoinTask) -> MultiJoinResult:
     clock.spent("read")
     if options.bad_rows == "error" and any(read.faults):
         return _result(read, NOTHING, None)  # who has asked for the task will say so
-    schema = output_schema(options.names, [table.schema for table in read.payload])
+    schemas = [table.schema for table in read.payload]
+    schema = output_schema(options.names, schemas, plain_type)
     write = _Writer(task.draft, task.share.number, read, schema)
     if task.harvest is not None:
         found = _harvest(task, read, write, clock)

@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from engine.archives.families import value_type
 from engine.archives.normalise import FaultTally, Normalised, bad_rows_error, normalise, with_file
 from engine.archives.roles import JoinColumns
 from engine.facts.access import Access, access_by
@@ -136,24 +135,6 @@ def _joined(
         rejected,
         in_order,
     )
-
-
-def output_schema(names: Sequence[str], payloads: Sequence[pa.Schema]) -> pa.Schema:
-    """Return the columns of the outputs.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Of the streams.
-    payloads : sequence of pyarrow.Schema
-        What is written of each of them, and of F; none for ids alone.
-    """
-    ids = [pa.field(f"{name}_row", pa.int64()) for name in (*names, "fact")]
-    ids += [pa.field("ts", pa.int64())]
-    ids += [pa.field(name, pa.float64()) for name in ("importance", "weight")]
-    for name, schema in zip((*names, "fact"), payloads, strict=False):
-        ids += [pa.field(f"{name}_{own.name}", value_type(own.type)) for own in schema]
-    return pa.schema(ids)
 
 
 def set_aside(

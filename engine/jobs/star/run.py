@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from engine.archives.families import value_type
 from engine.archives.roles import check_importance
 from engine.facts.roles import check_fact_roles
 from engine.jobs.output import output_at
 from engine.jobs.part import reported
-from engine.jobs.star.read import output_schema
 from engine.jobs.star.report import build_report
 from engine.jobs.star.task import StarTask, replay_star
-from engine.jobs.streams import StreamSource, check_output_names, open_source
+from engine.jobs.streams import StreamSource, check_output_names, open_source, output_schema
 from engine.options.star import StarOptions
 from engine.report.envelope import Report
 from engine.runtime.errors import SpecError
@@ -57,7 +57,7 @@ def _task(options: StarOptions) -> StarTask:
             check_importance(source.archive, source.roles.importance)
     payloads = [source.archive.schema for source in sources] + [fact.schema]
     if options.columns == "all" and options.out is not None:
-        check_output_names(output_schema(names, payloads))
+        check_output_names(output_schema([*names, "fact"], payloads, value_type))
     start = options.start_ts
     settings = StarSettings(
         tuple(parse_window(own.window, columns.unit, own.name) for own in options.streams),

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from engine.archives.families import value_type
 from engine.archives.source import Archive
 from engine.facts.read import FactTable, read_facts
 from engine.facts.roles import FactColumns
@@ -19,13 +20,12 @@ from engine.jobs.exact.key_totals import COUNTS, KeyLoss, greatest
 from engine.jobs.output import PartWriter
 from engine.jobs.star.read import (
     StreamRead,
-    output_schema,
     read_stream,
     set_aside,
     star_facts,
 )
 from engine.jobs.star.results import FactResult, StarResult, StreamResult
-from engine.jobs.streams import StreamSource
+from engine.jobs.streams import StreamSource, output_schema
 from engine.lanes.profile import SideProfile, profile_side
 from engine.options.budget import split_budget
 from engine.options.star import StarOptions
@@ -201,7 +201,8 @@ class _Run:
 
     @property
     def _schema(self) -> pa.Schema:
-        return output_schema(self._names, [table.schema for table in self._payloads])
+        schemas = [table.schema for table in self._payloads]
+        return output_schema([*self._names, "fact"], schemas, value_type)
 
     def _outputs(self, out: StarOutputs) -> pa.Table:
         """Return outputs as they are written."""
