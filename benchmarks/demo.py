@@ -26,12 +26,11 @@ from rich.table import Table  # noqa: E402
 
 from engine import commands as cli  # noqa: E402
 from engine.archives.roles import Roles  # noqa: E402
-from engine.commands.running import engine_named, progress_bar  # noqa: E402
+from engine.commands.running import executor_of, progress_bar  # noqa: E402
 from engine.jobs.replay.run import run_replay  # noqa: E402
 from engine.options.budget import parse_amounts  # noqa: E402
 from engine.options.replay import JobOptions  # noqa: E402
 from engine.policies import POLICIES  # noqa: E402
-from engine.runtime.executors import Executor  # noqa: E402
 
 WINDOW, DOMAIN, MEMORY = 9_999, 1_000, "10%"
 COMPARED = [name for name in POLICIES if name != "custom"]
@@ -82,25 +81,22 @@ def compare(rows: int, engine: str) -> list[Content]:
     generate(rows, folder)
     generate(1000, small)
 
-    def work(executor: Executor) -> list[Content]:
-        started = time.perf_counter()
-        print(f"engine {engine} is up after {started - begun:.1f} s")
-        print("compiling, the first time alone ...", flush=True)
-        for policy in ("dgl", "yield"):  # yield has functions of its own
-            run_replay(job(small, policy), executor)
-        spent = time.perf_counter() - started
-        print(f"compiled code is there after {spent:.1f} s (in {os.environ['WINNOW_CACHE']})")
-        found = []
-        with progress_bar() as progress:
-            for done, policy in enumerate(COMPARED):
-                progress("policies", done, len(COMPARED))
-                report = run_replay(job(folder, policy), executor)
-                report.save(HOME / "reports" / f"{policy}.json")
-                found.append(report.content)
-        return found
-
     begun = time.perf_counter()
-    reports: list[Content] = engine_named(engine, {})(work)
+    executor = executor_of({}, engine)
+    started = time.perf_counter()
+    print(f"engine {engine} is up after {started - begun:.1f} s")
+    print("compiling, the first time alone ...", flush=True)
+    for policy in ("dgl", "yield"):  # yield has functions of its own
+        run_replay(job(small, policy), executor)
+    spent = time.perf_counter() - started
+    print(f"compiled code is there after {spent:.1f} s (in {os.environ['WINNOW_CACHE']})")
+    reports: list[Content] = []
+    with progress_bar() as progress:
+        for done, policy in enumerate(COMPARED):
+            progress("policies", done, len(COMPARED))
+            report = run_replay(job(folder, policy), executor)
+            report.save(HOME / "reports" / f"{policy}.json")
+            reports.append(report.content)
     return sorted(reports, key=lambda content: -content["importance_recall"])
 
 

@@ -17,7 +17,7 @@ from spark_plugin.shipping import command as package
 def main(argv: Sequence[str] | None = None) -> int:
     """Run ``winnow`` with the engine ``spark`` registered; return its exit status."""
     commands = {"package": package, "spark-conf": spark_conf}
-    return command_line(argv, engines={"spark": command.run}, commands=commands)
+    return command_line(argv, engines={"spark": command.spark_executor}, commands=commands)
 
 
 if __name__ == "__main__":

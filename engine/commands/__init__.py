@@ -26,7 +26,7 @@ from engine.commands import (
     sweep,
 )
 from engine.commands.parser import parsed
-from engine.commands.running import Asked, EngineRun, Plugin, registered_commands
+from engine.commands.running import Asked, Engine, Plugin, registered_commands
 from engine.runtime.errors import WinnowError
 from engine.runtime.host import keep_freed_memory
 
@@ -44,7 +44,7 @@ def all_commands(given: Mapping[str, Plugin] | None = None) -> dict[str, Plugin]
 
 def main(
     argv: Sequence[str] | None = None,
-    engines: Mapping[str, EngineRun] | None = None,
+    engines: Mapping[str, Engine] | None = None,
     commands: Mapping[str, Plugin] | None = None,
 ) -> int:
     """Run one command and return its exit status.

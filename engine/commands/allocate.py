@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, TypedDict
 
-from engine.commands.running import Asked, carried_out
+from engine.commands.running import Asked, running
 from engine.jobs.allocate.report import build_report
 from engine.jobs.allocate.run import run_allocation
 from engine.options import where
@@ -50,9 +50,9 @@ def run(asked: Asked) -> int:
     if plots is not None:
         check_folder(plots)
     options = allocate_of(read_toml(given["jobs"]), given["cache"])
-    report = carried_out(
-        asked, given, lambda *on: build_report(run_allocation(options, *on)), lambda done: done
-    )
+    with running(asked, given) as job:
+        report = build_report(run_allocation(options, *job.on))
+    job.save(report)
     print_allocation(report)
     if plots is not None:
         draw(report.content, plots)

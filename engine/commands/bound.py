@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.commands.running import Asked, carried_out
+from engine.commands.running import Asked, running
 from engine.jobs.bound.run import run_bound
 from engine.options.bound import BOUND, bound_of
 from engine.report.join_tables import print_bound
@@ -14,9 +14,9 @@ def run(asked: Asked) -> int:
     """Bound and print the report."""
     given = asked.given
     options = bound_of(given)
-    found = carried_out(
-        asked, given, lambda *on: run_bound(options, *on), lambda found: found.report
-    )
+    with running(asked, given) as job:
+        found = run_bound(options, *job.on)
+    job.save(found.report)
     for path in found.texts:
         print(path, end="\n\n")  # noqa: T201 - the command's answer
     print_bound(found.report)

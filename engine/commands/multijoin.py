@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.commands.running import Asked, carried_out
+from engine.commands.running import Asked, running
 from engine.jobs.multijoin.run import run_multijoin
 from engine.options.multijoin import multijoin_of
 from engine.options.multijoin_options import MULTIJOIN
@@ -15,6 +15,8 @@ def run(asked: Asked) -> int:
     """Join and print the report."""
     given = asked.given
     options = multijoin_of(given["stream"] or {}, given)
-    report = carried_out(asked, given, lambda *on: run_multijoin(options, *on), lambda done: done)
+    with running(asked, given) as job:
+        report = run_multijoin(options, *job.on)
+    job.save(report)
     print_multijoin(report)
     return 0

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from engine.archives.source import open_archive
-from engine.commands.running import Asked, engine_of, progress_bar
+from engine.commands.running import Asked, running
 from engine.jobs.frame import open_facts
-from engine.lanes.manifest import Prepared
 from engine.lanes.prepare import prepare_cached
 from engine.options import where
 from engine.options.command import Command, Group
 from engine.options.facts import FactChanges, FactSides, FactSource, fact_of
 from engine.options.replay import STREAMS, WHERE, roles_of
-from engine.runtime.executors import Executor
 from engine.runtime.jit import cache_home
 
 COMMAND = Command(
@@ -34,24 +32,19 @@ def run(asked: Asked) -> int:
     both = roles_of(given, "left"), roles_of(given, "right")
     join = fact_of(given)
     fact = None if join is None else open_facts(join, ((left, both[0]), (right, both[1])))
-    with progress_bar() as progress:
-
-        def work(executor: Executor) -> Prepared:
-            return prepare_cached(
-                left,
-                right,
-                *both,
-                cache=given["cache"] or cache_home() / "lanes",
-                lanes=given["lanes"] or 1,
-                bad_rows=given["bad_rows"],
-                payload=given["columns"] == "all",
-                executor=executor,
-                progress=progress,
-                fact=fact,
-            )
-
-        engine = engine_of(asked.engines, given["engine"], rapids=given["rapids"])
-        prepared: Prepared = engine(work)
+    with running(asked, given) as job:
+        prepared = prepare_cached(
+            left,
+            right,
+            *both,
+            cache=given["cache"] or cache_home() / "lanes",
+            lanes=given["lanes"] or 1,
+            bad_rows=given["bad_rows"],
+            payload=given["columns"] == "all",
+            executor=job.executor,
+            progress=job.progress,
+            fact=fact,
+        )
     for side, stream in zip(("left", "right"), prepared.streams, strict=True):
         print(  # noqa: T201 - the command's answer
             f"{side}: {stream.rows:,} rows, {stream.joined:,} in lanes, "

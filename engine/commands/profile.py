@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.commands.running import Asked, carried_out
+from engine.commands.running import Asked, running
 from engine.jobs.profile.run import run_profile
 from engine.options.profile import PROFILE, profile_of
 from engine.report.envelope import Report
@@ -15,11 +15,8 @@ def run(asked: Asked) -> int:
     """Profile the archives and print what was found."""
     given = asked.given
     options = profile_of(given)
-    found = carried_out(
-        asked,
-        given,
-        lambda *on: run_profile(options, *on),
-        lambda profile: Report(profile.content()),
-    )
+    with running(asked, given) as job:
+        found = run_profile(options, *job.on)
+    job.save(Report(found.content()))
     print_profile(found)
     return 0

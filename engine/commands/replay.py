@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from engine.commands.parser import collected
-from engine.commands.running import Asked, carried_out
+from engine.commands.running import Asked, running
 from engine.jobs.replay.run import run_replay
 from engine.jobs.star.run import run_star
 from engine.options.command import Group
@@ -42,12 +42,15 @@ def run(asked: Asked) -> int:
     where = asked.command.given({name: values[name] for name in _WHERE if name in values})
     if "stream" in values:
         several = _several(values)
-        report = carried_out(asked, where, lambda *on: run_star(several, *on), lambda done: done)
+        with running(asked, where) as job:
+            report = run_star(several, *job.on)
     else:
         if "fact_on" in values:
             raise SpecError("--fact-on is of a join of several streams: name them with --stream")
-        job = job_of(asked.command.given(values))
-        report = carried_out(asked, where, lambda *on: run_replay(job, *on), lambda done: done)
+        options = job_of(asked.command.given(values))
+        with running(asked, where) as job:
+            report = run_replay(options, *job.on)
+    job.save(report)
     print_report(report)
     return 0
 

@@ -1,17 +1,17 @@
 """How a command runs: on the requested engine, with a progress bar, and its report saved.
 
-An engine is a function ``(work) -> result`` that calls ``work(executor)`` with its own executor,
-registered under the entry-point group ``winnow.engines``. So the engine package runs on Spark
-without knowing it. Commands of other packages are registered under ``winnow.commands``.
+An engine is a function that returns the executor of its tasks, registered under the entry-point
+group ``winnow.engines``. So the engine package runs on Spark without knowing it. Commands of other
+packages are registered under ``winnow.commands``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from importlib import metadata
-from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
@@ -23,8 +23,8 @@ from engine.report.envelope import Report, check_place
 from engine.runtime.errors import SpecError, chosen
 from engine.runtime.executors import Executor, Progress, ThreadExecutor
 
-EngineRun: TypeAlias = Callable[..., Any]
-"""``(work, *, rapids=False)``; `rapids` is given to it only if it was asked for."""
+Engine: TypeAlias = Callable[..., Executor]
+"""``(*, rapids=False)``; `rapids` is given to it only if it was asked for."""
 GROUP = "winnow.engines"
 COMMANDS = "winnow.commands"
 
@@ -46,12 +46,8 @@ def registered_commands(given: Mapping[str, Plugin]) -> dict[str, Plugin]:
     return found | dict(given)
 
 
-def _local(work: Callable[[Executor], Any]) -> Any:  # noqa: ANN401 - whatever the work returns
-    return work(ThreadExecutor())
-
-
-def engine_of(engines: Mapping[str, EngineRun], name: str, *, rapids: bool) -> EngineRun:
-    """Return the engine that a command is to run on.
+def executor_of(engines: Mapping[str, Engine], name: str, *, rapids: bool = False) -> Executor:
+    """Start the engine that a command is to run on, and return the executor of its tasks.
 
     Parameters
     ----------
@@ -65,34 +61,22 @@ def engine_of(engines: Mapping[str, EngineRun], name: str, *, rapids: bool) -> E
     ------
     SpecError
         If there is no such engine, or it does not support what is requested.
+    DeviceError
+        If it does not start.
     """
-    run = engine_named(name, engines)
+    known: dict[str, Callable[[], Engine]] = {"local": lambda: ThreadExecutor}
+    for point in metadata.entry_points(group=GROUP):
+        known[point.name] = point.load
+    for other, engine in engines.items():
+        known[other] = lambda engine=engine: engine  # type: ignore[misc]
+    start = known[chosen("--engine", name, sorted(known))]()
     if not rapids:
-        return run
+        return start()
     if name != "spark":
         raise SpecError(
             f"--rapids is a plugin of Spark, and --engine is {name!r}: leave one of them out"
         )
-    return partial(run, rapids=True)
-
-
-def engine_named(name: str, given: Mapping[str, EngineRun]) -> EngineRun:
-    """Return the engine of that name.
-
-    Raises
-    ------
-    SpecError
-        If there is none; the message lists those there are.
-    """
-    engines: dict[str, Callable[[], EngineRun]] = {"local": lambda: _local}
-    for point in metadata.entry_points(group=GROUP):
-        engines[point.name] = point.load
-    for other, run in given.items():
-        engines[other] = lambda run=run: run  # type: ignore[misc]
-    return engines[chosen("--engine", name, sorted(engines))]()
-
-
-R = TypeVar("R")
+    return start(rapids=True)
 
 
 class Asked(NamedTuple):
@@ -109,7 +93,7 @@ class Asked(NamedTuple):
 
     command: Command
     values: dict[str, Any]
-    engines: Mapping[str, EngineRun]
+    engines: Mapping[str, Engine]
 
     @property
     def given(self) -> Given:
@@ -117,38 +101,45 @@ class Asked(NamedTuple):
         return given_of(self.command, self.values)
 
 
-def carried_out(
-    asked: Asked,
-    given: Given,
-    work: Callable[[Executor, Progress], R],
-    report_of: Callable[[R], Report],
-) -> R:
-    """Run work on the requested engine, and save its report if one was requested.
+class Running(NamedTuple):
+    """What a job runs with, and where its report goes."""
+
+    executor: Executor
+    progress: Progress
+    place: Path | None
+
+    @property
+    def on(self) -> tuple[Executor, Progress]:
+        """The last arguments of every job."""
+        return self.executor, self.progress
+
+    def save(self, report: Report) -> None:
+        """Save a report, if that was requested."""
+        if self.place is not None:
+            report.save(self.place)
+
+
+@contextmanager
+def running(asked: Asked, given: Given) -> Iterator[Running]:
+    """Start the requested engine, and draw the progress of the job in the block.
 
     Parameters
     ----------
     asked : Asked
     given : Given
-        With ``engine``, ``rapids`` and ``report``.
-    work : callable
-        ``(executor, progress) -> result``.
-    report_of : callable
-        Its report.
+        With ``engine`` and ``rapids``, and ``report`` where the command writes one.
 
     Raises
     ------
     WinnowError
-        From the work; or before it, if there is no such engine or the report could not be written.
+        If there is no such engine, it does not start, or the report could not be written.
     """
     place = given["report"]
     if place is not None:
         check_place(place)
-    engine = engine_of(asked.engines, given["engine"], rapids=given["rapids"])
+    executor = executor_of(asked.engines, given["engine"], rapids=given["rapids"])
     with progress_bar() as progress:
-        result: R = engine(lambda executor: work(executor, progress))
-    if place is not None:
-        report_of(result).save(place)
-    return result
+        yield Running(executor, progress, place)
 
 
 @contextmanager

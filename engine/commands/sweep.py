@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.commands.running import Asked, carried_out
+from engine.commands.running import Asked, running
 from engine.jobs.sweep.run import run_sweep
 from engine.jobs.sweep.table import print_sweep
 from engine.options.sweep import SWEEP, sweep_of
@@ -15,8 +15,8 @@ def run(asked: Asked) -> int:
     """Sweep and print what was found."""
     given = asked.given
     options = sweep_of(given)
-    result = carried_out(
-        asked, given, lambda *on: run_sweep(options, *on), lambda found: Report(found.report)
-    )
+    with running(asked, given) as job:
+        result = run_sweep(options, *job.on)
+    job.save(Report(result.report))
     print_sweep(result)
     return 0

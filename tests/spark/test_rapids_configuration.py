@@ -217,7 +217,7 @@ def test_rapids_needs_the_engine_spark(capsys: pytest.CaptureFixture[str], tmp_p
     assert "--rapids is a plugin of Spark, and --engine is 'local'" in capsys.readouterr().err
     asked: list[dict[str, Any]] = []
 
-    def engine(_: Any, **options: Any) -> None:
+    def engine(**options: Any) -> Any:
         asked.append(options)
         raise SpecError("stop here")
 

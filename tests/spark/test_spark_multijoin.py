@@ -114,7 +114,7 @@ def test_bad_rows_on_spark(spark: Any, tmp_path: Path) -> None:
 
 def test_the_command_line_takes_spark(spark: Any, tmp_path: Path) -> None:
     cases.write(tmp_path, streams(25, 24))
-    engines = {"here": lambda work: work(SparkExecutor(spark))}
+    engines = {"here": lambda: SparkExecutor(spark)}
     words = cases.words(tmp_path, CASES["band"], engine="here", slices=2)
     assert main(words, engines) == 0
     report = json.loads((tmp_path / "report.json").read_text())
