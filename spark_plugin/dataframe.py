@@ -189,7 +189,7 @@ def replay(left: DataFrame, right: DataFrame, **options: Unpack[Frames]) -> Data
     disk.
 
     Memory of a worker: the windows, the budget and a batch. With a GPU, a task spools lanes and
-    reads up to `engine.jobs.replay.dispatch.GROUP_ROWS` rows at once.
+    reads up to `engine.jobs.replay.gpu_groups.GROUP_ROWS` rows at once.
 
     Examples
     --------

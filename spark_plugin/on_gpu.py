@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from engine.jobs.replay.dispatch import GROUP_ROWS
+from engine.jobs.replay.gpu_groups import GROUP_ROWS
 from engine.lanes.profile import LaneProfile
 from engine.lanes.reader import LaneBatch
 from engine.policies import age

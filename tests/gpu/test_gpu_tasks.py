@@ -13,8 +13,8 @@ import pytest
 from fake_cupy import TOTAL, fake_cupy, name_of
 from spark_cases import drawn, write
 
-from engine.jobs.replay import dispatch
-from engine.jobs.replay.dispatch import grouped
+from engine.jobs.replay import gpu_groups
+from engine.jobs.replay.gpu_groups import grouped
 from engine.runtime.device_choice import GpuFaultError, Wanted, attempt, wanted_device
 from engine.runtime.errors import DeviceError, SpecError
 from engine.runtime.executors import SerialExecutor
@@ -311,7 +311,7 @@ def lane(rows: int) -> Any:
 
 
 def test_lanes_are_dealt_out_over_the_devices(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatch, "GROUP_ROWS", 10)
+    monkeypatch.setattr(gpu_groups, "GROUP_ROWS", 10)
     wanted = Wanted(GPU)
 
     def rows(sizes: list[int], slots: int) -> list[list[int]]:

@@ -71,7 +71,7 @@ def test_slices_give_the_rows_and_figures_of_the_whole(
     begun = []
     cut = slices.sliced
     monkeypatch.setattr(
-        "engine.jobs.replay.dispatch.sliced", lambda task: begun.append(cut(task)) or begun[-1]
+        "engine.jobs.replay.run.sliced", lambda task: begun.append(cut(task)) or begun[-1]
     )
     for executor in (SerialExecutor(), ThreadExecutor(2)):
         rows, again = replayed(folder, executor, **told)
@@ -99,7 +99,7 @@ def test_what_the_past_decides_is_not_cut(folder: Path, monkeypatch: pytest.Monk
     found = []
     cut = slices.sliced
     monkeypatch.setattr(
-        "engine.jobs.replay.dispatch.sliced", lambda task: found.append(cut(task)) or found[-1]
+        "engine.jobs.replay.run.sliced", lambda task: found.append(cut(task)) or found[-1]
     )
     replayed(folder, memory="10%", lanes=1)
     replayed(folder, memory=None, lanes=1, estimator="history")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -21,7 +21,8 @@ from engine.jobs.exact.counting import CountedFile, Counting, Known, Tally, Time
 from engine.jobs.exact.key_totals import FactKeys, KeyLoss, LaneKeys
 from engine.jobs.output import id_columns
 from engine.jobs.part import FactColumns, LanePart, MemberPayload, beside
-from engine.jobs.retention import PlanFile, plan_of_lane
+from engine.jobs.retention import PlanFile, plan_file, plan_of_lane
+from engine.lanes.manifest import Prepared
 from engine.lanes.profile import LaneProfile
 from engine.lanes.reader import LaneFiles, lane_batches
 from engine.policies import age
@@ -213,6 +214,12 @@ class PlannedTask:
     task: ReplayTask
     """Its policy does not count, its budget only as a limit."""
     plan: PlanFile
+
+
+def planned_tasks(tasks: Sequence[ReplayTask], path: Path, prepared: Prepared) -> list[PlannedTask]:
+    """Return the tasks that replay lanes by the plan of a file."""
+    plan = plan_file(path, prepared)
+    return [PlannedTask(task, plan) for task in tasks]
 
 
 def replay_planned(planned: PlannedTask) -> LaneResult:

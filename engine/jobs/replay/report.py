@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 from engine.jobs.bound.task import LaneBounds, bounds_report
 from engine.jobs.exact.key_totals import TOP, KeyLoss
 from engine.jobs.frame import JobLanes
-from engine.jobs.replay.dispatch import STAGE
 from engine.jobs.replay.lane_task import LaneResult
-from engine.jobs.replay.slices import COUNT
+from engine.jobs.replay.slices import COUNT, REPLAY
 from engine.lanes.manifest import Prepared, key_of
 from engine.options.replay import JobOptions
 from engine.replay.settings import ReplaySettings
@@ -77,7 +76,7 @@ def build_report(
     prepared, results, seconds = lanes.prepared, found.results, lanes.stages.seconds
     outputs = sum(r.result.outputs for r in results)
     importance = math.fsum(r.result.importance for r in results)
-    spent = seconds.get(STAGE, 0.0) + seconds.get(COUNT, 0.0)
+    spent = seconds.get(REPLAY, 0.0) + seconds.get(COUNT, 0.0)
     joined = sum(stream.joined for stream in prepared.streams)
     content: dict[str, Any] = {
         **stream_report(prepared),

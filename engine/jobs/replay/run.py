@@ -5,19 +5,38 @@ The stages are the same wherever they run; only the executor of their tasks diff
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import chain
+from operator import itemgetter
+
 from engine.jobs.bound.task import bound_lanes, bound_settings
-from engine.jobs.frame import choose_lanes, open_job, prepare_job
+from engine.jobs.frame import JobLanes, choose_lanes, open_job, prepare_job
 from engine.jobs.output import output_at
 from engine.jobs.part import commit_parts
-from engine.jobs.replay.dispatch import dispatch
-from engine.jobs.replay.lane_task import ReplayTask
+from engine.jobs.replay.gpu_groups import counting_device, grouped, replay_group
+from engine.jobs.replay.lane_task import (
+    LaneResult,
+    ReplayTask,
+    planned_tasks,
+    replay_lane,
+    replay_planned,
+)
 from engine.jobs.replay.models import ReplayModels, profile_given
 from engine.jobs.replay.report import Replayed, build_report
+from engine.jobs.replay.slices import REPLAY, in_lanes, precount, sliced
 from engine.options.replay import JobOptions
 from engine.policies import policy_named
 from engine.report.envelope import Report, time_bins
-from engine.runtime.device_choice import wanted_device
+from engine.runtime.device_choice import (
+    ON_CPU,
+    ON_GPU,
+    Wanted,
+    combined_choice,
+    prefer_gpu,
+    wanted_device,
+)
 from engine.runtime.executors import Executor, Progress, Stages
+from gpu_kernels.devices import Choice
 
 
 def run_replay(options: JobOptions, executor: Executor, progress: Progress | None = None) -> Report:
@@ -58,14 +77,55 @@ def run_replay(options: JobOptions, executor: Executor, progress: Progress | Non
                 lanes.files, models.lanes.profiles, budgets, strict=True
             )
         ]
-        done = dispatch(tasks, options, wanted, lanes)
+        with stages.counting(sum(lanes.rows)):
+            written, device = _replayed(tasks, options, wanted, lanes)
         bounds = None
         if options.bound is not None:
             best = bound_settings(settings, options.bound)
             bounds = bound_lanes(lanes, best, budgets, wanted=wanted)
         if output is not None:
             with stages.timed("commit"):
-                commit_parts(output, lanes.prepared, archives[:2], done.written)
-    predicted = models.predicted(budgets, done.lanes)
-    found = Replayed(done.lanes, budgets, edges, done.device, bounds, predicted)
+                commit_parts(output, lanes.prepared, archives[:2], written)
+    results = in_lanes(written)
+    predicted = models.predicted(budgets, results)
+    found = Replayed(results, budgets, edges, device, bounds, predicted)
     return build_report(options, settings, lanes, found)
+
+
+def _replayed(
+    lanes: Sequence[ReplayTask], options: JobOptions, wanted: Wanted, job: JobLanes
+) -> tuple[list[LaneResult], Choice]:
+    """Count the exact joins of heavy lanes, then replay all lanes, the slices of exact joins apart.
+
+    Returns
+    -------
+    (list of LaneResult, Choice)
+        One result a task, in the order of the lanes and of time; and where it was decided who
+        stays, or an exact join was made.
+    """
+    stages, slots = job.stages, job.stages.executor.slots
+    if options.plan is not None:
+        wanted = Wanted(Choice(ON_CPU, "the plan has decided who stays"))
+    elif not options.exact:
+        wanted = prefer_gpu(wanted, len(lanes), slots)
+    counting = counting_device(lanes, wanted, slots)
+    precount(lanes, stages, counting)
+    if options.exact:
+        wanted = counting
+    tasks = [part for lane in lanes for part in sliced(lane)]
+    rows = [task.rows for task in tasks]
+    if options.plan is not None:
+        planned = planned_tasks(tasks, options.plan, job.prepared)
+        found = stages.mapped(REPLAY, replay_planned, planned, rows)
+    elif wanted.choice.device != ON_GPU:
+        found = stages.mapped(REPLAY, replay_lane, tasks, rows)
+    else:
+        groups = grouped(tasks, wanted, slots, counts=counting.choice.device == ON_GPU)
+        done = chain.from_iterable(stages.mapped(REPLAY, replay_group, groups))
+        place = {id(task): i for i, task in enumerate(tasks)}
+        places = (place[id(task)] for group in groups for task in group.tasks)
+        found = [one for _, one in sorted(zip(places, done, strict=True), key=itemgetter(0))]
+    device = combined_choice([one.device for one in found if one.device], wanted.choice)
+    if options.compares and (device.device, counting.choice.device) == (ON_GPU, ON_CPU):
+        device = Choice(device.device, f"{device.reason}; {counting.choice.reason}")
+    return found, device

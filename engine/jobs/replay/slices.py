@@ -19,7 +19,7 @@ from engine.exact.counted import CountedStream
 from engine.exact.stream import ExactStream
 from engine.jobs.exact.counting import Counted, Counting, Tally, TimeSlice
 from engine.jobs.exact.key_totals import LaneKeys, merged
-from engine.jobs.replay.gpu_count import lane_matches
+from engine.jobs.replay.gpu_groups import lane_matches
 from engine.jobs.replay.lane_task import LaneResult, ReplayTask, counted_file
 from engine.lanes.profile import LaneProfile
 from engine.lanes.reader import lane_batches
@@ -31,8 +31,8 @@ SLICE_ROWS = 2_000_000
 """Rows of a lane from which on it is cut, and of a slice at least."""
 _WINDOWS = 4
 """Windows that a slice is long at least, for it reads one more."""
-COUNT = "count"
-"""The stage that counts before the replays."""
+REPLAY, COUNT = "replay", "count"
+"""The stage of the replays, and that which counts before them."""
 HEAVY = 4
 """A lane is heavy if it has more than a part in so many of all tuples."""
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.device.columns import HOST_BYTES_A_ROW
 from engine.jobs.exact.key_totals import COUNTS, REMEMBERED
-from engine.jobs.replay.dispatch import GROUP_ROWS
+from engine.jobs.replay.gpu_groups import GROUP_ROWS
 from engine.jobs.size.dealing import Lanes, lanes_chosen, lanes_expected, speed_up
 from engine.lanes.reader import BATCH_ROWS
 from engine.lanes.split import SPLIT_BYTES

@@ -1,4 +1,4 @@
-"""Where lanes are replayed: here or by Spark, on the CPU, or decided and counted on a GPU.
+"""Lanes whose replay is decided, or whose exact join is counted, on a GPU.
 
 A GPU works on groups of lanes, so that many share a launch.
 """
@@ -8,115 +8,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
-from itertools import chain
-from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from engine.device.exact import ExactRows
 from engine.exact.counted import Matches
-from engine.jobs.frame import JobLanes
-from engine.jobs.replay.gpu_count import counting_device, lane_matches
-from engine.jobs.replay.lane_task import (
-    LaneResult,
-    PlannedTask,
-    ReplayTask,
-    replay_lane,
-    replay_planned,
-)
-from engine.jobs.replay.slices import in_lanes, precount, sliced
-from engine.jobs.retention import plan_file
-from engine.lanes.reader import lane_batches
-from engine.options.replay import JobOptions
+from engine.jobs.replay.lane_task import LaneResult, ReplayTask, counted_file, replay_lane
+from engine.lanes.reader import lane_batches, whole_lane
 from engine.policies import age
 from engine.replay.ranks import RetentionPlan
-from engine.runtime.device_choice import (
-    ON_CPU,
-    ON_GPU,
-    Wanted,
-    attempt,
-    combined_choice,
-    prefer_gpu,
-)
+from engine.runtime.device_choice import ON_CPU, ON_GPU, Wanted, attempt, prefer_gpu_count
 from gpu_kernels.devices import Choice, Device
 
 GROUP_ROWS = 16_000_000
 """Rows decided together: enough to fill a GPU, and held in memory at once."""
-
-
-STAGE = "replay"
-
-
-class Dispatched(NamedTuple):
-    """The results of all tasks."""
-
-    lanes: list[LaneResult]
-    """One a lane, in their order."""
-    written: list[LaneResult]
-    """One a task, those of a lane's slices in the order of time: each wrote a part of its own."""
-    device: Choice
-    """Where it was decided who stays, or an exact join was made."""
-
-
-def dispatch(
-    lanes: Sequence[ReplayTask], options: JobOptions, wanted: Wanted, job: JobLanes
-) -> Dispatched:
-    """Replay lanes, the slices of exact joins apart; before it, count those that are heavy.
-
-    Parameters
-    ----------
-    lanes : sequence of ReplayTask
-        Of `job`.
-    options : JobOptions
-        Whether a plan or a budget decides who stays.
-    wanted : Wanted
-    job : JobLanes
-
-    Raises
-    ------
-    WinnowError
-        If the plan is of other archives, or the GPU was demanded and failed.
-    """
-    slots = job.stages.executor.slots
-    with job.stages.counting(sum(job.rows)):
-        if options.plan is not None:
-            wanted = Wanted(Choice(ON_CPU, "the plan has decided who stays"))
-        elif not options.exact:
-            wanted = prefer_gpu(wanted, len(lanes), slots)
-        counting = counting_device(lanes, wanted, slots)
-        precount(lanes, job.stages, counting)
-        on = counting if options.exact else wanted
-        found, device = _replayed(lanes, options, on, counting.choice, job)
-    return Dispatched(in_lanes(found), found, device)
-
-
-def _replayed(
-    lanes: Sequence[ReplayTask],
-    options: JobOptions,
-    wanted: Wanted,
-    counting: Choice,
-    job: JobLanes,
-) -> tuple[list[LaneResult], Choice]:
-    """Replay lanes on one device and count their exact joins on one, the same or the CPU."""
-    stages = job.stages
-    tasks = [part for lane in lanes for part in sliced(lane)]
-    rows = [task.rows for task in tasks]
-    if options.plan is not None:
-        plan = plan_file(options.plan, job.prepared)
-        planned = [PlannedTask(task, plan) for task in tasks]
-        found = stages.mapped(STAGE, replay_planned, planned, rows)
-    elif wanted.choice.device != ON_GPU:
-        found = stages.mapped(STAGE, replay_lane, tasks, rows)
-    else:
-        slots = stages.executor.slots
-        groups = grouped(tasks, wanted, slots, counts=counting.device == ON_GPU)
-        done = chain.from_iterable(stages.mapped(STAGE, replay_group, groups))
-        place = {id(task): i for i, task in enumerate(tasks)}
-        places = (place[id(task)] for group in groups for task in group.tasks)
-        found = [one for _, one in sorted(zip(places, done, strict=True), key=itemgetter(0))]
-    device = combined_choice([one.device for one in found if one.device], wanted.choice)
-    if options.compares and (device.device, counting.device) == (ON_GPU, ON_CPU):
-        device = Choice(device.device, f"{device.reason}; {counting.reason}")
-    return found, device
 
 
 @dataclass(frozen=True)
@@ -241,3 +145,62 @@ def _dealt(
         groups[i].append(task)
         heappush(least, (rows + task.rows, i))
     return [GroupTask(tuple(group), wanted, counts) for group in groups]
+
+
+def counting_device(tasks: Sequence[ReplayTask], wanted: Wanted, slots: int) -> Wanted:
+    """Return the device that counts the exact joins of a job's lanes.
+
+    Parameters
+    ----------
+    tasks : sequence of ReplayTask
+    wanted : Wanted
+        Of the job.
+    slots : int
+        Tasks that run at once elsewhere, 0 for this machine's cores.
+    """
+    if wanted.choice.device != ON_GPU or not tasks:
+        return wanted
+    first = tasks[0]
+    if first.files.facts is not None:
+        why = "joins through facts are counted on the CPU"
+    elif first.approximate and first.settings.policy == "age":
+        why = "matches by age are counted on the CPU"
+    else:
+        return prefer_gpu_count(wanted, sum(task.rows for task in tasks), slots)
+    return Wanted(Choice(ON_CPU, why))
+
+
+def lane_matches(
+    device: Device, tasks: Sequence[ReplayTask]
+) -> list[tuple[Matches, Matches] | None]:
+    """Return what the arrivals of lanes match, None where their exact join need not be counted.
+
+    Parameters
+    ----------
+    device : Device
+    tasks : sequence of ReplayTask
+        Of one job, none through facts. The lanes, or their slices, are read whole.
+
+    Raises
+    ------
+    TooLargeError
+        If they do not fit in this machine's memory, or an instant's window not in the device's.
+    """
+    from engine.device.batches import check_host_memory  # noqa: PLC0415 - loads numba.cuda
+    from engine.device.exact import match_lanes  # noqa: PLC0415 - the same
+
+    needed = [_uncounted(task) for task in tasks]
+    those = [task for task, need in zip(tasks, needed, strict=True) if need]
+    check_host_memory(sum(task.rows for task in those))
+    lanes = []
+    for task in those:
+        between = None if task.slice is None else task.slice.read(task.settings.windows)
+        lane = whole_lane(task.files.left, task.files.right, between)
+        lanes.append((lane.left, lane.right))
+    found = iter(match_lanes(device, lanes, tasks[0].settings))
+    return [next(found) if need else None for need in needed]
+
+
+def _uncounted(task: ReplayTask) -> bool:
+    file = counted_file(task)
+    return task.counts_exact and (file is None or file.read() is None)
