@@ -152,8 +152,7 @@ def test_a_damaged_archive_is_told_of_and_nothing_is_written(spark: Any, tmp_pat
 
 
 def test_the_session_there_is_serves_every_command(spark: Any) -> None:
-    asked = command.run(lambda executor: executor)
-    assert isinstance(asked, SparkExecutor)
+    assert isinstance(command.spark_executor(), SparkExecutor)
     assert get_session().sparkContext is spark.sparkContext
     assert os.environ["PYSPARK_PYTHON"] == sys.executable
 
