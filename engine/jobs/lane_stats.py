@@ -24,7 +24,7 @@ from engine.lanes.stored import Stored
 from engine.policies import ValueKind
 from engine.runtime.disk import whole_file
 from engine.runtime.executors import Stages
-from engine.runtime.jit import source_digest
+from engine.runtime.source import source_digest
 from engine.runtime.streams import SIDES, StreamBatch
 from engine.value_model.summary import LaneSummariser, LaneSummary, SideSummary
 

@@ -1,21 +1,18 @@
-"""Numba compilation with a disk cache that follows the source of the whole package.
+"""Numba compilation with a disk cache that follows the source of what is compiled.
 
 Numba's own cache watches only the file that a function stands in, so a kernel stays stale when a
 helper in another file changes, and goes by the place of that file, which is another for every Spark
-application that ships it. Here the cache folder is named after a digest of every source file that
-can end up in compiled code, and a function's place in it after its module: an edit starts a fresh
-folder, and whoever has the same source, installed or in an archive, shares what was compiled.
+application that ships it. Here a function's folder in the cache is named after its module and a
+digest of all source that can end up in its code (`engine.runtime.source`): an edit starts fresh
+folders for what depends on it and no others, and whoever has the same source, installed or in an
+archive, shares what was compiled.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import tempfile
-from collections.abc import Callable, Iterator
-from functools import cache
-from importlib import resources
-from importlib.resources.abc import Traversable
+from collections.abc import Callable
 from pathlib import Path
 from types import FunctionType
 from typing import Any, TypeAlias, TypeVar
@@ -26,6 +23,8 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
+
+from engine.runtime.source import PACKAGES, module_digest
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -41,32 +40,6 @@ Integer: TypeAlias = Any
 """An int64 within compiled code; int or a numpy integer outside."""
 Records: TypeAlias = Any
 """Record arrays, records and what is read from them, and function pointers: of numba's types."""
-PACKAGES = ("engine", "gpu_kernels")
-UNCOMPILED = ("engine/commands", "engine/jobs/replay")
-"""Folders whose files nothing compiled depends on: they compile nothing and hold no constants."""
-
-
-@cache
-def source_digest() -> str:
-    """Return a digest of the source that can end up in compiled code, and of numba's version."""
-    digest = hashlib.sha256(numba.__version__.encode())
-    for package in PACKAGES:
-        found = dict(_sources(resources.files(package), package))
-        for name in sorted(found):
-            digest.update(found[name].read_bytes())
-    return digest.hexdigest()[:16]
-
-
-def _sources(folder: Traversable, name: str) -> Iterator[tuple[str, Traversable]]:
-    """Yield the source files in a folder, also of an archive, and their names from its parent."""
-    for entry in folder.iterdir():
-        path = f"{name}/{entry.name}"
-        if path in UNCOMPILED:
-            continue
-        if entry.is_dir():
-            yield from _sources(entry, path)
-        elif path.endswith(".py"):
-            yield path, entry
 
 
 def cache_home() -> Path:
@@ -89,7 +62,7 @@ def _compiled_cache() -> str | None:
     own = Path(tempfile.gettempdir()) / f"winnow-{os.getuid()}"
     for home in (cache_home, lambda: own):
         try:
-            folder = home() / "numba" / source_digest()
+            folder = home() / "numba"
             if home is not cache_home:
                 own.mkdir(mode=0o700, exist_ok=True)
                 if own.is_symlink() or own.stat().st_uid != os.getuid():
@@ -125,12 +98,12 @@ class PackageLocator:
         Path(self.get_cache_path()).mkdir(parents=True, exist_ok=True)
 
     def get_cache_path(self) -> str:
-        """Return the folder of the function's module."""
-        return str(Path(str(_CACHE_DIR)) / self._function.__module__)
+        """Return the folder of the function's module, as its source is."""
+        return str(Path(str(_CACHE_DIR)) / f"{self._function.__module__}-{self.get_source_stamp()}")
 
     def get_source_stamp(self) -> str:
-        """Return the mark of the state of the source: the folder's name does."""
-        return Path(str(_CACHE_DIR)).name
+        """Return the mark of the state of the source."""
+        return module_digest(self._function.__module__)
 
     def get_disambiguator(self) -> str:
         """Return the mark that distinguishes functions of one name and module."""

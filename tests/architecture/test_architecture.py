@@ -17,7 +17,7 @@ from imported import imports
 from places import ORACLE, ROOT
 
 from engine.policies import POLICIES, SAMPLING
-from engine.runtime.jit import UNCOMPILED
+from engine.runtime.source import UNCOMPILED
 
 PACKAGES = ("gpu_kernels", "engine", "spark_plugin", "pyspark_winnow")
 """Each may import those before it."""

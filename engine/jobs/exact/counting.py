@@ -23,7 +23,7 @@ from engine.jobs.exact.key_totals import COUNTS, REMEMBERED, Live
 from engine.lanes.reader import LaneBatch
 from engine.replay.settings import ReplaySettings
 from engine.runtime.disk import whole_file
-from engine.runtime.jit import source_digest
+from engine.runtime.source import source_digest
 
 Ids = tuple[NDArray[np.int32], NDArray[np.int32]]
 Ages = tuple[NDArray[np.int64], NDArray[np.int64]]

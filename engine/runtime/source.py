@@ -1,0 +1,100 @@
+"""Digests of these packages' source, by which what it computed or compiled is known again."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from functools import cache
+from importlib import resources
+from importlib.resources.abc import Traversable
+
+import numba
+
+PACKAGES = ("engine", "gpu_kernels")
+UNCOMPILED = ("engine/commands", "engine/jobs/replay")
+"""Folders on whose files no stored result depends."""
+_IMPORT = re.compile(
+    rf"^\s*(?:from|import)\s+((?:{'|'.join(PACKAGES)})\b[\w.]*)(?:\s+import\s+(\([^)]*\)|.*))?",
+    re.MULTILINE,
+)
+_WORD = re.compile(r"\w+")
+
+
+@cache
+def source_digest() -> str:
+    """Return a digest of all source that results can depend on, and of numba's version."""
+    digest = hashlib.sha256(numba.__version__.encode())
+    for package in PACKAGES:
+        found = dict(_sources(resources.files(package), package))
+        for name in sorted(found):
+            digest.update(found[name].read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _sources(folder: Traversable, name: str) -> Iterator[tuple[str, Traversable]]:
+    """Yield the source files in a folder, also of an archive, and their names from its parent."""
+    for entry in folder.iterdir():
+        path = f"{name}/{entry.name}"
+        if path in UNCOMPILED:
+            continue
+        if entry.is_dir():
+            yield from _sources(entry, path)
+        elif path.endswith(".py"):
+            yield path, entry
+
+
+@cache
+def module_digest(module: str) -> str:
+    """Return a digest of a module, of all of ours that it imports, and of numba's version.
+
+    Machine code of a module's functions depends on nothing else: what they call and the constants
+    that they hold are imported, at the top or in a function.
+
+    Parameters
+    ----------
+    module : str
+        Such as ``engine.replay.kernel``.
+    """
+    digest = hashlib.sha256(numba.__version__.encode())
+    for name in sorted(imported_by(module)):
+        digest.update(f"{name}\n{source_of(name)}".encode())
+    return digest.hexdigest()[:16]
+
+
+def imported_by(module: str) -> set[str]:
+    """Return the modules of ours that a module imports, directly or not, and itself."""
+    found: set[str] = set()
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        if name not in found and source_of(name) is not None:
+            found.add(name)
+            waiting += _imports(name)
+    return found
+
+
+@cache
+def _imports(module: str) -> tuple[str, ...]:
+    """Return what may be the names of modules that a module imports."""
+    source = source_of(module) or ""
+    found = []
+    for name, members in _IMPORT.findall(source):
+        found += [name, *(f"{name}.{member}" for member in _WORD.findall(members))]
+    if "\nimport pkgutil\n" in source:  # it loads whatever lies beside it
+        package, *rest = module.split(".")
+        beside = (own.name for own in resources.files(package).joinpath(*rest).iterdir())
+        found += [f"{module}.{own[:-3]}" for own in beside if re.fullmatch(r"[a-z]\w*\.py", own)]
+    return tuple(found)
+
+
+@cache
+def source_of(module: str) -> str | None:
+    """Return the source of a module, from a folder or an archive; None if there is no such one."""
+    package, *rest = module.split(".")
+    for path in ([*rest[:-1], f"{rest[-1]}.py"] if rest else None, [*rest, "__init__.py"]):
+        if path is not None:
+            file = resources.files(package).joinpath(*path)
+            if file.is_file():
+                return file.read_text("utf-8")
+    return None
