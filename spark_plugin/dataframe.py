@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from engine.api.keywords import takes
 from engine.archives.roles import Roles
 from engine.options import streams, where
-from engine.options.budget import check_split, parse_amounts
+from engine.options.budget import check_split, parse_amounts, parse_split
 from engine.options.command import Command, Given, Group
 from engine.options.facts import FactAccess, FactChanges, FactSides, fact_of
 from engine.options.kinds import SOURCE, TEXT, Kind
@@ -93,7 +93,7 @@ def query_of(left: DataFrame, right: DataFrame, given: Given) -> Query:
     WinnowError
         If an option or a column is invalid.
     """
-    split = given["split"]
+    split = parse_split(given["split"], "--split")
     amounts = parse_amounts(given["memory"], given["memory_left"], given["memory_right"], split)
     check_split(split, amounts, policy_named(given["policy"]), through="fact" in given)
     sides = (_side("left", left, given), _side("right", right, given))
@@ -182,11 +182,11 @@ def replay(left: DataFrame, right: DataFrame, **options: Unpack[Frames]) -> Data
     Notes
     -----
     Lazy: an action computes it. In two cases this call runs one Spark job over both streams,
-    because lanes must be compared first: a `memory` shared by several `lanes` or split as expected,
-    and policy age without its curves. For streams of several Parquet files it reads the footers.
-    What else a replay must know of its lane beforehand (a percentage, an exact side, DGL's default
-    beta, the history estimator) the task finds out itself: it spools the lane to Spark's local
-    disk.
+    because lanes must be compared first: a `memory` shared by several `lanes` or split as expected
+    (or, as a percentage, by a fixed share), and policy age without its curves. For streams of
+    several Parquet files it reads the footers. What else a replay must know of its lane beforehand
+    (a percentage, an exact side, DGL's default beta, the history estimator) the task finds out
+    itself: it spools the lane to Spark's local disk.
 
     Memory of a worker: the windows, the budget and a batch. With a GPU, a task spools lanes and
     reads up to `engine.jobs.replay.gpu_groups.GROUP_ROWS` rows at once.

@@ -17,7 +17,7 @@ from engine.jobs.age_curves import Curves, curves_cut, curves_given
 from engine.jobs.split import LaneModels, lane_budgets
 from engine.lanes.profile import LaneProfile
 from engine.lanes.split import MAX_LANES, too_many_lanes
-from engine.options.budget import EVEN, EXPECTED, Amounts
+from engine.options.budget import EVEN, EXPECTED, Amounts, Split
 from engine.policies import ValueKind
 from engine.replay.settings import ReplaySettings
 from engine.runtime.device_choice import LANES_A_CORE, ON_CPU, ON_GPU
@@ -78,7 +78,7 @@ class Query:
         See `settled_lanes`.
     facts : FactJoin, optional
         The join through facts, whose sides replace `sides`.
-    split : {"even", "expected"}
+    split : Split
         How `memory` is divided over the sides.
     device : {"auto", "cpu", "gpu"}
         The device that decides which tuples are retained.
@@ -92,7 +92,7 @@ class Query:
         memory: Amounts,
         lanes: int,
         facts: FactJoin | None = None,
-        split: str = EVEN,
+        split: Split = EVEN,
         device: str = ON_CPU,
     ) -> None:
         self._split, self._device = split, device
@@ -128,7 +128,7 @@ class Query:
             facts=None if self._facts is None else self._facts.shared,
         )
         curves, buckets = self._curves()
-        shared = self._memory != (None, None) and (self.lanes > 1 or self._split == EXPECTED)
+        shared = self._memory != (None, None) and (self.lanes > 1 or self._split_by_peaks)
         lanes: list[Measured] = []
         if shared or buckets or (ahead and plan.looks_ahead):
             lanes = self._measure(plan, buckets, self._kinds() if shared else ())
@@ -137,6 +137,13 @@ class Query:
         if self._settings.policy == "age":
             curves = curves_cut(curves, self._settings)
         return replace(plan, curves=curves), {lane.name: lane.profile for lane in lanes}
+
+    @property
+    def _split_by_peaks(self) -> bool:
+        """Whether a side's memory depends on the other side."""
+        left, _ = self._memory
+        shares = left is not None and left.share is not None
+        return self._split == EXPECTED or (self._split != EVEN and shares)
 
     def _where(self) -> str:
         """Return the device; the CPU if a GPU is known not to be faster."""

@@ -11,7 +11,7 @@ from engine.jobs.age_curves import Curves
 from engine.lanes.profile import LaneProfile
 from engine.models.frequency import FrequencyModel
 from engine.models.rate_curve import RateCurve, merged, shared, side_curve
-from engine.options.budget import EVEN, EXPECTED, Amount, Amounts, split_budget
+from engine.options.budget import EVEN, Amount, Amounts, Split, sides_of, split_budget
 from engine.policies import Policy, ValueKind
 from engine.replay.settings import UNLIMITED
 from engine.value_model.summary import SUMMARISED, LaneSummary, fluctuating
@@ -119,7 +119,7 @@ def lane_budgets(
     groups: Sequence[Sequence[int]],
     models: LaneModels,
     policy: Policy,
-    split: str = EVEN,
+    split: Split = EVEN,
 ) -> list[tuple[int, int]]:
     """Split each group's memory over its sides and lanes (contract, section 8; P5 3.2.2, 5).
 
@@ -132,8 +132,9 @@ def lane_budgets(
     models : LaneModels
     policy : Policy
         Lanes share so that as much as can be of its value is kept.
-    split : {"even", "expected"}
-        As `memory` says, or the two as one memory of which each side gets what gains most.
+    split : Split
+        As `memory` says, or the two as one memory of which each side gets what gains most, or a
+        fixed share.
 
     Returns
     -------
@@ -145,8 +146,12 @@ def lane_budgets(
     for lanes in groups:
         peaks = [[models.profiles[lane][side].peak for lane in lanes] for side in (0, 1)]
         totals = [_total(memory[side], peaks[side]) for side in (0, 1)]
-        if split == EXPECTED:
-            totals = _sides(memory, peaks, models.of_group(lanes, policy))
+        if split != EVEN:
+            total = _both(memory, peaks)
+            if split.fraction is None:
+                totals = _sides(total, peaks, models.of_group(lanes, policy))
+            else:
+                totals = [*sides_of(total, split.fraction)]
         parts = [_lanes(totals[side], peaks[side], lanes, side, models, policy) for side in (0, 1)]
         for lane, left, right in zip(lanes, *parts, strict=True):
             budgets[lane] = left, right
@@ -159,16 +164,19 @@ def _total(amount: Amount | None, peaks: Sequence[int]) -> int:
     return (amount.tuples or 0) if amount.share is None else int(amount.share * sum(peaks))
 
 
-def _sides(memory: Amounts, peaks: Sequence[Sequence[int]], curves: Pair) -> list[int]:
-    """Return the memory of both sides that together reach the most outputs."""
-    most = [sum(side) for side in peaks]
+def _both(memory: Amounts, peaks: Sequence[Sequence[int]]) -> int:
+    """Return the one memory of both sides."""
     left, right = memory
     if left is None or right is None:
         raise AssertionError  # options do not let it pass
     if left.share is None:
-        total = (left.tuples or 0) + (right.tuples or 0)
-    else:
-        total = int(left.share * sum(most))
+        return (left.tuples or 0) + (right.tuples or 0)
+    return int(left.share * sum(map(sum, peaks)))
+
+
+def _sides(total: int, peaks: Sequence[Sequence[int]], curves: Pair) -> list[int]:
+    """Return the memory of both sides that together reach the most outputs."""
+    most = [sum(side) for side in peaks]
     return apportioned(shared(curves, total), total, most, [curve.most > 0 for curve in curves])
 
 

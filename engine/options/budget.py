@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from decimal import Decimal
 from fractions import Fraction
-from typing import NamedTuple
+from math import floor
+from typing import Any, NamedTuple
 
+from engine.options.kinds import Kind, as_text
 from engine.policies import Policy, ValueKind
 from engine.replay.settings import UNLIMITED
 from engine.runtime.errors import SpecError
@@ -25,9 +28,79 @@ class Amount(NamedTuple):
 
 
 Amounts = tuple[Amount | None, Amount | None]
-EVEN, EXPECTED = "even", "expected"
-SPLITS = (EVEN, EXPECTED)
-"""How one memory is split over both sides."""
+
+
+class Split(NamedTuple):
+    """How one memory is split over both sides.
+
+    Attributes
+    ----------
+    kind : str
+        A name of `SPLITS`, or `FIXED`.
+    fraction : Fraction or None
+        The left side's share of a fixed split.
+    """
+
+    kind: str
+    fraction: Fraction | None = None
+
+    def __str__(self) -> str:
+        if self.fraction is None:
+            return self.kind
+        return f"{Decimal(self.fraction.numerator) / Decimal(self.fraction.denominator):f}"
+
+
+FIXED = "fixed"
+EVEN, EXPECTED = Split("even"), Split("expected")
+SPLITS = {split.kind: split for split in (EVEN, EXPECTED)}
+"""The splits that have names."""
+
+
+def parse_split(text: str, option: str) -> Split:
+    """Return the split that `text` names.
+
+    Raises
+    ------
+    SpecError
+        If it is neither of `SPLITS` nor a number from 0 to 1.
+
+    Examples
+    --------
+    >>> parse_split("expected", "--split") == EXPECTED, parse_split("0.80", "--split").fraction
+    (True, Fraction(4, 5))
+    """
+    cleaned = text.strip()
+    if cleaned in SPLITS:
+        return SPLITS[cleaned]
+    if re.fullmatch(r"\d+(\.\d*)?|\.\d+", cleaned) and Fraction(cleaned) <= 1:
+        return Split(FIXED, Fraction(cleaned))
+    raise SpecError(
+        f"{option} is {text!r}; choose one of {', '.join(SPLITS)}, or give the left stream's share "
+        "of the memory, from 0 to 1, such as 0.8"
+    )
+
+
+class SplitKind(Kind):
+    """A split, or in Python and job files a number, as text."""
+
+    def read(self, flag: str, value: Any) -> str:  # noqa: ANN401 - see Kind
+        """Return the split's text, once checked."""
+        return str(parse_split(as_text(flag, value), flag))
+
+
+def sides_of(total: int, fraction: Fraction) -> tuple[int, int]:
+    """Return both sides' tuples of one memory, of which `fraction` is the left's.
+
+    The left's is rounded to the nearest whole number, half of one up, so that 0.5 of an odd memory
+    is the even split of it.
+
+    Examples
+    --------
+    >>> sides_of(1099, Fraction(4, 5)), sides_of(5, Fraction(1, 2))
+    ((879, 220), (3, 2))
+    """
+    left = floor(fraction * total + Fraction(1, 2))
+    return left, total - left
 
 
 def parse_amount(text: str, option: str) -> Amount:
@@ -55,12 +128,13 @@ def parse_amount(text: str, option: str) -> Amount:
 
 
 def parse_amounts(
-    memory: str | None, left: str | None, right: str | None, split: str = EVEN
+    memory: str | None, left: str | None, right: str | None, split: Split = EVEN
 ) -> Amounts:
     """Return the budgets of both sides; None where a side is exact.
 
     `memory` is the papers' M, half a side (an odd tuple goes left); a percentage of it is of each
-    side's own peak. With another `split` the two are one memory, and there must be one.
+    side's own peak. With another `split` the two are one memory, and there must be one; a
+    percentage of it is of both peaks together.
     """
     if split != EVEN and (left is not None or right is not None):
         raise SpecError(
@@ -74,14 +148,20 @@ def parse_amounts(
         )
     if left is not None or right is not None:
         raise SpecError("--memory and --memory-left/--memory-right exclude each other; give one")
-    return halves(parse_amount(memory, "--memory"))
+    return divided(parse_amount(memory, "--memory"), split)
 
 
-def halves(amount: Amount) -> Amounts:
-    """Return the memory of each side when both have `amount`."""
+def divided(amount: Amount, split: Split = EVEN) -> Amounts:
+    """Return the memory of each side when both together have `amount`.
+
+    What depends on the streams is left to `engine.jobs.split.lane_budgets`: a percentage stands
+    twice, and a number of tuples to be split as expected is halved.
+    """
     if amount.tuples is None:
         return amount, amount
-    return Amount(tuples=amount.tuples - amount.tuples // 2), Amount(tuples=amount.tuples // 2)
+    half = Fraction(1, 2)
+    left, right = sides_of(amount.tuples, half if split.fraction is None else split.fraction)
+    return Amount(tuples=left), Amount(tuples=right)
 
 
 def split_budget(amount: Amount | None, peaks: Sequence[int]) -> list[int]:
@@ -119,7 +199,7 @@ def split_budget(amount: Amount | None, peaks: Sequence[int]) -> list[int]:
     return shares
 
 
-def check_split(split: str, memory: Amounts, policy: Policy, *, through: bool) -> None:
+def check_split(split: Split, memory: Amounts, policy: Policy, *, through: bool) -> None:
     """Raise `SpecError` if there is no single memory, or no model to split it by.
 
     `through`: whether the streams join through facts.
@@ -128,7 +208,7 @@ def check_split(split: str, memory: Amounts, policy: Policy, *, through: bool) -
         return
     if None in memory:
         raise SpecError(f"--split {split} splits one memory over both streams: give --memory")
-    if through and policy.value_kind is not ValueKind.AGE:
+    if through and split == EXPECTED and policy.value_kind is not ValueKind.AGE:
         raise SpecError(
             f"--split {split} goes by how often join attributes arrive, and these are joined "
             "through facts: use policy age, or --memory-left and --memory-right"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from engine.options.budget import Amount, Amounts, halves, parse_amount
+from engine.options.budget import Amount, Amounts, divided, parse_amount
 from engine.options.kinds import SEED
 from engine.options.ranges import distinct, expand, parts_of
 from engine.policies import POLICIES, Value, policy_or_sample
@@ -49,7 +49,7 @@ class Point(NamedTuple):
     @property
     def amounts(self) -> Amounts:
         """The budget of each side, as `parse_amounts` splits it."""
-        return halves(self.memory)
+        return divided(self.memory)
 
 
 def points_of(

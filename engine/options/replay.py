@@ -9,7 +9,7 @@ from engine.archives.roles import Roles
 from engine.facts.access import DEFAULT_METHOD
 from engine.optimum.settings import Effort
 from engine.options import streams, where
-from engine.options.budget import EVEN, Amounts, check_split, parse_amounts
+from engine.options.budget import EVEN, Amounts, Split, check_split, parse_amounts, parse_split
 from engine.options.command import Command, Given, Group
 from engine.options.facts import Fact, FactOptions, fact_of
 from engine.options.option import check_fields
@@ -71,7 +71,7 @@ class JobOptions:
         W of each stream: ticks, or a duration on timestamp columns.
     memory : tuple of Amount or None
         Budget of each side; None is exact.
-    split : {"even", "expected"}
+    split : Split
         Whether the sides' budgets are as given, or one memory to split over both.
     parameters : dict
         Of the policy.
@@ -94,7 +94,7 @@ class JobOptions:
     window_left: str
     window_right: str
     memory: Amounts = (None, None)
-    split: str = EVEN
+    split: Split = EVEN
     policy: str = DEFAULT_POLICY
     parameters: dict[str, Value] = field(default_factory=dict)
     estimator: str = "memory"
@@ -210,7 +210,7 @@ def job_of(given: Given) -> JobOptions:
         If one is missing or invalid.
     """
     window_left, window_right = windows_of(given)
-    split = given["split"] or EVEN
+    split = parse_split(given["split"] or str(EVEN), "--split")
     for name in ("policy", "params"):
         if "plan" in given and name in given:
             flag = given.options[name].written

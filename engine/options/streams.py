@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, TypeAlias, TypedDict
 
 from engine.optimum.settings import METHODS as BOUND_METHODS
-from engine.options.budget import EVEN, SPLITS
+from engine.options.budget import EVEN, SPLITS, SplitKind
 from engine.options.kinds import (
     BY_STREAM,
     NAMES,
@@ -167,12 +167,13 @@ class Split(TypedDict, total=False):
     """How one memory is split over both sides."""
 
     split: Annotated[
-        str,
+        float | str,
         Option(
             "even: the memory is for both sides alike; expected: one memory, of which each side "
-            "gets what is expected to gain most outputs",
-            default=EVEN,
-            choices=SPLITS,
+            "gets what is expected to gain most outputs; a share from 0 to 1: one memory, of which "
+            "the left side gets that share",
+            SplitKind(f"{{{','.join(SPLITS)},SHARE}}"),
+            str(EVEN),
         ),
     ]
 

@@ -15,6 +15,7 @@ from places import ROOT
 import engine
 from engine.commands import all_commands
 from engine.commands.parser import given_of, parsed
+from engine.options.budget import SplitKind
 from engine.options.command import Command
 from engine.options.kinds import (
     ByStream,
@@ -58,6 +59,7 @@ SAMPLES: dict[type[Kind], tuple[str, Any]] = {
     Parameters: ("alpha=2", {"alpha": "2"}),
     ByStream: ("left=3,right=4", {"left": "3", "right": "4"}),
     Numbers: ("1,2", [1, 2]),
+    SplitKind: ("0.8", 0.8),
 }
 """Of each kind: a value on the command line, and the same in a job file."""
 
@@ -144,7 +146,7 @@ CHECKED = [
     (name, option.name)
     for name, command in COMMANDS.items()
     for option in command.options.values()
-    if option.choices or isinstance(option.kind, (Whole, Number, Numbers))
+    if option.choices or isinstance(option.kind, (Whole, Number, Numbers, SplitKind))
 ]
 
 

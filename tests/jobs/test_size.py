@@ -19,7 +19,7 @@ from engine.commands import main
 from engine.jobs.size.dealing import lanes_chosen, lanes_expected, speed_up
 from engine.jobs.size.sizing import MIB, Wanted, sized, slot_bytes
 from engine.models.profile.model import ArrivalProfile
-from engine.options.budget import Amount, halves, parse_amounts
+from engine.options.budget import Amount, divided, parse_amounts
 from engine.policies import POLICIES
 from engine.replay.layout import SLOT
 from engine.runtime.errors import SpecError
@@ -104,11 +104,11 @@ def test_memory_follows_what_is_held(small: ArrivalProfile) -> None:
         return sized(profile, Wanted(lanes=1, **wanted))["worker"]
 
     alone = worker(memory=TENTH, reference="none")
-    exact, tenth, whole = worker(), worker(memory=TENTH), worker(memory=halves(Amount(share=1)))
+    exact, tenth, whole = worker(), worker(memory=TENTH), worker(memory=divided(Amount(share=1)))
     assert exact["join_memory"] == 0
     assert whole["join_memory"] == pytest.approx(10 * tenth["join_memory"], abs=10)
     assert whole["join_memory"] == -(-2 * 10**6 * slot_bytes(POLICIES["dgl"]) // MIB)
-    tuples = worker(memory=halves(Amount(tuples=200_000)))
+    tuples = worker(memory=divided(Amount(tuples=200_000)))
     assert tuples["join_memory"] == tenth["join_memory"]
     wide = worker(memory=TENTH, row_bytes=(100.0, 0.0))
     assert wide["payload"] > 2 * 10**8 // MIB

@@ -68,6 +68,9 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "simp lanes": {"policy": "simp", "memory": "30%", "lanes": 3, "split": "expected"},
     "age split": {"policy": "age", "memory": 9, "split": "expected"},
     "prob split": {"policy": "prob", "memory": "20%", "split": "expected"},
+    "fixed": {"policy": "simpprob", "memory": 9, "split": 0.8},
+    "fixed share": {"policy": "simp", "memory": "20%", "split": "0.2"},
+    "fixed lanes": {"policy": "prob", "memory": "30%", "lanes": 3, "split": 0.7},
     "one side": {"policy": "simpprob", "memory": None, "memory_right": 4, "lanes": 3},
     "uneven": {"policy": "simp", "memory": None, "memory_left": 0, "memory_right": "50%"},
     "yield": {"policy": "yield", "lanes": 2, "estimator": "history", "params": {"sample": 8}},
@@ -228,6 +231,8 @@ def test_nothing_runs_before_an_action_unless_lanes_must_be_compared(
 
     try:
         assert jobs() == jobs(memory="10%") == jobs(memory=None, lanes=3) == 0
+        assert jobs(split=0.8) == 0
+        assert jobs(split=0.8, memory="10%") > 0
         assert jobs(policy="age", params={"curve": [2.0, 1.0]}) == 0
         assert jobs(lanes=3) > 0
         assert jobs(memory="10%", lanes=3) > 0

@@ -39,6 +39,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "additive share": {"policy": "additive", "memory": "15%", "lanes": 3},
     "multiplicative": {"policy": "multiplicative", "combine": "product"},
     "simp lanes": {"policy": "simp", "memory": "30%", "lanes": 3, "split": "expected"},
+    "simp fixed": {"policy": "simp", "split": 0.8},
     "simpprob one side": {
         "policy": "simpprob", "memory": None, "memory_right": 4, "lanes": 3,
     },

@@ -87,7 +87,7 @@ def build_report(
             "right": sum(r.peaks[1] for r in results),
         },
         "estimator_memory": _estimator_memory(settings, results),
-        "memory": memory_report(options.memory, found.budgets),
+        "memory": memory_report(options.memory, found.budgets) | {"split": str(options.split)},
         "window": window_report(settings.windows, prepared.unit),
         "policy": {
             "name": _policy(options, settings),

@@ -14,7 +14,7 @@ from engine.lanes.profile import LaneProfile, SideProfile
 from engine.models import frequency, rate_curve
 from engine.models.frequency import KeyCounts
 from engine.models.rate_curve import from_pieces, merged, shared
-from engine.options.budget import Amount
+from engine.options.budget import EXPECTED, Amount
 from engine.policies import POLICIES, ValueKind
 from engine.policies.age import FINE, priorities, refined
 from engine.replay.settings import UNLIMITED
@@ -235,7 +235,7 @@ def test_percentages_are_of_the_peaks_together() -> None:
     half = Amount(share=Fraction(1, 2))
     budgets = lane_budgets((half, half), [[0, 1]], models, POLICIES["prob"])
     assert [sum(pair[side] for pair in budgets) for side in (0, 1)] == [82, 36]
-    both = lane_budgets((half, half), [[0, 1]], models, POLICIES["prob"], "expected")
+    both = lane_budgets((half, half), [[0, 1]], models, POLICIES["prob"], EXPECTED)
     assert sum(map(sum, both)) == (165 + 73) // 2
 
 

@@ -1,0 +1,105 @@
+"""Replays whose memory is one, and of which the left side gets a fixed share."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from fact_job_cases import JOIN, NAMES, fact_table, rows_of
+from fact_job_cases import case as through_facts
+from job_cases import Streams, arguments, oracle, peak, read, streams
+
+import engine
+from engine.commands import main
+from engine.options.budget import parse_amounts, parse_split
+from engine.runtime.errors import SpecError
+
+TABLES: dict[str, str] = {"on": "k", "time": "t", "importance": "i"}
+
+
+@pytest.fixture(scope="module")
+def case(tmp_path_factory: pytest.TempPathFactory) -> Streams:
+    return streams(tmp_path_factory.mktemp("split"), seed=31, rows=300)
+
+
+def sides_of(report: dict[str, Any]) -> tuple[int, int]:
+    return report["memory"]["left"], report["memory"]["right"]
+
+
+def nearest(total: int, tenths: int) -> int:
+    """Return tenths of a memory, half a tuple rounded up."""
+    return (tenths * total + 5) // 10
+
+
+@pytest.mark.parametrize(("share", "tenths"), [("0", 0), (".30", 3), ("0.5", 5), ("1.0", 10)])
+@pytest.mark.parametrize("memory", ["13", "25%"])
+def test_the_left_side_gets_its_share_of_one_memory(
+    case: Streams, tmp_path: Path, memory: str, share: str, tenths: int
+) -> None:
+    places = {"out": tmp_path / "out", "report": tmp_path / "report.json"}
+    told = arguments(case.folder, memory=memory, split=share, policy="simpprob", **places)
+    assert main(told) == 0
+    found = read(tmp_path)
+    both = 13 if memory == "13" else (peak(case.left) + peak(case.right)) // 4
+    left = nearest(both, tenths)
+    assert sides_of(found.report) == (left, both - left)
+    assert found.report["memory"]["split"] == {0: "0", 3: "0.3", 5: "0.5", 10: "1"}[tenths]
+    assert found.outputs == oracle(
+        case.left, case.right, budget_left=left, budget_right=both - left, policy="simpprob"
+    )
+
+
+def test_half_of_a_number_of_tuples_is_the_even_split() -> None:
+    for tuples in range(12):
+        even = parse_amounts(str(tuples), None, None)
+        assert parse_amounts(str(tuples), None, None, parse_split("0.5", "--split")) == even
+
+
+def test_lanes_and_groups_share_the_parts_of_both_sides(case: Streams) -> None:
+    groups = [[i % 2 for i in range(300)]] * 2
+    tables = [
+        pa.table({"t": ts, "k": key, "i": importance, "g": group})
+        for (ts, key, importance), group in zip(
+            (zip(*rows, strict=True) for rows in (case.left, case.right)), groups, strict=True
+        )
+    ]
+    told = {**TABLES, "window": 9, "partition_by": "g", "lanes": 3, "policy": "simp"}
+    fixed = engine.replay_tables(*tables, **told, memory=20, split=0.7)
+    sides = engine.replay_tables(*tables, **told, memory_left=14, memory_right=6)
+    assert fixed.outputs.equals(sides.outputs)
+    assert sides_of(fixed.report) == sides_of(sides.report) == (28, 12)
+
+
+def test_a_fixed_split_needs_no_model_and_so_holds_through_facts() -> None:
+    one = through_facts(2)
+    told = JOIN | NAMES | {"fact": fact_table(one.facts), "policy": "prob", "memory": 12}
+    found = engine.replay_tables(*one.tables, **told, split=0.75)
+    expected = one.expected(policy="prob", budget_left=9, budget_right=3)
+    assert rows_of(found.outputs) == [tuple(o) for o in expected.outputs]
+
+
+def test_job_files_give_a_split_as_a_number(case: Streams, tmp_path: Path) -> None:
+    job, report = tmp_path / "job.toml", tmp_path / "report.json"
+    job.write_text("split = 0.25\n")
+    assert main(arguments(case.folder, out=None, job=job, report=report)) == 0
+    assert sides_of(json.loads(report.read_text())) == (3, 9)
+
+
+@pytest.mark.parametrize("wrong", ["1.01", "-0.1", "80%", "evn", "nan", "1e-1", ""])
+def test_what_is_no_split_is_named(wrong: str) -> None:
+    with pytest.raises(
+        SpecError, match=rf"^--split is '{wrong}'; choose one of even, expected, or"
+    ):
+        parse_split(wrong, "--split")
+
+
+def test_a_fixed_split_is_of_one_memory(case: Streams, capsys: pytest.CaptureFixture[str]) -> None:
+    sided = {"memory_left": 3, "memory_right": 3}
+    for memory in ({}, sided):
+        told = arguments(case.folder, **{"out": None, "memory": None, "split": 0.5} | memory)
+        assert main(told) == 2
+        error = capsys.readouterr().err
+        assert "--split 0.5 splits one memory over both streams: give --memory" in error
