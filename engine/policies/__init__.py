@@ -10,11 +10,11 @@ import pkgutil
 from collections.abc import Iterable
 from importlib import import_module
 
-from engine.policies.base import Parameter, Policy, Structure, Value, ValueKind
+from engine.policies.base import Across, Parameter, Policy, Structure, Value, ValueKind
 from engine.runtime.errors import SpecError, did_you_mean
 
 __all__ = [
-    "POLICIES", "SAMPLING", "Parameter", "Policy", "Structure", "Value", "ValueKind",
+    "POLICIES", "SAMPLING", "Across", "Parameter", "Policy", "Structure", "Value", "ValueKind",
     "policy_named", "policy_or_sample",
 ]  # fmt: skip
 

@@ -46,6 +46,16 @@ class ValueKind(StrEnum):
     """Nothing tells tuples apart: lanes share by window size."""
 
 
+class Across(StrEnum):
+    """How tuples of both sides compare when they compete for one memory."""
+
+    AS_THEY_ARE = "as they are"
+    """By priority."""
+    BY_VALUE = "by value"
+    """By what residents of their side and of their priority have yielded so far."""
+    NEVER = "never"
+
+
 @dataclass(frozen=True)
 class Parameter:
     """One parameter of a policy.
@@ -127,6 +137,8 @@ class Policy:
         that is not admitted. The size is the tuple's, the scale its side's.
     unlimited : bool
         Whether memory is what a sampling policy holds on average, not the most that it may hold.
+    across : Across
+        How tuples of both sides compare when they compete for one memory.
     """
 
     name: str
@@ -145,6 +157,7 @@ class Policy:
     factor: Callable[..., float] | None = None
     sampled: Callable[[float, float, float], float] | None = None
     unlimited: bool = False
+    across: Across = Across.AS_THEY_ARE
 
     def __reduce__(self) -> tuple[Callable[[str], Policy], tuple[str]]:
         """Travel to other processes as a name."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.policies.base import Policy, Structure, ValueKind
+from engine.policies.base import Across, Policy, Structure, ValueKind
 from engine.policies.pps_cluster import SIZE
 from gpu_kernels.portable import portable
 
@@ -19,6 +19,7 @@ POLICY = Policy(
     source="Duffield, Lund, Thorup 2007",
     summary="a sample: size over a uniform draw; the greatest are kept (priority sampling)",
     structure=Structure.SAMPLED,
+    across=Across.NEVER,
     parameters=(SIZE,),
     draws=True,
     value_kind=ValueKind.EVEN,

@@ -8,7 +8,7 @@ that match are ever touched: ``P = max(0, V - beta*tau)``.
 
 from __future__ import annotations
 
-from engine.policies.base import Parameter, Policy, Structure
+from engine.policies.base import Across, Parameter, Policy, Structure
 from gpu_kernels.portable import portable
 
 
@@ -45,6 +45,7 @@ POLICY = Policy(
     source="P1 4.3.4, P2 3.2",
     summary="gains with every match, loses with time",
     structure=Structure.DECAY,
+    across=Across.BY_VALUE,
     ties="importance",
     parameters=(
         Parameter("alpha", "divisor of a gain; default the lifetime w", above=0.0),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.policies.base import Policy, Structure
+from engine.policies.base import Across, Policy, Structure
 from gpu_kernels.portable import portable
 
 
@@ -20,6 +20,7 @@ POLICY = Policy(
     source="P1 4.3.3",
     summary="importance times match count, renewed every instant",
     structure=Structure.KEYED,
+    across=Across.BY_VALUE,
     ties="importance",
     now=now,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.policies.base import Policy, Structure, ValueKind
+from engine.policies.base import Across, Policy, Structure, ValueKind
 from engine.policies.pps_cluster import priority
 
 POLICY = Policy(
@@ -11,6 +11,7 @@ POLICY = Policy(
     source="P5 4.3",
     summary="a sample: every tuple with one probability, until it expires",
     structure=Structure.SAMPLED,
+    across=Across.NEVER,
     draws=True,
     value_kind=ValueKind.EVEN,
     sampled=priority,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.policies.base import Parameter, Policy, Structure, ValueKind
+from engine.policies.base import Across, Parameter, Policy, Structure, ValueKind
 from gpu_kernels.portable import portable
 
 SIZE = Parameter(
@@ -27,6 +27,7 @@ POLICY = Policy(
     source="P5 4.3",
     summary="a sample: tuples with probability proportional to their size, until they expire",
     structure=Structure.SAMPLED,
+    across=Across.NEVER,
     parameters=(SIZE,),
     draws=True,
     value_kind=ValueKind.EVEN,

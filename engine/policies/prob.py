@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.policies.base import TIES, Policy, Structure, ValueKind
+from engine.policies.base import TIES, Across, Policy, Structure, ValueKind
 from gpu_kernels.portable import portable
 
 
@@ -18,6 +18,7 @@ POLICY = Policy(
     source="P1 5.2, P5 3.3",
     summary="match count at arrival",
     structure=Structure.STATIC,
+    across=Across.BY_VALUE,
     value_kind=ValueKind.COUNT,
     arrival=arrival,
     parameters=(TIES,),

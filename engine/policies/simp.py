@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.policies.base import Policy, Structure, ValueKind
+from engine.policies.base import Across, Policy, Structure, ValueKind
 from gpu_kernels.portable import portable
 
 
@@ -18,6 +18,7 @@ POLICY = Policy(
     source="P1 4.3.1",
     summary="importance",
     structure=Structure.STATIC,
+    across=Across.BY_VALUE,
     value_kind=ValueKind.IMPORTANCE,
     arrival=arrival,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.policies.base import Policy, Structure
+from engine.policies.base import Across, Policy, Structure
 from gpu_kernels.portable import portable
 
 
@@ -18,6 +18,7 @@ POLICY = Policy(
     source="P1 4.3.2",
     summary="importance times match count at arrival",
     structure=Structure.STATIC,
+    across=Across.BY_VALUE,
     ties="importance",
     arrival=arrival,
 )

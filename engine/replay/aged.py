@@ -93,12 +93,18 @@ def _last_until(memory: Memory, ts: Integer) -> Integer:
 
 
 @kernel
-def _least(memory: Memory, now: Integer, window: Integer, most: float) -> Integer:
+def priority(memory: Memory, age: Integer, window: Integer) -> float:
+    """Return the priority of a tuple of an age."""
+    return np.float64(memory.table[nth(_bucket_of(age, window, memory.table.size - 1))])
+
+
+@kernel
+def least(memory: Memory, now: Integer, window: Integer, most: float) -> Integer:
     """Return the slot of least rank, NONE if all priorities are above `most`."""
     log = memory.log
     table: Records = memory.table
     buckets = table.size - 1
-    least = np.int64(NONE)
+    lowest = np.int64(NONE)
     for r in range(memory.runs.shape[0]):
         first, last = memory.runs[r, 0], memory.runs[r, 1]
         if min(table[nth(first)], table[nth(last)]) > most:
@@ -117,11 +123,11 @@ def _least(memory: Memory, now: Integer, window: Integer, most: float) -> Intege
         if found == memory.n[LOGGED] or log[nth(found)].ts > latest:
             continue
         at, ts = np.int64(log[nth(found)].slot), log[nth(found)].ts
-        priority = table[nth(_bucket_of(now - ts, window, buckets))]
-        tied = least != NONE and priority == most
-        if priority <= most and not (tied and ts > memory.slots[nth(least)].ts):
-            least, most = at, priority
-    return least
+        own = table[nth(_bucket_of(now - ts, window, buckets))]
+        tied = lowest != NONE and own == most
+        if own <= most and not (tied and ts > memory.slots[nth(lowest)].ts):
+            lowest, most = at, own
+    return lowest
 
 
 @kernel
@@ -134,12 +140,21 @@ def admit(
     if n[COUNT] >= budget:
         if budget == 0:
             return
-        own = np.float64(memory.table[nth(_bucket_of(np.int64(0), window, memory.table.size - 1))])
-        at = _least(memory, ts, window, own)
+        at = least(memory, ts, window, priority(memory, np.int64(0), window))
         if at == NONE:
             return
         forget(memory, at)
         remove(memory, keys, side, at)
+    put(memory, keys, side, key, ts, row, seq, importance, m)
+
+
+@kernel
+def put(
+    memory: Memory, keys: Records, side: Integer, key: Integer, ts: Integer, row: Integer,
+    seq: Integer, importance: float, m: float,
+) -> Integer:  # fmt: skip
+    """Admit an arrival, for which there is room, and return its slot. O(1) amortised."""
+    n = memory.n
     if n[LOGGED] == memory.log.size:
         _compact(memory)
     at = insert(memory, keys, side, key, ts, row, seq, importance, 0.0, m)
@@ -147,3 +162,4 @@ def admit(
     memory.log[nth(n[LOGGED])].slot = at
     memory.slots[nth(at)].at = n[LOGGED]
     n[LOGGED] += 1
+    return at

@@ -234,8 +234,41 @@ def admit(
                 at = insert(memory, keys, side, key, ts, row, seq, importance, value, m)
                 sink_from_top(heap, n[layout.HEAP], value, importance, m, seq, at)
                 return
+    put(memory, keys, side, key, ts, row, seq, importance, value, m, priority)
+
+
+@kernel
+def put(
+    memory: Memory, keys: Records, side: Integer, key: Integer, ts: Integer, row: Integer,
+    seq: Integer, importance: float, value: float, m: float, priority: float,
+) -> Integer:  # fmt: skip
+    """Admit an arrival, for which there is room, and return its slot. O(log K)."""
     at = insert(memory, keys, side, key, ts, row, seq, importance, value, m)
     if priority == 0.0:
         _push_zero(memory, keys, importance, m, seq, at)
     else:
         _push(memory, keys, value, importance, m, seq, at)
+    return at
+
+
+@kernel
+def least(memory: Memory, keys: Records, lost: float) -> Integer:
+    """Return the slot of least rank; there must be one. O(log K) amortised."""
+    if _settle(memory, keys, lost):
+        return np.int64(memory.zero[0].what)
+    return _least_positive(memory, lost)
+
+
+@kernel
+def take_out(memory: Memory, keys: Records, at: Integer) -> None:
+    """Take the slot of least rank out of its heap if it is the top, else its entry is left to be.
+
+    O(log K).
+    """
+    n = memory.n
+    if n[layout.ZERO] > 0 and memory.zero[0].what == at:
+        drop_at(memory.zero, n[layout.ZERO], _TOP, keys, _SLOTS)
+        n[layout.ZERO] -= 1
+    elif n[layout.HEAP] > 0 and memory.heap[0].what == at:
+        drop_at(memory.heap, n[layout.HEAP], _TOP, keys, _SLOTS)
+        n[layout.HEAP] -= 1

@@ -6,9 +6,10 @@ import numpy as np
 
 from engine.facts.key_links import KeyLinks, joins_nobody, linked_key, span
 from engine.policies import Structure
-from engine.replay import aged, keyed, ranks, valued
+from engine.replay import aged, keyed, pooled, ranks, valued
 from engine.replay.instant import match_count
 from engine.replay.layout import CLEAN, COUNT, DIRTY, OLDEST, SEQ, Arrivals, Memory, ReplayRules
+from engine.replay.pool import Pool, is_shared, note_outputs, note_peaks, set_values, settle_pool
 from engine.replay.ranks import admit_planned, admit_ranked, release, reward
 from engine.runtime.jit import NONE, Integer, Records, inlined, kernel, nth
 
@@ -91,6 +92,18 @@ def note_matches(
         memory.n[DIRTY] = NONE
 
 
+@inlined
+def note_yield(
+    rules: ReplayRules, left_memory: Memory, right_memory: Memory, keys: Records,
+    left_partners: KeyLinks | None, right_partners: KeyLinks | None, left: Arrivals, i: Integer,
+    end: Integer, right: Arrivals, j: Integer, stop: Integer, now: Integer, pool: Pool | None,
+) -> None:  # fmt: skip
+    """Note what both sides' residents yield at this instant, for one memory of both."""
+    note_outputs(pool, rules, left, i, end, right_memory, keys, left_partners, _LEFT, now)
+    note_outputs(pool, rules, right, j, stop, left_memory, keys, right_partners, _RIGHT, now)
+    settle_pool(pool)
+
+
 @kernel
 def _produced(
     keys: Records, partners: KeyLinks | None, key: Integer, side: Integer, early: bool
@@ -137,15 +150,16 @@ def _rerank(
 @inlined
 def _admit(
     rules: ReplayRules, memory: Memory, opposite: Memory, arrivals: Arrivals, begin: Integer,
-    end: Integer, base: Integer, keys: Records, partners: KeyLinks | None, side: Integer,
-    now: Integer, instant: Integer, priority_at_arrival: Records,
+    end: Integer, base: Integer, keys: Records, partners: KeyLinks | None, theirs: KeyLinks | None,
+    side: Integer, now: Integer, instant: Integer, priority_at_arrival: Records, pool: Pool | None,
 ) -> None:  # fmt: skip
     """Decide who stays: of residents and arrivals the `budget` greatest by rank (step 5)."""
     if side == 0:
         budget, window = rules.budget_left, rules.window_left
     else:
         budget, window = rules.budget_right, rules.window_right
-    if rules.structure == _RERANK and memory.n[COUNT] + (end - begin) > budget:
+    reranked = rules.structure == _RERANK and not is_shared(pool)
+    if reranked and memory.n[COUNT] + (end - begin) > budget:
         ranks.rank_residents(memory, keys, rules.ties_by_importance)
     i = begin
     while i < end:
@@ -157,7 +171,12 @@ def _admit(
         seq = base + at
         if joins_nobody(partners, key):
             continue
-        if rules.structure == _KEYED:
+        if is_shared(pool):
+            pooled.admit(
+                rules, pool, memory, opposite, keys, partners, theirs, side, arrivals, at, seq, m,
+                now, priority_at_arrival,
+            )  # fmt: skip
+        elif rules.structure == _KEYED:
             dropped = keyed.admit(memory, keys, side, budget, key, now, row, seq, importance, m)
             if dropped != NONE:
                 keyed.touch_partners(opposite, keys, partners, side, dropped)
@@ -179,9 +198,14 @@ def decide(
     rules: ReplayRules, left_memory: Memory, right_memory: Memory, keys: Records,
     left_partners: KeyLinks | None, right_partners: KeyLinks | None, left: Arrivals, i: Integer,
     end: Integer, right: Arrivals, j: Integer, stop: Integer, now: Integer, instant: Integer,
-    priority_at_arrival: Records, priority_now: Records,
+    priority_at_arrival: Records, priority_now: Records, pool: Pool | None,
 ) -> None:  # fmt: skip
     """Do steps 4 and 5 on both sides, both from the snapshot of step 2."""
+    if not rules.after_admission:
+        note_yield(
+            rules, left_memory, right_memory, keys, left_partners, right_partners, left, i, end,
+            right, j, stop, now, pool,
+        )  # fmt: skip
     if rules.structure == _KEYED:
         _flush(rules, left_memory, keys, left_partners, _LEFT, now)
         _flush(rules, right_memory, keys, right_partners, _RIGHT, now)
@@ -198,14 +222,19 @@ def decide(
     elif not rules.after_admission:
         note_matches(rules, left_memory, right, j, stop, keys, right_partners, _LEFT, now)
         note_matches(rules, right_memory, left, i, end, keys, left_partners, _RIGHT, now)
+    set_values(pool)
+    if is_shared(pool) and rules.structure == _RERANK:
+        ranks.rank_residents(left_memory, keys, rules.ties_by_importance)
+        ranks.rank_residents(right_memory, keys, rules.ties_by_importance)
     if rules.structure == _PLANNED:
         release(left_memory, keys, _LEFT, instant)
         release(right_memory, keys, _RIGHT, instant)
     _admit(
         rules, left_memory, right_memory, left, i, end, left_memory.n[SEQ], keys, left_partners,
-        _LEFT, now, instant, priority_at_arrival,
+        right_partners, _LEFT, now, instant, priority_at_arrival, pool,
     )  # fmt: skip
     _admit(
         rules, right_memory, left_memory, right, j, stop, right_memory.n[SEQ], keys,
-        right_partners, _RIGHT, now, instant, priority_at_arrival,
+        right_partners, left_partners, _RIGHT, now, instant, priority_at_arrival, pool,
     )  # fmt: skip
+    note_peaks(pool, left_memory, right_memory)

@@ -16,10 +16,19 @@ import numpy as np
 
 from engine.facts.key_links import KeyLinks, fact, linked_key, span
 from engine.policies import Structure
-from engine.replay import layout
-from engine.replay.decide import decide, note_matches
+from engine.replay import layout, pooled
+from engine.replay.decide import decide, note_matches, note_yield
 from engine.replay.instant import advance, begin, clear, expire, hasten
 from engine.replay.layout import Arrivals, Memory, Outputs, ReplayRules, Tallies, Window
+from engine.replay.pool import (
+    Pool,
+    advance_pool,
+    is_shared,
+    note_outputs,
+    note_peaks,
+    set_values,
+    settle_pool,
+)
 from engine.replay.probe import has_room, probe_arrivals, probe_residents
 from engine.replay.ranks import admit_ranked, reward
 from engine.runtime.jit import NONE, Integer, Records, inlined, kernel, nth
@@ -64,11 +73,13 @@ def _first_due(memory: Memory, window: Integer, now: Integer) -> Integer:
 
 @inlined
 def expire_both(
-    rules: ReplayRules, left_memory: Memory, right_memory: Memory, keys: Records, now: Integer
-) -> Integer:
+    rules: ReplayRules, left_memory: Memory, right_memory: Memory, keys: Records, now: Integer,
+    pool: Pool | None,
+) -> Integer:  # fmt: skip
     """Do step 1, and return a tick before which it need not be done again."""
-    expire(rules, left_memory, right_memory, keys, None, _LEFT, now - rules.window_left, now)
-    expire(rules, right_memory, left_memory, keys, None, _RIGHT, now - rules.window_right, now)
+    since_left, since_right = now - rules.window_left, now - rules.window_right
+    expire(rules, left_memory, right_memory, keys, None, _LEFT, since_left, now, pool)
+    expire(rules, right_memory, left_memory, keys, None, _RIGHT, since_right, now, pool)
     return min(
         _first_due(left_memory, rules.window_left, now),
         _first_due(right_memory, rules.window_right, now),
@@ -79,7 +90,7 @@ def expire_both(
 def replay_alone(
     rules: ReplayRules, memory: Memory, opposite: Memory, keys: Records, arrivals: Arrivals,
     i: Integer, side: Integer, now: Integer, out: Outputs, tallies: Tallies, progress: Records,
-    sums: Records, priority_at_arrival: Records,
+    sums: Records, priority_at_arrival: Records, pool: Pool | None,
 ) -> None:  # fmt: skip
     """Do steps 2 to 5 for arrival `i` of `side`, which is alone."""
     key = np.int64(arrivals.key[nth(i)])
@@ -87,6 +98,10 @@ def replay_alone(
     hasten(arrivals, i, keys, None, side, opposite)
     seq = memory.n[layout.SEQ] + i
     m = np.float64(theirs.residents)
+    if is_shared(pool):
+        note_outputs(pool, rules, arrivals, i, i + 1, opposite, keys, None, side, now)
+        settle_pool(pool)
+        set_values(pool)
     if theirs.head != NONE:
         if now >= rules.start_ts:
             probe_residents(
@@ -98,7 +113,13 @@ def replay_alone(
                 rules, opposite, 1 - side, np.int64(theirs.head), np.int64(theirs.residents),
                 np.float64(keys[nth(2 * key + side)].residents + 1), now,
             )  # fmt: skip
-    admit_ranked(rules, memory, keys, side, arrivals, i, seq, m, now, priority_at_arrival)
+    if is_shared(pool):
+        pooled.admit(
+            rules, pool, memory, opposite, keys, None, None, side, arrivals, i, seq, m, now,
+            priority_at_arrival,
+        )  # fmt: skip
+    else:
+        admit_ranked(rules, memory, keys, side, arrivals, i, seq, m, now, priority_at_arrival)
 
 
 _BEGIN, _PROBE_LEFT, _PROBE_RIGHT, _LATE_LEFT, _LATE_RIGHT = range(5)
@@ -174,6 +195,7 @@ def replay(
     left_partners: KeyLinks | None, right_partners: KeyLinks | None, left: Arrivals,
     right: Arrivals, left_window: Window, right_window: Window, out: Outputs, tallies: Tallies,
     progress: Records, sums: Records, priority_at_arrival: Records, priority_now: Records,
+    pool: Pool | None,
 ) -> bool:  # fmt: skip
     """Replay a batch; True when it is used up, False when `out` must be emptied first.
 
@@ -211,24 +233,26 @@ def replay(
                     alone = False
                 if alone:
                     advance(now, tallies, progress)
+                    advance_pool(pool, left_memory, right_memory, now)
                     if now >= due:
-                        due = expire_both(rules, left_memory, right_memory, keys, now)
+                        due = expire_both(rules, left_memory, right_memory, keys, now, pool)
                     if left_ts < right_ts:
                         replay_alone(
                             rules, left_memory, right_memory, keys, left, i, _LEFT, now, out,
-                            tallies, progress, sums, priority_at_arrival,
+                            tallies, progress, sums, priority_at_arrival, pool,
                         )  # fmt: skip
                         i += 1
                     else:
                         replay_alone(
                             rules, right_memory, left_memory, keys, right, j, _RIGHT, now, out,
-                            tallies, progress, sums, priority_at_arrival,
+                            tallies, progress, sums, priority_at_arrival, pool,
                         )  # fmt: skip
                         j += 1
+                    note_peaks(pool, left_memory, right_memory)
                     continue
             end, stop = begin(
                 rules, left_memory, right_memory, keys, left_partners, right_partners, left, i,
-                right, j, left_window, right_window, tallies, progress,
+                right, j, left_window, right_window, tallies, progress, pool,
             )  # fmt: skip
             progress[layout.LEFT_AT], progress[layout.LEFT_END] = i, end
             progress[layout.RIGHT_AT], progress[layout.RIGHT_END] = j, stop
@@ -255,6 +279,7 @@ def replay(
             decide(
                 rules, left_memory, right_memory, keys, left_partners, right_partners, left, i, end,
                 right, j, stop, now, progress[layout.INSTANT], priority_at_arrival, priority_now,
+                pool,
             )  # fmt: skip
             if rules.after_admission:
                 phase, cursor = _LATE_LEFT, i
@@ -262,6 +287,10 @@ def replay(
         else:
             note_matches(rules, left_memory, right, j, stop, keys, right_partners, _LEFT, now)
             note_matches(rules, right_memory, left, i, end, keys, left_partners, _RIGHT, now)
+            note_yield(
+                rules, left_memory, right_memory, keys, left_partners, right_partners, left, i, end,
+                right, j, stop, now, pool,
+            )  # fmt: skip
         clear(left, i, end, keys, _LEFT)
         clear(right, j, stop, keys, _RIGHT)
         i, j = end, stop

@@ -85,15 +85,31 @@ def admit(
     if n[COUNT] >= budget:
         if budget == 0 or precedes(importance * m, importance, m, seq, heap[0]):
             return key
-        dropped = heap[0].what
-        dropped_m = heap[0].m
-        at = np.int64(keys[nth(2 * dropped + side)].root)
-        detach(memory, keys, side, at)
-        remove(memory, keys, side, at)
-        refresh(memory, keys, side, dropped, dropped_m)
+        dropped = drop_least(memory, keys, side)
+    put(memory, keys, side, key, ts, row, seq, importance, m)
+    return dropped
+
+
+@kernel
+def drop_least(memory: Memory, keys: Records, side: Integer) -> Integer:
+    """Drop the resident of least rank and return its key. O(log K) amortised."""
+    dropped, m = np.int64(memory.heap[0].what), memory.heap[0].m
+    at = np.int64(keys[nth(2 * dropped + side)].root)
+    detach(memory, keys, side, at)
+    remove(memory, keys, side, at)
+    refresh(memory, keys, side, dropped, m)
+    return dropped
+
+
+@kernel
+def put(
+    memory: Memory, keys: Records, side: Integer, key: Integer, ts: Integer, row: Integer,
+    seq: Integer, importance: float, m: float,
+) -> Integer:  # fmt: skip
+    """Admit an arrival, for which there is room, and return its slot. O(log K)."""
     at = insert(memory, keys, side, key, ts, row, seq, importance, importance * m, m)
     mine = keys[nth(2 * key + side)]
     mine.root = grown(memory.slots, np.int64(mine.root), at, BY_IMPORTANCE)
     if mine.root == at or mine.at == NONE:
         refresh(memory, keys, side, key, m)
-    return dropped
+    return at

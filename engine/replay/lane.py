@@ -13,7 +13,7 @@ from engine.facts.index import FactIndex
 from engine.facts.key_links import KeyLinks
 from engine.lanes.profile import LaneProfile
 from engine.policies import Structure
-from engine.replay import kernel, layout
+from engine.replay import kernel, layout, pool
 from engine.replay.allocate import (
     Ready,
     SlidingWindow,
@@ -97,6 +97,7 @@ class LaneReplay:
             join_memory(self.rules.budget_left, structure, curves[0], buckets),
             join_memory(self.rules.budget_right, structure, curves[1], buckets),
         )
+        self._pool = self.settings.pool(profile, budget) if plan is None else None
         self._windows = (SlidingWindow(), SlidingWindow())
         self._keys: Records = np.zeros(0, layout.KEY)
         edges = np.zeros(1, np.int64) if bin_edges is None else bin_edges
@@ -161,7 +162,7 @@ class LaneReplay:
                 done = kernel.replay(
                     self.rules, *self._memories, self._keys, *self._partners, part[0], part[1],
                     windows[0], windows[1], self._out, tallies, self._progress, self._sums,
-                    self._at_arrival, self._now,
+                    self._at_arrival, self._now, self._pool,
                 )  # fmt: skip
                 written = int(self._progress[layout.WRITTEN])
                 self._progress[layout.WRITTEN] = 0
@@ -269,7 +270,14 @@ class LaneReplay:
     @property
     def peaks(self) -> tuple[int, int]:
         """Most tuples held at once, left and right."""
+        if self._pool is not None:
+            return int(self._pool.n[pool.MOST]), int(self._pool.n[pool.MOST + 1])
         return int(self._memories[0].n[layout.PEAK]), int(self._memories[1].n[layout.PEAK])
+
+    @property
+    def peak(self) -> int:
+        """Most tuples of both sides held at once; of two memories, the sum of their peaks."""
+        return sum(self.peaks) if self._pool is None else int(self._pool.n[pool.MOST_BOTH])
 
     def retained(self) -> tuple[Ints, Ints]:
         """Return the rows in each join memory now, ascending."""

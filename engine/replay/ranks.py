@@ -51,6 +51,40 @@ def rank_residents(memory: Memory, keys: Records, by_importance: bool) -> None:
 
 
 @kernel
+def put(
+    memory: Memory, keys: Records, side: Integer, by_importance: bool, key: Integer, ts: Integer,
+    row: Integer, seq: Integer, importance: float, priority: float, m: float,
+) -> Integer:  # fmt: skip
+    """Admit an arrival, for which there is room, and return its slot. O(log K)."""
+    heap, n = memory.heap, memory.n
+    tie_importance = importance if by_importance else 0.0
+    tie_m = m if by_importance else 0.0
+    at = insert(memory, keys, side, key, ts, row, seq, importance, priority, m)
+    if n[HEAP] == heap.size:
+        rebuild(memory, keys)
+    rise(heap, n[HEAP], _TOP, priority, tie_importance, tie_m, seq, at, keys, _SLOTS)
+    n[HEAP] += 1
+    return at
+
+
+@kernel
+def least(memory: Memory, keys: Records) -> Integer:
+    """Return the slot of least rank, which is then at the top of the heap. O(log K) amortised."""
+    heap, n = memory.heap, memory.n
+    while memory.slots[nth(heap[0].what)].seq != heap[0].seq:
+        drop_at(heap, n[HEAP], _TOP, keys, _SLOTS)
+        n[HEAP] -= 1
+    return np.int64(heap[0].what)
+
+
+@kernel
+def take_out(memory: Memory, keys: Records) -> None:
+    """Take the top out of the heap. O(log K)."""
+    drop_at(memory.heap, memory.n[HEAP], _TOP, keys, _SLOTS)
+    memory.n[HEAP] -= 1
+
+
+@kernel
 def admit(
     memory: Memory, keys: Records, side: Integer, budget: Integer, by_importance: bool,
     key: Integer, ts: Integer, row: Integer, seq: Integer, importance: float, priority: float,
@@ -62,17 +96,11 @@ def admit(
     tie_importance = importance if by_importance else 0.0
     tie_m = m if by_importance else 0.0
     if n[COUNT] < budget:
-        at = insert(memory, keys, side, key, ts, row, seq, importance, priority, m)
-        if n[HEAP] == heap.size:
-            rebuild(memory, keys)
-        rise(heap, n[HEAP], _TOP, priority, tie_importance, tie_m, seq, at, keys, _SLOTS)
-        n[HEAP] += 1
+        put(memory, keys, side, by_importance, key, ts, row, seq, importance, priority, m)
         return
     if budget == 0 or precedes(priority, tie_importance, tie_m, seq, heap[0]):
         return  # what ranks below the top ranks below all, though the top's tuple may be gone
-    while memory.slots[nth(heap[0].what)].seq != heap[0].seq:
-        drop_at(heap, n[HEAP], _TOP, keys, _SLOTS)
-        n[HEAP] -= 1
+    least(memory, keys)
     if precedes(priority, tie_importance, tie_m, seq, heap[0]):
         return
     remove(memory, keys, side, heap[0].what)

@@ -16,8 +16,9 @@ import numpy as np
 from numba.extending import register_jitable
 
 from engine.lanes.profile import LaneProfile, SideProfile
-from engine.policies import Policy, Structure, Value, policy_or_sample
+from engine.policies import Across, Policy, Structure, Value, ValueKind, policy_or_sample
 from engine.replay.layout import ESTIMATORS, PROBES, ReplayRules
+from engine.replay.pool import Pool, pool_of
 from engine.runtime.errors import SpecError, chosen
 from engine.value_model.estimate import Terms
 from gpu_kernels.combine import COMBINES
@@ -109,6 +110,8 @@ class ReplaySettings(PolicySettings):
     start_ts: int | None = None
     """Outputs before it are neither written nor counted."""
     seed: int = 0
+    pooled: bool = False
+    """Whether the budgets of both sides are one memory, for which their tuples compete."""
     the_policy: Policy = field(init=False, repr=False, compare=False)
     """An exact join never evicts, so any does for it."""
 
@@ -117,6 +120,8 @@ class ReplaySettings(PolicySettings):
             if not 0 <= window < 2**62:
                 raise SpecError(f"window {window} of stream {side} must be 0 ticks or more")
         self._settle(policy_or_sample(self.policy or "recent"))
+        if self.pooled:
+            check_pooled(self.the_policy, self.estimator, self.windows, self.parameters)
 
     @property
     def windows(self) -> tuple[int, int]:
@@ -164,11 +169,26 @@ class ReplaySettings(PolicySettings):
         counters, sample, buckets = (math.ceil(number) for number in numbers)
         return Terms(self.window_left, self.window_right, self.combine, counters, sample, buckets)
 
+    def pool(self, profile: LaneProfile, budget: tuple[int, int]) -> Pool | None:
+        """Return the memory of both sides of a lane; None if each has its own."""
+        if not self.pooled:
+            return None
+        return pool_of(
+            sum(budget),
+            calibrated=self.the_policy.across is Across.BY_VALUE,
+            unit=max(side.mean_importance for side in profile),
+            counts=self.the_policy.value_kind is ValueKind.COUNT,
+            lifetime=max(self.windows) + 1,
+            t0=profile.t0,
+        )
+
     def rules(self, profile: LaneProfile, budget: tuple[int, int], *, emit: bool) -> ReplayRules:
         """Return the scalars that the kernel replays a lane by."""
         alphas, betas = self._decays((self.window_left, self.window_right), profile)
         if self.the_policy.unlimited:
             budget = UNLIMITED, UNLIMITED
+        if self.pooled:
+            budget = (sum(budget),) * 2
         return ReplayRules(
             structure=int(self.structure),
             t0=profile.t0,
@@ -183,6 +203,26 @@ class ReplaySettings(PolicySettings):
             beta_left=betas[0],
             beta_right=betas[1],
             **self._shared_rules(emit=emit),
+        )
+
+
+def check_pooled(
+    policy: Policy, estimator: str, windows: Sequence[int], parameters: Mapping[str, Value]
+) -> None:
+    """Raise `SpecError` if the priorities of a policy do not compare across sides."""
+    reason = ""
+    if policy.across is Across.NEVER:
+        reason = "samples each side by a threshold of its own"
+    elif policy.structure is Structure.AGED and len(set(windows)) > 1:
+        reason = "ranks by the age curve of each side, and these are of windows that differ"
+    elif len({len(own) for own in parameters.values() if isinstance(own, tuple)}) > 1:
+        reason = "ranks by the age curve of each side, and these are of buckets that differ"
+    elif policy.structure is Structure.KEYED and estimator == "history":
+        reason = "changes every priority at every instant when all of history is counted"
+    if reason:
+        raise SpecError(
+            f"policy {policy.name} {reason}, so its priorities do not compare across sides: give "
+            "another split than pooled"
         )
 
 

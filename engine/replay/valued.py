@@ -82,23 +82,24 @@ def _grow_older(memory: Memory, now: Integer, lifetime: Integer) -> None:
 
 
 @kernel
-def _least(memory: Memory) -> tuple[Integer, float]:
+def least(memory: Memory, now: Integer, lifetime: Integer) -> tuple[Integer, float]:
     """Return (slot, its priority) of least rank: (priority, value, -ts, -row)."""
-    least, lowest = np.int64(NONE), 0.0
+    _grow_older(memory, now, lifetime)
+    found, lowest = np.int64(NONE), 0.0
     for group in range(memory.table.size):
         at = memory.runs[group, _ROOT]
         if at != NONE:
             slot = memory.slots[nth(at)]
             priority = yield_.priority(slot.priority, memory.table[nth(group)])
-            if least == NONE or priority < lowest:
-                least, lowest = at, priority
+            if found == NONE or priority < lowest:
+                found, lowest = at, priority
             elif priority == lowest:
-                other = memory.slots[nth(least)]
+                other = memory.slots[nth(found)]
                 if slot.priority < other.priority or (
                     slot.priority == other.priority and slot.seq > other.seq
                 ):
-                    least = at
-    return least, lowest
+                    found = at
+    return found, lowest
 
 
 @kernel
@@ -110,18 +111,27 @@ def admit(
     if memory.n[COUNT] >= budget:
         if budget == 0:
             return
-        _grow_older(memory, ts, window + 1)
-        at, lowest = _least(memory)
+        at, lowest = least(memory, ts, window + 1)
         priority = yield_.priority(value, memory.table[0])
         if priority < lowest or (priority == lowest and value <= memory.slots[nth(at)].priority):
             return
         leave(memory, at)
         remove(memory, keys, side, at)
+    put(memory, keys, side, key, ts, row, seq, importance, value)
+
+
+@kernel
+def put(
+    memory: Memory, keys: Records, side: Integer, key: Integer, ts: Integer, row: Integer,
+    seq: Integer, importance: float, value: float,
+) -> Integer:  # fmt: skip
+    """Admit an arrival, for which there is room, and return its slot. O(1)."""
     at = insert(memory, keys, side, key, ts, row, seq, importance, value, 0.0)
     memory.slots[nth(at)].at = 0
     if memory.runs[0, _OLDEST] == NONE:
         memory.runs[0, _OLDEST] = at
     _join(memory, at)
+    return at
 
 
 @kernel

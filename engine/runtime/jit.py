@@ -143,6 +143,11 @@ def kernel(function: F) -> F:
     return jit(function, _nrt=False, forceinline=True)
 
 
+def outlined(function: F) -> F:
+    """Compile a function as `kernel` does, but to be called: for what is long and seldom needed."""
+    return jit(function, _nrt=False)
+
+
 def inlined(function: F) -> F:
     """Compile into the callers, before types are inferred, and never by itself."""
     return jit(function, _nrt=False, inline="always")

@@ -5,7 +5,7 @@ matches what, nothing else. More streams than two are in `naive_star`.
 
 It imports nothing of ours and nothing beyond the standard library. At every instant every match is
 counted again over plain lists, every priority is computed again and everything is ranked again;
-what `yield` learns is in `naive_yield`.
+what `yield` learns is in `naive_yield`, how one memory serves both sides in `naive_pool`.
 Sources: the contract (semantics.md, sections 1, 2, 3, 5 and 7); P1 4.3; P2 2 and 3.2; P5 3.2.
 """
 
@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import naive_pool
 import naive_yield
 
 LEFT, RIGHT = 0, 1
@@ -66,6 +67,7 @@ class Item:
     key: Any
     imp: float
     priority: float = 0.0
+    first: float = 0.0  # its priority at admission
     m: float = 0.0  # the m of the rank
     level: float = 0.0  # V of DGL
     value: float = 0.0  # of YIELD
@@ -86,7 +88,10 @@ class Lane(NamedTuple):
     probe: str
     seed: int
     t0: int
+    combine: str
     estimate: naive_yield.Estimate | None = None  # of YIELD
+    memory: int | None = None  # of both sides together, if it is one
+    pool: naive_pool.Pool | None = None  # where priorities do not compare as they are
 
 
 def exact_pairs(
@@ -205,10 +210,7 @@ def _dgl_beta(lane: Lane, side: int) -> float:
     beta = lane.params.get("beta")
     if beta is not None:
         return float(beta)
-    importances = [item.imp for item in lane.items[side]]
-    if not importances:
-        return 0.0
-    return math.fsum(importances) / len(importances) / float(lifetime(lane, side))
+    return _mean([item.imp for item in lane.items[side]]) / float(lifetime(lane, side))
 
 
 def _age_priority(lane: Lane, item: Item, t: int) -> float:
@@ -274,6 +276,7 @@ def _admit(lane: Lane, item: Item, m: float, produced: int) -> None:
         item.priority = _custom_priority(lane, item, t, m, produced)
     else:
         item.priority = _weighted_priority(lane, item, m)
+    item.first = first if lane.policy == "dgl" and item.facts != [] else item.priority
 
 
 def _update(lane: Lane, item: Item, t: int, m: float, hits: int) -> None:
@@ -324,6 +327,24 @@ def survivors(lane: Lane, side: int, candidates: list[Item]) -> list[Item]:
     return ranked if budget is None else ranked[:budget]
 
 
+def _worth(lane: Lane, item: Item) -> tuple[float, ...]:
+    """Order of eviction across sides: value, then rank, a full tie drops the first to arrive."""
+    value = item.priority
+    if lane.pool is not None:
+        value = lane.pool.value(item.side, item.priority)
+    if lane.policy == "yield":
+        return (item.priority, item.value, -item.ts, -item.side, -item.row)
+    *rank, ts, row = _rank(lane, item)
+    return (value, *rank, ts, item.side, row)
+
+
+def _both_survivors(lane: Lane, candidates: list[list[Item]]) -> list[list[Item]]:
+    """Return the M greatest of both sides."""
+    everyone = [item for side in SIDES for item in candidates[side] if item.facts != []]
+    kept = sorted(everyone, key=lambda item: _worth(lane, item), reverse=True)[: lane.memory]
+    return [[item for item in kept if item.side == side] for side in SIDES]
+
+
 def _probe(arrivals: list[list[Item]], stored: list[list[Item]]) -> list[tuple[Item, Item, int]]:
     """Pairs (left, right, fact) of the arrivals of one side with what is stored of the other."""
     pairs = [(x, y, f) for x in arrivals[LEFT] for y, f in _matching(x, stored[RIGHT])]
@@ -357,14 +378,41 @@ def _instant(
     pairs = [(x, y, f) for x in arrivals[LEFT] for y, f in _matching(x, arrivals[RIGHT])]
     if lane.estimate is not None:
         lane.estimate.arrive(t, arrivals)
+    if lane.pool is not None:
+        lane.pool.advance(t, [[item.first for item in memory[side]] for side in SIDES])
     if lane.probe == "before_admission":
-        pairs += _probe(arrivals, residents)
+        pairs += _noted(lane, t, _probe(arrivals, residents))
     _prioritise(lane, t, arrivals, residents)
-    kept = [survivors(lane, side, residents[side] + arrivals[side]) for side in SIDES]
+    candidates = [residents[side] + arrivals[side] for side in SIDES]
+    if lane.memory is None:
+        kept = [survivors(lane, side, candidates[side]) for side in SIDES]
+    else:
+        kept = _both_survivors(lane, candidates)
     if lane.probe == "after_admission":
         older = [[item for item in kept[side] if item.ts < t] for side in SIDES]
-        pairs += _probe(arrivals, older)
+        pairs += _noted(lane, t, _probe(arrivals, older))
     return pairs, kept
+
+
+def _noted(lane: Lane, t: int, pairs: list[tuple[Item, Item, int]]) -> list[tuple[Item, Item, int]]:
+    """Note what the older of each pair yielded, for one memory of both sides."""
+    if lane.pool is not None:
+        for x, y, _ in pairs:
+            older = x if x.ts < t else y
+            lane.pool.note(older.side, older.first, combine(lane.combine, x.imp, y.imp))
+        lane.pool.settle()
+    return pairs
+
+
+def _memory(left: int | None, right: int | None) -> int:
+    """Return the memory of both sides together."""
+    if left is None or right is None:
+        raise ValueError("one memory for both sides has two budgets, which are added")
+    return left + right
+
+
+def _mean(values: list[float]) -> float:
+    return math.fsum(values) / len(values) if values else 0.0
 
 
 def items_of(side: int, table: Table, links: Links | None) -> list[Item]:
@@ -426,6 +474,7 @@ def replay(
     start_ts: int | None = None,
     seed: int = 0,
     fact: Fact | None = None,
+    pooled: bool = False,
 ) -> Replay:
     """Two-way join under a memory budget, instant by instant (semantics 2, 3 and 5).
 
@@ -460,6 +509,8 @@ def replay(
     fact : sequence of (a, b, begin, end) or (a, b, begin, end, identity), optional
         The set F of a star-streaming join, a the left key and b the right key. A begin of None is
         before the streams, an end of None never. None is the equi-join.
+    pooled : bool
+        Whether the two budgets are one memory, for which the tuples of both sides compete.
 
     Returns
     -------
@@ -491,8 +542,14 @@ def replay(
         probe=probe,
         seed=seed,
         t0=instants[0] if instants else 0,
+        combine=combine_name,
         estimate=estimate,
+        memory=_memory(budget_left, budget_right) if pooled else None,
     )
+    if pooled and policy in {"prob", "simp", "simpprob", "dimpprob", "dgl"}:
+        means = [_mean([item.imp for item in side]) for side in items]
+        pool = naive_pool.Pool(windows, means, counts=policy == "prob", t0=lane.t0)
+        lane = lane._replace(pool=pool)
     memory: list[list[Item]] = [[], []]
     outputs: list[Output] = []
     retained: list[tuple[int, list[int], list[int]]] = []

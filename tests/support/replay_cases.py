@@ -42,6 +42,7 @@ class Case(NamedTuple):
     start_ts: int | None = None
     seed: int = 0
     fact: tuple[Fact, ...] | None = None
+    pooled: bool = False
 
 
 def batch_of(rows: Rows) -> StreamBatch:
@@ -71,6 +72,7 @@ class Run(NamedTuple):
     peaks: tuple[int, int]
     importance: float
     counted: int
+    peak: int
 
 
 class Told(NamedTuple):
@@ -94,6 +96,7 @@ def told(case: Case) -> Told:
         combine=case.combine,
         start_ts=case.start_ts,
         seed=case.seed,
+        pooled=case.pooled,
     )
     profile = LaneProfile(
         profile_side([left], case.windows[0]), profile_side([right], case.windows[1])
@@ -123,6 +126,7 @@ def expected(case: Case) -> naive.Replay:
         start_ts=case.start_ts,
         seed=case.seed,
         fact=case.fact,
+        pooled=case.pooled,
     )
 
 
@@ -201,7 +205,7 @@ def replayed(
             rows = lane.retained()
             retained.append((begin, rows[0].tolist(), rows[1].tolist()))
     outputs.sort(key=lambda o: (o[2], o[0], o[1], *o[4:]))
-    return Run(outputs, retained, lane.peaks, lane.importance, lane.outputs)
+    return Run(outputs, retained, lane.peaks, lane.importance, lane.outputs, lane.peak)
 
 
 IMPORTANCES = st.sampled_from([0.0, 0.1, 0.25, 1.0, 1.0, 2.0, 3.0, 7.0, 0.3])

@@ -153,7 +153,7 @@ def brute(case: Sampled, given: tuple[list[float], list[float]] | None = None) -
         retained.append((now, left, right))
     outputs.sort(key=lambda o: (o[2], o[0], o[1]))
     importance = float(np.sum([o[3] for o in outputs], dtype=np.longdouble))
-    return Run(outputs, retained, (peaks[0], peaks[1]), importance, len(outputs))
+    return Run(outputs, retained, (peaks[0], peaks[1]), importance, len(outputs), sum(peaks))
 
 
 # --- The engine ---------------------------------------------------------------------------------
