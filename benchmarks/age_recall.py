@@ -33,9 +33,9 @@ TICKS = 20
 def of_curve(curve: str, rows: int) -> tuple[pa.Table, pa.Table, int]:
     """Return streams whose matches follow an age curve, and the window."""
     with tempfile.TemporaryDirectory() as folder:
-        told = f"generate age --curve {curve} --rows {rows} --ticks-per-unit {TICKS}"
-        told += f" --seed 5 --out {folder}"
-        if cli.main(told.split()):
+        command = f"generate age --curve {curve} --rows {rows} --ticks-per-unit {TICKS}"
+        command += f" --seed 5 --out {folder}"
+        if cli.main(command.split()):
             raise SystemExit(1)
         left, right = (pq.read_table(f"{folder}/{side}.parquet") for side in ("left", "right"))
     return left, right, 500 * TICKS

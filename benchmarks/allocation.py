@@ -36,9 +36,9 @@ EXPONENTS = [0.5, 1.0, 2.0, 3.0, 4.0]
 HOW = ("alloc", "prop")
 
 
-def generated(told: str, folder: Path) -> dict[str, Any]:
+def generated(given: str, folder: Path) -> dict[str, Any]:
     """Write two streams and return the join of them."""
-    if cli.main([*f"generate {told}".split(), "--out", str(folder)]) != 0:
+    if cli.main([*f"generate {given}".split(), "--out", str(folder)]) != 0:
         sys.exit(1)
     files = {side: str(folder / f"{side}.parquet") for side in ("left", "right")}
     windows = {"window_left": WINDOW * TICKS - 1, "window_right": 0}
@@ -47,12 +47,12 @@ def generated(told: str, folder: Path) -> dict[str, Any]:
 
 def frequencies(skew: float, rows: int, seed: int, folder: Path) -> dict[str, Any]:
     """Return the joins of figure 10."""
-    told = (
+    command = (
         f"zipf --rows {rows} --rows-right {5 * rows} --domain 50 --arrivals uniform "
         f"--skew-left {skew} --skew-right {skew} --rate {1 / TICKS} --rate-right {5 / TICKS}"
     )
     joins = [
-        generated(f"{told} --correlation {order} --seed {2 * seed + i}", folder / name)
+        generated(f"{command} --correlation {order} --seed {2 * seed + i}", folder / name)
         | {"policy": "prob"}
         for i, (name, order) in enumerate((("DC", "direct"), ("IC", "inverse")))
     ]
@@ -63,8 +63,12 @@ def ages(exponent: float, rows: int, seed: int, folder: Path) -> dict[str, Any]:
     """Return the joins of figure 11."""
     joins = []
     for i, (name, shape) in enumerate((("INC", "increasing"), ("DEC", "decreasing"))):
-        told = f"age --rows {rows} --curve {shape} --exponent {exponent} --ticks-per-unit {TICKS}"
-        joins.append(generated(f"{told} --seed {2 * seed + i}", folder / name) | {"policy": "age"})
+        command = (
+            f"age --rows {rows} --curve {shape} --exponent {exponent} --ticks-per-unit {TICKS}"
+        )
+        joins.append(
+            generated(f"{command} --seed {2 * seed + i}", folder / name) | {"policy": "age"}
+        )
     return {"memory": "50%", "join": joins}
 
 

@@ -39,9 +39,9 @@ Content = dict[str, Any]
 
 def generate(rows: int, folder: Path) -> None:
     """Write the archive, unless it is there."""
-    told = ["generate", "zipf", "--rows", rows, "--domain", DOMAIN, "--importance", "rare-high",
+    line = ["generate", "zipf", "--rows", rows, "--domain", DOMAIN, "--importance", "rare-high",
             "--seed", 1, "--out", folder]  # fmt: skip
-    command = [str(word) for word in told]
+    command = [str(word) for word in line]
     print(f"$ winnow {shlex.join(command)}")
     if (folder / "right.parquet").exists():
         print(f"{folder} is there already")

@@ -181,10 +181,10 @@ def parity(device: Device, lanes: int = 64, rows: int = ROWS) -> dict[str, Any]:
     loaded = load_lanes(device, work.columns)
     compared = 0
     for number, (settings, budget) in enumerate(every):
-        told = f"{settings.policy} {settings.estimator} {settings.probe} {budget}"
+        what = f"{settings.policy} {settings.estimator} {settings.probe} {budget}"
         chosen = replays(work, settings, budget)[number % 4 :: 4]
         for replay, outcome in zip(chosen, replay_on_device(device, loaded, chosen), strict=True):
-            hold_equal(on_cpu(work, replay), outcome, told)
+            hold_equal(on_cpu(work, replay), outcome, what)
             compared += 1
     for variant in VARIANTS:
         for settings, _ in every[::3]:

@@ -86,10 +86,10 @@ def submit_arguments(args: argparse.Namespace, work: Path) -> str:
     return " ".join([f"--master {master} --driver-memory {driver}", *words, "pyspark-shell"])
 
 
-def replayed(folder: Path, out: Path, executor: Executor, **told: Any) -> tuple[pa.Table, Any]:  # noqa: ANN401 - options of a job
+def replayed(folder: Path, out: Path, executor: Executor, **given: Any) -> tuple[pa.Table, Any]:  # noqa: ANN401 - options of a job
     """Return the rows of a replay of the archives, in order, and its report."""
     sides = (str(folder / f"{side}.parquet") for side in ("left", "right"))
-    report = run_replay(job_of(*sides, out, folder / "cache", ROLES | told), executor)
+    report = run_replay(job_of(*sides, out, folder / "cache", ROLES | given), executor)
     return pq.read_table(out, partitioning=None).sort_by(ORDER), report.content
 
 
@@ -113,9 +113,9 @@ def compared(args: argparse.Namespace, folder: Path, session: Any) -> dict[str, 
     from spark_plugin.executor import SparkExecutor  # noqa: PLC0415 - the same
 
     device = "cpu" if args.dry else "gpu"
-    told = {"window": WINDOW, "memory": "10%", "policy": args.policy, "lanes": args.lanes}
+    given = {"window": WINDOW, "memory": "10%", "policy": args.policy, "lanes": args.lanes}
     begun = time.perf_counter()
-    ref, report = replayed(folder, folder / "ref", ThreadExecutor(), device="cpu", **told)
+    ref, report = replayed(folder, folder / "ref", ThreadExecutor(), device="cpu", **given)
     found: dict[str, Any] = {
         "rows": args.rows, "lanes": args.lanes, "policy": args.policy, "outputs": ref.num_rows,
         "exact_outputs": report["exact"]["outputs"], "seconds": {},
@@ -124,7 +124,7 @@ def compared(args: argparse.Namespace, folder: Path, session: Any) -> dict[str, 
     for turn in ("first", "second"):
         begun = time.perf_counter()
         out = folder / f"spark-{turn}"
-        rows, report = replayed(folder, out, SparkExecutor(session), device=device, **told)
+        rows, report = replayed(folder, out, SparkExecutor(session), device=device, **given)
         found["seconds"][f"archives, {turn}"] = time.perf_counter() - begun
         found["device"] = report["device"]
         check(rows.equals(ref), "archives: rows differ from the CPU's")
@@ -132,7 +132,7 @@ def compared(args: argparse.Namespace, folder: Path, session: Any) -> dict[str, 
     left, right = (session.read.parquet(str(folder / f"{s}.parquet")) for s in ("left", "right"))
     for turn in ("first", "second"):
         begun = time.perf_counter()
-        kept = replay(left, right, device=device, **(ROLES | told))
+        kept = replay(left, right, device=device, **(ROLES | given))
         rows = kept.toArrow().sort_by(ORDER)
         found["seconds"][f"DataFrames, {turn}"] = time.perf_counter() - begun
         check(

@@ -45,7 +45,7 @@ PACKAGES = (
 )
 TOTAL = 465.0
 """Seconds for all sections: 8 minutes less the start and the last table."""
-_TOLD = 2000
+_TAIL = 2000
 """Characters of a failed section's output that are kept."""
 
 
@@ -83,10 +83,10 @@ SECTIONS = (
 
 
 def commit(given: str | None) -> str:
-    """Return the commit as told, from ``WINNOW_COMMIT``, from git, or ``unknown``."""
-    told = given or os.environ.get("WINNOW_COMMIT")
-    if told:
-        return told
+    """Return the commit as given, from ``WINNOW_COMMIT``, from git, or ``unknown``."""
+    named = given or os.environ.get("WINNOW_COMMIT")
+    if named:
+        return named
     git = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
     with contextlib.suppress(OSError):
         done = subprocess.run(git, capture_output=True, text=True, check=False, cwd=ROOT)  # noqa: S603 - ours
@@ -127,7 +127,7 @@ def _device() -> dict[str, Any]:
     asked = [sys.executable, "-c", program]
     done = subprocess.run(asked, capture_output=True, text=True, check=False)  # noqa: S603 - ours
     if done.returncode:
-        return {"device": "unknown", "why": done.stderr[-_TOLD:]}
+        return {"device": "unknown", "why": done.stderr[-_TAIL:]}
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 
@@ -167,7 +167,7 @@ def answer(section: Section, folder: Path, path: Path) -> int:
         found = {"passed": True, "found": function(open_device(), **section.arguments)}
         written = json.dumps(found, default=_plain)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is recorded
-        trace = traceback.format_exc()[-_TOLD:]
+        trace = traceback.format_exc()[-_TAIL:]
         written = json.dumps(
             {"passed": False, "error": f"{type(error).__name__}: {error}", "traceback": trace}
         )
@@ -186,8 +186,8 @@ def run_section(section: Section, folder: Path, allowed: float) -> dict[str, Any
     begun = time.perf_counter()
     with tempfile.TemporaryDirectory() as place:
         path, log = Path(place) / "answer.json", Path(place) / "log"
-        told = json.dumps([section._asdict(), str(folder), str(path)])
-        command = [sys.executable, str(FOLDER / "gpu_suite.py"), "--answer", told]
+        request = json.dumps([section._asdict(), str(folder), str(path)])
+        command = [sys.executable, str(FOLDER / "gpu_suite.py"), "--answer", request]
         with log.open("wb") as out:
             child = subprocess.Popen(  # noqa: S603 - ours
                 command, stdout=out, stderr=subprocess.STDOUT, start_new_session=True
@@ -205,7 +205,7 @@ def run_section(section: Section, folder: Path, allowed: float) -> dict[str, Any
         if path.exists() and not error.startswith("took"):
             result = json.loads(path.read_text())
         if not result["passed"]:
-            result["printed"] = log.read_text(errors="replace")[-_TOLD:]
+            result["printed"] = log.read_text(errors="replace")[-_TAIL:]
     return result | {"seconds": time.perf_counter() - begun, "budget": section.budget}
 
 

@@ -44,7 +44,7 @@ BAND = Predicate("band", ("value",), 1.0)
 ALIGNED, NON_ALIGNED = (0.0,) * 5, (0.0, 5.0, 15.0, 10.0, 2.5)
 DEVIATIONS = (2.0, 2.0, 50.0, 50.0, 50.0)
 TARGETS = (1.0, 1.25, 1.6)
-"""Of the capacity: what RandomDrop's model is told to use."""
+"""Of the capacity: what RandomDrop's model may use."""
 
 
 class Case(NamedTuple):
@@ -123,7 +123,7 @@ def capacity_of(lags: tuple[float, ...], seed: int) -> float:
 
 
 def random_drop(case: Case, capacity: float) -> dict[float, int]:
-    """Return RandomDrop's outputs by what its model was told to use."""
+    """Return RandomDrop's outputs by what its model may use."""
     orders = low_selectivity_orders(measured(case).selectivities.tolist())
     found = {}
     for target in TARGETS:

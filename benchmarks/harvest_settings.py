@@ -186,21 +186,21 @@ def hardest(joins: int) -> list[dict[str, Any]]:
     return found
 
 
-def tables(told: dict[str, Any]) -> str:
+def tables(results: dict[str, Any]) -> str:
     """Return the results as markdown."""
     lines = ["| pdfs, selectivities | method | " + " | ".join(f"z = {z}" for z in THROTTLES) + " |"]
     lines.append("|---" * (2 + len(THROTTLES)) + "|")
-    for line in told["figure_7"]:
+    for line in results["figure_7"]:
         name = line["metric"] if line["way"] == "greedy" else f"{line['way']}, by deltas"
         drawn = f"{line['pdfs']}, U[0, {line['selectivities']:g}]"
         numbers = " | ".join(f"{mean:.3f}" for mean in line["mean"])
         lines.append(f"| {drawn} | {name} | {numbers} |")
     lines += ["", "| m | n | z | method | median ms | most ms |", "|---|---|---|---|---|---|"]
-    for line in told["figures_8_to_10"]:
+    for line in results["figures_8_to_10"]:
         times = f"{1e3 * line['median_s']:.3f} | {1e3 * line['most_s']:.3f}"
         lines.append(f"| {line['m']} | {line['n']} | {line['z']} | {line['method']} | {times} |")
     lines += ["", "| m | n | exact: allowed ms | median ms | most ms | of |", "|---" * 6 + "|"]
-    for line in told["hardest"]:
+    for line in results["hardest"]:
         times = f"{1e3 * line['median_s']:.2f} | {1e3 * line['most_s']:.2f}"
         allowed = f"{1e3 * line['allowed_s']:g}"
         lines.append(f"| {line['m']} | {line['n']} | {allowed} | {times} | {line['settings']} |")
@@ -218,7 +218,7 @@ def main() -> None:
     for method in ("exact", "greedy", "reverse", "brute-force"):
         timed([small], 0.5, method)  # compiles
     git = ["git", "rev-parse", "HEAD"]
-    told = {
+    results = {
         "commit": subprocess.run(  # noqa: S603 - ours
             git, capture_output=True, text=True, check=False
         ).stdout.strip(),
@@ -234,15 +234,15 @@ def main() -> None:
         "figures_8_to_10": figures_8_to_10(args.joins),
         "hardest": hardest(args.joins),
     }
-    print(tables(told))
+    print(tables(results))
     held = next(
-        line for line in told["figure_7"]
+        line for line in results["figure_7"]
         if (line["pdfs"], line["selectivities"], line["way"], line["metric"])
         == (*HEADING, "greedy", DELTA)
     )  # fmt: skip
     print(f"\nbest-delta-output-per-delta-cost, {HEADING}: {min(held['mean']):.4f} of {ENOUGH}")
     if args.json:
-        args.json.write_text(json.dumps(told, indent=1) + "\n")
+        args.json.write_text(json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -170,7 +170,7 @@ def main() -> None:
         )
     if args.json:
         git = ["git", "rev-parse", "HEAD"]
-        told = {
+        results = {
             "commit": subprocess.run(  # noqa: S603 - ours
                 git, capture_output=True, text=True, check=False
             ).stdout.strip(),
@@ -180,7 +180,7 @@ def main() -> None:
             "ortools": ortools_version,
             "cases": lines,
         }
-        args.json.write_text(json.dumps(told, indent=1) + "\n")
+        args.json.write_text(json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -47,8 +47,8 @@ def replay(folder: Path, work: Workload, memory: str, reference: str) -> Run:
     cache = folder / "cache"
     for kept in cache.glob("*/lane-*/exact-*"):
         kept.unlink()
-    told = job(folder, work, cache, memory=memory, lanes=1, reference=reference)
-    content = run_replay(told, SerialExecutor()).content
+    job_options = job(folder, work, cache, memory=memory, lanes=1, reference=reference)
+    content = run_replay(job_options, SerialExecutor()).content
     resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     seconds = content["seconds"]["replay"] + content["seconds"].get("count", 0.0)
     return Run(seconds, resident, content["result"])
@@ -104,12 +104,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         for window, memory in product(WINDOWS, MEMORIES):
             row = compared(folder, window, memory, args.repeats)
             rows.append(row)
-            told = (
+            figures = (
                 f"{name} {row[name]['seconds']:6.2f} s {row[name]['resident_mib']:5.0f} MiB"
                 for name in REFERENCES
             )
             print(
-                f"W {window:9,} {memory:>4}: {', '.join(told)}; {row['exact_over_none']:.2f} x",
+                f"W {window:9,} {memory:>4}: {', '.join(figures)}; {row['exact_over_none']:.2f} x",
                 flush=True,
             )
     save(args.json, {"about": about(rows=args.rows, workload=WORK._asdict()), "rows": rows})

@@ -113,9 +113,9 @@ def main() -> None:
                 shares = " | ".join(f"{100 * own[key]:.1f}" for key in list(own)[1:])
                 print(f"| {name} | {method} | {text} | {own['windows']} | {shares} |", flush=True)
     print(f"least covered: {100 * min(entry['covered'] for entry in lines):.1f} %")
-    told = {"seeds": given.seeds, "memory": {n: j.memory for n, j in JOINS.items()}}
+    head_of = {"seeds": given.seeds, "memory": {n: j.memory for n, j in JOINS.items()}}
     text = ",\n  ".join(json.dumps(entry) for entry in lines)
-    head = json.dumps(told | {"versions": versions()}, indent=1)[:-2]
+    head = json.dumps(head_of | {"versions": versions()}, indent=1)[:-2]
     given.out.write_text(f'{head},\n "lines": [\n  {text}\n ]\n}}\n')
 
 

@@ -128,10 +128,10 @@ def processes() -> dict[int, Process]:
 
 def _process(pid: int, stat: list[str]) -> Process:
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    told = {name: rest.split() for name, _, rest in (line.partition(":") for line in lines)}
-    memory = [int(told[name][0]) / 1024 for name in ("VmRSS", "RssAnon", "RssFile")]
+    fields = {name: rest.split() for name, _, rest in (line.partition(":") for line in lines)}
+    memory = [int(fields[name][0]) / 1024 for name in ("VmRSS", "RssAnon", "RssFile")]
     cpu = (int(stat[11]) + int(stat[12])) / _TICK
-    return Process(int(stat[1]), told["Name"][0], *memory, cpu)
+    return Process(int(stat[1]), fields["Name"][0], *memory, cpu)
 
 
 def role(pid: int, found: dict[int, Process]) -> str:
@@ -268,7 +268,7 @@ def save(path: Path, content: dict[str, Any]) -> None:
 
 
 def local_session(cores: int, *, light: bool = False) -> Any:  # noqa: ANN401 - pyspark has no types here
-    """Return a Spark session on so many cores of this machine, unless one is told otherwise."""
+    """Return a Spark session on so many cores of this machine, unless the environment says else."""
     from spark_plugin.session import get_session  # noqa: PLC0415 - heavy, and not for generating
 
     arguments = f"--master local[{cores}] --driver-memory 1g pyspark-shell"

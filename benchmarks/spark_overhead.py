@@ -47,8 +47,8 @@ KINDS: dict[str, dict[str, Any]] = {
 def once(folder: Path, cache: Path, executor: Executor, **options: Any) -> tuple[Report, Spent]:  # noqa: ANN401
     """Replay with lanes prepared anew."""
     try:
-        told = job(folder, WORKLOADS["sparse"], cache, **options)
-        return timed(lambda: run_replay(told, executor))
+        job_options = job(folder, WORKLOADS["sparse"], cache, **options)
+        return timed(lambda: run_replay(job_options, executor))
     finally:
         shutil.rmtree(cache, ignore_errors=True)
 

@@ -44,7 +44,7 @@ _SMALL = 200_000
 
 
 class Stages:
-    """CPU seconds by stage of preparation and job; `note` is told of progress by `run_replay`."""
+    """CPU seconds by stage of preparation and job; `run_replay` reports progress to `note`."""
 
     def __init__(self, seen: Watched) -> None:
         self._seen, self._stage, self._since = seen, "open", 0.0

@@ -135,9 +135,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             f"{row['longest']:6.2f} s = {row['share_of_longest']:.0%}: at most "
             f"{row['speed_up_at_most']:.1f} x by more cores"
         )
-    told = about(rows=args.rows, lanes=args.lanes, window=WORK.window, cores_used=args.cores)
+    described = about(rows=args.rows, lanes=args.lanes, window=WORK.window, cores_used=args.cores)
     exact, kept = found[2]["exact"], found[2]["result"]
-    save(args.json, {"about": told, "exact": exact, "kept": kept, "rows": rows})
+    save(args.json, {"about": described, "exact": exact, "kept": kept, "rows": rows})
     return 0
 
 

@@ -132,13 +132,13 @@ def ours(folder: Path, work: Workload, executor: SparkExecutor) -> dict[str, Con
     """Return winnow's contenders; each answers with its exact count if it has one."""
     cache = folder / "cache"
 
-    def forget_what_is_kept() -> None:
+    def clear_exact_cache() -> None:
         for kept in cache.glob("*/lane-*/*-*"):
             kept.unlink()
 
     before: dict[str, Callable[[], object]] = {
         "cold": partial(shutil.rmtree, cache, ignore_errors=True),
-        "prepared": forget_what_is_kept,
+        "prepared": clear_exact_cache,
         "warm": lambda: None,
     }
 
@@ -202,9 +202,9 @@ def compared(folder: Path, args: argparse.Namespace) -> dict[str, Any]:
 
     mine = ours(folder, work, executor)
     theirs = contenders(session, folder, work, args.rows)
-    told = replayed(folder, work, executor, KINDS["10 % and exact"])
+    both = replayed(folder, work, executor, KINDS["10 % and exact"])
     counts = {
-        name: (told[name]["outputs"], told[name]["importance"]) for name in ("exact", "result")
+        name: (both[name]["outputs"], both[name]["importance"]) for name in ("exact", "result")
     }
     expected = {True: counts["exact"], False: counts["result"]}
     check("exact, cold", mine["exact, cold"].ask(), expected[True])
@@ -256,8 +256,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             f"{row['wall_ratio']:6.2f} x wall {row['cpu_ratio']:6.2f} x CPU"
         )
     work = WORKLOADS[args.workload]._asdict()
-    told = about(rows=args.rows, workload=work, cores_used=args.cores, lanes=_LANES)
-    save(args.json, {"about": told, **found})
+    described = about(rows=args.rows, workload=work, cores_used=args.cores, lanes=_LANES)
+    save(args.json, {"about": described, **found})
     return 0
 
 

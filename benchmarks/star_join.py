@@ -105,7 +105,7 @@ def replayed(case: Case, policy: str | None, budget: tuple[int, int], seed: int 
     settings = ReplaySettings(*case.windows, policy=policy, probe=AFTER, seed=seed)
     links = linked(case)
     lane = LaneReplay(
-        settings, case.profile, budget, emit=False, partners=links.key_links,
+        settings, case.profile, budget, emit=False, key_links=links.key_links,
         facts=fact_index(case.facts),
     )  # fmt: skip
     run(lane, case, links)
@@ -292,7 +292,7 @@ def cost(rows: int = 500_000, repeats: int = 3) -> list[Results]:
                 links = linked(through, index)
                 best["links"] = min(best["links"], time.perf_counter() - begun)
                 begun = time.perf_counter()
-                lane = LaneReplay(settings, profile, budget, emit=False, partners=links.key_links)
+                lane = LaneReplay(settings, profile, budget, emit=False, key_links=links.key_links)
                 run(lane, through, links)
                 best["through"] = min(best["through"], time.perf_counter() - begun)
                 begun = time.perf_counter()

@@ -52,8 +52,8 @@ def some_cores(count: int) -> int:
 
 def generated(rows: int, folder: Path) -> list[Path]:
     """Write two streams and return their files."""
-    told = f"generate zipf --rows {rows} --domain {DOMAIN} --importance rare-high --seed 1"
-    if cli.main([*told.split(), "--out", str(folder)]) != 0:
+    command = f"generate zipf --rows {rows} --domain {DOMAIN} --importance rare-high --seed 1"
+    if cli.main([*command.split(), "--out", str(folder)]) != 0:
         sys.exit(1)
     return [folder / f"{side}.parquet" for side in ("left", "right")]
 

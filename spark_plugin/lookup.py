@@ -22,7 +22,7 @@ from engine.facts.relation import BEFORE, NEVER
 from engine.facts.roles import FactColumns, FactRoles, check_fact_roles
 from engine.options.command import Command, Group
 from engine.options.facts import FactAccess, FactChanges
-from engine.options.lookup import FactOn, LookedUp, lookup_of, told_apart
+from engine.options.lookup import FactOn, LookedUp, lookup_of, with_identity
 from engine.options.option import Option
 from engine.options.where import Payload
 from engine.runtime.errors import SpecError
@@ -139,7 +139,7 @@ def _checked(
             ("stream", stream, own.columns), ("fact", fact, tuple(fact.columns)),
         )
     ]  # fmt: skip
-    roles = told_apart(roles, archives[1])
+    roles = with_identity(roles, archives[1])
     found = check_fact_roles([(archives[0], own)], archives[1], roles)
     check_digits(found.left, own.on, roles.left)
     if own.importance is not None:

@@ -29,7 +29,7 @@ class Measured:
     profile: LaneProfile
     ages: tuple[NDArray[np.int64], NDArray[np.int64]]
     """tuple of (buckets,) int64. Exact matches by the age of the earlier member, left and right."""
-    worths: dict[ValueKind, LaneSummary]
+    summaries: dict[ValueKind, LaneSummary]
     """Value summaries of its tuples, by the kinds requested."""
 
 
@@ -41,12 +41,12 @@ def measure_partition(
         with Spool() as spool:
             ages = _put_aside(plan, age_buckets, batches, spool)
             profile = spool.profile(plan.windows, untils(plan))
-            measured = Measured(name, profile, ages, _worths(spool, kinds))
+            measured = Measured(name, profile, ages, _summaries(spool, kinds))
             cells = pa.array([pickle.dumps(measured)], pa.binary())
             yield pa.RecordBatch.from_arrays([cells], ["measured"])
 
 
-def _worths(spool: Spool, kinds: Sequence[ValueKind]) -> dict[ValueKind, LaneSummary]:
+def _summaries(spool: Spool, kinds: Sequence[ValueKind]) -> dict[ValueKind, LaneSummary]:
     """Return value summaries of a whole lane."""
 
     def arriving(side: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:

@@ -112,12 +112,12 @@ class Query:
         """The columns of the result."""
         return output_schema(self.sides, None if self._facts is None else self._facts.fields)
 
-    def planned(self, *, ahead: bool = False) -> tuple[Plan, dict[LaneName, LaneProfile]]:
+    def planned(self, *, measure: bool = False) -> tuple[Plan, dict[LaneName, LaneProfile]]:
         """Return the workers' plan, and what is known of the lanes.
 
         Parameters
         ----------
-        ahead : bool
+        measure : bool
             Also measure what tasks would otherwise find out themselves from a spooled lane.
         """
         plan = Plan(
@@ -130,7 +130,7 @@ class Query:
         curves, buckets = self._curves()
         shared = self._memory != (None, None) and (self.lanes > 1 or self._split_by_peaks)
         lanes: list[Measured] = []
-        if shared or buckets or (ahead and plan.looks_ahead):
+        if shared or buckets or (measure and plan.needs_whole_lane):
             lanes = self._measure(plan, buckets, self._kinds() if shared else ())
             curves = _measured_curves(curves, lanes) if buckets else curves
             plan = replace(plan, budgets=self._budgets(lanes, curves) if shared else {})
@@ -201,7 +201,7 @@ class Query:
             groups.setdefault(lane.name.group, []).append(i)
         models = LaneModels(
             [lane.profile for lane in lanes],
-            [lane.worths for lane in lanes],
+            [lane.summaries for lane in lanes],
             curves,
             (self._settings.window_left, self._settings.window_right),
             through_facts=self._facts is not None,

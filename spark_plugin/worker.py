@@ -62,7 +62,7 @@ class Plan:
         return self.settings.estimator != "history"
 
     @property
-    def looks_ahead(self) -> bool:
+    def needs_whole_lane(self) -> bool:
         """Whether a lane must be known as a whole before its replay begins."""
         settings = self.settings
         if settings.estimator == "history" or self.facts is not None:
@@ -101,7 +101,7 @@ def replay_partition(plan: Plan, source: Iterator[pa.RecordBatch]) -> Iterator[p
     """
     for name, batches in lanes_in(plan, source):
         with Spool() as spool:
-            if plan.looks_ahead:
+            if plan.needs_whole_lane:
                 for batch in batches:
                     spool.add(batch)
                 profile = spool.profile(plan.windows, untils(plan))
@@ -135,7 +135,7 @@ def linked(plan: Plan, spool: Spool) -> Links | None:
 
 
 def guessed(first: LaneBatch) -> LaneProfile:
-    """Return the profile of the first batch, which suffices if `looks_ahead` is False."""
+    """Return the profile of the first batch, which suffices if `needs_whole_lane` is False."""
     t0 = min(int(side.ts[0]) for side in (first.left, first.right) if side.ts.size)
     side = SideProfile(1, t0, t0, UNLIMITED, 0.0)
     return LaneProfile(side, side)
@@ -176,7 +176,7 @@ def lane_replay(
         curves=(curves[0], curves[1]),
         emit=True,
         plan=decided,
-        partners=None if links is None else links.key_links,
+        key_links=None if links is None else links.key_links,
         facts=None if plan.facts is None else plan.facts.index,
     )
 

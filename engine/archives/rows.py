@@ -115,7 +115,7 @@ class Choice(NamedTuple):
     unit: str
     """`time`, `unit`: Column of the times, and what one tick is."""
     wanted: Wanted
-    """Told the times of a group, whether to read it. Groups of which `group_times` knows nothing
+    """Whether to read a group, given its times. Groups of which `group_times` knows nothing
     are always read, and so are tables in memory."""
 
 

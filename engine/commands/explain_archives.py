@@ -77,7 +77,7 @@ def check_options(given: Given) -> None:
         if name in given:
             option = given.options[name].written
             raise SpecError(
-                f"{option} is told, and --stream has it measured: leave one out"
+                f"{option} is given, and --stream has it measured: leave one out"
                 if "stream" in given
                 else f"{option} is of archives: name each of them with --stream NAME=PATH"
             )

@@ -53,7 +53,7 @@ def policy_functions(settings: ReplaySettings) -> PolicyFunctions:
     if ranking is Ranking.DECAYING:
         return functions._replace(initial=dgl.initial, decayed=dgl.priority, gained=dgl.gained)
     if ranking is Ranking.VALUED:
-        return functions._replace(worth=yield_.priority, by_importance=True)
+        return functions._replace(valued=yield_.priority, by_importance=True)
     if ranking is Ranking.SAMPLED:
         assert policy.sampled is not None  # noqa: S101 - the registry's audit
         return functions._replace(sampled=policy.sampled)

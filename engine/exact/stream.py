@@ -43,7 +43,7 @@ class ExactStream:
         First tick of each time bin, increasing. Outputs before the first edge are in no bin.
     age_buckets : int, optional
         Also count matches by the age of the earlier member, see `ages_left`.
-    partners : (KeyLinks, KeyLinks), optional
+    key_links : (KeyLinks, KeyLinks), optional
         What facts join, where an id's partner is not the opposite one of the same id.
 
     Attributes
@@ -80,7 +80,7 @@ class ExactStream:
         start_ts: int | None = None,
         time_bins: Ints | None = None,
         age_buckets: int | None = None,
-        partners: tuple[KeyLinks, KeyLinks] | None = None,
+        key_links: tuple[KeyLinks, KeyLinks] | None = None,
     ) -> None:
         check_windows(window_left, window_right)
         edges = np.empty(0, np.int64) if time_bins is None else np.array(time_bins, np.int64)
@@ -94,8 +94,8 @@ class ExactStream:
         self._combine = combine_code(combine)
         self._edges = edges
         self._partners: tuple[Any, Any, Any, Any] = (None, None, None, None)
-        if partners is not None:
-            left, right = partners
+        if key_links is not None:
+            left, right = key_links
             self._partners = left.first, left.other, right.first, right.other
         self._ring = empty_ring()
         self._heads = np.empty(0, np.int64)

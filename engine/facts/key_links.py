@@ -88,7 +88,7 @@ def next_ended(links: KeyLinks | None, at: Integer, now: Integer) -> Integer:
 
 
 @compiled
-def look_ahead(links: KeyLinks | None, keys: Records, far: Integer, near: Integer) -> bool:
+def prefetch_links(links: KeyLinks | None, keys: Records, far: Integer, near: Integer) -> bool:
     """Have the links of two keys brought into the cache; False if they are the keys' own."""
     if links is None:
         return False

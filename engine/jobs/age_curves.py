@@ -52,7 +52,7 @@ def count_ages(task: AgeTask) -> AgeCounts:
         settings.combine,
         settings.start_ts,
         age_buckets=task.buckets,
-        partners=None if links is None else links.key_links,
+        key_links=None if links is None else links.key_links,
     )
     keys = LaneKeys(join, None, forgets=True) if links is None else FactKeys(links, None)
     for batch in lane_batches(files.left, files.right):

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.facts.index import FactSide
-from engine.lanes.profile import LaneProfile, SideLook, SideProfile
+from engine.lanes.profile import LaneProfile, SideProfile, SideProfiler
 from engine.lanes.reader import LaneFiles, streamed
 from engine.lanes.stored import Stored
 from engine.policies import ValueKind
@@ -107,7 +107,7 @@ def stats_of_lane(task: StatsTask) -> LaneStats:
     passes, held = [], _Held()
     for side, stored in enumerate(streams):
         until = None if index is None else _until(index.sides[side])
-        own = SideLook({pair[side] for pair in task.windows}, until)
+        own = SideProfiler({pair[side] for pair in task.windows}, until)
         for batch in () if stored is None else streamed(stored, columns):
             own.add(batch)
             if task.kinds:

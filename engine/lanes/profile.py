@@ -93,10 +93,10 @@ class EndedPeak:
 
 
 Until = Callable[[StreamBatch], Ints]
-"""Tells of a batch from which ticks on its tuples match nothing any more."""
+"""From which ticks on the tuples of a batch match nothing any more."""
 
 
-class SideLook:
+class SideProfiler:
     """Profiles one side of a lane for several windows, batch by batch.
 
     Parameters
@@ -148,7 +148,7 @@ def profile_side(
     batches : iterable of StreamBatch
         In arrival order.
     window, until
-        As `SideLook` takes them.
+        As `SideProfiler` takes them.
 
     Returns
     -------
@@ -158,10 +158,10 @@ def profile_side(
     -----
     O(rows); memory is the window's timestamps and a batch.
     """
-    look = SideLook([window], until)
+    profiler = SideProfiler([window], until)
     for batch in batches:
-        look.add(batch)
-    return look.profile(window)
+        profiler.add(batch)
+    return profiler.profile(window)
 
 
 class SideProfile(NamedTuple):

@@ -171,7 +171,7 @@ def _write_run(found: Normalised, plan: Plan, out: str) -> tuple[Run, bool]:
     hashes = not plan.columns.direct and plan.facts is None
     if order is None and lanes > 1 and (plan.keep or hashes):
         order = by_lane(lane, counts)
-    write_rows(out, [*map(delta_encoded, own[:2]), *own[2:]], _kept(found, plan, order))
+    write_rows(out, [*map(delta_encoded, own[:2]), *own[2:]], _own_columns(found, plan, order))
     key_counts, clear = np.zeros(lanes, np.int64), True
     if hashes:
         sorted_lane = np.repeat(np.arange(lanes, dtype=np.uint16), counts)
@@ -214,7 +214,7 @@ def _arranged(
     return [EncodedColumn(*own) for own in zip(encodings, found, strict=True)]
 
 
-def _kept(found: Normalised, plan: Plan, order: Order | None) -> pa.Table:
+def _own_columns(found: Normalised, plan: Plan, order: Order | None) -> pa.Table:
     """Return the columns that a lane has beside those of every lane."""
     table = as_text(found.payload.select(plan.keep), plan.as_text)
     table = table.rename_columns([f"{SIDES[plan.side]}_{name}" for name in plan.keep])

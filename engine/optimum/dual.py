@@ -47,8 +47,8 @@ TRUST = 4.0
 
 @jit
 def move(
-    load: Floats, curve: Floats, length: Floats,
-    budget: float, temperature: float, trust: float, price: Prices, ahead: Prices, moved: Prices,
+    load: Floats, curve: Floats, length: Floats, budget: float, temperature: float, trust: float,
+    price: Prices, extrapolated: Prices, moved: Prices,
 ) -> float:  # fmt: skip
     """Write the next prices; return how far the step goes against the momentum, in its metric."""
     against = 0.0
@@ -57,20 +57,22 @@ def move(
             moved[t] = 0.0
             continue
         bend, moved[t] = bend_and_price(
-            load[t], curve[t], length[t], budget, temperature, trust, ahead[t]
+            load[t], curve[t], length[t], budget, temperature, trust, extrapolated[t]
         )
-        against += bend * (ahead[t] - moved[t]) * (moved[t] - price[t])
+        against += bend * (extrapolated[t] - moved[t]) * (moved[t] - price[t])
     return against
 
 
 @jit
-def carry(price: Prices, moved: Prices, ahead: Prices, cumulative: Prices, by: float) -> None:
+def carry(
+    price: Prices, moved: Prices, extrapolated: Prices, cumulative: Prices, by: float
+) -> None:
     """Let the momentum carry the new prices on; write the running sums."""
     total = 0.0
     for t in range(len(price)):
-        ahead[t] = max(0.0, moved[t] + by * (moved[t] - price[t]))
+        extrapolated[t] = max(0.0, moved[t] + by * (moved[t] - price[t]))
         price[t] = moved[t]
-        total += ahead[t]
+        total += extrapolated[t]
         cumulative[t + 1] = total
 
 
@@ -88,7 +90,7 @@ class CpuPoint:
 
     def __init__(self, dual: Dual, length: Floats, price: Prices) -> None:
         self._dual, self._length = dual, length
-        self._price, self._ahead, self._moved = price.copy(), price.copy(), price.copy()
+        self._price, self._extrapolated, self._moved = price.copy(), price.copy(), price.copy()
         self._load = self._curve = np.zeros_like(price)
         self._cumulative = np.zeros(price.size + 1)
         self.carry(0.0)
@@ -103,12 +105,12 @@ class CpuPoint:
         """Step down the last slope; return how far that goes against the momentum."""
         return move(
             self._load, self._curve, self._length, float(self._dual.budget), temperature, TRUST,
-            self._price, self._ahead, self._moved,
+            self._price, self._extrapolated, self._moved,
         )  # fmt: skip
 
     def carry(self, by: float) -> None:
         """Let the momentum carry the new prices on, by `by` of the last step."""
-        carry(self._price, self._moved, self._ahead, self._cumulative, by)
+        carry(self._price, self._moved, self._extrapolated, self._cumulative, by)
 
     def ends(self) -> Prices:
         """Return the first and the last of the prices' running sums: (2,) float64."""
@@ -120,7 +122,7 @@ class CpuPoint:
 
 
 CHUNK = 1 << 17  # tuples; fixed, so that sums do not depend on the number of threads
-_AHEAD = 2  # chunks a thread may hold back
+_BUFFERED = 2  # chunks a thread may hold back
 _UNIT = 2.0**-53
 
 
@@ -167,7 +169,7 @@ class CpuDual:
         with ThreadPoolExecutor(self._threads) as pool:
             for chunk in self._chunks:
                 waiting.append((chunk, pool.submit(work, *chunk)))
-                if len(waiting) > _AHEAD * self._threads:
+                if len(waiting) > _BUFFERED * self._threads:
                     done, future = waiting.popleft()
                     yield done, future.result()
             while waiting:

@@ -41,7 +41,7 @@ class Repaired(NamedTuple):
 @jit
 def prospects(
     begin: NDArray[np.int32], start: Ints, end: NDArray[np.int32], value: Floats, prices: Prices,
-    chosen: Ints, wall: NDArray[np.int32], ahead: Floats,
+    chosen: Ints, wall: NDArray[np.int32], best_from: Floats,
 ) -> None:  # fmt: skip
     """Write what each choice and those after it in its tuple come to at best; -inf out of reach.
 
@@ -55,7 +55,7 @@ def prospects(
         for k in range(start[i + 1] - 1, first - 1, -1):
             if end[k] <= reach:
                 best = max(best, value[k] - prices[end[k]])
-            ahead[k] = best
+            best_from[k] = best
 
 
 @jit
@@ -117,7 +117,7 @@ def remove(
 
 @jit
 def sweep(
-    begin: NDArray[np.int32], start: Ints, end: NDArray[np.int32], value: Floats, ahead: Floats,
+    begin: NDArray[np.int32], start: Ints, end: NDArray[np.int32], value: Floats, best_from: Floats,
     room: Ints, most: int, chosen: Ints, head: NDArray[np.int32], link: NDArray[np.int32],
     place: NDArray[np.int32],
 ) -> None:  # fmt: skip
@@ -131,7 +131,7 @@ def sweep(
     for i in range(len(begin) - 1, -1, -1):
         place[i] = -1
         following = start[i] if chosen[i] == NONE else chosen[i] + 1
-        if following == start[i + 1] or ahead[following] == -np.inf:
+        if following == start[i + 1] or best_from[following] == -np.inf:
             continue
         node = begin[i] if chosen[i] == NONE else end[chosen[i]]
         link[i], head[node] = head[node], i
@@ -143,10 +143,10 @@ def sweep(
             if place[i] >= 0:
                 chosen[i] = following
                 following += 1
-                if following == start[i + 1] or ahead[following] == -np.inf:
+                if following == start[i + 1] or best_from[following] == -np.inf:
                     size = remove(ranks, who, place, place[i], size)
                 else:
-                    ranks[place[i]] = ahead[following] - value[chosen[i]]
+                    ranks[place[i]] = best_from[following] - value[chosen[i]]
                     settle(ranks, who, place, place[i], size)
                     if end[following] < len(room):
                         link[i], head[end[following]] = head[end[following]], i
@@ -160,7 +160,7 @@ def sweep(
             i_next = link[i]
             following = start[i] if chosen[i] == NONE else chosen[i] + 1
             earned = 0.0 if chosen[i] == NONE else value[chosen[i]]
-            rank, at = ahead[following] - earned, size
+            rank, at = best_from[following] - earned, size
             if size < room[t]:
                 size += 1
             elif rank < ranks[0] or (rank == ranks[0] and i > who[0]):
@@ -209,7 +209,7 @@ def repair(
     """
     begin, start, end, value = columns_of(intervals)
     chosen = np.full(len(begin), NONE, np.int64)
-    ahead = np.empty(len(end))
+    best_from = np.empty(len(end))
     wall = np.empty(intervals.nodes, np.int32)
     head, link = np.empty(intervals.nodes, np.int32), np.empty(len(begin), np.int32)
     place = np.empty(len(begin), np.int32)
@@ -218,9 +218,9 @@ def repair(
         room = budget - held(intervals, chosen)
         most = int(min(room.max(initial=0), len(begin)))
         walls(room, wall)
-        prospects(begin, start, end, value, cumulative, chosen, wall, ahead)
+        prospects(begin, start, end, value, cumulative, chosen, wall, best_from)
         head.fill(NONE)
-        sweep(begin, start, end, value, ahead, room, most, chosen, head, link, place)
+        sweep(begin, start, end, value, best_from, room, most, chosen, head, link, place)
         before, total = total, _earned(value, chosen)
         if total - before <= _LITTLE * total:
             break

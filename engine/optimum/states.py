@@ -126,11 +126,11 @@ class Event(NamedTuple):
 def prospects(starts: Ints, gain: Floats, best: Floats, last: Ints) -> None:
     """Write the greatest value of the matches from each on, and each tuple's last match of use."""
     for i in range(len(last)):
-        ahead = 0.0
+        rest = 0.0
         last[i] = starts[i] - 1
         for k in range(starts[i + 1] - 1, starts[i] - 1, -1):
-            ahead = max(0.0, gain[k] + ahead)
-            best[k] = ahead
+            rest = max(0.0, gain[k] + rest)
+            best[k] = rest
         while last[i] + 1 < starts[i + 1] and best[last[i] + 1] > 0.0:
             last[i] += 1
 

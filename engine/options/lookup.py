@@ -98,7 +98,7 @@ class LookupOptions:
         check_fields(self, Lookup)
 
 
-def told_apart(roles: FactRoles, fact: Archive) -> FactRoles:
+def with_identity(roles: FactRoles, fact: Archive) -> FactRoles:
     """Return the roles with what tells facts apart: as given, else every column but the times.
 
     In a look-up a fact is a whole row of F, so rows that differ anywhere are several.

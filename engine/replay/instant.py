@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.facts.key_links import KeyLinks, linked_key, look_ahead, next_ended, span
+from engine.facts.key_links import KeyLinks, linked_key, next_ended, prefetch_links, span
 from engine.policies import Structure
 from engine.replay import aged, keyed, layout, valued
 from engine.replay.layout import Arrivals, Memory, ReplayRules, Tallies, Window
@@ -118,7 +118,7 @@ def hasten(
     far = np.int64(arrivals.key[nth(min(i + _FAR, last))])
     near = np.int64(arrivals.key[nth(min(i + _NEAR, last))])
     prefetch(keys, 2 * far)
-    if not look_ahead(partners, keys, far, near):
+    if not prefetch_links(partners, keys, far, near):
         head = keys[nth(2 * near + 1 - side)].head
         if head != NONE:
             prefetch(opposite.cells, layout.CELL_FLOATS * np.int64(head))

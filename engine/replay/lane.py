@@ -57,7 +57,7 @@ class LaneReplay:
         Output tuples handed out at once.
     plan : RetentionPlan, optional
         Followed in place of the policy.
-    partners : (KeyLinks, KeyLinks), optional
+    key_links : (KeyLinks, KeyLinks), optional
         What facts join, where an id's partner is not the opposite one of the same id.
     facts : FactIndex, optional
         These facts, for a policy that learns from all that arrives.
@@ -79,7 +79,7 @@ class LaneReplay:
         bin_edges: Ints | None = None,
         chunk: int = 262_144,
         plan: RetentionPlan | None = None,
-        partners: tuple[KeyLinks, KeyLinks] | None = None,
+        key_links: tuple[KeyLinks, KeyLinks] | None = None,
         facts: FactIndex | None = None,
     ) -> None:
         structure = settings.structure if plan is None else Structure.PLANNED
@@ -88,7 +88,7 @@ class LaneReplay:
         rules = self.settings.rules(profile, budget, emit=emit)
         self.rules: ReplayRules = rules._replace(structure=int(structure))
         self._structure, self._plan = structure, plan
-        self._partners: tuple[KeyLinks | None, KeyLinks | None] = partners or (None, None)
+        self._partners: tuple[KeyLinks | None, KeyLinks | None] = key_links or (None, None)
         self._followed = [0, 0]
         terms = settings.terms if structure is Structure.VALUED else None
         self._estimate = None if terms is None else estimate_of(terms, facts)
@@ -108,7 +108,7 @@ class LaneReplay:
         self._edges = edges
         self._progress = np.zeros(layout.PROGRESS_COUNTERS, np.int64)
         self._sums = np.zeros(2)
-        self._facts = partners is not None
+        self._facts = key_links is not None
         self._out = empty_outputs(chunk if emit else 0, facts=self._facts)
         policy = settings.the_policy
         self._at_arrival = arrival_callback(policy)

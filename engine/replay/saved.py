@@ -89,7 +89,7 @@ class SavedReplay(LaneReplay):
             state |= {f"{side}_{name}": array for name, array in own.items()}
         if self._estimate is not None:
             model = self._estimate.memory
-            state |= {f"worth_{n}": a for n, a in zip(model._fields, model, strict=True)}
+            state |= {f"value_model_{n}": a for n, a in zip(model._fields, model, strict=True)}
         return state
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
@@ -113,7 +113,7 @@ class SavedReplay(LaneReplay):
         _fill(self._progress, state, "progress")
         _fill(self._sums, state, "sums")
         for side, memory, window in zip(SIDES, self._memories, self._windows, strict=True):
-            for name in _kept(self._structure):
+            for name in _changing(self._structure):
                 _fill(getattr(memory, name), state, f"{side}_{name}")
             unused = memory.slots.size - int(memory.n[layout.PEAK])
             _fill(memory.free[unused:], state, f"{side}_free")
@@ -122,7 +122,7 @@ class SavedReplay(LaneReplay):
         if self._estimate is not None:
             model = self._estimate.memory
             for name, array in zip(model._fields, model, strict=True):
-                _fill(array, state, f"worth_{name}")
+                _fill(array, state, f"value_model_{name}")
 
     def held(self) -> tuple[Ints, Ints]:
         """Return the arrival numbers of the tuples in each join memory now, ascending."""
@@ -132,7 +132,7 @@ class SavedReplay(LaneReplay):
         return left, right
 
 
-def _kept(structure: Structure) -> tuple[str, ...]:
+def _changing(structure: Structure) -> tuple[str, ...]:
     """Return the arrays of a memory that change; its age tables do only under values."""
     return (*_ARRAYS, *_RANKED) if structure is Structure.VALUED else _ARRAYS
 
@@ -151,7 +151,7 @@ def _held(memory: Memory, structure: Structure) -> State:
         "value": layout.CELL * most, "since": layout.CELL * most,
         "heap": int(n[layout.HEAP]), "zero": int(n[layout.ZERO]), "log": int(n[layout.LOGGED]),
     }  # fmt: skip
-    own = {name: getattr(memory, name)[: used.get(name)] for name in _kept(structure)}
+    own = {name: getattr(memory, name)[: used.get(name)] for name in _changing(structure)}
     if structure in (Structure.STATIC, Structure.DECAY, Structure.SAMPLED):
         for name, counter in (("heap", layout.HEAP), ("zero", layout.ZERO)):
             own[name] = _live(own[name], memory)

@@ -30,7 +30,9 @@ def print_allocation(report: Report) -> None:
     console.print(_joins(content))
     known = [f"{join['name']} by {join['profile']}" for join in content["joins"] if join["profile"]]
     if known:
-        console.print(f"told of without a pass over the archives: {', '.join(known)}", markup=False)
+        console.print(
+            f"profiles used instead of a pass over the archives: {', '.join(known)}", markup=False
+        )
     for how, title in _TITLES.items():
         console.print(_parts(content, how, title))
     if content["refine"]:

@@ -27,7 +27,7 @@ def print_report(report: Report) -> None:
     content = report.content
     console = Console()
     policy = content["policy"]
-    profile = "" if policy["profile"] is None else escape(f", told by {policy['profile']}")
+    profile = "" if policy["profile"] is None else escape(f", profile {policy['profile']}")
     results = _compared(content, f"policy {policy['name']}{profile}")
     if "predicted" in content:
         expected = content["predicted"]

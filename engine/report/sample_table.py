@@ -50,7 +50,7 @@ def _title(content: dict[str, Any]) -> str:
     method, sample = content["method"], content["sample"]
     own = [f"{name} {method[name]}" for name in ("size", "count") if method[name]]
     if method["profile"] is not None:
-        own.append(escape(f"told by {method['profile']}"))
+        own.append(escape(f"profile {method['profile']}"))
     said = f"{', '.join([method['name'], *own])}: {sample['rows']:,} outputs"
     if method["name"] == "uniform":
         return said

@@ -142,7 +142,7 @@ def attempt(
     ------
     DeviceError
         If the GPU was demanded and cannot do it: the work does not fit, or the device failed. Also
-        if it was lent on terms that mean nothing.
+        if its lease is invalid.
     GpuFaultError
         If the device failed under work that a scheduler will try again: that ends the process, and
         with it a CUDA context that is good for nothing any more. The last attempt ends as above.

@@ -103,7 +103,7 @@ class ThreadExecutor:
 
 
 P = TypeVar("P")
-_AHEAD = 2  # chunks a thread may hold back
+_BUFFERED = 2  # chunks a thread may hold back
 
 
 def _produce(source: Callable[[P], Iterator[T]], part: P, out: Queue[Any], stop: Event) -> None:
@@ -144,7 +144,7 @@ def ordered_map(
         try:
             while True:
                 while len(queues) < workers and (part := next(waiting, None)) is not None:
-                    queues.append(Queue(_AHEAD))
+                    queues.append(Queue(_BUFFERED))
                     pool.submit(_produce, source, part, queues[-1], stop)
                 if not queues:
                     return

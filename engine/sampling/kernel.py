@@ -29,7 +29,7 @@ def _end(arrivals: SampleArrivals, at: Integer, now: Integer) -> Integer:
 
 
 @kernel
-def _look_ahead(
+def _prefetch(
     arrivals: SampleArrivals, begin: Integer, end: Integer, keys: Records, side: Integer,
     opposite: SampleMemory,
 ) -> None:  # fmt: skip
@@ -78,8 +78,8 @@ def begin(
     progress[layout.RESUME] = layout.FRESH
     _expire(left_memory, keys, _LEFT, rules.window_left, now, sums, progress, leave)
     _expire(right_memory, keys, _RIGHT, rules.window_right, now, sums, progress, leave)
-    _look_ahead(left, i, progress[layout.LEFT_END], keys, _LEFT, right_memory)
-    _look_ahead(right, j, progress[layout.RIGHT_END], keys, _RIGHT, left_memory)
+    _prefetch(left, i, progress[layout.LEFT_END], keys, _LEFT, right_memory)
+    _prefetch(right, j, progress[layout.RIGHT_END], keys, _RIGHT, left_memory)
     return True
 
 

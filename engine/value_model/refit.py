@@ -87,7 +87,7 @@ def _coefficients(sums: Array) -> None:
 
 
 def _refit(model: ValueModel, lifetimes: tuple[int, int], combine: int) -> None:
-    """Renew what is derived from the counts, for the arrivals from here on.
+    """Recompute what is derived from the counts, for the arrivals from here on.
 
     Parameters
     ----------

@@ -104,7 +104,7 @@ class Functions(NamedTuple):
 
     team: Team
     walk: Walk
-    worth: Any
+    write_output: Any
     """Write the members of this thread's output of the group found, and return its importance."""
 
 
@@ -115,7 +115,7 @@ def _functions(variant: WalkVariant) -> Functions:
     rank, width = team.rank, team.width
 
     @device_function
-    def worth(
+    def write_output(
         join: Join, combine: Integer, importance: Array, order: Array, stack: Array,
         stream: Integer, place: Integer, members: Array,
     ) -> Integer:  # fmt: skip
@@ -123,7 +123,7 @@ def _functions(variant: WalkVariant) -> Functions:
         write_members(order, stack, stream, place, last, members)
         return importance_of(combine, importance, members, order.size + 1)
 
-    return Functions(team, walk, worth)
+    return Functions(team, walk, write_output)
 
 
 @cache
@@ -137,7 +137,7 @@ def count_kernel(variant: WalkVariant) -> Kernel:
     """
     made, per_block = _functions(variant), variant.per_block
     number_of, rank = made.team.number, made.team.rank
-    next_group, worth_of = made.walk.next_group, made.worth
+    next_group, write_output = made.walk.next_group, made.write_output
 
     def count(
         place: Array, direction: Array, shred: Array, bounds: Array, order: Array, runs: Array,
@@ -179,15 +179,15 @@ def count_kernel(variant: WalkVariant) -> Kernel:
                 who = next_group(join, place[k], stack, bounds[k], runs[own], hops, shred[k], tally)
                 if who == 0:
                     break
-                worth = 0.0
+                own_importance = 0.0
                 if (who >> rank()) & 1 != 0:
-                    worth = worth_of(
+                    own_importance = write_output(
                         join, combine, importance, order[own], stack, own % (hops + 1), place[k],
                         members,
                     )  # fmt: skip
                 # one after the other, as one thread would: the sum depends on the order
                 while who != 0:
-                    gained = gained + cuda.shfl_sync(ALL, worth, lowest(who))
+                    gained = gained + cuda.shfl_sync(ALL, own_importance, lowest(who))
                     outputs += 1
                     who &= who - 1
             if rank() == 0:
@@ -211,18 +211,18 @@ def write_kernel(variant: WalkVariant) -> Kernel:
     Notes
     -----
     Compiled once a process for each variant. Launch: any number of blocks of ``per_block * width``
-    threads; shared: none; writes: `written`, `worths` and `after`.
+    threads; shared: none; writes: `written`, `importances` and `after`.
     """
     made, per_block = _functions(variant), variant.per_block
     number_of, rank, back = made.team.number, made.team.rank, made.walk.back
-    next_group, worth_of = made.walk.next_group, made.worth
+    next_group, write_output = made.walk.next_group, made.write_output
 
     def write(
         place: Array, direction: Array, shred: Array, bounds: Array, order: Array, runs: Array,
         clique: Integer, combine: Integer, bound: float, places: Array, code: Array,
         value: Array, first: Array, item: Array, weight: Array, importance: Array,
         offsets: Array, tuples_begin: Integer, tuples_end: Integer, begin: Integer, end: Integer,
-        before: Array, after: Array, written: Array, worths: Array,
+        before: Array, after: Array, written: Array, importances: Array,
     ) -> None:  # fmt: skip
         """Write the outputs of a chunk.
 
@@ -240,7 +240,7 @@ def write_kernel(variant: WalkVariant) -> Kernel:
             Walk of the tuple that the last chunk has cut, and of the one that this one cuts.
         written : (end - begin or more, m) int64
             Members, by stream.
-        worths : (end - begin or more,) float64
+        importances : (end - begin or more,) float64
         """
         stack = cuda.local.array((ROWS, STACK_COLUMNS), int64)
         tally = cuda.local.array((2, STACK_COLUMNS), int64)
@@ -262,7 +262,7 @@ def write_kernel(variant: WalkVariant) -> Kernel:
                     break
                 at = number + cuda.popc(who & ((np.int64(1) << rank()) - 1))
                 if (who >> rank()) & 1 != 0 and begin <= at < end:
-                    worths[at - begin] = worth_of(
+                    importances[at - begin] = write_output(
                         join, combine, importance, order[own], stack, own % (hops + 1), place[k],
                         members,
                     )  # fmt: skip

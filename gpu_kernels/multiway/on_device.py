@@ -186,28 +186,33 @@ class DeviceWalks:
         room = self._room // 2 // (8 * (streams + 1))
         chunk = max(1, min(CHUNK, int(numbers.sum()), room))
         written = self._device.empty((chunk, streams), np.int64)
-        worths = self._device.empty(chunk, np.float64)
+        importances = self._device.empty(chunk, np.float64)
         for at in range(0, size, part):
             here = slice(at, min(at + part, size))
             own = Tuples._make(values[here] for values in tuples)
-            yield from self._chunks(own, numbers[here], written, worths)
+            yield from self._chunks(own, numbers[here], written, importances)
 
     def _chunks(
-        self, tuples: Tuples, numbers: Ints, written: Array, worths: Array
+        self, tuples: Tuples, numbers: Ints, written: Array, importances: Array
     ) -> Iterator[tuple[Ints, Floats]]:
         device, kernel = self._device, write_kernel(self._variant)
         offsets = np.concatenate([[0], np.cumsum(numbers)]).astype(np.int64)
         prepared = [*self._prepared(tuples), device.upload(offsets)]
         before, after = (device.zeros(SAVED, np.int64) for _ in range(2))
-        chunk, outputs = int(worths.size), int(offsets[-1])
+        chunk, outputs = int(importances.size), int(offsets[-1])
         for begin in range(0, outputs, chunk):
             end = min(begin + chunk, outputs)
             low = int(np.searchsorted(offsets, begin, "right")) - 1
             high = int(np.searchsorted(offsets, end, "left"))
             ranges = [np.int64(number) for number in (low, high, begin, end)]
-            self._launch(kernel, high - low, [*prepared, *ranges, before, after, written, worths])
+            self._launch(
+                kernel, high - low, [*prepared, *ranges, before, after, written, importances]
+            )
             before, after = after, before
-            yield device.download(written[: end - begin]), device.download(worths[: end - begin])
+            yield (
+                device.download(written[: end - begin]),
+                device.download(importances[: end - begin]),
+            )
 
 
 def _not_empty(values: NDArray[Any]) -> NDArray[Any]:

@@ -145,10 +145,10 @@ def make_walk(team: Team, kind: int, theta: Any) -> Walk:  # noqa: ANN401 - a de
         return True
 
     @device_function
-    def look(
+    def compare_group(
         join: Join, place: Integer, stack: Array, depth: Integer, shred: float, tally: Array
     ) -> Integer:
-        """Look at the next group at a depth; return who agrees."""
+        """Compare the next group at a depth; return who agrees."""
         position = stack[POSITION, depth]
         end = stack[END, depth]
         mine = position + rank()
@@ -200,7 +200,7 @@ def make_walk(team: Team, kind: int, theta: Any) -> Walk:  # noqa: ANN401 - a de
                 depth += 1
                 enter(stack, bounds, depth, runs[depth])
             elif stack[POSITION, depth] < stack[END, depth]:
-                who = look(join, place, stack, depth, shred, tally)
+                who = compare_group(join, place, stack, depth, shred, tally)
                 if depth < hops - 1:
                     stack[PENDING, depth] = who
                 elif who != 0:

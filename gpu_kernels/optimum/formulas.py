@@ -54,7 +54,7 @@ def bend_of(hold: float, length: float) -> float:
 @portable
 def bend_and_price(
     load: float, curve: float, length: float, budget: float, temperature: float, trust: float,
-    ahead: float,
+    extrapolated: float,
 ) -> tuple[float, float]:  # fmt: skip
     """Return a stretch's curvature as the ascent takes it, and the price that it steps to.
 
@@ -63,4 +63,4 @@ def bend_and_price(
     """
     slope = budget - load
     bend = max(curve, abs(slope) * length / trust, 1e-300)
-    return bend, max(0.0, ahead - slope * temperature / bend)
+    return bend, max(0.0, extrapolated - slope * temperature / bend)

@@ -27,7 +27,7 @@ _LEAST = 1000
 
 def _move(
     load: Array, curve: Array, length: Array, budget: float, temperature: float, trust: float,
-    price: Array, ahead: Array, moved: Array, sums: Array,
+    price: Array, extrapolated: Array, moved: Array, sums: Array,
 ) -> None:  # fmt: skip
     """Step to the next prices.
 
@@ -36,11 +36,11 @@ def _move(
     Parameters
     ----------
     load, curve : (nodes,) float64
-        What `_share` found at `ahead`.
+        What `_share` found at `extrapolated`.
     length : (nodes,) float64
         Usual stretches of an interval; the price is 0 where they are 0.
     budget, temperature, trust : float64
-    price, ahead, moved : (nodes,) float64
+    price, extrapolated, moved : (nodes,) float64
         The prices before, those that the momentum carried them to, and the next ones.
     sums : (blocks, 2) float64
         How far the step goes against the momentum, in the metric of the curvature.
@@ -54,27 +54,28 @@ def _move(
             moved[t] = 0.0
         else:
             bend, to = bend_and_price(
-                load[t], curve[t], length[t], budget, temperature, trust, ahead[t]
+                load[t], curve[t], length[t], budget, temperature, trust, extrapolated[t]
             )
             moved[t] = to
-            against = bend * (ahead[t] - to) * (to - price[t])
+            against = bend * (extrapolated[t] - to) * (to - price[t])
             own_high, own_rest = neumaier(own_high, own_rest, against)
     add_up(high, rest, own_high, own_rest, sums)
 
 
-def _carry(price: Array, moved: Array, by: float, ahead: Array, sums: Array) -> None:
+def _carry(price: Array, moved: Array, by: float, extrapolated: Array, sums: Array) -> None:
     """Move the prices by their momentum.
 
-    Launch: any number of blocks of THREADS; shared: 2 KiB; writes: `price`, `ahead` and `sums`.
+    Launch: any number of blocks of THREADS; shared: 2 KiB; writes: `price`, `extrapolated` and
+    `sums`.
 
     Parameters
     ----------
-    price, moved, ahead : (nodes,) float64
+    price, moved, extrapolated : (nodes,) float64
         As for `_move`; `price` becomes `moved`.
     by : float64
         Of the last step, what is added to it.
     sums : (blocks, 2) float64
-        Of `ahead`.
+        Of `extrapolated`.
     """
     high = cuda.shared.array(THREADS, np.float64)
     rest = cuda.shared.array(THREADS, np.float64)
@@ -83,26 +84,26 @@ def _carry(price: Array, moved: Array, by: float, ahead: Array, sums: Array) -> 
     for t in range(first, len(price), cuda.gridDim.x * cuda.blockDim.x):
         to = max(0.0, moved[t] + by * (moved[t] - price[t]))
         price[t] = moved[t]
-        ahead[t] = to
+        extrapolated[t] = to
         own_high, own_rest = neumaier(own_high, own_rest, to)
     add_up(high, rest, own_high, own_rest, sums)
 
 
-def _count(ahead: Array, unit: float, units: Array) -> None:
+def _count(extrapolated: Array, unit: float, units: Array) -> None:
     """Write prices as whole units, rounded down.
 
     Launch: any number of blocks of THREADS; shared: none; writes: `units`.
 
     Parameters
     ----------
-    ahead : (nodes,) float64
+    extrapolated : (nodes,) float64
     unit : float64
         Units to 1.
     units : (nodes,) int64
     """
     first = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
-    for t in range(first, len(ahead), cuda.gridDim.x * cuda.blockDim.x):
-        units[t] = np.int64(ahead[t] * unit)
+    for t in range(first, len(extrapolated), cuda.gridDim.x * cuda.blockDim.x):
+        units[t] = np.int64(extrapolated[t] * unit)
 
 
 move, carry, count = Kernel(_move), Kernel(_carry), Kernel(_count)
@@ -135,7 +136,9 @@ class DevicePrices:
         self._budget, self._trust = np.float64(budget), np.float64(trust)
         self._blocks, _ = launch_of(dual.nodes, 0)
         self._length, self._price = self._device.upload(length), self._device.upload(price)
-        self._ahead, self._moved = (self._device.empty(dual.nodes, np.float64) for _ in range(2))
+        self._extrapolated, self._moved = (
+            self._device.empty(dual.nodes, np.float64) for _ in range(2)
+        )
         self._moved[:] = self._price
         self._load = self._curve = self._moved
         self.carry(0.0)
@@ -155,16 +158,16 @@ class DevicePrices:
         """Step down the last slope; return how far that goes against the momentum."""
         return self._launch(
             move, self._load, self._curve, self._length, self._budget, np.float64(temperature),
-            self._trust, self._price, self._ahead, self._moved,
+            self._trust, self._price, self._extrapolated, self._moved,
         )  # fmt: skip
 
     def carry(self, by: float) -> None:
         """Let the momentum carry the prices on by `by` of the last step."""
         xp = self._device.xp
-        total = self._launch(carry, self._price, self._moved, np.float64(by), self._ahead)
+        total = self._launch(carry, self._price, self._moved, np.float64(by), self._extrapolated)
         unit = 2.0 ** min(_DIGITS - frexp(total)[1], _LEAST)
         units = self._device.zeros(self._dual.nodes + 1, np.int64)
-        arguments = (self._ahead, np.float64(unit), units[1:])
+        arguments = (self._extrapolated, np.float64(unit), units[1:])
         self._device.launch(count, self._blocks, THREADS, arguments)
         self._sums = xp.cumsum(units) / unit
         self.last = float(self._device.download(self._sums[-1:])[0])

@@ -138,7 +138,7 @@ def _make_update(team: Team, policy: PolicyFunctions, facts: bool) -> Any:  # no
 def _make_least(team: Team, policy: PolicyFunctions) -> Any:  # noqa: ANN401
     rank, width, ranking = team.rank, team.width, policy.ranking
     least_rank, decayed, by_importance = team.least_rank, policy.decayed, policy.by_importance
-    worth = policy.worth
+    valued = policy.valued
 
     @device_function
     def least(
@@ -159,7 +159,7 @@ def _make_least(team: Team, policy: PolicyFunctions) -> Any:  # noqa: ANN401
                     priority = bucket_priority(tables, side, now - streams.ts[index])
                 elif ranking == Ranking.VALUED:
                     best = best_rate(tables, side, slots.m[place], now - streams.ts[index])
-                    priority = worth(slots.value[place], best)
+                    priority = valued(slots.value[place], best)
                 else:
                     priority = slots.value[place]
                 if ranking == Ranking.VALUED:
@@ -184,7 +184,7 @@ def _make_least(team: Team, policy: PolicyFunctions) -> Any:  # noqa: ANN401
 
 def _make_admit(team: Team, policy: PolicyFunctions, least: Any, facts: bool) -> Any:  # noqa: ANN401
     rank, width, sync, ranking = team.rank, team.width, team.sync, policy.ranking
-    decayed, by_importance, worth = policy.decayed, policy.by_importance, policy.worth
+    decayed, by_importance, valued = policy.decayed, policy.by_importance, policy.valued
 
     @device_function
     def admit(
@@ -227,7 +227,7 @@ def _make_admit(team: Team, policy: PolicyFunctions, least: Any, facts: bool) ->
                 own_importance = streams.importance[row] if by_importance else 0.0
                 own_m = count if by_importance else 0.0
                 if ranking == Ranking.VALUED:
-                    own = worth(value, best_rate(tables, side, 0.0, 0))
+                    own = valued(value, best_rate(tables, side, 0.0, 0))
                     own_importance = value
                     own_m = -np.float64(row)
                 if not precedes(

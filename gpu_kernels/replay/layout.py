@@ -72,7 +72,7 @@ def no_gained(
 
 
 @portable
-def no_worth(value: float, best: float) -> float:
+def no_valued(value: float, best: float) -> float:
     """Stand in for the priority of a policy that ranks by values."""
     return 0.0
 
@@ -97,7 +97,7 @@ class PolicyFunctions(NamedTuple):
     decayed: Callable[..., float] = no_decayed
     gained: Callable[..., float] = no_gained
     """`initial`, `decayed`, `gained`: DGL's, for DECAYING."""
-    worth: Callable[..., float] = no_worth
+    valued: Callable[..., float] = no_valued
     """``(value, best) -> float``: the priority, for VALUED."""
     sampled: Callable[..., float] = no_sampled
     """``(size, scale, draw) -> float``: the priority, less than 0 for a tuple that is not admitted,

@@ -44,7 +44,7 @@ def ivy_settings(classifier: str) -> Path:
     """
     text = _IVY.format(module=MODULE, classifier=classifier)
     place = cache_home() / "rapids" / f"ivysettings-{classifier}.xml"
-    return _kept(place, text, 0o644)
+    return _cached(place, text, 0o644)
 
 
 def discovery_script() -> Path:
@@ -59,10 +59,10 @@ def discovery_script() -> Path:
     if isinstance(packaged, Path) and os.access(packaged, os.X_OK):
         return packaged
     text = packaged.read_text(encoding="utf-8")
-    return _kept(cache_home() / "rapids" / "discover_gpus.sh", text, 0o755)
+    return _cached(cache_home() / "rapids" / "discover_gpus.sh", text, 0o755)
 
 
-def _kept(place: Path, text: str, mode: int) -> Path:
+def _cached(place: Path, text: str, mode: int) -> Path:
     """Return a file of winnow's cache with this content."""
     try:
         if not (place.exists() and place.read_text(encoding="utf-8") == text):

@@ -30,7 +30,7 @@ from spark_plugin.streaming.source import check_python, register
 from spark_plugin.streaming.work import PACK, STATE, Task, stateful, unpacked
 from spark_plugin.worker import Plan
 
-_UNKEPT = ("row", "fact")
+_UNSUPPORTED = ("row", "fact")
 _RETAINED = "spark.sql.streaming.minBatchesToRetain"
 _PACKS = 16
 """Packs in an Arrow batch between the JVM and Python: each has up to 131,072 rows of a lane."""
@@ -139,7 +139,7 @@ def _stream(session: SparkSession, source_options: dict[str, str]) -> DataFrame:
 def _checked(given: Given) -> Given:
     """Return the options, checked for a stream."""
     for name in given:
-        if name.startswith(_UNKEPT):
+        if name.startswith(_UNSUPPORTED):
             raise SpecError(
                 f"a stream is not replayed with {name}: rows are numbered by their position in the "
                 "archives, and facts need a lane whole; use spark_plugin.dataframe.replay"
@@ -193,7 +193,7 @@ def _feed(query: Query, archives: tuple[Archive, ...]) -> Feed:
 
 
 def _task(query: Query, feed: Feed) -> Task:
-    plan, profiles = query.planned(ahead=True)
+    plan, profiles = query.planned(measure=True)
     packs = packed_schema(feed, 0), packed_schema(feed, 1)
     result = to_arrow_schema(query.schema, timezone="UTC")
     return Task(plan, profiles, packs, result, _digest(plan, feed, result))

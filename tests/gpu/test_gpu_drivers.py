@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from gpu_cases import CompilingDevice, make_up_device
-from replay_cases import batch_of, busy, busy_facts, keys_of, told
+from replay_cases import batch_of, busy, busy_facts, case_arguments, keys_of
 from thorough import repeats
 
 from engine.device.columns import paired
@@ -42,7 +42,7 @@ def test_replays(device: CompilingDevice, policy: str, slots: int) -> None:
     names = np.unique(np.r_[left.key, right.key])
     ids = [np.searchsorted(names, side.key).astype(np.int32) for side in (left, right)]
     lanes = load_lanes(device, [paired(left, ids[0], right, ids[1], names.size)] * 3)
-    settings = [Setting(*told(case))._replace(lane=i) for i in range(3)]
+    settings = [Setting(*case_arguments(case))._replace(lane=i) for i in range(3)]
     replay_on_device(device, lanes, settings, record=True, choose=lambda _: choose_variant(slots))
     assert device.compiled == ["replay"]
 
@@ -52,7 +52,7 @@ def test_replays_of_a_tabulated_policy_and_ages(device: CompilingDevice) -> None
         case = busy(policy, 2)
         left, right = batch_of(case.left), batch_of(case.right)
         columns = paired(left, left.key.astype(np.int32), right, right.key.astype(np.int32), 9)
-        replay_on_device(device, load_lanes(device, [columns]), [Setting(*told(case))])
+        replay_on_device(device, load_lanes(device, [columns]), [Setting(*case_arguments(case))])
     assert len(device.compiled) == 2
 
 
@@ -63,7 +63,7 @@ def test_replays_through_facts(device: CompilingDevice, policy: str) -> None:
     keys = keys_of(case, left, right)
     columns = paired(left, keys.ids(0, left), right, keys.ids(1, right), keys.size, keys.key_links)
     lanes = load_lanes(device, [columns] * 2)
-    settings = [Setting(*told(case))._replace(lane=i) for i in range(2)]
+    settings = [Setting(*case_arguments(case))._replace(lane=i) for i in range(2)]
     replay_on_device(device, lanes, settings, record=True)
     assert device.compiled == ["replay"]
 

@@ -119,8 +119,8 @@ def test_other_predicates_columns_and_bad_rows(folder: Path, capsys: Any) -> Non
 
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
-    "rates": ({"rates": "1,1,1"}, r"--rates is told, and --stream has it measured: leave one out"),
-    "shares": ({"selectivities": "1-2=1"}, r"--selectivities is told, and --stream has it meas"),
+    "rates": ({"rates": "1,1,1"}, r"--rates is given, and --stream has it measured: leave one out"),
+    "shares": ({"selectivities": "1-2=1"}, r"--selectivities is given, and --stream has it meas"),
     "no stream": ({"stream": None}, r"--predicate is of archives: name each of them with --stream"),
     "no predicate": ({"predicate": None}, r"--predicate is missing"),
     "no window": ({"window": None}, r"window of stream a is missing"),

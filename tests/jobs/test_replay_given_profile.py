@@ -41,7 +41,7 @@ def test_a_replay_says_who_told_it(
 ) -> None:
     assert replayed(folder, told) == 0
     shown = capsys.readouterr().out
-    assert "told by" in shown
+    assert "profile " in shown
     assert ("give --estimator history" in shown) == (model == "frequency")
     report = json.loads((folder / "report.json").read_text())
     assert report["policy"]["profile"] == str(folder / "30.json")

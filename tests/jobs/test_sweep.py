@@ -15,7 +15,7 @@ from sweep_cases import FIGURES, alone, assert_cells_are_replays, drifting, swep
 from engine.jobs.replay import lane_task
 from engine.jobs.sweep import cells, task
 from engine.jobs.sweep import shared_batches as feed
-from engine.jobs.sweep.broadcast_pool import AHEAD, BroadcastPool
+from engine.jobs.sweep.broadcast_pool import MOST_BATCHES, BroadcastPool
 from engine.lanes.reader import lane_batches
 from engine.policies import POLICIES
 from engine.replay.lane import LaneReplay
@@ -226,7 +226,7 @@ def test_a_crew_gives_every_batch_to_every_state_in_order(threads: int) -> None:
 
     BroadcastPool([state(number) for number in range(len(seen))], threads).run(batches())
     assert seen == [list(range(25))] * len(seen)
-    assert max(held) <= AHEAD
+    assert max(held) <= MOST_BATCHES
 
 
 @pytest.mark.parametrize("where", ["state", "batches"])

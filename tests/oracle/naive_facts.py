@@ -37,7 +37,7 @@ class Relation(NamedTuple):
 def of_rows(rows: list[Row]) -> Relation:
     """F from rows with intervals; bad rows are as if they were not there."""
     found = Relation([], [], [], {})
-    told: dict[int, tuple[Key, Key]] = {}
+    identities: dict[int, tuple[Key, Key]] = {}
     by_begin = sorted(range(len(rows)), key=lambda i: (_low(rows[i][2]), i))
     for i in by_begin:
         key, identity, begin, end = rows[i]
@@ -48,14 +48,14 @@ def of_rows(rows: list[Row]) -> Relation:
         if None in key:
             found.null_keys.append(i)
             continue
-        own = [f for f in found.facts if told[f.row] == (key, identity)]
+        own = [f for f in found.facts if identities[f.row] == (key, identity)]
         if any((f.begin, f.end) == (new.begin, new.end) for f in own):
             found.duplicates.append(i)
         elif any(max(f.begin, new.begin) < min(f.end, new.end) for f in own):
             found.bad[i] = "overlaps"
         else:
             found.facts.append(new)
-            told[i] = key, identity
+            identities[i] = key, identity
     return found
 
 

@@ -193,7 +193,7 @@ def replay_star(
 
     Read into section 5, beside what `naive.replay` says: with "after_admission" an output needs
     all its older members to survive the decision, its arrivals need no memory. The matches that a
-    policy is told of are counted before the decision. To a resident they are its combinations of
+    policy is given are counted before the decision. To a resident they are its combinations of
     the snapshot with an arrival of t in them, whichever the probe. To an arrival they are its
     combinations with the snapshot, with "after_admission" those of arrivals only. With more than
     two streams "history" is the sum over f, in their order, of the product over the other streams,

@@ -1,7 +1,7 @@
 """The oracle of `yield`, written from docs/yield.md: dictionaries and lists, every sum as it says.
 
 It imports nothing of ours. `Estimate` follows the instants of a lane; `naive.replay` asks it. What
-a fact relation changes is told by `Relation`; without one everything is as in an equi-join.
+a fact relation changes comes from `Relation`; without one everything is as in an equi-join.
 """
 
 import math
@@ -193,7 +193,7 @@ class OfSide:
 class Relation:
     """F as the estimate sees it: the codes of its attributes, and the order of its facts.
 
-    A fact is ((a, b), begin, end) or with an identity, and is told by its position. Those with a
+    A fact is ((a, b), begin, end) or with an identity, and is named by its position. Those with a
     null attribute are not facts: they have no code.
     """
 

@@ -9,7 +9,7 @@ from typing import Any
 import numba
 import pytest
 from spark_cases import drawn
-from stream_cases import micro_batch, parts, told
+from stream_cases import micro_batch, parts, planned
 
 from engine.runtime.errors import SpecError
 from spark_plugin.streaming.replay import fingerprint
@@ -90,7 +90,7 @@ def test_a_checkpoint_does_not_go_with_a_function_that_was_changed(
         ) -> float:
             return sign * (imp + m + age + lifetime + previous + produced)
 
-        return told(spark, folder, policy="custom", params={"function": rule})
+        return planned(spark, folder, policy="custom", params={"function": rule})
 
     first, again, other = given(1.0), given(1.0), given(-1.0)
     begin, end = first.index.first, first.index.end

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 from spark_cases import archived, drawn
-from stream_cases import by_hand, micro_batch, parts, same, told
+from stream_cases import by_hand, micro_batch, parts, planned, same
 from thorough import THOROUGH, repeats
 
 from engine.policies import POLICIES
@@ -79,7 +79,7 @@ def test_rows_are_those_of_the_archives_wherever_it_is_cut(
 ) -> None:
     monkeypatch.setattr(lane_module, "IDLE", 2)
     expected = archived(archives, **SETTINGS[name])
-    ready = told(spark, archives, **SETTINGS[name])
+    ready = planned(spark, archives, **SETTINGS[name])
     often = (2, 40) if THOROUGH or name in OFTEN else (1, 8)
     for seed, batches_ in (often, *repeats([(0, 2)])):
         same(by_hand(ready, seed, batches_), expected)
@@ -91,7 +91,7 @@ def test_any_join_attribute(
 ) -> None:
     monkeypatch.setattr(lane_module, "IDLE", 2)
     options = {"on": on, "lanes": 3, "policy": "prob", "memory": "20%"}
-    same(by_hand(told(spark, archives, **options), 1), archived(archives, **options))
+    same(by_hand(planned(spark, archives, **options), 1), archived(archives, **options))
 
 
 @pytest.mark.parametrize(
@@ -110,12 +110,12 @@ def test_any_time_and_importance(
         "time": time, "window": window, "importance": importance, "columns": "ids",
         "policy": "prob",
     }  # fmt: skip
-    same(by_hand(told(spark, archives, **options), 2), archived(archives, **options))
+    same(by_hand(planned(spark, archives, **options), 2), archived(archives, **options))
 
 
 def test_groups_have_states_of_their_own(spark: Any, archives: Path) -> None:
     options = {"partition_by": ["group", "day"], "lanes": 2, "memory": 8}
-    same(by_hand(told(spark, archives, **options), 3), archived(archives, **options))
+    same(by_hand(planned(spark, archives, **options), 3), archived(archives, **options))
 
 
 def test_a_state_holds_what_the_memories_hold_and_no_more(spark: Any, tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_a_state_holds_what_the_memories_hold_and_no_more(spark: Any, tmp_path: 
         )
         for _ in range(2)
     ]
-    ready = told(spark, parts(tmp_path, sides, 500), policy="prob", window=300, memory=20)
+    ready = planned(spark, parts(tmp_path, sides, 500), policy="prob", window=300, memory=20)
     states: dict[Any, bytes] = {}
     micro_batch(ready, states, 0, 400)
     early = sum(map(len, states.values()))
@@ -143,9 +143,9 @@ def test_a_state_holds_what_the_memories_hold_and_no_more(spark: Any, tmp_path: 
 
 def test_other_options_do_not_go_on_from_a_state(spark: Any, archives: Path) -> None:
     states: dict[Any, bytes] = {}
-    micro_batch(told(spark, archives, policy="prob", memory=12), states, 0, 30)
+    micro_batch(planned(spark, archives, policy="prob", memory=12), states, 0, 30)
     with pytest.raises(SpecError, match="replay with other options"):
-        micro_batch(told(spark, archives, policy="prob", memory=14), states, 30, 60)
+        micro_batch(planned(spark, archives, policy="prob", memory=14), states, 30, 60)
 
 
 def stream(folder: Path, **options: Any) -> Any:
@@ -290,7 +290,7 @@ def test_text_is_no_stream(tmp_path: Path) -> None:
 
 def test_bad_rows_are_named(spark: Any, tmp_path: Path) -> None:
     sides = [pa.table({"t": [1, 2, 3], "k": [1, 1, 1], "i": [1.0, -1.0, 1.0]})] * 2
-    ready = told(spark, parts(tmp_path, sides), policy="prob", memory=4)
+    ready = planned(spark, parts(tmp_path, sides), policy="prob", memory=4)
     with pytest.raises(InputError, match="column i of the left archive is negative in row 1 "):
         by_hand(ready, 1)
     broken = pa.table({"t": [1.0, None, 3.0]})

@@ -160,12 +160,12 @@ def full_disk() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def faulty(told: dict[str, str] | None) -> Iterator[None]:
-    """Let the tasks of a function meet the fault that a job tells of."""
-    if told is None:
+def faulty(given: dict[str, str] | None) -> Iterator[None]:
+    """Let the tasks of a function meet the fault that a job names."""
+    if given is None:
         yield
         return
-    fault = Fault(**told)
+    fault = Fault(**given)
 
     def mapped(self: SparkExecutor, function: Any, items: Any) -> Any:
         chosen = Faulty(function, fault) if function.__name__ == fault.at else function
@@ -189,9 +189,9 @@ def frames(job: dict[str, Any]) -> int:
     session = get_session()
     left, right = (session.read.parquet(job[side]) for side in ("left", "right"))
     kept = dataframe.replay(left, right, **job["options"])
-    told = job.get("fault")
-    if told is not None:
-        fault = Fault(**told)
+    wanted = job.get("fault")
+    if wanted is not None:
+        fault = Fault(**wanted)
 
         def passed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             task = str(TaskContext.get().partitionId())
@@ -263,7 +263,7 @@ def done(job: dict[str, Any]) -> dict[str, Any]:
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
             status = KINDS[job["kind"]](job)
-        except Exception:  # noqa: BLE001 - told to the test
+        except Exception:  # noqa: BLE001 - reported to the test
             traceback.print_exc()
     seconds = time.monotonic() - begun
     return {"status": status, "out": out.getvalue(), "err": err.getvalue(), "seconds": seconds}

@@ -103,11 +103,11 @@ class Case(NamedTuple):
 
     def expected(self, **options: Any) -> naive.Replay:
         """Return what the oracle makes of it."""
-        told: dict[str, Any] = {
+        given: dict[str, Any] = {
             "window_left": 9, "window_right": 9, "budget_left": None, "budget_right": None,
             "policy": "recent", "params": {},
         }  # fmt: skip
-        return naive.replay(self.left, self.right, fact=self.facts, **(told | options))
+        return naive.replay(self.left, self.right, fact=self.facts, **(given | options))
 
 
 def case(seed: int, rows: int = 150) -> Case:

@@ -30,7 +30,7 @@ from spark_plugin.dataframe import replay
 from spark_plugin.executor import SparkExecutor
 from spark_plugin.session import get_session
 
-TOLD = {"policy": "dimpprob", "lanes": 4, "columns": "ids"}
+OPTIONS = {"policy": "dimpprob", "lanes": 4, "columns": "ids"}
 ALWAYS = 9
 TRIALS = (
     ("archives", "gpu", "none", 0),
@@ -92,14 +92,14 @@ class Trial:
 
     def __init__(self, folder: Path, session: Any) -> None:
         self.folder, self.session = folder, session
-        self.expected = archived(folder, **TOLD)
+        self.expected = archived(folder, **OPTIONS)
         self.trials = 0
 
     def fault(self, name: str, attempts: int) -> None:
         """Let launches fail in the first attempts at a task, and forget what was noted."""
         self.trials += 1
-        told = {"name": name, "attempts": attempts, "trial": self.trials}
-        (self.folder / "fault").write_text(json.dumps(told))
+        given = {"name": name, "attempts": attempts, "trial": self.trials}
+        (self.folder / "fault").write_text(json.dumps(given))
         (self.folder / "log").write_text("")
 
     def outcome(self, work: Any) -> dict[str, Any]:
@@ -119,7 +119,9 @@ class Trial:
         """Replay the archives."""
 
         def work() -> tuple[Any, Any]:
-            rows, report = replayed(self.folder, SparkExecutor(self.session), device=device, **TOLD)
+            rows, report = replayed(
+                self.folder, SparkExecutor(self.session), device=device, **OPTIONS
+            )
             return rows, report.content["device"]
 
         found = self.outcome(work)
@@ -132,10 +134,10 @@ class Trial:
             self.session.read.parquet(str(self.folder / f"{side}.parquet"))
             for side in ("left", "right")
         )
-        told = {"on": "k", "time": "t", "importance": "i", "window": 9, "memory": 12}
+        given = {"on": "k", "time": "t", "importance": "i", "window": 9, "memory": 12}
 
         def work() -> tuple[Any, Any]:
-            kept = replay(left.repartition(2), right, device=device, **(told | TOLD))
+            kept = replay(left.repartition(2), right, device=device, **(given | OPTIONS))
             return kept.toArrow().sort_by(ORDER), None
 
         return self.outcome(work)

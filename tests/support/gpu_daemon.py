@@ -41,7 +41,7 @@ A process lives on in later trials, as if it were another.
 
 
 class FakeDevice(devices.CudaDevice):
-    """A made-up GPU that notes what it was opened for and fails as it is told."""
+    """A made-up GPU that notes what it was opened for and fails on demand."""
 
     simulated = True
 
@@ -59,7 +59,7 @@ class FakeDevice(devices.CudaDevice):
         with (FOLDER / "log").open("a") as log:
             log.write(json.dumps(note) + "\n")
 
-    def launch(self, *told: Any, **named: Any) -> None:
+    def launch(self, *given: Any, **named: Any) -> None:
         """Run a kernel, or fail."""
         fault = json.loads((FOLDER / "fault").read_text())
         if TaskContext.get().attemptNumber() < fault["attempts"] or fault["trial"] in _broken:
@@ -68,7 +68,7 @@ class FakeDevice(devices.CudaDevice):
                 _broken[:] = [fault["trial"]]
             kind, words = FAULTS[name]
             raise kind(words)
-        super().launch(*told, **named)
+        super().launch(*given, **named)
 
 
 sys.modules["cupy"] = fake_cupy(COUNT)

@@ -114,7 +114,7 @@ class IndexedOperator(oracle.Operator):
 class ConfigureIndexed(Configure):
     """Makes settings by the engine's rule, with the candidates that the oracle has counted."""
 
-    def told(self, operator: IndexedOperator, entries: Any) -> None:
+    def of(self, operator: IndexedOperator, entries: Any) -> None:
         """Take note of who counts, and of the entries of a tuple of each stream."""
         self.operator, self.entries = operator, entries
 
@@ -190,7 +190,7 @@ def both(
         combine=combine, start_ts=start,
     )  # fmt: skip
     operator.kind = kind
-    configure.told(operator, entries_of(streams, PREDICATES[kind]))
+    configure.of(operator, entries_of(streams, PREDICATES[kind]))
     naive = operator.run()
     learnt = join._learner.learnt  # noqa: SLF001
     assert learnt.indexed is not None

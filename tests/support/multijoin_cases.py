@@ -238,11 +238,11 @@ def words(folder: Path, case: Case = CASES["int"], **options: Any) -> list[str]:
         "out": folder / "out",
         "report": folder / "report.json",
     } | options
-    told = ["multijoin"]
+    command = ["multijoin"]
     for name, value in settled.items():
         given = value if isinstance(value, list) else [] if value is None else [value]
-        told += [f"--{name.replace('_', '-')}={one}" for one in given]
-    return told
+        command += [f"--{name.replace('_', '-')}={one}" for one in given]
+    return command
 
 
 class Joined(NamedTuple):
@@ -260,8 +260,8 @@ class Joined(NamedTuple):
 def joined(folder: Path, case: Case = CASES["int"], **options: Any) -> Joined:
     """Join the archives in `folder` by the command line, each time to a folder of its own."""
     run = folder / f"run-{sum(1 for _ in folder.glob('run-*'))}"
-    told = words(folder, case, **({"out": run / "out", "report": run / "report.json"} | options))
-    assert main(told) == 0
+    command = words(folder, case, **({"out": run / "out", "report": run / "report.json"} | options))
+    assert main(command) == 0
     outputs = pq.read_table(run / "out") if options.get("out", run) is not None else pa.table({})
     return Joined(outputs, json.loads((run / "report.json").read_text()))
 

@@ -164,7 +164,7 @@ def plan_of(found: Arranged, retained: Retained, tables: tuple[Table, Table]) ->
 
 
 def checked(case: Case, plan: oracle.Plan) -> float:
-    """Return what a plan is worth; ValueError where it is not legal."""
+    """Return the value of a plan; ValueError where it is not legal."""
     rest = {name: each for name, each in case.options.items() if name != "objective"}
     done = oracle.check_plan(plan=plan, weight=case.weight, **rest)
     return float(len(done.outputs)) if case.options["objective"] == "outputs" else done.weight

@@ -33,9 +33,9 @@ def written(folder: Path, left: Rows, right: Rows) -> None:
 
 def profiled(folder: Path, **options: Any) -> ArrivalProfile:
     """Profile the archives in `folder`."""
-    told: dict[str, Any] = {"on": "k", "time": "t", "importance": "i", "window": 9} | options
+    given: dict[str, Any] = {"on": "k", "time": "t", "importance": "i", "window": 9} | options
     return profile_archives(
-        folder / "left.parquet", folder / "right.parquet", cache=folder / "cache", **told
+        folder / "left.parquet", folder / "right.parquet", cache=folder / "cache", **given
     )
 
 

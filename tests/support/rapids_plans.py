@@ -64,8 +64,8 @@ def cases(session: Any, folder: Path) -> dict[str, Callable[[], Any]]:
         return replay(*frames, **(ROLES | TUPLES | {"row": "n"} | options))
 
     def looked_up(**options: Any) -> Any:
-        told = {"on": "k", "fact_on": "a", "time": "t", "importance": "i", "row": "n"}
-        return lookup(read("left"), read("facts"), fact_row="f", **(told | FACTS | options))
+        given = {"on": "k", "fact_on": "a", "time": "t", "importance": "i", "row": "n"}
+        return lookup(read("left"), read("facts"), fact_row="f", **(given | FACTS | options))
 
     def ids(source: str, **options: Any) -> Any:
         frames = [read(f"{side}{source}") for side in ("left", "right")]
@@ -117,11 +117,11 @@ def passes(session: Any, folder: Path) -> dict[str, Any]:
     from spark_plugin.archives.first_pass import Relational, work_of  # noqa: PLC0415 - the same
     from spark_plugin.archives.scan import footers_of  # noqa: PLC0415 - the same
 
-    def split(query: str, source: str = "", lanes: int = 3, **told: Any) -> Any:
+    def split(query: str, source: str = "", lanes: int = 3, **given: Any) -> Any:
         pair = [open_archive(str(folder / f"{s}{source}.parquet"), s) for s in ("left", "right")]
-        told = {"on": ("k",), "time": "t", "importance": "i", "keep": ()} | told
-        keep = told.pop("keep")
-        roles = Roles(**told)
+        given = {"on": ("k",), "time": "t", "importance": "i", "keep": ()} | given
+        keep = given.pop("keep")
+        roles = Roles(**given)
         read = tuple(dict.fromkeys((*roles.columns, *keep)))
         join = check_roles(pair[0], roles, pair[1], roles)
         plan = Plan(0, roles, join, lanes, read, keep, (), False, 42, 100)
@@ -178,13 +178,13 @@ def main(folder: Path) -> None:
         said.append(type(executor.first_pass()).__name__)
     lanes = session.range(1000).select((F.col("id") % 37).cast("int").alias("lane"))
     where = by_lane(lanes, 8).select("lane", F.spark_partition_id().alias("partition")).distinct()
-    told = {
+    given = {
         "reports": reports,
         "said": said,
         "placed": [list(row) for row in where.collect()],
         "conf": dict(session.sparkContext.getConf().getAll()),
     }
-    (folder / "plans.json").write_text(json.dumps(told))
+    (folder / "plans.json").write_text(json.dumps(given))
     session.stop()
 
 

@@ -75,7 +75,7 @@ class Run(NamedTuple):
     peak: int
 
 
-class Told(NamedTuple):
+class CaseArguments(NamedTuple):
     """A case in the engine's terms."""
 
     settings: ReplaySettings
@@ -84,7 +84,7 @@ class Told(NamedTuple):
     curves: Any
 
 
-def told(case: Case) -> Told:
+def case_arguments(case: Case) -> CaseArguments:
     """Return what a lane's replay is given for a case."""
     left, right = batch_of(case.left), batch_of(case.right)
     settings = ReplaySettings(
@@ -106,7 +106,7 @@ def told(case: Case) -> Told:
         np.array(case.params[name]) if name in case.params else None
         for name in ("curve_left", "curve_right")
     )
-    return Told(settings, profile, tuple(budget), tuple(curves))
+    return CaseArguments(settings, profile, tuple(budget), tuple(curves))
 
 
 def expected(case: Case) -> naive.Replay:
@@ -183,11 +183,11 @@ def replayed(
 ) -> Run:
     """Replay a case in batches of `step` ticks, by its policy or by a plan."""
     left, right = batch_of(case.left), batch_of(case.right)
-    settings, profile, budget, curves = told(case)
+    settings, profile, budget, curves = case_arguments(case)
     keys = keys_of(case, left, right)
     lane = LaneReplay(
         settings, profile, budget, curves=curves, emit=emit, chunk=chunk, plan=plan,
-        partners=keys.key_links, facts=keys.index,
+        key_links=keys.key_links, facts=keys.index,
     )  # fmt: skip
     instants = np.unique(np.r_[left.ts, right.ts])
     edges = [] if instants.size == 0 else [int(instants[0]), int(instants[-1]) + 1]

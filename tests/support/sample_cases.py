@@ -69,7 +69,7 @@ def sampled(folder: Path, **options: Any) -> Result:
 
 
 class Given(NamedTuple):
-    """What the oracle is told."""
+    """What the oracle is given."""
 
     method: str
     windows: tuple[int, int] = (WINDOW, WINDOW)

@@ -97,12 +97,12 @@ def measures(case: Sampled) -> tuple[list[float], list[float]]:
     return found[0], found[1]
 
 
-def ranked(case: Sampled, given: tuple[list[float], list[float]]) -> tuple[list[Held], ...]:
+def ranked(case: Sampled, sizes: tuple[list[float], list[float]]) -> tuple[list[Held], ...]:
     """Return the tuples that may be held at all, by arrival."""
     sides = []
-    for side, (own, told) in enumerate(zip(case.tuples, given, strict=True)):
+    for side, (own, own_sizes) in enumerate(zip(case.tuples, sizes, strict=True)):
         held = []
-        for (ts, key, imp, row), measure in zip(own, told, strict=True):
+        for (ts, key, imp, row), measure in zip(own, own_sizes, strict=True):
             u = naive_uniform(case.seed, CLUSTER_PURPOSE, side, row, 0)
             if case.policy == "bottom_k" and measure > 0:
                 held.append(Held(measure / (1 - u), ts, row, key, imp))
@@ -167,7 +167,7 @@ def columns_of(case: Sampled) -> LaneColumns:
     return paired(left, ids[0], right, ids[1], names.size)
 
 
-def told(case: Sampled, columns: LaneColumns | None = None) -> Setting:
+def sample_setting(case: Sampled, columns: LaneColumns | None = None) -> Setting:
     """Return what a replay is given for a case, as a sweep of this one lane would settle it."""
     sides = batch_of(case.left), batch_of(case.right)
     settings = ReplaySettings(
@@ -225,7 +225,7 @@ def run(case: Sampled, *, step: int | None = None, emit: bool = True) -> Run:
     """Replay a case on the CPU in batches of `step` ticks (None: one batch)."""
     left, right = batch_of(case.left), batch_of(case.right)
     columns = columns_of(case)
-    setting = told(case, columns)
+    setting = sample_setting(case, columns)
     ranks = drawn(case, setting, columns)
     lane = LaneReplay(setting.settings, setting.profile, setting.budget, emit=emit, chunk=4)
     instants = np.unique(np.r_[left.ts, right.ts])

@@ -27,11 +27,11 @@ BASE = dt.datetime(2024, 3, 31, 0, 30, tzinfo=dt.UTC)
 
 
 def job(folder: Path, out: Path | None, cache: Path, **options: Any) -> JobOptions:
-    """Return the job on the archives ``left`` and ``right`` of `folder`, told as `replay` is."""
-    told: Any = ROLES | TUPLES | options
-    if isinstance(told["window"], dt.timedelta):
-        told["window"] = f"{told['window'].total_seconds():g}s"
-    return job_of(str(found(folder, "left")), str(found(folder, "right")), out, cache, told)
+    """Return the job on the archives ``left`` and ``right`` of `folder`."""
+    given: Any = ROLES | TUPLES | options
+    if isinstance(given["window"], dt.timedelta):
+        given["window"] = f"{given['window'].total_seconds():g}s"
+    return job_of(str(found(folder, "left")), str(found(folder, "right")), out, cache, given)
 
 
 def drawn(seed: int, rows: int = ROWS) -> pa.Table:
@@ -92,8 +92,8 @@ def replayed(
     """Return the output rows, in order, and the report."""
     run = folder / f"run-{sum(1 for _ in folder.glob('run-*'))}"
     run.mkdir()
-    told = job(folder, run / "out", run / "cache", **options)
-    report = run_replay(told, executor or SerialExecutor())
+    job_options = job(folder, run / "out", run / "cache", **options)
+    report = run_replay(job_options, executor or SerialExecutor())
     return pq.read_table(run / "out", partitioning=None).sort_by(ORDER), report
 
 

@@ -35,8 +35,8 @@ class State:
         self.get = value
 
 
-class Told(NamedTuple):
-    """A replay as tasks are told it."""
+class Planned(NamedTuple):
+    """A streaming replay, ready for its tasks."""
 
     task: Task
     feed: Feed
@@ -54,25 +54,25 @@ def parts(folder: Path, tables: Sequence[pa.Table], rows_per_group: int = 40) ->
     return folder
 
 
-def told(spark: Any, folder: Path, **options: Any) -> Told:
+def planned(spark: Any, folder: Path, **options: Any) -> Planned:
     """Return a streaming replay of the archives in `folder`, ready to run."""
     archives = tuple(parquet_archive(str(found(folder, s)), s) for s in ("left", "right"))
     given = FRAMES.from_keywords(ROLES | TUPLES | options)
     left, right = (_frame(spark, archive) for archive in archives)
     query = query_of(left, right, given)
     feed = _feed(query, archives)
-    return Told(_task(query, feed), feed, TimeIndex(feed))
+    return Planned(_task(query, feed), feed, TimeIndex(feed))
 
 
-def micro_batch(told: Told, states: dict[Any, bytes], begin: int, end: int) -> list[pa.Table]:
+def micro_batch(ready: Planned, states: dict[Any, bytes], begin: int, end: int) -> list[pa.Table]:
     """Return the output of a micro-batch; `states` becomes what it leaves."""
-    chunks = tuple(told.index.overlapping(begin, end))
+    chunks = tuple(ready.index.overlapping(begin, end))
     packs = pa.Table.from_batches(
-        rows_between(told.feed, chunks, begin, end),
+        rows_between(ready.feed, chunks, begin, end),
         schema=PACKED,
     )
     frame = packs.to_pandas()
-    run, unpack = stateful(told.task), unpacked(told.task.result)
+    run, unpack = stateful(ready.task), unpacked(ready.task.result)
     outputs = []
     for key, own in frame.groupby(["place", "lane"]):
         state = State(states.get(key))
@@ -80,19 +80,19 @@ def micro_batch(told: Told, states: dict[Any, bytes], begin: int, end: int) -> l
         rows = [cell for part in run(key, halves, state) for cell in part["rows"]]
         states[key] = state.get[0]
         batches = list(unpack(iter([pa.RecordBatch.from_pydict({"rows": rows})] if rows else [])))
-        outputs.append(pa.Table.from_batches(batches, told.task.result))
+        outputs.append(pa.Table.from_batches(batches, ready.task.result))
     return outputs
 
 
-def by_hand(told: Told, seed: int, batches: int = 6) -> pa.Table:
+def by_hand(ready: Planned, seed: int, batches: int = 6) -> pa.Table:
     """Return the rows of a stream cut at random ticks, in order."""
-    index = told.index
+    index = ready.index
     inner = np.random.default_rng(seed).integers(index.first, index.end, batches - 1)
     edges = sorted({index.first, *inner.tolist(), index.end})
     states: dict[Any, bytes] = {}
-    outputs = [told.task.result.empty_table()]
+    outputs = [ready.task.result.empty_table()]
     for begin, end in pairwise(edges):
-        outputs += micro_batch(told, states, begin, end)
+        outputs += micro_batch(ready, states, begin, end)
     return pa.concat_tables(outputs).sort_by(ORDER)
 
 

@@ -25,20 +25,20 @@ FIGURES = (
 
 def swept(folder: Path, executor: Executor | None = None, **options: Any) -> SweepResult:
     """Sweep the archives in `folder`."""
-    told: dict[str, Any] = COMMON | {"windows": 9, "memory": 12} | options
+    given: dict[str, Any] = COMMON | {"windows": 9, "memory": 12} | options
     return sweep_archives(
         folder / "left.parquet",
         folder / "right.parquet",
         cache=folder / "cache",
         executor=executor or ThreadExecutor(2),
-        **told,
+        **given,
     )
 
 
 def alone(folder: Path, line: dict[str, Any], params: Any, **options: Any) -> dict[str, Any]:
     """Return a cell's figures from a replay of its own."""
-    told: Any = COMMON | options
-    told |= {
+    given: Any = COMMON | options
+    given |= {
         "policy": line["policy"],
         "memory": line["memory"],
         "window": line["window_left"],
@@ -47,7 +47,7 @@ def alone(folder: Path, line: dict[str, Any], params: Any, **options: Any) -> di
     }
     files = [str(folder / f"{side}.parquet") for side in ("left", "right")]
     report = run_replay(
-        job_of(files[0], files[1], None, folder / "cache", told), SerialExecutor()
+        job_of(files[0], files[1], None, folder / "cache", given), SerialExecutor()
     ).content
     return {
         "outputs": report["result"]["outputs"],

@@ -21,11 +21,11 @@ from typing import Any
 
 def ask(place: str, words: list[str]) -> int:
     """Have a command done, and return its exit status."""
-    told = {"words": words, "folder": os.getcwd(), "environment": dict(os.environ)}  # noqa: PTH109 - without pathlib it starts in a third of the time
+    given = {"words": words, "folder": os.getcwd(), "environment": dict(os.environ)}  # noqa: PTH109 - without pathlib it starts in a third of the time
     with socket.socket(socket.AF_UNIX) as wire:
         wire.connect(place)
         socket.send_fds(wire, [b"3"], [0, 1, 2])
-        wire.sendall(json.dumps(told).encode())
+        wire.sendall(json.dumps(given).encode())
         wire.shutdown(socket.SHUT_WR)
         status = wire.recv(1)
     return status[0] if status else 70  # the child was killed
@@ -51,16 +51,16 @@ def do(words: list[str]) -> int:
 def child(wire: socket.socket) -> None:
     """Do what is asked for on a connection."""
     _, files, *_ = socket.recv_fds(wire, 1, 3)
-    with wire.makefile("rb") as given:
-        told: dict[str, Any] = json.loads(given.read())
+    with wire.makefile("rb") as request:
+        given: dict[str, Any] = json.loads(request.read())
     for number, file in enumerate(files):
         os.dup2(file, number)
         os.close(file)
-    os.chdir(told["folder"])
+    os.chdir(given["folder"])
     os.environ.clear()
-    os.environ.update(told["environment"])
+    os.environ.update(given["environment"])
     sys.path[:0] = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    status = do(told["words"])
+    status = do(given["words"])
     sys.stdout.flush()
     sys.stderr.flush()
     wire.send(bytes([status]))

@@ -162,8 +162,8 @@ class Counting:
         """Matches by the age of the earlier member, where they were asked for."""
         return self._join.ages_left, self._join.ages_right
 
-    def keep(self, complete: bool, by_key: Callable[[], NDArray[np.void]]) -> None:
-        """Keep the result, with that of every key, where those are complete."""
+    def store(self, complete: bool, by_key: Callable[[], NDArray[np.void]]) -> None:
+        """Cache the result, with that of every key, where those are complete."""
         if self._file is not None and complete:
             self._file.write(Counted(self.tally, by_key()))
 
@@ -182,7 +182,7 @@ class Uncounted:
         """Note who has arrived."""
         self.live.push(batch.left, ids[0], batch.right, ids[1], keys.size)
 
-    def keep(self, complete: bool, by_key: Callable[[], NDArray[np.void]]) -> None:
+    def store(self, complete: bool, by_key: Callable[[], NDArray[np.void]]) -> None:
         """Do nothing: there is nothing to be cached."""
 
 

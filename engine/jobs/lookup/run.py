@@ -20,7 +20,7 @@ from engine.facts.read import FactTable, read_facts
 from engine.facts.roles import FactColumns, check_fact_roles
 from engine.jobs.lookup.sinks import WRITE_ROWS, Sink
 from engine.jobs.streams import Source, rows_of
-from engine.options.lookup import LookupOptions, told_apart
+from engine.options.lookup import LookupOptions, with_identity
 from engine.report.envelope import Report, envelope
 from engine.runtime.errors import SpecError
 from engine.runtime.executors import Progress, SerialExecutor, Stages
@@ -75,7 +75,7 @@ def run_lookup(
         If an option or a source is invalid.
     """
     stages = Stages(SerialExecutor(), progress)
-    roles = told_apart(options.fact_roles, fact.archive)
+    roles = with_identity(options.fact_roles, fact.archive)
     options = replace(options, fact_roles=roles)
     columns = check_fact_roles([(stream.archive, options.stream_roles)], fact.archive, roles)
     if options.stream_roles.importance is not None:

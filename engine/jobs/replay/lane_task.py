@@ -134,8 +134,8 @@ def replay_lane(
     history = settings.estimator == "history"
     windows = settings.windows
     links = task.files.links(None if history else windows)
-    partners = None if links is None else links.key_links
-    exact = _exact(task, settings, partners, matches)
+    key_links = None if links is None else links.key_links
+    exact = _exact(task, settings, key_links, matches)
     emit = task.out is not None
     replay = None
     if task.approximate or (emit and rows is None):
@@ -147,7 +147,7 @@ def replay_lane(
             emit=emit,
             bin_edges=edges,
             plan=plan,
-            partners=partners,
+            key_links=key_links,
             facts=None if task.files.facts is None else task.files.facts.index(),
         )
     keys = (
@@ -185,7 +185,7 @@ def replay_lane(
             if part is not None:
                 part.write(_rows_of(out, members, facts))
     if isinstance(keys, LaneKeys):
-        exact.keep(keys.complete, keys.counts)
+        exact.store(keys.complete, keys.counts)
     result = exact.tally
     if replay is not None and task.approximate:
         result = Tally(replay.outputs, replay.importance, replay.by_bin, replay.importance_by_bin)
@@ -260,7 +260,7 @@ def counted_file(task: ReplayTask) -> CountedFile | None:
 def _exact(
     task: ReplayTask,
     settings: ReplaySettings,
-    partners: tuple[KeyLinks, KeyLinks] | None,
+    key_links: tuple[KeyLinks, KeyLinks] | None,
     matches: tuple[Matches, Matches] | None,
 ) -> Counting | Uncounted:
     """Return the exact join beside a replay, which is looked up where it may be and is there."""
@@ -275,7 +275,7 @@ def _exact(
     edges = np.array(task.bin_edges, np.int64)
     if matches is not None:
         return Counting(CountedStream(matches, *windows, settings.start_ts, edges), file)
-    join = ExactStream(*windows, settings.combine, settings.start_ts, edges, ages, partners)
+    join = ExactStream(*windows, settings.combine, settings.start_ts, edges, ages, key_links)
     return Counting(join, file)
 
 

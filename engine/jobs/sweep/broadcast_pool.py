@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
-AHEAD = 3
+MOST_BATCHES = 3
 """Batches held at once: the next is read while fast states are one ahead of the slowest."""
 
 
@@ -29,7 +29,7 @@ class BroadcastPool(Generic[T]):
 
     Notes
     -----
-    At most `AHEAD` batches are held. O(log states) a turn.
+    At most `MOST_BATCHES` batches are held. O(log states) a turn.
     """
 
     def __init__(self, states: Sequence[Callable[[T], None]], threads: int) -> None:
@@ -38,7 +38,7 @@ class BroadcastPool(Generic[T]):
         self._changed = threading.Condition()
         self._batches: dict[int, T] = {}
         self._missing: dict[int, int] = {}
-        self._fed = 0
+        self._published = 0
         self._closed = False
         self._error: BaseException | None = None
         self._ready = [(0, 0.0, state) for state in range(len(states))]
@@ -56,7 +56,7 @@ class BroadcastPool(Generic[T]):
             thread.start()
         try:
             for batch in batches:
-                if not self._feed(batch):
+                if not self._publish(batch):
                     break
         except BaseException as error:
             self._stop(error)
@@ -70,16 +70,16 @@ class BroadcastPool(Generic[T]):
         if self._error is not None:
             raise self._error
 
-    def _feed(self, batch: T) -> bool:
+    def _publish(self, batch: T) -> bool:
         """Hand out a batch as soon as there is room; tell whether to go on."""
         with self._changed:
-            while self._error is None and len(self._batches) >= AHEAD:
+            while self._error is None and len(self._batches) >= MOST_BATCHES:
                 self._changed.wait()
             if self._error is not None or not self._states:
                 return False
-            self._batches[self._fed] = batch
-            self._missing[self._fed] = len(self._states)
-            self._fed += 1
+            self._batches[self._published] = batch
+            self._missing[self._published] = len(self._states)
+            self._published += 1
             self._changed.notify_all()
         return True
 
@@ -92,7 +92,7 @@ class BroadcastPool(Generic[T]):
         """Wait for a state that has a batch to take; None when there will be none."""
         with self._changed:
             while self._error is None:
-                if self._ready and self._ready[0][0] < self._fed:
+                if self._ready and self._ready[0][0] < self._published:
                     at, _, state = heapq.heappop(self._ready)
                     return at, state, self._batches[at]
                 if self._closed and not self._batches:

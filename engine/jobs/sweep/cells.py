@@ -91,7 +91,7 @@ class ExactCounter:
         """Say what facts join, before the first batch; None in an equi-join."""
         settings = self._settings
         self._join = ExactStream(
-            *self.windows, settings.combine, settings.start_ts, partners=key_links
+            *self.windows, settings.combine, settings.start_ts, key_links=key_links
         )
 
     def take(self, batch: Shared) -> None:
@@ -160,7 +160,7 @@ def replay_cells(
 
     Notes
     -----
-    Memory: the budgets and keys of all cells, the windows, and `AHEAD` batches.
+    Memory: the budgets and keys of all cells, the windows, and `MOST_BATCHES` batches.
     """
     if not cells and not counters:
         return []
@@ -182,7 +182,7 @@ class _Running:
         self._cell = cell
         self._replay = LaneReplay(
             cell.settings, cell.profile, cell.budget, curves=age.as_arrays(cell.curves),
-            emit=False, partners=key_links,
+            emit=False, key_links=key_links,
         )  # fmt: skip
         self._seconds = 0.0
 
@@ -253,6 +253,6 @@ def _compile(cells: Sequence[Cell], *, through_facts: bool) -> None:
         empty, ids = StreamBatch(none, none, none, np.empty(0)), np.empty(0, np.int32)
         profile = LaneProfile(*(SideProfile(0, 0, 0, 0, 0.0),) * 2)
         key_links = (no_key_links(), no_key_links()) if through_facts else None
-        replay = LaneReplay(ReplaySettings(0, 0), profile, (0, 0), emit=False, partners=key_links)
+        replay = LaneReplay(ReplaySettings(0, 0), profile, (0, 0), emit=False, key_links=key_links)
         for _ in replay.push(empty, ids, empty, ids, 0):
             raise AssertionError  # there is nothing in it

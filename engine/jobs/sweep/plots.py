@@ -147,7 +147,7 @@ def _panel(
         over = 1 - place / len(policies)  # what lies below is drawn larger and still seen
         number = [*POLICIES, *SAMPLING].index(policy)
         curve = curve_of([row for row in rows if row.policy == policy], measure.name, percent)
-        look = {
+        style = {
             "color": _COLOURS[number % len(_COLOURS)],
             "linestyle": _LINES[number % len(_LINES)],
         }
@@ -158,11 +158,11 @@ def _panel(
             marker=_MARKERS[number % len(_MARKERS)],
             markersize=4.5 + 3.5 * over,
             linewidth=1.2 + 1.3 * over,
-            **look,
+            **style,
         )
         if any(point.least < point.greatest for point in curve):
             low, high = ([scale * point[i] for point in curve] for i in (2, 3))
-            axis.fill_between(xs, low, high, color=look["color"], alpha=0.2, linewidth=0)
+            axis.fill_between(xs, low, high, color=style["color"], alpha=0.2, linewidth=0)
     if measure.name == "importance_recall":
         lines |= _best(axis, rows, percent=percent)
     _axes(axis, rows, percent=percent)

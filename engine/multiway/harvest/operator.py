@@ -183,7 +183,7 @@ class GrubJoin:
 
     def run(self) -> Iterator[OutputBatch]:
         """Run the join to its end and yield its outputs, if they are wanted."""
-        clock, ahead, settings = self._clock, self._speculation, self._settings
+        clock, speculation, settings = self._clock, self._speculation, self._settings
         timed = settings.capacity is not None or settings.clock == "wall"
         room = settings.buffer if timed else UNLIMITED
         why = layout.ADAPT
@@ -191,26 +191,32 @@ class GrubJoin:
             before = int(clock.n[layout.POPPED])
             why = run_clock(
                 self._streams, self._rules, self._admitted, clock, self._order, self._stream_of,
-                self._t0, room, self._cost(), ahead.comparisons, ahead.base,
+                self._t0, room, self._cost(), speculation.comparisons, speculation.base,
             )  # fmt: skip
-            yield from self._done(before - ahead.base, int(clock.n[layout.POPPED]) - ahead.base)
+            yield from self._done(
+                before - speculation.base, int(clock.n[layout.POPPED]) - speculation.base
+            )
             if why == layout.MORE:
                 if self._stale:
                     self._configure()
                 shred = self._throttle if self._throttle < 1 else layout.WHOLE
-                ahead.more(int(clock.n[layout.ARRIVED]), self._plan, self._sampled, shred)
+                speculation.more(int(clock.n[layout.ARRIVED]), self._plan, self._sampled, shred)
             elif why == layout.DROPPED:
-                ahead.dropped()
+                speculation.dropped()
             elif why == layout.ADAPT:
                 self._adapt()
         self._close(max(float(clock.at[layout.FREE]), self._last_arrival()), 0.0)
 
     def _cost(self) -> float:
         """Return the ticks that a comparison takes: by the capacity, or as measured so far."""
-        settings, ahead = self._settings, self._speculation
+        settings, speculation = self._settings, self._speculation
         if settings.clock == "virtual":
             return settings.ticks_a_comparison
-        return settings.per_second * ahead.seconds / ahead.done if ahead.done else 0.0
+        return (
+            settings.per_second * speculation.seconds / speculation.done
+            if speculation.done
+            else 0.0
+        )
 
     def _last_arrival(self) -> float:
         return float(self._streams.ts[self._order[-1]] - self._t0) if self._order.size else 0.0

@@ -14,12 +14,12 @@ from replay_cases import (
     Case,
     batch_of,
     busy,
+    case_arguments,
     cases,
     expected,
     keys_of,
     long_stream,
     run,
-    told,
 )
 
 from engine.device.columns import paired
@@ -53,7 +53,7 @@ def setting_of(case: Case) -> tuple[Setting, Any]:
     names = None if case.fact is not None else np.unique(np.r_[left.key, right.key])
     codes = None if case.fact is None else (left.key, right.key)
     columns = columns._replace(names=names, facts=keys.index, codes=codes)
-    return Setting(*told(case)), columns
+    return Setting(*case_arguments(case)), columns
 
 
 def on_device(case: Case, variant: Variant) -> Outcome:

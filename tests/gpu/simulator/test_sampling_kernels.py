@@ -13,7 +13,16 @@ from hypothesis import strategies as st
 from job_cases import streams
 from replay_cases import Run, batch_of, busy
 from replay_cases import run as replay
-from sampled_cases import NAMES, Sampled, adversarial, brute, cases, columns_of, lengthy, told
+from sampled_cases import (
+    NAMES,
+    Sampled,
+    adversarial,
+    brute,
+    cases,
+    columns_of,
+    lengthy,
+    sample_setting,
+)
 from sampled_cases import run as on_cpu
 from sweep_cases import FIGURES, drifting, swept
 from test_replay_kernels import VARIANTS, setting_of
@@ -33,7 +42,9 @@ def on_device(case: Sampled, variant: Variant | None = None) -> Outcome:
     device = SimulatedDevice()
     lanes = load_lanes(device, [columns])
     choose = None if variant is None else (lambda _: variant)
-    (found,) = replay_on_device(device, lanes, [told(case, columns)], record=True, choose=choose)
+    (found,) = replay_on_device(
+        device, lanes, [sample_setting(case, columns)], record=True, choose=choose
+    )
     return found
 
 
@@ -97,7 +108,9 @@ def test_there_is_a_slot_for_every_tuple_held_and_no_more(policy: str) -> None:
 
         columns = columns_of(case)
         lanes = load_lanes(SimulatedDevice(), [columns])
-        (found,) = replay_on_device(SimulatedDevice(), lanes, [told(case, columns)], choose=choose)
+        (found,) = replay_on_device(
+            SimulatedDevice(), lanes, [sample_setting(case, columns)], choose=choose
+        )
         assert found.peaks == on_cpu(case).peaks
         assert set(asked) == {sum(found.peaks)}
 
@@ -115,7 +128,7 @@ def test_lanes_seeds_sizes_and_other_policies_share_launches() -> None:
     lanes = [columns_of(sampled[0]), setting_of(others[0])[1]]
     columns = load_lanes(SimulatedDevice(), lanes)
     others = [case._replace(left=others[0].left, right=others[0].right) for case in others]
-    chosen = [told(case, lanes[0]) for case in sampled]
+    chosen = [sample_setting(case, lanes[0]) for case in sampled]
     mixed = [setting_of(case)[0]._replace(lane=1) for case in others]
     launched: list[int] = []
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from engine.lanes.profile import SideLook, SideProfile, profile_side
+from engine.lanes.profile import SideProfile, SideProfiler, profile_side
 from engine.runtime.streams import StreamBatch
 
 
@@ -25,7 +25,7 @@ def test_profiles_are_those_of_the_tuples(seed: int, span: int) -> None:
     whole = side_of(seed, 300, span)
     cuts = [0, *sorted(np.random.default_rng(seed).integers(0, 300, 6).tolist()), 300]
     windows = [0, 1, 7, 39, 20_000]
-    look = SideLook(windows)
+    look = SideProfiler(windows)
     for begin, end in pairwise(cuts):
         look.add(StreamBatch(*(column[begin:end] for column in whole)))
     ts = whole.ts
@@ -42,4 +42,4 @@ def test_profiles_are_those_of_the_tuples(seed: int, span: int) -> None:
 def test_a_side_without_tuples_has_an_empty_profile() -> None:
     nothing = StreamBatch(*(np.empty(0, dtype) for dtype in ("i8", "i8", "i8", "f8")))
     assert profile_side([], 5) == profile_side([nothing], 5) == SideProfile(0, 0, 0, 0, 0.0)
-    assert not math.isnan(SideLook([3]).profile(3).mean_importance)
+    assert not math.isnan(SideProfiler([3]).profile(3).mean_importance)

@@ -41,7 +41,7 @@ def counted(case: Case, step: int) -> tuple[ExactStream, list[tuple[Any, ...]]]:
     keys = keys_of(case, left, right)
     edges = np.arange(0, 26, 4)
     join = ExactStream(
-        *case.windows, case.combine, case.start_ts, edges, 5, partners=keys.key_links
+        *case.windows, case.combine, case.start_ts, edges, 5, key_links=keys.key_links
     )
     outputs, importance = np.zeros(keys.size, np.int64), np.zeros(keys.size)
     for begin in range(0, 200, step):
@@ -100,7 +100,7 @@ def test_an_arrival_may_have_more_partners_than_a_block() -> None:
     )
     left, right = batch_of(case.left), batch_of(case.right)
     keys = keys_of(case, left, right)
-    join = ExactStream(*case.windows, partners=keys.key_links)
+    join = ExactStream(*case.windows, key_links=keys.key_links)
     outputs, importance = np.zeros(keys.size, np.int64), np.zeros(keys.size)
     join.push(left, keys.ids(0, left), right, keys.ids(1, right), outputs, importance)
     assert (join.outputs, join.importance) == (2 * n, 2.0 * n)

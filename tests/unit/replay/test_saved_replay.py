@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from replay_cases import Case, batch_of, busy, cases, cut, keys_of, run, told
+from replay_cases import Case, batch_of, busy, case_arguments, cases, cut, keys_of, run
 
 from engine.policies import POLICIES
 from engine.replay.layout import ENTRY, KEY, LOG, SLOT
@@ -29,7 +29,7 @@ SOME = settings(
 def resumed(case: Case, edges: list[int]) -> tuple[list[tuple[Any, ...]], SavedReplay]:
     """Replay a case batch by batch, each by another replay that goes on from bytes."""
     left, right = batch_of(case.left), batch_of(case.right)
-    settings_, profile, budget, curves = told(case)
+    settings_, profile, budget, curves = case_arguments(case)
     keys = keys_of(case, left, right)
     blob = b""
     outputs = []
@@ -71,7 +71,7 @@ def test_full_memories_go_on_from_their_state(policy: str) -> None:
 
 def test_a_state_of_other_settings_is_refused() -> None:
     case = busy("dgl", 1)
-    settings_, profile, *_ = told(case)
+    settings_, profile, *_ = case_arguments(case)
     big = SavedReplay(settings_, profile, (50, 50))
     batch = batch_of(case.left)
     ids = np.zeros(batch.ts.size, np.int32)
@@ -86,7 +86,7 @@ def test_a_state_of_other_settings_is_refused() -> None:
 
 
 def test_what_follows_a_plan_has_no_state() -> None:
-    settings_, profile, budget, _ = told(busy("dgl", 1))
+    settings_, profile, budget, _ = case_arguments(busy("dgl", 1))
     lane = SavedReplay(settings_, profile, budget, plan=RetentionPlan(np.zeros(0), np.zeros(0)))
     with pytest.raises(SpecError, match="follows a plan"):
         lane.state(0)

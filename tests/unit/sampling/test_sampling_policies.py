@@ -8,7 +8,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from replay_cases import Run
-from sampled_cases import NAMES, Sampled, adversarial, brute, cases, lengthy, measures, run, told
+from sampled_cases import (
+    NAMES,
+    Sampled,
+    adversarial,
+    brute,
+    cases,
+    lengthy,
+    measures,
+    run,
+)
 
 from engine.policies import POLICIES, SAMPLING, Structure, policy_named, policy_or_sample
 from engine.replay.lane import LaneReplay
@@ -142,7 +151,7 @@ def test_sampling_policies_are_no_policies_of_a_replay() -> None:
 
 
 def test_a_replay_without_priorities_is_refused() -> None:
-    setting = told(lengthy("bottom_k", 0))
+    setting = sample_setting(lengthy("bottom_k", 0))
     lane = LaneReplay(setting.settings, setting.profile, (3, 3))
     none, ids = np.zeros(1, np.int64), np.zeros(1, np.int32)
     batch = StreamBatch(none, none, none, np.ones(1))
