@@ -17,6 +17,7 @@ from sampled_cases import (
     lengthy,
     measures,
     run,
+    sample_setting,
 )
 
 from engine.policies import POLICIES, SAMPLING, Structure, policy_named, policy_or_sample
