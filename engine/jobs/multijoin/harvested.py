@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from engine.device.multiway import ChosenSearch, prober_on
-from engine.jobs.exact.counting import Tally
 from engine.jobs.multijoin.join_task import MultiJoinTask
 from engine.jobs.multijoin.orders import harvest_orders
 from engine.jobs.multijoin.read import Read
-from engine.jobs.multijoin.tally import tallied
 from engine.multiway.fractions.indexed import IndexCosts
 from engine.multiway.fractions.profile import JoinProfile
 from engine.multiway.harvest.adapt import Setting, measured_costs
@@ -74,50 +72,61 @@ def kept_fractions(
     return keep_fractions(join, throttle).keep
 
 
-def harvested(
-    task: MultiJoinTask, read: Read, through: Callable[[Iterator[Part]], Iterator[Part]]
-) -> tuple[Tally, Harvested, list[list[int]]]:
-    """Run a harvested join.
+class HarvestRun:
+    """A harvested join of streams that were read.
 
     Parameters
     ----------
     task : MultiJoinTask
+        With the settings of a harvest.
     read : Read
-    through : callable
-        Takes the outputs on their way.
+
+    Attributes
+    ----------
+    orders : list of list of int
+        The join orders taken, by direction.
     """
-    options, settings, streams = task.options, task.harvest, read.streams
-    assert settings is not None  # noqa: S101 - the caller has looked
-    orders, found = harvest_orders(
-        streams, task.windows, options.predicate, options.names, options.loops.order
-    )
-    keep = None
-    if settings.shedding == "random-drop":
-        costs = None
-        if settings.probe == "index":
-            costs = measured_costs(
-                streams, task.windows, options.predicate, orders, settings.basic_window
-            )
-        keep = kept_fractions(found, task.windows, orders, settings, costs).tolist()
-    prober: MakeProber | None = None
-    device = INDEXED
-    wanted = wanted_device(options.device)
-    search = ChosenSearch(wanted)
-    if settings.probe != "index":
-        prober, device = prober_on(wanted)
-    join = GrubJoin(
-        streams, task.windows, options.predicate, settings, orders, graph=options.graph,
-        combine=options.combine, start_ts=task.start_ts, keep=keep, prober=prober,
-        priors=task.priors, brute_force=search,
-    )  # fmt: skip
-    parts = (
-        (part.members, streams.ts[part.members].max(axis=1), part.importance) for part in join.run()
-    )
-    tally = tallied(through(parts), task.edges)
-    t0 = int(streams.ts.min()) if streams.ts.size else 0
-    statistics = Harvested(
-        join.comparisons, join.pushes.tolist(), join.pops.tolist(), join.drops.tolist(),
-        join.shed.tolist(), join.peak, join.steps, join.setting, keep, t0,
-        search.device_report(device),
-    )  # fmt: skip
-    return tally, statistics, orders
+
+    def __init__(self, task: MultiJoinTask, read: Read) -> None:
+        options, settings = task.options, task.harvest
+        assert settings is not None  # noqa: S101 - the caller has looked
+        self._streams = streams = read.streams
+        self.orders, found = harvest_orders(
+            streams, task.windows, options.predicate, options.names, options.loops.order
+        )
+        self._keep: list[float] | None = None
+        if settings.shedding == "random-drop":
+            costs = None
+            if settings.probe == "index":
+                costs = measured_costs(
+                    streams, task.windows, options.predicate, self.orders, settings.basic_window
+                )
+            fractions = kept_fractions(found, task.windows, self.orders, settings, costs)
+            self._keep = fractions.tolist()
+        prober: MakeProber | None = None
+        self._device = INDEXED
+        wanted = wanted_device(options.device)
+        self._search = ChosenSearch(wanted)
+        if settings.probe != "index":
+            prober, self._device = prober_on(wanted)
+        self._join = GrubJoin(
+            streams, task.windows, options.predicate, settings, self.orders, graph=options.graph,
+            combine=options.combine, start_ts=task.start_ts, keep=self._keep, prober=prober,
+            priors=task.priors, brute_force=self._search,
+        )  # fmt: skip
+
+    def parts(self) -> Iterator[Part]:
+        """Run the join and yield its outputs: members, ts and importance."""
+        ts = self._streams.ts
+        for part in self._join.run():
+            yield part.members, ts[part.members].max(axis=1), part.importance
+
+    @property
+    def statistics(self) -> Harvested:
+        """What the join did, once its outputs have been read."""
+        join, ts = self._join, self._streams.ts
+        return Harvested(
+            join.comparisons, join.pushes.tolist(), join.pops.tolist(), join.drops.tolist(),
+            join.shed.tolist(), join.peak, join.steps, join.setting, self._keep,
+            int(ts.min()) if ts.size else 0, self._search.device_report(self._device),
+        )  # fmt: skip

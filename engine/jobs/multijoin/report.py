@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from engine.jobs.exact.counting import Tally
 from engine.jobs.multijoin.harvested import Harvested
 from engine.jobs.multijoin.join_task import MultiJoinTask
-from engine.jobs.multijoin.tally import added
 from engine.jobs.multijoin.task import MultiJoinResult
 from engine.multiway.streams import basic_counts
 from engine.report.envelope import envelope, per_second
 from engine.report.losses import losses
+from gpu_kernels.combine import neumaier
 from gpu_kernels.devices import Choice
 
 ON_CPU = Choice("cpu", "exact multi-way joins run on the CPU")
@@ -141,3 +144,16 @@ def _harvest(task: MultiJoinTask, found: Harvested) -> dict[str, Any]:
             for step in found.steps
         ],
     }
+
+
+def added(tallies: Sequence[Tally]) -> Tally:
+    """Return the tally of parts of a join together."""
+    high = rest = 0.0
+    for own in tallies:
+        high, rest = neumaier(high, rest, own.importance)
+    return Tally(
+        sum(own.outputs for own in tallies),
+        high + rest,
+        np.sum([own.by_bin for own in tallies], axis=0),
+        np.sum([own.importance_by_bin for own in tallies], axis=0),
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,11 +15,10 @@ import pyarrow as pa
 from engine.archives.families import plain_type
 from engine.archives.normalise import FaultTally
 from engine.jobs.exact.counting import Tally
-from engine.jobs.multijoin.harvested import Harvested, harvested
+from engine.jobs.multijoin.harvested import Harvested, HarvestRun
 from engine.jobs.multijoin.join_task import MultiJoinTask
 from engine.jobs.multijoin.orders import loops_orders
 from engine.jobs.multijoin.read import Read, StreamCounts, read_streams
-from engine.jobs.multijoin.tally import NOTHING, tallied
 from engine.jobs.output import PartWriter, write_file
 from engine.jobs.streams import output_schema
 from engine.multiway.exact.join import ExactJoin
@@ -27,11 +26,13 @@ from engine.multiway.loops.method import LoopsSettings
 from engine.multiway.loops.run import LoopsCounters, LoopsRun
 from engine.options.multijoin import AUTO
 from engine.runtime.jit import Floats, Ints
+from gpu_kernels.combine import neumaier
 
 Part = tuple[Ints, Ints, Floats]
 """Members (n, m), ts and importance of some outputs."""
 REJECTED = "_rejected"
 """Folder of the rows that are no tuples, in the output's."""
+NOTHING = Tally(0, 0.0, np.zeros(0, np.int64), np.zeros(0))
 
 
 class MultiJoinResult(NamedTuple):
@@ -152,10 +153,40 @@ def _loops(task: MultiJoinTask, read: Read, write: _Writer, clock: _Clock) -> Mu
 def _harvest(task: MultiJoinTask, read: Read, write: _Writer, clock: _Clock) -> MultiJoinResult:
     exact = _counted(task, read) if task.options.reference == "exact" else None
     clock.spent("count")
-    assert task.harvest is not None  # noqa: S101 - the caller has looked
-    tally, found, orders = harvested(task, read, write.all)
+    run = HarvestRun(task, read)
+    tally = tallied(write.all(run.parts()), task.edges)
     clock.spent("join")
-    return _result(read, tally, exact)._replace(harvested=found, orders=orders)
+    return _result(read, tally, exact)._replace(harvested=run.statistics, orders=run.orders)
+
+
+def tallied(parts: Iterable[Part], edges: Sequence[int]) -> Tally:
+    """Count outputs as they pass.
+
+    Parameters
+    ----------
+    parts : iterable of (members, ts, importance)
+    edges : sequence of int
+        Of the time bins, the last one's end included.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> some = (np.zeros((3, 2), np.int64), np.array([0, 5, 9]), np.array([1.0, 2.0, 4.0]))
+    >>> found = tallied([some], [0, 6, 12])
+    >>> found.outputs, found.importance, found.by_bin.tolist()
+    (3, 7.0, [2, 1])
+    """
+    bounds = np.asarray(edges, np.int64)
+    bins = max(0, bounds.size - 1)
+    by_bin, importance_by_bin = np.zeros(bins, np.int64), np.zeros(bins)
+    outputs, high, rest = 0, 0.0, 0.0
+    for _, ts, importance in parts:
+        outputs += ts.size
+        high, rest = neumaier(high, rest, float(importance.sum()))
+        which = np.searchsorted(bounds, ts, side="right") - 1
+        by_bin += np.bincount(which, minlength=bins)
+        importance_by_bin += np.bincount(which, importance, bins)
+    return Tally(outputs, high + rest, by_bin, importance_by_bin)
 
 
 class _Writer:
