@@ -11,10 +11,10 @@ from engine.options import streams, where
 from engine.options.command import Command, Given, Group
 from engine.options.kinds import FLAG, NUMBER, PLACE
 from engine.options.option import Interface, Option
-from engine.options.replay import FACT, JOIN, STREAMS, WHERE, JobOptions, Join, job_of
+from engine.options.replay import FACT, JOIN, STREAMS, WHERE, JobOptions, Join, Limits, job_of
 
 
-class Bounded(streams.Effort, total=False):
+class Bounded(Limits, total=False):
     """What is bounded, and how."""
 
     objective: Annotated[

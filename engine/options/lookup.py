@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Annotated, TypedDict
 
 from engine.archives.roles import Roles
@@ -65,7 +64,7 @@ LOOKUP = Command(
 
 
 @dataclass(frozen=True)
-class LookupOptions:
+class LookupOptions(where.RowsJob):
     """A look-up of a stream in the fact relation.
 
     Parameters
@@ -76,10 +75,6 @@ class LookupOptions:
         With attributes for one stream.
     access : {"scan", "index", "hash", "binary"}
     bad_rows : {"error", "quarantine"}
-    columns : {"all", "ids"}
-        Whether the columns of both are written.
-    out : Path or None
-        Folder of the output dataset; None: count only.
 
     Raises
     ------
@@ -91,8 +86,6 @@ class LookupOptions:
     fact_roles: FactRoles
     access: str = DEFAULT_METHOD
     bad_rows: str = streams.BAD_ROWS[0]
-    columns: str = where.COLUMNS[0]
-    out: Path | None = None
 
     def __post_init__(self) -> None:
         check_fields(self, Lookup)

@@ -14,8 +14,8 @@ from engine.multiway.predicate import Predicate
 from engine.multiway.streams import MOST_STREAMS
 from engine.options.by_stream import REST, by_stream, check_name, given_to_all
 from engine.options.command import Given
-from engine.options.streams import BAD_ROWS, REFERENCES, check_reference
-from engine.options.where import COLUMNS, DEVICES
+from engine.options.streams import JoinJob, check_reference
+from engine.options.where import DEVICES
 from engine.runtime.errors import SpecError, did_you_mean
 
 GRAPHS = ("clique", "star")
@@ -92,7 +92,7 @@ class Loops:
 
 
 @dataclass(frozen=True)
-class MultiJoinOptions:
+class MultiJoinOptions(JoinJob):
     """A multi-way join; fields named as an option of `MultiJoin` hold its value, read.
 
     Parameters
@@ -106,8 +106,8 @@ class MultiJoinOptions:
     slices : int, optional
         Parts that an exact join is cut into, each a task: slices of time, or lanes of equal
         attributes where the predicate is equi. Count-based windows are one part.
-    out, plot : Path, optional
-        None: count only; no plot.
+    plot : Path, optional
+        None: no plot.
     profiles : tuple of (str, str, Path)
         Files of profiles of two of the streams, by their names as left and right.
 
@@ -122,15 +122,8 @@ class MultiJoinOptions:
     graph: str = GRAPHS[0]
     loops: Loops = field(default_factory=Loops)
     harvest: dict[str, str | int | float] | None = None
-    reference: str = REFERENCES[0]
-    combine: str = "min"
-    start_ts: str | None = None
     slices: int | None = None
     device: str = DEVICES[0]
-    seed: int = 0
-    bad_rows: str = BAD_ROWS[0]
-    columns: str = COLUMNS[0]
-    out: Path | None = None
     plot: Path | None = None
     profiles: tuple[tuple[str, str, Path], ...] = ()
 

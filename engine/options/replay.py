@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, TypedDict
 
 from engine.archives.roles import Roles
 from engine.facts.access import DEFAULT_METHOD
+from engine.optimum.settings import METHODS as BOUND_METHODS
 from engine.optimum.settings import Effort
 from engine.options import streams, where
 from engine.options.budget import EVEN, Amounts, Split, check_split, parse_amounts, parse_split
 from engine.options.command import Command, Given, Group
 from engine.options.facts import Fact, FactOptions, fact_of
-from engine.options.option import check_fields
-from engine.options.streams import (
-    BAD_ROWS,
-    DEFAULT_POLICY,
-    REFERENCES,
-    check_reference,
-    settled,
-)
-from engine.options.where import COLUMNS, DEVICES
-from engine.policies import Policy, Value
+from engine.options.kinds import NUMBER
+from engine.options.option import Interface, Option, check_fields
+from engine.options.streams import check_reference
+from engine.options.where import DEVICES
 from engine.runtime.errors import SpecError
 
 
@@ -38,7 +34,45 @@ class Join(
     """How two streams are joined within a memory."""
 
 
-class Replay(Join, streams.Plan, streams.Profile, streams.Reference, streams.Best, total=False):
+class Limits(TypedDict, total=False):
+    """When tightening the bounds stops."""
+
+    gap: Annotated[
+        float,
+        Option(
+            "relative gap of the bounds that is small enough",
+            NUMBER,
+            0.0,
+            interface=Interface.ARCHIVES,
+        ),
+    ]
+    seconds: Annotated[
+        float,
+        Option(
+            "seconds after which the bounds are tightened no more",
+            NUMBER,
+            60.0,
+            interface=Interface.ARCHIVES,
+        ),
+    ]
+
+
+class Best(Limits, total=False):
+    """The best possible result, for comparison."""
+
+    bound: Annotated[
+        str | bool | None,
+        Option(
+            "also find the best possible importance within the budget, and the share of it that "
+            "is reached; alone: auto",
+            choices=BOUND_METHODS,
+            alone="auto",
+            interface=Interface.ARCHIVES,
+        ),
+    ]
+
+
+class Replay(Join, streams.Plan, streams.Profile, streams.Reference, Best, total=False):
     """What a replay follows, and what its result is compared with."""
 
 
@@ -47,7 +81,7 @@ WHERE = Group("where", (where.Engine, where.Cache, where.Job))
 FACT = Group("fact relation", (Fact,))
 JOIN = Group("join", (streams.Windows, streams.Outputs))
 OUTPUT = Group("output", (where.Out, where.Payload, where.Report, where.Device))
-BEST = Group("best possible", (streams.Best,))
+BEST = Group("best possible", (Best,))
 BUDGET = Group("budget", (
     streams.Memory, streams.Probe, streams.Split, streams.Profile, streams.Deciding, streams.Plan,
     streams.Estimator, streams.Seed, streams.Reference,
@@ -60,7 +94,7 @@ REPLAY = Command(
 
 
 @dataclass(frozen=True)
-class JobOptions:
+class JobOptions(streams.PolicyJob):
     """A replay of two archives; fields named as an option of `Replay` hold its value, read.
 
     Parameters
@@ -73,14 +107,10 @@ class JobOptions:
         Budget of each side; None is exact.
     split : Split
         Whether the sides' budgets are as given, or one memory to split over both.
-    parameters : dict
-        Of the policy.
-    start_ts : str or None
-        Ticks, or a date and time on timestamp columns.
     lanes : int or None
         None: 1 with a budget, chosen without.
-    out, cache : Path or None
-        None: count only; the user's cache.
+    cache : Path or None
+        None: the user's cache.
     bound : Effort or None
         Find the best possible importance within the budget as well.
     fact : FactOptions or None
@@ -95,31 +125,16 @@ class JobOptions:
     window_right: str
     memory: Amounts = (None, None)
     split: Split = EVEN
-    policy: str = DEFAULT_POLICY
-    parameters: dict[str, Value] = field(default_factory=dict)
-    estimator: str = "memory"
-    probe: str = "before_admission"
-    combine: str = "min"
-    start_ts: str | None = None
     lanes: int | None = None
-    seed: int = 0
     device: str = DEVICES[0]
-    bad_rows: str = BAD_ROWS[0]
-    columns: str = COLUMNS[0]
-    out: Path | None = None
     cache: Path | None = None
     plan: Path | None = None
     bound: Effort | None = None
     fact: FactOptions | None = None
     profile: Path | None = None
-    reference: str = REFERENCES[0]
-    the_policy: Policy = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        policy, parameters = settled(self.policy, self.parameters)
-        object.__setattr__(self, "the_policy", policy)
-        object.__setattr__(self, "policy", policy.name)
-        object.__setattr__(self, "parameters", parameters)
+        super().__post_init__()
         check_fields(self, Replay)
         check_reference(self.reference, exact=self.exact)
         check_split(self.split, self.memory, self.the_policy, through=self.fact is not None)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Annotated, Any, TypedDict
 
 import pyarrow as pa
@@ -20,8 +19,8 @@ from engine.options.command import Command, Given, Group
 from engine.options.facts import FactAccess, FactChanges, FactSource, fact_roles
 from engine.options.kinds import BY_STREAM, ITEMS, NAMES, Pairs
 from engine.options.option import Interface, Option, Scope, check_fields
-from engine.options.streams import check_reference, settled
-from engine.policies import Policy, Value, policy_named
+from engine.options.streams import check_reference
+from engine.policies import Value, policy_named
 from engine.runtime.errors import SpecError
 
 RESERVED = ("fact", "tick", "asked")
@@ -121,7 +120,7 @@ class StarStream:
 
 
 @dataclass(frozen=True)
-class StarOptions:
+class StarOptions(shared.PolicyJob):
     """A replay of several streams; fields named as an option of `StarJoin` hold its value, read.
 
     Parameters
@@ -134,12 +133,6 @@ class StarOptions:
         With an attribute for each stream.
     access : {"scan", "index", "hash", "binary"}
         How a tuple's facts are found.
-    parameters : dict
-        Of the policy.
-    start_ts : str or None
-        Ticks, or a date and time on timestamp columns.
-    out : Path or None
-        None: count only.
 
     Raises
     ------
@@ -151,18 +144,6 @@ class StarOptions:
     fact: str | pa.Table
     fact_roles: FactRoles
     access: str = DEFAULT_METHOD
-    policy: str = shared.DEFAULT_POLICY
-    parameters: dict[str, Value] = field(default_factory=dict)
-    estimator: str = "memory"
-    probe: str = "before_admission"
-    combine: str = "min"
-    start_ts: str | None = None
-    seed: int = 0
-    bad_rows: str = shared.BAD_ROWS[0]
-    columns: str = where.COLUMNS[0]
-    out: Path | None = None
-    reference: str = shared.REFERENCES[0]
-    the_policy: Policy = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if len(self.streams) < 2:
@@ -170,10 +151,7 @@ class StarOptions:
                 f"{len(self.streams)} stream is given: a join needs two or more; look a single one "
                 "up with winnow lookup"
             )
-        policy, parameters = settled(self.policy, self.parameters)
-        object.__setattr__(self, "the_policy", policy)
-        object.__setattr__(self, "policy", policy.name)
-        object.__setattr__(self, "parameters", parameters)
+        super().__post_init__()
         check_fields(self, StarJoin)
         check_reference(self.reference, exact=self.exact)
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Annotated, TypeAlias, TypedDict
 
-from engine.optimum.settings import METHODS as BOUND_METHODS
 from engine.options.budget import EVEN, SPLITS, SplitKind
 from engine.options.kinds import (
     BY_STREAM,
     NAMES,
-    NUMBER,
     PARAMETERS,
     PLACE,
     POSITIVE,
@@ -19,7 +18,7 @@ from engine.options.kinds import (
     Text,
 )
 from engine.options.option import Interface, Option, Scope
-from engine.options.where import PathLike
+from engine.options.where import PathLike, RowsJob
 from engine.policies import POLICIES, Policy, Value, policy_or_sample
 from engine.replay.layout import ESTIMATORS, PROBES
 from engine.runtime.errors import SpecError
@@ -229,44 +228,6 @@ class Reference(TypedDict, total=False):
     ]
 
 
-class Effort(TypedDict, total=False):
-    """When tightening the bounds stops."""
-
-    gap: Annotated[
-        float,
-        Option(
-            "relative gap of the bounds that is small enough",
-            NUMBER,
-            0.0,
-            interface=Interface.ARCHIVES,
-        ),
-    ]
-    seconds: Annotated[
-        float,
-        Option(
-            "seconds after which the bounds are tightened no more",
-            NUMBER,
-            60.0,
-            interface=Interface.ARCHIVES,
-        ),
-    ]
-
-
-class Best(Effort, total=False):
-    """The best possible result, for comparison."""
-
-    bound: Annotated[
-        str | bool | None,
-        Option(
-            "also find the best possible importance within the budget, and the share of it that "
-            "is reached; alone: auto",
-            choices=BOUND_METHODS,
-            alone="auto",
-            interface=Interface.ARCHIVES,
-        ),
-    ]
-
-
 class Plan(TypedDict, total=False):
     """A plan instead of a policy."""
 
@@ -279,6 +240,36 @@ class Plan(TypedDict, total=False):
             interface=Interface.ARCHIVES,
         ),
     ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class JoinJob(RowsJob):
+    """The fields of joins: the options of `BadRows`, `Seed`, `Outputs` and `Reference`, read."""
+
+    bad_rows: str = BAD_ROWS[0]
+    seed: int = 0
+    combine: str = "min"
+    start_ts: str | None = None
+    """Ticks, or a date and time on timestamp columns."""
+    reference: str = REFERENCES[0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyJob(JoinJob):
+    """The fields of joins by a policy: also the options of `Probe`, `Deciding` and `Estimator`."""
+
+    probe: str = PROBES[0]
+    policy: str = DEFAULT_POLICY
+    parameters: dict[str, Value] = field(default_factory=dict)
+    """All of the policy's."""
+    estimator: str = ESTIMATORS[0]
+    the_policy: Policy = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        policy, parameters = settled(self.policy, self.parameters)
+        object.__setattr__(self, "the_policy", policy)
+        object.__setattr__(self, "policy", policy.name)
+        object.__setattr__(self, "parameters", parameters)
 
 
 MOST_BUCKETS = 100_000

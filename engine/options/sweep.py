@@ -22,7 +22,7 @@ from engine.options.grid import (
 )
 from engine.options.kinds import ITEMS, PARAMETERS, PLACE, VALUES, Kind
 from engine.options.option import Option
-from engine.options.replay import BEST, FACT, STREAMS, WHERE, JobOptions, job_of
+from engine.options.replay import BEST, FACT, STREAMS, WHERE, Best, JobOptions, job_of
 from engine.policies import POLICIES, SAMPLING, Value
 from engine.runtime.errors import SpecError
 
@@ -103,7 +103,7 @@ class SweepOutput(TypedDict, total=False):
 
 class Sweep(
     Fact, GridLists, SweepOutput, streams.Columns, streams.Lanes, streams.BadRows,
-    streams.Estimator, streams.Probe, streams.Outputs, streams.Profile, where.Device, streams.Best,
+    streams.Estimator, streams.Probe, streams.Outputs, streams.Profile, where.Device, Best,
     where.Cache, total=False,
 ):  # fmt: skip
     """The keywords of a sweep."""

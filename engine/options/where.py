@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, TypeAlias, TypedDict
 
 from engine.options.kinds import FLAG, PLACE
@@ -92,6 +94,15 @@ class Payload(TypedDict, total=False):
             choices=COLUMNS,
         ),
     ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowsJob:
+    """The fields of jobs that write rows: the options of `Out` and `Payload`, read."""
+
+    columns: str = COLUMNS[0]
+    out: Path | None = None
+    """None: count only."""
 
 
 class Device(TypedDict, total=False):
