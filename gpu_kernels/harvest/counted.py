@@ -36,6 +36,7 @@ def tabulate(
         Where index 0 of each range's direction would be written.
     directions : (ranges,) int64
     least : int64
+        The count that digit 0 stands for, 0 or 1.
     strides : (hops,) int64
         As `Space` has them.
     hops, entries, rates, used, passed

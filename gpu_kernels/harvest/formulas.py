@@ -28,19 +28,58 @@ NONE_OUTPUT = -1.0
 
 @portable
 def tuples_used(count: Any, n: int, size: float) -> Any:  # noqa: ANN401 - a scalar or an array
-    """Return z_ij * S_ij: the tuples that a partial result is compared with."""
+    """Return z_ij * S_ij: the tuples that a partial result is compared with (P4 4.3).
+
+    Parameters
+    ----------
+    count : int or (k,) int64
+        Logical basic windows taken, 0 to n.
+    n : int
+        Those that the window has.
+    size : float
+        S_ij, in tuples.
+
+    Returns
+    -------
+    float or (k,) float64
+        In tuples.
+    """
     return (count / n) * size
 
 
 @portable
 def passed_on(yield_factor: Any, selectivity: float, size: float) -> Any:  # noqa: ANN401 - the same
-    """Return P_ij * sigma * S_ij: the partial results that one of the hop before becomes."""
+    """Return P_ij * sigma * S_ij: the partial results that one of the hop before becomes (P4 4.3).
+
+    Parameters
+    ----------
+    yield_factor : float or (k,) float64
+        P_ij, the part of the matches that the harvested segments hold.
+    selectivity : float
+        sigma.
+    size : float
+        S_ij, in tuples.
+
+    Returns
+    -------
+    float or (k,) float64
+    """
     return (yield_factor * selectivity) * size
 
 
 @portable
 def add_comparisons(cost: float, used: float, partials: float) -> float:
-    """Return C_i so far with one hop's comparisons, ``used * partials``."""
+    """Return C_i so far with one hop's comparisons, ``used * partials`` (P4 4.3).
+
+    Parameters
+    ----------
+    cost : float
+        C_i of the hops before, in comparisons a tuple.
+    used : float
+        Tuples that a partial result is compared with.
+    partials : float
+        Partial results that reach the hop.
+    """
     return cost + used * partials
 
 
@@ -70,7 +109,14 @@ def indexed_terms(
     entries : (hops + 1,) int64
         Where each hop's tables begin.
     used, passed : (entries,) float64
-        The hops' tables.
+        The hops' tables, `tuples_used` and `passed_on` by count.
+
+    Returns
+    -------
+    float64
+        C_i, in comparisons a tuple.
+    float64
+        N_{i,m}, in outputs a tuple. O(hops).
     """
     cost = 0.0
     partials = 1.0
@@ -109,6 +155,15 @@ def leading_sums(
         Taken from every offset: where `costs` and `outputs` begin.
     costs, outputs : (entries,) float64
         Tables of the directions: rate * C_i and rate * N_{i,m} by the direction's own index.
+
+    Returns
+    -------
+    float64
+        C of these directions, in comparisons a second.
+    float64
+        O of these directions, in tuples a second.
+    int64
+        The last direction's own index. O(directions).
     """
     cost = 0.0
     output = 0.0
@@ -126,7 +181,16 @@ def leading_sums(
 def better(
     output: float, cost: float, index: int, best_output: float, best_cost: float, best_index: int
 ) -> bool:
-    """Tell whether a setting goes before another: greater O, then less C, then lesser index."""
+    """Return whether a setting goes before another: greater O, then less C, then lesser index.
+
+    Parameters
+    ----------
+    output, best_output : float
+        O, in tuples a second.
+    cost, best_cost : float
+        C, in comparisons a second.
+    index, best_index : int
+    """
     if output != best_output:
         return output > best_output
     if cost != best_cost:
@@ -159,6 +223,11 @@ def scan(
         Output rate, cost and index of the best before; `NONE_OUTPUT`, 0.0 and -1 if none.
     first, last, weights, offsets, shift, costs, outputs
         As `leading_sums` takes them.
+
+    Returns
+    -------
+    (float64, float64, int64)
+        As `best`. O(end - begin).
     """
     best_output, best_cost, best_index = best
     size = offsets[last] - offsets[last - 1]

@@ -34,6 +34,7 @@ class DeviceHarvest:
     ----------
     device : Device
     layout : Layout
+        In host memory; copied.
     """
 
     def __init__(self, device: Device, layout: Layout) -> None:
@@ -72,7 +73,12 @@ class DeviceHarvest:
         Returns
         -------
         (settings,) float64 device arrays
-            In comparisons and tuples a second.
+            In comparisons and tuples a second. O(settings * hops).
+
+        Raises
+        ------
+        TooLargeError
+            If the settings do not fit in the device's memory.
         """
         sizes = ranges.end - ranges.begin
         self._plan(f"{sizes.sum():,} settings of directions", int(sizes.sum()) * staging.ENTRY)
@@ -100,7 +106,12 @@ class DeviceHarvest:
         Returns
         -------
         Best
-            In host memory.
+            In host memory. O(settings of the directions and of the ranges).
+
+        Raises
+        ------
+        TooLargeError
+            If the settings of the directions do not fit in the device's memory.
         """
         device, searches = self.device, ranges.first.size
         tables = self.tabulate(space, whole_directions(space))

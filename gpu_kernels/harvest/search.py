@@ -15,7 +15,17 @@ from gpu_kernels.harvest.staging import THREADS, stage
 
 @device_function
 def best_of_block(output: float, cost: float, index: int) -> tuple[float, float, int]:
-    """Return the best of what the block's `THREADS` threads give, to all of them."""
+    """Return the best of what the block's `THREADS` threads give, to all of them.
+
+    All threads of the block call it together; shared: 24 bytes a thread.
+
+    Parameters
+    ----------
+    output, cost : float64
+        O and C, in tuples and comparisons a second.
+    index : int64
+        -1 with `NONE_OUTPUT` where the thread has none.
+    """
     outputs = cuda.shared.array(THREADS, float64)
     costs = cuda.shared.array(THREADS, float64)
     indexes = cuda.shared.array(THREADS, int64)
@@ -57,7 +67,22 @@ def scan_runs(
     costs: Array,
     outputs: Array,
 ) -> tuple[float, float, int]:
-    """Return the best of this thread's runs of the piece: every `THREADS`-th of `run` settings."""
+    """Return the best of this thread's runs of the piece: every `THREADS`-th of `run` settings.
+
+    Parameters
+    ----------
+    begin, end : int64
+        The piece: indexes ``begin <= index < end``.
+    run : int64
+        Settings in a row.
+    limit, first, last, weights, offsets, shift, costs, outputs
+        As `gpu_kernels.harvest.formulas.scan` takes them.
+
+    Returns
+    -------
+    (float64, float64, int64)
+        Output rate, cost and index.
+    """
     best_output = NONE_OUTPUT
     best_cost = 0.0
     best_index = -1
@@ -111,13 +136,17 @@ def search(
         Settings that a thread goes through in a row; odd, so that the threads of a warp read from
         different banks.
     room : int64
-    firsts, lasts, limits : (ranges,)
+        Table entries that shared memory holds.
+    firsts, lasts : (ranges,) int64
+    limits : (ranges,) float64
         As `Ranges` has them.
-    weights, offsets
+    weights : (directions,) int64
+    offsets : (directions + 1,) int64
         As `Space` has them.
     table_costs, table_outputs : (entries,) float64
         What `tabulate` wrote.
     best_outputs, best_costs : (blocks,) float64
+        In tuples and comparisons a second.
     best_indexes : (blocks,) int64
     """
     staged = cuda.shared.array(0, float64)
@@ -175,7 +204,8 @@ def choose(
     ----------
     firsts : (ranges + 1,) int64
         First piece of each range.
-    block_outputs, block_costs, block_indexes : (blocks,)
+    block_outputs, block_costs : (blocks,) float64
+    block_indexes : (blocks,) int64
         What `search` wrote.
     best_outputs, best_costs : (ranges,) float64
     best_indexes : (ranges,) int64

@@ -181,6 +181,13 @@ def _range(layout: Layout, space: Space, search: Search) -> tuple[int, int, int,
 def ranges_of(layout: Layout, space: Space, searches: Sequence[Search]) -> Ranges:
     """Return searches as arrays.
 
+    Parameters
+    ----------
+    layout : Layout
+    space : Space
+        Of the layout.
+    searches : sequence of Search
+
     Raises
     ------
     ValueError
@@ -193,7 +200,7 @@ def ranges_of(layout: Layout, space: Space, searches: Sequence[Search]) -> Range
 
 
 def whole_directions(space: Space) -> Ranges:
-    """Return all settings of every direction, by itself."""
+    """Return all settings of every direction by itself; their limits are not used."""
     number = np.arange(space.weights.size)
     none = np.zeros(number.size, np.int64)
     return Ranges(number, number + 1, none.astype(np.float64), none, np.diff(space.offsets))
@@ -201,6 +208,12 @@ def whole_directions(space: Space) -> Ranges:
 
 def cut(begins: Ints, ends: Ints, most: int) -> Blocks:
     """Return ranges cut into pieces of `most` indexes; an empty range has none.
+
+    Parameters
+    ----------
+    begins, ends : (ranges,) int64
+        Indexes ``begin <= index < end``.
+    most : int
 
     Examples
     --------

@@ -18,7 +18,17 @@ ENTRY = 2 * np.dtype(np.float64).itemsize
 
 @device_function
 def stage(source: Array, begin: int, end: int, target: Array, at: int) -> None:
-    """Copy ``source[begin:end]`` to `target` from `at` on; by a whole block, without a barrier."""
+    """Copy ``source[begin:end]`` to `target` from `at` on; by a whole block, without a barrier.
+
+    Parameters
+    ----------
+    source : (n,) float64
+        In device memory.
+    begin, end : int64
+    target : (k,) float64
+        In shared memory; written.
+    at : int64
+    """
     place = cuda.threadIdx.x
     while begin + place < end:
         target[at + place] = source[begin + place]

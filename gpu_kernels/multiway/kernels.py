@@ -42,7 +42,7 @@ def find(
     youngest: Array, oldest: Array, size: Array, first: Array, gone: Array, number: Array,
     times: Array, bounds: Array,
 ) -> None:  # fmt: skip
-    """Write the runs of every tuple.
+    """Write where the runs of every tuple begin and end.
 
     Launch: any number of blocks, a thread a hop of a tuple; shared: none; writes: `bounds`.
 
@@ -61,8 +61,9 @@ def find(
     size, first, gone, number : (m,), `first` (m + 1,) int64
         Windows in ticks, and the admitted tuples; see `gpu_kernels.multiway.walk.find_runs`.
     times : (n,) int64
-        Of the admitted tuples.
+        Ticks of the admitted tuples.
     bounds : (tuples, most runs, 2) int64
+        Written: first position of each run and the one after its last.
     """
     hops = order.shape[1]
     step = cuda.gridDim.x * cuda.blockDim.x
@@ -87,7 +88,7 @@ def never(a: Any, b: Any) -> bool:  # noqa: ANN401 - vectors
 
 
 class WalkVariant(NamedTuple):
-    """The parameters that kernels are compiled for."""
+    """What kernels are compiled for."""
 
     kind: int
     """Index among `gpu_kernels.multiway.predicates.KINDS`."""
@@ -105,7 +106,8 @@ class Functions(NamedTuple):
     team: Team
     walk: Walk
     write_output: Any
-    """Write the members of this thread's output of the group found, and return its importance."""
+    """Write the members of this thread's output of the group found; return its importance,
+    float64."""
 
 
 @cache
@@ -129,6 +131,10 @@ def _functions(variant: WalkVariant) -> Functions:
 @cache
 def count_kernel(variant: WalkVariant) -> Kernel:
     """Return the kernel that counts outputs.
+
+    Parameters
+    ----------
+    variant : WalkVariant
 
     Notes
     -----
@@ -208,6 +214,10 @@ def write_kernel(variant: WalkVariant) -> Kernel:
     A tuple whose outputs do not end with the chunk saves its walk, from which the launch for the
     next chunk goes on.
 
+    Parameters
+    ----------
+    variant : WalkVariant
+
     Notes
     -----
     Compiled once a process for each variant. Launch: any number of blocks of ``per_block * width``
@@ -241,6 +251,7 @@ def write_kernel(variant: WalkVariant) -> Kernel:
         written : (end - begin or more, m) int64
             Members, by stream.
         importances : (end - begin or more,) float64
+            Of the outputs.
         """
         stack = cuda.local.array((ROWS, STACK_COLUMNS), int64)
         tally = cuda.local.array((2, STACK_COLUMNS), int64)
@@ -272,7 +283,7 @@ def write_kernel(variant: WalkVariant) -> Kernel:
                 number += found
             if offsets[k + 1] > end:
                 if number > end:
-                    # the group that is cut is looked at again, for the rest of it
+                    # the next chunk compares the group that is cut again, for the rest of it
                     back(stack, hops)
                     number -= found
                 if rank() == 0:

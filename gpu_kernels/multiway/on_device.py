@@ -81,7 +81,9 @@ class DeviceWalks:
         Parameters
         ----------
         begin : int
+            Of the admitted tuples of all streams, side by side.
         place, times : (k,) int64
+            Place among all tuples, and arrival time in ticks.
         """
         end = begin + place.size
         self._place[begin:end] = self._device.upload(place)
@@ -97,7 +99,13 @@ class DeviceWalks:
         self._counted = [self._device.upload(gone), self._device.upload(number)]
 
     def direct(self, directions: Directions) -> None:
-        """Set the runs that each direction reads."""
+        """Set the runs that each direction reads.
+
+        Parameters
+        ----------
+        directions : Directions
+            In host memory; those of all streams, then those of whole windows.
+        """
         self._directions = [self._device.upload(_not_empty(values)) for values in directions]
         self._runs = max(1, int(directions.runs[:, -1].max()))
 
@@ -128,12 +136,17 @@ class DeviceWalks:
         ]  # fmt: skip
 
     def _launch(self, kernel: Any, tuples: int, arguments: list[Any]) -> None:  # noqa: ANN401
+        """Run a kernel with a team of threads a tuple."""
         blocks = min(_BLOCKS, -(-tuples // self._variant.per_block))
         threads = self._variant.per_block * self._variant.width
         self._device.launch(kernel, blocks, threads, arguments)
 
     def count(self, tuples: Tuples) -> tuple[Ints, Floats]:
         """Return the results of the walks of tuples.
+
+        Parameters
+        ----------
+        tuples : Tuples
 
         Returns
         -------
@@ -195,6 +208,7 @@ class DeviceWalks:
     def _chunks(
         self, tuples: Tuples, numbers: Ints, written: Array, importances: Array
     ) -> Iterator[tuple[Ints, Floats]]:
+        """Yield the outputs of tuples that fit the device at once, a chunk a launch."""
         device, kernel = self._device, write_kernel(self._variant)
         offsets = np.concatenate([[0], np.cumsum(numbers)]).astype(np.int64)
         prepared = [*self._prepared(tuples), device.upload(offsets)]

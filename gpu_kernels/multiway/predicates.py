@@ -22,13 +22,33 @@ EQUI, BAND, DISTANCE, INNER, THETA = range(5)
 
 @portable
 def in_band(values: Array, a: int, b: int, epsilon: float) -> bool:
-    """Return whether the values of two tuples differ by `epsilon` at most."""
+    """Return whether the values of two tuples differ by `epsilon` at most.
+
+    Parameters
+    ----------
+    values : (n, 1) float64
+        By place.
+    a, b : int
+        Places of the tuples.
+    epsilon : float
+        EPS, in units of the values.
+    """
     return bool(abs(values[a, 0] - values[b, 0]) <= epsilon)
 
 
 @portable
 def in_distance(values: Array, a: int, b: int, square: float) -> bool:
-    """Return whether the square of the Euclidean distance of two tuples is `square` at most."""
+    """Return whether the square of the Euclidean distance of two tuples is `square` at most.
+
+    Parameters
+    ----------
+    values : (n, dimensions) float64
+        By place; squares are added dimension by dimension.
+    a, b : int
+        Places of the tuples.
+    square : float
+        R * R.
+    """
     total = 0.0
     for c in range(values.shape[1]):
         difference = values[a, c] - values[b, c]
@@ -38,7 +58,23 @@ def in_distance(values: Array, a: int, b: int, square: float) -> bool:
 
 @portable
 def inner_product(first: Array, items: Array, weights: Array, a: int, b: int) -> float:
-    """Return the inner product of two sparse vectors, common items in ascending order of code."""
+    """Return the inner product of two sparse vectors, common items in ascending order of code.
+
+    Parameters
+    ----------
+    first : (n + 1,) int64
+        Where the items of each tuple begin.
+    items : (entries,) int64
+        Codes, ascending within a tuple.
+    weights : (entries,) float64
+    a, b : int
+        Places of the tuples.
+
+    Returns
+    -------
+    float64
+        O(items of both tuples).
+    """
     total = 0.0
     i, j = first[a], first[b]
     while i < first[a + 1] and j < first[b + 1]:
@@ -68,8 +104,13 @@ def holds(
         EPS or T; of distance, the square of R.
     theta : function of two vectors
         Called for theta only.
-    code, value, first, item, weight
-        Attributes of all tuples, as `engine.multiway.streams.Attributes` has them.
+    code : (n,) int64
+        The join attribute of equi, by place.
+    value : (n, dimensions) float64
+        The attributes of band, distance and theta, by place.
+    first, item, weight : (n + 1,) int64, (entries,) int64, (entries,) float64
+        The sparse vectors of inner, see `inner_product`. Arrays of other kinds than the predicate's
+        are not read.
     a, b : int
         Places; the lesser is of the stream of lesser number.
     """
@@ -99,8 +140,14 @@ def first_held(
     kind, bound, theta, code, value, first, item, weight, place
         See `holds`.
     places : (n,) int64
-        Of the tuples that are looked at, by position.
+        Places of the tuples that are compared, by position.
     position, end : int
+        ``position <= end``.
+
+    Returns
+    -------
+    int
+        O(end - position) comparisons.
     """
     if kind == EQUI:
         wanted = code[place]
@@ -122,14 +169,14 @@ def first_held(
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Theta = Callable[[Any, Any], Any]
-"""Of two tuples' attributes, float64 vectors: whether they agree."""
+"""Whether two tuples agree, from their attributes: (dimensions,) float64 vectors."""
 
 
 class Columns(NamedTuple):
     """The tuples of all streams in host memory, by place."""
 
     ts: Ints
-    """(n,) int64."""
+    """(n,) int64. Ticks."""
     importance: Floats
     """(n,) float64."""
     code: Ints
@@ -137,8 +184,7 @@ class Columns(NamedTuple):
     first: Ints
     item: Ints
     weight: Floats
-    """`code`, `value`, `first`, `item`, `weight`: Attributes, see
-    `gpu_kernels.multiway.predicates.holds`."""
+    """`code`, `value`, `first`, `item`, `weight`: Attributes; `holds` has their shapes."""
 
 
 class Condition(NamedTuple):
@@ -160,14 +206,15 @@ class Directions(NamedTuple):
     """What each direction reads of the windows of each stream, and once more of whole windows."""
 
     order: Ints
-    """(directions, hops) int64."""
+    """(directions, hops) int64. Streams in the join order of each direction."""
     runs: Ints
-    """(directions, hops + 1) int64."""
+    """(directions, hops + 1) int64. Where each hop's runs begin, counted within the direction."""
     starts: Ints
-    """(directions + 1,) int64."""
+    """(directions + 1,) int64. Where each direction's runs begin in `youngest` and `oldest`."""
     youngest: Ints
     oldest: Ints
-    """`youngest`, `oldest`: (runs,) int64. See `gpu_kernels.multiway.kernels.find`."""
+    """`youngest`, `oldest`: (runs,) int64. A run has the ages ``youngest <= age < oldest``, in
+    ticks."""
 
 
 class Tuples(NamedTuple):
@@ -175,7 +222,7 @@ class Tuples(NamedTuple):
 
     place: Ints
     direction: Ints
-    """`place`, `direction`: (n,) int64."""
+    """`place`, `direction`: (n,) int64. Place among all tuples, and the direction to walk in."""
     shred: Floats
     """(n,) float64. The throttle fraction of those that are shredded; more than 1 for the
     others."""

@@ -1,6 +1,6 @@
 """A tuple's walk by the threads of a warp together, equal to `gpu_kernels.multiway.walk`'s.
 
-The threads look at neighbouring tuples of a run at once, a *group*. A ballot shows all of them who
+The threads compare neighbouring tuples of a run at once, a *group*. A ballot shows all of them who
 agrees, and the partial results go on one after the other, in the order of the tuples: the outputs
 are found, and their importance is added, in the order in which one thread would find them.
 """
@@ -32,7 +32,7 @@ PENDING = 4
 """Row of a walk's stack behind `gpu_kernels.multiway.walk`'s: who agreed and has not gone on."""
 ROWS = 5
 COMPARED, PASSED = range(2)
-"""Rows of a walk's tally: tuples looked at and gone on with, by hop."""
+"""Rows of a walk's tally: tuples compared and gone on with, by hop."""
 SAVED = ROWS * STACK_COLUMNS + 1
 """Numbers of a walk that waits: its stack, and the number of its next output."""
 ALL = 0xFFFFFFFF
@@ -70,7 +70,19 @@ class Walk(NamedTuple):
 
 @device_function
 def prepare(stack: Array, tally: Array, bounds: Array, runs: Array, hops: Integer) -> None:
-    """Start a team's walk, with nothing counted."""
+    """Start a team's walk, with nothing counted.
+
+    Parameters
+    ----------
+    stack : (5, 8) int64
+        Written.
+    tally : (2, 8) int64
+        Set to 0.
+    bounds : (runs, 2) int64
+    runs : (hops + 1,) int64
+    hops : int64
+        See `gpu_kernels.multiway.walk.begin_walk`.
+    """
     for hop in range(hops):
         tally[COMPARED, hop] = 0
         tally[PASSED, hop] = 0
@@ -80,7 +92,15 @@ def prepare(stack: Array, tally: Array, bounds: Array, runs: Array, hops: Intege
 
 @device_function
 def save(stack: Array, number: Integer, saved: Array) -> None:
-    """Write a walk and the number of the next output that it finds."""
+    """Write a walk and the number of the next output that it finds.
+
+    Parameters
+    ----------
+    stack : (5, 8) int64
+    number : int64
+    saved : (SAVED,) int64
+        Written.
+    """
     for row in range(ROWS):
         for column in range(STACK_COLUMNS):
             saved[row * STACK_COLUMNS + column] = stack[row, column]
@@ -89,7 +109,19 @@ def save(stack: Array, number: Integer, saved: Array) -> None:
 
 @device_function
 def restore(saved: Array, stack: Array) -> Integer:
-    """Restore a saved walk; return the number of its next output."""
+    """Restore a saved walk; return the number of its next output.
+
+    Parameters
+    ----------
+    saved : (SAVED,) int64
+        As `save` has written it.
+    stack : (5, 8) int64
+        Written.
+
+    Returns
+    -------
+    int64
+    """
     for row in range(ROWS):
         for column in range(STACK_COLUMNS):
             stack[row, column] = saved[row * STACK_COLUMNS + column]
@@ -98,7 +130,16 @@ def restore(saved: Array, stack: Array) -> Integer:
 
 @device_function
 def enter(stack: Array, bounds: Array, hop: Integer, run: Integer) -> None:
-    """Enter a run of a hop."""
+    """Enter a run of a hop.
+
+    Parameters
+    ----------
+    stack : (5, 8) int64
+        Written.
+    bounds : (runs, 2) int64
+        Where each run begins and ends.
+    hop, run : int64
+    """
     stack[RUN, hop] = run
     stack[POSITION, hop] = bounds[run, 0]
     stack[END, hop] = bounds[run, 1]
@@ -128,6 +169,10 @@ def make_walk(team: Team, kind: int, theta: Any) -> Walk:  # noqa: ANN401 - a de
         Index among `gpu_kernels.multiway.predicates.KINDS`.
     theta : device function
         Of two vectors; called for theta only.
+
+    Returns
+    -------
+    Walk
     """
     rank, width = team.rank, team.width
 
@@ -148,7 +193,7 @@ def make_walk(team: Team, kind: int, theta: Any) -> Walk:  # noqa: ANN401 - a de
     def compare_group(
         join: Join, place: Integer, stack: Array, depth: Integer, shred: float, tally: Array
     ) -> Integer:
-        """Compare the next group at a depth; return who agrees."""
+        """Compare the next group at a depth; return who agrees: int64, a bit a thread."""
         position = stack[POSITION, depth]
         end = stack[END, depth]
         mine = position + rank()

@@ -36,13 +36,28 @@ def taken(index: int, throttle: float) -> bool:
     index : int
         From the youngest, which is 0.
     throttle : float
+        The part of the tuples to read, 0 to 1.
     """
     return math.floor((index + 1) * throttle) > math.floor(index * throttle)
 
 
 @portable
 def first_at_or_after(times: Array, low: int, high: int, time: int) -> int:
-    """Return the first place from `low` on whose time is `time` or later, else `high`."""
+    """Return the first place from `low` on whose time is `time` or later, else `high`.
+
+    Parameters
+    ----------
+    times : (n,) int64
+        Ticks, non-decreasing from `low` to `high`.
+    low, high : int
+    time : int
+        A tick.
+
+    Returns
+    -------
+    int
+        O(log(high - low)).
+    """
     while low < high:
         middle = (low + high) >> 1
         if times[middle] < time:
@@ -58,7 +73,8 @@ def begin_walk(stack: Array, bounds: Array, runs: Array, hops: int) -> None:
 
     Parameters
     ----------
-    stack : (4, 8) int64
+    stack : (4 or more, 8) int64
+        Written; its first rows are `POSITION`, `END`, `RUN` and `MEMBER`, its columns the hops.
     bounds : (runs, 2) int64
         Where each run begins and ends.
     runs : (hops + 1,) int64
@@ -76,6 +92,7 @@ def begin_walk(stack: Array, bounds: Array, runs: Array, hops: int) -> None:
 
 @portable
 def _enter(stack: Array, bounds: Array, runs: Array, hop: int) -> None:
+    """Enter the first run of a hop."""
     stack[RUN, hop] = runs[hop]
     stack[POSITION, hop] = bounds[runs[hop], 0]
     stack[END, hop] = bounds[runs[hop], 1]
@@ -107,7 +124,12 @@ def next_output(
     kind, bound, theta, code, value, first, item, weight
         See `gpu_kernels.multiway.predicates.holds`.
     comparisons, passes : (hops,) int64
-        Tuples looked at and gone on with at each hop; added to.
+        Tuples compared and gone on with at each hop; added to.
+
+    Returns
+    -------
+    bool
+        Whether there is another output. O(comparisons made).
     """
     depth = stack[POSITION, DEPTH]
     while depth >= 0:
@@ -248,6 +270,10 @@ def importance_of(combine: int, importance: Array, members: Array, number: int) 
         Places, by stream.
     number : int
         m.
+
+    Returns
+    -------
+    float64
     """
     step = SUM if combine == MEAN else combine
     value = importance[members[0]]

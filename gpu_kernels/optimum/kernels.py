@@ -1,4 +1,4 @@
-"""The kernels that evaluate the dual of one side at some prices: each tuple's best choice, shares.
+"""The kernels that evaluate the dual of one side at given prices: best choices, and shares.
 
 A tuple is worked at by a group of 1, 2, 4 ... 32 neighbouring threads of a warp, which take its
 choices in turn, so that they read neighbouring numbers. All threads of a warp call the functions on
@@ -31,6 +31,11 @@ def launch_of(tuples: int, choices: int) -> tuple[int, int]:
 
     By the input alone: sums are the same on every device.
 
+    Parameters
+    ----------
+    tuples, choices : int
+        How many there are.
+
     Examples
     --------
     >>> launch_of(1000, 1000)
@@ -44,7 +49,7 @@ def launch_of(tuples: int, choices: int) -> tuple[int, int]:
 
 @device_function
 def sum_of_group(value: float, width: int) -> float:
-    """Return the sum over a group, to all of it; always in the same order."""
+    """Return the sum of a float64 over a group of `width` threads, to all, in a fixed order."""
     offset = width >> 1
     while offset > 0:
         value += cuda.shfl_xor_sync(_ALL, value, offset)
@@ -54,7 +59,7 @@ def sum_of_group(value: float, width: int) -> float:
 
 @device_function
 def most_of(value: float, width: int) -> float:
-    """Return the maximum over a group, to all of it."""
+    """Return the maximum of a float64 over a group of `width` threads, to all of it."""
     offset = width >> 1
     while offset > 0:
         value = max(value, cuda.shfl_xor_sync(_ALL, value, offset))
@@ -64,7 +69,16 @@ def most_of(value: float, width: int) -> float:
 
 @device_function
 def first_of(profit: float, choice: int, width: int) -> tuple[float, int]:
-    """Return the choice of a group that goes before all others, to all of it."""
+    """Return the choice of a group that goes before all others, to all of it.
+
+    Parameters
+    ----------
+    profit : float64
+    choice : int64
+        Of the calling thread.
+    width : int64
+        Threads of the group.
+    """
     offset = width >> 1
     while offset > 0:
         their_profit = cuda.shfl_xor_sync(_ALL, profit, offset)
@@ -77,7 +91,16 @@ def first_of(profit: float, choice: int, width: int) -> tuple[float, int]:
 
 @device_function
 def sum_up_to(value: float, lane: int, width: int) -> float:
-    """Return the sum over the threads of a group up to and with the calling one."""
+    """Return the sum over the threads of a group up to and with the calling one.
+
+    Parameters
+    ----------
+    value : float64
+    lane : int64
+        Number of the calling thread within its group.
+    width : int64
+        Threads of the group.
+    """
     offset = 1
     while offset < width:
         before = cuda.shfl_up_sync(_ALL, value, offset)
@@ -91,7 +114,14 @@ def sum_up_to(value: float, lane: int, width: int) -> float:
 def add_up(high: Array, rest: Array, own_high: float, own_rest: float, sums: Array) -> None:
     """Write the block's sum and what rounding left out of it, added in a fixed tree.
 
-    `high` and `rest` are shared arrays of `THREADS` float64.
+    Parameters
+    ----------
+    high, rest : (THREADS,) float64
+        In shared memory; overwritten.
+    own_high, own_rest : float64
+        The calling thread's compensated sum.
+    sums : (blocks, 2) float64
+        Row of the block written.
     """
     thread = cuda.threadIdx.x
     high[thread], rest[thread] = own_high, own_rest
@@ -124,6 +154,7 @@ def _choose(
     end : (m,) int32
         Node up to which a choice holds the tuple; increasing in a tuple.
     value : (m,) float64
+        Of each choice.
     prices : (nodes + 1,) float64
         Cumulative prices of the stretches.
     bits : int64

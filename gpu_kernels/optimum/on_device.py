@@ -17,7 +17,7 @@ from gpu_kernels.optimum.kernels import THREADS, choose, launch_of, share
 _SPARE = 0.8
 """Of the free memory, what a dual may take."""
 _A_NODE = 160
-"""Bytes of prices, loads and what becomes of them, a node."""
+"""Bytes a node: prices, loads and what is made of them."""
 _FINEST = 40
 """Binary digits of a part of a tuple in the load."""
 _WIDEST = 61
@@ -80,6 +80,11 @@ class DeviceDual:
         prices : (nodes + 1,) float64 device array
         *more
             Its further arguments but the last one, `sums`.
+
+        Returns
+        -------
+        float
+            0 without tuples.
         """
         if not self._tuples:
             return 0.0
@@ -116,7 +121,19 @@ class DeviceDual:
         return profit, load, self.device.download(chosen)
 
     def slope_arrays(self, prices: Array, temperature: float) -> tuple[float, Array, Array]:
-        """Return what `slope` does, from and in device memory."""
+        """Return what `slope` does, from and in device memory.
+
+        Parameters
+        ----------
+        prices : (nodes + 1,) float64 device array
+        temperature : float
+            More than 0.
+
+        Returns
+        -------
+        float, (nodes,) float64 device array, (nodes,) float64 device array
+            As `slope` returns them.
+        """
         load = self.device.zeros(self.nodes + 1, np.int64)
         curve = self.device.zeros(self.nodes + 1, np.int64)
         units = self._load_unit, self._curve_unit

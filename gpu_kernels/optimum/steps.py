@@ -40,6 +40,7 @@ def _move(
     length : (nodes,) float64
         Usual stretches of an interval; the price is 0 where they are 0.
     budget, temperature, trust : float64
+        See `gpu_kernels.optimum.formulas.bend_and_price`.
     price, extrapolated, moved : (nodes,) float64
         The prices before, those that the momentum carried them to, and the next ones.
     sums : (blocks, 2) float64
@@ -100,6 +101,7 @@ def _count(extrapolated: Array, unit: float, units: Array) -> None:
     unit : float64
         Units to 1.
     units : (nodes,) int64
+        Written.
     """
     first = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
     for t in range(first, len(extrapolated), cuda.gridDim.x * cuda.blockDim.x):
@@ -150,7 +152,13 @@ class DevicePrices:
         return fsum(self._device.download(sums).ravel().tolist())
 
     def slope(self, temperature: float) -> float:
-        """Evaluate the dual at these prices, for the next step; return the profits' sum."""
+        """Evaluate the dual at these prices, for the next step; return the profits' sum.
+
+        Parameters
+        ----------
+        temperature : float
+            More than 0.
+        """
         profit, self._load, self._curve = self._dual.slope_arrays(self._sums, temperature)
         return profit
 

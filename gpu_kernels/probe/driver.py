@@ -67,7 +67,7 @@ def count_pairs(
     Raises
     ------
     ProbeError
-        The arguments mean nothing.
+        The arguments are invalid.
     TooLargeError
         An instant's window is larger than the device memory.
 
@@ -106,10 +106,10 @@ def match_arrivals(
 ) -> tuple[Matched, Matched]:
     """Return what every tuple matches of those that arrived before it.
 
-    Parameters are those of `count_pairs`; both streams have importance.
-
     Parameters
     ----------
+    device, left, right, window_left, window_right, start_ts
+        As `count_pairs` takes them; both streams have importance.
     combine : {"min", "sum", "product", "max", "mean"}
         Importance of an output from its members'.
 
@@ -117,6 +117,13 @@ def match_arrivals(
     -------
     (left, right) : Matched each
         O(tuples + outputs); the same on every device, to the last digit.
+
+    Raises
+    ------
+    ProbeError
+        The arguments are invalid.
+    TooLargeError
+        An instant's window is larger than the device memory.
     """
     if combine not in COMBINES:
         raise ProbeError(f"combine {combine!r} must be one of {', '.join(COMBINES)}")
@@ -150,10 +157,10 @@ def emit_pairs(
     for one later member by the arrival of the earlier one: the order of ``engine.exact``. It
     depends on neither chunk nor device.
 
-    Parameters are those of `count_pairs`.
-
     Parameters
     ----------
+    device, left, right, window_left, window_right, start_ts
+        As `count_pairs` takes them.
     chunk : int
         Most pairs a chunk; fewer where the device has no room for as many.
     to_host : bool
@@ -164,6 +171,13 @@ def emit_pairs(
     ------
     (left, right) : (n,) int64 each
         Positions in the streams given. O(tuples + pairs) in all.
+
+    Raises
+    ------
+    ProbeError
+        The arguments are invalid.
+    TooLargeError
+        An instant's window is larger than the device memory.
     """
     if chunk < 1:
         raise ProbeError(f"chunk {chunk} must be 1 pair or more")

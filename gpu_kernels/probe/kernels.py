@@ -28,8 +28,8 @@ _LEAST, _MOST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 def _measure(lane: Array, key: Array, ts: Array, found: Array) -> None:
     """Find the least and greatest lane, key and ts of a stream.
 
-    Launch: any number of blocks of THREADS, a power of two; shared: 3 KiB a quantity; writes:
-    `found`, by atomic minimum and maximum, which no order changes.
+    Launch: any number of blocks of THREADS, a power of two; shared: 6 KiB; writes: `found`, by
+    atomic minimum and maximum, which no order changes.
 
     Parameters
     ----------
@@ -89,9 +89,12 @@ def _encode(
     ----------
     lane, key, ts : (n,) integers, `lane` (n,) or (1,)
         Their distance from the first ones fits int64.
+    first_lane, first_key, first_ts : int64
+        The least of both streams; a code holds the distances from them.
     key_bits, time_bits : uint64
         Each less than 64.
     codes : (n,) uint32 or uint64
+        Written.
     """
     step = cuda.gridDim.x * THREADS
     for i in range(cuda.blockIdx.x * THREADS + cuda.threadIdx.x, len(ts), step):
@@ -122,8 +125,10 @@ def _count(
     distinct : (places,) uint64
         Offset of each place in time, where they are ranks; else one entry.
     behind, ahead : (lanes,) uint64
-        Windows of the other side and of the queries' side.
+        Windows of the other side and of the queries' side, in ticks.
+    rule : Rule
     totals : (lanes,) int64
+        Added to.
     """
     held = cuda.shared.array(HELD, np.uint64)
     bounds = cuda.shared.array(2, np.int64)
@@ -185,6 +190,7 @@ def _list(
     own, other, distinct, behind, ahead, rule
         As for `count`.
     starts, counts : (n,) int64
+        Written.
     """
     held = cuda.shared.array(HELD, np.uint64)
     bounds = cuda.shared.array(2, np.int64)

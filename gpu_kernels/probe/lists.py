@@ -30,8 +30,9 @@ class Search(NamedTuple):
     """A search for the partners of one side's tuples, ready to launch."""
 
     arguments: tuple[Array, ...]
-    """own, other, distinct, behind, ahead, rule."""
+    """own, other, distinct, behind, ahead, rule; see `gpu_kernels.probe.kernels.count`."""
     size: int
+    """Number of queries."""
 
 
 class Lists(NamedTuple):

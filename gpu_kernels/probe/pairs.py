@@ -28,7 +28,24 @@ def chunks_of(
     to_host: bool,
     piece: Piece,
 ) -> Iterator[tuple[Array, Array]]:
-    """Yield the pairs of a piece."""
+    """Yield the pairs of a piece.
+
+    Parameters
+    ----------
+    device : Device
+    streams : (left, right)
+    options : Options
+    chunk : int
+        Most pairs a chunk.
+    to_host : bool
+        Whether chunks are host arrays.
+    piece : Piece
+
+    Yields
+    ------
+    (left, right) : (n,) int64 each
+        Positions in the streams.
+    """
     whole = coded(device, streams, piece, ordered=True)
     lists = [lists_of(device, search) for search in searches(device, whole, piece, options)]
     if not lists:
@@ -70,7 +87,23 @@ class Gains(NamedTuple):
 def gains_of(
     device: Device, streams: tuple[Stream, Stream], options: Options, code: int, piece: Piece
 ) -> Iterator[list[Gains]]:
-    """Yield what the tuples of a piece match, once; 0 of those that only partners need."""
+    """Yield what the tuples of a piece match, once; 0 of those that only partners need.
+
+    Parameters
+    ----------
+    device : Device
+    streams : (left, right)
+        With importance.
+    options : Options
+    code : int
+        How to combine, see `gpu_kernels.combine`.
+    piece : Piece
+
+    Yields
+    ------
+    list of Gains
+        Of left and right; empty where no output counts.
+    """
     whole = coded(device, streams, piece, ordered=True)
     weights = [_weights(side) for side in whole.sides]
     both_sides = []

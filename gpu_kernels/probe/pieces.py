@@ -96,9 +96,11 @@ class Splitter:
         return self._piece(lanes, (times[0], cut - 1)), self._piece(lanes, (cut, times[1]))
 
     def _queries(self) -> list[_Arrivals]:
+        """Return the sides whose tuples are queries."""
         return self._arrivals[:1] if self._mode == BOTH else self._arrivals
 
     def _all_times(self, lane: int) -> tuple[int, int]:
+        """Return the first and last tick of a lane's queries."""
         found = [a.ts[slice(*_range(a, (lane, lane + 1), None))] for a in self._queries()]
         found = [ts for ts in found if len(ts)]
         return min(int(ts[0]) for ts in found), max(int(ts[-1]) for ts in found)
@@ -176,6 +178,15 @@ def in_pieces(
     work: Callable[[Piece], Iterator[T]],
 ) -> Iterator[T]:
     """Yield what `work` yields for every piece, in order; pieces fit the device memory.
+
+    Parameters
+    ----------
+    device : Device
+    splitter : Splitter
+    bytes_a_row : int
+        Device memory that the work needs a tuple.
+    work : callable
+        ``(Piece) -> iterator``.
 
     Raises
     ------

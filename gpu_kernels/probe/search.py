@@ -27,28 +27,28 @@ ZERO, ONE = np.uint64(0), np.uint64(1)
 
 
 class Rule(NamedTuple):
-    """How a launch reads codes and which partners it looks for; all uint64.
+    """How a launch reads codes and which partners it searches for; all uint64.
 
     Offsets are ticks since the first tick of the data, so they need no sign.
     """
 
     time_mask: np.uint64
-    """bits of the code that are the place in time."""
+    """Bits of the code that are the place in time."""
     lane_shift: np.uint64
-    """bits below the lane; not used with one lane."""
+    """Bits below the lane; not used with one lane."""
     ranked: np.uint64
     """1 if places are ranks among distinct offsets, 0 if they are the offsets."""
     mode: np.uint64
     """`BOTH` or `BACK`."""
     side: np.uint64
-    """of the queries, `LEFT` or `RIGHT`."""
+    """Of the queries, `LEFT` or `RIGHT`."""
     top: np.uint64
-    """the greatest offset."""
+    """The greatest offset."""
     start: np.uint64
-    """offset before which no output counts."""
+    """Offset before which no output counts."""
     query_from: np.uint64
     query_to: np.uint64
-    """`query_from`, `query_to`: offsets between which, both included, queries count."""
+    """`query_from`, `query_to`: Offsets between which, both included, queries count."""
 
 
 @device_function
@@ -77,7 +77,7 @@ def upper_bound(array: Array, begin: int, end: int, value: np.uint64) -> int:
 
 @device_function
 def lane_of(code: np.uint64, lanes: int, rule: Rule) -> np.int64:
-    """Return the lane of a code."""
+    """Return the lane of a code, int64; `lanes` is how many there are."""
     if lanes == 1:
         return np.int64(0)
     return np.int64(code >> rule.lane_shift)
@@ -85,7 +85,15 @@ def lane_of(code: np.uint64, lanes: int, rule: Rule) -> np.int64:
 
 @device_function
 def offset_of(code: np.uint64, distinct: Array, rule: Rule) -> np.uint64:
-    """Return the ticks from the first tick to a code's."""
+    """Return the ticks from the first tick to a code's.
+
+    Parameters
+    ----------
+    code : uint64
+    distinct : (places,) uint64
+        Offset of each place, where places are ranks.
+    rule : Rule
+    """
     place = code & rule.time_mask
     if rule.ranked == ZERO:
         return place
@@ -100,6 +108,20 @@ def reached(
 
     Both grow with the offset, so a tile's lie between its first query's first and its last
     query's last.
+
+    Parameters
+    ----------
+    offset : uint64
+        Of the query, in ticks.
+    behind, ahead : uint64
+        Windows of the other side and of the query's, in ticks: how far a partner may be before it
+        and after it.
+    rule : Rule
+
+    Returns
+    -------
+    (uint64, uint64)
+        In ticks.
     """
     low = offset - min(behind, offset)
     high = offset
@@ -116,6 +138,16 @@ def partners(
 
     Of one instant the left tuples arrive first, so a simultaneous pair is found by the right
     member looking back.
+
+    Parameters
+    ----------
+    offset, behind, ahead, rule
+        As `reached` takes them.
+
+    Returns
+    -------
+    (uint64, uint64)
+        In ticks.
     """
     if offset < rule.query_from or offset > rule.query_to:
         return ONE, ZERO
@@ -132,7 +164,20 @@ def partners(
 def as_places(
     low: np.uint64, high: np.uint64, distinct: Array, rule: Rule
 ) -> tuple[np.uint64, np.uint64]:
-    """Return the first and last place in time of a range of offsets; the first greater: none."""
+    """Return the first and last place in time of a range of offsets; the first greater: none.
+
+    Parameters
+    ----------
+    low, high : uint64
+        In ticks, both included.
+    distinct : (places,) uint64
+    rule : Rule
+
+    Returns
+    -------
+    (uint64, uint64)
+        O(log(places)) where places are ranks.
+    """
     if rule.ranked == ZERO or low > high:
         return low, high
     first = lower_bound(distinct, 0, len(distinct), low)
@@ -158,6 +203,19 @@ def narrow(
     """Write to `bounds` the range of `other` where all partners of ``own[begin:end]`` stand.
 
     Two threads, of different warps, search for an end each; the caller waits for them.
+
+    Parameters
+    ----------
+    thread : int
+        Of the block.
+    own, other : (n,), (m,) uint32 or uint64
+        Sorted codes of the queries and of the other side.
+    begin, end : int64
+        The tile of queries.
+    distinct, behind, ahead, rule
+        As `gpu_kernels.probe.kernels.count` takes them.
+    bounds : (2,) int64
+        In shared memory; written.
     """
     if thread == 0:
         code = np.uint64(own[begin])
@@ -180,6 +238,21 @@ def staged(thread: int, array: Array, bounds: Array, held: Array) -> tuple[int, 
     """Wait for `bounds`, copy that range of `array` to `held` if it fits, and return the range.
 
     What fits is at the range's start in `held`, for all threads of the block, on return.
+
+    Parameters
+    ----------
+    thread : int
+        Of the block.
+    array : (n,) integers
+        In device memory.
+    bounds : (2,) int64
+        First place and the one after the last; in shared memory.
+    held : (k,) uint64
+        In shared memory; written.
+
+    Returns
+    -------
+    (int64, int64)
     """
     cuda.syncthreads()
     first, last = bounds[0], bounds[1]
@@ -194,7 +267,19 @@ def staged(thread: int, array: Array, bounds: Array, held: Array) -> tuple[int, 
 def sought(
     code: np.uint64, distinct: Array, behind: Array, ahead: Array, rule: Rule
 ) -> tuple[np.uint64, np.uint64]:
-    """Return the first and last code of a query's partners; the first is greater: none."""
+    """Return the first and last code of a query's partners; the first is greater: none.
+
+    Parameters
+    ----------
+    code : uint64
+        The query's.
+    distinct, behind, ahead, rule
+        As `gpu_kernels.probe.kernels.count` takes them.
+
+    Returns
+    -------
+    (uint64, uint64)
+    """
     lane = lane_of(code, len(ahead), rule)
     low, high = partners(offset_of(code, distinct, rule), behind[lane], ahead[lane], rule)
     low, high = as_places(low, high, distinct, rule)

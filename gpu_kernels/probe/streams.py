@@ -52,6 +52,11 @@ class Windows(NamedTuple):
 def checked_windows(left: object, right: object) -> Windows:
     """Return windows as arrays.
 
+    Parameters
+    ----------
+    left, right : int or (lanes,) int64
+        Ticks.
+
     Raises
     ------
     ProbeError
@@ -70,7 +75,7 @@ def checked_windows(left: object, right: object) -> Windows:
 
 
 def on_host(array: Array) -> bool:
-    """Tell whether an array is in host memory."""
+    """Return whether an array is in host memory."""
     return not hasattr(array, "__cuda_array_interface__")
 
 
@@ -83,12 +88,18 @@ def foreign_lane(name: str, lane: int) -> ProbeError:
 
 
 def check_streams(left: Stream, right: Stream, *, weighed: bool) -> None:
-    """Raise `ProbeError` unless the arrays of each stream are as many and those needed are there.
+    """Raise `ProbeError` unless the arrays of each stream are as long and those needed are there.
+
+    Parameters
+    ----------
+    left, right : Stream
+    weighed : bool
+        Whether importance is needed.
 
     Raises
     ------
     ProbeError
-        The columns are not of one length.
+        The columns are not of one length, or importance is missing.
     """
     for name, stream in zip(NAMES, (left, right), strict=True):
         if weighed and stream.importance is None:

@@ -19,6 +19,16 @@ def narrow_ends(thread: int, ends: Array, begin: int, end: int, bounds: Array) -
     """Write to `bounds` the first and the last query of the pairs ``begin .. end - 1``.
 
     Two threads, of different warps, search for an end each; the caller waits for them.
+
+    Parameters
+    ----------
+    thread : int
+        Of the block.
+    ends : (queries,) int64
+        Pairs of all queries up to and with this one.
+    begin, end : int64
+    bounds : (2,) int64
+        In shared memory; written.
     """
     if thread == 0:
         bounds[0] = upper_bound(ends, 0, len(ends), np.uint64(begin))
@@ -28,7 +38,16 @@ def narrow_ends(thread: int, ends: Array, begin: int, end: int, bounds: Array) -
 
 @device_function
 def query_of(pair: int, ends: Array, held: Array, first: int, last: int) -> int:
-    """Return the query of `pair`, one of ``first .. last``: the last if no end before is beyond."""
+    """Return the query of `pair`, one of ``first .. last``: the last if no end before is beyond.
+
+    Parameters
+    ----------
+    pair : int64
+    ends : (queries,) int64
+    held : (HELD_ENDS,) uint64
+        ``ends[first:last]`` where it fits; in shared memory.
+    first, last : int64
+    """
     if last - first <= HELD_ENDS:
         place: int = upper_bound(held, 0, last - first, np.uint64(pair))
         return first + place
@@ -40,7 +59,7 @@ def query_of(pair: int, ends: Array, held: Array, first: int, last: int) -> int:
 def members_of(
     pair: int, ends: Array, starts: Array, held: Array, first: int, last: int
 ) -> tuple[int, int]:
-    """Return the query of `pair` and the place of its partner."""
+    """Return the query of `pair` and the sorted position of its partner, int64 each."""
     query = query_of(pair, ends, held, first, last)
     before = ends[query - 1] if query > 0 else np.int64(0)
     return query, starts[query] + (pair - before)
@@ -73,7 +92,10 @@ def _emit(
         the right one.
     left_order, right_order : (n,), (m,) int64
         Position in the stream of each sorted position.
+    first_pair, last_pair : int64
+        Numbers of the first pair and of the one after the last.
     left_out, right_out : (pairs,) int64
+        Written: positions in the streams.
     """
     held = cuda.shared.array(HELD_ENDS, np.uint64)
     bounds = cuda.shared.array(2, np.int64)
@@ -112,6 +134,7 @@ def _gain(starts: Array, counts: Array, own: Array, other: Array, code: int, gai
     code : int
         How to combine, see `gpu_kernels.combine`.
     gains : (n,) float64
+        Written.
     """
     step = cuda.gridDim.x * THREADS
     for i in range(cuda.blockIdx.x * THREADS + cuda.threadIdx.x, len(starts), step):
