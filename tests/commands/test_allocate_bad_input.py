@@ -70,13 +70,13 @@ ERRORS: dict[str, tuple[dict[str, Any], str]] = {
 
 def refused(folder: Path, content: dict[str, Any], message: str) -> None:
     """Hold that jobs are refused, from Python, with a message, before anything is replayed."""
-    told: list[str] = []
+    command: list[str] = []
     with pytest.raises((SpecError, InputError)) as error:
         engine.allocate_joins(
-            content, cache=folder / "cache", progress=lambda *stage: told.append(stage[0])
+            content, cache=folder / "cache", progress=lambda *stage: command.append(stage[0])
         )
     assert re.search(message, str(error.value)), str(error.value)
-    assert not any("replay" in stage for stage in told)
+    assert not any("replay" in stage for stage in command)
 
 
 @pytest.fixture

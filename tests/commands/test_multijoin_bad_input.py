@@ -260,8 +260,8 @@ def test_bad_rows(tmp_path: Path, refused: Refused, name: str, predicate: str) -
     tables["b"] = tables["b"].set_column(at, column, pa.array(values))
     cases.write(tmp_path, tables)
     for options in ({}, {"slices": 3}, {"out": tmp_path / "new" / "out"}, {"method": "eager-nlj"}):
-        told = {"predicate": CASES[predicate].predicate} | options
-        refused(tmp_path, rf"file \S*b\.parquet: .*{pattern}.*--bad-rows quarantine", **told)
+        given = {"predicate": CASES[predicate].predicate} | options
+        refused(tmp_path, rf"file \S*b\.parquet: .*{pattern}.*--bad-rows quarantine", **given)
 
 
 def test_damaged_archives(tmp_path: Path, refused: Refused) -> None:
@@ -310,18 +310,18 @@ def test_a_failure_leaves_nothing(
 
 def test_python_refuses_what_is_no_join() -> None:
     tables = cases.streams(0)
-    told: dict[str, Any] = {"predicate": "equi:k", "time": "t", "window": 3}
+    given: dict[str, Any] = {"predicate": "equi:k", "time": "t", "window": 3}
     with pytest.raises(InputError, match=r"a archive \(a table\) has no column 'ts'"):
-        multijoin(tables, **(told | {"time": "ts"}))
+        multijoin(tables, **(given | {"time": "ts"}))
     with pytest.raises(InputError, match=r"column x of stream a: 3 rows are null \(rows 1, 2, 7\)"):
-        multijoin(tables, **(told | {"time": "x"}))
+        multijoin(tables, **(given | {"time": "x"}))
     with pytest.raises(SpecError, match="predicate is missing: give one"):
         multijoin(tables, time="t", window=3)
     with pytest.raises(SpecError, match="window is given for stream 'd'"):
-        multijoin(tables, **(told | {"window": {"d": 3}}))
+        multijoin(tables, **(given | {"window": {"d": 3}}))
     twice = pa.Table.from_arrays([tables["a"].column("k")] * 2, ["k", "k"])
     with pytest.raises(InputError, match="a table has more than one column k: rename one"):
-        multijoin(tables | {"a": twice}, **told)
+        multijoin(tables | {"a": twice}, **given)
 
 
 def test_a_changing_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

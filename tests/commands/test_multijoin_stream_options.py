@@ -33,6 +33,6 @@ def test_two_values_for_all_streams_are_refused(
 ) -> None:
     (tmp_path / "a.csv").write_text("k,t\n1,0\n")
     words = [f"--stream={name}={tmp_path}/a.csv" for name in ("a", "b")]
-    told = "--predicate equi:k --engine local --time t --window 5 --window 7"
-    assert main(["multijoin", *words, *told.split()]) == 2
+    command = "--predicate equi:k --engine local --time t --window 5 --window 7"
+    assert main(["multijoin", *words, *command.split()]) == 2
     assert "--window has more than one value for all streams: give one" in capsys.readouterr().err

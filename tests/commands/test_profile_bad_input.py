@@ -68,14 +68,14 @@ def test_messages_on_tables_name_no_folder() -> None:
 
 
 def test_the_command_line_says_so_too(archives: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    told = f"profile --engine local --left {archives}/left.parquet --on k --time t"
-    told += f" --right {archives}/right.parquet --cache {archives}/cache"
+    command = f"profile --engine local --left {archives}/left.parquet --on k --time t"
+    command += f" --right {archives}/right.parquet --cache {archives}/cache"
     for more, said in (
         ("", "--window is missing"),
         ("--window 3 --retain 2", "--retain is 2.0"),
         (f"--window 3 --out {archives}", "is a folder"),
     ):
-        assert main([*told.split(), *more.split()]) == 2
+        assert main([*command.split(), *more.split()]) == 2
         assert said in capsys.readouterr().err
 
 

@@ -180,8 +180,8 @@ def test_age_measures_its_curves(case: Streams, buckets: int, grain: int, cut: i
         "curve_left": np.repeat(measured_curve(case.left, case.right, WINDOW, buckets), cut),
         "curve_right": np.repeat(measured_curve(case.right, case.left, WINDOW, buckets), cut),
     }
-    told = [f"buckets={buckets}", *([f"grain={grain}"] if grain else [])]
-    found = winnow(case.folder, policy="age", param=told)
+    command = [f"buckets={buckets}", *([f"grain={grain}"] if grain else [])]
+    found = winnow(case.folder, policy="age", param=command)
     params = {name: curve.tolist() for name, curve in curves.items()}
     assert found.outputs == oracle(case.left, case.right, policy="age", params=params)
 
@@ -190,16 +190,16 @@ CUT = {"curve_left": [1.0, 1.0, 3.0, 3.0], "curve_right": [1.0, 1.0, 3.0, 3.0]}
 
 
 @pytest.mark.parametrize(
-    ("told", "params"),
+    ("given", "params"),
     [
         (["curve=1,3"], {"curve_left": [1.0, 3.0], "curve_right": [1.0, 3.0]}),
         (["curve=1,3", "grain=2"], CUT),
     ],
 )
 def test_a_given_curve_is_cut_only_if_asked(
-    case: Streams, told: list[str], params: dict[str, list[float]]
+    case: Streams, given: list[str], params: dict[str, list[float]]
 ) -> None:
-    found = winnow(case.folder, policy="age", param=told)
+    found = winnow(case.folder, policy="age", param=given)
     assert found.outputs == oracle(case.left, case.right, policy="age", params=params)
 
 

@@ -195,13 +195,13 @@ def test_every_field_of_the_report_is_documented_and_none_besides(
     tmp_path: Path, page: str, command: str
 ) -> None:
     streams, report = tmp_path / "streams", tmp_path / "report.json"
-    told = f"generate zipf --rows 500 --domain 9 --seed 1 --out {streams}"
-    assert cli.main(told.split()) == 0
-    told = (
+    line = f"generate zipf --rows 500 --domain 9 --seed 1 --out {streams}"
+    assert cli.main(line.split()) == 0
+    line = (
         f"{command} --left {streams}/left.parquet --right {streams}/right.parquet --on key "
         f"--time ts --engine local --cache {tmp_path}/lanes --report {report}"
     )
-    assert cli.main(told.split()) == 0
+    assert cli.main(line.split()) == 0
     found = set()
     for name in fields(json.loads(report.read_text())):
         parents = [own for own in OPEN if name.startswith(own + ".")]
@@ -213,11 +213,11 @@ def test_every_field_of_the_report_is_documented_and_none_besides(
 def test_every_field_of_a_profile_is_documented_and_none_besides(tmp_path: Path) -> None:
     streams, file = tmp_path / "streams", tmp_path / "profile.json"
     assert cli.main(f"generate zipf --rows 500 --domain 9 --seed 1 --out {streams}".split()) == 0
-    told = (
+    command = (
         f"profile --left {streams}/left.parquet --right {streams}/right.parquet --on key --time ts "
         f"--window 20 --monitor 9 --retain 0.5 --engine local --cache {tmp_path}/lanes --out {file}"
     )
-    assert cli.main(told.split()) == 0
+    assert cli.main(command.split()) == 0
     found = set()
     for name in fields(json.loads(file.read_text())):
         own = re.sub(r"\b(left|right)\b", "SIDE", name)
@@ -230,12 +230,12 @@ def test_every_field_of_a_size_is_documented_and_none_besides(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "s.csv").write_text("k,t\n1,1\n1,2\n1,4\n2,9\n")
-    told = f"profile --engine local --on k --time t --window 5 --out {tmp_path}/p.json"
+    command = f"profile --engine local --on k --time t --window 5 --out {tmp_path}/p.json"
     words = [f"--{side}={tmp_path}/s.csv" for side in ("left", "right")]
-    assert cli.main([*told.split(), *words, f"--cache={tmp_path}/lanes"]) == 0
+    assert cli.main([*command.split(), *words, f"--cache={tmp_path}/lanes"]) == 0
     capsys.readouterr()
-    told = f"size --profile {tmp_path}/p.json --gpu-memory 80 --format json"
-    assert cli.main(told.split()) == 0
+    command = f"size --profile {tmp_path}/p.json --gpu-memory 80 --format json"
+    assert cli.main(command.split()) == 0
     found = {
         "settings" if name.startswith("settings.") else name
         for name in fields(json.loads(capsys.readouterr().out))
@@ -247,8 +247,8 @@ def test_every_field_of_a_size_is_documented_and_none_besides(
 
 def test_every_field_of_a_look_up_is_documented_and_none_besides(tmp_path: Path) -> None:
     (tmp_path / "s.csv").write_text("k,t\n1,1\n")
-    told = f"lookup --stream {tmp_path}/s.csv --on k --time t --fact {tmp_path}/s.csv"
-    assert cli.main([*told.split(), "--report", str(tmp_path / "report.json")]) == 0
+    command = f"lookup --stream {tmp_path}/s.csv --on k --time t --fact {tmp_path}/s.csv"
+    assert cli.main([*command.split(), "--report", str(tmp_path / "report.json")]) == 0
     names = fields(json.loads((tmp_path / "report.json").read_text()))
     found = {name if not name.startswith(OPEN) else name.split(".")[0] for name in names}
     text = (ROOT / "docs" / "lookup.md").read_text()
@@ -257,10 +257,10 @@ def test_every_field_of_a_look_up_is_documented_and_none_besides(tmp_path: Path)
 
 def test_every_field_of_a_fact_relation_is_documented_and_none_besides(tmp_path: Path) -> None:
     (tmp_path / "s.csv").write_text("k,t\n1,1\n")
-    told = f"replay --engine local --on k --time t --window 1 --report {tmp_path}/report.json"
-    told += f" --fact-left k --fact-right k --cache {tmp_path}/lanes"
+    command = f"replay --engine local --on k --time t --window 1 --report {tmp_path}/report.json"
+    command += f" --fact-left k --fact-right k --cache {tmp_path}/lanes"
     words = [f"--{name}={tmp_path}/s.csv" for name in ("left", "right", "fact")]
-    assert cli.main([*told.split(), *words]) == 0
+    assert cli.main([*command.split(), *words]) == 0
     found = {n for n in fields(json.loads((tmp_path / "report.json").read_text())) if "fact" in n}
     text = (ROOT / "docs" / "facts.md").read_text()
     assert named_in(text.split("## The report\n")[-1]) == found
@@ -288,8 +288,8 @@ def test_the_jobs_are_documented_and_nothing_besides() -> None:
 
 def test_every_field_of_a_multi_way_join_is_documented_and_none_besides(tmp_path: Path) -> None:
     (tmp_path / "s.csv").write_text("k,t\n1,1\n1,2\n1,4\n2,9\n")
-    told = "multijoin --engine local --predicate equi:k --time t --window 5"
-    words = [*told.split(), *(f"--stream={name}={tmp_path}/s.csv" for name in ("a", "b"))]
+    command = "multijoin --engine local --predicate equi:k --time t --window 5"
+    words = [*command.split(), *(f"--stream={name}={tmp_path}/s.csv" for name in ("a", "b"))]
     shed = "--capacity 1 --basic-window 1 --adapt-every 2 --shred 1"
     found = set()
     for more in ("", "--method lazy-nlj --tau 2", shed):

@@ -66,12 +66,12 @@ def cudf(monkeypatch: pytest.MonkeyPatch) -> Any:
     return module
 
 
-def prepared(folder: Path, out: str, sorts: Wanted, **told: Any) -> dict[str, bytes]:
+def prepared(folder: Path, out: str, sorts: Wanted, **given: Any) -> dict[str, bytes]:
     """Return every file of the lanes by its path, without what is random in the names of runs."""
     left, right = (open_archive(str(folder / f"{s}.parquet"), s) for s in ("left", "right"))
-    roles = Roles(told.pop("on", ("k",)), "t", "i", told.pop("groups", ()))
+    roles = Roles(given.pop("on", ("k",)), "t", "i", given.pop("groups", ()))
     place = folder / out
-    settled = {"lanes": 3, "bad_rows": "error", "payload": True} | told
+    settled = {"lanes": 3, "bad_rows": "error", "payload": True} | given
     prepare(
         left, right, roles, roles, folder=place, executor=SerialExecutor(), sorts=sorts, **settled
     )

@@ -66,18 +66,18 @@ def test_the_cpu_does_the_work_without_opening_a_device() -> None:
     assert attempt(Wanted(chosen), on_gpu, lambda: 7, opened) == (7, chosen)
 
 
-@pytest.mark.parametrize(("error", "told"), FAILURES)
-def test_auto_falls_back_and_says_why(error: Exception, told: str) -> None:
+@pytest.mark.parametrize(("error", "given"), FAILURES)
+def test_auto_falls_back_and_says_why(error: Exception, given: str) -> None:
     result, choice = attempt(Wanted(GPU), failing(error), lambda: "from the cpu", Fake)
     assert result == "from the cpu"
     assert choice.device == "cpu"
-    with pytest.raises(AssertionError, match=told):
+    with pytest.raises(AssertionError, match=given):
         raise AssertionError(choice.reason)
 
 
-@pytest.mark.parametrize(("error", "told"), FAILURES)
-def test_a_gpu_that_is_demanded_fails_loudly(error: Exception, told: str) -> None:
-    with pytest.raises(DeviceError, match=told):
+@pytest.mark.parametrize(("error", "given"), FAILURES)
+def test_a_gpu_that_is_demanded_fails_loudly(error: Exception, given: str) -> None:
+    with pytest.raises(DeviceError, match=given):
         attempt(Wanted(GPU, demanded=True), failing(error), lambda: "from the cpu", Fake)
 
 

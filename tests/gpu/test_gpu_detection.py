@@ -62,7 +62,7 @@ def numba_sees(monkeypatch: pytest.MonkeyPatch, *, one: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "told"),
+    ("count", "given"),
     [
         (None, "CuPy is not installed"),
         (0, "CuPy sees no CUDA device"),
@@ -70,12 +70,12 @@ def numba_sees(monkeypatch: pytest.MonkeyPatch, *, one: bool) -> None:
     ],
 )
 def test_no_gpu_is_a_reason_and_never_an_error(
-    count: Any, told: str, monkeypatch: pytest.MonkeyPatch
+    count: Any, given: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "cupy", None if count is None else fake_cupy(count))
     assert not gpu_seen()[0]
     assert choose_device("auto").device == "cpu"
-    with pytest.raises(NoGpuError, match=told):
+    with pytest.raises(NoGpuError, match=given):
         choose_device("gpu")
 
 

@@ -114,7 +114,7 @@ def test_a_share_is_a_part(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("master", "told", "terms"),
+    ("master", "given", "terms"),
     [
         ("local", {}, GpuTerms(1, failures=1)),
         ("local[3]", {"spark.task.maxFailures": "9"}, GpuTerms(3, failures=1)),
@@ -129,8 +129,8 @@ def test_a_share_is_a_part(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
         ),
     ],
 )
-def test_the_configuration_is_read(master: str, told: dict[str, str], terms: GpuTerms) -> None:
-    assert terms_of(master, dict(told)) == terms
+def test_the_configuration_is_read(master: str, given: dict[str, str], terms: GpuTerms) -> None:
+    assert terms_of(master, dict(given)) == terms
 
 
 def running(
@@ -327,11 +327,11 @@ def test_lanes_are_dealt_out_over_the_devices(monkeypatch: pytest.MonkeyPatch) -
 def test_a_device_of_no_such_name_is_refused_at_the_call(spark: Any, tmp_path: Path) -> None:
     folder = write(tmp_path, drawn(1, 20), drawn(2, 20))
     left, right = (spark.read.parquet(str(folder / f"{s}.parquet")) for s in ("left", "right"))
-    told = {"on": "k", "time": "t", "window": 9, "memory": 3}
+    given = {"on": "k", "time": "t", "window": 9, "memory": 3}
     with pytest.raises(SpecError, match="device is 'gup'; choose one of auto, cpu, gpu"):
-        replay(left, right, device="gup", **told)
+        replay(left, right, device="gup", **given)
     with pytest.raises(Exception, match=r"--device gpu: .*; install winnowjoin\[gpu\]"):
-        replay(left, right, device="gpu", **told).collect()
+        replay(left, right, device="gpu", **given).collect()
 
 
 def test_tasks_know_their_number(spark: Any) -> None:

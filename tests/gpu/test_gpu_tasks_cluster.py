@@ -23,11 +23,11 @@ BYTES = TOTAL // 2
 @pytest.fixture(scope="module")
 def trials(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("gpu")
-    told = [sys.executable, "-W", "ignore", str(SUPPORT / "gpu_cluster.py"), str(folder)]
+    command = [sys.executable, "-W", "ignore", str(SUPPORT / "gpu_cluster.py"), str(folder)]
     unlike = ("SPARK_HOME", "PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT", "NUMBA_ENABLE_CUDASIM")
     own = {name: value for name, value in os.environ.items() if name not in unlike}
     done = subprocess.run(  # noqa: S603 - ours
-        told, capture_output=True, text=True, check=False, env=own | {"PYTHONPATH": PYTHONPATH}
+        command, capture_output=True, text=True, check=False, env=own | {"PYTHONPATH": PYTHONPATH}
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return dict(json.loads(line) for line in done.stdout.splitlines())

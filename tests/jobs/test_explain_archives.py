@@ -29,11 +29,11 @@ def words(folder: Path, **options: Any) -> list[str]:
         "time": "t",
         "window": cases.per_stream(WINDOWS),
     } | options
-    told = ["explain"]
+    command = ["explain"]
     for name, value in settled.items():
         given = value if isinstance(value, list) else [] if value is None else [value]
-        told += [f"--{name.replace('_', '-')}={one}" for one in given]
-    return told
+        command += [f"--{name.replace('_', '-')}={one}" for one in given]
+    return command
 
 
 def explained(folder: Path, capsys: Any, *flags: str, **options: Any) -> dict[str, Any]:

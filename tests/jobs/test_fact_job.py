@@ -20,8 +20,8 @@ KNOWN = sorted(set(POLICIES) - {"custom", "age"})
 
 
 def replayed(one: Case, **options: Any) -> engine.ReplayResult:
-    told = JOIN | NAMES | {"fact": fact_table(one.facts)} | options
-    return engine.replay_tables(*one.tables, **told)
+    given = JOIN | NAMES | {"fact": fact_table(one.facts)} | options
+    return engine.replay_tables(*one.tables, **given)
 
 
 def test_the_exact_join_is_the_oracles() -> None:
@@ -69,9 +69,15 @@ def test_attributes_of_any_type(kinds: tuple[str, str]) -> None:
 
 def test_a_log_of_changes_is_its_intervals() -> None:
     one = case(4)
-    told = {"fact_left": "a", "fact_right": "b", "fact_op": "op", "fact_time": "at", "fact_id": "n"}
+    given = {
+        "fact_left": "a",
+        "fact_right": "b",
+        "fact_op": "op",
+        "fact_time": "at",
+        "fact_id": "n",
+    }
     log = as_log(one.facts, 4)
-    found = engine.replay_tables(*one.tables, **(JOIN | told | {"fact": log, "memory": "30%"}))
+    found = engine.replay_tables(*one.tables, **(JOIN | given | {"fact": log, "memory": "30%"}))
     same = replayed(one, memory="30%")
     numbers = log.column("n").to_pylist()
     rows = [(*o[:4], numbers[o[4]]) for o in rows_of(found.outputs)]
@@ -95,8 +101,8 @@ def test_groups_are_joins_of_their_own() -> None:
         table.append_column("g", pa.array(own))
         for table, own in zip(one.tables, groups, strict=True)
     ]
-    told = JOIN | NAMES | {"fact": fact_table(one.facts), "partition_by": "g"}
-    found = rows_of(engine.replay_tables(*tables, **told).outputs)
+    given = JOIN | NAMES | {"fact": fact_table(one.facts), "partition_by": "g"}
+    found = rows_of(engine.replay_tables(*tables, **given).outputs)
     assert found == [tuple(o) for o in one.expected().outputs if groups[0][o[0]] == groups[1][o[1]]]
 
 
@@ -144,16 +150,16 @@ def test_a_sweep_is_its_replays() -> None:
 def test_plans_of_a_bound_replay_to_its_sums(tmp_path: Path, probe: str) -> None:
     one = case(10)
     paths = one.written(tmp_path)
-    told = JOIN | NAMES | {"memory": 12, "probe": probe, "cache": tmp_path / "cache"}
-    told["fact"] = paths["fact"]
+    given = JOIN | NAMES | {"memory": 12, "probe": probe, "cache": tmp_path / "cache"}
+    given["fact"] = paths["fact"]
     plan = tmp_path / "plan"
-    best = engine.bound_archives(paths["left"], paths["right"], out=plan, **told)
+    best = engine.bound_archives(paths["left"], paths["right"], out=plan, **given)
     assert best["lower"] == best["upper"]
-    found = engine.replay_archives(paths["left"], paths["right"], plan=plan, **told)
+    found = engine.replay_archives(paths["left"], paths["right"], plan=plan, **given)
     assert found["result"]["importance"] == pytest.approx(best["lower"], rel=1e-12)
     assert found["result"]["outputs"] == best["outputs"]
     for policy in ("simp", "dgl", "dimpprob", "prob"):
-        other = engine.replay_archives(paths["left"], paths["right"], policy=policy, **told)
+        other = engine.replay_archives(paths["left"], paths["right"], policy=policy, **given)
         assert other["result"]["importance"] <= best["upper"] * (1 + 1e-12)
 
 
@@ -246,12 +252,12 @@ P2 = Case(
 )
 @pytest.mark.parametrize("method", ["states", "flow"])
 def test_p2_s_example(probe: str, importance: float, outputs: int, most: int, method: str) -> None:
-    told: Any = JOIN | NAMES | {"fact": fact_table(P2.facts), "window": 3, "probe": probe}
-    exact = engine.replay_tables(*P2.tables, **told).report["exact"]
+    given: Any = JOIN | NAMES | {"fact": fact_table(P2.facts), "window": 3, "probe": probe}
+    exact = engine.replay_tables(*P2.tables, **given).report["exact"]
     assert (exact["outputs"], exact["importance"]) == (15, 43.0)
-    best = engine.bound_tables(*P2.tables, memory=4, method=method, **told).report
+    best = engine.bound_tables(*P2.tables, memory=4, method=method, **given).report
     assert (best["lower"], best["upper"], best["outputs"]) == (importance, importance, outputs)
     semantic = engine.bound_tables(
-        *P2.tables, memory=4, method=method, objective="outputs", **told
+        *P2.tables, memory=4, method=method, objective="outputs", **given
     ).report
     assert (semantic["lower"], semantic["upper"]) == (most, most)

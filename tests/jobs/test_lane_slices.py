@@ -62,10 +62,10 @@ def small(patch: pytest.MonkeyPatch, rows: int = 100) -> None:
 def test_slices_give_the_rows_and_figures_of_the_whole(
     folder: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
 ) -> None:
-    told = {"memory": None} | options
-    if told["window"] is None:
-        del told["window"]
-    whole, report = replayed(folder, **told)
+    given = {"memory": None} | options
+    if given["window"] is None:
+        del given["window"]
+    whole, report = replayed(folder, **given)
     small(monkeypatch)
     monkeypatch.setattr(slices, "_WINDOWS", 0)
     begun = []
@@ -74,7 +74,7 @@ def test_slices_give_the_rows_and_figures_of_the_whole(
         "engine.jobs.replay.run.sliced", lambda task: begun.append(cut(task)) or begun[-1]
     )
     for executor in (SerialExecutor(), ThreadExecutor(2)):
-        rows, again = replayed(folder, executor, **told)
+        rows, again = replayed(folder, executor, **given)
         assert rows.equals(whole)
         assert figures(again) == figures(report)
     assert max(map(len, begun)) > 2
@@ -130,9 +130,9 @@ def test_a_stretch_of_a_lane_is_read_from_its_own_rows(
     read: list[int] = []
     batches, run = pq.ParquetFile.iter_batches, runfiles.RunRows.fill
 
-    def of_file(file: pq.ParquetFile, rows: int, groups: list[int], **told: Any) -> Any:
+    def of_file(file: pq.ParquetFile, rows: int, groups: list[int], **given: Any) -> Any:
         read.extend(file.metadata.row_group(group).num_rows for group in groups)
-        return batches(file, rows, groups, **told)
+        return batches(file, rows, groups, **given)
 
     def of_run(run_: runfiles.RunRows, start: int, into: dict[str, Any]) -> None:
         read.append(into["_ts"].size)

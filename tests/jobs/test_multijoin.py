@@ -118,8 +118,8 @@ def test_importance_and_the_first_time(folder: Path, combine: str) -> None:
 
 def test_windows_are_durations_on_times_and_numbers_of_tuples(folder: Path) -> None:
     wanted = expected(streams(0), CASES["int"])
-    told = {"time": "at", "window": "a=9s,b=6s,c=0.2min", "start_ts": "1970-01-01"}
-    done = joined(folder, **told)
+    given = {"time": "at", "window": "a=9s,b=6s,c=0.2min", "start_ts": "1970-01-01"}
+    done = joined(folder, **given)
     moments = streams(0)["a"].column("at").cast(pa.int64())
     shift = moments[0].as_py() - streams(0)["a"].column("t")[0].as_py() * 10**6
     assert done.rows == [(o[0], o[1] * 10**6 + shift, o[2]) for o in wanted]
@@ -182,10 +182,10 @@ def test_a_job_file_says_the_same(folder: Path, tmp_path: Path) -> None:
         b.word = "coded"
     """
     (tmp_path / "job.toml").write_text(text)
-    told = ["multijoin", "--job", f"{tmp_path}/job.toml", "--report", f"{tmp_path}/r.json"]
-    assert engine.commands.main(told) == 0
+    command = ["multijoin", "--job", f"{tmp_path}/job.toml", "--report", f"{tmp_path}/r.json"]
+    assert engine.commands.main(command) == 0
     assert found(pq.read_table(tmp_path / "out")) == expected(streams(0), CASES["several"])
-    again = [*told, "--out", f"{tmp_path}/out2", "--predicate", "equi:k", "--method", "auto"]
+    again = [*command, "--out", f"{tmp_path}/out2", "--predicate", "equi:k", "--method", "auto"]
     assert engine.commands.main(again) == 2  # auto has no tau
 
 

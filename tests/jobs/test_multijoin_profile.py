@@ -38,17 +38,17 @@ def lagged(folder: Path, rows: int = 3000, seed: int = 3) -> dict[str, Path]:
 
 
 def profile_of(files: dict[str, Path], out: Path, **options: Any) -> Path:
-    told: dict[str, Any] = {"on": "k", "time": "t", "window": WINDOW, "out": out} | options
-    engine.profile_archives(files["a"], files["b"], cache=out.parent / "cache", **told)
+    given: dict[str, Any] = {"on": "k", "time": "t", "window": WINDOW, "out": out} | options
+    engine.profile_archives(files["a"], files["b"], cache=out.parent / "cache", **given)
     return out
 
 
 def joined(files: dict[str, Path], folder: Path, **options: Any) -> dict[str, Any]:
-    told: dict[str, Any] = {
+    given: dict[str, Any] = {
         "predicate": "equi:k", "time": "t", "window": WINDOW, "basic_window": 20,
         "adapt_every": 500, "seed": 1,
     } | options  # fmt: skip
-    found = engine.multijoin_streams(files, out=folder / "out", **told)
+    found = engine.multijoin_streams(files, out=folder / "out", **given)
     return found.report
 
 
@@ -67,11 +67,11 @@ def test_the_first_interval_reads_where_the_matches_are(
     profile = profile_of(files, tmp_path / "p.json")
     if turned:
         files = {"b": files["b"], "a": files["a"]}
-    told = {"throttle": 0.15, "scores": scores}
+    given = {"throttle": 0.15, "scores": scores}
     (tmp_path / "x").mkdir()
     (tmp_path / "y").mkdir()
-    without = first_step(joined(files, tmp_path / "x", **told))
-    known = first_step(joined(files, tmp_path / "y", **told, profiles={names: profile}))
+    without = first_step(joined(files, tmp_path / "x", **given))
+    known = first_step(joined(files, tmp_path / "y", **given, profiles={names: profile}))
     assert known["comparisons"] < 0.3 * without["comparisons"]
     assert known["outputs"] > 0.8 * without["outputs"]
 
@@ -82,8 +82,8 @@ def test_a_capacity_is_kept_to_from_the_first_interval_on(tmp_path: Path) -> Non
     reports = []
     for name, profiles in (("x", None), ("y", {"a,b": profile})):
         (tmp_path / name).mkdir()
-        told = {"capacity": 100.0, "per_second": 1.0}
-        reports.append(joined(files, tmp_path / name, **told, profiles=profiles))
+        given = {"capacity": 100.0, "per_second": 1.0}
+        reports.append(joined(files, tmp_path / name, **given, profiles=profiles))
     without, known = map(first_step, reports)
     assert without["throttle"] == 1.0
     assert 0.05 < known["throttle"] < 0.3
@@ -128,8 +128,8 @@ def test_the_command_line_takes_profiles(
     files = lagged(tmp_path, 800)
     profile = profile_of(files, tmp_path / "p.json")
     short = profile_of(files, tmp_path / "short.json", window=399)
-    told = "multijoin --engine local --predicate equi:k --time t --window 400 --basic-window 20"
-    words = [*told.split(), *(f"--stream={name}={path}" for name, path in files.items())]
+    command = "multijoin --engine local --predicate equi:k --time t --window 400 --basic-window 20"
+    words = [*command.split(), *(f"--stream={name}={path}" for name, path in files.items())]
     shed = ["--throttle", "0.2", "--adapt-every", "500"]
     assert main([*words, *shed, "--profile", f"a,b={profile}"]) == 0
     job = tmp_path / "job.toml"

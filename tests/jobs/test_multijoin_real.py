@@ -33,9 +33,9 @@ def taq(folder: Path, **options: Any) -> cases.Joined:
     """Join trades with the quotes whose middle was within a cent of their price."""
     case = cases.Case("band:price:0.01", cases.plain("price"), cases.naive.band(0.01),
                       {"quotes.price": "mid"})  # fmt: skip
-    told = {"stream": archives("taq", ("trades", "quotes")), "time": "ts",
+    given = {"stream": archives("taq", ("trades", "quotes")), "time": "ts",
             "importance": "trades=importance", "combine": "sum"}  # fmt: skip
-    return joined(folder, case, **(told | options))
+    return joined(folder, case, **(given | options))
 
 
 def near(window: int) -> str:
@@ -95,10 +95,10 @@ def test_five_sensors_of_a_room(tmp_path: Path) -> None:
     """).fetchall()[0]  # noqa: S608 - our own
     assert (rows, apart) == (479_007, 0)
     assert outputs == 14_846_037
-    told = {"stream": archives("building", ROOMS), "predicate": "equi:key", "time": "ts",
+    given = {"stream": archives("building", ROOMS), "predicate": "equi:key", "time": "ts",
             "importance": "value", "window": 60, "combine": "sum", "out": None}  # fmt: skip
     for options in ({}, {"slices": 3}):
-        found = joined(tmp_path, **told, **options).report
+        found = joined(tmp_path, **given, **options).report
         assert found["result"]["outputs"] == outputs
         assert found["result"]["importance"] == pytest.approx(importance, rel=1e-9)
         assert set(found["rows"].values()) == {479_007}
@@ -133,9 +133,9 @@ def test_four_stations_with_the_same_air() -> None:
         query = f"SELECT count(*) FROM {STATIONS[0]} {joins}"  # noqa: S608 - our own
         (outputs,) = base.sql(query).fetchall()[0]
     assert outputs == 1_931_035
-    told: Any = {"predicate": "band:pm25:2", "time": "ts", "window": 72 * 3600}
+    given: Any = {"predicate": "band:pm25:2", "time": "ts", "window": 72 * 3600}
     for slices in (1, 3):
-        found = multijoin(tables, columns="ids", slices=slices, **told)
+        found = multijoin(tables, columns="ids", slices=slices, **given)
         assert found.outputs is not None
         assert found.outputs.num_rows == found.report["result"]["outputs"] == outputs
 

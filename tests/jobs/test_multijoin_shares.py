@@ -69,12 +69,12 @@ def test_ties_at_borders_and_windows_longer_than_slices(
         tables = {name: table.sort_by("t") for name, table in tables.items()}
     cases.write(tmp_path, tables, row_group_size=4)
     windows = (window, 0, window // 2)
-    told = {"window": cases.per_stream(windows)}
+    given = {"window": cases.per_stream(windows)}
     for case in (CASES["band"], CASES["int"]):
         wanted = expected(tables, case, windows=windows)
         reports = []
         for number in range(1, 7):
-            cut = joined(tmp_path, case, **told, slices=number)
+            cut = joined(tmp_path, case, **given, slices=number)
             assert cut.rows == wanted
             reports.append(cases.without_runs(cut.report))
         assert all(report == reports[0] for report in reports)
@@ -167,11 +167,11 @@ def test_slices_leave_row_groups_out(
     }
     cases.write(tmp_path, tables, row_group_size=20)
     named = {name: tmp_path / f"{name}.parquet" for name in tables}
-    told: Any = {"predicate": "band:v:0.5", "time": "t",
+    given: Any = {"predicate": "band:v:0.5", "time": "t",
                  "window": "10s" if kind == "timestamp" else 10}  # fmt: skip
-    whole = run_multijoin(multijoin_options(named, tmp_path / "one", None, told), SerialExecutor())
+    whole = run_multijoin(multijoin_options(named, tmp_path / "one", None, given), SerialExecutor())
     watch = Watch(monkeypatch)
-    cut = multijoin_options(named, tmp_path / "four", None, told | {"slices": 4})
+    cut = multijoin_options(named, tmp_path / "four", None, given | {"slices": 4})
     report = run_multijoin(cut, SerialExecutor())
     # a slice reads its 5 groups of 20 rows, and one or two before them for the window
     assert set(watch.read) == set(tables)
@@ -257,9 +257,9 @@ def test_a_slice_reads_no_further_back_than_a_streams_own_window(
 
     monkeypatch.setattr(read.StreamReader, "__init__", spy)
     monkeypatch.setattr(shares, "_EVERY", 1)
-    told: Any = {"predicate": "band:v:1", "time": "t", "window": {"a": 30, "b": 3}, "slices": 2}
+    given: Any = {"predicate": "band:v:1", "time": "t", "window": {"a": 30, "b": 3}, "slices": 2}
     named = {name: tmp_path / f"{name}.parquet" for name in "ab"}
-    run_multijoin(multijoin_options(named, None, None, told), SerialExecutor())
+    run_multijoin(multijoin_options(named, None, None, given), SerialExecutor())
     border = seen[3][1] + 3
     assert seen[2] == ("a", border - 30)
     assert 40 < border < 60

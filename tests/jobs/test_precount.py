@@ -89,11 +89,11 @@ def test_counted_ahead_reports_say_what_they_say_counted_beside(
 
 
 def test_heavy_lanes_are_counted_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told = job(folder, None, folder / "cache", lanes=1, window=9, memory="20%")
-    first = run_replay(told, SerialExecutor())
+    job_options = job(folder, None, folder / "cache", lanes=1, window=9, memory="20%")
+    first = run_replay(job_options, SerialExecutor())
     monkeypatch.setattr(ExactStream, "push", None)  # nothing is counted again
     noting = Noting()
-    again = run_replay(told, noting)
+    again = run_replay(job_options, noting)
     assert [name for name, _ in noting.ran] == ["replay_lane"]
     assert figures(again) == figures(first)
 

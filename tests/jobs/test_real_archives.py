@@ -150,8 +150,8 @@ def test_exact_pairs_are_duckdbs(tmp_path: Path, cache: Path, name: str) -> None
 def test_figures_at_a_tenth_of_the_memory(
     tmp_path: Path, cache: Path, name: str, policy: str, probe: str
 ) -> None:
-    told = {"memory": "10%", "policy": policy, "probe": probe}
-    found = report(tmp_path, cache, JOINS[name], **told)
+    given = {"memory": "10%", "policy": policy, "probe": probe}
+    found = report(tmp_path, cache, JOINS[name], **given)
     outputs, importance = PINNED[name, policy, probe]
     assert found["result"]["outputs"] == outputs
     assert found["result"]["importance"] == pytest.approx(importance, rel=1e-12)
@@ -159,7 +159,7 @@ def test_figures_at_a_tenth_of_the_memory(
     assert 0 < found["importance_recall"] < 1
     for side in ("left", "right"):
         assert found["peak_memory"][side] <= found["memory"][side]
-    alone = report(tmp_path, cache, JOINS[name], reference="none", **told)
+    alone = report(tmp_path, cache, JOINS[name], reference="none", **given)
     assert "exact" not in alone
     for field in ("result", "peak_memory"):
         assert alone[field] == found[field]
@@ -169,15 +169,17 @@ def test_figures_at_a_tenth_of_the_memory(
 def test_the_best_possible_is_proven_replayed_and_above_every_policy(
     tmp_path: Path, cache: Path, name: str
 ) -> None:
-    told = {"memory": "10%", "cache": cache, "out": tmp_path / "plan"}
-    words = arguments(tmp_path, **JOINS[name].options(**told))
+    given = {"memory": "10%", "cache": cache, "out": tmp_path / "plan"}
+    words = arguments(tmp_path, **JOINS[name].options(**given))
     assert main(["bound", *words[1:], "--method=flow"]) == 0
     best = json.loads((tmp_path / "report.json").read_text())
     assert best["lower"] == best["upper"] == pytest.approx(OPTIMUM[name], rel=1e-12)
     replayed = report(tmp_path, cache, JOINS[name], memory="10%", plan=tmp_path / "plan")
     assert replayed["result"]["importance"] == pytest.approx(best["lower"], rel=1e-12)
     assert replayed["result"]["outputs"] == best["outputs"]
-    reached = [found[1] for told, found in PINNED.items() if told[0] == name and told[2] == BEFORE]
+    reached = [
+        found[1] for given, found in PINNED.items() if given[0] == name and given[2] == BEFORE
+    ]
     assert max(reached) < best["lower"]
 
 

@@ -18,8 +18,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("told")
     assert main(f"generate zipf --rows 600 --domain 9 --seed 4 --out {folder}".split()) == 0
     for window in (30, 100_000):
-        told = f"profile --window {window} --out {folder}/{window}.json {where(folder)}"
-        assert main([*told.split(), *["--on", "key", "--time", "ts", "--engine", "local"]]) == 0
+        command = f"profile --window {window} --out {folder}/{window}.json {where(folder)}"
+        assert main([*command.split(), *["--on", "key", "--time", "ts", "--engine", "local"]]) == 0
     return folder
 
 
@@ -27,19 +27,19 @@ def where(folder: Path) -> str:
     return f"--left {folder}/left.parquet --right {folder}/right.parquet --cache {folder}/cache"
 
 
-def replayed(folder: Path, told: str, profile: str = "30.json") -> int:
-    words = f"replay {where(folder)} {JOIN} --profile {folder}/{profile} {told}"
+def replayed(folder: Path, given: str, profile: str = "30.json") -> int:
+    words = f"replay {where(folder)} {JOIN} --profile {folder}/{profile} {given}"
     return main([*words.split(), "--report", str(folder / "report.json")])
 
 
 @pytest.mark.parametrize(
-    ("told", "model"),
+    ("given", "model"),
     [("--policy age", "age"), ("--policy prob --split expected", "frequency")],
 )
 def test_a_replay_says_who_told_it(
-    folder: Path, capsys: pytest.CaptureFixture[str], told: str, model: str
+    folder: Path, capsys: pytest.CaptureFixture[str], given: str, model: str
 ) -> None:
-    assert replayed(folder, told) == 0
+    assert replayed(folder, given) == 0
     shown = capsys.readouterr().out
     assert "profile " in shown
     assert ("give --estimator history" in shown) == (model == "frequency")
@@ -56,7 +56,7 @@ def test_a_policy_that_counts_all_gets_no_hint(
 
 
 @pytest.mark.parametrize(
-    ("told", "why"),
+    ("given", "why"),
     [
         ("--policy dgl", "policy dgl asks for neither: give --split expected as well"),
         ("--policy recent", "policy recent asks for neither"),
@@ -65,9 +65,9 @@ def test_a_policy_that_counts_all_gets_no_hint(
     ],
 )
 def test_a_profile_that_nothing_would_look_at_is_refused(
-    folder: Path, capsys: pytest.CaptureFixture[str], told: str, why: str
+    folder: Path, capsys: pytest.CaptureFixture[str], given: str, why: str
 ) -> None:
-    assert replayed(folder, told) == 2
+    assert replayed(folder, given) == 2
     assert why in capsys.readouterr().err
 
 

@@ -58,7 +58,7 @@ def test_rows_and_figures_are_those_beside_the_exact_join(
     archives: Path, monkeypatch: pytest.MonkeyPatch, policy: str
 ) -> None:
     place = NUMBERED.index(policy)
-    told: dict[str, Any] = {
+    given: dict[str, Any] = {
         "policy": policy,
         "estimator": ("memory", "window", "history")[place % 3],
         "probe": ("before_admission", "after_admission")[place % 2],
@@ -67,10 +67,10 @@ def test_rows_and_figures_are_those_beside_the_exact_join(
         "start_ts": (None, 40)[place % 2],
         "columns": ("all", "ids")[place % 2],
     }
-    told |= {"params": {"curve": "0.5,0.25,0.5"}} if policy == "age" else {}
-    rows, report = replayed(archives, **told)
+    given |= {"params": {"curve": "0.5,0.25,0.5"}} if policy == "age" else {}
+    rows, report = replayed(archives, **given)
     monkeypatch.setattr(lane_task, "ExactStream", NoExactJoin)
-    alone, other = replayed(archives, **told, reference="none")
+    alone, other = replayed(archives, **given, reference="none")
     assert rows.num_rows > 0
     assert alone.equals(rows)
     wanted = uncounted(dict(figures(report)))
@@ -97,15 +97,15 @@ def test_keys_that_come_and_go(seed: int, policy: str, budget: int) -> None:
         )
         for _ in range(2)
     ]
-    told: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "on": "k", "time": "t", "importance": "i", "window": 9, "memory": budget, "policy": policy,
     }  # fmt: skip
-    beside = engine.replay_tables(*sides, **told)
+    beside = engine.replay_tables(*sides, **arguments)
     with pytest.MonkeyPatch.context() as dropping:
         dropping.setattr(keys, "IDLE", 1)
         batches = partial(reader.lane_batches, batch_rows=16)
         dropping.setattr(lane_task, "lane_batches", batches)
-        alone = engine.replay_tables(*sides, **told, reference="none")
+        alone = engine.replay_tables(*sides, **arguments, reference="none")
     assert alone.outputs.equals(beside.outputs)
     assert alone.report["result"] == beside.report["result"]
     assert alone.report["peak_memory"] == beside.report["peak_memory"]
@@ -122,8 +122,8 @@ def test_rows_are_the_oracles(archives: Path) -> None:
 
 def test_nothing_is_kept_nor_looked_up(archives: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def replay(**options: Any) -> dict[str, Any]:
-        told = job(archives, None, archives / "lanes", lanes=2, policy="prob", **options)
-        return dict(figures(run_replay(told, SerialExecutor())))
+        job_options = job(archives, None, archives / "lanes", lanes=2, policy="prob", **options)
+        return dict(figures(run_replay(job_options, SerialExecutor())))
 
     alone = replay(reference="none")
     assert not list(archives.glob("lanes/*/lane-*/exact-*"))
@@ -151,9 +151,9 @@ def test_a_heavy_lane_is_not_counted_ahead(archives: Path, monkeypatch: pytest.M
 def test_through_facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, policy: str) -> None:
     """A pass that measures age curves is no exact join beside, and is made all the same."""
     paths = case(4).written(tmp_path)
-    told: Any = JOIN | NAMES | {"fact": paths["fact"], "policy": policy, "memory": 20}
+    given: Any = JOIN | NAMES | {"fact": paths["fact"], "policy": policy, "memory": 20}
     out = {name: tmp_path / name for name in ("exact", "none")}
-    beside = engine.replay_archives(paths["left"], paths["right"], out=out["exact"], **told)
+    beside = engine.replay_archives(paths["left"], paths["right"], out=out["exact"], **given)
     begun = []
 
     def noted(*args: Any, **how: Any) -> ExactStream:
@@ -163,7 +163,7 @@ def test_through_facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, policy: 
     for module in (lane_task, age_curves):
         monkeypatch.setattr(module, "ExactStream", noted)
     alone = engine.replay_archives(
-        paths["left"], paths["right"], out=out["none"], reference="none", **told
+        paths["left"], paths["right"], out=out["none"], reference="none", **given
     )
     assert len(begun) == (1 if policy == "age" else 0)
     assert outputs_of(pq.read_table(out["none"])) == outputs_of(pq.read_table(out["exact"]))
@@ -172,10 +172,10 @@ def test_through_facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, policy: 
 
 
 def test_a_plan_is_followed_and_the_best_possible_told(archives: Path) -> None:
-    told: list[str] = ["--on=k", "--time=t", "--importance=i", "--window=9", "--memory=12"]
-    told += [f"--{side}={archives}/{side}.parquet" for side in ("left", "right")]
-    told += ["--engine=local", f"--cache={archives}/cache"]
-    assert main(["bound", *told, f"--out={archives}/plan", f"--report={archives}/b.json"]) == 0
+    command: list[str] = ["--on=k", "--time=t", "--importance=i", "--window=9", "--memory=12"]
+    command += [f"--{side}={archives}/{side}.parquet" for side in ("left", "right")]
+    command += ["--engine=local", f"--cache={archives}/cache"]
+    assert main(["bound", *command, f"--out={archives}/plan", f"--report={archives}/b.json"]) == 0
     bound = json.loads((archives / "b.json").read_text())
     plan = winnow(archives, plan=archives / "plan", reference="none", policy=None)
     assert plan.report["result"]["importance"] == pytest.approx(bound["importance"])
@@ -190,9 +190,9 @@ def test_a_plan_is_followed_and_the_best_possible_told(archives: Path) -> None:
 
 @pytest.mark.parametrize("policy", ["dgl", "prob"])
 def test_engines_agree(archives: Path, spark: Any, policy: str) -> None:
-    told = {"policy": policy, "lanes": 3, "memory": "30%", "reference": "none"}
+    given = {"policy": policy, "lanes": 3, "memory": "30%", "reference": "none"}
     executors: list[Executor] = [SerialExecutor(), ThreadExecutor(), SparkExecutor(spark)]
-    found = [replayed(archives, executor, **told) for executor in executors]
+    found = [replayed(archives, executor, **given) for executor in executors]
     for rows, report in found:
         assert rows.equals(found[0][0])
         assert figures(report) == figures(found[0][1])
@@ -200,9 +200,9 @@ def test_engines_agree(archives: Path, spark: Any, policy: str) -> None:
 
 
 def test_the_frequency_model_still_predicts(archives: Path) -> None:
-    told = {"policy": "prob", "split": "expected", "memory": "20%", "estimator": "history"}
+    given = {"policy": "prob", "split": "expected", "memory": "20%", "estimator": "history"}
     beside, alone = (
-        replayed(archives, **told, reference=name)[1].content for name in ("exact", "none")
+        replayed(archives, **given, reference=name)[1].content for name in ("exact", "none")
     )
     assert alone["predicted"] == beside["predicted"]
 
@@ -236,6 +236,6 @@ def test_a_job_file_may_say_so(archives: Path) -> None:
     ],
 )
 def test_what_means_nothing(archives: Path, options: dict[str, Any], said: str) -> None:
-    told: dict[str, Any] = {"memory": 12, "reference": "none"} | options
+    given: dict[str, Any] = {"memory": 12, "reference": "none"} | options
     with pytest.raises(SpecError, match=said):
-        job(archives, None, archives / "lanes", **told)
+        job(archives, None, archives / "lanes", **given)

@@ -52,9 +52,9 @@ def streams(folder: Path, rows: int, keys: int, **columns: Any) -> Path:
 
 def measured(folder: Path, out: Path | None = None, **join: Any) -> float:
     """Return the peak resident memory, MiB, of a process that runs all tasks of a replay."""
-    told = {"on": "k", "time": "t", "importance": "i"} | join
+    given = {"on": "k", "time": "t", "importance": "i"} | join
     left, right = (str(folder / f"{name}.parquet") for name in ("left", "right"))
-    words = [left, right, str(folder / "lanes"), None if out is None else str(out), told]
+    words = [left, right, str(folder / "lanes"), None if out is None else str(out), given]
     done = subprocess.run(  # noqa: S603 - our own lines
         [sys.executable, "-c", MEASURED, json.dumps(words)],
         capture_output=True, text=True, check=True,
@@ -207,7 +207,7 @@ def test_the_command_prints_settings_that_spark_reads(
 
 
 @pytest.mark.parametrize(
-    ("told", "said"),
+    ("given", "said"),
     [
         ("--lanes=0", "--lanes is 0; it must be 1 or more"),
         ("--executor-cores=0", "--executor-cores is 0"),
@@ -220,8 +220,8 @@ def test_the_command_prints_settings_that_spark_reads(
     ],
 )
 def test_what_means_nothing_is_refused(
-    small: ArrivalProfile, tmp_path: Path, capsys: pytest.CaptureFixture[str], told: str, said: str
+    small: ArrivalProfile, tmp_path: Path, capsys: pytest.CaptureFixture[str], given: str, said: str
 ) -> None:
     small.save(tmp_path / "p.json")
-    assert main(["size", f"--profile={tmp_path}/p.json", told]) == 2
+    assert main(["size", f"--profile={tmp_path}/p.json", given]) == 2
     assert said in capsys.readouterr().err.replace("\n", " ")

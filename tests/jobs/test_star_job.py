@@ -86,11 +86,11 @@ def words(folder: Path, **options: Any) -> list[str]:
         "out": folder / "out",
         "report": folder / "report.json",
     } | options
-    told = ["replay"]
+    command = ["replay"]
     for name, value in settled.items():
         given = value if isinstance(value, list) else [] if value is None else [value]
-        told += [f"--{name.replace('_', '-')}={one}" for one in given]
-    return told
+        command += [f"--{name.replace('_', '-')}={one}" for one in given]
+    return command
 
 
 def found(outputs: pa.Table, names: tuple[str, ...] = NAMES) -> list[naive_star.Output]:
@@ -447,12 +447,12 @@ def test_permits_trips_and_payments_through_declarations(tmp_path: Path) -> None
     })  # fmt: skip
     pq.write_table(fact, tmp_path / "fact.parquet")
     names = ("permit_submitted", "trip_start", "declaration_paid")
-    told = words(
+    command = words(
         tmp_path, stream=[f"{name}={folder}/{name}.parquet:key" for name in names],
         time="ts", importance="importance", window=f"{90 * day},declaration_paid={5 * day}",
         fact_id=None, memory="20%", columns="ids",
     )  # fmt: skip
-    assert cli.main(told) == 0
+    assert cli.main(command) == 0
     report = json.loads((tmp_path / "report.json").read_text())
     a, b, c = (f"'{folder}/{name}.parquet'" for name in names)
     active = " AND ".join(f"{s}.ts >= f.since AND {s}.ts < f.until" for s in "abc")

@@ -25,12 +25,12 @@ FACTS = {"fact": "fact.parquet"} | NAMES
 
 def words(command: str, folder: Path, **options: Any) -> list[str]:
     """Return a command line on the archives of a folder; names of files there stand for them."""
-    told = [command]
+    line = [command]
     for name, value in ({"left": "left.parquet", "right": "right.parquet"} | options).items():
         for one in value if isinstance(value, list) else [value]:
             text = str(folder / one) if (folder / str(one)).is_file() else str(one)
-            told.append(f"--{name.replace('_', '-')}={text}")
-    return told
+            line.append(f"--{name.replace('_', '-')}={text}")
+    return line
 
 
 def archives(folder: Path) -> Path:
@@ -98,11 +98,11 @@ def test_a_join_is_the_local_engines(
         (folder / name).mkdir()
         own = {"out": f"{folder}/{name}/out", "report": f"{folder}/{name}/report.json"}
         own |= {"cache": folder / name / "cache", "engine": name}
-        told = words(command, folder, **(JOIN | options | own))
+        line = words(command, folder, **(JOIN | options | own))
         if name == "local":
-            assert main(told) == 0
+            assert main(line) == 0
         else:
-            right(cluster.run(kind="command", argv=told))
+            right(cluster.run(kind="command", argv=line))
     local = dataset(folder / "local" / "out")
     assert local.num_rows
     assert dataset(folder / "spark" / "out").equals(local)
@@ -115,11 +115,11 @@ def test_a_sweep_is_the_local_engines(cluster: Cluster, tmp_path: Path) -> None:
     join = {name: value for name, value in JOIN.items() if name != "window"}
     for name in ("local", "spark"):
         own = {"out": folder / name, "cache": folder / f"cache-{name}", "engine": name}
-        told = words("sweep", folder, **(join | grid | own))
+        command = words("sweep", folder, **(join | grid | own))
         if name == "local":
-            assert main(told) == 0
+            assert main(command) == 0
         else:
-            right(cluster.run(kind="command", argv=told))
+            right(cluster.run(kind="command", argv=command))
     tables = [
         pq.read_table(folder / name / "sweep.parquet").drop_columns(
             ["seconds", "tuples_per_second"]
@@ -150,10 +150,10 @@ def test_data_frames_give_the_rows_of_the_archives(cluster: Cluster, tmp_path: P
     options = JOIN | {"policy": "dgl", "lanes": 3, "memory": 12}
     paths = {side: str(folder / f"{side}.parquet") for side in ("left", "right")}
     right(cluster.run(kind="frames", **paths, options=options, out=str(folder / "frames")))
-    told = words(
+    command = words(
         "replay", folder, **options, out=folder / "out", cache=folder / "c", engine="local"
     )
-    assert main(told) == 0
+    assert main(command) == 0
     columns = ["left_row", "right_row", "ts", "importance", "left_word", "right_k"]
     local = dataset(folder / "out").select(columns)
     assert local.num_rows
@@ -167,8 +167,10 @@ def test_a_stream_gives_the_rows_of_the_archives(cluster: Cluster, tmp_path: Pat
     places |= {name: str(folder / name) for name in ("out", "checkpoint")}
     done = right(cluster.run(kind="stream", **places, options=options | {"rows_per_batch": 400}))
     assert int(done.out) > 0
-    told = words("replay", folder, **options, out=folder / "b", cache=folder / "c", engine="local")
-    assert main(told) == 0
+    command = words(
+        "replay", folder, **options, out=folder / "b", cache=folder / "c", engine="local"
+    )
+    assert main(command) == 0
     columns = ["left_row", "right_row", "ts", "importance", "left_word", "right_k"]
     local = dataset(folder / "b").select(columns)
     assert local.num_rows
@@ -201,8 +203,8 @@ def test_bad_rows_are_set_aside_and_errors_are_said_as_locally(
     assert refused.status == 2
     assert "column t: 5 rows are null" in refused.err
     assert not (folder / "a").exists()
-    told = words("replay", folder, **shared, out=folder / "b", bad_rows="quarantine")
-    right(cluster.run(kind="command", argv=told))
+    command = words("replay", folder, **shared, out=folder / "b", bad_rows="quarantine")
+    right(cluster.run(kind="command", argv=command))
     assert pq.read_metadata(folder / "b" / "_rejected" / "left.parquet").num_rows == 5
 
 
@@ -210,8 +212,10 @@ def test_spark_submit_of_the_package_replays(cluster: Cluster, tmp_path: Path) -
     """As users do, with an application of its own beside the one that waits on the cluster."""
     folder = archives(tmp_path)
     shared = JOIN | {"lanes": 3, "memory": 12, "policy": "dgl"}
-    told = words("replay", folder, **shared, out=folder / "spark", cache=folder / "cache")
-    application = cluster.submit(*told, conf={"spark.cores.max": "2", "spark.executor.cores": "1"})
+    command = words("replay", folder, **shared, out=folder / "spark", cache=folder / "cache")
+    application = cluster.submit(
+        *command, conf={"spark.cores.max": "2", "spark.executor.cores": "1"}
+    )
     out, err = application.communicate(timeout=600)
     assert application.returncode == 0, err
     assert "recall" in out

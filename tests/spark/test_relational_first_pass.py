@@ -52,13 +52,13 @@ class Queries(SerialExecutor):
 @pytest.fixture
 def queries(spark: Any) -> Iterator[Queries]:
     """Return an executor under whose session files are cut into many blocks."""
-    told = {
+    given = {
         "spark.sql.files.maxPartitionBytes": "3000",
         "spark.sql.files.openCostInBytes": "2500",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "70",
     }
-    before = {name: spark.conf.get(name) for name in told}
-    for name, value in told.items():
+    before = {name: spark.conf.get(name) for name in given}
+    for name, value in given.items():
         spark.conf.set(name, value)
     yield Queries(spark)
     for name, value in before.items():

@@ -280,7 +280,7 @@ def test_what_means_nothing_is_said_at_once(spark: Any, archives: Path) -> None:
     made = left.sparkSession.createDataFrame([(1, 1, 1.0)], "t bigint, k bigint, i double")
     joined = left.join(right.select("k"), "k")
     cased = left.withColumn("word", F.expr("collate(word, 'UTF8_LCASE')"))
-    told = ROLES | TUPLES
+    given = ROLES | TUPLES
     cases: list[tuple[type[WinnowError], str, Any, dict[str, Any]]] = [
         (SpecError, "no numbers of their own: name an integer column", made, {}),
         (SpecError, "no numbers of their own", joined, {}),
@@ -305,4 +305,4 @@ def test_what_means_nothing_is_said_at_once(spark: Any, archives: Path) -> None:
     ]
     for kind, words, frame, options in cases:
         with pytest.raises(kind, match=words):
-            replay(frame, right, **(told | options))
+            replay(frame, right, **(given | options))

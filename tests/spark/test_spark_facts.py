@@ -18,15 +18,15 @@ from spark_plugin.executor import SparkExecutor
 
 
 def archived(one: Case, **options: Any) -> list[tuple[Any, ...]]:
-    told = JOIN | NAMES | {"fact": fact_table(one.facts)} | options
-    return rows_of(engine.replay_tables(*one.tables, **told).outputs)
+    given = JOIN | NAMES | {"fact": fact_table(one.facts)} | options
+    return rows_of(engine.replay_tables(*one.tables, **given).outputs)
 
 
 def framed(spark: Any, one: Case, folder: Path, **options: Any) -> pa.Table:
     paths = one.written(folder)
     frames = {name: spark.read.parquet(path) for name, path in paths.items()}
-    told = JOIN | NAMES | {"fact": frames["fact"]} | options
-    return replay(frames["left"].repartition(3), frames["right"], **told).toArrow()
+    given = JOIN | NAMES | {"fact": frames["fact"]} | options
+    return replay(frames["left"].repartition(3), frames["right"], **given).toArrow()
 
 
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -68,8 +68,8 @@ def test_attributes_of_any_type(spark: Any, kinds: tuple[str, str]) -> None:
     for number, table in enumerate([*sides, fact]):
         numbered = table.append_column("number", pa.array(range(table.num_rows)))
         frames.append(spark.createDataFrame(numbered).repartition(2 + number))
-    told: Any = JOIN | NAMES | {"fact": frames[2], "row": "number", "fact_row": "number"}
-    found = replay(frames[0], frames[1], lanes=3, memory=18, **told).toArrow()
+    given: Any = JOIN | NAMES | {"fact": frames[2], "row": "number", "fact_row": "number"}
+    found = replay(frames[0], frames[1], lanes=3, memory=18, **given).toArrow()
     same = engine.replay_tables(*sides, fact=fact, lanes=3, memory=18, **(JOIN | NAMES))
     assert rows_of(found) == rows_of(same.outputs)
 
@@ -85,32 +85,32 @@ def test_a_log_of_changes_and_times_with_a_zone(spark: Any, tmp_path: Path) -> N
         return table.set_column(place, name, pa.array(at, pa.timestamp("us", "UTC")))
 
     tables = [*(timed(table, "t") for table in one.tables), timed(as_log(one.facts, 24), "at")]
-    told: Any = JOIN | {
+    given: Any = JOIN | {
         "fact_left": "a", "fact_right": "b", "fact_op": "op", "fact_time": "at", "fact_id": "n",
         "window": "9min", "memory": 12,
     }  # fmt: skip
-    expected = rows_of(engine.replay_tables(*tables[:2], fact=tables[2], **told).outputs)
+    expected = rows_of(engine.replay_tables(*tables[:2], fact=tables[2], **given).outputs)
     frames = []
     for name, table in zip(("left", "right", "fact"), tables, strict=True):
         pq.write_table(table, tmp_path / f"{name}.parquet")
         frames.append(spark.read.parquet(str(tmp_path / f"{name}.parquet")))
-    found = rows_of(replay(frames[0], frames[1], fact=frames[2], **told).toArrow())
+    found = rows_of(replay(frames[0], frames[1], fact=frames[2], **given).toArrow())
     assert found == expected
 
 
 def test_archives_by_the_executor(spark: Any, tmp_path: Path) -> None:
     one = parted(25)
     paths = one.written(tmp_path)
-    told = JOIN | NAMES | {"fact": paths["fact"], "cache": tmp_path / "cache", "memory": 18}
-    local = engine.bound_archives(paths["left"], paths["right"], lanes=3, **told)
+    given = JOIN | NAMES | {"fact": paths["fact"], "cache": tmp_path / "cache", "memory": 18}
+    local = engine.bound_archives(paths["left"], paths["right"], lanes=3, **given)
     spread = engine.bound_archives(
-        paths["left"], paths["right"], lanes=3, executor=SparkExecutor(spark), **told
+        paths["left"], paths["right"], lanes=3, executor=SparkExecutor(spark), **given
     )
     assert (spread["lower"], spread["upper"]) == (local["lower"], local["upper"])
     cells = [
         engine.sweep_archives(
             paths["left"], paths["right"], windows=9, policies="dgl,simp", memory="10%,50%",
-            executor=executor, **{k: v for k, v in told.items() if k not in {"window", "memory"}},
+            executor=executor, **{k: v for k, v in given.items() if k not in {"window", "memory"}},
         ).table.select(["outputs", "importance", "exact_outputs"])
         for executor in (None, SparkExecutor(spark))
     ]  # fmt: skip

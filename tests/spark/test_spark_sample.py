@@ -32,10 +32,10 @@ def test_rows_and_figures_are_those_of_the_local_engine(
 ) -> None:
     folder = streams(tmp_path, 3, 300).folder
     paths = folder / "left.parquet", folder / "right.parquet"
-    told = JOIN | {"aggregates": TEXTS, "cache": tmp_path / "cache"} | options
-    local = engine.sample_archives(*paths, out=tmp_path / "local", **told)
+    given = JOIN | {"aggregates": TEXTS, "cache": tmp_path / "cache"} | options
+    local = engine.sample_archives(*paths, out=tmp_path / "local", **given)
     executor = SparkExecutor(spark)
-    found = engine.sample_archives(*paths, out=tmp_path / "spark", executor=executor, **told)
+    found = engine.sample_archives(*paths, out=tmp_path / "spark", executor=executor, **given)
     assert rows_of(pq.read_table(tmp_path / "spark")) == rows_of(pq.read_table(tmp_path / "local"))
     assert local.report["sample"]["rows"] > 0
     for text in TEXTS:

@@ -134,8 +134,10 @@ def test_a_python_that_only_executors_have_is_said(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     session: Any = SimpleNamespace(sparkContext=SimpleNamespace(pythonExec="./env/bin/python"))
-    told = rf"is ./env/bin/python, and {tmp_path}/env/bin/python is not there.*unpack the archive"
-    with pytest.raises(SpecError, match=told):
+    command = (
+        rf"is ./env/bin/python, and {tmp_path}/env/bin/python is not there.*unpack the archive"
+    )
+    with pytest.raises(SpecError, match=command):
         check_python(session)
     (tmp_path / "env" / "bin").mkdir(parents=True)
     (tmp_path / "env" / "bin" / "python").touch()

@@ -82,9 +82,9 @@ def test_the_command_line_sweeps_on_spark_with_nothing_installed(
 
 
 def test_the_plugins_own_call_takes_the_session_there_is(spark: Any, folder: Path) -> None:
-    told: Any = COMMON | {"windows": 9, "memory": "50%", "policies": "dgl"}
+    given: Any = COMMON | {"windows": 9, "memory": "50%", "policies": "dgl"}
     files = [folder / f"{side}.parquet" for side in ("left", "right")]
-    found = sweep(*files, cache=folder / "cache", session=spark, **told)
+    found = sweep(*files, cache=folder / "cache", session=spark, **given)
     expected = swept(folder, memory="50%", policies="dgl").table
     assert found.table.select(FIGURES).equals(expected.select(FIGURES))
 
