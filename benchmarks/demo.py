@@ -121,7 +121,7 @@ def table(reports: list[Content]) -> Table:
             f"{share:.2%}",
             "█" * round(12 * share / most),
             f"{content['seconds']['replay']:.2f}",
-            f"{sum(content['peak_memory'].values()):,}",
+            f"{content['peak_memory']['both']:,}",
         )
     return columns
 

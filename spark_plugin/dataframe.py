@@ -10,7 +10,14 @@ from pyspark.sql import DataFrame
 from engine.api.keywords import takes
 from engine.archives.roles import Roles
 from engine.options import streams, where
-from engine.options.budget import check_split, parse_amounts, parse_split
+from engine.options.budget import (
+    POOLED,
+    Amounts,
+    Split,
+    check_split,
+    parse_amounts,
+    parse_split,
+)
 from engine.options.command import Command, Given, Group
 from engine.options.facts import FactAccess, FactChanges, FactSides, fact_of
 from engine.options.kinds import SOURCE, TEXT, Kind
@@ -103,7 +110,7 @@ def query_of(left: DataFrame, right: DataFrame, given: Given) -> Query:
     return Query(
         sides if join is None else join.sides,
         columns,
-        _settings(given, columns.unit, exact=amounts == (None, None)),
+        _settings(given, columns.unit, amounts, split),
         amounts,
         lanes,
         join,
@@ -112,7 +119,8 @@ def query_of(left: DataFrame, right: DataFrame, given: Given) -> Query:
     )
 
 
-def _settings(given: Given, unit: str, *, exact: bool) -> ReplaySettings:
+def _settings(given: Given, unit: str, amounts: Amounts, split: Split) -> ReplaySettings:
+    exact = amounts == (None, None)
     policy, parameters = settled(given["policy"], given["params"] or {})
     left, right = windows_of(given)
     start = given["start_ts"]
@@ -123,6 +131,7 @@ def _settings(given: Given, unit: str, *, exact: bool) -> ReplaySettings:
         policy=None if exact else policy,
         parameters={} if exact else parameters,
         start_ts=None if start is None else parse_instant(start, unit, "start_ts"),
+        pooled=split == POOLED,
     )
 
 

@@ -18,6 +18,7 @@ from engine.jobs.part import PayloadWindow
 from engine.lanes.profile import LaneProfile, SideProfile
 from engine.lanes.reader import LaneBatch, united_batches
 from engine.options.budget import Amounts, split_budget
+from engine.policies import Across
 from engine.replay.lane import LaneReplay
 from engine.replay.layout import Outputs
 from engine.replay.ranks import RetentionPlan as Decided
@@ -66,6 +67,8 @@ class Plan:
         """Whether a lane must be known as a whole before its replay begins."""
         settings = self.settings
         if settings.estimator == "history" or self.facts is not None:
+            return True
+        if settings.pooled and settings.the_policy.across is Across.BY_VALUE:
             return True
         if settings.policy == "dgl" and settings.parameters.get("beta") is None:
             return True

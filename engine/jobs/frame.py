@@ -13,6 +13,7 @@ from engine.lanes.facts import FactInput
 from engine.lanes.manifest import Lane, Prepared
 from engine.lanes.prepare import prepare_cached
 from engine.lanes.reader import LaneFiles
+from engine.options.budget import POOLED
 from engine.options.facts import FactOptions
 from engine.options.replay import JobOptions
 from engine.replay.settings import ReplaySettings
@@ -69,6 +70,7 @@ class Archives(NamedTuple):
             combine=options.combine,
             start_ts=self.start_ts(options),
             seed=options.seed if seed is None else seed,
+            pooled=options.split == POOLED,
         )
 
 

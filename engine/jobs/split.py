@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -11,12 +12,13 @@ from engine.jobs.age_curves import Curves
 from engine.lanes.profile import LaneProfile
 from engine.models.frequency import FrequencyModel
 from engine.models.rate_curve import RateCurve, merged, shared, side_curve
-from engine.options.budget import EVEN, Amount, Amounts, Split, sides_of, split_budget
+from engine.options.budget import EVEN, EXPECTED, Amount, Amounts, Split, sides_of, split_budget
 from engine.policies import Policy, ValueKind
 from engine.replay.settings import UNLIMITED
 from engine.value_model.summary import SUMMARISED, LaneSummary, fluctuating
 
 Pair = tuple[RateCurve, RateCurve]
+_HALF = Fraction(1, 2)
 
 
 class LaneModels(NamedTuple):
@@ -134,7 +136,7 @@ def lane_budgets(
         Lanes share so that as much as can be of its value is kept.
     split : Split
         As `memory` says, or the two as one memory of which each side gets what gains most, or a
-        fixed share.
+        fixed share. Pooled: K of left and right are added; both sides have their sum.
 
     Returns
     -------
@@ -148,10 +150,10 @@ def lane_budgets(
         totals = [_total(memory[side], peaks[side]) for side in (0, 1)]
         if split != EVEN:
             total = _both(memory, peaks)
-            if split.fraction is None:
+            if split == EXPECTED:
                 totals = _sides(total, peaks, models.of_group(lanes, policy))
             else:
-                totals = [*sides_of(total, split.fraction)]
+                totals = [*sides_of(total, _HALF if split.fraction is None else split.fraction)]
         parts = [_lanes(totals[side], peaks[side], lanes, side, models, policy) for side in (0, 1)]
         for lane, left, right in zip(lanes, *parts, strict=True):
             budgets[lane] = left, right

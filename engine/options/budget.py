@@ -51,8 +51,8 @@ class Split(NamedTuple):
 
 
 FIXED = "fixed"
-EVEN, EXPECTED = Split("even"), Split("expected")
-SPLITS = {split.kind: split for split in (EVEN, EXPECTED)}
+EVEN, EXPECTED, POOLED = Split("even"), Split("expected"), Split("pooled")
+SPLITS = {split.kind: split for split in (EVEN, EXPECTED, POOLED)}
 """The splits that have names."""
 
 

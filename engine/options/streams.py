@@ -169,8 +169,9 @@ class Split(TypedDict, total=False):
         float | str,
         Option(
             "even: the memory is for both sides alike; expected: one memory, of which each side "
-            "gets what is expected to gain most outputs; a share from 0 to 1: one memory, of which "
-            "the left side gets that share",
+            "gets what is expected to gain most outputs; pooled: one memory, for which the tuples "
+            "of both sides compete; a share from 0 to 1: one memory, of which the left side gets "
+            "that share",
             SplitKind(f"{{{','.join(SPLITS)},SHARE}}"),
             str(EVEN),
         ),

@@ -171,7 +171,7 @@ def _admit(
         seq = base + at
         if joins_nobody(partners, key):
             continue
-        if is_shared(pool):
+        if is_shared(pool) and rules.structure != _PLANNED:
             pooled.admit(
                 rules, pool, memory, opposite, keys, partners, theirs, side, arrivals, at, seq, m,
                 now, priority_at_arrival,

@@ -97,7 +97,9 @@ class LaneReplay:
             join_memory(self.rules.budget_left, structure, curves[0], buckets),
             join_memory(self.rules.budget_right, structure, curves[1], buckets),
         )
-        self._pool = self.settings.pool(profile, budget) if plan is None else None
+        self._pool = self.settings.pool(profile, budget)
+        if self._pool is not None and plan is not None:
+            self._pool = self._pool._replace(calibrated=False)
         self._windows = (SlidingWindow(), SlidingWindow())
         self._keys: Records = np.zeros(0, layout.KEY)
         edges = np.zeros(1, np.int64) if bin_edges is None else bin_edges

@@ -80,6 +80,8 @@ class SavedReplay(LaneReplay):
             "progress": self._progress,
             "sums": self._sums,
         }
+        if self._pool is not None:
+            state |= {"pool_sums": self._pool.sums, "pool_n": self._pool.n}
         for side, memory, window in zip(SIDES, self._memories, self._windows, strict=True):
             begin = int(memory.n[layout.WINDOW_AT])
             own = _held(memory, self._structure) | {
@@ -112,6 +114,9 @@ class SavedReplay(LaneReplay):
             _fill(getattr(self, name), state, name)
         _fill(self._progress, state, "progress")
         _fill(self._sums, state, "sums")
+        if self._pool is not None:
+            _fill(self._pool.sums, state, "pool_sums")
+            _fill(self._pool.n, state, "pool_n")
         for side, memory, window in zip(SIDES, self._memories, self._windows, strict=True):
             for name in _changing(self._structure):
                 _fill(getattr(memory, name), state, f"{side}_{name}")

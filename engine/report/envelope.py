@@ -130,11 +130,18 @@ def stream_report(
     return found
 
 
-def memory_report(asked: Amounts, budgets: list[tuple[int, int]]) -> dict[str, Any]:
-    """Return the memory of each side over all lanes, None where it is exact, and as asked."""
+def memory_report(
+    asked: Amounts, budgets: list[tuple[int, int]], *, pooled: bool = False
+) -> dict[str, Any]:
+    """Return the memory over all lanes, of each side and of both, and as asked.
+
+    None is an exact side, and either side of a pooled memory.
+    """
+    left, right = _budget(budgets, 0), _budget(budgets, 1)
     return {
-        "left": _budget(budgets, 0),
-        "right": _budget(budgets, 1),
+        "left": None if pooled else left,
+        "right": None if pooled else right,
+        "both": None if left is None or right is None else left + right,
         "asked": {
             side: None if amount is None else str(amount)
             for side, amount in zip(SIDES, asked, strict=True)

@@ -81,15 +81,17 @@ def _add_best(table: Table, bound: dict[str, Any]) -> None:
 
 
 def _sides(content: dict[str, Any]) -> Table:
+    rows = [
+        [*cells, *(number(content[name][cells[0]]) for name in ("window", "memory", "peak_memory"))]
+        for cells in archive_rows(content)
+    ]
+    if content["memory"].get("split") == "pooled":
+        for row in rows:
+            row[-2] = "pooled"
+        both = (number(content[name]["both"]) for name in ("memory", "peak_memory"))
+        rows.append(["both", *[""] * 5, *both])
     return table_of(
-        ("", "rows", "null keys", "rejected", "sorted", "window", "memory", "peak"),
-        (
-            [
-                *cells,
-                *(number(content[name][cells[0]]) for name in ("window", "memory", "peak_memory")),
-            ]
-            for cells in archive_rows(content)
-        ),
+        ("", "rows", "null keys", "rejected", "sorted", "window", "memory", "peak"), rows
     )
 
 

@@ -91,7 +91,7 @@ def test_job_files_give_a_split_as_a_number(case: Streams, tmp_path: Path) -> No
 @pytest.mark.parametrize("wrong", ["1.01", "-0.1", "80%", "evn", "nan", "1e-1", ""])
 def test_what_is_no_split_is_named(wrong: str) -> None:
     with pytest.raises(
-        SpecError, match=rf"^--split is '{wrong}'; choose one of even, expected, or"
+        SpecError, match=rf"^--split is '{wrong}'; choose one of even, expected, pooled, or"
     ):
         parse_split(wrong, "--split")
 
@@ -103,3 +103,49 @@ def test_a_fixed_split_is_of_one_memory(case: Streams, capsys: pytest.CaptureFix
         assert main(told) == 2
         error = capsys.readouterr().err
         assert "--split 0.5 splits one memory over both streams: give --memory" in error
+
+
+@pytest.mark.parametrize("policy", ["prob", "dgl", "yield", "rand", "dimpprob"])
+@pytest.mark.parametrize("memory", ["13", "25%"])
+def test_one_memory_for_both_sides_is_the_oracles(
+    case: Streams, tmp_path: Path, memory: str, policy: str
+) -> None:
+    places = {"out": tmp_path / "out", "report": tmp_path / "report.json"}
+    given = arguments(case.folder, memory=memory, split="pooled", policy=policy, **places)
+    assert main(given) == 0
+    found = read(tmp_path)
+    both = 13 if memory == "13" else (peak(case.left) + peak(case.right)) // 4
+    assert found.report["memory"] == {
+        "left": None, "right": None, "both": both, "split": "pooled",
+        "asked": dict.fromkeys(("left", "right"), memory) if memory == "25%"
+        else {"left": "7", "right": "6"},
+    }  # fmt: skip
+    assert found.report["peak_memory"]["both"] == both
+    assert found.outputs == oracle(
+        case.left, case.right, budget_left=both, budget_right=0, policy=policy, pooled=True
+    )
+
+
+def test_one_memory_for_both_sides_through_facts() -> None:
+    one = through_facts(2)
+    given = JOIN | NAMES | {"fact": fact_table(one.facts), "policy": "simpprob", "memory": 12}
+    found = engine.replay_tables(*one.tables, **given, split="pooled")
+    expected = one.expected(policy="simpprob", budget_left=9, budget_right=3, pooled=True)
+    assert rows_of(found.outputs) == [tuple(o) for o in expected.outputs]
+
+
+def test_the_table_shows_the_memory_of_both_sides(
+    case: Streams, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments(case.folder, out=None, memory=12, split="pooled")) == 0
+    lines = capsys.readouterr().out.splitlines()
+    (both,) = (line for line in lines if line.startswith("│ both"))
+    assert [cell.strip() for cell in both.split("│")][-3:-1] == ["12", "12"]
+
+
+def test_policies_that_do_not_compare_are_refused(
+    case: Streams, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = arguments(case.folder, out=None, split="pooled", policy="age", window_left=3)
+    assert main(given) == 2
+    assert "do not compare across sides: give another split" in capsys.readouterr().err

@@ -37,6 +37,7 @@ def executor_of(spark: Any, width: int) -> SparkExecutor:
     [
         (1, {"lanes": 13, "policy": "dimpprob"}),
         (2, {"lanes": 3, "policy": "age"}),
+        (2, {"lanes": 3, "policy": "dgl", "split": "pooled"}),
         (5, {"lanes": 7, "memory": None}),
         (2, {"lanes": 1, "memory": "10%", "policy": "dgl", "columns": "ids"}),
     ],

@@ -69,6 +69,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "age split": {"policy": "age", "memory": 9, "split": "expected"},
     "prob split": {"policy": "prob", "memory": "20%", "split": "expected"},
     "fixed": {"policy": "simpprob", "memory": 9, "split": 0.8},
+    "pooled": {"policy": "simpprob", "memory": 9, "split": "pooled"},
+    "pooled lanes": {"policy": "dgl", "memory": "20%", "lanes": 3, "split": "pooled"},
     "fixed share": {"policy": "simp", "memory": "20%", "split": "0.2"},
     "fixed lanes": {"policy": "prob", "memory": "30%", "lanes": 3, "split": 0.7},
     "one side": {"policy": "simpprob", "memory": None, "memory_right": 4, "lanes": 3},

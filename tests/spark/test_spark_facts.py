@@ -39,6 +39,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "share": {"memory": "20%", "policy": "simp", "probe": "after_admission", "lanes": 2},
     "age": {"memory": 12, "policy": "age"},
     "shared memory": {"memory": 24, "policy": "simpprob", "lanes": 3},
+    "pooled": {"memory": 12, "split": "pooled", "policy": "dgl"},
     "fixed share": {"memory": "20%", "split": 0.7, "policy": "prob"},
     "scan": {"memory": 12, "fact_access": "scan"},
 }

@@ -300,6 +300,19 @@ def cases(draw: Any, policy: str | None = None, max_rows: int = 40) -> Case:
     )
 
 
+def pooled(case: Case) -> Case:
+    """Return a case of one memory, which its policy can have."""
+    case = case._replace(pooled=True, budgets=(case.budgets[0] or 3, case.budgets[1] or 0))
+    if case.policy == "age":
+        curve = case.params["curve_left"]
+        other = (case.params["curve_right"] * len(curve))[: len(curve)]
+        params = {**case.params, "curve_right": other}
+        case = case._replace(windows=(case.windows[0],) * 2, params=params)
+    if case.policy == "dimpprob" and case.estimator == "history":
+        case = case._replace(estimator="memory")
+    return case
+
+
 ESTIMATORS = ("memory", "window", "history")
 PROBES = ("before_admission", "after_admission")
 

@@ -85,6 +85,8 @@ class LaneResult(NamedTuple):
     counted: Tally | None
     result: Tally
     peaks: tuple[int, int]
+    peak: int
+    """Most tuples of both sides at once; of two memories, the sum of their peaks."""
     exact_peaks: tuple[int, int]
     top: list[KeyLoss]
     keys_complete: bool
@@ -196,6 +198,7 @@ def replay_lane(
         exact.tally,
         result,
         exact_peaks if replay is None else replay.peaks,
+        sum(exact_peaks) if replay is None else replay.peak,
         exact_peaks,
         keys.top() if task.approximate else [],
         keys.complete,

@@ -85,9 +85,11 @@ def build_report(
         "peak_memory": {
             "left": sum(r.peaks[0] for r in results),
             "right": sum(r.peaks[1] for r in results),
+            "both": sum(r.peak for r in results),
         },
         "estimator_memory": _estimator_memory(settings, results),
-        "memory": memory_report(options.memory, found.budgets) | {"split": str(options.split)},
+        "memory": memory_report(options.memory, found.budgets, pooled=settings.pooled)
+        | {"split": str(options.split)},
         "window": window_report(settings.windows, prepared.unit),
         "policy": {
             "name": _policy(options, settings),

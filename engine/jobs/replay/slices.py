@@ -108,6 +108,7 @@ def _joined(slices: list[LaneResult]) -> LaneResult:
         counted=summed([one.exact for one in slices]),
         result=summed([one.result for one in slices]),
         peaks=(peaks[0], peaks[1]),
+        peak=sum(peaks),
         seconds=sum(one.seconds for one in slices),
     )
 

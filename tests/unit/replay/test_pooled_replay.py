@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from replay_cases import Case, apart, busy, busy_facts, cases, expected, fact_cases, run
+from replay_cases import Case, apart, busy, busy_facts, cases, expected, fact_cases, pooled, run
 from thorough import THOROUGH
 
 from engine.policies import POLICIES, SAMPLING
@@ -23,19 +23,6 @@ DRAWN = settings(
 )
 EVERY = sorted(POLICIES)
 SEEDS = range(24 if THOROUGH else 8)
-
-
-def pooled(case: Case) -> Case:
-    """Return a case of one memory, which its policy can have."""
-    case = case._replace(pooled=True, budgets=(case.budgets[0] or 3, case.budgets[1] or 0))
-    if case.policy == "age":
-        curve = case.params["curve_left"]
-        other = (case.params["curve_right"] * len(curve))[: len(curve)]
-        params = {**case.params, "curve_right": other}
-        case = case._replace(windows=(case.windows[0],) * 2, params=params)
-    if case.policy == "dimpprob" and case.estimator == "history":
-        case = case._replace(estimator="memory")
-    return case
 
 
 def check(case: Case, step: int = 1) -> None:

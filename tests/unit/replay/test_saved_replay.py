@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from replay_cases import Case, batch_of, busy, case_arguments, cases, cut, keys_of, run
+from replay_cases import Case, batch_of, busy, case_arguments, cases, cut, keys_of, pooled, run
 
 from engine.policies import POLICIES
 from engine.replay.layout import ENTRY, KEY, LOG, SLOT
@@ -67,6 +67,16 @@ def test_full_memories_go_on_from_their_state(policy: str) -> None:
         case = busy(policy, seed)
         outputs, _ = resumed(case, [-1, 3, 9, 10, 40, 41, 77, 200])
         assert outputs == run(case).outputs
+
+
+@pytest.mark.parametrize("policy", sorted(POLICIES))
+def test_one_memory_of_both_sides_goes_on_from_its_state(policy: str) -> None:
+    for seed in range(4):
+        case = pooled(busy(policy, seed))
+        outputs, lane = resumed(case, [-1, 3, 9, 10, 40, 41, 77, 200])
+        ref = run(case)
+        assert outputs == ref.outputs
+        assert (lane.peaks, lane.peak) == (ref.peaks, ref.peak)
 
 
 def test_a_state_of_other_settings_is_refused() -> None:

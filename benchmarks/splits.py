@@ -1,0 +1,135 @@
+"""One memory for both sides against fixed splits of it: on real archives, and in time.
+
+Each archive of `benchmarks/yield.py` is replayed with `--split even`, `expected` and `pooled` under
+four policies and with four memories, percentages of what the exact join needs at its peak.
+
+    python benchmarks/splits.py [--rows 60000] [--only gcluster]
+
+Times are medians of five replays of P1's set-up with 1M tuples a side, in turn, in one lane. The
+even split is as users get it: a percentage of each side's own peak.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import platform
+import statistics
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from policy_order import commit
+
+import engine
+from engine.generate import ZipfSpec, in_memory, zipf_sources
+from engine.lanes.profile import LaneProfile, profile_side
+from engine.replay.lane import LaneReplay
+from engine.replay.settings import ReplaySettings
+from engine.runtime.streams import StreamBatch
+
+RESULTS = Path(__file__).resolve().parent / "results" / "splits.json"
+ARCHIVES: Any = importlib.import_module("yield")  # whose name is a keyword
+POLICIES = ("prob", "simpprob", "dgl", "yield")
+MEMORIES = (1, 5, 10, 25)
+SPLITS = ("even", "expected", "pooled")
+
+
+def tables_of(name: str, rows: int) -> tuple[pa.Table, pa.Table, tuple[int, int]]:
+    """Return the first rows of two archives, until one of them has so many, and their windows."""
+    streams = ARCHIVES.archived(ARCHIVES.ARCHIVES[name], 0)
+    sides = streams.left, streams.right
+    ends = [int(side.ts[min(rows, side.ts.size) - 1]) for side in sides if side.ts.size > rows]
+    until = min(ends, default=None)
+    left, right = (
+        pa.table({"t": side.ts, "k": ids, "v": side.importance}).slice(
+            0, side.ts.size if until is None else int(np.searchsorted(side.ts, until, "right"))
+        )
+        for side, ids in zip(sides, streams.ids, strict=True)
+    )
+    return left, right, streams.windows
+
+
+def compared(name: str, rows: int) -> list[dict[str, Any]]:
+    """Return the importance recall of every policy, memory and split on two archives."""
+    left, right, windows = tables_of(name, rows)
+    lines = []
+    for policy in POLICIES:
+        for memory in MEMORIES:
+            recall = {}
+            for split in SPLITS:
+                found = engine.replay_tables(
+                    left, right, on="k", time="t", importance="v", window_left=windows[0],
+                    window_right=windows[1], memory=f"{memory}%", policy=policy, split=split,
+                )  # fmt: skip
+                recall[split] = round(found.report["importance_recall"], 4)
+            lines.append({"streams": name, "policy": policy, "memory": memory, **recall})
+    return lines
+
+
+def timed(policy: str, rows: int = 1_000_000, repeats: int = 5) -> dict[str, float]:
+    """Return the seconds of a pooled replay and of an even one, at a tenth of the memory."""
+    spec = ZipfSpec(rows=rows, domain=2000, seed=1)
+    left, right = (
+        StreamBatch(
+            table["ts"].to_numpy(), np.arange(rows), table["key"].to_numpy(),
+            table["importance"].to_numpy().astype(np.float64),
+        )
+        for table in in_memory(zipf_sources(spec))
+    )  # fmt: skip
+    window, half = 9_999, 1_000
+    profile = LaneProfile(profile_side([left], window), profile_side([right], window))
+    seconds: dict[bool, list[float]] = {False: [], True: []}
+    for _ in range(repeats + 1):
+        for pooled, own in seconds.items():
+            settings = ReplaySettings(window, window, policy=policy, pooled=pooled)
+            lane = LaneReplay(settings, profile, (half, half), emit=False)
+            begun = time.perf_counter()
+            list(
+                lane.push(left, left.key.astype(np.int32), right, right.key.astype(np.int32), 2001)
+            )
+            own.append(time.perf_counter() - begun)
+    even, one = (statistics.median(own[1:]) for own in (seconds[False], seconds[True]))
+    return {"even": round(even, 4), "pooled": round(one, 4), "ratio": round(one / even, 3)}
+
+
+def main() -> int:
+    """Print and record everything."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=60_000)
+    parser.add_argument("--only", default="")
+    args = parser.parse_args()
+    times = {policy: timed(policy) for policy in POLICIES}
+    for policy, own in times.items():
+        print(f"{policy:10s} even {own['even']:.3f} s, pooled {own['ratio']:.2f} times that")
+    lines = []
+    for name in ARCHIVES.ARCHIVES:
+        if args.only in name:
+            for line in compared(name, args.rows):
+                lines.append(line)
+                best = max(line["even"], line["expected"])
+                print(
+                    f"{name:36s} {line['policy']:9s} {line['memory']:3d} %  even {line['even']:.3f}"
+                    f"  expected {line['expected']:.3f}  pooled {line['pooled']:.3f}"
+                    f"  {100 * (line['pooled'] - best):+.1f}",
+                    flush=True,
+                )
+    gains = [100 * (line["pooled"] - max(line["even"], line["expected"])) for line in lines]
+    behind = sum(gain < -1 for gain in gains)
+    print(f"{len(gains)} cells: {behind} more than a point behind, median {np.median(gains):+.2f}")
+    if not args.only:
+        about = {
+            "commit": commit(),
+            "machine": platform.machine(),
+            "python": platform.python_version(),
+        }
+        RESULTS.write_text(json.dumps({**about, "times": times, "recall": lines}, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
