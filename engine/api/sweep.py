@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Unpack
 
 import pyarrow as pa
 
 from engine.api.keywords import takes
 from engine.api.tables import staged, temporary
+from engine.jobs.sweep.advice import Advice
 from engine.jobs.sweep.run import SweepResult, run_sweep
+from engine.options.command import Given
 from engine.options.sweep import SWEEP, Sweep, sweep_of
 from engine.options.where import PathLike
 from engine.runtime.executors import Executor, Progress, ThreadExecutor
@@ -35,13 +38,14 @@ def sweep_archives(
     progress : callable, optional
         Called as ``progress(stage, done, total)``.
     **options
-        As ``winnow sweep`` has them; `windows`, `policies`, `memory` and `seeds` may be sequences,
-        `targets` a mapping: ``{"importance_recall": 0.95}``.
+        As ``winnow sweep`` has them; the lists of the grid may be sequences, `targets` a mapping:
+        ``{"importance_recall": 0.95}``.
 
     Returns
     -------
     SweepResult
         ``table`` with one row per cell, ``advice`` for every target and window, and ``report``.
+        `replay_archives` takes an advice's ``options``, and `replay_tables` those of tables.
 
     Raises
     ------
@@ -71,5 +75,14 @@ def sweep_tables(left: pa.Table, right: pa.Table, **options: Unpack[Sweep]) -> S
     with temporary() as folder:
         _, files, unit = staged(left, right, given, folder, lambda own: sweep_of(own).base)
         result = run_sweep(sweep_of(files), ThreadExecutor())
-    result.report["grid"]["tick"] = unit or result.report["grid"]["tick"]
-    return result
+    advice = [_of_tables(one, given) for one in result.advice]
+    report = result.report | {"advice": [one.plain() for one in advice]}
+    report["grid"]["tick"] = unit or report["grid"]["tick"]
+    return replace(result, advice=advice, report=report)
+
+
+def _of_tables(advice: Advice, given: Given) -> Advice:
+    """Return an advice without the files that tables were written to."""
+    options = {n: own for n, own in advice.options.items() if n not in ("left", "right", "cache")}
+    options |= given.chosen("fact", "start_ts")
+    return replace(advice, options=options, command=None)

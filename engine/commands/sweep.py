@@ -12,11 +12,12 @@ COMMAND = SWEEP
 
 
 def run(asked: Asked) -> int:
-    """Sweep and print what was found."""
+    """Sweep and print what was found; 1 if a replay of the advice differs from the sweep."""
     given = asked.given
     options = sweep_of(given)
     with running(asked, given) as job:
         result = run_sweep(options, *job.on)
     job.save(Report(result.report))
     print_sweep(result)
-    return 0
+    checks = [advice.check for advice in result.advice if advice.check is not None]
+    return int(any(check.problem is not None for check in checks))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from math import floor
 from typing import Any, NamedTuple
@@ -13,6 +13,12 @@ from engine.options.kinds import Kind, as_text
 from engine.policies import Policy, ValueKind
 from engine.replay.settings import UNLIMITED
 from engine.runtime.errors import SpecError
+
+
+def _decimal(value: Fraction) -> str:
+    """Return a number as a decimal fraction, all of its digits."""
+    with localcontext(prec=200):
+        return f"{Decimal(value.numerator) / Decimal(value.denominator):f}"
 
 
 class Amount(NamedTuple):
@@ -25,6 +31,11 @@ class Amount(NamedTuple):
         if self.share is not None:
             return f"{float(self.share * 100):g}%"
         return str(self.tuples)
+
+    @property
+    def exact(self) -> str:
+        """The same text, to the last digit."""
+        return str(self.tuples) if self.share is None else f"{_decimal(self.share * 100)}%"
 
 
 Amounts = tuple[Amount | None, Amount | None]
@@ -47,7 +58,7 @@ class Split(NamedTuple):
     def __str__(self) -> str:
         if self.fraction is None:
             return self.kind
-        return f"{Decimal(self.fraction.numerator) / Decimal(self.fraction.denominator):f}"
+        return _decimal(self.fraction)
 
 
 FIXED = "fixed"

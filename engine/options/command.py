@@ -146,6 +146,21 @@ class Command:
         """Return whether an option's text is a single name in Python, commas included."""
         return isinstance(self.options[name].kind, Names)
 
+    def words(self, values: Mapping[str, Any]) -> list[str]:
+        """Return the command line that gives these values, by keyword; None is not given.
+
+        Examples
+        --------
+        >>> from engine.options.replay import REPLAY
+        >>> REPLAY.words({"left": "a.parquet", "on": ("k", "j"), "params": {"alpha": 2.0}})
+        ['winnow', 'replay', '--left', 'a.parquet', '--on', 'k,j', '--param', 'alpha=2.0']
+        """
+        found = ["winnow", self.name]
+        for name, value in values.items():
+            if value is not None:
+                found += self.options[name].kind.words(self.options[name].written, value)
+        return found
+
     @contextmanager
     def as_keywords(self, where: str = "") -> Iterator[None]:
         """Name options in errors as Python's callers write them: ``start_ts``, not --start-ts.

@@ -1,17 +1,24 @@
-"""The grid of a sweep: policies, budgets, windows and seeds, as given and as points."""
+"""The grid of a sweep: its lists, as given and as points."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from engine.options.budget import Amount, Amounts, divided, parse_amount
-from engine.options.kinds import SEED
+from engine.options.budget import (
+    SPLITS,
+    Amount,
+    Split,
+    parse_amount,
+    parse_split,
+)
+from engine.options.kinds import POSITIVE, SEED
 from engine.options.ranges import distinct, expand, parts_of
 from engine.policies import POLICIES, Value, policy_or_sample
-from engine.runtime.errors import SpecError, did_you_mean
+from engine.replay.layout import ESTIMATORS
+from engine.runtime.errors import SpecError, chosen, did_you_mean
 from engine.runtime.time_units import parse_window
 
 MEASURES = ("recall", "importance_recall")
@@ -25,47 +32,33 @@ class Target(NamedTuple):
     value: float
 
 
-class Point(NamedTuple):
-    """One cell of the grid, before there are lanes.
-
-    Attributes
-    ----------
-    number : int
-    policy : str
-    memory : Amount
-        Of both sides together.
-    window : int
-        W of both sides, in ticks.
-    seed : int or None
-        None where the policy draws nothing.
-    """
-
-    number: int
-    policy: str
-    memory: Amount
-    window: int
-    seed: int | None
-
-    @property
-    def amounts(self) -> Amounts:
-        """The budget of each side, as `parse_amounts` splits it."""
-        return divided(self.memory)
+def parse_splits(text: str) -> tuple[Split, ...]:
+    """Return the splits of a list such as ``even,0.8``, each once; ``all`` is all with names."""
+    found: list[Split] = []
+    for part in parts_of(text, "--splits"):
+        found += SPLITS.values() if part.lower() == ALL else [parse_split(part, "--splits")]
+    return tuple(dict.fromkeys(found))
 
 
-def points_of(
-    policies: Sequence[str], memory: Sequence[Amount], windows: Sequence[int], seeds: Sequence[int]
-) -> Iterator[Point]:
-    """Yield the cells: window by window, policy by policy, budget by budget.
+def parse_estimators(text: str) -> tuple[str, ...]:
+    """Return the estimators of a list, each once; ``all`` is every one."""
+    named: list[str] = []
+    for part in parts_of(text, "--estimators"):
+        whole = part.lower() == ALL
+        named += ESTIMATORS if whole else [chosen("--estimators", part, ESTIMATORS)]
+    return tuple(dict.fromkeys(named))
 
-    A policy that draws nothing has one cell whatever the seeds.
-    """
-    number = 0
-    for window in windows:
-        for policy in policies:
-            for amount in memory:
-                for seed in seeds if policy_or_sample(policy).draws else (None,):
-                    yield Point(number, policy, amount, window, seed)
-                    number += 1
+
+def parse_lanes(text: str) -> tuple[int, ...]:
+    """Return the numbers of lanes of a list or range such as ``1,4`` or ``1:16:x2``."""
+
+    def number(word: str) -> Fraction:
+        return Fraction(POSITIVE.read("--lanes", word))
+
+    found: list[Fraction] = []
+    for part in parts_of(text, "--lanes"):
+        found += expand(part, "--lanes", number)
+    return tuple(dict.fromkeys(int(value) for value in found))
 
 
 def parse_policies(text: str) -> tuple[str, ...]:

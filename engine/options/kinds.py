@@ -38,6 +38,14 @@ class Kind(ABC):
         """Return a value as people write it."""
         return f"{value:g}" if isinstance(value, float) else str(value)
 
+    def words(self, flag: str, value: Any) -> list[str]:  # noqa: ANN401 - of this kind
+        """Return the words of a command line that give an option this value."""
+        return _words(flag, self.shown(value))
+
+
+def _words(flag: str, text: str) -> list[str]:
+    return [f"{flag}={text}"] if text.startswith("-") else [flag, text]
+
 
 def as_text(flag: str, value: Any) -> str:  # noqa: ANN401 - whatever an interface hands on
     """Return text, a number or a path as the command line writes it."""
@@ -129,6 +137,10 @@ class Flag(Kind):
         if value in ("yes", "no"):
             return bool(value == "yes")
         raise SpecError(f"{flag} is {value!r}; give true or false")
+
+    def words(self, flag: str, value: Any) -> list[str]:  # noqa: ANN401 - see Kind
+        """Return the option alone, or nothing."""
+        return [flag] if value else []
 
 
 class Names(Kind):
@@ -231,6 +243,17 @@ class Parameters(Kind):
             function = name.rpartition(".")[2] == "function" and isinstance(own, str)
             found[name] = _function(own) if function else own
         return found
+
+    def words(self, flag: str, value: Any) -> list[str]:  # noqa: ANN401 - see Kind
+        """Return NAME=VALUE for each parameter."""
+        return [word for name, own in value.items() for word in (flag, f"{name}={_exact(own)}")]
+
+
+def _exact(value: Any) -> str:  # noqa: ANN401 - whatever a parameter is
+    """Return a parameter's value as a command line gives it, to the last digit."""
+    if callable(value):
+        return f"{value.__module__}:{value.__qualname__}"
+    return ",".join(map(_exact, value)) if isinstance(value, (list, tuple)) else str(value)
 
 
 def _entries(table: Mapping[str, Any]) -> list[tuple[str, Any]]:

@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 from engine.options import streams, where
-from engine.options.budget import Amount
+from engine.options.budget import EVEN, SPLITS
 from engine.options.command import Command, Given, Group
 from engine.options.facts import Fact
 from engine.options.grid import (
     MEASURES,
     Target,
-    parse_memory,
-    parse_policies,
-    parse_seeds,
     parse_targets,
-    split_parameters,
 )
 from engine.options.kinds import ITEMS, PARAMETERS, PLACE, VALUES, Kind
-from engine.options.option import Option
-from engine.options.replay import BEST, FACT, STREAMS, WHERE, Best, JobOptions, job_of
+from engine.options.option import Option, options_of
+from engine.options.replay import BEST, FACT, REPLAY, WHERE, Best, JobOptions, job_of
 from engine.policies import POLICIES, SAMPLING, Value
-from engine.runtime.errors import SpecError
+from engine.replay.layout import ESTIMATORS
 
 DEFAULT_POLICIES = "all"
 DEFAULT_MEMORY = "10%:100%:10%"
-MOST_CELLS = 100_000
+DEFAULT_ESTIMATORS = ESTIMATORS[0]
+DEFAULT_LANES = "1"
 Values = int | str | Sequence[int | str]
 
 
@@ -57,10 +54,36 @@ class GridLists(TypedDict, total=False):
     memory: Annotated[
         Values,
         Option(
-            "tuples in memory, half a side, or percentages of what the exact join needs at its "
+            "tuples in memory of both sides, or percentages of what the exact join needs at its "
             "peak: 200,400 or 5%:100%:5% or 1%:100%:x2",
             VALUES,
             DEFAULT_MEMORY,
+        ),
+    ]
+    splits: Annotated[
+        float | str | Sequence[float | str],
+        Option(
+            f"of the memory over both sides: {', '.join(SPLITS)}, shares of the left side such as "
+            "0.8, or all: all with names",
+            VALUES,
+            str(EVEN),
+        ),
+    ]
+    estimators: Annotated[
+        str | Sequence[str],
+        Option(
+            f"of match counts: {', '.join(ESTIMATORS)}, or all; policies that count no matches are "
+            "replayed once",
+            VALUES,
+            DEFAULT_ESTIMATORS,
+        ),
+    ]
+    lanes: Annotated[
+        Values,
+        Option(
+            "parts that the join attribute is hashed into, sharing the budget: 1,4 or 1:16:x2",
+            VALUES,
+            DEFAULT_LANES,
         ),
     ]
     windows: Annotated[
@@ -102,18 +125,17 @@ class SweepOutput(TypedDict, total=False):
 
 
 class Sweep(
-    Fact, GridLists, SweepOutput, streams.Columns, streams.Lanes, streams.BadRows,
-    streams.Estimator, streams.Probe, streams.Outputs, streams.Profile, where.Device, Best,
-    where.Cache, total=False,
+    Fact, GridLists, SweepOutput, streams.Columns, streams.BadRows, streams.Probe, streams.Outputs,
+    streams.Profile, where.Device, Best, where.Cache, total=False,
 ):  # fmt: skip
     """The keywords of a sweep."""
 
 
 SWEEP = Command(
     "sweep",
-    "replay one archive under a grid of policies, budgets, windows and seeds",
+    "replay one archive under a grid of policies, budgets, windows and more",
     (
-        STREAMS,
+        Group("streams", (streams.Archives, streams.Columns, streams.BadRows)),
         WHERE,
         FACT,
         Group(
@@ -124,7 +146,7 @@ SWEEP = Command(
         ),
         Group(
             "all cells",
-            (streams.Estimator, streams.Probe, streams.Outputs, streams.Profile),
+            (streams.Probe, streams.Outputs, streams.Profile),
         ),
         Group("output", (SweepOutput, where.Report, where.Device)),
         BEST,
@@ -134,6 +156,8 @@ SWEEP = Command(
         **dict.fromkeys(("memory_left", "memory_right"), "give memory"),
         "policy": "give policies",
         "seed": "give seeds",
+        "split": "give splits",
+        "estimator": "give estimators",
     },
 )
 
@@ -145,14 +169,16 @@ class SweepOptions:
     Parameters
     ----------
     base : JobOptions
-        The archives and all that the cells have in common; its policy, memory, windows, seed and
-        output are ignored.
+        The archives and all that the cells have in common; what the grid has is ignored.
     windows : str
         Ticks or durations; read when the archives' unit of time is known.
     parameters : mapping
         ``policy.name`` or ``name``, as for `split_parameters`.
     out : Path or None
         Folder of table, plots and report; None: no files.
+    shared : mapping
+        The options given, by keyword, that a replay has as well: those of a cell's own replay
+        besides the grid's.
     """
 
     base: JobOptions
@@ -160,63 +186,13 @@ class SweepOptions:
     policies: str = DEFAULT_POLICIES
     memory: str = DEFAULT_MEMORY
     seeds: str = "0"
+    splits: str = str(EVEN)
+    estimators: str = DEFAULT_ESTIMATORS
+    lanes: str = DEFAULT_LANES
     parameters: Mapping[str, Value] | None = None
     targets: tuple[Target, ...] = ()
     out: Path | None = None
-
-
-@dataclass(frozen=True)
-class Grid:
-    """The lists of a sweep, read and checked.
-
-    Attributes
-    ----------
-    policies : dict
-        Each policy's replay: `JobOptions` with its checked parameters.
-    memory : tuple of Amount
-    seeds : tuple of int
-    """
-
-    policies: dict[str, JobOptions]
-    memory: tuple[Amount, ...]
-    seeds: tuple[int, ...]
-
-
-def grid_of(options: SweepOptions) -> Grid:
-    """Read and check the lists of a sweep, but for its windows.
-
-    Raises
-    ------
-    SpecError
-        If one is invalid, or there are more than `MOST_CELLS` cells.
-    """
-    policies = parse_policies(options.policies)
-    samples = [name for name in policies if name in SAMPLING]
-    if samples and options.base.fact is not None:
-        raise SpecError(
-            f"policy {samples[0]} takes the size of a tuple from those with its key, and --fact "
-            "joins other keys: leave one of them out"
-        )
-    parameters = split_parameters(options.parameters or {}, policies)
-    grid = Grid(
-        {
-            name: replace(options.base, policy=name, parameters=parameters[name])
-            for name in policies
-        },
-        parse_memory(options.memory),
-        parse_seeds(options.seeds),
-    )
-    check_size(len(policies) * len(grid.memory))
-    return grid
-
-
-def check_size(cells: int) -> None:
-    """Raise `SpecError` if a grid has too many cells."""
-    if cells > MOST_CELLS:
-        raise SpecError(
-            f"the grid has {cells:,} cells; give fewer policies, budgets, windows or seeds, for at "
-            f"most {MOST_CELLS:,}"
-        )
+    shared: Mapping[str, Any] = field(default_factory=dict)
 
 
 def sweep_of(given: Given) -> SweepOptions:
@@ -228,15 +204,15 @@ def sweep_of(given: Given) -> SweepOptions:
         If one is missing or invalid.
     """
     windows = given.needed("windows")
-    own = ("policies", "memory", "seeds", "params", "targets", "out")
-    shared = {name: value for name, value in given.items() if name not in own}
-    return SweepOptions(
-        job_of(Given(given.options, shared | {"window": windows})),
-        windows,
-        given["policies"],
-        given["memory"],
-        given["seeds"],
-        given["params"],
-        given["targets"],
-        given["out"],
+    shared = {name: value for name, value in given.items() if name not in _OWN}
+    return given.fill(
+        SweepOptions,
+        base=job_of(Given(given.options, shared | {"window": windows})),
+        parameters=given["params"],
+        shared={n: own for n, own in shared.items() if n in REPLAY.options and n not in _ASIDE},
     )
+
+
+_OWN = {*options_of(GridLists), *options_of(SweepOutput)}
+_ASIDE = {"report", "job", *options_of(streams.Best)}
+"""Options of a sweep and of a replay that change no figure of it."""

@@ -98,6 +98,7 @@ POLICY = Policy(
     source="P5 3.2",
     summary="the best rate still ahead of a tuple's age",
     structure=Structure.AGED,
+    estimates=False,
     value_kind=ValueKind.AGE,
     parameters=(
         Parameter(

@@ -126,6 +126,8 @@ class Policy:
         The parameters passed as a, b and d.
     draws : bool
         Whether every tuple draws a uniform at arrival, so that the seed matters.
+    estimates : bool
+        Whether its ranks depend on match counts, so that the estimator matters.
     value_kind : ValueKind
         What splits a budget over hash lanes.
     product, factor : callable or None
@@ -152,6 +154,7 @@ class Policy:
     now: Callable[..., float] | None = None
     coefficients: tuple[str, ...] = ()
     draws: bool = False
+    estimates: bool = True
     value_kind: ValueKind = ValueKind.VALUE
     product: Callable[..., float] | None = None
     factor: Callable[..., float] | None = None

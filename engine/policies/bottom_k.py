@@ -20,6 +20,7 @@ POLICY = Policy(
     summary="a sample: size over a uniform draw; the greatest are kept (priority sampling)",
     structure=Structure.SAMPLED,
     across=Across.NEVER,
+    estimates=False,
     parameters=(SIZE,),
     draws=True,
     value_kind=ValueKind.EVEN,

@@ -12,6 +12,7 @@ POLICY = Policy(
     summary="a sample: every tuple with one probability, until it expires",
     structure=Structure.SAMPLED,
     across=Across.NEVER,
+    estimates=False,
     draws=True,
     value_kind=ValueKind.EVEN,
     sampled=priority,

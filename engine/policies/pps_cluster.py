@@ -28,6 +28,7 @@ POLICY = Policy(
     summary="a sample: tuples with probability proportional to their size, until they expire",
     structure=Structure.SAMPLED,
     across=Across.NEVER,
+    estimates=False,
     parameters=(SIZE,),
     draws=True,
     value_kind=ValueKind.EVEN,

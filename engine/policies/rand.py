@@ -18,6 +18,7 @@ POLICY = Policy(
     source="P1 5.1.1",
     summary="a uniform draw at arrival",
     structure=Structure.STATIC,
+    estimates=False,
     value_kind=ValueKind.EVEN,
     arrival=arrival,
     draws=True,

@@ -19,6 +19,7 @@ POLICY = Policy(
     summary="importance",
     structure=Structure.STATIC,
     across=Across.BY_VALUE,
+    estimates=False,
     value_kind=ValueKind.IMPORTANCE,
     arrival=arrival,
 )

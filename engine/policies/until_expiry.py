@@ -18,6 +18,7 @@ POLICY = Policy(
     source="P5 6.1",
     summary="the oldest are kept until they expire",
     structure=Structure.STATIC,
+    estimates=False,
     value_kind=ValueKind.EVEN,
     arrival=arrival,
 )

@@ -23,6 +23,7 @@ POLICY = Policy(
     source="docs/yield.md",
     summary="importance a tick that a tuple is expected to yield, estimated from all that arrives",
     structure=Structure.VALUED,
+    estimates=False,
     parameters=(
         Parameter(
             "counters",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -79,6 +80,29 @@ def speed_of(content: Mapping[str, Any]) -> str:
         f"{content['tuples_per_second']:,.0f} tuples/s on {device['used']} ({device['reason']}); "
         f"seed {content['seed']}"
     )
+
+
+def print_command(console: Console, command: str) -> None:
+    """Print a command line over as many lines as it needs, ready to paste into a shell."""
+    lines = [""]
+    for group in _options(shlex.split(command)):
+        if lines[-1] and len(lines[-1]) + len(group) + len(" \\ ") > console.width:
+            lines[-1] += " \\"
+            lines.append("   ")
+        lines[-1] += f" {group}" if lines[-1] else group
+    console.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)
+
+
+def _options(words: Sequence[str]) -> list[str]:
+    """Return words, quoted, options with their values together."""
+    found: list[str] = []
+    for before, word in zip(["", *words[:-1]], words, strict=True):
+        value = before.startswith("--") and not word.startswith("--")
+        if value:
+            found[-1] += f" {shlex.quote(word)}"
+        else:
+            found.append(shlex.quote(word))
+    return found
 
 
 def print_end(

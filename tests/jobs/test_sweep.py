@@ -25,8 +25,8 @@ from engine.runtime.key_table import KeyTable
 EVERY = [name for name in POLICIES if name != "custom"]
 GRIDS: dict[str, dict[str, Any]] = {
     "every policy": {"policies": EVERY, "memory": "3,12,40", "seeds": "0:2"},
-    "window estimator": {"policies": EVERY, "estimator": "window", "windows": "9,0,30"},
-    "history estimator": {"policies": EVERY, "estimator": "history", "memory": "4,50%"},
+    "window estimator": {"policies": EVERY, "estimators": "window", "windows": "9,0,30"},
+    "history estimator": {"policies": EVERY, "estimators": "history", "memory": "4,50%"},
     "after admission": {
         "policies": "dgl,prob,rand",
         "probe": "after_admission",
@@ -39,7 +39,7 @@ GRIDS: dict[str, dict[str, Any]] = {
         "partition_by": "g",
         "lanes": 2,
         "memory": "8,60%",
-        "estimator": "window",
+        "estimators": "window",
     },
     "combine and start": {
         "policies": "simpprob,recent",
@@ -69,7 +69,7 @@ def test_every_cell_equals_its_own_replay(folder: Path, name: str) -> None:
     shared = {
         option: value
         for option, value in grid.items()
-        if option not in {"policies", "memory", "windows", "seeds"}
+        if option not in {"policies", "memory", "windows", "seeds", "estimators", "lanes"}
     }
     assert_cells_are_replays(folder, found, {}, **shared)
     lines = found.table.to_pylist()
@@ -111,7 +111,7 @@ def test_a_function_of_ones_own_is_swept(folder: Path) -> None:
 def test_forgotten_keys_change_nothing(
     folder: Path, monkeypatch: pytest.MonkeyPatch, estimator: str, policies: list[str]
 ) -> None:
-    grid = {"policies": policies, "windows": "2,8,1", "estimator": estimator, "memory": "6,50%"}
+    grid = {"policies": policies, "windows": "2,8,1", "estimators": estimator, "memory": "6,50%"}
     before = swept(folder, **grid).table
     kept: list[int] = []
     true_keep = KeyTable.keep

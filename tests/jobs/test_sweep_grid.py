@@ -6,15 +6,18 @@ from typing import Any
 
 import pytest
 
-from engine.options.budget import parse_amounts
+from engine.options.budget import SPLITS, parse_amounts
+from engine.options.cells import points_of
 from engine.options.grid import (
     Target,
+    parse_estimators,
+    parse_lanes,
     parse_memory,
     parse_policies,
     parse_seeds,
+    parse_splits,
     parse_targets,
     parse_windows,
-    points_of,
     split_parameters,
 )
 from engine.policies import POLICIES
@@ -170,3 +173,40 @@ def test_points_have_seeds_where_the_policy_draws() -> None:
     assert {point.window for point in points[:6]} == {9}
     assert points[0].amounts == parse_amounts("4", None, None)
     assert points[2].amounts == parse_amounts("50%", None, None)
+
+
+def test_points_have_estimators_where_the_policy_counts_matches() -> None:
+    splits = parse_splits("even,0.8")
+    points = list(
+        points_of(
+            ("yield", "dgl"), parse_memory("5"), (9,), (0,), splits, ("memory", "history"), (1, 3),
+            {("dgl", splits[0])},
+        )
+    )  # fmt: skip
+    assert [point.number for point in points] == list(range(8))
+    found = [(one.policy, one.lanes, str(one.split), one.estimator) for one in points]
+    assert found == [
+        ("yield", 1, "even", None), ("yield", 1, "0.8", None),
+        ("yield", 3, "even", None), ("yield", 3, "0.8", None),
+        ("dgl", 1, "0.8", "memory"), ("dgl", 1, "0.8", "history"),
+        ("dgl", 3, "0.8", "memory"), ("dgl", 3, "0.8", "history"),
+    ]  # fmt: skip
+    assert points[1].amounts == parse_amounts("5", None, None, splits[1])
+
+
+def test_splits_estimators_and_lanes() -> None:
+    assert [str(one) for one in parse_splits("0.80,even,expected,0.8")] == [
+        "0.8",
+        "even",
+        "expected",
+    ]
+    assert [str(one) for one in parse_splits("ALL,0.5")] == [*SPLITS, "0.5"]
+    assert parse_estimators("history,all") == ("history", "memory", "window")
+    assert parse_lanes("1:16:x4,3,1") == (1, 4, 16, 3)
+    for parse, text, message in (
+        (parse_splits, "even,,1", "none empty"), (parse_splits, "0.5,2", "--splits is '2'"),
+        (parse_estimators, "windw", "Did you mean 'window'"), (parse_lanes, "0", "--lanes is 0"),
+        (parse_lanes, "1:4", "without a step"), (parse_lanes, "x", "--lanes is 'x'"),
+    ):  # fmt: skip
+        with pytest.raises(SpecError, match=message):
+            parse(text)

@@ -23,6 +23,7 @@ from engine.jobs.sweep import plots
 from engine.jobs.sweep import report as report_module
 from engine.jobs.sweep.rows import SCHEMA
 from engine.jobs.sweep.run import SweepResult
+from engine.policies import POLICIES, SAMPLING
 from engine.runtime import device_choice as attempt
 from engine.runtime.errors import DeviceError, InputError, OutputError
 from gpu_kernels.devices import Choice
@@ -91,7 +92,7 @@ def check_report(report: dict[str, Any], folder: Path) -> None:
     assert len(report["advice"]) == 4
     assert report["advice"][0]["best"]["policy"] in {"dgl", "simp", "rand"}
     assert report["advice"][1]["best"]["memory"] == "100%"
-    assert set(report["seconds"]) == {"prepare", "profile", "replay"} | (
+    assert set(report["seconds"]) == {"prepare", "profile", "replay", "check"} | (
         set(report["seconds"]) & {"write"}
     )
     again = json.loads((folder / "report.json").read_text())
@@ -110,18 +111,65 @@ def test_plots_are_pictures_of_the_measures(folder: Path) -> None:
         svg = ET.parse(folder / "out" / f"{measure}.svg").getroot()  # noqa: S314 - our own file
         assert svg.tag.endswith("svg")
         assert len(list(svg.iter())) > 200
-    figure = plots._figure(*drawn(folder), plots.MEASURES[1])  # noqa: SLF001 - what was drawn
+    rows, advice, grid = drawn(folder)
+    figure = plots._figure(rows, advice, grid, plots.MEASURES[1])  # noqa: SLF001 - what was drawn
     first, second = figure.axes
     assert first.get_xscale() == "log"
     assert "%" in first.get_xlabel()
     assert "% of the exact join's" in first.get_ylabel()
     assert (first.get_title(), second.get_title()) == ("window 3 ticks", "window 9 ticks")
     names = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert names[:2] == ["rand", "recent"]
+    assert set(names[:-2]) == set(POLICIES) - {"custom"}
+    means = {
+        name: np.mean([row.importance_recall for row in rows if row.policy == name])
+        for name in names[:-2]
+    }
+    assert list(means) == sorted(means, key=lambda name: -means[name])  # as the lines lie
     assert names[-2:] == ["target 50 %", "cheapest that meets it"]
     looks = {(line.get_color(), line.get_marker()) for line in first.get_lines()}
     assert len(looks) == len(first.get_lines())
     assert first.collections  # the band over the seeds of rand
+
+
+def test_no_two_policies_look_alike() -> None:
+    looks = [plots.look_of(name) for name in (*POLICIES, *SAMPLING)]
+    for part in ("color", "marker"):
+        assert len({look[part] for look in looks}) == len(looks)
+
+
+def test_what_varies_has_panels_of_its_own(folder: Path) -> None:
+    grid: dict[str, Any] = {"policies": "dgl,yield", "memory": "4,9,16", "targets": {"recall": 0.1}}
+    found = swept(folder, **grid, splits="even,0.8", estimators="memory,history")
+    rows = plots_rows(found.table)
+    figure = plots._figure(rows, found.advice, found.report["grid"], plots.MEASURES[0])  # noqa: SLF001
+    assert [axis.get_title() for axis in figure.axes] == [
+        f"split {split}, estimator {estimator}"
+        for split in ("even", "0.8")
+        for estimator in ("memory", "history")
+    ]
+    for axis in figure.axes:  # yield counts no matches, and is in all; and the target
+        curves = [line for line in axis.get_lines() if len(line.get_xdata()) == 3]
+        assert len(curves) == 2
+    many = swept(folder, **grid, splits="even,0.8,0.2,0.4", estimators="all", lanes="1,2")
+    rows = plots_rows(many.table)
+    figure = plots._figure(rows, many.advice, many.report["grid"], plots.MEASURES[0])  # noqa: SLF001
+    assert len([axis for axis in figure.axes if axis.get_title()]) == 12
+    assert "(the best lanes at each memory)" in figure.get_suptitle()
+    shown = {
+        tuple(line.get_ydata()) for line in figure.axes[0].get_lines() if len(line.get_xdata()) == 3
+    }
+    expected = {
+        tuple(
+            100 * max(
+                row.recall for row in rows
+                if (row.policy, row.memory, row.split) == (policy, memory, "even")
+                and row.estimator in (None, "memory")
+            )
+            for memory in ("4", "9", "16")
+        )
+        for policy in ("dgl", "yield")
+    }  # fmt: skip
+    assert shown == expected
 
 
 def drawn(folder: Path) -> tuple[Any, Any, Any]:
@@ -138,7 +186,8 @@ def plots_rows(found: pa.Table) -> Any:
 
 def test_curves_are_means_with_their_extremes(folder: Path) -> None:
     found = swept(folder, policies="rand", memory="8,2", seeds="0:2")
-    curve = plots.curve_of(plots_rows(found.table), "importance", percent=False)
+    importance = plots.Measure("importance", "", "")
+    curve = plots.curve_of(plots_rows(found.table), importance, percent=False)
     values = found.table["importance"].to_pylist()
     assert [point.memory for point in curve] == [2.0, 8.0]
     assert curve[1].mean == pytest.approx(np.mean(values[:3]))
@@ -202,7 +251,7 @@ def figures(result: SweepResult) -> list[dict[str, Any]]:
         ({"param": "gamma=1"}, "none of the policies has"),
         ({"param": "dgl.alpha=no"}, "parameter alpha of policy dgl"),
         ({"policies": "custom"}, "needs --param function=module:name"),
-        ({"estimator": "windw"}, "Did you mean 'window'"),
+        ({"estimators": "windw"}, "Did you mean 'window'"),
         ({"device": "tpu"}, "--device is 'tpu'"),
         ({"engine": "sparc"}, "Did you mean 'spark'"),
         ({"memory": "0:9000:1", "policies": "all", "seeds": "0:9"}, "cells; give fewer"),

@@ -134,7 +134,7 @@ def test_other_policies_are_as_they_were(folder: Path) -> None:
 def test_the_estimator_does_not_matter(folder: Path, estimator: str) -> None:
     told: dict[str, Any] = {"policies": NAMES, "memory": "12", "windows": "9,60"}
     before = swept(folder, **told).table.select(FIGURES)
-    assert swept(folder, estimator=estimator, **told).table.select(FIGURES).equals(before)
+    assert swept(folder, estimators=estimator, **told).table.select(FIGURES).equals(before)
 
 
 def test_advice_is_about_what_a_replay_can_do(folder: Path) -> None:

@@ -64,6 +64,20 @@ def test_any_number_of_tasks_gives_the_lines_of_the_local_engine(
         assert max(sizes) - min(sizes) <= 3
 
 
+def test_splits_estimators_and_lanes_give_the_lines_of_the_local_engine(
+    spark: Any, folder: Path
+) -> None:
+    grid: dict[str, Any] = {
+        "policies": "prob,age,yield", "memory": "9,30%", "splits": ["even", "expected", 0.8],
+        "estimators": "window,history", "lanes": [1, 3], "targets": {"recall": 0.3},
+    }  # fmt: skip
+    local, distributed = swept(folder, **grid), swept(folder, SparkExecutor(spark), **grid)
+    columns = [*FIGURES, "cell", "split", "estimator", "lanes"]
+    assert distributed.table.select(columns).equals(local.table.select(columns))
+    assert distributed.advice[0].check == local.advice[0].check
+    assert local.advice[0].check is not None
+
+
 def test_the_command_line_sweeps_on_spark_with_nothing_installed(
     spark: Any, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -114,6 +114,8 @@ ERRORS = {
 }
 
 GOLDENS = ROOT / "tests" / "commands" / "goldens"
+_COMMAND = re.compile(r"^winnow replay .*\\\n(?:    .*\n)+", re.MULTILINE)
+"""One of several lines, which break by the length of folders."""
 _TIMES = re.compile(r"^(?:seconds: |[\d.]+ s\b).*", re.MULTILINE | re.DOTALL)
 _SIZES = re.compile(r"\b[\d,]+ bytes")
 _LANES = re.compile(r"\b[0-9a-f]{32}\b")
@@ -151,6 +153,7 @@ def words(line: str, folder: Path, report: Path) -> list[str]:
 
 def settled(text: str, folder: Path) -> str:
     """Return what is printed without times, devices, folders, sizes of files and policies."""
+    text = _COMMAND.sub(lambda found: found[0].replace(" \\\n   ", ""), text)
     text = text.replace(str(folder), "FOLDER")
     text = _TIMES.sub("seconds: ...\n", text)
     for names in ([*POLICIES, *SAMPLING], POLICIES):  # listed by `winnow policies` alone

@@ -42,6 +42,9 @@ def alone(folder: Path, line: dict[str, Any], params: Any, **options: Any) -> di
         "policy": line["policy"],
         "memory": line["memory"],
         "window": line["window_left"],
+        "split": line["split"],
+        "estimator": line["estimator"] or "memory",
+        "lanes": line["lanes"],
         "seed": line["seed"] or 0,
         "params": params,
     }

@@ -1,9 +1,9 @@
-"""What a sweep advises: the cheapest policy and memory that meet a target."""
+"""What a sweep advises: the setting that meets a target with the least memory."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any, NamedTuple
 
@@ -14,12 +14,39 @@ from engine.policies import POLICIES
 _ORDER = {name: i for i, name in enumerate(POLICIES)}
 
 
-class Choice(NamedTuple):
-    """A policy and a memory under one pair of windows, whatever the seed.
+class Kind(NamedTuple):
+    """What cells of one memory are compared by.
 
     Attributes
     ----------
     policy : str
+    split : str
+    estimator : str or None
+        None where the policy counts no matches.
+    lanes : int
+    """
+
+    policy: str
+    split: str
+    estimator: str | None
+    lanes: int
+
+
+def kind_of(row: Row) -> Kind:
+    """Return what a row is compared by."""
+    return Kind(row.policy, row.split, row.estimator, row.lanes)
+
+
+class Choice(NamedTuple):
+    """A setting and a memory under one pair of windows, whatever the seed.
+
+    Attributes
+    ----------
+    policy : str
+    split : str
+    estimator : str or None
+    lanes : int
+        See `Kind`.
     memory : str
         As asked.
     tuples : int
@@ -33,6 +60,9 @@ class Choice(NamedTuple):
     """
 
     policy: str
+    split: str
+    estimator: str | None
+    lanes: int
     memory: str
     tuples: int
     recall: float
@@ -41,9 +71,32 @@ class Choice(NamedTuple):
     seeds: int
     share_of_best: float | None = None
 
+    @property
+    def kind(self) -> Kind:
+        """What it is compared by."""
+        return Kind(self.policy, self.split, self.estimator, self.lanes)
+
     def reached(self, measure: str) -> float:
         """Return a measure by its name."""
         return float(getattr(self, measure))
+
+
+class Check(NamedTuple):
+    """What the advised setting's own replay came to.
+
+    Attributes
+    ----------
+    outputs : int
+    importance, recall, importance_recall : float
+    problem : str or None
+        How the replay differs from the sweep; None where they agree, as they must.
+    """
+
+    outputs: int
+    importance: float
+    recall: float
+    importance_recall: float
+    problem: str | None
 
 
 @dataclass(frozen=True)
@@ -56,15 +109,22 @@ class Advice:
     window_left, window_right : int
         In ticks.
     best : Choice or None
-        The least memory that meets the target, of any policy; of equal memories that with the
-        greater measure, then that with less time, then the first policy of the registry.
+        The least memory that meets the target, of any setting; of equal memories that with the
+        greater measure, then that with less time, then the first policy of the registry. Memories
+        of one amount asked and one number of lanes are equal, though splits may round them apart.
     below : Choice or None
-        The next smaller memory of the same policy, which does not meet it; None if the grid has
+        The next smaller memory of the same setting, which does not meet it; None if the grid has
         none.
     nearest : Choice or None
         Where nothing meets the target, what came nearest; None where something does.
     policies : dict
         By policy, the least memory that meets the target, or None.
+    options : dict
+        Those of `engine.replay_archives` that replay `best`, by keyword.
+    command : str
+        The same as a command line.
+    check : Check or None
+        Of `best`, replayed with these options.
     """
 
     target: Target
@@ -74,6 +134,9 @@ class Advice:
     below: Choice | None
     nearest: Choice | None
     policies: dict[str, Choice | None]
+    options: dict[str, Any] = field(default_factory=dict)
+    command: str | None = None
+    check: Check | None = None
 
     def plain(self) -> dict[str, Any]:
         """Return the advice as JSON holds it."""
@@ -84,6 +147,8 @@ class Advice:
             "below": _plain(self.below),
             "nearest": _plain(self.nearest),
             "policies": {name: _plain(choice) for name, choice in self.policies.items()},
+            "command": self.command,
+            "check": None if self.check is None else self.check._asdict(),
         }
 
 
@@ -93,12 +158,12 @@ def _plain(choice: Choice | None) -> dict[str, Any] | None:
 
 def choices_of(rows: Sequence[Row]) -> list[Choice]:
     """Return the means over seeds of rows of one pair of windows, in the order of the rows."""
-    cells: dict[tuple[str, str], list[Row]] = {}
+    cells: dict[tuple[Kind, str], list[Row]] = {}
     for row in rows:
-        cells.setdefault((row.policy, row.memory), []).append(row)
+        cells.setdefault((kind_of(row), row.memory), []).append(row)
     return [
         Choice(
-            policy,
+            *kind,
             memory,
             same[0].tuples,
             fmean(row.recall for row in same),
@@ -107,7 +172,7 @@ def choices_of(rows: Sequence[Row]) -> list[Choice]:
             len(same),
             _mean_share(same),
         )
-        for (policy, memory), same in cells.items()
+        for (kind, memory), same in cells.items()
     ]
 
 
@@ -145,19 +210,24 @@ def advise(rows: Sequence[Row], targets: Sequence[Target]) -> list[Advice]:
 
 
 def _advice(choices: Sequence[Choice], target: Target, windows: tuple[int, int]) -> Advice:
+    least: dict[tuple[str, int], int] = {}
+    for one in choices:
+        place = one.memory, one.lanes
+        least[place] = min(one.tuples, least.get(place, one.tuples))
+
     def rank(choice: Choice) -> tuple[float, float, float, int]:
-        reached = choice.reached(target.measure)
-        return choice.tuples, -reached, choice.seconds, _ORDER[choice.policy]
+        reached, tuples = choice.reached(target.measure), least[choice.memory, choice.lanes]
+        return tuples, -reached, choice.seconds, _ORDER[choice.policy]
 
     def nearness(choice: Choice) -> tuple[float, float, float, int]:
-        reached = choice.reached(target.measure)
-        return -reached, choice.tuples, choice.seconds, _ORDER[choice.policy]
+        tuples, *rest = rank(choice)
+        return rest[0], tuples, rest[1], _ORDER[choice.policy]
 
     meets = [one for one in choices if one.reached(target.measure) >= target.value]
     best = min(meets, key=rank, default=None)
     below = None
     if best is not None:
-        smaller = [one for one in choices if one.policy == best.policy and one.tuples < best.tuples]
+        smaller = [one for one in choices if one.kind == best.kind and one.tuples < best.tuples]
         below = min(smaller, key=lambda one: (-one.tuples, rank(one)), default=None)
     return Advice(
         target,

@@ -8,7 +8,7 @@ from engine.jobs.bound.task import BoundTask, bound_each, bound_settings, sum_of
 from engine.jobs.frame import JobLanes
 from engine.jobs.sweep.cells import Cell
 from engine.optimum.settings import Effort
-from engine.options.grid import Point
+from engine.options.cells import Point
 from engine.replay.settings import ReplaySettings
 
 Place = int

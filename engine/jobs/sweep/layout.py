@@ -13,8 +13,10 @@ from engine.jobs.replay.models import PriorProfile
 from engine.jobs.split import LaneModels, lane_budgets, summaries_needed
 from engine.jobs.sweep.cells import Cell, Exact
 from engine.jobs.sweep.sampled import sample_groups, samplings
+from engine.models.frequency import FrequencyModel
 from engine.models.profile.model import ArrivalProfile
-from engine.options.grid import Point
+from engine.options.budget import EXPECTED
+from engine.options.cells import Point
 from engine.replay.settings import ReplaySettings, number_of
 from engine.runtime.errors import SpecError
 
@@ -43,8 +45,11 @@ def profile_given(path: Path | None, points: Sequence[Point]) -> ArrivalProfile 
     if path is None:
         return None
     profile = ArrivalProfile.load(path)
-    if all(point.policy != "age" for point in points):
-        raise SpecError("--profile tells the curves of policy age: name it in --policies")
+    if all(point.policy != "age" and point.split != EXPECTED for point in points):
+        raise SpecError(
+            "--profile tells the curves of policy age and the frequencies for the split expected: "
+            "name one in --policies or --splits"
+        )
     return profile
 
 
@@ -62,11 +67,25 @@ def lay_out(
     settings : Settings
     lanes : JobLanes
     profile : ArrivalProfile or None
-        Of another time, whose age curves AGE goes by.
+        Of another time, whose age curves AGE goes by, and whose frequencies a split as expected.
     """
     windows = list(dict.fromkeys(point.window for point in points))
     policies = [own.the_policy for own in settings.values()]
-    kinds = summaries_needed(points[0].amounts, lanes.groups, policies)
+    by_frequency = {
+        point.window: settings[point.number]
+        for point in points
+        if point.split == EXPECTED and point.policy != "age"
+    }
+    frequencies: dict[int, FrequencyModel] = {}
+    if profile is not None:
+        frequencies = {
+            window: PriorProfile(profile, lanes.prepared, own).frequencies()
+            for window, own in by_frequency.items()
+        }
+    kinds = summaries_needed(
+        points[0].amounts, lanes.groups, policies,
+        frequencies=bool(by_frequency) and profile is None,
+    )  # fmt: skip
     pairs = [(window, window) for window in windows]
     stats = lane_stats(lanes.files, lanes.stages, windows=pairs, kinds=kinds)
     curves, exact = _curves(points, settings, lanes, profile)
@@ -79,10 +98,12 @@ def lay_out(
         pair = point.window, point.window
         models = LaneModels(
             stats.profiles[pair], stats.summaries, shapes[point.number], pair,
-            through_facts=lanes.through_facts,
+            frequencies.get(point.window), lanes.through_facts,
         )  # fmt: skip
         policy = settings[point.number].the_policy
-        budgets[point.number] = lane_budgets(point.amounts, lanes.groups, models, policy)
+        budgets[point.number] = lane_budgets(
+            point.amounts, lanes.groups, models, policy, point.split
+        )
     groups = sample_groups(lanes.groups, stats.profiles[pairs[0]])
     chosen = samplings(points, settings, budgets, groups, lanes)
     cells: list[list[Cell]] = [[] for _ in lanes.files]

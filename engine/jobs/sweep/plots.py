@@ -1,4 +1,4 @@
-"""Plots of a sweep: each measure against memory by policy, a panel a pair of windows."""
+"""Plots of a sweep: each measure against memory by policy, a panel for all else that varies."""
 
 from __future__ import annotations
 
@@ -7,23 +7,25 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from engine.jobs.sweep.advice import Advice, by_window
+from engine.jobs.sweep.advice import Advice, kind_of
+from engine.jobs.sweep.panels import Panels
 from engine.jobs.sweep.rows import Row
 from engine.policies import POLICIES, SAMPLING
 
 FORMATS = ("png", "svg")
+FEW_LINES = 6
+"""Up to so many lines have a marker at every point."""
 WIDE = 12.0
 """From this ratio of the greatest memory to the least on, memory is drawn on a log scale."""
-ACROSS = 3
-"""Panels in a row."""
 
 # Okabe and Ito's colours, which all kinds of colour vision tell apart; then darker shades.
 _COLOURS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C510A",
-    "#5E4FA2", "#999999", "#B2182B", "#01665E",
+    "#5E4FA2", "#999999", "#B2182B", "#01665E", "#F46D43", "#7FBC41", "#35978F", "#C51B7D",
 )  # fmt: skip
-_MARKERS = "osD^vP*X<>ph"
+_MARKERS = ("o", "s", "D", "^", "v", "P", "*", "X", "<", ">", "p", "h", "d", "8", "H", "|")
 _LINES = ("-", "--", "-.", ":")
+_NAMES = (*POLICIES, *SAMPLING)
 
 
 class Measure(NamedTuple):
@@ -95,70 +97,84 @@ def _figure(
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415 - half a second
     from matplotlib.figure import Figure  # noqa: PLC0415 - the same
 
-    panels = by_window(rows)
-    across = min(ACROSS, max(1, math.ceil(math.sqrt(len(panels)))))
-    down = max(1, -(-len(panels) // across))
-    figure = Figure(figsize=(2.2 + 5.2 * across, 0.8 + 3.7 * down), layout="constrained")
+    panels = Panels(rows)
+    number, across = len(panels.rows), panels.across
+    down = -(-number // across)
+    wide, high = (6.2, 4.6) if number == 1 else (3.9, 3.0)
+    figure = Figure(figsize=(2.2 + wide * across, 0.8 + high * down), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots(down, across, squeeze=False, sharey=measure.percent).ravel()
-    for axis in axes[len(panels) :]:
+    for axis in axes[number:]:
         axis.set_axis_off()
     lines: dict[str, Any] = {}
-    for axis, (windows, mine) in zip(axes, panels.items(), strict=False):
+    for axis, (panel, mine) in zip(axes, panels.rows.items(), strict=False):
         marked = [
-            one
+            (one, panels.holds(one, panel))
             for one in advice
-            if (one.window_left, one.window_right) == windows and one.target.measure == measure.name
+            if one.target.measure == measure.name
+            and (one.window_left, one.window_right) == (mine[0].window_left, mine[0].window_right)
         ]
-        lines |= _panel(axis, mine, marked, measure)
-        if len(panels) > 1:
-            axis.set_title(_window(windows, grid["tick"]), fontsize=10)
-    for axis in axes[: len(panels) : across]:
+        lines = _panel(axis, mine, marked, measure) | lines
+        if number > 1:
+            axis.set_title(panels.title(panel, grid["tick"]), fontsize=10)
+    for axis in axes[:number:across]:
         axis.set_ylabel(measure.label)
-    one = next(iter(panels), None)
-    over = "" if len(panels) > 1 or one is None else f", {_window(one, grid['tick'])}"
-    title = f"{measure.title} by memory and policy{over}"
+    for axis in axes[max(0, number - across) : number]:
+        axis.set_xlabel(f"memory ({_unit(rows)})")
+    title = f"{measure.title} by memory and policy{panels.rest(grid['tick'])}"
     figure.suptitle(title, fontsize=12, x=0.01, horizontalalignment="left")
     if lines:
+        names = [*_ordered(rows, measure), *(name for name in lines if name not in _NAMES)]
         figure.legend(
-            lines.values(), lines.keys(), loc="outside right center", frameon=False, fontsize=9
-        )
+            [lines[name] for name in names], names, loc="outside right center", frameon=False,
+            fontsize=9,
+        )  # fmt: skip
     return figure
 
 
-def _window(windows: tuple[int, int], tick: str) -> str:
-    unit = "ticks" if tick == "tick" else tick
-    if windows[0] == windows[1]:
-        return f"window {windows[0]:,} {unit}"
-    return f"windows {windows[0]:,} and {windows[1]:,} {unit}"
+def _ordered(rows: Sequence[Row], measure: Measure) -> list[str]:
+    """Return the policies, that with the greatest mean first, as their lines lie."""
+    found: dict[str, list[float]] = {}
+    for row in rows:
+        found.setdefault(row.policy, []).append(getattr(row, measure.name))
+    return sorted(found, key=lambda name: -math.fsum(found[name]) / len(found[name]))
+
+
+def look_of(policy: str) -> dict[str, Any]:
+    """Return a policy's colour, marker and line; no two have the same colour and marker."""
+    number = _NAMES.index(policy)
+    again = number // len(_COLOURS)
+    return {
+        "color": _COLOURS[number % len(_COLOURS)],
+        "marker": _MARKERS[(number + again) % len(_MARKERS)],
+        "linestyle": _LINES[number % len(_LINES)],
+    }
 
 
 def _panel(
     axis: Any,  # noqa: ANN401 - matplotlib's
     rows: Sequence[Row],
-    advice: Sequence[Advice],
+    advice: Sequence[tuple[Advice, bool]],
     measure: Measure,
 ) -> dict[str, Any]:
-    percent = all(row.memory.endswith("%") for row in rows)
+    percent = _in_percent(rows)
     scale = 100.0 if measure.percent else 1.0
     lines = {}
-    policies = list(dict.fromkeys(row.policy for row in rows))
+    policies = _ordered(rows, measure)
     for place, policy in enumerate(policies):
-        over = 1 - place / len(policies)  # what lies below is drawn larger and still seen
-        number = [*POLICIES, *SAMPLING].index(policy)
-        curve = curve_of([row for row in rows if row.policy == policy], measure.name, percent)
-        style = {
-            "color": _COLOURS[number % len(_COLOURS)],
-            "linestyle": _LINES[number % len(_LINES)],
-        }
+        look = look_of(policy)
+        curve = curve_of([row for row in rows if row.policy == policy], measure, percent=percent)
         xs = [point.memory for point in curve]
         (lines[policy],) = axis.plot(
             xs,
             [scale * point.mean for point in curve],
-            marker=_MARKERS[number % len(_MARKERS)],
-            markersize=4.5 + 3.5 * over,
-            linewidth=1.2 + 1.3 * over,
-            **style,
+            markersize=6.5,
+            markeredgewidth=1.5 if look["marker"] == "|" else 0.5,
+            markeredgecolor=look["color"] if look["marker"] == "|" else "white",
+            linewidth=1.6,
+            markevery=_every(place, len(policies), len(curve)),
+            zorder=3 - place / 100,
+            **look,
         )
         if any(point.least < point.greatest for point in curve):
             low, high = ([scale * point[i] for point in curve] for i in (2, 3))
@@ -167,6 +183,12 @@ def _panel(
         lines |= _best(axis, rows, percent=percent)
     _axes(axis, rows, percent=percent)
     return lines | _targets(axis, advice, measure, percent=percent)
+
+
+def _every(place: int, lines: int, points: int) -> tuple[int, int]:
+    """Return the first point of a line with a marker, and the step: many lines take turns."""
+    step = 1 if lines <= FEW_LINES else max(1, min(4, points // 2))
+    return place % step, step
 
 
 def _best(
@@ -193,15 +215,29 @@ def _best(
     return {"best possible": line}
 
 
-def curve_of(rows: Sequence[Row], measure: str, percent: bool) -> list[Point]:
-    """Return one policy's means over the seeds, by memory, least first."""
-    found: dict[float, list[float]] = {}
+def curve_of(rows: Sequence[Row], measure: Measure, *, percent: bool) -> list[Point]:
+    """Return one policy's means over the seeds, by memory, least first.
+
+    Of several settings it is the best at each memory: the greatest share, or the least of a cost.
+    """
+    found: dict[float, dict[Any, list[float]]] = {}
     for row in rows:
-        found.setdefault(_memory(row.memory, row.tuples, percent), []).append(getattr(row, measure))
-    return [
-        Point(memory, math.fsum(values) / len(values), min(values), max(values))
-        for memory, values in sorted(found.items())
-    ]
+        settings = found.setdefault(_memory(row.memory, row.tuples, percent), {})
+        settings.setdefault(kind_of(row), []).append(getattr(row, measure.name))
+    better = max if measure.percent else min
+    points = []
+    for memory, settings in sorted(found.items()):
+        best = better(settings.values(), key=lambda values: math.fsum(values) / len(values))
+        points.append(Point(memory, math.fsum(best) / len(best), min(best), max(best)))
+    return points
+
+
+def _in_percent(rows: Sequence[Row]) -> bool:
+    return all(row.memory.endswith("%") for row in rows)
+
+
+def _unit(rows: Sequence[Row]) -> str:
+    return "% of what the exact join needs" if _in_percent(rows) else "tuples, both streams"
 
 
 def _memory(asked: str, tuples: int, percent: bool) -> float:
@@ -217,8 +253,6 @@ def _axes(
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter  # noqa: PLC0415 - late
 
     memories = [_memory(row.memory, row.tuples, percent) for row in rows]
-    unit = "% of what the exact join needs" if percent else "tuples, both streams"
-    axis.set_xlabel(f"memory ({unit})")
     if min(memories) > 0 and max(memories) / min(memories) > WIDE:
         axis.set_xscale("log")
         axis.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
@@ -234,19 +268,19 @@ def _axes(
 
 def _targets(
     axis: Any,  # noqa: ANN401 - matplotlib's
-    advice: Sequence[Advice],
+    advice: Sequence[tuple[Advice, bool]],
     measure: Measure,
     *,
     percent: bool,
 ) -> dict[str, Any]:
-    """Draw the targets of a measure and ring what meets them most cheaply."""
+    """Draw the targets of a measure, and ring what meets them most cheaply where it is shown."""
     drawn = {}
-    for one in advice:
+    for one, shown in advice:
         name = f"target {100 * one.target.value:g} %"
         drawn[name] = axis.axhline(
             100 * one.target.value, color="#444444", linestyle=(0, (1, 1.5)), linewidth=1.2
         )
-        if one.best is not None:
+        if one.best is not None and shown:
             at = _memory(one.best.memory, one.best.tuples, percent)
             (drawn["cheapest that meets it"],) = axis.plot(
                 [at],
@@ -257,5 +291,6 @@ def _targets(
                 markeredgecolor="#C00000",
                 markeredgewidth=2,
                 linestyle="none",
+                zorder=4,
             )
     return drawn

@@ -15,7 +15,8 @@ from engine.jobs.sweep.advice import Advice
 from engine.jobs.sweep.plots import draw
 from engine.jobs.sweep.rows import Row
 from engine.lanes.manifest import Prepared
-from engine.options.sweep import Grid, SweepOptions
+from engine.options.cells import Grid
+from engine.options.sweep import SweepOptions
 from engine.report.envelope import envelope, plain_parameters, rounded, stream_report
 from engine.runtime.executors import Stages
 from gpu_kernels.devices import Choice
@@ -46,13 +47,19 @@ def sweep_report(
             "windows": list(windows),
             "tick": prepared.unit,
             "seeds": list(grid.seeds),
-            "estimator": base.estimator,
+            "splits": [str(split) for split in grid.splits],
+            "estimators": list(grid.estimators),
+            "lanes": list(grid.lanes),
+            "left_out": [
+                {"policy": policy, "split": str(split), "reason": reason}
+                for (policy, split), reason in grid.left_out.items()
+            ],
             "profile": None if base.profile is None else str(base.profile),
             "probe": base.probe,
             "combine": base.combine,
             "start_ts": base.start_ts,
         },
-        "lanes": {"per_group": prepared.lanes_per_group, "groups": prepared.groups},
+        "groups": prepared.groups,
         "advice": [one.plain() for one in advice],
         **envelope(seconds, device=device, out=options.out),
     }

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from engine.jobs.sweep.bounds import Best, Place
 from engine.jobs.sweep.cells import CellResult, Exact
-from engine.options.grid import Point
+from engine.options.cells import Point
 from engine.policies import policy_or_sample
 from engine.replay.settings import ReplaySettings
 from engine.report.envelope import plain_parameters
@@ -28,6 +28,8 @@ class Row(NamedTuple):
     """JSON of all parameters of the policy."""
     memory: str
     """As asked: tuples of both sides, or a percentage."""
+    split: str
+    """Of the memory over both sides."""
     memory_left: int
     memory_right: int
     """`memory_left`, `memory_right`: Tuples allowed, added up over the lanes."""
@@ -36,7 +38,10 @@ class Row(NamedTuple):
     """`window_left`, `window_right`: W in ticks."""
     seed: int | None
     """None where the policy draws nothing."""
-    estimator: str
+    estimator: str | None
+    """None where the policy counts no matches."""
+    lanes: int
+    """Hash lanes of each partition group."""
     probe: str
     outputs: int
     importance: float
@@ -68,7 +73,7 @@ class Row(NamedTuple):
         return self.memory_left + self.memory_right
 
 
-_TEXT = {"policy", "parameters", "memory", "estimator", "probe"}
+_TEXT = {"policy", "parameters", "memory", "split", "estimator", "probe"}
 _REAL = {
     "importance", "exact_importance", "recall", "importance_recall", "best_lower", "best_upper",
     "share_of_best", "seconds", "tuples_per_second",
@@ -173,12 +178,14 @@ def _row(
         policy=point.policy,
         parameters=json.dumps(plain_parameters(settings.parameters)),
         memory=str(point.memory),
+        split=str(point.split),
         memory_left=total.left,
         memory_right=total.right,
         window_left=settings.window_left,
         window_right=settings.window_right,
         seed=point.seed,
-        estimator=settings.estimator,
+        estimator=point.estimator,
+        lanes=point.lanes,
         probe=settings.probe,
         outputs=outputs,
         importance=importance,

@@ -10,7 +10,7 @@ from engine.jobs.frame import JobLanes
 from engine.lanes.profile import LaneProfile
 from engine.lanes.reader import LaneFiles, lane_batches
 from engine.models.frequency import lane_counts
-from engine.options.grid import Point
+from engine.options.cells import Point
 from engine.replay.settings import ReplaySettings
 from engine.sampling.inclusion import SizeTable, added, pps_scale, size_table, ticks_held
 from engine.sampling.sizes import Sampling, Sizing, floor_of, tuple_sizes

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from statistics import fmean
+from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.table import Table
 
-from engine.jobs.sweep.advice import Advice, Choice, choices_of
-from engine.jobs.sweep.rows import Row, rows_in
+from engine.jobs.sweep.advice import Advice, Choice, Kind, choices_of
+from engine.jobs.sweep.rows import rows_in
 from engine.jobs.sweep.run import SweepResult
+from engine.report.tables import percent, print_command, print_end, table_of
+
+MOST_LINES = 16
+"""Settings shown beneath each other; of more, the best of each policy."""
+_MEASURES = {
+    "importance_recall": "importance recall",
+    "share_of_best": "share, at least, of the best possible importance",
+}
+_AROUND = 3
+"""Characters of a column beside its text."""
 
 
 def print_sweep(result: SweepResult, console: Console | None = None) -> None:
@@ -20,121 +32,238 @@ def print_sweep(result: SweepResult, console: Console | None = None) -> None:
     rows = rows_in(result.table)
     for windows in dict.fromkeys((row.window_left, row.window_right) for row in rows):
         mine = [row for row in rows if (row.window_left, row.window_right) == windows]
+        tick = report["grid"]["tick"]
+        where = f"window {windows[0]:,}" + ("" if tick == "tick" else f" {tick}")
         for measure, title in _MEASURES.items():
-            for table in _shares(mine, windows, report["grid"]["tick"], console.width, measure):
-                table.title = f"{title} in %{table.title}"
-                console.print(table)
+            choices = [one for one in choices_of(mine) if getattr(one, measure) is not None]
+            if choices:
+                shares = _Shares(choices, measure, f"{title} in %, {where}")
+                for table in shares.tables(console.width):
+                    console.print(table)
+                if shares.hidden:
+                    place = f"{report['out']}/sweep.csv has" if report["out"] else "--out writes"
+                    console.print(f"{shares.hidden}; {place} all", markup=False)
+    for one in report["grid"]["left_out"]:
+        console.print(f"left out: {one['policy']} with {one['split']}: {one['reason']}")
     for advice in result.advice:
-        console.print(_advised(advice, many=len(report["grid"]["windows"]) > 1))
-    seconds = ", ".join(f"{name} {value:.2f}" for name, value in report["seconds"].items())
+        many = len(report["grid"]["windows"]) > 1
+        console.print(_advised(advice, _varying(choices_of(rows)), many=many))
+        _print_end(console, advice)
     own = sum(row.seconds for row in rows)
-    console.print(
-        f"seconds: {seconds}; {own:.2f} in {len(rows):,} replays on {report['device']['used']} "
-        f"({report['device']['reason']})"
+    device = report["device"]
+    print_end(
+        console,
+        report,
+        f"{own:.2f} in {len(rows):,} replays on {device['used']} ({device['reason']})",
     )
-    if report["out"]:
-        console.print(f"output: {report['out']}", markup=False)
 
 
-_MEASURES = {
-    "importance_recall": "importance recall",
-    "share_of_best": "share, at least, of the best possible importance",
-}
+def _varying(choices: Sequence[Choice]) -> list[str]:
+    """Return what settings differ by, besides the policy."""
+    names = [name for name in Kind._fields if name != "policy"]
+    found: Mapping[str, set[Any]] = {
+        name: {getattr(one, name) for one in choices} for name in names
+    }
+    return [name for name in names if len(found[name] - {None}) > 1]
 
 
-def _shares(
-    rows: list[Row], windows: tuple[int, int], tick: str, width: int, measure: str
-) -> Iterator[Table]:
-    """Yield a window's shares, as many policies beside each other as the terminal has room for."""
-    unit = "" if tick == "tick" else f" {tick}"
-    choices = [one for one in choices_of(rows) if getattr(one, measure) is not None]
-    found = {(choice.memory, choice.policy): choice for choice in choices}
-    memories = {choice.memory: f"{choice.tuples:,}" for choice in choices}
-    if not memories:
-        return
-    named = max(len(text) for text in (*memories, "memory"))
-    sized = max(len(text) for text in (*memories.values(), "tuples"))
-    room = width - 1 - (named + _AROUND) - (sized + _AROUND)
-    title = f", window {windows[0]:,}{unit}"
-    for policies in _fitting(list(dict.fromkeys(choice.policy for choice in choices)), room):
-        table = Table(title=title, title_justify="left")
-        table.add_column("memory", justify="right")
-        table.add_column("tuples", justify="right")
-        for policy in policies:
-            table.add_column(policy, justify="right", overflow="fold")
-        for memory, tuples in memories.items():
-            mine = [found[memory, policy] for policy in policies]
-            shares = [f"{100 * choice.reached(measure):.1f}" for choice in mine]
-            table.add_row(memory, tuples, *shares)
-        yield table
+def _label(kind: Kind | Choice, name: str) -> str:
+    value = getattr(kind, name)
+    return "" if value is None else str(value)
 
 
-_AROUND = 3
-"""Characters of a column beside its text."""
+class _Memory(NamedTuple):
+    asked: str
+    tuples: str
 
 
-def _fitting(names: list[str], room: int) -> list[list[str]]:
-    """Cut column names into runs that fit in `room` characters, one at least in each.
+class _Shares:
+    """A window's shares: settings beside each other, or beneath where they are many.
+
+    Parameters
+    ----------
+    choices : sequence of Choice
+    measure : str
+    title : str
+    """
+
+    def __init__(self, choices: Sequence[Choice], measure: str, title: str) -> None:
+        self._measure, self._title = measure, title
+        self._found = {(one.kind, one.memory): one for one in choices}
+        self._names = ["policy", *_varying(choices)]
+        self._memories = [
+            _Memory(memory, _tuples([one.tuples for one in choices if one.memory == memory]))
+            for memory in dict.fromkeys(one.memory for one in choices)
+        ]
+        self._kinds = list(dict.fromkeys(one.kind for one in choices))
+        self._all = len(self._kinds)
+        self._beneath = self._all > len(self._memories)
+        if self._beneath:
+            self._kinds.sort(key=lambda kind: -self._mean(kind))
+        if self._all > MOST_LINES:
+            firsts = {kind.policy: kind for kind in reversed(self._kinds)}
+            self._kinds = [kind for kind in self._kinds if firsts[kind.policy] == kind]
+
+    @property
+    def hidden(self) -> str:
+        """What is not shown, if anything."""
+        if len(self._kinds) == self._all:
+            return ""
+        return f"{self._all} settings: of each policy that with the best mean is shown"
+
+    def tables(self, width: int) -> Iterator[Table]:
+        """Yield as many tables as fit into `width` characters beside each other."""
+        if self._beneath:
+            yield from self._settings_beneath(width)
+        else:
+            yield from self._settings_beside(width)
+
+    def _mean(self, kind: Kind) -> float:
+        found = [self._share(kind, memory.asked) for memory in self._memories]
+        return fmean(share for share in found if share is not None)
+
+    def _share(self, kind: Kind, memory: str) -> float | None:
+        choice = self._found.get((kind, memory))
+        return None if choice is None else choice.reached(self._measure)
+
+    def _settings_beside(self, width: int) -> Iterator[Table]:
+        heads = ["\n".join(_label(kind, name) for name in self._names) for kind in self._kinds]
+        names = _Memory("memory", "tuples")
+        room = width - 1 - _taken(list(zip(names, *self._memories, strict=True)))
+        for run in _fitting(heads, room):
+            columns = (*names, *(heads[at] for at in run))
+            table = table_of(columns, title=self._title, texts=())
+            for memory in self._memories:
+                shares = [self._share(self._kinds[at], memory.asked) for at in run]
+                table.add_row(*memory, *map(_shown, shares))
+            yield table
+
+    def _settings_beneath(self, width: int) -> Iterator[Table]:
+        labels = [[_label(kind, name) for name in self._names] for kind in self._kinds]
+        heads = ["\n".join(memory) for memory in self._memories]
+        room = width - 1 - _taken(list(zip(self._names, *labels, strict=True)))
+        for run in _fitting(heads, room):
+            table = table_of(
+                (*self._names, *(heads[at] for at in run)),
+                title=self._title,
+                texts=range(len(self._names)),
+            )
+            memories = [self._memories[at].asked for at in run]
+            if self.hidden:
+                best = [self._best(memory) for memory in memories]
+                table.add_row("best of all", *[""] * (len(self._names) - 1), *map(_shown, best))
+                table.add_section()
+            for kind, label in zip(self._kinds, labels, strict=True):
+                table.add_row(*label, *(_shown(self._share(kind, memory)) for memory in memories))
+            yield table
+
+    def _best(self, memory: str) -> float:
+        return max(
+            choice.reached(self._measure)
+            for (_, asked), choice in self._found.items()
+            if asked == memory
+        )
+
+
+def _shown(share: float | None) -> str:
+    return "" if share is None else f"{100 * share:.1f}"
+
+
+def _tuples(tuples: Sequence[int]) -> str:
+    """Return how many tuples a memory has; splits and lanes may round a percentage apart."""
+    low, high = min(tuples), max(tuples)
+    return f"{low:,}" if high - low <= max(1, low // 100) else f"{low:,} to {high:,}"
+
+
+def _taken(columns: Sequence[Sequence[str]]) -> int:
+    """Return how many characters some columns take."""
+    return sum(max(map(len, column)) + _AROUND for column in columns)
+
+
+def _fitting(heads: Sequence[str], room: int) -> list[list[int]]:
+    """Cut the places of columns into runs that fit in `room` characters, one at least in each.
+
+    The runs are about equally long.
 
     Examples
     --------
     >>> _fitting(["rand", "prob", "until_expiry", "dgl"], 24)
-    [['rand', 'prob'], ['until_expiry', 'dgl']]
+    [[0, 1], [2, 3]]
     """
-    runs: list[list[str]] = [[]]
-    taken = 0
-    for name in names:
-        own = max(len(name), len("100.0")) + _AROUND
-        if runs[-1] and taken + own > room:
-            runs.append([])
-            taken = 0
-        runs[-1].append(name)
-        taken += own
-    return runs
+    sizes = [max(*map(len, head.split("\n")), len("100.0")) + _AROUND for head in heads]
+    for number in range(1, len(sizes)):
+        ends = [len(sizes) * (i + 1) // number for i in range(number)]
+        runs = [list(range(first, end)) for first, end in pairwise([0, *ends])]
+        if all(sum(sizes[at] for at in run) <= room for run in runs):
+            return runs
+    return [[at] for at in range(len(sizes))]
 
 
-def _advised(advice: Advice, *, many: bool) -> Table:
+def _advised(advice: Advice, names: Sequence[str], *, many: bool) -> Table:
     target = advice.target
     measure = target.measure.replace("_", " ")
     where = f", window {advice.window_left:,}" if many else ""
-    table = Table(
+    shares = [one for one in (advice.best, advice.nearest) if one is not None]
+    bounded = any(one.share_of_best is not None for one in shares)
+    table = table_of(
+        (
+            "",
+            "policy",
+            *names,
+            "memory",
+            "tuples",
+            "reached",
+            *(["of best"] if bounded else []),
+        ),
         title=f"least memory for {measure} of {100 * target.value:g} %{where}",
-        title_justify="left",
+        texts=range(2 + len(names)),
     )
-    for name, justify in (
-        ("", "left"),
-        ("policy", "left"),
-        ("memory", "right"),
-        ("tuples", "right"),
-        ("reached", "right"),
-    ):
-        table.add_column(name, justify=justify)  # type: ignore[arg-type]
+    for column in table.columns[1:]:
+        column.no_wrap, column.overflow = True, "fold"
+
+    def said(words: str, choice: Choice | None, style: str | None = None) -> None:
+        if choice is None:
+            table.add_row(words, "none in the grid")
+            return
+        best = choice.share_of_best
+        table.add_row(
+            words,
+            choice.policy,
+            *(_label(choice, name) for name in names),
+            choice.memory,
+            f"{choice.tuples:,}",
+            percent(choice.reached(target.measure)),
+            *([] if best is None else [percent(best)]),
+            style=style,
+        )
+
     if advice.best is None:
-        table.add_row("none meets it; nearest", *_said(advice.nearest, target.measure))
+        said("none meets it; nearest", advice.nearest)
     else:
-        table.add_row("cheapest", *_said(advice.best, target.measure), style="bold")
-        table.add_row("next smaller fails", *_said(advice.below, target.measure))
+        said("cheapest", advice.best, "bold")
+        said("next smaller fails", advice.below)
     others = [
         (policy, choice)
         for policy, choice in advice.policies.items()
         if advice.best is None or policy != advice.best.policy
     ]
-    met = sorted((c for _, c in others if c is not None), key=lambda c: c.tuples)
     table.add_section()
-    for other in met:
-        table.add_row("meets it", *_said(other, target.measure))
-    for policy, choice in others:
-        if choice is None:
-            table.add_row("never meets it", policy, "", "", "")
+    for other in sorted((c for _, c in others if c is not None), key=lambda c: c.tuples):
+        said("meets it", other)
     return table
 
 
-def _said(choice: Choice | None, measure: str) -> tuple[Any, ...]:
-    if choice is None:
-        return "none in the grid", "", "", ""
-    return (
-        choice.policy,
-        choice.memory,
-        f"{choice.tuples:,}",
-        f"{100 * choice.reached(measure):.2f} %",
-    )
+def _print_end(console: Console, advice: Advice) -> None:
+    """Print what never meets the target, how to replay what does, and what that came to."""
+    never = [policy for policy, choice in advice.policies.items() if choice is None]
+    if never:
+        console.print(f"never meets it: {', '.join(never)}")
+    if advice.command is None or advice.check is None:
+        return
+    measure = advice.target.measure
+    print_command(console, advice.command)
+    if advice.check.problem is None:
+        reached = percent(getattr(advice.check, measure))
+        console.print(f"checked: this replay reaches {reached}")
+    else:
+        console.print(f"ERROR: {advice.check.problem}", style="bold red")

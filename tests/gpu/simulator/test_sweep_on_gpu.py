@@ -44,7 +44,7 @@ def compared(folder: Path, **options: Any) -> dict[str, Any]:
 def test_cells_are_those_of_the_cpu(estimator: str, tmp_path: Path) -> None:
     streams(tmp_path, rows=50)
     probe = "after_admission" if estimator == "window" else "before_admission"
-    device = compared(tmp_path, estimator=estimator, probe=probe)
+    device = compared(tmp_path, estimators=estimator, probe=probe)
     assert device["used"] == "gpu"
 
 

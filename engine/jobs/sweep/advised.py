@@ -1,0 +1,133 @@
+"""The replay of what a sweep advises: its options, its command line, and what it comes to."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import isclose
+from typing import Any
+
+from engine.jobs.replay.run import run_replay
+from engine.jobs.sweep.advice import Advice, Check, Choice, kind_of
+from engine.jobs.sweep.rows import Row
+from engine.options.budget import EVEN, EXPECTED
+from engine.options.cells import Grid
+from engine.options.replay import REPLAY, job_of
+from engine.options.sweep import SweepOptions
+from engine.policies import policy_named
+from engine.replay.layout import ESTIMATORS
+from engine.runtime.executors import Stages
+
+_SAME = 1e-9
+"""Relative difference of two sums of one replay: they may be added up in another order."""
+
+
+def advised(
+    advice: Sequence[Advice],
+    rows: Sequence[Row],
+    options: SweepOptions,
+    grid: Grid,
+    stages: Stages,
+) -> list[Advice]:
+    """Return the advice with the options that replay it, replayed.
+
+    Parameters
+    ----------
+    advice : sequence of Advice
+    rows : sequence of Row
+        Of the sweep.
+    options : SweepOptions
+    grid : Grid
+    stages : Stages
+
+    Notes
+    -----
+    As many replays as there are different settings advised; a seed of several is the first.
+    """
+    checks: dict[str, Check] = {}
+    found = []
+    for one in advice:
+        if one.best is None:
+            found.append(one)
+            continue
+        row = _row_of(one, one.best, rows)
+        told = _options(one.best, row, options, grid)
+        command = shlex.join(REPLAY.words(told))
+        if command not in checks:
+            with stages.timed("check"):
+                checks[command] = _checked(told, row, stages)
+        found.append(replace(one, options=told, command=command, check=checks[command]))
+    return found
+
+
+def _row_of(advice: Advice, choice: Choice, rows: Sequence[Row]) -> Row:
+    """Return the row of the choice's first seed."""
+    windows = advice.window_left, advice.window_right
+    return next(
+        row
+        for row in rows
+        if (row.window_left, row.window_right) == windows
+        and (kind_of(row), row.memory) == (choice.kind, choice.memory)
+    )
+
+
+def _options(choice: Choice, row: Row, options: SweepOptions, grid: Grid) -> dict[str, Any]:
+    """Return the options of a replay that is a cell of the sweep, those of its defaults left out.
+
+    The policy, which has a default, is named all the same.
+    """
+    job, memory = grid.policies[choice.policy], {str(own): own for own in grid.memory}
+    own: dict[str, Any] = {
+        "window": str(row.window_left),
+        "memory": memory[choice.memory].exact,
+        "policy": choice.policy,
+    }
+    if choice.split != str(EVEN):
+        own["split"] = choice.split
+    if choice.estimator not in (None, ESTIMATORS[0]):
+        own["estimator"] = choice.estimator
+    if choice.lanes != 1:
+        own["lanes"] = choice.lanes
+    if row.seed:
+        own["seed"] = row.seed
+    given = {
+        parameter.name: job.parameters[parameter.name]
+        for parameter in policy_named(choice.policy).parameters
+        if job.parameters[parameter.name] != parameter.default
+    }
+    if given:
+        own["params"] = given
+    shared = dict(options.shared)
+    if not _uses_profile(choice, given, through=job.fact is not None):
+        shared.pop("profile", None)
+    told = shared | own
+    return {name: told[name] for name in REPLAY.options if name in told}
+
+
+def _uses_profile(choice: Choice, parameters: Mapping[str, Any], *, through: bool) -> bool:
+    """Tell whether a replay takes a profile (`engine.jobs.replay.models.profile_given`)."""
+    if choice.policy == "age":
+        return "curve" not in parameters and not parameters.keys() >= {"curve_left", "curve_right"}
+    return not through and (choice.policy == "prob" or choice.split == str(EXPECTED))
+
+
+def _checked(options: Mapping[str, Any], row: Row, stages: Stages) -> Check:
+    """Replay as ``winnow replay`` does, and say how that differs from the sweep's cell."""
+    content = run_replay(job_of(REPLAY.given(options)), stages.executor, stages.progress).content
+    result, memory = content["result"], content["memory"]
+    same = (
+        (result["outputs"], memory["left"], memory["right"], content["exact"]["outputs"])
+        == (row.outputs, row.memory_left, row.memory_right, row.exact_outputs)
+    ) and isclose(result["importance"], row.importance, rel_tol=_SAME)
+    problem = None
+    if not same:
+        problem = (
+            f"its own replay has {result['outputs']} outputs of importance {result['importance']} "
+            f"with {memory['left']} and {memory['right']} tuples, and the sweep {row.outputs} of "
+            f"{row.importance} with {row.memory_left} and {row.memory_right}: please report this"
+        )
+    return Check(
+        result["outputs"], result["importance"], content["recall"], content["importance_recall"],
+        problem,
+    )  # fmt: skip
