@@ -10,7 +10,7 @@ from math import floor
 from typing import Any, NamedTuple
 
 from engine.options.kinds import Kind, as_text
-from engine.policies import Policy, ValueKind
+from engine.policies import Across, Policy, ValueKind
 from engine.replay.settings import UNLIMITED
 from engine.runtime.errors import SpecError
 
@@ -219,6 +219,8 @@ def check_split(split: Split, memory: Amounts, policy: Policy, *, through: bool)
         return
     if None in memory:
         raise SpecError(f"--split {split} splits one memory over both streams: give --memory")
+    if split == POOLED and policy.across is Across.NEVER:
+        raise SpecError(f"policy {policy.name} samples each side, which needs a memory of its own")
     if through and split == EXPECTED and policy.value_kind is not ValueKind.AGE:
         raise SpecError(
             f"--split {split} goes by how often join attributes arrive, and these are joined "

@@ -6,7 +6,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from engine.options.budget import EVEN, Amount, Amounts, Split, check_split, divided
+from engine.options.budget import EVEN, POOLED, Amount, Amounts, Split, check_split, divided
 from engine.options.grid import (
     parse_estimators,
     parse_lanes,
@@ -20,6 +20,7 @@ from engine.options.replay import JobOptions
 from engine.options.sweep import SweepOptions
 from engine.policies import SAMPLING, policy_or_sample
 from engine.replay.layout import ESTIMATORS
+from engine.replay.settings import compares_across
 from engine.runtime.errors import SpecError
 
 MOST_CELLS = 100_000
@@ -73,7 +74,8 @@ def points_of(
     """Yield the cells: window by window, policy by policy, then by lanes, split and estimator.
 
     A policy that draws nothing has one cell whatever the seeds, and one that counts no matches
-    whatever the estimators. Pairs of a policy and a split that are `left_out` have none.
+    whatever the estimators. Pairs of a policy and a split that are `left_out` have none, nor has a
+    policy whose priorities do not compare across sides with an estimator, of one memory for both.
     """
     kinds = [
         (policy, number, split, estimator)
@@ -82,6 +84,7 @@ def points_of(
         for split in splits
         if (policy, split) not in left_out
         for estimator in (estimators if policy_or_sample(policy).estimates else (None,))
+        if split != POOLED or compares_across(policy_or_sample(policy), estimator or ESTIMATORS[0])
     ]
     cells = (
         (kind, window, amount, seed)

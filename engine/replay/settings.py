@@ -206,6 +206,11 @@ class ReplaySettings(PolicySettings):
         )
 
 
+def compares_across(policy: Policy, estimator: str) -> bool:
+    """Return whether priorities compare across sides with an estimator, if they do at all."""
+    return policy.structure is not Structure.KEYED or estimator != "history"
+
+
 def check_pooled(
     policy: Policy, estimator: str, windows: Sequence[int], parameters: Mapping[str, Value]
 ) -> None:
@@ -217,7 +222,7 @@ def check_pooled(
         reason = "ranks by the age curve of each side, and these are of windows that differ"
     elif len({len(own) for own in parameters.values() if isinstance(own, tuple)}) > 1:
         reason = "ranks by the age curve of each side, and these are of buckets that differ"
-    elif policy.structure is Structure.KEYED and estimator == "history":
+    elif not compares_across(policy, estimator):
         reason = "changes every priority at every instant when all of history is counted"
     if reason:
         raise SpecError(

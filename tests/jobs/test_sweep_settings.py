@@ -41,7 +41,7 @@ def kinds(lines: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
 @pytest.mark.parametrize(
     "grid",
     [
-        {"policies": EVERY, "splits": "even,expected,0.8", "memory": "13,30%"},
+        {"policies": EVERY, "splits": "even,expected,pooled,0.8", "memory": "13,30%"},
         {"policies": "simp,prob,dgl,age", "estimators": "all", "lanes": "1,3", "memory": "20%",
          "splits": ["expected", 0.3], "windows": "4,9"},
         {"policies": "dimpprob,rand", "splits": "expected,1", "partition_by": "g", "lanes": [2, 1],
@@ -53,6 +53,9 @@ def test_every_cell_equals_its_own_replay(folder: Path, grid: dict[str, Any]) ->
     shared = {name: own for name, own in grid.items() if name == "partition_by"}
     for line in lines:
         own = alone(folder, line, {}, **shared)
+        if line["split"] == "pooled":
+            assert line["memory_left"] + line["memory_right"] == own["memory_both"]
+            own |= {name: line[name] for name in ("memory_left", "memory_right")}
         for name in FIGURES:
             wanted = pytest.approx(own[name], rel=1e-12) if name in SUMS else own[name]
             assert line[name] == wanted, (line, name)

@@ -61,6 +61,7 @@ def alone(folder: Path, line: dict[str, Any], params: Any, **options: Any) -> di
         "importance_recall": report["importance_recall"],
         "peak_left": report["peak_memory"]["left"],
         "peak_right": report["peak_memory"]["right"],
+        "memory_both": report["memory"]["both"],
         "memory_left": report["memory"]["left"],
         "memory_right": report["memory"]["right"],
         "window_left": report["window"]["left"],

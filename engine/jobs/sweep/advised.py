@@ -117,15 +117,15 @@ def _checked(options: Mapping[str, Any], row: Row, stages: Stages) -> Check:
     content = run_replay(job_of(REPLAY.given(options)), stages.executor, stages.progress).content
     result, memory = content["result"], content["memory"]
     same = (
-        (result["outputs"], memory["left"], memory["right"], content["exact"]["outputs"])
-        == (row.outputs, row.memory_left, row.memory_right, row.exact_outputs)
+        (result["outputs"], memory["both"], content["exact"]["outputs"])
+        == (row.outputs, row.tuples, row.exact_outputs)
     ) and isclose(result["importance"], row.importance, rel_tol=_SAME)
     problem = None
     if not same:
         problem = (
             f"its own replay has {result['outputs']} outputs of importance {result['importance']} "
-            f"with {memory['left']} and {memory['right']} tuples, and the sweep {row.outputs} of "
-            f"{row.importance} with {row.memory_left} and {row.memory_right}: please report this"
+            f"with {memory['both']} tuples, and the sweep {row.outputs} of {row.importance} with "
+            f"{row.tuples}: please report this"
         )
     return Check(
         result["outputs"], result["importance"], content["recall"], content["importance_recall"],

@@ -60,6 +60,8 @@ class CellResult(NamedTuple):
     """Of the outputs, their compensated sum."""
     peaks: tuple[int, int]
     """Most tuples held at once, left and right."""
+    peak: int
+    """Most tuples of both sides at once; of two memories, the sum of their peaks."""
     seconds: float
     """Spent in the cell's own replay, without reading and without the other cells."""
 
@@ -222,7 +224,12 @@ class _Running:
         """Return what the cell came to."""
         replay = self._replay
         return CellResult(
-            self._cell.number, replay.outputs, replay.importance, replay.peaks, self._seconds
+            self._cell.number,
+            replay.outputs,
+            replay.importance,
+            replay.peaks,
+            replay.peak,
+            self._seconds,
         )
 
 

@@ -178,7 +178,7 @@ def _panel(
         )
         if any(point.least < point.greatest for point in curve):
             low, high = ([scale * point[i] for point in curve] for i in (2, 3))
-            axis.fill_between(xs, low, high, color=style["color"], alpha=0.2, linewidth=0)
+            axis.fill_between(xs, low, high, color=look["color"], alpha=0.2, linewidth=0)
     if measure.name == "importance_recall":
         lines |= _best(axis, rows, percent=percent)
     _axes(axis, rows, percent=percent)

@@ -198,7 +198,7 @@ def _row(
         share_of_best=None if best is None else min(1.0, share(importance, best[1])),
         peak_left=peaks[0],
         peak_right=peaks[1],
-        peak_memory=sum(peaks),
+        peak_memory=sum(result.peak for result in total.results),
         seconds=seconds,
         tuples_per_second=joined / seconds if seconds else 0.0,
     )

@@ -146,7 +146,14 @@ def replay_cells_on_gpu(
     outcomes = replay_on_device(device, load_lanes(device, [lane]), replays)
     rows_done(lane.rows * len(cells))
     return [
-        CellResult(cell.number, found.outputs, found.importance, found.peaks, found.seconds)
+        CellResult(
+            cell.number,
+            found.outputs,
+            found.importance,
+            found.peaks,
+            sum(found.peaks),
+            found.seconds,
+        )
         for cell, found in zip(cells, outcomes, strict=True)
     ]
 
