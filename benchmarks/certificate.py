@@ -188,7 +188,7 @@ def archive(rows: int, gap: float, threads: int | None) -> dict[str, Any]:
     for side, word in enumerate(SIDES):
         begin = time.perf_counter()
         intervals = build_intervals(
-            left, right, windows, weigh, side,
+            left, right, windows, weigh, (side,),
             after_admission=True, start_ts=2 * lifetime, threads=threads,
         )  # fmt: skip
         built = time.perf_counter() - begin

@@ -1,4 +1,4 @@
-"""The dual of one side on a GPU, and prices that climb there."""
+"""The dual of one memory on a GPU, and prices that climb there."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +18,15 @@ from engine.optimum.certificate import Backend, Certificate, certify
 from engine.optimum.dual import CpuDual
 from engine.optimum.facts import fact_pairs
 from engine.optimum.flow import OutOfTimeError, solve_flow
-from engine.optimum.intervals import Intervals, Rows, intervals_of, matches_of_pairs
+from engine.optimum.intervals import (
+    BOTH,
+    Intervals,
+    Rows,
+    Sides,
+    intervals_of,
+    matches_on,
+    places_of,
+)
 from engine.optimum.retained import OutputTotals, Realised, Retained, realised, until_of
 from engine.optimum.settings import Effort, Objective
 from engine.runtime.jit import Ints
@@ -26,6 +35,10 @@ from engine.runtime.streams import LEFT, RIGHT, StreamBatch
 EXACT = 1e-12
 """Relative difference up to which two sums are one (contract, section 3)."""
 Pairs = list[tuple[Rows, Rows]]
+
+Budget = tuple[int, int] | tuple[int]
+"""K of left and right, each a memory of its own; or M, of one memory for both sides that is divided
+anew at every instant. Anything from the number of rows on is no limit."""
 
 _WARM = 2e-3, 300  # gap, or rounds, after which prices are good enough to begin a flow from
 _LARGE = 2_000_000  # choices of a side up to which "auto" tries a flow
@@ -59,14 +72,15 @@ class BoundSettings:
         return self.window_left, self.window_right
 
 
-class SideBound(NamedTuple):
-    """Proven bounds of one side, its objective to be maximised."""
+class MemoryBound(NamedTuple):
+    """Proven bounds of what is stored in one memory, its objective to be maximised."""
 
     lower: float
     upper: float
     """`lower`, `upper`: The value of the plan, and what no plan exceeds."""
     until: Ints
-    """(n,) int64. The plan: see `engine.optimum.retained.Retained`."""
+    """(n,) int64. The plan: see `engine.optimum.retained.Retained`. Of both sides together as
+    `engine.optimum.intervals.places_of` has them."""
     method: str
     """What the bounds were found by: "states", "flow" or "dual"."""
 
@@ -83,15 +97,15 @@ class LaneBound(NamedTuple):
     """Of the exact join."""
     retained: Retained
     """The plan; its value is `lower`, or `upper` of an objective to be minimised."""
-    methods: tuple[str, str]
-    """Of left and right."""
+    methods: tuple[str, ...]
+    """Of each memory."""
 
 
 def bound_lane(
     left: StreamBatch,
     right: StreamBatch,
     settings: BoundSettings,
-    budget: tuple[int, int],
+    budget: Budget,
     *,
     facts: Facts | None = None,
     scratch: Path | None = None,
@@ -104,8 +118,8 @@ def bound_lane(
     left, right : StreamBatch
         Both streams, in arrival order.
     settings : BoundSettings
-    budget : (int, int)
-        K of left and right; anything from the number of rows on is no limit.
+    budget : (int, int) or (int,)
+        K of left and right, or M of both: see `Budget`.
     facts : Facts, optional
         The streams match through this relation, as P2's do, and not by equal keys. All of their
         pairs are then held in memory.
@@ -123,31 +137,57 @@ def bound_lane(
     found = None
     if facts is not None:
         found = fact_pairs(left, right, facts, *settings.windows, start_ts=start_ts)
-    if settings.effort.method == "states":
-        sides = _by_states(left, right, settings, budget, found)
-    else:
-        sides = _by_prices(left, right, settings, budget, found, scratch, backend)
-    retained = Retained(sides[LEFT].until, sides[RIGHT].until)
+    solve = _by_states if settings.effort.method == "states" else _by_prices
+    lines = solve(_Problem(left, right, settings, budget, found, scratch, backend))
+    retained = _retained(left, right, lines)
     pairs = pairs_of(left, right, settings.windows, start_ts) if found is None else found
     parts = realised(left, right, pairs, retained, settings.objective.combine)
-    lower, upper = _in_all(settings.objective, parts, sides)
+    lower, upper = _in_all(settings.objective, parts, lines)
     plan = parts.at_once.plus(parts.kept)
-    methods = sides[LEFT].method, sides[RIGHT].method
+    methods = tuple(line.method for line in lines)
     return LaneBound(lower, upper, plan, plan.plus(parts.lost), retained, methods)
 
 
+class _Problem(NamedTuple):
+    """A lane and its memories."""
+
+    left: StreamBatch
+    right: StreamBatch
+    settings: BoundSettings
+    budget: Budget
+    pairs: Pairs | None
+    """Of the exact result; None where they are those of equal keys."""
+    scratch: Path | None
+    backend: Backend
+
+    @property
+    def memories(self) -> list[tuple[Sides, int]]:
+        """The sides whose tuples share each memory, and how many it holds."""
+        if len(self.budget) == 1:
+            return [(BOTH, self.budget[0])]
+        return [((LEFT,), self.budget[LEFT]), ((RIGHT,), self.budget[RIGHT])]
+
+
+def _retained(left: StreamBatch, right: StreamBatch, found: Sequence[MemoryBound]) -> Retained:
+    """Return the plan of both sides."""
+    if len(found) == 1:
+        until = found[0].until
+        return Retained(*(until[place] for place in places_of(left.ts, right.ts)))
+    return Retained(found[LEFT].until, found[RIGHT].until)
+
+
 def _in_all(
-    objective: Objective, parts: Realised, sides: tuple[SideBound, SideBound]
+    objective: Objective, parts: Realised, found: Sequence[MemoryBound]
 ) -> tuple[float, float]:
     """Return bounds of the whole objective: what the plan reached, and what none exceeds."""
     sign = objective.sign
     reached = sign * objective.value(*parts.kept)
-    claimed = sum(side.lower for side in sides)
+    claimed = sum(memory.lower for memory in found)
     terms = max(objective.terms(*parts.at_once), objective.terms(*parts.kept))
     if abs(reached - claimed) > _PROOF * terms:
         raise AssertionError(f"the plan comes to {reached}, and {claimed} was claimed for it")
     free = sign * objective.value(*parts.at_once)
-    lower, upper = free + reached, free + sum(side.upper for side in sides)
+    lower, upper = free + reached, free + sum(memory.upper for memory in found)
     if objective.name == "outputs":
         upper = float(np.floor(upper * (1.0 + EXACT)))
     if upper - lower <= EXACT * terms:
@@ -155,60 +195,58 @@ def _in_all(
     return (lower, upper) if sign > 0 else (-upper, -lower)
 
 
-def _by_states(
-    left: StreamBatch,
-    right: StreamBatch,
-    settings: BoundSettings,
-    budget: tuple[int, int],
-    pairs: Pairs | None,
-) -> tuple[SideBound, SideBound]:
-    """Find the best path through the join memory state graph of each side."""
+def _by_states(problem: _Problem) -> list[MemoryBound]:
+    """Find the best path through the join memory state graph of each memory."""
+    left, right, settings, _, pairs, _, _ = problem
     weigh = settings.objective.weigher(left, right)
     if pairs is None:
         pairs = list(pairs_of(left, right, settings.windows, settings.start_ts))
     found = []
-    for side in (LEFT, RIGHT):
-        matches = matches_of_pairs(left, right, pairs, weigh, side)
+    for sides, budget in problem.memories:
+        matches = matches_on(left, right, pairs, weigh, sides)
         best = states.optimal_states(
             matches,
-            min(budget[side], matches.ts.size),
+            min(budget, matches.ts.size),
             after_admission=settings.after_admission,
             most_states=states.MOST_STATES,
         )
-        found.append(SideBound(best.value, best.value, best.until, "states"))
-    return found[LEFT], found[RIGHT]
+        found.append(MemoryBound(best.value, best.value, best.until, "states"))
+    return found
 
 
-def _by_prices(
-    left: StreamBatch, right: StreamBatch, settings: BoundSettings, budget: tuple[int, int],
-    pairs: Pairs | None, scratch: Path | None, backend: Backend,
-) -> tuple[SideBound, SideBound]:  # fmt: skip
-    """Certify each side, one with all threads after the other, then solve both flows at once."""
+def _by_prices(problem: _Problem) -> list[MemoryBound]:
+    """Certify each memory, one with all threads after the other, then solve all flows at once."""
+    settings = problem.settings
     deadline = time.perf_counter() + settings.effort.seconds
-    weigh = settings.objective.weigher(left, right)
-    sides: list[tuple[Intervals, Certificate]] = []
-    for side in (LEFT, RIGHT):
-        after = settings.after_admission
-        if pairs is not None:
-            matches = matches_of_pairs(left, right, pairs, weigh, side)
-            intervals = intervals_of(matches, after_admission=after)
-        else:
-            intervals = build_intervals(
-                left, right, settings.windows, weigh, side,
-                after_admission=after, start_ts=settings.start_ts, folder=scratch,
-            )  # fmt: skip
-        limits = _limits(intervals, settings.effort, side, deadline)
+    memories = problem.memories
+    certified: list[tuple[Intervals, Certificate]] = []
+    for at, (sides, budget) in enumerate(memories):
+        intervals = _intervals(problem, sides)
+        limits = _limits(intervals, settings.effort, sides, len(memories) - at, deadline)
         certificate = certify(
-            intervals, budget[side], threads=settings.threads, backend=backend, **limits._asdict()
-        )
-        sides.append((intervals, certificate))
-    with ThreadPoolExecutor(2) as pool:
-        found = list(
+            intervals, budget, threads=settings.threads, backend=problem.backend,
+            **limits._asdict(),
+        )  # fmt: skip
+        certified.append((intervals, certificate))
+    with ThreadPoolExecutor(len(memories)) as pool:
+        return list(
             pool.map(
-                lambda side: _flowed(*sides[side], budget[side], settings, deadline), (LEFT, RIGHT)
+                lambda one, memory: _flowed(one, memory, settings, deadline), certified, memories
             )
         )
-    return found[LEFT], found[RIGHT]
+
+
+def _intervals(problem: _Problem, sides: Sides) -> Intervals:
+    """Return the choices of the tuples that share a memory."""
+    left, right, settings, _, pairs, scratch, _ = problem
+    weigh, after = settings.objective.weigher(left, right), settings.after_admission
+    if pairs is not None:
+        matches = matches_on(left, right, pairs, weigh, sides)
+        return intervals_of(matches, after_admission=after)
+    return build_intervals(
+        left, right, settings.windows, weigh, sides,
+        after_admission=after, start_ts=settings.start_ts, folder=scratch,
+    )  # fmt: skip
 
 
 class _Limits(NamedTuple):
@@ -219,45 +257,45 @@ class _Limits(NamedTuple):
     rounds: int | None
 
 
-def _limits(intervals: Intervals, effort: Effort, side: int, deadline: float) -> _Limits:
-    """Return how far to certify a side: as asked, or enough for a flow to start from."""
+def _limits(
+    intervals: Intervals, effort: Effort, sides: Sides, memories: int, deadline: float
+) -> _Limits:
+    """Return how far to certify a memory, of those left: as asked, or enough for a flow."""
     gap, rounds = _WARM
     if effort.method == "flow":
         return _Limits(gap, np.inf, rounds)
-    left = max(0.0, deadline - time.perf_counter())
-    seconds = left / 2 if side == LEFT else left
-    if effort.method == "auto" and _soon(intervals):
+    seconds = max(0.0, deadline - time.perf_counter()) / memories
+    if effort.method == "auto" and _soon(intervals, sides):
         return _Limits(max(gap, effort.gap), seconds / 2, rounds)
     return _Limits(effort.gap, seconds, None)
 
 
-def _soon(intervals: Intervals) -> bool:
+def _soon(intervals: Intervals, sides: Sides) -> bool:
     """Return whether a flow may be solved in minutes, and fits in memory."""
-    return intervals.end.size <= _LARGE
+    return intervals.end.size <= len(sides) * _LARGE
 
 
 def _flowed(
-    intervals: Intervals,
-    certificate: Certificate,
-    budget: int,
+    certified: tuple[Intervals, Certificate],
+    memory: tuple[Sides, int],
     settings: BoundSettings,
     deadline: float,
-) -> SideBound:
-    """Solve a side's flow where that is asked for, or useful and possible in time."""
+) -> MemoryBound:
+    """Solve a memory's flow where that is asked for, or useful and possible in time."""
+    (intervals, certificate), (sides, budget) = certified, memory
     lower, upper = certificate.lower, certificate.upper
-    until = until_of(intervals, certificate.chosen)
-    certified = SideBound(lower, upper, until, "dual")
+    by_dual = MemoryBound(lower, upper, until_of(intervals, certificate.chosen), "dual")
     wide = upper - lower > max(settings.effort.gap, EXACT) * abs(upper)
     flow = settings.effort.method == "flow" or (
-        settings.effort.method == "auto" and wide and _soon(intervals)
+        settings.effort.method == "auto" and wide and _soon(intervals, sides)
     )
     if not flow:
-        return certified
+        return by_dual
     seconds = np.inf if settings.effort.method == "flow" else deadline - time.perf_counter()
     try:
         best = solve_flow(
             intervals, min(budget, intervals.begin.size), certificate.prices, seconds=seconds
         )
     except OutOfTimeError:
-        return certified
-    return SideBound(best.lower, best.upper, until_of(intervals, best.chosen), "flow")
+        return by_dual
+    return MemoryBound(best.lower, best.upper, until_of(intervals, best.chosen), "flow")

@@ -1,8 +1,8 @@
-"""Build the choices of a side from its streams, a slice of time at a time.
+"""Build the choices of the tuples of a memory from their streams, a slice of time at a time.
 
-All pairs of an archive need not fit in memory: the tuples of the side are taken in slices, each
-joined with what arrives on the other side up to a window later, and a slice's choices are all that
-is kept of it; in files, where they are too much for memory themselves.
+All pairs of an archive need not fit in memory: the tuples are taken in slices, each joined with
+what arrives on the opposite side up to a window later, and a slice's choices are all that is kept
+of it; in files, where they are too much for memory themselves.
 """
 
 from __future__ import annotations
@@ -18,7 +18,18 @@ from numpy.typing import DTypeLike, NDArray
 
 from engine.exact.checks import check_order, check_windows
 from engine.exact.pairs import all_pairs, emit_pairs
-from engine.optimum.intervals import Intervals, Matches, Rows, Weigh, matches_of_pairs, prune
+from engine.optimum.intervals import (
+    BOTH,
+    Intervals,
+    Matches,
+    Rows,
+    Sides,
+    Weigh,
+    matches_of_pairs,
+    places_of,
+    prune,
+    woven,
+)
 from engine.runtime.host import half_of_memory
 from engine.runtime.jit import Ints
 from engine.runtime.streams import LEFT, RIGHT, StreamBatch
@@ -107,6 +118,8 @@ def _cut(batch: StreamBatch, part: slice) -> StreamBatch:
 
 def _slice(left: StreamBatch, right: StreamBatch, side: int, window: int, a: int, b: int) -> _Slice:
     own, other = (left, right) if side == LEFT else (right, left)
+    if a == b:
+        return _Slice(side, a, b, 0, 0)
     begin, end = int(own.ts[a]), int(own.ts[b - 1])
     until = min(end + window, int(np.iinfo(np.int64).max))
     low = int(np.searchsorted(other.ts, begin))
@@ -128,12 +141,34 @@ def _matches(
     ), size
 
 
+class _Tuples:
+    """The tuples that share a memory, in the order of their arrival."""
+
+    def __init__(self, left: StreamBatch, right: StreamBatch, sides: Sides) -> None:
+        self.sides = sides
+        self._own = [(left, right)[side] for side in sides]
+        self.ts = self._own[0].ts
+        self._places: list[Ints] | None = None
+        if sides == BOTH:
+            self._places = list(places_of(left.ts, right.ts))
+            self.ts = np.empty(left.ts.size + right.ts.size, np.int64)
+            for batch, place in zip(self._own, self._places, strict=True):
+                self.ts[place] = batch.ts
+
+    def parts(self, first: int, last: int) -> list[tuple[int, int, int]]:
+        """Return the sides of tuples `first` to `last`, and which of the side they are."""
+        if self._places is None:
+            return [(self.sides[0], first, last)]
+        ends = (np.searchsorted(place, (first, last)).tolist() for place in self._places)
+        return [(side, a, b) for side, (a, b) in zip(self.sides, ends, strict=True)]
+
+
 def build_intervals(
     left: StreamBatch,
     right: StreamBatch,
     windows: tuple[int, int],
     weigh: Weigh,
-    side: int,
+    sides: Sides,
     *,
     after_admission: bool,
     start_ts: int | None = None,
@@ -142,7 +177,7 @@ def build_intervals(
     most_bytes: int | None = None,
     slice_pairs: int = SLICE_PAIRS,
 ) -> Intervals:
-    """Return the choices of one side's tuples, as `intervals_of` the matches of all pairs would.
+    """Return the choices of a memory's tuples, as `intervals_of` the matches of all pairs would.
 
     Parameters
     ----------
@@ -153,7 +188,8 @@ def build_intervals(
     weigh : callable
         Value of the outputs of pairs of positions, see `engine.optimum.intervals.Weigh`; slice by
         slice, so it must not depend on what else is asked for.
-    side : {0, 1}
+    sides : tuple of {0, 1}
+        Those whose tuples share the memory.
     after_admission : bool
         A tuple holds its slot at the instant of its last match as well.
     start_ts : int, optional
@@ -182,7 +218,7 @@ def build_intervals(
     check_windows(*windows)
     check_order(left, LEFT)
     check_order(right, RIGHT)
-    own = left if side == LEFT else right
+    own = _Tuples(left, right, sides)
     most_bytes = half_of_memory() // 2 if most_bytes is None else most_bytes
     fresh = np.ones(own.ts.size, np.bool_)
     fresh[1:] = own.ts[1:] != own.ts[:-1]
@@ -194,8 +230,12 @@ def build_intervals(
     first, tuples = 0, _SAMPLE
     while first < own.ts.size:
         last = min(first + tuples, own.ts.size)
-        part = _slice(left, right, side, windows[side], first, last)
-        matches, pairs = _matches(left, right, windows, weigh, part, start_ts, threads)
+        slices = [
+            _slice(left, right, side, windows[side], a, b) for side, a, b in own.parts(first, last)
+        ]
+        met = [_matches(left, right, windows, weigh, part, start_ts, threads) for part in slices]
+        matches = woven([one for one, _ in met]) if sides == BOTH else met[0][0]
+        pairs = sum(size for _, size in met)
         base = kept[first]
         size, found = _choices(matches, instants, begin[first:last], after_admission)
         kept[first + 1 : last + 1] = size[1:] + base

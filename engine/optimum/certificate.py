@@ -1,4 +1,4 @@
-"""A certificate of one side's optimum: a bound from above and a plan from below (section 4)."""
+"""A certificate of one memory's optimum: a bound from above and a plan from below (section 4)."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ Backend = Callable[[Intervals, int, int | None], Dual]
 
 
 class Certificate(NamedTuple):
-    """Bounds of what one side can earn, and the plan of the lower one."""
+    """Bounds of what one memory can earn, and the plan of the lower one."""
 
     lower: float
     """What the plan earns: the exact sum of its values, rounded to nearest."""
@@ -180,7 +180,7 @@ def certify(
     threads: int | None = None,
     backend: Backend = CpuDual,
 ) -> Certificate:
-    """Return bounds of the optimum of one side, and a plan.
+    """Return bounds of the optimum of one memory, and a plan.
 
     Parameters
     ----------

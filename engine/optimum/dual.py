@@ -1,6 +1,6 @@
-"""The Lagrange dual of one side's problem: an upper bound of it for any prices (section 4).
+"""The Lagrange dual of one memory's problem: an upper bound of it for any prices (section 4).
 
-Prices p[t] >= 0 of the stretches of a side's line are given by their running sums P, so that an
+Prices p[t] >= 0 of the stretches of a memory's line are given by their running sums P, so that an
 interval from node b to node e costs ``P[e] - P[b]``, and the bound is
 
     D(P) = K * (P[nodes] - P[0]) + sum over tuples of max(0, max over choices (value - cost)).

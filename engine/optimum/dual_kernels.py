@@ -78,7 +78,7 @@ class Dual(Protocol):
 
 
 class Point(Protocol):
-    """Prices of a side's stretches and the last step, as `CpuPoint` describes them."""
+    """Prices of a line's stretches and the last step, as `CpuPoint` describes them."""
 
     def slope(self, temperature: float) -> float: ...  # noqa: D102
     def move(self, temperature: float) -> float: ...  # noqa: D102

@@ -1,4 +1,4 @@
-"""ESJA and SJA: the optimum of one side as a min-cost flow (P1 4.2.3; contract, section 4).
+"""ESJA and SJA: the optimum of one memory as a min-cost flow (P1 4.2.3; contract, section 4).
 
 ESJA weighs an output by its importance, SJA by 1 (Das, Gehrke, Riedewald); weights have any sign.
 Solved by successive cheapest ways, from prices such as the certificate's: the better they are, the
@@ -25,8 +25,8 @@ STEPS = 1 << 20  # nodes done before the clock is read again
 _HEADROOM = 6  # bits that prices may grow by
 
 
-class SideOptimum(NamedTuple):
-    """The optimum of one side, or the bounds proven so far."""
+class MemoryOptimum(NamedTuple):
+    """The optimum of one memory, or the bounds proven so far."""
 
     lower: float
     upper: float
@@ -55,8 +55,8 @@ def _units(intervals: Intervals, price: Floats) -> int:
 
 def solve_flow(
     intervals: Intervals, budget: int, price: Floats, *, seconds: float = np.inf
-) -> SideOptimum:
-    """Return the optimum of one side.
+) -> MemoryOptimum:
+    """Return the optimum of one memory.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def best_gains(tuples: Tuples, price: Ints) -> tuple[int, int]:
 
 def _proven(
     intervals: Intervals, tuples: Tuples, flow: Flow, budget: int, bits: int
-) -> SideOptimum:
+) -> MemoryOptimum:
     """Prove in whole numbers that the plan is optimal: its prices bound the value of any."""
     stored = flow.chosen[flow.chosen != NONE]
     high, low = best_gains(tuples, flow.price)
@@ -150,8 +150,8 @@ def _proven(
         np.ldexp(tuples.value.astype(np.float64), -bits), intervals.value
     ):
         optimum = float(bound * unit)
-        return SideOptimum(optimum, optimum, flow.chosen, price)
+        return MemoryOptimum(optimum, optimum, flow.chosen, price)
     lower = math.fsum(intervals.value[stored])
     slack = Fraction(tuples.begin.size, 2)  # half a unit a tuple
     upper = math.nextafter(float((bound + slack) * unit), math.inf)
-    return SideOptimum(lower, upper, flow.chosen, price)
+    return MemoryOptimum(lower, upper, flow.chosen, price)

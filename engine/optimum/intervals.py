@@ -1,39 +1,47 @@
-"""The later matches of every tuple of a side, and its choices on a time line (contract, section 4).
+"""The later matches of every tuple, and its choices on the time line of a memory (section 4).
 
-The two sides of a join are independent, and simultaneous matches are free (P1 4.1).
+Simultaneous matches are free, and a stored tuple earns its matches whatever is stored on the other
+side (P1 4.1). Tuples compete where they share a memory: those of one side, or, where one memory is
+for both sides, all of them. Nothing else is different then.
 
 A stored tuple holds a slot from its arrival until a match of its after which it is dropped. The
-number of stored tuples grows only where tuples of its own side arrive, so a side's time line needs
-one node for each such instant, and a slot that is freed counts as free from the next of these on:
-the instant of the match itself where arrivals probe before admission, one after it otherwise.
+number of stored tuples grows only where tuples arrive that may be stored in that memory, so its
+time line needs one node for each such instant, and a slot that is freed counts as free from the
+next of these on: the instant of the match itself where arrivals probe before admission, one after
+it otherwise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.runtime.jit import NONE, Floats, Ints, jit
-from engine.runtime.streams import LEFT, StreamBatch
+from engine.runtime.streams import LEFT, RIGHT, StreamBatch
 
 Rows = NDArray[np.int32]
 Weigh = Callable[[Rows, Rows], Floats]
 """Value of the outputs of pairs: ((n,) left positions, (n,) right positions) -> (n,) float64."""
 
 
+Sides = tuple[int, ...]
+"""Those whose tuples share a memory: (LEFT,), (RIGHT,) or BOTH."""
+BOTH: Sides = (LEFT, RIGHT)
+
+
 class Matches(NamedTuple):
-    """The later matches of the tuples of one side."""
+    """The later matches of the tuples that share a memory."""
 
     ts: Ints
     """(n,) int64. Arrival of each tuple, in ticks, non-decreasing."""
     start: Ints
     """(n + 1,) int64. Tuple i's matches are ``start[i] .. start[i + 1] - 1``."""
     at: Ints
-    """(m,) int64. Ticks at which matching tuples of the other side arrive; strictly increasing in a
-    tuple, later than its own arrival."""
+    """(m,) int64. Ticks at which matching tuples of the opposite side arrive; strictly increasing
+    in a tuple, later than its own arrival."""
     gain: Floats
     """(m,) float64. What meeting all that arrives at that tick adds to the objective; of any
     sign."""
@@ -117,8 +125,76 @@ def matches_of_pairs(
     return Matches(own.ts, start, at[:size], gain[:size])
 
 
+def places_of(left: Ints, right: Ints) -> tuple[Ints, Ints]:
+    """Return the place of each tuple among those of both sides: (n,) int64 each.
+
+    In the order of ts, of one ts those of left first.
+
+    Parameters
+    ----------
+    left, right : (n,) int64
+        Arrival of each tuple, in ticks, non-decreasing.
+
+    Examples
+    --------
+    >>> places_of(np.array([1, 3]), np.array([0, 1]))
+    (array([1, 3]), array([0, 2]))
+    """
+    return (
+        np.arange(left.size) + np.searchsorted(right, left, side="left"),
+        np.arange(right.size) + np.searchsorted(left, right, side="right"),
+    )
+
+
+@jit
+def weave(
+    place: Ints,
+    own_start: Ints,
+    own_at: Ints,
+    own_gain: Floats,
+    start: Ints,
+    at: Ints,
+    gain: Floats,
+) -> None:
+    """Write the matches of one side's tuples where those of both sides together have them."""
+    for i in range(len(place)):
+        to = start[place[i]]
+        for k in range(own_start[i], own_start[i + 1]):
+            at[to], gain[to] = own_at[k], own_gain[k]
+            to += 1
+
+
+def woven(sides: Sequence[Matches]) -> Matches:
+    """Return the matches of the tuples of left and right together, as `places_of` places them.
+
+    O(tuples * log(tuples) + matches) time and memory.
+    """
+    places = places_of(*(side.ts for side in sides))
+    ts = np.empty(sum(side.ts.size for side in sides), np.int64)
+    start = np.zeros(ts.size + 1, np.int64)
+    for side, place in zip(sides, places, strict=True):
+        ts[place], start[place + 1] = side.ts, np.diff(side.start)
+    np.cumsum(start, out=start)
+    at, gain = np.empty(start[-1], np.int64), np.empty(start[-1])
+    for side, place in zip(sides, places, strict=True):
+        weave(place, side.start, side.at, side.gain, start, at, gain)
+    return Matches(ts, start, at, gain)
+
+
+def matches_on(
+    left: StreamBatch,
+    right: StreamBatch,
+    pairs: Iterable[tuple[Rows, Rows]],
+    weigh: Weigh,
+    sides: Sides,
+) -> Matches:
+    """Return the later matches of the tuples that share a memory; see `matches_of_pairs`."""
+    found = [matches_of_pairs(left, right, pairs, weigh, side) for side in sides]
+    return woven(found) if sides == BOTH else found[0]
+
+
 class Intervals(NamedTuple):
-    """The choices of every tuple of one side.
+    """The choices of every tuple that may be stored in one memory.
 
     Only choices that some prices could make worthwhile are there: within a tuple each ends later
     and has a greater value than those before it. At most `budget` tuples may be held on each
@@ -126,8 +202,8 @@ class Intervals(NamedTuple):
     """
 
     nodes: int
-    """Instants at which tuples of this side arrive; the line's nodes are ``0 .. nodes``, the last
-    being the end of time. Stretch t goes from node t to node t + 1."""
+    """Instants at which such tuples arrive; the line's nodes are ``0 .. nodes``, the last being the
+    end of time. Stretch t goes from node t to node t + 1."""
     begin: NDArray[np.int32]
     """(n,) int32. Node of each tuple's arrival, non-decreasing, less than `nodes`."""
     start: Ints
@@ -166,7 +242,7 @@ def prune(
 
 
 def intervals_of(matches: Matches, *, after_admission: bool) -> Intervals:
-    """Return the choices that a side's matches give its tuples.
+    """Return the choices that their matches give to the tuples of a memory.
 
     Parameters
     ----------

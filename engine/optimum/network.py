@@ -1,4 +1,4 @@
-"""The residual network of a side's min-cost flow, on the nodes of its time line alone.
+"""The residual network of a memory's min-cost flow, on the nodes of its time line alone.
 
 A unit of flow is a slot of memory. It travels the line from the first node to the last, and skips
 a stretch of it whenever it is a tuple's. A tuple has one unit at most, so its chain of matches
@@ -59,7 +59,7 @@ MOST_TARGETS = 4
 
 
 class Tuples(NamedTuple):
-    """The choices of the side's tuples, as `engine.optimum.intervals.Intervals` has them."""
+    """The choices of the tuples, as `engine.optimum.intervals.Intervals` has them."""
 
     begin: NDArray[np.int32]
     """(n,) int32."""

@@ -190,7 +190,7 @@ def _earned(value: Floats, chosen: Ints) -> float:
 def repair(
     intervals: Intervals, budget: int, cumulative: Prices, sweeps: int = _SWEEPS
 ) -> Repaired:
-    """Return a feasible plan of one side, the better the better the prices.
+    """Return a feasible plan of one memory, the better the better the prices.
 
     Parameters
     ----------

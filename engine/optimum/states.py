@@ -1,4 +1,4 @@
-"""The join memory state graph of one side by dynamic programming: ODJA (P1 4.2), OSSJ (P2 3.1).
+"""The join memory state graph of one memory by dynamic programming: ODJA (P1 4.2), OSSJ (P2 3.1).
 
 The two are one algorithm: what differs is which tuples match, and that is in `Matches`. Exponential
 in the budget, so for small cases; the flow has no such limit.
@@ -9,7 +9,7 @@ Of P1's graph those states are left out that no best path needs:
   particular tuples without remaining matches are never held.
 - A tuple leaves a memory that has room for it only where it is about to meet a match of negative
   weight: up to there, holding it costs nothing.
-- Nothing changes at instants at which no tuple of this side arrives or meets a match.
+- Nothing changes at instants at which no tuple of this memory arrives or meets a match.
 
 P1 keeps the states of two instants. The paths' links to the states before are needed longer: until
 all paths come from one state, from which on backwards everything is decided. What no path uses any
@@ -98,7 +98,7 @@ MOST_STATES = 1_000_000
 
 
 class Optimal(NamedTuple):
-    """The best path through one side's graph."""
+    """The best path through the graph of one memory."""
 
     value: float
     """What its edges weigh together: P1's MI of the stop vertex."""
@@ -113,7 +113,7 @@ class Optimal(NamedTuple):
 
 
 class Event(NamedTuple):
-    """An instant at which something happens to this side."""
+    """An instant at which something happens to this memory."""
 
     ts: int
     arrivals: Ints
@@ -136,7 +136,7 @@ def prospects(starts: Ints, gain: Floats, best: Floats, last: Ints) -> None:
 
 
 class Graph:
-    """The graph of one side, an instant at a time."""
+    """The graph of one memory, an instant at a time."""
 
     def __init__(self, matches: Matches, budget: int, most_states: int) -> None:
         self.matches = matches
@@ -218,7 +218,7 @@ class Graph:
 def optimal_states(
     matches: Matches, budget: int, *, after_admission: bool, most_states: int = MOST_STATES
 ) -> Optimal:
-    """Return the best plan of one side, by its join memory state graph.
+    """Return the best plan of one memory, by its join memory state graph.
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ def optimal_states(
     budget : int
         Tuples that memory holds at most; 0 or more.
     after_admission : bool
-        Arrivals of the other side meet only what survives the instant's evictions.
+        Opposite arrivals meet only what survives the instant's evictions.
     most_states : int
         More states than these at an instant are refused.
 

@@ -1,1 +1,1 @@
-"""The certificate of the offline optimum on the GPU: the Lagrange dual of a side, and its slope."""
+"""The certificate of the offline optimum on the GPU: a Lagrange dual and its slope."""

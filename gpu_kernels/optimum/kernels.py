@@ -1,4 +1,4 @@
-"""The kernels that evaluate the dual of one side at given prices: best choices, and shares.
+"""The kernels that evaluate the dual of a memory at given prices: best choices, and shares.
 
 A tuple is worked at by a group of 1, 2, 4 ... 32 neighbouring threads of a warp, which take its
 choices in turn, so that they read neighbouring numbers. All threads of a warp call the functions on

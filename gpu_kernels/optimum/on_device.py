@@ -1,4 +1,4 @@
-"""The Lagrange dual of one side on a device (contract, section 4).
+"""The Lagrange dual of one memory on a device (contract, section 4).
 
 Loads numba.cuda: to be imported only where a device is used.
 """
@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 
 
 class Choices(NamedTuple):
-    """The choices of every tuple of a side, as arrays in host memory."""
+    """The choices of every tuple of a memory, as arrays in host memory."""
 
     nodes: int
     """Stretches of the line."""
@@ -43,7 +43,7 @@ class Choices(NamedTuple):
 
 
 class DeviceDual:
-    """The choices of a side on a device.
+    """The choices of a memory on a device.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ with `probe = "before_admission"` and `[ts, until_ts]` with `"after_admission"` 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -23,6 +23,7 @@ OBJECTIVES = ("importance", "outputs", "minimum")
 
 Fact = list[tuple[Any, Any, int, int | None]]
 Plan = tuple[list[int | None], list[int | None]]
+Budgets = tuple[int | None, int | None]
 Weight = Callable[[int, int], float]
 Score = tuple[Fraction, ...]
 Output = tuple[int, int, int, float]
@@ -161,27 +162,38 @@ def _gains(join: Join, objective: str, side: int) -> list[dict[int, Score]]:
     return gains
 
 
-def _best_side(
-    join: Join, objective: str, side: int, budget: int | None, probe: str
-) -> tuple[Score, list[int | None]]:
-    """Walk the join memory state graph of one side (P1 4.2.1, P2 algorithm 3.1).
+def _best_line(
+    join: Join, objective: str, sides: Sequence[int], budget: int | None, probe: str
+) -> tuple[Score, Plan]:
+    """Walk the join memory state graph of the sides that share one memory (P1 4.2.1, P2 3.1).
 
     A state is the set of rows held after an instant; of all paths to a state the best is kept, with
     its predecessors. The states of the next instant are all sets of at most K of the unexpired
-    rows of the state and the arrivals.
+    rows of the state and the arrivals. A row is named by its side and its place in the table.
     """
-    table, window = join.tables[side], join.windows[side]
-    gains, instants = _gains(join, objective, side), _instants(join)
+    gains = [_gains(join, objective, side) for side in SIDES]
+    instants = _instants(join)
 
-    def gained(rows: tuple[int, ...], t: int) -> Score:
-        return _plus(NOTHING, *(gains[row][t] for row in rows if t in gains[row]))
+    def gained(rows: tuple[tuple[int, int], ...], t: int) -> Score:
+        return _plus(NOTHING, *(gains[side][row][t] for side, row in rows if t in gains[side][row]))
 
-    best: dict[tuple[int, ...], tuple[Score, Any]] = {(): ((*NOTHING, Fraction(0)), None)}
+    best: dict[tuple[tuple[int, int], ...], tuple[Score, Any]] = {
+        (): ((*NOTHING, Fraction(0)), None)
+    }
     for t in instants:
-        arrivals = [r for r, (ts, key, _) in enumerate(table) if ts == t and key is not None]
-        reached: dict[tuple[int, ...], tuple[Score, Any]] = {}
+        arrivals = [
+            (side, row)
+            for side in sides
+            for row, (ts, key, _) in enumerate(join.tables[side])
+            if ts == t and key is not None
+        ]
+        reached: dict[tuple[tuple[int, int], ...], tuple[Score, Any]] = {}
         for state, (score, path) in best.items():
-            residents = tuple(row for row in state if t - table[row][0] <= window)
+            residents = tuple(
+                (side, row)
+                for side, row in state
+                if t - join.tables[side][row][0] <= join.windows[side]
+            )
             met = gained(residents, t)
             candidates = sorted((*residents, *arrivals))
             most = len(candidates) if budget is None else min(budget, len(candidates))
@@ -193,14 +205,15 @@ def _best_side(
                         reached[kept] = (total, (path, kept))
         best = reached
     score, path = max(best.values(), key=lambda entry: entry[0])  # the first of equal ones
-    until: list[int | None] = [None] * len(table)
+    until: Plan = ([None] * len(join.tables[LEFT]), [None] * len(join.tables[RIGHT]))
     for at in range(len(instants) - 1, -1, -1):
         path, kept = path
         # Held after `at`, a row meets arrivals up to the next instant, or only up to this one.
         to = min(at + (probe == "before_admission"), len(instants) - 1)
-        for row in kept:
-            if until[row] is None:
-                until[row] = max((t for t in gains[row] if t <= instants[to]), default=None)
+        for side, row in kept:
+            if until[side][row] is None:
+                met_at = (t for t in gains[side][row] if t <= instants[to])
+                until[side][row] = max(met_at, default=None)
     return score[:3], until
 
 
@@ -218,8 +231,12 @@ def optimum(
     start_ts: int | None = None,
     fact: Fact | None = None,
     weight: Weight | None = None,
+    shared: bool = False,
 ) -> Optimum:
-    """Best offline plan of a two-way join, each side for itself (semantics 4 and 5).
+    """Best offline plan of a two-way join (semantics 4 and 5).
+
+    Each side has a memory of its own, or both share one of as many rows as the two have together,
+    divided anew at every instant.
 
     Of plans of equal value the one with more outputs is returned, then the one of greater
     importance, then the one that holds fewer rows, summed over the instants. What is still equal
@@ -247,6 +264,8 @@ def optimum(
         equals another: what else tells them apart is not shown here.
     weight : callable (left_row, right_row) -> float, optional
         Of any sign, an output; stands for the importance in "importance" and "minimum".
+    shared : bool
+        One memory for both sides; it is unlimited where one of the budgets is None.
 
     Returns
     -------
@@ -262,18 +281,29 @@ def optimum(
             raise ValueError(f"{name!r} must be one of {', '.join(known)}")
     join = Join((left, right), (window_left, window_right), combine, start_ts, fact, weight)
     budgets = (budget_left, budget_right)
-    sides = [_best_side(join, objective, side, budgets[side], probe) for side in SIDES]
-    total = _plus(sides[LEFT][0], sides[RIGHT][0])
+    if shared:
+        total, plan = _best_line(join, objective, SIDES, _together(budgets), probe)
+    else:
+        lines = [_best_line(join, objective, [side], budgets[side], probe) for side in SIDES]
+        total = _plus(lines[LEFT][0], lines[RIGHT][0])
+        plan = (lines[LEFT][1][LEFT], lines[RIGHT][1][RIGHT])
     for output in _matches(join):  # the SA graph
         i, j, t, _ = output
         if left[i][0] == right[j][0] and _counted(join, t):
             total = _plus(total, _score(join, objective, output))
     value = -total[0] if objective == "minimum" else total[0]
-    return Optimum(float(value), int(total[1]), float(total[2]), (sides[LEFT][1], sides[RIGHT][1]))
+    return Optimum(float(value), int(total[1]), float(total[2]), plan)
 
 
-def _check_rows(join: Join, plan: Plan, budgets: tuple[int | None, int | None], probe: str) -> None:
+def _together(budgets: Budgets) -> int | None:
+    """Return the rows that one memory in place of two may hold."""
+    left, right = budgets
+    return None if left is None or right is None else left + right
+
+
+def _check_rows(join: Join, plan: Plan, budgets: Budgets, probe: str, *, shared: bool) -> None:
     """Raise ValueError unless every row and every instant of the plan is legal."""
+    both: dict[int, int] = dict.fromkeys(_instants(join), 0)
     for side in SIDES:
         table, until, budget = join.tables[side], plan[side], budgets[side]
         if len(until) != len(table):
@@ -286,8 +316,13 @@ def _check_rows(join: Join, plan: Plan, budgets: tuple[int | None, int | None], 
             for (ts, _, _), end in zip(table, until, strict=True):
                 last = end is not None and (t < end or (t == end and probe == "after_admission"))
                 held += int(ts <= t and last)
-            if budget is not None and held > budget:
+            both[t] += held
+            if not shared and budget is not None and held > budget:
                 raise ValueError(f"side {side}: {held} rows held at {t}, more than {budget}")
+    most = _together(budgets)
+    for t, held in both.items():
+        if shared and most is not None and held > most:
+            raise ValueError(f"both sides: {held} rows held at {t}, more than {most}")
 
 
 def check_plan(
@@ -304,10 +339,11 @@ def check_plan(
     start_ts: int | None = None,
     fact: Fact | None = None,
     weight: Weight | None = None,
+    shared: bool = False,
 ) -> Replayed:
     """Replay a plan; parameters as in `optimum`; ValueError where it is not legal."""
     join = Join((left, right), (window_left, window_right), combine, start_ts, fact, weight)
-    _check_rows(join, plan, (budget_left, budget_right), probe)
+    _check_rows(join, plan, (budget_left, budget_right), probe, shared=shared)
     outputs, importance, weights = [], Fraction(0), Fraction(0)
     for i, j, t, each in _matches(join):
         stamps = (left[i][0], right[j][0])

@@ -250,6 +250,94 @@ def test_no_policy_is_better(objective: str, seed: int) -> None:
         assert value <= best.value
 
 
+# --- one memory for both sides -----------------------------------------------------------------
+
+
+def every_shared_score(options: Options, weight: Weight | None) -> set[Score]:
+    """Scores of all legal plans of both sides together."""
+    tables = (options["left"], options["right"])
+    instants = sorted({ts for table in tables for ts, *_ in table})
+    spans = [
+        [None, *(t for t in instants if key is not None and 0 <= t - ts <= window)]
+        for table, window in zip(
+            tables, (options["window_left"], options["window_right"]), strict=True
+        )
+        for ts, key, _ in table
+    ]
+    found = set()
+    for until in itertools.product(*spans):
+        plan = (list(until[: len(tables[LEFT])]), list(until[len(tables[LEFT]) :]))
+        try:
+            replayed = checked(options, plan, weight)
+        except ValueError:
+            continue
+        found.add(score(replayed, options["objective"]))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_shared_it_is_the_best_of_all_plans(seed: int) -> None:
+    options, weight = random_case(seed, rows=3, span=3)
+    options |= {"shared": True}
+    best = oracle.optimum(**options, weight=weight)
+    assert agrees(best, options, weight)
+    claimed = -best.value if options["objective"] == "minimum" else best.value
+    assert (claimed, best.outputs, best.importance) == max(every_shared_score(options, weight))
+
+
+def fixed_splits(options: Options, most: int, weight: Weight | None = None) -> list[float]:
+    """Return what each split of `most` rows over both sides comes to, to be maximised."""
+    sign = -1 if options["objective"] == "minimum" else 1
+    splits = [{"budget_left": k, "budget_right": most - k} for k in range(most + 1)]
+    return [sign * oracle.optimum(**options | split, weight=weight).value for split in splits]
+
+
+@pytest.mark.parametrize("probe", PROBES)
+def test_no_fixed_split_is_better_than_one_memory(probe: str) -> None:
+    better = []
+    for seed in range(24):
+        options, weight = random_case(seed, rows=7, span=6)
+        options |= {"probe": probe, "objective": OBJECTIVES[seed % 3]}
+        most = 1 + seed % 3
+        split = {"budget_left": most - 1, "budget_right": 1, "shared": True}
+        shared = oracle.optimum(**options | split, weight=weight)
+        assert agrees(shared, options | split, weight)
+        sign = -1 if options["objective"] == "minimum" else 1
+        fixed = max(fixed_splits(options, most, weight))
+        assert sign * shared.value >= fixed
+        better.append(sign * shared.value > fixed)
+    assert 0 < sum(better) < len(better)
+
+
+def test_where_both_sides_are_alike_at_all_times_an_even_split_is_as_good() -> None:
+    table: Table = [(t, "a" if t % 2 else "b", 1.0 + t // 2 % 3) for t in range(8)]
+    options: Options = {"left": table, "right": table, "objective": "importance", **WINDOWS}
+    for most in (2, 4):
+        even = {"budget_left": most // 2, "budget_right": most // 2}
+        best = oracle.optimum(**options | even)
+        assert oracle.optimum(**options | even, shared=True).value == best.value
+
+
+def test_a_division_that_changes_is_better_than_any_that_stays() -> None:
+    # First only left has something to keep, then only right.
+    left: Table = [(0, "a", 1.0), (0, "b", 1.0), (6, "c", 1.0), (6, "d", 1.0)]
+    right: Table = [(3, "a", 1.0), (3, "b", 1.0), (5, "c", 1.0), (5, "d", 1.0)]
+    options: Options = {"left": left, "right": right, "objective": "outputs", **WINDOWS}
+    assert fixed_splits(options, 2) == [2.0, 2.0, 2.0]
+    best = oracle.optimum(**options, **BUDGETS | {"budget_left": 0}, shared=True)
+    assert best.value == 4.0
+    assert best.plan == ([3, 3, None, None], [None, None, 6, 6])
+
+
+def test_both_sides_together_are_counted() -> None:
+    options = {"left": [(0, "a", 1.0)], "right": [(1, "b", 1.0)], **WINDOWS, "shared": True}
+    options |= {"budget_left": 1, "budget_right": 0}
+    checked(options, ([1], [None]))  # it leaves as the other comes
+    with pytest.raises(ValueError, match="both sides: 2 rows held at 1, more than 1"):
+        checked(options, ([3], [3]))
+    checked(options | {"budget_right": None}, ([3], [3]))
+
+
 # --- single rules ------------------------------------------------------------------------------
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from naive import COMBINES, LEFT, PROBES, SIDES, Table
 
 from engine.exact.pairs import all_pairs
-from engine.optimum.intervals import Intervals, Matches, Rows, intervals_of, matches_of_pairs
+from engine.optimum.intervals import Intervals, Matches, Rows, intervals_of, matches_on
 from engine.optimum.retained import NOT_STORED, Retained
 from engine.optimum.settings import Objective
 from engine.runtime.streams import StreamBatch
@@ -51,6 +51,13 @@ class Case(NamedTuple):
         found = (self.options[f"budget_{side}"] for side in ("left", "right"))
         left, right = (ANY if budget is None else budget for budget in found)
         return left, right
+
+    @property
+    def shared(self) -> Case:
+        """The same with one memory for both sides; the oracle takes too long without a limit."""
+        names = ("budget_left", "budget_right")
+        few = {name: min(2, budget) for name, budget in zip(names, self.budgets, strict=True)}
+        return self._replace(options=self.options | few | {"shared": True})
 
     @property
     def after_admission(self) -> bool:
@@ -123,8 +130,8 @@ def arranged(case: Case) -> Arranged:
     return Arranged((left, right), pairs)
 
 
-def matches(case: Case, found: Arranged, side: int) -> Matches:
-    """Return the matches of one side, by the case's objective or weights."""
+def matches(case: Case, found: Arranged, *sides: int) -> Matches:
+    """Return the matches of a side, or of both together, by the case's objective or weights."""
     left, right = found.streams
     weigh = case.objective.weigher(left, right)
     if case.weights is not None:
@@ -133,12 +140,12 @@ def matches(case: Case, found: Arranged, side: int) -> Matches:
         def weigh(a: Rows, b: Rows) -> Any:
             return table[left.row[a], right.row[b]]
 
-    return matches_of_pairs(left, right, found.pairs, weigh, side)
+    return matches_on(left, right, found.pairs, weigh, sides)
 
 
-def intervals(case: Case, found: Arranged, side: int) -> Intervals:
-    """Return the choices of one side."""
-    return intervals_of(matches(case, found, side), after_admission=case.after_admission)
+def intervals(case: Case, found: Arranged, *sides: int) -> Intervals:
+    """Return the choices of a side, or of both together."""
+    return intervals_of(matches(case, found, *sides), after_admission=case.after_admission)
 
 
 def together(case: Case) -> float:

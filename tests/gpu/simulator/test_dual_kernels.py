@@ -13,7 +13,7 @@ from places import BENCHMARKS
 from engine.device.optimum import GpuDual, dual_on
 from engine.optimum.certificate import certify
 from engine.optimum.dual import CpuDual
-from engine.optimum.intervals import Intervals, Matches, intervals_of
+from engine.optimum.intervals import Intervals, Matches, intervals_of, woven
 from gpu_kernels.devices import SimulatedDevice, TooLargeError
 from gpu_kernels.optimum import kernels, on_device, steps
 from gpu_kernels.optimum.formulas import exponential
@@ -46,6 +46,20 @@ def drawn(seed: int, tuples: int = 60, most: int = 12, kinds: int = 12) -> Inter
     return intervals_of(Matches(ts, start, at.astype(np.int64), gain), after_admission=False)
 
 
+def of_both(seed: int) -> Intervals:
+    """Return choices of both sides' tuples on the line of one memory."""
+    sides = []
+    for side in range(2):
+        draw = np.random.default_rng(2 * seed + side)
+        ts = np.sort(draw.integers(0, 30, 20 + 15 * side))
+        start = np.concatenate([[0], np.cumsum(draw.integers(0, 7, ts.size))])
+        steps = draw.integers(1, 4, start[-1])
+        ends = [ts[i] + np.cumsum(steps[start[i] : start[i + 1]]) for i in range(ts.size)]
+        gain = draw.integers(1, 9, start[-1]) / 4
+        sides.append(Matches(ts, start, np.concatenate(ends).astype(np.int64), gain))
+    return intervals_of(woven(sides), after_admission=bool(seed % 2))
+
+
 def prices_of(seed: int, nodes: int, highest: float, kinds: int = 1000) -> Any:
     draw = np.random.default_rng(seed + 100)
     return np.concatenate([[0.0], np.cumsum(draw.integers(0, kinds, nodes) * highest / kinds)])
@@ -63,6 +77,20 @@ def test_choices_and_loads_are_equal(highest: float, kinds: int) -> None:
         assert gpu.load.tolist() == cpu.load.tolist()
         assert (gpu.chosen.dtype, gpu.load.dtype) == (np.int64, np.int64)
         assert math.isclose(gpu.value, cpu.value, rel_tol=1e-12)
+
+
+@pytest.mark.usefixtures("_order_of_threads", "bits")
+@pytest.mark.parametrize("seed", range(2))
+def test_one_memory_for_both_sides_is_the_cpus(seed: int) -> None:
+    intervals = of_both(seed)
+    prices = prices_of(seed, intervals.nodes, 0.5)
+    cpu, gpu = (make.evaluate(prices) for make in both_duals(intervals, 4))
+    assert gpu.chosen.tolist() == cpu.chosen.tolist()
+    assert gpu.load.tolist() == cpu.load.tolist()
+    assert math.isclose(gpu.value, cpu.value, rel_tol=1e-12)
+    cpu_slope, gpu_slope = (make.slope(prices, 0.3) for make in both_duals(intervals, 4))
+    np.testing.assert_allclose(gpu_slope.load, cpu_slope.load, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(gpu_slope.curve, cpu_slope.curve, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.usefixtures("_order_of_threads", "bits")
@@ -205,11 +233,14 @@ def test_prices_of_any_size_keep_their_digits() -> None:
         np.testing.assert_allclose(point.sums(), exact, rtol=1e-14)
 
 
-def test_a_certificate_is_the_cpus_but_for_last_digits(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("both", [False, True], ids=["a side", "both sides"])
+def test_a_certificate_is_the_cpus_but_for_last_digits(
+    monkeypatch: pytest.MonkeyPatch, both: bool
+) -> None:
     for module in (on_device, steps):
         monkeypatch.setattr(module, "THREADS", 32)
         monkeypatch.setattr(module, "launch_of", lambda *_: (1, 0))
-    intervals = drawn(5, tuples=24, most=6)
+    intervals = of_both(1) if both else drawn(5, tuples=24, most=6)
     made = [
         certify(intervals, 1, rounds=22, gap=0.0, threads=1, seconds=1e6, backend=backend)
         for backend in (CpuDual, dual_on(DEVICE))

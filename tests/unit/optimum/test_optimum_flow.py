@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from optimum_cases import Case, random_case
 
 from engine.optimum import flow
-from engine.optimum.flow import OutOfTimeError, SideOptimum, solve_flow
+from engine.optimum.flow import MemoryOptimum, OutOfTimeError, solve_flow
 from engine.optimum.intervals import Intervals, held
 from engine.optimum.retained import Retained, until_of
 from engine.runtime.jit import NONE
@@ -66,7 +66,7 @@ def contested(seed: int, *, whole: bool = False) -> Intervals:
     return Intervals(60, begin, start, ends, worths, np.zeros(ends.size, np.int64))
 
 
-def proof(intervals: Intervals, budget: int, best: SideOptimum) -> float:
+def proof(intervals: Intervals, budget: int, best: MemoryOptimum) -> float:
     """Return the dual bound at the prices that came with an optimum."""
     total = budget * (best.price[-1] - best.price[0])
     for i, (a, b) in enumerate(zip(intervals.start[:-1], intervals.start[1:], strict=True)):
