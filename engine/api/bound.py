@@ -91,7 +91,7 @@ def bound_tables(left: pa.Table, right: pa.Table, **options: Unpack[Bound]) -> B
     """
     given = BOUND.from_keywords(options)
     with temporary() as folder:
-        _, files, unit = staged(left, right, given, folder)
+        _, files, unit = staged(left, right, given, folder, job_of=lambda own: bound_of(own).base)
         files["out"] = folder / "out"
         report = run_bound(bound_of(files), ThreadExecutor()).report.content
         report["out"] = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from engine.jobs.output import write_file
 from engine.lanes.manifest import Prepared
-from engine.lanes.reader import lane_batches
+from engine.lanes.reader import lane_batches, streamed
 from engine.lanes.stored import Stored
 from engine.optimum.retained import NOT_STORED, Retained, to_follow
 from engine.replay.ranks import RetentionPlan
@@ -119,6 +119,58 @@ def plan_of_lane(
         ts.append(arrivals)
         mine.append(own)
     return to_follow(ts[0], ts[1], windows, Retained(*mine), after_admission=after_admission)
+
+
+def peaks_of_plan(
+    until: tuple[NDArray[np.int64], NDArray[np.int64]],
+    lanes: Sequence[tuple[Stored | None, Stored | None]],
+    *,
+    after_admission: bool,
+) -> tuple[int, int, int]:
+    """Return the most tuples of left, of right and of both that a plan holds at once.
+
+    Parameters
+    ----------
+    until : ((rows,) int64, (rows,) int64)
+        As `PlanFile.read` returns it.
+    lanes : sequence of (Stored or None, Stored or None)
+        The streams of lanes that share the memory.
+    after_admission : bool
+        A tuple holds its slot at the instant of its last match as well.
+    """
+    came, went = [], []
+    for side in range(len(SIDES)):
+        batches = [
+            batch
+            for lane in lanes
+            if (own := lane[side]) is not None
+            for batch in streamed(own, ("_ts", "_row"))
+        ]
+        ts = _joined(batch.ts for batch in batches)
+        last = until[side][_joined(batch.row for batch in batches)]
+        stored = last != NOT_STORED
+        came.append(np.sort(ts[stored]))
+        went.append(np.sort(last[stored]))
+    came.append(np.sort(_joined(came)))
+    went.append(np.sort(_joined(went)))
+    left, right, both = (
+        most_held(*pair, after_admission=after_admission) for pair in zip(came, went, strict=True)
+    )
+    return left, right, both
+
+
+def most_held(came: NDArray[np.int64], went: NDArray[np.int64], *, after_admission: bool) -> int:
+    """Return the most tuples held at an instant, given when they come and when they go, sorted.
+
+    Examples
+    --------
+    >>> ticks = np.array([0, 2]), np.array([2, 5])
+    >>> most_held(*ticks, after_admission=False), most_held(*ticks, after_admission=True)
+    (1, 2)
+    """
+    gone = np.searchsorted(went, came, side="left" if after_admission else "right")
+    there = np.searchsorted(came, came, side="right") - gone
+    return int(there.max(initial=0))
 
 
 def _joined(parts: Iterable[NDArray[np.int64]]) -> NDArray[np.int64]:

@@ -166,14 +166,33 @@ def _total(amount: Amount | None, peaks: Sequence[int]) -> int:
     return (amount.tuples or 0) if amount.share is None else int(amount.share * sum(peaks))
 
 
+def shared_memories(
+    memory: Amounts, groups: Sequence[Sequence[int]], profiles: Sequence[LaneProfile]
+) -> list[int]:
+    """Return the memory of both sides together of each group of lanes.
+
+    Parameters
+    ----------
+    memory : tuple of Amount or None
+        Of each side; the same percentage of both is of the peaks of both together.
+    groups : sequence of sequence of int
+    profiles : sequence of LaneProfile
+        Of each lane.
+    """
+    return [
+        _both(memory, [[profiles[lane][side].peak for lane in lanes] for side in (0, 1)])
+        for lanes in groups
+    ]
+
+
 def _both(memory: Amounts, peaks: Sequence[Sequence[int]]) -> int:
     """Return the one memory of both sides."""
     left, right = memory
     if left is None or right is None:
-        raise AssertionError  # options do not let it pass
-    if left.share is None:
-        return (left.tuples or 0) + (right.tuples or 0)
-    return int(left.share * sum(map(sum, peaks)))
+        return UNLIMITED
+    if left.share is not None and left.share == right.share:
+        return int(left.share * sum(map(sum, peaks)))
+    return _total(left, peaks[0]) + _total(right, peaks[1])
 
 
 def _sides(total: int, peaks: Sequence[Sequence[int]], curves: Pair) -> list[int]:

@@ -8,10 +8,12 @@ from typing import Annotated, TypedDict
 from engine.optimum.bound import BoundSettings
 from engine.optimum.settings import METHODS, OBJECTIVES, Effort, Objective
 from engine.options import streams, where
+from engine.options.budget import ANY, BOUNDED, EVEN, BoundedKind, Split, parse_split
 from engine.options.command import Command, Given, Group
 from engine.options.kinds import FLAG, NUMBER, PLACE
 from engine.options.option import Interface, Option
 from engine.options.replay import FACT, JOIN, STREAMS, WHERE, JobOptions, Join, Limits, job_of
+from engine.runtime.errors import SpecError
 
 
 class Bounded(Limits, total=False):
@@ -41,6 +43,20 @@ class Bounded(Limits, total=False):
             "flow as time allows",
             default=METHODS[0],
             choices=METHODS,
+        ),
+    ]
+
+
+class Divided(TypedDict, total=False):
+    """How the memory is split over both sides."""
+
+    split: Annotated[
+        float | str,
+        Option(
+            "any: the best possible however the memory is split, the split changing from instant "
+            "to instant; even, expected or a share from 0 to 1: as a replay splits it",
+            BoundedKind(f"{{{','.join(BOUNDED)},SHARE}}"),
+            str(ANY),
         ),
     ]
 
@@ -75,7 +91,7 @@ BOUND = Command(
         WHERE,
         FACT,
         JOIN,
-        Group("budget", (streams.Memory, streams.Probe)),
+        Group("budget", (streams.Memory, Divided, streams.Probe)),
         Group("best possible", (Bounded,)),
         Group("output", (BoundOutput, where.Report, where.Device)),
     ),
@@ -96,6 +112,9 @@ class BoundOptions:
         See `engine.optimum.settings.Objective`.
     effort : Effort
         Its seconds are for all lanes together.
+    over_any : bool
+        Whether the memory of both sides is one that may be divided in any way at any instant, and
+        not split as `base` says.
     trace : bool
         Also return the plan's path through the memory states.
     """
@@ -104,7 +123,13 @@ class BoundOptions:
     objective: str = OBJECTIVES[0]
     threshold: float = 0.0
     effort: Effort = field(default_factory=Effort)
+    over_any: bool = False
     trace: bool = False
+
+    @property
+    def split(self) -> Split:
+        """How the memory is split."""
+        return ANY if self.over_any else self.base.split
 
     def __post_init__(self) -> None:
         self.settings((0, 0), None)
@@ -128,10 +153,19 @@ def bound_of(given: Given) -> BoundOptions:
     SpecError
         If one is missing or invalid.
     """
+    split = parse_split(given["split"], "--split", BOUNDED)
+    base = job_of(given, EVEN if split == ANY else split)
+    one_sided = base.memory.count(None) == 1
+    if "split" in given and split == ANY and one_sided:
+        raise SpecError(
+            "--split any divides one memory over both streams, and one of them has no limit: give "
+            "--memory, or leave --split out"
+        )
     return BoundOptions(
-        job_of(given),
+        base,
         given["objective"],
         given["threshold"],
         Effort(given["method"], given["gap"], given["seconds"]),
-        given["print"],
+        over_any=split == ANY and not one_sided,
+        trace=given["print"],
     )

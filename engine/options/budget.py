@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from math import floor
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from engine.options.kinds import Kind, as_text
 from engine.policies import Across, Policy, ValueKind
@@ -65,15 +65,19 @@ FIXED = "fixed"
 EVEN, EXPECTED, POOLED = Split("even"), Split("expected"), Split("pooled")
 SPLITS = {split.kind: split for split in (EVEN, EXPECTED, POOLED)}
 """The splits that have names."""
+ANY = Split("any")
+"""Of a bound: the best of all splits, which may change from instant to instant."""
+BOUNDED = {split.kind: split for split in (ANY, EVEN, EXPECTED)}
+"""Those for which a bound may be asked."""
 
 
-def parse_split(text: str, option: str) -> Split:
+def parse_split(text: str, option: str, names: Mapping[str, Split] = SPLITS) -> Split:
     """Return the split that `text` names.
 
     Raises
     ------
     SpecError
-        If it is neither of `SPLITS` nor a number from 0 to 1.
+        If it is none of `names` and no number from 0 to 1.
 
     Examples
     --------
@@ -81,12 +85,12 @@ def parse_split(text: str, option: str) -> Split:
     (True, Fraction(4, 5))
     """
     cleaned = text.strip()
-    if cleaned in SPLITS:
-        return SPLITS[cleaned]
+    if cleaned in names:
+        return names[cleaned]
     if re.fullmatch(r"\d+(\.\d*)?|\.\d+", cleaned) and Fraction(cleaned) <= 1:
         return Split(FIXED, Fraction(cleaned))
     raise SpecError(
-        f"{option} is {text!r}; choose one of {', '.join(SPLITS)}, or give the left stream's share "
+        f"{option} is {text!r}; choose one of {', '.join(names)}, or give the left stream's share "
         "of the memory, from 0 to 1, such as 0.8"
     )
 
@@ -94,9 +98,17 @@ def parse_split(text: str, option: str) -> Split:
 class SplitKind(Kind):
     """A split, or in Python and job files a number, as text."""
 
+    names: ClassVar[Mapping[str, Split]] = SPLITS
+
     def read(self, flag: str, value: Any) -> str:  # noqa: ANN401 - see Kind
         """Return the split's text, once checked."""
-        return str(parse_split(as_text(flag, value), flag))
+        return str(parse_split(as_text(flag, value), flag, self.names))
+
+
+class BoundedKind(SplitKind):
+    """A split, or all of them."""
+
+    names = BOUNDED
 
 
 def sides_of(total: int, fraction: Fraction) -> tuple[int, int]:

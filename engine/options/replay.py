@@ -216,8 +216,14 @@ def effort_of(given: Given) -> Effort | None:
     return None
 
 
-def job_of(given: Given) -> JobOptions:
+def job_of(given: Given, split: Split | None = None) -> JobOptions:
     """Return the job that options describe.
+
+    Parameters
+    ----------
+    given : Given
+    split : Split, optional
+        In place of the one given.
 
     Raises
     ------
@@ -225,7 +231,7 @@ def job_of(given: Given) -> JobOptions:
         If one is missing or invalid.
     """
     window_left, window_right = windows_of(given)
-    split = parse_split(given["split"] or str(EVEN), "--split")
+    split = split or parse_split(given["split"] or str(EVEN), "--split")
     for name in ("policy", "params"):
         if "plan" in given and name in given:
             flag = given.options[name].written

@@ -36,6 +36,10 @@ def print_report(report: Report) -> None:
         _add_best(results, content["bound"])
     console.print(results)
     console.print(_sides(content))
+    if policy["name"] == "plan":
+        console.print(
+            f"most tuples of both sides at once: {number(content['peak_memory']['both'])}"
+        )
     if policy_knows_less(content):
         console.print(
             "the frequencies promise that to a policy that knows them; prob counts only what it "
@@ -69,14 +73,21 @@ def _compared(content: dict[str, Any], title: str) -> Table:
 
 
 def _add_best(table: Table, bound: dict[str, Any]) -> None:
-    """Add the best possible importance, and the result's share of it."""
+    """Add the best possible importance, as the memory is split and however, and its shares."""
+    _add_bounds(table, bound, "best possible")
+    if bound["any_split"] is not None:
+        _add_bounds(table, bound["any_split"], "best of any split")
+
+
+def _add_bounds(table: Table, bound: dict[str, Any], name: str) -> None:
+    """Add a best possible importance, and the result's share of it."""
     shares = [percent(bound["share_of_best"][name]) for name in ("least", "most")]
     if bound["gap"] == 0.0:
-        table.add_row("best possible", "", number(bound["lower"]))
+        table.add_row(name, "", number(bound["lower"]))
         table.add_row("share of it", "", shares[0])
         return
-    table.add_row("best possible, at least", "", number(bound["lower"]))
-    table.add_row("best possible, at most", "", number(bound["upper"]))
+    table.add_row(f"{name}, at least", "", number(bound["lower"]))
+    table.add_row(f"{name}, at most", "", number(bound["upper"]))
     table.add_row("share of it", "", f"{shares[0]} to {shares[1]}")
 
 
@@ -122,11 +133,16 @@ def print_bound(report: Report) -> None:
     if "fact" in content:
         console.print(facts_line(content["fact"]))
     memory, device = content["memory"], content["device"]
-    console.print(
-        f"memory: left {number(memory['left'])}, right {number(memory['right'])}; "
-        f"probe {content['objective']['probe']}"
-    )
+    console.print(f"memory: {_memory(memory)}; probe {content['objective']['probe']}")
     print_end(console, content, f"prices on {device['used']} ({device['reason']})", "plan")
+
+
+def _memory(memory: dict[str, Any]) -> str:
+    """Return the memory of a bound in words."""
+    if memory["split"] == "any":
+        return f"{number(memory['both'])} for both sides, split in any way at any instant"
+    left, right = number(memory["left"]), number(memory["right"])
+    return f"left {left}, right {right} (split {memory['split']})"
 
 
 def _bounds(content: dict[str, Any]) -> Table:

@@ -66,6 +66,7 @@ def test_golden_values(
     outputs: tuple[int, float],
 ) -> None:
     given = {"memory": 4, "window": 3, "probe": probe, "method": method, "seconds": 2}
+    given["split"] = "even"
     found = bound(figure, **given)
     if method != "dual":
         assert (found["lower"], found["upper"]) == (importance[0], importance[0])
@@ -120,9 +121,14 @@ def test_a_plan_replayed_comes_to_what_was_said(
         "outputs": found["exact"]["outputs"],
         "importance": pytest.approx(found["exact"]["importance"], rel=1e-12),
     }
-    for side in ("left", "right"):
-        if (most := report["memory"][side]) is not None:
-            assert report["peak_memory"][side] <= most
+    peaks, allowed = report["peak_memory"], report["memory"]
+    if found["memory"]["both"] is not None:
+        assert peaks["both"] <= found["memory"]["both"]
+    elif allowed["left"] is not None:
+        assert peaks["left"] <= allowed["left"]
+    if "lanes" not in options:
+        assert max(peaks["left"], peaks["right"]) <= peaks["both"]
+    assert peaks["both"] <= peaks["left"] + peaks["right"]
     plan = pq.read_table(tmp_path / "plan")
     assert plan.column_names == ["side", "row", "until_ts"]
     joined = sum(key is not None for rows in (case.left, case.right) for _, key, _ in rows)
@@ -140,8 +146,10 @@ def test_no_policy_beats_it_and_reports_give_the_share(
     tmp_path: Path, case: Streams, probe: str
 ) -> None:
     place = {"cache": tmp_path / "cache", "probe": probe, "out": None}
-    best = bound(case.folder, report=tmp_path / "b.json", **place)
-    assert best["gap"] == 0.0
+    best = bound(case.folder, report=tmp_path / "b.json", split="even", **place)
+    over_any = bound(case.folder, report=tmp_path / "b.json", **place)
+    assert best["gap"] == over_any["gap"] == 0.0
+    assert best["lower"] < over_any["lower"]
     for number, policy in enumerate(sorted(set(POLICIES) - {"custom"})):
         report = tmp_path / f"{number}.json"
         words = arguments(case.folder, policy=policy, report=report, **place)
@@ -152,6 +160,9 @@ def test_no_policy_beats_it_and_reports_give_the_share(
         assert found["bound"]["lower"] == pytest.approx(best["lower"], rel=1e-12)
         shares = found["bound"]["share_of_best"]
         assert shares["least"] == shares["most"] == pytest.approx(importance / best["lower"])
+        told = found["bound"]["any_split"]
+        assert told["lower"] == told["upper"] == pytest.approx(over_any["lower"], rel=1e-12)
+        assert told["share_of_best"]["least"] == pytest.approx(importance / over_any["lower"])
 
 
 def test_a_replay_is_a_lower_bound_itself(tmp_path: Path, case: Streams) -> None:
@@ -177,10 +188,16 @@ def test_sweeps_give_the_share_too(tmp_path: Path, case: Streams) -> None:
         if row["memory"] == "100%":
             assert row["share_of_best"] == pytest.approx(1.0)
         elif row["window_left"] == WINDOW:
-            own = bound(case.folder, report=tmp_path / "b.json", cache=tmp_path / "c")
-            assert own["lower"] == pytest.approx(row["best_lower"], rel=1e-12)
+            place = {"report": tmp_path / "b.json", "cache": tmp_path / "c"}
+            for split, name in (("even", "best"), ("any", "best_any")):
+                own = bound(case.folder, split=split, **place)
+                assert own["lower"] == pytest.approx(row[f"{name}_lower"], rel=1e-12)
+                assert own["upper"] == pytest.approx(row[f"{name}_upper"], rel=1e-12)
+            assert row["best_upper"] < row["best_any_upper"]
+            assert row["share_of_best_any"] < row["share_of_best"]
     picture = (tmp_path / "swept" / "importance_recall.svg").read_text()
     assert "best possible" in picture
+    assert "best of any split" in picture
     assert "best possible" not in (tmp_path / "swept" / "recall.svg").read_text()
     grid["out"] = tmp_path / "plain"
     words = [f"--{name}={value}" for name, value in (join | grid).items()]
@@ -214,6 +231,11 @@ def test_the_path_can_be_printed(figure: Path, capsys: pytest.CaptureFixture[str
     given = {"memory": 4, "window": 3, "probe": "after_admission", "method": "states"}
     assert main(words(figure, print=True, report=None, **given)) == 0
     said = capsys.readouterr().out
+    assert "total 31" in said
+    assert "memory: 4 for both sides, split in any way" in said
+    given["split"] = "even"
+    assert main(words(figure, print=True, report=None, **given)) == 0
+    said = capsys.readouterr().out
     assert "R graph" in said
     assert "r(1) key 9 imp 20" in said
     assert "total 30" in said
@@ -236,7 +258,10 @@ def test_python_says_the_same(figure: Path) -> None:
         report = engine.bound_archives(*paths, cache=figure / "c", probe=probe, **join)
         assert report["lower"] == found.report["lower"]
         shared = engine.replay_tables(left, right, probe=probe, bound=True, **join).report
-        assert shared["bound"]["lower"] == found.report["lower"]
+        assert shared["bound"]["any_split"]["lower"] == found.report["lower"]
+        even = engine.bound_tables(left, right, probe=probe, split=0.5, **join).report
+        assert shared["bound"]["lower"] == even["lower"] <= found.report["lower"]
+        assert even["memory"]["split"] == "0.5"
 
 
 def test_the_plan_is_legal_by_the_oracle(tmp_path: Path, case: Streams) -> None:
@@ -246,7 +271,7 @@ def test_the_plan_is_legal_by_the_oracle(tmp_path: Path, case: Streams) -> None:
         plan[line["side"] == "right"][line["row"]] = line["until_ts"]
     windows = {"window_left": WINDOW, "window_right": WINDOW}
     budgets = {"budget_left": 3, "budget_right": 3}
-    done = oracle.check_plan(case.left, case.right, plan, **windows, **budgets)
+    done = oracle.check_plan(case.left, case.right, plan, **windows, **budgets, shared=True)
     assert len(done.outputs) == found["outputs"]
     assert done.importance == pytest.approx(found["lower"], rel=1e-12)
 
@@ -346,11 +371,11 @@ def test_a_plan_must_fit_the_memory(
     bound(case.folder, memory=MEMORY, out=tmp_path / "plan")
     places = {"out": tmp_path / "out", "report": None, "plan": tmp_path / "plan"}
     assert main(arguments(case.folder, memory=4, **places)) == 2
-    assert "left tuples at once with probe before_admission, and memory is 2" in (
+    assert f"holds {MEMORY} tuples at once with probe before_admission, and memory is 4" in (
         capsys.readouterr().err
     )
     assert not (tmp_path / "out").exists()
     places |= {"out": None, "report": tmp_path / "r.json"}
     assert main(arguments(case.folder, memory=None, **places)) == 0
     found = json.loads((tmp_path / "r.json").read_text())
-    assert found["peak_memory"]["left"] <= MEMORY // 2 < peak(case.left)
+    assert found["peak_memory"]["both"] == MEMORY < peak(case.left)

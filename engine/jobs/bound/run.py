@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
-from engine.jobs.bound.task import LaneBounds, bound_lanes, bounds_report
+from engine.jobs.bound.task import (
+    LaneBounds,
+    Memory,
+    bound_lanes,
+    bounds_report,
+    one_memory,
+    split_memories,
+)
 from engine.jobs.frame import JobLanes, open_job, prepare_job
 from engine.jobs.lane_stats import lane_stats
 from engine.jobs.output import output_at
 from engine.jobs.retention import RETAINED
-from engine.jobs.split import LaneModels, lane_budgets, summaries_needed
-from engine.optimum.bound import BoundSettings
+from engine.jobs.split import LaneModels, lane_budgets, shared_memories, summaries_needed
+from engine.optimum.bound import BoundSettings, Budget
 from engine.options.bound import BoundOptions
+from engine.options.budget import EXPECTED
 from engine.report.envelope import Report, envelope, memory_report, stream_report, window_report
 from engine.runtime.device_choice import ON_CPU, combined_choice, wanted_device
 from engine.runtime.errors import SpecError
@@ -41,14 +50,7 @@ def run_bound(
     wanted = wanted_device(base.device, executor)
     with output_at(base.out) as output:
         lanes = prepare_job(base, archives, stages, sorts=wanted)
-        policy, windows = base.the_policy, settings.windows
-        kinds = summaries_needed(base.memory, lanes.groups, [policy])
-        stats = lane_stats(lanes.files, stages, windows=[windows], kinds=kinds)
-        models = LaneModels(
-            stats.profiles[windows], stats.summaries, (None, None), windows,
-            through_facts=lanes.through_facts,
-        )  # fmt: skip
-        budgets = lane_budgets(base.memory, lanes.groups, models, policy)
+        memories = _memories(options, lanes, settings.windows)
         rows = sum(stream.joined for stream in lanes.prepared.streams)
         if options.trace and rows > MOST_TRACED:
             raise SpecError(
@@ -57,19 +59,48 @@ def run_bound(
             )
         draft = None if output is None else output.draft
         found = bound_lanes(
-            lanes, settings, budgets, out=draft, traced=options.trace, wanted=wanted
+            memories, settings, stages, out=draft, traced=options.trace, wanted=wanted
         )
         if output is not None:
             with stages.timed("commit"):
                 output.commit(found.parts, RETAINED)
-    return BoundReport(Report(_content(options, lanes, settings, budgets, found)), found.texts)
+    content = _content(options, lanes, settings, [budget for _, budget in memories], found)
+    return BoundReport(Report(content), found.texts)
+
+
+def _memories(options: BoundOptions, lanes: JobLanes, windows: tuple[int, int]) -> list[Memory]:
+    """Return the lanes' memories, split as asked for or not at all."""
+    base, policy = options.base, options.base.the_policy
+    kinds = summaries_needed(
+        base.memory, lanes.groups, [policy], frequencies=base.split == EXPECTED
+    )
+    stats = lane_stats(lanes.files, lanes.stages, windows=[windows], kinds=kinds)
+    profiles = stats.profiles[windows]
+    if options.over_any:
+        return one_memory(lanes, shared_memories(base.memory, lanes.groups, profiles))
+    models = LaneModels(
+        profiles, stats.summaries, (None, None), windows, through_facts=lanes.through_facts
+    )
+    budgets = lane_budgets(base.memory, lanes.groups, models, policy, base.split)
+    return split_memories(lanes, budgets)
+
+
+def _memory_report(options: BoundOptions, budgets: Sequence[Budget]) -> dict[str, Any]:
+    """Return the memory of each side and of both, None where it is not limited or not split."""
+    each = [(own[0], own[-1]) for own in budgets]
+    told = memory_report(options.base.memory, each)
+    split = str(options.split)
+    if options.over_any:
+        return told | {"left": None, "right": None, "both": told["left"], "split": split}
+    limited = None not in (told["left"], told["right"])
+    return told | {"both": told["left"] + told["right"] if limited else None, "split": split}
 
 
 def _content(
     options: BoundOptions,
     lanes: JobLanes,
     settings: BoundSettings,
-    budgets: list[tuple[int, int]],
+    budgets: Sequence[Budget],
     found: LaneBounds,
 ) -> dict[str, Any]:
     base = options.base
@@ -85,7 +116,7 @@ def _content(
         },
         "asked": asdict(options.effort),
         "exact": {"outputs": found.exact.outputs, "importance": found.exact.importance},
-        "memory": memory_report(base.memory, budgets),
+        "memory": _memory_report(options, budgets),
         "window": window_report(settings.windows, lanes.prepared.unit),
         "start_ts": settings.start_ts,
         **envelope(lanes.stages.seconds, device=device, out=base.out),

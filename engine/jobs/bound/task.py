@@ -12,14 +12,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-
-from engine.facts.relation import Facts
+from engine.jobs.bound.lane import WholeLane, facts_of, one_lane
 from engine.jobs.frame import JobLanes
 from engine.jobs.retention import write_retained
-from engine.lanes.reader import LaneBatch, LaneFiles, whole_lane
-from engine.lanes.stored import Stored
-from engine.optimum.bound import BoundSettings, LaneBound, bound_lane
+from engine.lanes.reader import LaneFiles
+from engine.optimum.bound import BoundSettings, Budget, LaneBound, bound_lane
 from engine.optimum.build import pairs_of
 from engine.optimum.certificate import Backend, gap_between
 from engine.optimum.dual import CpuDual
@@ -29,7 +26,6 @@ from engine.optimum.settings import Effort, Objective
 from engine.replay.settings import ReplaySettings
 from engine.runtime.device_choice import ASKED_FOR_CPU, ON_CPU, ON_GPU, Wanted, attempt
 from engine.runtime.executors import Executor, Stages
-from engine.runtime.streams import SIDES
 from gpu_kernels.devices import Choice, Device
 
 GPU_ROWS = 1_000_000
@@ -38,12 +34,13 @@ GPU_ROWS = 1_000_000
 
 @dataclass(frozen=True)
 class BoundTask:
-    """A lane to be bounded."""
+    """Lanes of which a memory, or one for each side, is to be bounded."""
 
-    files: LaneFiles
+    files: tuple[LaneFiles, ...]
+    """One; several where the hash lanes of a join share its memory."""
     settings: BoundSettings
-    budget: tuple[int, int]
-    """K of left and right; UNLIMITED for an exact side."""
+    budget: Budget
+    """K of left and right, UNLIMITED for an exact side; or M of both together."""
     out: Path | None = None
     """Folder for the part of the plan; None for the bounds alone."""
     traced: bool = False
@@ -53,8 +50,8 @@ class BoundTask:
 
     @property
     def rows(self) -> int:
-        """Tuples of both sides of the lane."""
-        return self.files.rows
+        """Tuples of both sides of the lanes."""
+        return sum(one.rows for one in self.files)
 
 
 class LaneBounds(NamedTuple):
@@ -67,7 +64,7 @@ class LaneBounds(NamedTuple):
     exact: OutputTotals
     """`plan`, `exact`: Outputs and importance of the plan found, and of the exact join."""
     methods: dict[str, int]
-    """Sides of lanes by the method that bounded them."""
+    """Memories by the method that bounded them."""
     seconds: float
     """Of all lanes, added up."""
     parts: dict[str, int]
@@ -78,10 +75,25 @@ class LaneBounds(NamedTuple):
     """Where prices were found."""
 
 
+Memory = tuple[tuple[LaneFiles, ...], Budget]
+"""The lanes that share a memory, or one for each side, and how many tuples it holds."""
+
+
+def split_memories(lanes: JobLanes, budgets: Sequence[tuple[int, int]]) -> list[Memory]:
+    """Return each lane with memories of its own: K of left and right."""
+    return [((files,), budget) for files, budget in zip(lanes.files, budgets, strict=True)]
+
+
+def one_memory(lanes: JobLanes, memories: Sequence[int]) -> list[Memory]:
+    """Return the lanes of each join with one memory for all their tuples: M of each group."""
+    groups = (tuple(lanes.files[lane] for lane in group) for group in lanes.groups)
+    return [(files, (memory,)) for files, memory in zip(groups, memories, strict=True)]
+
+
 def bound_lanes(
-    lanes: JobLanes,
+    memories: Sequence[Memory],
     settings: BoundSettings,
-    budgets: Sequence[tuple[int, int]],
+    stages: Stages,
     *,
     out: Path | None = None,
     traced: bool = False,
@@ -91,10 +103,10 @@ def bound_lanes(
 
     Parameters
     ----------
-    lanes : JobLanes
+    memories : sequence of Memory
+        Of all lanes.
     settings : BoundSettings
-    budgets : sequence of (int, int)
-        K of left and right of each lane.
+    stages : Stages
     out : Path, optional
         Folder for the plan's parts.
     traced : bool
@@ -104,9 +116,9 @@ def bound_lanes(
     """
     tasks = [
         BoundTask(files, settings, budget, out, traced, _searched(wanted, settings.effort, files))
-        for files, budget in zip(lanes.files, budgets, strict=True)
+        for files, budget in memories
     ]
-    return sum_of(bound_each(tasks, lanes.stages))
+    return sum_of(bound_each(tasks, stages))
 
 
 def bound_each(tasks: Sequence[BoundTask], stages: Stages) -> list[LaneBounds]:
@@ -115,24 +127,22 @@ def bound_each(tasks: Sequence[BoundTask], stages: Stages) -> list[LaneBounds]:
     return stages.mapped("bound", bound_files, shared, [task.rows for task in tasks])
 
 
-def _searched(wanted: Wanted, effort: Effort, files: LaneFiles) -> Wanted:
+def _searched(wanted: Wanted, effort: Effort, files: Sequence[LaneFiles]) -> Wanted:
     """Return the CPU where a GPU would have nothing to do, or not enough."""
     if effort.method == "states":
         return Wanted(Choice(ON_CPU, "memory states are not for a GPU"))
-    if wanted.demanded or wanted.choice.device != ON_GPU or files.rows >= GPU_ROWS:
+    rows = sum(one.rows for one in files)
+    if wanted.demanded or wanted.choice.device != ON_GPU or rows >= GPU_ROWS:
         return wanted
-    why = (
-        f"a certificate of {files.rows} tuples is found sooner on the CPU; --device gpu uses the "
-        "GPU"
-    )
+    why = f"a certificate of {rows} tuples is found sooner on the CPU; --device gpu uses the GPU"
     return Wanted(Choice(ON_CPU, why))
 
 
 def bound_files(task: BoundTask) -> LaneBounds:
-    """Bound a lane, which is held in memory whole, and write its plan."""
+    """Bound lanes, which are held in memory whole, and write their plan."""
     begun = time.perf_counter()
-    lane = whole_lane(task.files.left, task.files.right)
-    facts = None if task.files.facts is None else task.files.facts.index().facts
+    lane = one_lane(task.files)
+    facts = facts_of(task.files)
     with tempfile.TemporaryDirectory(prefix="winnow-bound-") as scratch:
 
         def bounded(backend: Backend = CpuDual) -> LaneBound:
@@ -144,7 +154,7 @@ def bound_files(task: BoundTask) -> LaneBounds:
         found, device = attempt(task.wanted, lambda gpu: bounded(_dual_on(gpu)), bounded)
     parts: dict[str, int] = {}
     if task.out is not None:
-        name = f"part-{task.files.lane:05d}.{uuid.uuid4().hex[:8]}.parquet"
+        name = f"part-{task.files[0].lane:05d}.{uuid.uuid4().hex[:8]}.parquet"
         write_retained(task.out / name, (lane.left, lane.right), found.retained)
         parts = {name: sum(until.size for until in found.retained)}
     return LaneBounds(
@@ -155,7 +165,7 @@ def bound_files(task: BoundTask) -> LaneBounds:
         dict(Counter(found.methods)),
         time.perf_counter() - begun,
         parts,
-        (_trace(task, lane, facts, found.retained),) if task.traced else (),
+        (_trace(task, lane, found.retained),) if task.traced else (),
         (device,),
     )
 
@@ -166,19 +176,15 @@ def _dual_on(device: Device) -> Backend:
     return dual_on(device)
 
 
-def _trace(task: BoundTask, lane: LaneBatch, facts: Facts | None, retained: Retained) -> str:
+def _trace(task: BoundTask, lane: WholeLane, retained: Retained) -> str:
     """Return the plan's path as P1's printing procedure has it."""
-    settings = task.settings
+    settings, facts = task.settings, facts_of(task.files)
     if facts is None:
         pairs = list(pairs_of(lane.left, lane.right, settings.windows, settings.start_ts))
     else:
         pairs = fact_pairs(
             lane.left, lane.right, facts, *settings.windows, start_ts=settings.start_ts
         )
-    left, right = (
-        _keys(stored, side)
-        for stored, side in zip((task.files.left, task.files.right), SIDES, strict=True)
-    )
     return states_text(
         lane.left,
         lane.right,
@@ -186,19 +192,8 @@ def _trace(task: BoundTask, lane: LaneBatch, facts: Facts | None, retained: Reta
         settings.objective,
         retained,
         after_admission=settings.after_admission,
-        keys=(left, right),
+        keys=lane.keys(task.files),
     )
-
-
-def _keys(stored: Stored | None, side: str) -> list[object]:
-    """Return the join attributes of a stream's tuples: of several columns, tuples."""
-    if stored is None:
-        return []
-    with stored.open() as rows:
-        own = [name for name in rows.schema.names if name.startswith(f"{side}_")] or ["_key"]
-        table = pa.Table.from_batches(rows.batches(own))
-        columns = [table.column(name).to_pylist() for name in own]
-    return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
 
 
 def bound_settings(settings: ReplaySettings, effort: Effort) -> BoundSettings:

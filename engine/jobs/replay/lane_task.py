@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -21,18 +21,14 @@ from engine.jobs.exact.counting import CountedFile, Counting, Known, Tally, Time
 from engine.jobs.exact.key_totals import FactKeys, KeyLoss, LaneKeys
 from engine.jobs.output import id_columns
 from engine.jobs.part import FactColumns, LanePart, MemberPayload, beside
-from engine.jobs.retention import PlanFile, plan_file, plan_of_lane
-from engine.lanes.manifest import Prepared
 from engine.lanes.profile import LaneProfile
 from engine.lanes.reader import LaneFiles, lane_batches
 from engine.policies import age
 from engine.replay.lane import LaneReplay
 from engine.replay.layout import Outputs
 from engine.replay.ranks import RetentionPlan
-from engine.replay.settings import UNLIMITED, ReplaySettings
-from engine.runtime.errors import InputError
+from engine.replay.settings import ReplaySettings
 from engine.runtime.executors import rows_done
-from engine.runtime.streams import SIDES
 from gpu_kernels.devices import Choice
 
 
@@ -208,48 +204,6 @@ def replay_lane(
         None if part is None else part.schema,
         keys.size if settings.estimator == "history" else 0,
     )
-
-
-@dataclass(frozen=True)
-class PlannedTask:
-    """A lane and the plan of its archives."""
-
-    task: ReplayTask
-    """Its policy does not count, its budget only as a limit."""
-    plan: PlanFile
-
-
-def planned_tasks(tasks: Sequence[ReplayTask], path: Path, prepared: Prepared) -> list[PlannedTask]:
-    """Return the tasks that replay lanes by the plan of a file."""
-    plan = plan_file(path, prepared)
-    return [PlannedTask(task, plan) for task in tasks]
-
-
-def replay_planned(planned: PlannedTask) -> LaneResult:
-    """Replay a lane by the plan.
-
-    Raises
-    ------
-    InputError
-        If the plan cannot be read, is not of these archives and windows, or holds more tuples at
-        once than the budget allows.
-    """
-    task, settings = planned.task, planned.task.settings
-    plan = plan_of_lane(
-        planned.plan.read(),
-        (task.files.left, task.files.right),
-        settings.windows,
-        after_admission=settings.probe == "after_admission",
-    )
-    result = replay_lane(replace(task, budget=(UNLIMITED, UNLIMITED)), plan)
-    for name, peak, budget in zip(SIDES, result.peaks, task.budget, strict=True):
-        if peak > budget:
-            raise InputError(
-                f"plan {planned.plan.path} holds {peak} {name} tuples at once with probe "
-                f"{settings.probe}, and memory is {budget}: give the plan's own --memory and "
-                "--probe"
-            )
-    return result
 
 
 def counted_file(task: ReplayTask) -> CountedFile | None:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from engine.jobs.bound.beside import Bounds
 from engine.jobs.bound.task import LaneBounds, bounds_report
 from engine.jobs.exact.key_totals import TOP, KeyLoss
 from engine.jobs.frame import JobLanes
@@ -39,10 +40,12 @@ class Replayed(NamedTuple):
     """Left edges of the time bins."""
     device: Choice
     """Where it was decided who stays."""
-    bounds: LaneBounds | None = None
+    bounds: Bounds | None = None
     """Of the best possible."""
     predicted: Mapping[str, Any] | None = None
     """The recall that the policy's model expects."""
+    peak: int | None = None
+    """The most tuples of both sides that a plan holds at once."""
 
 
 def _against_exact(
@@ -115,6 +118,8 @@ def build_report(
             out=options.out,
         ),
     }
+    if found.peak is not None:
+        content["peak_memory"]["both"] = found.peak
     if found.predicted is not None:
         content["predicted"] = dict(found.predicted)
     if found.bounds is not None:
@@ -137,7 +142,13 @@ def _policy(options: JobOptions, settings: ReplaySettings) -> str | None:
     return "exact" if options.exact else settings.the_policy.name
 
 
-def _best(bounds: LaneBounds, importance: float) -> dict[str, Any]:
+def _best(bounds: Bounds, importance: float) -> dict[str, Any]:
+    """Return the best possible within the memory as it is split, and however it is split."""
+    over_any = None if bounds.over_any is None else _reached(bounds.over_any, importance)
+    return _reached(bounds.of_split, importance) | {"any_split": over_any}
+
+
+def _reached(bounds: LaneBounds, importance: float) -> dict[str, Any]:
     """Return the best possible, of which the result itself is one, and the result's share."""
     bounds = bounds._replace(lower=min(max(bounds.lower, importance), bounds.upper))
     share_of_best = {

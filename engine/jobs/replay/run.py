@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from itertools import chain
 from operator import itemgetter
 
-from engine.jobs.bound.task import bound_lanes, bound_settings
+from engine.jobs.bound.beside import bounds_beside
+from engine.jobs.bound.task import bound_settings
 from engine.jobs.frame import JobLanes, choose_lanes, open_job, prepare_job
 from engine.jobs.output import output_at
 from engine.jobs.part import commit_parts
@@ -17,13 +18,13 @@ from engine.jobs.replay.gpu_groups import counting_device, grouped, replay_group
 from engine.jobs.replay.lane_task import (
     LaneResult,
     ReplayTask,
-    planned_tasks,
     replay_lane,
-    replay_planned,
 )
 from engine.jobs.replay.models import ReplayModels, profile_given
+from engine.jobs.replay.planned import check_plan, limits_of, planned_tasks, replay_planned
 from engine.jobs.replay.report import Replayed, build_report
 from engine.jobs.replay.slices import REPLAY, in_lanes, precount, sliced
+from engine.jobs.split import shared_memories
 from engine.options.replay import JobOptions
 from engine.policies import policy_named
 from engine.report.envelope import Report, time_bins
@@ -58,6 +59,11 @@ def run_replay(options: JobOptions, executor: Executor, progress: Progress | Non
         )
         models = ReplayModels(options, settings, lanes, prior)
         budgets, curves = models.budgets(), models.curves
+        shared = shared_memories(options.memory, lanes.groups, models.lanes.profiles)
+        peak = None
+        if options.plan is not None:
+            limits = limits_of(lanes.groups, budgets, shared)
+            peak = check_plan(options.plan, lanes, settings, limits)
         span = lanes.prepared.span
         edges = (0,) if span is None else time_bins(*span)
         tasks = [
@@ -82,13 +88,15 @@ def run_replay(options: JobOptions, executor: Executor, progress: Progress | Non
         bounds = None
         if options.bound is not None:
             best = bound_settings(settings, options.bound)
-            bounds = bound_lanes(lanes, best, budgets, wanted=wanted)
+            bounds = bounds_beside(
+                lanes, best, budgets, shared, pooled=settings.pooled, wanted=wanted
+            )
         if output is not None:
             with stages.timed("commit"):
                 commit_parts(output, lanes.prepared, archives[:2], written)
     results = in_lanes(written)
     predicted = models.predicted(budgets, results)
-    found = Replayed(results, budgets, edges, device, bounds, predicted)
+    found = Replayed(results, budgets, edges, device, bounds, predicted, peak)
     return build_report(options, settings, lanes, found)
 
 
@@ -115,7 +123,7 @@ def _replayed(
     tasks = [part for lane in lanes for part in sliced(lane)]
     rows = [task.rows for task in tasks]
     if options.plan is not None:
-        planned = planned_tasks(tasks, options.plan, job.prepared)
+        planned = planned_tasks(tasks, options.plan, job)
         found = stages.mapped(REPLAY, replay_planned, planned, rows)
     elif wanted.choice.device != ON_GPU:
         found = stages.mapped(REPLAY, replay_lane, tasks, rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -55,8 +55,9 @@ class Choice(NamedTuple):
         Mean over the seeds.
     seeds : int
         How many cells that is the mean of.
-    share_of_best : float or None
-        Mean of the share of the best possible importance, where that was asked for.
+    share_of_best, share_of_best_any : float or None
+        Mean of the share of the best possible importance, as the memory is split and however it
+        is, where that was asked for.
     """
 
     policy: str
@@ -70,6 +71,7 @@ class Choice(NamedTuple):
     seconds: float
     seeds: int
     share_of_best: float | None = None
+    share_of_best_any: float | None = None
 
     @property
     def kind(self) -> Kind:
@@ -170,15 +172,16 @@ def choices_of(rows: Sequence[Row]) -> list[Choice]:
             fmean(row.importance_recall for row in same),
             fmean(row.seconds for row in same),
             len(same),
-            _mean_share(same),
+            _mean(row.share_of_best for row in same),
+            _mean(row.share_of_best_any for row in same),
         )
         for (kind, memory), same in cells.items()
     ]
 
 
-def _mean_share(rows: Sequence[Row]) -> float | None:
-    shares = [row.share_of_best for row in rows if row.share_of_best is not None]
-    return fmean(shares) if shares else None
+def _mean(shares: Iterable[float | None]) -> float | None:
+    there = [one for one in shares if one is not None]
+    return fmean(there) if there else None
 
 
 def by_window(rows: Sequence[Row]) -> dict[tuple[int, int], list[Row]]:

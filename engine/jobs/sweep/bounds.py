@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
-from engine.jobs.bound.task import BoundTask, bound_each, bound_settings, sum_of
+from engine.jobs.bound.task import (
+    BoundTask,
+    Memory,
+    bound_each,
+    bound_settings,
+    one_memory,
+    split_memories,
+    sum_of,
+)
 from engine.jobs.frame import JobLanes
+from engine.jobs.split import shared_memories
 from engine.jobs.sweep.cells import Cell
 from engine.optimum.settings import Effort
 from engine.options.cells import Point
@@ -13,8 +23,31 @@ from engine.replay.settings import ReplaySettings
 
 Place = int
 """The first of the cells of one window and one memory: all have one best possible."""
-Best = tuple[float, float]
-"""Bounds of the best possible importance."""
+
+
+class Best(NamedTuple):
+    """Bounds of the best possible importance within a memory."""
+
+    lower: float
+    upper: float
+    """`lower`, `upper`: As it is split over the sides and hash lanes."""
+    any_lower: float
+    any_upper: float
+    """`any_lower`, `any_upper`: However it is split."""
+
+    def reached(self, importance: float) -> Best:
+        """Return the bounds, those from below no less than what a replay has reached."""
+        return best_of(
+            (max(self.lower, importance), self.upper),
+            (max(self.any_lower, importance), self.any_upper),
+        )
+
+
+def best_of(split: tuple[float, float], anyhow: tuple[float, float]) -> Best:
+    """Return the bounds, given what is proven of the split and of any split."""
+    upper = min(split[1], anyhow[1])
+    lower = min(split[0], upper)
+    return Best(lower, upper, min(max(lower, anyhow[0]), anyhow[1]), anyhow[1])
 
 
 def places_of(points: Sequence[Point], cells: Sequence[Sequence[Cell]]) -> dict[int, Place]:
@@ -31,6 +64,18 @@ def places_of(points: Sequence[Point], cells: Sequence[Sequence[Cell]]) -> dict[
     return found
 
 
+def memories_of(
+    points: Sequence[Point], cells: Sequence[Sequence[Cell]], groups: Sequence[Sequence[int]]
+) -> dict[int, tuple[int, ...]]:
+    """Return the memory of both sides of each group of lanes, by the number of the point."""
+    return {
+        point.number: tuple(
+            shared_memories(point.amounts, groups, [mine[at].profile for mine in cells])
+        )
+        for at, point in enumerate(points)
+    }
+
+
 def bound_places(
     points: Sequence[Point],
     settings: Mapping[int, ReplaySettings],
@@ -38,7 +83,7 @@ def bound_places(
     lanes: JobLanes,
     effort: Effort,
 ) -> dict[Place, Best]:
-    """Bound the best possible importance of every place.
+    """Bound the best possible importance of every place, as the memory is split and however.
 
     Parameters
     ----------
@@ -51,21 +96,27 @@ def bound_places(
     effort : Effort
         Its seconds are for all places together.
     """
-    found_at = places_of(points, cells)
+    found_at, shared = places_of(points, cells), memories_of(points, cells, lanes.groups)
     firsts = {point.number: at for at, point in enumerate(points)}
-    firsts = {place: firsts[place] for place in dict.fromkeys(found_at.values())}
     tasks: list[BoundTask] = []
-    places: list[Place] = []
-    for place, at in firsts.items():
-        asked = bound_settings(settings[points[at].number], effort)
-        tasks += [
-            BoundTask(files, asked, mine[at].budget)
-            for mine, files in zip(cells, lanes.files, strict=True)
-        ]
-        places += [place] * len(lanes.files)
+    asked: dict[tuple[object, ...], list[int]] = {}
+
+    def ask(key: tuple[object, ...], number: int, memories: Sequence[Memory]) -> None:
+        if key not in asked:
+            asked[key] = list(range(len(tasks), len(tasks) + len(memories)))
+            own = bound_settings(settings[number], effort)
+            tasks.extend(BoundTask(files, own, budget) for files, budget in memories)
+
+    keys = {}
+    for place in dict.fromkeys(found_at.values()):
+        window, memory = points[firsts[place]].window, shared[place]
+        keys[place] = (place,), (window, memory)
+        budgets = [mine[firsts[place]].budget for mine in cells]
+        ask(keys[place][0], place, split_memories(lanes, budgets))
+        ask(keys[place][1], place, one_memory(lanes, memory))
     found = bound_each(tasks, lanes.stages)
-    totals = {
-        place: sum_of([one for one, its in zip(found, places, strict=True) if its == place])
-        for place in firsts
+    totals = {key: sum_of([found[task] for task in its]) for key, its in asked.items()}
+    return {
+        place: best_of(totals[split][:2], totals[anyhow][:2])
+        for place, (split, anyhow) in keys.items()
     }
-    return {place: (total.lower, total.upper) for place, total in totals.items()}

@@ -197,22 +197,34 @@ def _best(
     *,
     percent: bool,
 ) -> dict[str, Any]:
-    """Draw the best possible importance, as a band where its bounds differ."""
-    found = sorted(
-        {
-            (_memory(row.memory, row.tuples, percent), row.best_lower, row.best_upper)
-            for row in rows
-            if row.best_lower is not None and row.best_upper is not None and row.exact_importance
-        }
-    )
-    if not found:
-        return {}
-    whole = rows[0].exact_importance
-    xs = [memory for memory, _, _ in found]
-    lower, upper = ([100 * one[i] / whole for one in found] for i in (1, 2))
-    (line,) = axis.plot(xs, upper, color="#222222", linewidth=1.4, linestyle=(0, (5, 2)), zorder=1)
-    axis.fill_between(xs, lower, upper, color="#222222", alpha=0.25, linewidth=0, zorder=1)
-    return {"best possible": line}
+    """Draw the best possible importance, as a band where its bounds differ.
+
+    As the memory is split only where all cells of a memory split it in one way.
+    """
+    lines = {}
+    for name, lower, upper, dashes in _BESTS:
+        found: dict[float, set[tuple[float, float]]] = {}
+        for row in rows:
+            bounds = getattr(row, lower), getattr(row, upper)
+            if None not in bounds and row.exact_importance:
+                at = _memory(row.memory, row.tuples, percent)
+                found.setdefault(at, set()).add(bounds)
+        if not found or (name == "best possible" and any(len(own) > 1 for own in found.values())):
+            continue
+        whole, xs = 0.01 * rows[0].exact_importance, sorted(found)
+        low = [max(bound for bound, _ in found[x]) / whole for x in xs]
+        high = [min(bound for _, bound in found[x]) / whole for x in xs]
+        (lines[name],) = axis.plot(
+            xs, high, color="#222222", linewidth=1.4, linestyle=(0, dashes), zorder=1
+        )
+        axis.fill_between(xs, low, high, color="#222222", alpha=0.25, linewidth=0, zorder=1)
+    return lines
+
+
+_BESTS = (
+    ("best possible", "best_lower", "best_upper", (5, 2)),
+    ("best of any split", "best_any_lower", "best_any_upper", (1.5, 1.5)),
+)
 
 
 def curve_of(rows: Sequence[Row], measure: Measure, *, percent: bool) -> list[Point]:

@@ -57,6 +57,11 @@ class Row(NamedTuple):
     they were asked for and the policy keeps to it."""
     share_of_best: float | None
     """Importance over `best_upper`: the cell reaches at least this much of the best possible."""
+    best_any_lower: float | None
+    best_any_upper: float | None
+    share_of_best_any: float | None
+    """`best_any_lower`, `best_any_upper`, `share_of_best_any`: The same of this memory however it
+    is split over the sides, at any instant."""
     peak_left: int
     peak_right: int
     peak_memory: int
@@ -76,7 +81,8 @@ class Row(NamedTuple):
 _TEXT = {"policy", "parameters", "memory", "split", "estimator", "probe"}
 _REAL = {
     "importance", "exact_importance", "recall", "importance_recall", "best_lower", "best_upper",
-    "share_of_best", "seconds", "tuples_per_second",
+    "share_of_best", "best_any_lower", "best_any_upper", "share_of_best_any", "seconds",
+    "tuples_per_second",
 }  # fmt: skip
 SCHEMA = pa.schema(
     [
@@ -156,8 +162,7 @@ def _reached(
     limited = {point.number for point in points if not _unlimited(point)}
     for number, place in places.items():
         if place in found and number in limited:
-            lower, upper = found[place]
-            found[place] = min(max(lower, totals[number].importance), upper), upper
+            found[place] = found[place].reached(totals[number].importance)
     return found
 
 
@@ -193,9 +198,12 @@ def _row(
         exact_importance=exact.importance,
         recall=share(outputs, exact.outputs),
         importance_recall=importance_share(outputs, importance, *exact),
-        best_lower=None if best is None else best[0],
-        best_upper=None if best is None else best[1],
-        share_of_best=None if best is None else min(1.0, share(importance, best[1])),
+        best_lower=None if best is None else best.lower,
+        best_upper=None if best is None else best.upper,
+        share_of_best=None if best is None else min(1.0, share(importance, best.upper)),
+        best_any_lower=None if best is None else best.any_lower,
+        best_any_upper=None if best is None else best.any_upper,
+        share_of_best_any=None if best is None else min(1.0, share(importance, best.any_upper)),
         peak_left=peaks[0],
         peak_right=peaks[1],
         peak_memory=sum(result.peak for result in total.results),

@@ -20,6 +20,7 @@ MOST_LINES = 16
 _MEASURES = {
     "importance_recall": "importance recall",
     "share_of_best": "share, at least, of the best possible importance",
+    "share_of_best_any": "share, at least, of the best possible importance of any split",
 }
 _AROUND = 3
 """Characters of a column beside its text."""
