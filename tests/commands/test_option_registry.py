@@ -15,7 +15,7 @@ from places import ROOT
 import engine
 from engine.commands import all_commands
 from engine.commands.parser import given_of, parsed
-from engine.options.budget import SplitKind
+from engine.options.budget import BoundedKind, SplitKind
 from engine.options.command import Command
 from engine.options.kinds import (
     ByStream,
@@ -60,6 +60,7 @@ SAMPLES: dict[type[Kind], tuple[str, Any]] = {
     ByStream: ("left=3,right=4", {"left": "3", "right": "4"}),
     Numbers: ("1,2", [1, 2]),
     SplitKind: ("0.8", 0.8),
+    BoundedKind: ("0.8", 0.8),
 }
 """Of each kind: a value on the command line, and the same in a job file."""
 
