@@ -12,7 +12,7 @@ from engine.options.budget import ANY, BOUNDED, EVEN, BoundedKind, Split, parse_
 from engine.options.command import Command, Given, Group
 from engine.options.kinds import FLAG, NUMBER, PLACE
 from engine.options.option import Interface, Option
-from engine.options.replay import FACT, JOIN, STREAMS, WHERE, JobOptions, Join, Limits, job_of
+from engine.options.replay import FACT, JOIN, STREAMS, WHERE, JobOptions, Limits, Undivided, job_of
 from engine.runtime.errors import SpecError
 
 
@@ -79,7 +79,7 @@ class BoundOutput(TypedDict, total=False):
     ]
 
 
-class Bound(Join, Bounded, total=False):
+class Bound(Undivided, Divided, Bounded, total=False):
     """The keywords of a bound; a policy is ignored."""
 
 

@@ -27,10 +27,14 @@ class Joined(
     """What two streams are, and how long their tuples join."""
 
 
-class Join(
-    Fact, Joined, streams.Memory, streams.Outputs, streams.Probe, streams.Split, streams.Deciding,
+class Undivided(
+    Fact, Joined, streams.Memory, streams.Outputs, streams.Probe, streams.Deciding,
     streams.Estimator, where.Payload, where.Device, total=False,
 ):  # fmt: skip
+    """How two streams are joined within a memory, but for how that is split."""
+
+
+class Join(Undivided, streams.Split, total=False):
     """How two streams are joined within a memory."""
 
 

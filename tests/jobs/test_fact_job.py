@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import naive_optimum as oracle
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -255,9 +256,16 @@ def test_p2_s_example(probe: str, importance: float, outputs: int, most: int, me
     given: Any = JOIN | NAMES | {"fact": fact_table(P2.facts), "window": 3, "probe": probe}
     exact = engine.replay_tables(*P2.tables, **given).report["exact"]
     assert (exact["outputs"], exact["importance"]) == (15, 43.0)
-    best = engine.bound_tables(*P2.tables, memory=4, method=method, **given).report
+    best = engine.bound_tables(*P2.tables, memory=4, split="even", method=method, **given).report
     assert (best["lower"], best["upper"], best["outputs"]) == (importance, importance, outputs)
     semantic = engine.bound_tables(
-        *P2.tables, memory=4, method=method, objective="outputs", **given
+        *P2.tables, memory=4, split="even", method=method, objective="outputs", **given
     ).report
     assert (semantic["lower"], semantic["upper"]) == (most, most)
+    over_any = engine.bound_tables(*P2.tables, memory=4, method=method, **given).report
+    fact = [(a, b, begin, end) for a, b, begin, end, _ in P2.facts]
+    best_of_all = oracle.optimum(
+        P2.left, P2.right, window_left=3, window_right=3, budget_left=2, budget_right=2,
+        probe=probe, fact=fact, shared=True,
+    )  # fmt: skip
+    assert over_any["lower"] == over_any["upper"] == best_of_all.value > importance

@@ -39,6 +39,7 @@ def row(
     base |= {"policy": policy, "memory": str(tuples), "memory_left": tuples - tuples // 2}
     base |= {"memory_right": tuples // 2, "recall": recall, "importance_recall": reached}
     base |= dict.fromkeys(("best_lower", "best_upper", "share_of_best"))
+    base |= dict.fromkeys(("best_any_lower", "best_any_upper", "share_of_best_any"))
     return Row(**(base | {"seconds": seconds} | others))
 
 
