@@ -83,7 +83,7 @@ def bound_tables(left: pa.Table, right: pa.Table, **options: Unpack[Bound]) -> B
     >>> left = pa.table({"t": range(6), "key": [1, 9, 1, 3, 4, 2], "value": [1, 20, 1, 5, 5, 1]})
     >>> right = pa.table({"t": range(6), "key": [3, 1, 1, 1, 9, 1], "value": [5, 1, 1, 1, 20, 1]})
     >>> found = bound_tables(left, right, on="key", time="t", importance="value", window=3,
-    ...                      memory=4, probe="after_admission")
+    ...                      memory=4, split="even", probe="after_admission")
     >>> found.report["lower"], found.report["upper"], found.report["outputs"]
     (30.0, 30.0, 7)
     >>> [line for line in found.plan.to_pylist() if line["until_ts"] == 4]

@@ -271,3 +271,13 @@ def test_options_of_one_replay_are_named(folder: Path) -> None:
     for name, instead in (("split", "splits"), ("estimator", "estimators")):
         with pytest.raises(TypeError, match=f"unexpected keyword '{name}': give {instead}"):
             swept(folder, **{name: "even"})
+
+
+def test_the_best_possible_of_one_memory_is_that_of_any_split(folder: Path) -> None:
+    lines = swept(
+        folder, policies="dgl", splits="even,pooled", memory="20%", bound=True
+    ).table.to_pylist()
+    even, one = lines
+    assert even["best_upper"] <= one["best_upper"] == one["best_any_upper"]
+    assert even["best_any_upper"] == one["best_any_upper"]
+    assert one["importance"] <= one["best_upper"] * (1 + 1e-12)

@@ -18,6 +18,7 @@ from engine.jobs.frame import JobLanes
 from engine.jobs.split import shared_memories
 from engine.jobs.sweep.cells import Cell
 from engine.optimum.settings import Effort
+from engine.options.budget import POOLED
 from engine.options.cells import Point
 from engine.replay.settings import ReplaySettings
 
@@ -59,7 +60,9 @@ def places_of(points: Sequence[Point], cells: Sequence[Sequence[Cell]]) -> dict[
     found = {}
     for at, point in enumerate(points):
         budgets = tuple(mine[at].budget for mine in cells)
-        place = firsts.setdefault((point.window, str(point.memory), budgets), point.number)
+        pooled = point.split == POOLED
+        key = point.window, str(point.memory), budgets, pooled
+        place = firsts.setdefault(key, point.number)
         found[point.number] = place
     return found
 
@@ -110,10 +113,13 @@ def bound_places(
     keys = {}
     for place in dict.fromkeys(found_at.values()):
         window, memory = points[firsts[place]].window, shared[place]
-        keys[place] = (place,), (window, memory)
+        anyhow = window, memory
+        pooled = points[firsts[place]].split == POOLED
+        keys[place] = anyhow if pooled else (place,), anyhow
         budgets = [mine[firsts[place]].budget for mine in cells]
-        ask(keys[place][0], place, split_memories(lanes, budgets))
-        ask(keys[place][1], place, one_memory(lanes, memory))
+        if not pooled:
+            ask(keys[place][0], place, split_memories(lanes, budgets))
+        ask(anyhow, place, one_memory(lanes, memory))
     found = bound_each(tasks, lanes.stages)
     totals = {key: sum_of([found[task] for task in its]) for key, its in asked.items()}
     return {
