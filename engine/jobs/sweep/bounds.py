@@ -56,7 +56,7 @@ def places_of(points: Sequence[Point], cells: Sequence[Sequence[Cell]]) -> dict[
 
     Policies may share one memory over hash lanes in different ways: these are different places.
     """
-    firsts: dict[tuple[int, str, tuple[tuple[int, int], ...]], Place] = {}
+    firsts: dict[tuple[int, str, tuple[tuple[int, int], ...], bool], Place] = {}
     found = {}
     for at, point in enumerate(points):
         budgets = tuple(mine[at].budget for mine in cells)
