@@ -64,7 +64,8 @@ _SHARED = (STREAMS, WHERE, FACT, JOIN, Group("", (Memory, Probe)))
 _ELSEWHERE = {
     "replay": (FACT,),
     "sweep": _SHARED[:3],
-    **dict.fromkeys(("bound", "profile", "sample"), _SHARED),
+    **dict.fromkeys(("bound", "sample"), _SHARED),
+    "profile": _SHARED[:-1],
 }
 """By command, groups of options that the page of facts or of `winnow replay` explains."""
 _PAGES = {"size": "deploy"}

@@ -21,6 +21,8 @@ PURPOSE_GEOMETRIC = 5
 """Of the draws by which UNIFORM jumps to a tuple's next sampled output (P5 figure 4)."""
 PURPOSE_RETAIN = 6
 """Of the draw by which a tuple is retained to estimate the age curve (P5 2.3)."""
+PURPOSE_STRETCH = 7
+"""Of the draw by which a trial begins to choose stretches of an archive."""
 
 _M0, _M1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
 _W0, _W1 = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)

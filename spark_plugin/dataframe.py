@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 
 from engine.api.keywords import takes
 from engine.archives.roles import Roles
-from engine.options import streams, where
+from engine.options import deciding, streams, where
 from engine.options.budget import (
     POOLED,
     Amounts,
@@ -19,11 +19,11 @@ from engine.options.budget import (
     parse_split,
 )
 from engine.options.command import Command, Given, Group
+from engine.options.deciding import settled
 from engine.options.facts import FactAccess, FactChanges, FactSides, fact_of
 from engine.options.kinds import SOURCE, TEXT, Kind
 from engine.options.option import Option, Scope
 from engine.options.replay import roles_of, windows_of
-from engine.options.streams import settled
 from engine.policies import policy_named
 from engine.replay.settings import ReplaySettings
 from engine.runtime.errors import SpecError
@@ -76,9 +76,9 @@ class Rows(FactRows, total=False):
 
 
 class Frames(
-    streams.Columns, Windows, streams.Memory, streams.Split, streams.Deciding, streams.Estimator,
-    streams.Probe, streams.Outputs, streams.Lanes, streams.Seed, where.Payload, Rows, FactSides,
-    FactChanges, FactAccess, where.Device, total=False,
+    streams.Columns, Windows, streams.Memory, streams.Split, deciding.Deciding, deciding.OfPolicy,
+    streams.Estimator, streams.Probe, streams.Outputs, streams.Lanes, streams.Seed, where.Payload,
+    Rows, FactSides, FactChanges, FactAccess, where.Device, total=False,
 ):  # fmt: skip
     """The keywords of a replay of two DataFrames."""
 

@@ -76,4 +76,4 @@ def profile_tables(
     given = PROFILE.from_keywords(options)
     with temporary() as folder:
         _, files, unit = staged(left, right, given, folder)
-        return run_profile(replace(profile_of(files), unit=unit), ThreadExecutor())
+        return run_profile(replace(profile_of(files), unit=unit, asked=None), ThreadExecutor())

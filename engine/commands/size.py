@@ -11,7 +11,7 @@ from rich.console import Console
 from engine.commands.running import Asked
 from engine.jobs.size.sizing import Wanted, sized
 from engine.models.profile.model import ArrivalProfile
-from engine.options import streams, where
+from engine.options import deciding, streams, where
 from engine.options.budget import parse_amounts
 from engine.options.command import Command, Group
 from engine.options.kinds import NUMBER, NUMBERS, PLACE, WHOLE
@@ -73,7 +73,7 @@ COMMAND = Command(
     (
         Group(
             "replay",
-            (Replayed, streams.Memory, streams.Deciding, streams.Reference, streams.Lanes),
+            (Replayed, streams.Memory, deciding.Deciding, streams.Reference, streams.Lanes),
             without=("params",),
         ),
         Group("cluster", (Cluster,)),

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, TypedDict
+from typing import Annotated, Any, TypedDict
 
 from engine.options import streams, where
 from engine.options.command import Command, Given, Group
-from engine.options.kinds import NUMBER, PLACE, Whole
+from engine.options.deciding import MOST_BUCKETS
+from engine.options.grid import MEASURES, parse_memory
+from engine.options.kinds import NUMBER, PLACE, VALUES, Whole
 from engine.options.option import Option, check_fields
-from engine.options.replay import STREAMS, WHERE, JobOptions, Joined, job_of
-from engine.options.streams import MOST_BUCKETS
+from engine.options.replay import REPLAY, STREAMS, WHERE, JobOptions, Joined, job_of
 from engine.runtime.errors import SpecError
 
 DEFAULT_BUCKETS = 100
+DEFAULT_MEMORY = "1%,5%,10%,25%"
+UNASKED = ("engine", "rapids", "cache", "job", "seed")
+"""Options of a profile that a replay need not repeat."""
 MOST_KEYS = 1 << 26
 
 
@@ -45,6 +50,24 @@ class Measured(TypedDict, total=False):
     ]
 
 
+class Advised(TypedDict, total=False):
+    """For what a policy is advised."""
+
+    memory: Annotated[
+        int | str | Sequence[int | str],
+        Option(
+            "memories to advise a policy for, each as replay has it: tuples, or percentages of "
+            "what the exact join needs at its peak, such as 200,400 or 5%:20%:5%",
+            VALUES,
+            DEFAULT_MEMORY,
+        ),
+    ]
+    measure: Annotated[
+        str,
+        Option("by which policies are compared", default=MEASURES[1], choices=MEASURES[::-1]),
+    ]
+
+
 class ProfileOutput(TypedDict, total=False):
     """Where a profile goes."""
 
@@ -54,7 +77,7 @@ class ProfileOutput(TypedDict, total=False):
     plots: Annotated[where.PathLike | None, Option("folder of the plots", PLACE)]
 
 
-class Profile(Joined, Measured, total=False):
+class Profile(Joined, Measured, Advised, total=False):
     """The keywords of a profile."""
 
 
@@ -66,6 +89,7 @@ PROFILE = Command(
         WHERE,
         Group("join", (streams.Windows,)),
         Group("what is measured", (Measured, streams.Seed)),
+        Group("advice", (Advised,)),
         Group("output", (ProfileOutput,)),
     ),
 )
@@ -93,6 +117,13 @@ class ProfileOptions:
         Folder of the plots.
     unit : str or None
         What a tick is, where the files do not say it.
+    memory : str
+        List of memories to advise a policy for.
+    measure : {"importance_recall", "recall"}
+        By which candidates are compared.
+    asked : mapping or None
+        The options given that a replay has too, by keyword; None where no command line can name the
+        streams.
 
     Raises
     ------
@@ -108,9 +139,14 @@ class ProfileOptions:
     out: Path | None = None
     plots: Path | None = None
     unit: str | None = None
+    memory: str = DEFAULT_MEMORY
+    measure: str = MEASURES[1]
+    asked: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         check_fields(self, Measured)
+        check_fields(self, Advised)
+        parse_memory(self.memory)
         if self.retain is not None and not 0 < self.retain <= 1:
             raise SpecError(
                 f"--retain is {self.retain}; give the part of the tuples to retain, more than 0 "
@@ -130,4 +166,11 @@ def profile_of(given: Given) -> ProfileOptions:
     SpecError
         If one is missing or invalid.
     """
-    return given.fill(ProfileOptions, base=replace(job_of(given), out=None))
+    own = {*Measured.__annotations__, *Advised.__annotations__, *ProfileOutput.__annotations__}
+    shared = {name: value for name, value in given.items() if name not in own}
+    asked = {
+        name: value
+        for name, value in shared.items()
+        if name in REPLAY.options and name not in UNASKED
+    }
+    return given.fill(ProfileOptions, base=job_of(Given(given.options, shared)), asked=asked)

@@ -10,14 +10,16 @@ from engine.archives.roles import Roles
 from engine.facts.access import DEFAULT_METHOD
 from engine.optimum.settings import METHODS as BOUND_METHODS
 from engine.optimum.settings import Effort
-from engine.options import streams, where
+from engine.options import deciding, streams, where
 from engine.options.budget import EVEN, Amounts, Split, check_split, parse_amounts, parse_split
 from engine.options.command import Command, Given, Group
+from engine.options.deciding import AUTO, FALLBACK
 from engine.options.facts import Fact, FactOptions, fact_of
 from engine.options.kinds import NUMBER
 from engine.options.option import Interface, Option, check_fields
 from engine.options.streams import check_reference
 from engine.options.where import DEVICES
+from engine.policies import policy_named
 from engine.runtime.errors import SpecError
 
 
@@ -28,8 +30,8 @@ class Joined(
 
 
 class Undivided(
-    Fact, Joined, streams.Memory, streams.Outputs, streams.Probe, streams.Deciding,
-    streams.Estimator, where.Payload, where.Device, total=False,
+    Fact, Joined, streams.Memory, streams.Outputs, streams.Probe, deciding.Advised,
+    deciding.OfPolicy, streams.Estimator, where.Payload, where.Device, total=False,
 ):  # fmt: skip
     """How two streams are joined within a memory, but for how that is split."""
 
@@ -87,8 +89,8 @@ JOIN = Group("join", (streams.Windows, streams.Outputs))
 OUTPUT = Group("output", (where.Out, where.Payload, where.Report, where.Device))
 BEST = Group("best possible", (Best,))
 BUDGET = Group("budget", (
-    streams.Memory, streams.Probe, streams.Split, streams.Profile, streams.Deciding, streams.Plan,
-    streams.Estimator, streams.Seed, streams.Reference,
+    streams.Memory, streams.Probe, streams.Split, streams.Profile, deciding.Advised,
+    deciding.OfPolicy, streams.Plan, streams.Estimator, streams.Seed, streams.Reference,
 ))  # fmt: skip
 REPLAY = Command(
     "replay",
@@ -111,6 +113,10 @@ class JobOptions(streams.PolicyJob):
         Budget of each side; None is exact.
     split : Split
         Whether the sides' budgets are as given, or one memory to split over both.
+    policy : str
+        A policy, or "auto": what replays of stretches of the archives advise.
+    left_open : tuple of str
+        Of split and estimator, those that "auto" chooses with the policy.
     lanes : int or None
         None: 1 with a budget, chosen without.
     cache : Path or None
@@ -136,14 +142,31 @@ class JobOptions(streams.PolicyJob):
     bound: Effort | None = None
     fact: FactOptions | None = None
     profile: Path | None = None
+    left_open: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        super().__post_init__()
+        if not self.advised:
+            super().__post_init__()
+        elif self.parameters:
+            raise SpecError("--param is of a policy, and --policy is auto: name the policy")
+        else:
+            object.__setattr__(self, "the_policy", policy_named(FALLBACK))
         check_fields(self, Replay)
         check_reference(self.reference, exact=self.exact)
-        check_split(self.split, self.memory, self.the_policy, through=self.fact is not None)
+        if not self.advised:
+            check_split(self.split, self.memory, self.the_policy, through=self.fact is not None)
         if self.plan is not None and self.split != EVEN:
             raise SpecError(f"--plan says who stays on each side: leave --split {self.split} out")
+
+    @property
+    def advised(self) -> bool:
+        """Whether the policy is still to be chosen."""
+        return self.policy == AUTO
+
+    @property
+    def ranks(self) -> bool:
+        """Whether a policy decides who stays: not where all do, or a plan says who."""
+        return not self.exact and self.plan is None
 
     @property
     def fact_access(self) -> str:
@@ -220,6 +243,16 @@ def effort_of(given: Given) -> Effort | None:
     return None
 
 
+def _left_open(given: Given) -> tuple[str, ...]:
+    """Return what the policy "auto" chooses besides: not what is given, nor what memories say."""
+    apart = "memory_left" in given or "memory_right" in given
+    return tuple(
+        name
+        for name in ("split", "estimator")
+        if name not in given and not (name == "split" and apart)
+    )
+
+
 def job_of(given: Given, split: Split | None = None) -> JobOptions:
     """Return the job that options describe.
 
@@ -252,7 +285,9 @@ def job_of(given: Given, split: Split | None = None) -> JobOptions:
             given.get("memory"), given.get("memory_left"), given.get("memory_right"), split
         ),
         split=split,
+        policy=given["policy"] or FALLBACK,
         parameters=given["params"] or {},
+        left_open=_left_open(given),
         bound=effort_of(given),
         fact=fact_of(given),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, TypedDict
 
 import pyarrow as pa
@@ -11,8 +11,8 @@ import pyarrow as pa
 from engine.archives.roles import Roles
 from engine.facts.access import DEFAULT_METHOD
 from engine.facts.roles import FactRoles
+from engine.options import deciding, where
 from engine.options import streams as shared
-from engine.options import where
 from engine.options.budget import Amount, parse_amount
 from engine.options.by_stream import REST, by_stream, check_name, given_to_all
 from engine.options.command import Command, Given, Group
@@ -25,6 +25,8 @@ from engine.runtime.errors import SpecError
 
 RESERVED = ("fact", "tick", "asked")
 """What reports and outputs call something else."""
+DEFAULT_POLICY = "dgl"
+"""Neither trials nor `yield` know joins of several streams."""
 
 
 class Several(TypedDict, total=False):
@@ -74,9 +76,18 @@ class Changes(FactChanges, FactAccess, total=False):
     """How the fact relation changes and is read."""
 
 
+class Deciding(TypedDict, total=False):
+    """Which tuples are retained."""
+
+    policy: Annotated[
+        str, Option("which tuples stay; winnow policies explains each", default=DEFAULT_POLICY)
+    ]
+
+
 class StarJoin(
-    OfStreams, Several, Changes, shared.Deciding, shared.Estimator, shared.Probe, shared.Outputs,
-    shared.Seed, where.Payload, shared.BadRows, shared.Reference, where.Out, total=False,
+    OfStreams, Several, Changes, Deciding, deciding.OfPolicy, shared.Estimator, shared.Probe,
+    shared.Outputs, shared.Seed, where.Payload, shared.BadRows, shared.Reference, where.Out,
+    total=False,
 ):  # fmt: skip
     """The options of a join of several streams."""
 
@@ -144,6 +155,7 @@ class StarOptions(shared.PolicyJob):
     fact: str | pa.Table
     fact_roles: FactRoles
     access: str = DEFAULT_METHOD
+    policy: str = field(default=DEFAULT_POLICY, kw_only=True)
 
     def __post_init__(self) -> None:
         if len(self.streams) < 2:

@@ -7,19 +7,18 @@ from dataclasses import dataclass, field
 from typing import Annotated, TypeAlias, TypedDict
 
 from engine.options.budget import EVEN, SPLITS, SplitKind
+from engine.options.deciding import FALLBACK, settled
 from engine.options.kinds import (
     BY_STREAM,
     NAMES,
-    PARAMETERS,
     PLACE,
     POSITIVE,
     SEED,
     SOURCE,
-    Text,
 )
 from engine.options.option import Interface, Option, Scope
 from engine.options.where import PathLike, RowsJob
-from engine.policies import POLICIES, Policy, Value, policy_or_sample
+from engine.policies import Policy, Value
 from engine.replay.layout import ESTIMATORS, PROBES
 from engine.runtime.errors import SpecError
 from gpu_kernels.combine import COMBINES
@@ -27,7 +26,6 @@ from gpu_kernels.combine import COMBINES
 NameOrNames: TypeAlias = str | Sequence[str]
 Amount: TypeAlias = int | str
 
-DEFAULT_POLICY = "dgl"
 BAD_ROWS = ("error", "quarantine")
 REFERENCES = ("exact", "none")
 
@@ -192,23 +190,6 @@ class Profile(TypedDict, total=False):
     ]
 
 
-class Deciding(TypedDict, total=False):
-    """Which tuples are retained."""
-
-    policy: Annotated[
-        str,
-        Option(
-            "which tuples stay; winnow policies explains each",
-            Text("{" + ",".join(POLICIES) + "}"),
-            DEFAULT_POLICY,
-        ),
-    ]
-    params: Annotated[
-        Mapping[str, Value] | None,
-        Option("a parameter of the policy: alpha=2", PARAMETERS, flag="param"),
-    ]
-
-
 class Estimator(TypedDict, total=False):
     """Where matches are counted."""
 
@@ -260,7 +241,7 @@ class PolicyJob(JoinJob):
     """The fields of joins by a policy: also the options of `Probe`, `Deciding` and `Estimator`."""
 
     probe: str = PROBES[0]
-    policy: str = DEFAULT_POLICY
+    policy: str = FALLBACK
     parameters: dict[str, Value] = field(default_factory=dict)
     """All of the policy's."""
     estimator: str = ESTIMATORS[0]
@@ -271,25 +252,6 @@ class PolicyJob(JoinJob):
         object.__setattr__(self, "the_policy", policy)
         object.__setattr__(self, "policy", policy.name)
         object.__setattr__(self, "parameters", parameters)
-
-
-MOST_BUCKETS = 100_000
-
-
-def settled(name: str | Policy, given: dict[str, Value]) -> tuple[Policy, dict[str, Value]]:
-    """Return the policy of a name and all of its parameters, or raise `SpecError`."""
-    policy = policy_or_sample(name)
-    parameters = policy.settle(given)
-    if policy.name == "custom" and parameters["function"] is None:
-        raise SpecError("policy custom needs --param function=module:name")
-    for own in ("buckets", "grain"):
-        buckets = parameters.get(own)
-        if isinstance(buckets, float) and (buckets % 1 or buckets > MOST_BUCKETS):
-            raise SpecError(
-                f"parameter {own} of policy {policy.name} is {buckets:g}; give a whole number, "
-                f"at most {MOST_BUCKETS}"
-            )
-    return policy, parameters
 
 
 def check_reference(reference: str, *, exact: bool) -> None:

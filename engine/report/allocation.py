@@ -51,14 +51,14 @@ def _rounds(content: dict[str, Any]) -> str:
 def _joins(content: dict[str, Any]) -> Table:
     memory = content["memory"]
     by = "policy" if content["metric"] == RECALL else "method"
-    expected = [*content["joins"][0]["expected"]]
+    expected = [*dict.fromkeys(name for join in content["joins"] for name in join["expected"])]
     rows = (
         (
             join["name"],
             f"{join['weight']:g}",
             number(sum(join["exact"]["peak"].values())),
             join[by],
-            *(_quality(join["expected"][model]) for model in expected),
+            *(_quality(join["expected"].get(model), "-") for model in expected),
         )
         for join in content["joins"]
     )

@@ -8,6 +8,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from engine.models.profile.advice import AGREED
+from engine.report.advice import advice_of
 from engine.report.envelope import Report
 from engine.report.tables import (
     archive_rows,
@@ -29,22 +31,22 @@ def print_report(report: Report) -> None:
     policy = content["policy"]
     profile = "" if policy["profile"] is None else escape(f", profile {policy['profile']}")
     results = _compared(content, f"policy {policy['name']}{profile}")
-    if "predicted" in content:
+    if met_prediction(content):
         expected = content["predicted"]
-        results.add_row(f"predicted by {expected['model']}", percent(expected["recall"]), "")
+        off = f"(off by {100 * abs(expected['recall'] - content['recall']):.2f})"
+        results.add_row(f"predicted by {expected['model']}", percent(expected["recall"]), off)
     if "bound" in content:
         _add_best(results, content["bound"])
     console.print(results)
+    if "advice" in content:
+        console.print(advice_of(content["advice"]), markup=False)
     console.print(_sides(content))
     if policy["name"] == "plan":
         console.print(
             f"most tuples of both sides at once: {number(content['peak_memory']['both'])}"
         )
-    if policy_knows_less(content):
-        console.print(
-            "the frequencies promise that to a policy that knows them; prob counts only what it "
-            "kept: give --estimator history"
-        )
+    if "recall" in content and "predicted" in content and not met_prediction(content):
+        console.print(_unmet(content))
     if "fact" in content:
         console.print(facts_line(content["fact"]))
     if "lost" not in content:
@@ -52,6 +54,26 @@ def print_report(report: Report) -> None:
     elif content["lost"]["outputs"]:
         _print_lost(content["lost"], console)
     print_end(console, content, speed_of(content))
+
+
+def met_prediction(content: dict[str, Any]) -> bool:
+    """Return whether a model predicts a recall, and the replay bears it out."""
+    if "recall" not in content or "predicted" not in content:
+        return False
+    return bool(abs(content["predicted"]["recall"] - content["recall"]) <= AGREED)
+
+
+def _unmet(content: dict[str, Any]) -> str:
+    """Say why a prediction is left out."""
+    if policy_knows_less(content):
+        return (
+            "the frequency model is of a policy that knows all frequencies, and prob counts only "
+            "what it kept: give --estimator history; its prediction is left out"
+        )
+    return (
+        f"the {content['predicted']['model']} model does not fit these streams, whose rates change "
+        "(bursts or drift): its prediction is left out"
+    )
 
 
 def policy_knows_less(content: dict[str, Any]) -> bool:

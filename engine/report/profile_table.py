@@ -5,46 +5,96 @@ from __future__ import annotations
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from engine.models.profile.advice import MODELS
 from engine.models.profile.model import ArrivalProfile
+from engine.report.advice import NAMES, predicted, short, tried_on
 from engine.report.profile_plots import time_scale
 from engine.report.tables import table_of
 from engine.runtime.streams import SIDES
 
 
 def print_profile(profile: ArrivalProfile) -> None:
-    """Print both streams beside each other, the fit of the models, and the advice."""
+    """Print both streams beside each other, the models, and the advice."""
     console = Console()
     rows = ((name, *values) for name, values in _rows(profile))
     console.print(table_of(("", *SIDES), rows, _title(profile)))
-    bits = profile.fit["bits_a_match"]
-    title = "bits a match saved over a constant rate"
-    fits = table_of(("model", "left", "right", "both"), title=title)
-    for model in MODELS:
-        own = [bits[name][model] for name in ("left", "right", "both")]
-        style = "bold" if model == profile.fit["model"] else None
-        fits.add_row(model, *("-" if one is None else f"{one:+.3f}" for one in own), style=style)
-    console.print(fits)
-    if profile.advice["memory"]:
-        console.print(_memories(profile.advice["memory"]))
-    if profile.advice["caution"]:
-        console.print(profile.advice["caution"], markup=False)
-    console.print(_advice(profile.advice))
+    advice = profile.advice
+    if profile.fit["model"] is not None:
+        console.print(_fit(profile.fit["bits_a_match"]["both"]))
+    if advice["caution"]:
+        console.print(advice["caution"], markup=False)
+    if advice["memory"]:
+        _print_models(advice["memory"], console)
+    if advice["trials"]:
+        _print_advice(advice["trials"], console)
     for kind in ("monitor", "retain"):
         if profile.online[kind] is not None:
             console.print(_online(kind, profile.online[kind]))
 
 
-def _advice(advice: dict[str, Any]) -> str:
-    """Return the policy advised, and the one to try beside it."""
-    estimator = advice["estimator"]
-    with_it = "" if estimator is None else f", estimator {estimator}"
-    said = f"advice: policy {advice['policy']}{with_it}. {advice['why']}"
-    if advice["alternative"] is None:
-        return said
-    return f"{said}\nor try: policy {advice['alternative']}. {advice['alternative_why']}"
+def _fit(bits: dict[str, Any]) -> str:
+    """Return how the models that the first half trained do in the second."""
+    said = ", ".join(
+        f"the {model} model {'better' if bits[model] > 0 else 'no better'}" for model in MODELS
+    )
+    return f"the second half, by models of the first: than a constant rate {said}"
+
+
+def _print_advice(trials: list[dict[str, Any]], console: Console) -> None:
+    """Print which policy short replays advise with each memory, and how to replay with it."""
+    measure = trials[0]["measure"]
+    rows = [
+        (
+            one["memory"],
+            f"{sum(one['tuples'].values()):,}",
+            short(one),
+            predicted(one[measure]),
+            "-" if one["next"] is None else short(one["next"]),
+            "-" if one["next"] is None else predicted(one["next"][measure]),
+        )
+        for one in trials
+    ]
+    title = f"advice by short replays: {NAMES[measure]}"
+    headings = ("memory", "tuples", "best", "reaches", "next", "its")
+    console.print(table_of(headings, rows, title, texts=(2, 4)))
+    console.print(f"tried: {tried_on(trials[0])}")
+    for one in trials:
+        if "command" in one:
+            console.print(one["command"], markup=False, highlight=False, soft_wrap=True)
+
+
+def _print_models(points: list[dict[str, Any]], console: Console) -> None:
+    """Print the recall that models predict where replays of their policies agree."""
+    headings = ["memory", "tuples"]
+    for model in MODELS:
+        headings += [model, "best split"]
+    rows, left_out = [], set()
+    for one in points:
+        cells = [one["memory"], f"{sum(one['tuples'].values()):,}"]
+        for model in MODELS:
+            for kind in ("even", "best"):
+                own = one[model]
+                interval = own[f"{kind}_interval"]
+                if interval is None:
+                    left_out.add(model)
+                    cells.append("-")
+                    continue
+                split = f", {own['split']['left']:,}+{own['split']['right']:,}"
+                cells.append(
+                    f"{100 * own[kind]:.1f} ({100 * interval[0]:.1f} to {100 * interval[1]:.1f}"
+                    f"{split if kind == 'best' else ''})"
+                )
+        rows.append(cells)
+    if len(left_out) < len(MODELS) or any("(" in "".join(row) for row in rows):
+        title = "recall in % that models predict (interval by replays; split over left and right)"
+        console.print(table_of(headings, rows, title, texts=()))
+    if left_out:
+        models = " and ".join(model for model in MODELS if model in left_out)
+        console.print(
+            f"left out: predictions by {models} that replays contradict; rates are not as constant "
+            "as the model takes them to be"
+        )
 
 
 def _title(profile: ArrivalProfile) -> str:
@@ -83,21 +133,6 @@ def _rows(profile: ArrivalProfile) -> list[tuple[str, list[str]]]:
         for percent in ("95", "99")
     ]  # fmt: skip
     return rows
-
-
-def _memories(points: list[dict[str, Any]]) -> Table:
-    headings = ["memory", "tuples"]
-    for model in MODELS:
-        headings += [model, "best split"]
-    table = table_of(headings, title="expected recall in % (split over left and right)", texts=())
-    for one in points:
-        cells = []
-        for model in MODELS:
-            own = one[model]
-            split = f"{own['split']['left']:,}+{own['split']['right']:,}"
-            cells += [f"{100 * own['even']:.1f}", f"{100 * own['best']:.1f} ({split})"]
-        table.add_row(f"{one['percent']}%", f"{sum(one['tuples'].values()):,}", *cells)
-    return table
 
 
 def _online(kind: str, found: dict[str, Any]) -> str:

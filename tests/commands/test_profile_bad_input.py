@@ -37,6 +37,8 @@ def archives(tmp_path: Path) -> Path:
         ({"window": 2**60}, r"buckets 100 of a window of 1152921504606846976 ticks are more"),
         ({"window": "5 parsecs"}, r"window 5 parsecs of stream left"),
         ({"lanes": 0}, r"lanes is 0"),
+        ({"memory": "10%:5%:5%"}, r"memory has the range '10%:5%:5%'"),
+        ({"measure": "recal"}, r"measure is 'recal'.*Did you mean 'recall'"),
         ({"on": None}, r"on is missing"),
     ],
 )
@@ -46,8 +48,8 @@ def test_options_that_mean_nothing(archives: Path, options: dict[str, Any], said
 
 
 def test_keywords_that_there_are_not(archives: Path) -> None:
-    with pytest.raises(TypeError, match="unexpected keyword 'memory'"):
-        profiled(archives, memory=3)
+    with pytest.raises(TypeError, match="unexpected keyword 'memory_left'"):
+        profiled(archives, memory_left=3)
 
 
 def test_places_that_cannot_be_written(archives: Path) -> None:

@@ -144,7 +144,8 @@ def test_every_option_is_documented_and_none_besides() -> None:
     shared = STREAMS, WHERE, FACT  # explained on the page of replay
     assert set(documented_options("sweep")) == flags_of("sweep", shared)
     budget = Group("", (Memory, Probe))
-    for command in ("bound", "profile", "sample"):
+    assert set(documented_options("profile")) == flags_of("profile", (*shared, JOIN))
+    for command in ("bound", "sample"):
         assert set(documented_options(command)) == flags_of(command, (*shared, JOIN, budget))
     assert set(documented_options("deploy")) == flags_of("size")
 
@@ -183,29 +184,33 @@ OPEN = (
 
 
 @pytest.mark.parametrize(
-    ("page", "command"),
+    ("page", "commands"),
     [
-        ("report", "replay --window 20 --memory 4 --bound --policy age"),
+        (
+            "report",
+            "replay --window 20 --memory 4 --bound --policy age;replay --window 20 --memory 4",
+        ),
         ("bound", "bound --window 20 --memory 4"),
         ("sample", "sample --window 20 --memory 4 --aggregate count(*)"),
         ("sweep", "sweep --windows 20 --memory 4,8 --policies dgl --target recall=0.1"),
     ],
 )
 def test_every_field_of_the_report_is_documented_and_none_besides(
-    tmp_path: Path, page: str, command: str
+    tmp_path: Path, page: str, commands: str
 ) -> None:
     streams, report = tmp_path / "streams", tmp_path / "report.json"
     line = f"generate zipf --rows 500 --domain 9 --seed 1 --out {streams}"
     assert cli.main(line.split()) == 0
-    line = (
-        f"{command} --left {streams}/left.parquet --right {streams}/right.parquet --on key "
-        f"--time ts --engine local --cache {tmp_path}/lanes --report {report}"
-    )
-    assert cli.main(line.split()) == 0
     found = set()
-    for name in fields(json.loads(report.read_text())):
-        parents = [own for own in OPEN if name.startswith(own + ".")]
-        found.add(parents[0] if parents else name)
+    for command in commands.split(";"):
+        told = (
+            f"{command} --left {streams}/left.parquet --right {streams}/right.parquet --on key "
+            f"--time ts --engine local --cache {tmp_path}/lanes --report {report}"
+        )
+        assert cli.main(told.split()) == 0
+        for name in fields(json.loads(report.read_text())):
+            parents = [own for own in OPEN if name.startswith(own + ".")]
+            found.add(parents[0] if parents else name)
     text = (ROOT / "docs" / f"{page}.md").read_text()
     assert named_in(text.split("## The report\n")[-1]) == found
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,10 @@ from engine.jobs.allocate.recall import (
     varying,
 )
 from engine.jobs.allocate.run import run_allocation
+from engine.jobs.allocate.tried import Points, tried_model
+from engine.jobs.trial.candidates import Candidate
+from engine.jobs.trial.estimate import exactly
+from engine.jobs.trial.found import Tried
 from engine.models.frequency import KeyCounts, pieces
 from engine.models.profile.model import ArrivalProfile
 from engine.models.profile.parts import AgeCurve, Correlation, Frequencies, StreamProfile
@@ -244,7 +249,8 @@ def gained(report: dict[str, Any]) -> None:
 def test_the_hard_join_gains_by_alloc_under_prob(
     folder: Path, joins: dict[str, dict[str, Any]], memory: str
 ) -> None:
-    report = allocated(folder, memory, joins["DC"], joins["IC"])
+    policy = {"policy": "prob"}
+    report = allocated(folder, memory, joins["DC"] | policy, joins["IC"] | policy)
     gained(report)
     assert [join["policy"] for join in report["joins"]] == ["prob", "prob"]
     assert report["alloc"]["replayed"] > report["prop"]["replayed"] + 0.02
@@ -262,12 +268,59 @@ def test_the_hard_join_gains_by_alloc_under_prob(
 def test_the_hard_join_gains_by_alloc_under_age(
     folder: Path, joins: dict[str, dict[str, Any]]
 ) -> None:
-    report = allocated(folder, "50%", joins["INC"], joins["DEC"])
+    policy = {"policy": "age"}
+    report = allocated(folder, "50%", joins["INC"] | policy, joins["DEC"] | policy)
     gained(report)
     assert [join["policy"] for join in report["joins"]] == ["age", "age"]
     assert [join["model"] for join in report["joins"]] == ["age", "age"]
     assert report["alloc"]["replayed"] > report["prop"]["replayed"]
     assert report["joins"][0]["alloc"]["memory"] > report["joins"][1]["alloc"]["memory"]
+
+
+@pytest.mark.parametrize("memory", ["10%", "35%"])
+def test_joins_without_a_policy_go_by_replays(
+    folder: Path, joins: dict[str, dict[str, Any]], memory: str
+) -> None:
+    """What is predicted is what is replayed, and the worst join does no worse than by models."""
+    own = joins["DC"], joins["IC"], joins["INC"], joins["DEC"]
+    report = allocated(folder, memory, *own, refine=0)
+    gained(report)
+    assert {join["model"] for join in report["joins"]} == {"replays"}
+    for join in report["joins"]:
+        assert join["expected"].keys() == {"age", "frequency", "replays"}
+        for how in ("alloc", "prop"):
+            assert join[how]["predicted"] == pytest.approx(join[how]["replayed"], abs=0.03)
+    modelled = [
+        one | {"policy": policy} for one, policy in zip(own, ("prob", "prob", "age", "age"),
+                                                         strict=True)
+    ]  # fmt: skip
+    by_models = allocated(folder, memory, *modelled, refine=0)
+    assert report["alloc"]["replayed"] >= by_models["alloc"]["replayed"] - 0.005
+
+
+def test_recall_between_replays_is_monotone_and_linear() -> None:
+    found = measure(3)
+    model = recall_model(FREQUENCY, found)
+    peak = sum(found.peaks)
+
+    def one(recall: float, split: str = "even") -> Tried:
+        own = Candidate("prob", split, "memory")
+        return Tried(own, (0, 0), exactly(recall, 1.0), exactly(recall, 1.0))
+
+    tried = [[one(0.4)], [one(0.35), one(0.3, "expected")], [one(0.8)]]
+    points = Points((Fraction(1, 10), Fraction(2, 10), Fraction(1, 2)), tried)
+    own = tried_model(points, tried[0][0].candidate, model, found.peaks)
+    floor = model.free / model.exact
+    knots = [(0.0, floor), (0.1, max(0.4, floor)), (0.2, max(0.4, floor)), (0.5, 0.8), (1.0, 1.0)]
+    for memory in np.linspace(0, peak, 41):
+        wanted = np.interp(memory / peak, *zip(*knots, strict=True))
+        assert own.recall(memory, 0) == pytest.approx(wanted)
+        assert own.recall(*own.split(memory)) == pytest.approx(wanted)
+        assert own.memory_for(own.recall(memory, 0)) <= memory + 1e-9
+        assert sum(own.split(memory)) == pytest.approx(memory)
+    assert own.recall(*found.peaks) == 1.0
+    assert points.advised(0.12).split == "even"
+    assert points.reached(Candidate("prob", "expected", "memory")) == [0.4, 0.3, 0.8]
 
 
 def test_weights_and_policies_are_taken_as_told(
@@ -388,14 +441,12 @@ def profile_of(found: JoinMeasure) -> ArrivalProfile:
 def test_a_profile_stands_in_for_the_pass(
     folder: Path, joins: dict[str, dict[str, Any]], tmp_path: Path
 ) -> None:
-    told = joins["DC"]
+    told, other = (joins[name] | {"policy": "prob"} for name in ("DC", "IC"))
     options = allocate_of({"memory": 9, "join": [told]}, folder / "cache")
     found = measured(options.joins[0], Stages(SerialExecutor())).found
     profile_of(found).save(tmp_path / "profile.json")
-    own = allocated(folder, "20%", told, joins["IC"])
-    report = allocated(
-        folder, "20%", told | {"profile": str(tmp_path / "profile.json")}, joins["IC"]
-    )
+    own = allocated(folder, "20%", told, other)
+    report = allocated(folder, "20%", told | {"profile": str(tmp_path / "profile.json")}, other)
     for name in ("model", "policy", "exact", "rows"):
         assert report["joins"][0][name] == own["joins"][0][name]
     for how in ("alloc", "prop"):

@@ -116,7 +116,9 @@ def test_what_is_settled_on_replays_best_of_all_rounds(
 def test_a_refined_division_is_nearer_to_what_is_replayed(
     folder: Path, joins: list[dict[str, Any]]
 ) -> None:
-    report = allocated(folder, "20%", *joins, refine=1)
+    policies = ("prob", "prob", "age")  # models of policies err more than replays do
+    own = [join | {"policy": policy} for join, policy in zip(joins, policies, strict=True)]
+    report = allocated(folder, "20%", *own, refine=1)
     by = {one["by"]: one for one in report["rounds"]}
     wrong = {
         name: max(abs(part["predicted"] - part["replayed"]) for part in by[name]["joins"])

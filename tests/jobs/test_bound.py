@@ -42,7 +42,7 @@ def words(folder: Path, **options: Any) -> list[str]:
     """Return the command line of a bound in `folder`."""
     flags = [f"--{name}" for name, value in options.items() if value is True]
     rest = {name: value for name, value in options.items() if value is not True}
-    return ["bound", *arguments(folder, **{"out": None} | rest)[1:], *flags]
+    return ["bound", *arguments(folder, **{"out": None, "policy": None} | rest)[1:], *flags]
 
 
 def bound(folder: Path, **options: Any) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections import Counter
 from functools import partial
 from pathlib import Path
@@ -271,24 +272,21 @@ def test_the_model_that_made_the_streams_fits_better(tmp_path: Path) -> None:
     assert main([*told.split(), "--out", str(tmp_path / "age")]) == 0
     told = "generate zipf --rows 6000 --domain 50 --importance constant --seed 5"
     assert main([*told.split(), "--out", str(tmp_path / "zipf")]) == 0
-    for name, window, policy in (("age", 5000, "age"), ("zipf", 300, "prob")):
+    for name, window, model in (("age", 5000, "age"), ("zipf", 300, "frequency")):
         files = [tmp_path / name / f"{side}.parquet" for side in SIDES]
         found = engine.profile_archives(
             *files, on="key", time="ts", window=window, cache=tmp_path / "cache"
         )
-        model = {"age": "age", "prob": "frequency"}[policy]
         assert found.fit["model"] == model
         assert found.fit["bits_a_match"]["both"][model] > 0.3
-        assert found.advice["policy"] == policy
-        assert model in found.advice["why"]
-        assert found.advice["estimator"] == {"age": None, "prob": "history"}[policy]
-        assert found.advice["alternative"] == "yield"
+        for line in found.advice["memory"]:  # what made the streams is what replays agree with
+            assert line[model]["best_interval"] is not None
 
 
 def test_expected_recall_is_that_of_the_models(tmp_path: Path) -> None:
     left, right, options = CASES["apart"]
     written(tmp_path, left, right)
-    found = profiled(tmp_path, lanes=2, **options)
+    found = profiled(tmp_path, **options)
     both = tuples(left), tuples(right)
     counts = [Counter(key for _, key, _, _ in own) for own in both]
     meeting = sum(counts[0][key] * counts[1][key] for key in counts[0]) / found.ticks
@@ -301,10 +299,12 @@ def test_expected_recall_is_that_of_the_models(tmp_path: Path) -> None:
         "age": (by_age, found.exact["simultaneous"], found.exact["outputs"]),
         "frequency": (by_key, meeting, meeting * (sum(found.windows) + 1)),
     }
-    assert [line["percent"] for line in found.advice["memory"]] == [5, 10, 20, 50]
+    assert [line["memory"] for line in found.advice["memory"]] == ["1%", "5%", "10%", "25%"]
     for line in found.advice["memory"]:
         held = [line["tuples"][side] for side in SIDES]
-        assert held == [own.peak * line["percent"] // 100 for own in found.streams]
+        share = int(line["memory"].rstrip("%"))
+        assert held == [own.peak * share // 100 for own in found.streams]
+        assert line["percent"] == 100 * sum(held) / sum(own.peak for own in found.streams)
         for model, (curves, simultaneous, outputs) in models.items():
             told = line[model]
             most, splits = naive_models.best_splits(curves[0], curves[1], sum(held))
@@ -315,16 +315,29 @@ def test_expected_recall_is_that_of_the_models(tmp_path: Path) -> None:
             assert split in splits or sum(told["split"].values()) < sum(held)
 
 
-def test_varying_importance_asks_for_a_policy_that_knows_of_it(tmp_path: Path) -> None:
+def test_advice_is_what_a_replay_reaches(tmp_path: Path) -> None:
     left, right, options = CASES["random"]
     written(tmp_path, left, right)
-    advice = profiled(tmp_path, **options).advice
-    assert (advice["policy"], advice["alternative"], advice["alternative_why"]) == (
-        "yield", None, None,
-    )  # fmt: skip
-    constant = profiled(tmp_path, **options, importance=None).advice
-    assert constant["policy"] in {"age", "prob", "yield"}
-    assert "Importance varies" not in constant["why"]
+    for measure in ("importance_recall", "recall"):
+        found = profiled(tmp_path, memory="10%,16", measure=measure, **options).advice
+        assert [one["memory"] for one in found["trials"]] == ["10%", "16"]
+        for one in found["trials"]:
+            words = shlex.split(one["command"])
+            assert words[:2] == ["winnow", "replay"]
+            report = tmp_path / "r.json"
+            more = [
+                "--engine",
+                "local",
+                "--cache",
+                str(tmp_path / "cache"),
+                "--report",
+                str(report),
+            ]
+            assert main([*words[1:], *more]) == 0
+            told = json.loads(report.read_text())
+            assert told[measure] == one[measure]["value"]
+            assert told["memory"]["left"] == one["tuples"]["left"]
+            assert one["next"][measure]["value"] <= one[measure]["value"]
 
 
 def test_shortest_windows_keep_what_they_say(tmp_path: Path) -> None:
@@ -363,7 +376,7 @@ def test_next_to_nothing_is_profiled(tmp_path: Path, left: Rows, right: Rows) ->
     )
     assert found.exact["outputs"] == len(left) * len(right)
     assert found.fit["model"] is None
-    assert (found.advice["policy"], found.advice["alternative"]) == ("recent", None)
+    assert {one["policy"] for one in found.advice["trials"]} == {"yield"}
     assert ArrivalProfile.load(tmp_path / "p.json").content() == found.content()
 
 
@@ -375,7 +388,12 @@ def test_plots_and_summary(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     words += [f"--left={tmp_path}/left.parquet", f"--right={tmp_path}/right.parquet"]
     assert main(words) == 0
     said = capsys.readouterr().out
-    for phrase in ("bits a match", "expected recall", "advice: policy", "monitor:", "retain:"):
+    for phrase in (
+        "advice by short replays",
+        "candidates, all replayed on the",
+        "monitor:",
+        "retain:",
+    ):
         assert phrase in said
     names = {"age_curves", "key_frequencies", "correlation", "drift", "recall"}
     found = {path.name for path in (tmp_path / "p").iterdir()}
@@ -399,4 +417,5 @@ def test_tables_in_seconds_are_profiled_as_archives_are(tmp_path: Path) -> None:
     found = engine.profile_tables(*tables, **told | {"window": "9s"})
     assert found.unit == "s"
     same = profiled(tmp_path, executor=SerialExecutor(), **options).content()
+    assert all(one.pop("command").startswith("winnow replay") for one in same["advice"]["trials"])
     assert found.content() | {"unit": "tick"} == same

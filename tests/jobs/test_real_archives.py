@@ -169,7 +169,7 @@ def test_figures_at_a_tenth_of_the_memory(
 def test_the_best_possible_is_proven_replayed_and_above_every_policy(
     tmp_path: Path, cache: Path, name: str
 ) -> None:
-    given = {"memory": "10%", "cache": cache, "out": tmp_path / "plan"}
+    given = {"memory": "10%", "cache": cache, "policy": None, "out": tmp_path / "plan"}
     words = arguments(tmp_path, **JOINS[name].options(**given))
     assert main(["bound", *words[1:], "--method=flow"]) == 0
     best = json.loads((tmp_path / "report.json").read_text())

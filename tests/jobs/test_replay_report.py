@@ -227,6 +227,7 @@ def test_settings_are_told(case: Streams, tmp_path: Path) -> None:
         "left": MEMORY // 2,
         "right": MEMORY // 2,
         "asked": {"left": str(MEMORY // 2), "right": str(MEMORY // 2)},
+        "split": "even",
     }
     assert report["device"]["used"] == "cpu"
     assert {"winnowjoin", "numba", "numpy", "pyarrow", "python"} <= report["versions"].keys()

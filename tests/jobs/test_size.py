@@ -52,7 +52,7 @@ def streams(folder: Path, rows: int, keys: int, **columns: Any) -> Path:
 
 def measured(folder: Path, out: Path | None = None, **join: Any) -> float:
     """Return the peak resident memory, MiB, of a process that runs all tasks of a replay."""
-    given = {"on": "k", "time": "t", "importance": "i"} | join
+    given = {"on": "k", "time": "t", "importance": "i", "policy": "yield"} | join
     left, right = (str(folder / f"{name}.parquet") for name in ("left", "right"))
     words = [left, right, str(folder / "lanes"), None if out is None else str(out), given]
     done = subprocess.run(  # noqa: S603 - our own lines
@@ -107,7 +107,7 @@ def test_memory_follows_what_is_held(small: ArrivalProfile) -> None:
     exact, tenth, whole = worker(), worker(memory=TENTH), worker(memory=divided(Amount(share=1)))
     assert exact["join_memory"] == 0
     assert whole["join_memory"] == pytest.approx(10 * tenth["join_memory"], abs=10)
-    assert whole["join_memory"] == -(-2 * 10**6 * slot_bytes(POLICIES["dgl"]) // MIB)
+    assert whole["join_memory"] == -(-2 * 10**6 * slot_bytes(POLICIES["yield"]) // MIB)
     tuples = worker(memory=divided(Amount(tuples=200_000)))
     assert tuples["join_memory"] == tenth["join_memory"]
     wide = worker(memory=TENTH, row_bytes=(100.0, 0.0))

@@ -83,6 +83,7 @@ def arguments(folder: Path, **options: Any) -> list[str]:
         "out": folder / "out",
         "report": folder / "report.json",
         "cache": folder / "cache",
+        "policy": None if options.get("plan") else "dgl",
     } | options
     words = ["replay"]
     for name, value in settled.items():

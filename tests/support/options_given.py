@@ -17,9 +17,10 @@ from engine.options.star import STAR, StarOptions, star_of
 def job_of(
     left: str, right: str, out: Path | None, cache: Path | None, join: Mapping[str, Any]
 ) -> JobOptions:
-    """Return a replay of two archives."""
+    """Return a replay of two archives, by DGL unless `join` names a policy or a plan."""
     places = {"left": left, "right": right, "out": out, "cache": cache}
-    return replay.job_of(REPLAY.from_keywords({**join, **places}))
+    policy = {} if join.get("plan") else {"policy": "dgl"}
+    return replay.job_of(REPLAY.from_keywords({**policy, **join, **places}))
 
 
 def multijoin_options(

@@ -16,6 +16,7 @@ from engine.jobs.allocate.recall import (
     chosen_model,
     recall_model,
 )
+from engine.jobs.allocate.tried import REPLAYS, Points, TriedModel, tried_model, try_memories
 from engine.jobs.frame import JobLanes, open_job, prepare_job
 from engine.jobs.replay.run import run_replay
 from engine.models.profile.model import ArrivalProfile
@@ -40,6 +41,13 @@ class Measured:
     job: JobOptions
     """With the number of lanes that it is prepared in."""
     found: JoinMeasure
+
+
+@dataclass(frozen=True)
+class TriedJoin(Measured):
+    """A join whose candidates have been tried: it has neither a policy nor a profile."""
+
+    points: Points
 
 
 def buckets_of(join: JoinOptions) -> int:
@@ -77,7 +85,10 @@ def measured(join: JoinOptions, stages: Stages) -> Measured:
         found = measured_by_profile(profile, lanes.prepared, settings, str(join.profile))
         return Measured(join, job, found)
     settings = replace(settings, estimator=DEFAULT_ESTIMATOR)
-    return Measured(join, job, measure_join(lanes, settings, buckets_of(join)))
+    found = measure_join(lanes, settings, buckets_of(join))
+    if join.policy is None and any(found.rows):
+        return TriedJoin(join, job, found, try_memories(job, open_job(job), lanes))
+    return Measured(join, job, found)
 
 
 @dataclass(frozen=True)
@@ -87,9 +98,9 @@ class RecallJoin:
     measured: Measured
     job: JobOptions
     """With its policy, but no memory yet."""
-    model: RecallModel
+    model: RecallModel | TriedModel
     expected: dict[str, float]
-    """Recall that each model promises at the proportional share."""
+    """Recall that each model, and replays, promise at the proportional share."""
 
     @property
     def weight(self) -> float:
@@ -169,6 +180,8 @@ def recall_join(one: Measured, share: float) -> RecallJoin:
         settings = ReplaySettings(*found.windows, policy="age", parameters=one.job.parameters)
         given = curves_given(settings)
     expected = better(found, share, given)
+    if isinstance(one, TriedJoin):
+        return _tried(one, share, expected)
     name = chosen_model(found, expected)
     if join.policy is not None:
         name = AGE if join.policy == "age" else FREQUENCY
@@ -183,3 +196,18 @@ def recall_join(one: Measured, share: float) -> RecallJoin:
         estimator=join.estimator or ESTIMATOR_OF.get(policy, DEFAULT_ESTIMATOR),
     )
     return RecallJoin(one, job, recall_model(name, found, given), expected)
+
+
+def _tried(one: TriedJoin, share: float, expected: dict[str, float]) -> RecallJoin:
+    """Return a join by the candidate that replays advise at a memory."""
+    found = one.found
+    candidate = one.points.advised(share / max(1, found.peak))
+    parameters: dict[str, Any] = {}
+    if candidate.policy == "age":
+        parameters = curves_to_replay(found, (None, None), {})
+    job = replace(
+        one.job, policy=candidate.policy, parameters=parameters, estimator=candidate.estimator
+    )
+    by = recall_model(AGE if candidate.policy == "age" else FREQUENCY, found)
+    model = tried_model(one.points, candidate, by, found.peaks)
+    return RecallJoin(one, job, model, expected | {REPLAYS: model.recall(*model.split(share))})

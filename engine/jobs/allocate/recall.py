@@ -6,7 +6,7 @@ A model's curve is scaled until it goes through what replays measured.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,19 @@ class RecallModel(NamedTuple):
     def exact(self) -> float:
         """Outputs a tick of the exact join."""
         return self.both.most + self.free
+
+    @property
+    def knots(self) -> NDArray[np.float64]:
+        """Memories between which recall is linear."""
+        return self.both.memory
+
+    def curve(self, memory: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the expected recall of the best splits of memories."""
+        if not self.exact:
+            return np.ones(memory.size)
+        rates = np.interp(memory, self.both.memory, self.both.rate)
+        found: NDArray[np.float64] = (rates + self.free) / self.exact
+        return found
 
     def recall(self, left: float, right: float) -> float:
         """Return the expected recall with so many tuples a side."""
@@ -208,6 +221,21 @@ def chosen_model(found: JoinMeasure, expected: dict[str, float]) -> str:
     return FREQUENCY if expected[FREQUENCY] > expected[AGE] + MARGIN else AGE
 
 
+class ByMemory(Protocol):
+    """Recall as a function of one memory."""
+
+    @property
+    def peaks(self) -> tuple[int, int]:
+        """What the exact join needs."""
+
+    @property
+    def knots(self) -> NDArray[np.float64]:
+        """Memories between which recall is linear."""
+
+    def curve(self, memory: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the expected recall of memories."""
+
+
 class CalibratedCurve(NamedTuple):
     """Recall by memory, as replays have it where there are any."""
 
@@ -231,12 +259,12 @@ class CalibratedCurve(NamedTuple):
         return float(np.interp(recall, self.recall[around], self.memory[around]))
 
 
-def calibrated(model: RecallModel, replays: Mapping[int, float]) -> CalibratedCurve:
+def calibrated(model: ByMemory, replays: Mapping[int, float]) -> CalibratedCurve:
     """Return a model's curve times measured / predicted recall, which is known at the replays.
 
     Parameters
     ----------
-    model : RecallModel
+    model : ByMemory
     replays : mapping
         Recall by memory, of replays with the model's split of it.
 
@@ -261,22 +289,13 @@ def calibrated(model: RecallModel, replays: Mapping[int, float]) -> CalibratedCu
     """
     peak = sum(model.peaks)
     wanted = np.array(sorted(replays), np.float64)
-    grid = np.unique(np.concatenate([model.both.memory, wanted, np.linspace(0, peak, _POINTS + 1)]))
-    predicted = _predicted(model, grid)
+    grid = np.unique(np.concatenate([model.knots, wanted, np.linspace(0, peak, _POINTS + 1)]))
+    predicted = model.curve(grid)
     factors = {
         memory: replays[memory] / value
-        for memory, value in zip(sorted(replays), _predicted(model, wanted), strict=True)
+        for memory, value in zip(sorted(replays), model.curve(wanted), strict=True)
         if value > 0
     } | {peak: 1.0}
     at = np.array(sorted(factors), np.float64)
     factor = np.interp(grid, at, np.array([factors[memory] for memory in sorted(factors)]))
     return CalibratedCurve(grid, np.maximum.accumulate(np.minimum(1.0, predicted * factor)))
-
-
-def _predicted(model: RecallModel, memory: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the recall that a model expects of its best splits of memories."""
-    if not model.exact:
-        return np.ones(memory.size)
-    rates = np.interp(memory, model.both.memory, model.both.rate)
-    found: NDArray[np.float64] = (rates + model.free) / model.exact
-    return found

@@ -186,7 +186,6 @@ class Together:
             self.simultaneous,
             self.ticks,
             KeyCounts(*columns),
-            any(low < high for low, high in (one.importance_range for one in streams)),
         )
 
 
@@ -198,9 +197,13 @@ def _most_frequent(counts: KeyCounts, most: int) -> KeyCounts:
 
 
 def build_profile(
-    options: ProfileOptions, prepared: Prepared, span: Pair | None, whole: Together
+    options: ProfileOptions,
+    prepared: Prepared,
+    span: Pair | None,
+    whole: Together,
+    trials: Sequence[dict[str, Any]],
 ) -> ArrivalProfile:
-    """Return the profile."""
+    """Return the profile, with what trials advise."""
     settings = whole.settings
     streams = whole.stream(0), whole.stream(1)
     frequencies = whole.frequencies(prepared)
@@ -216,7 +219,7 @@ def build_profile(
         frequencies,
         correlation(left, right, whole.simultaneous, settings.windows),
         fit,
-        advise(whole.basis(streams, frequencies.rest), fit),
+        advise(whole.basis(streams, frequencies.rest), fit, trials),
         online_report(
             whole.found, (turns[0], turns[1]), whole.rows, settings.buckets, options.monitor,
             options.retain,

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from engine.jobs.frame import JobLanes, choose_lanes, open_job, prepare_job
 from engine.jobs.profile.build import Together, build_profile
 from engine.jobs.profile.task import PassTask, SideSurvey, SurveyTask, pass_lane, survey_lane
+from engine.jobs.trial.advice import command_of, try_all
 from engine.models.profile.lane_pass import LanePass, PassSettings, time_edges
 from engine.models.profile.model import ArrivalProfile
-from engine.options.budget import Amount, split_budget
+from engine.options.budget import Amount, divided, split_budget
+from engine.options.grid import parse_memory
 from engine.options.profile import ProfileOptions
 from engine.report.envelope import check_place
 from engine.report.profile_plots import check_folder, draw
@@ -39,7 +43,12 @@ def run_profile(
     if options.plots is not None:
         check_folder(options.plots)
     lanes = prepare_job(base, archives, stages, lanes=choose_lanes(base, archives))
-    profile = _profiled(options, lanes, windows)
+    tried = lanes if base.lanes else prepare_job(base, archives, stages, lanes=1)
+    memories = [divided(memory) for memory in parse_memory(options.memory)]
+    trials = try_all(base, memories, archives, tried, options.measure)
+    if options.asked is not None:
+        trials = [one | {"command": command_of(options.asked, one)} for one in trials]
+    profile = _profiled(options, lanes, windows, trials)
     if options.out is not None:
         profile.save(options.out)
     if options.plots is not None:
@@ -48,7 +57,12 @@ def run_profile(
     return profile
 
 
-def _profiled(options: ProfileOptions, lanes: JobLanes, windows: tuple[int, int]) -> ArrivalProfile:
+def _profiled(
+    options: ProfileOptions,
+    lanes: JobLanes,
+    windows: tuple[int, int],
+    trials: Sequence[dict[str, Any]],
+) -> ArrivalProfile:
     """Survey the lanes, pass over them, and put what was found together."""
     stages, span = lanes.stages, lanes.prepared.span
     edges = tuple(time_edges(*(span or (0, 0))))
@@ -62,7 +76,7 @@ def _profiled(options: ProfileOptions, lanes: JobLanes, windows: tuple[int, int]
     with stages.counting(sum(lanes.rows)):
         counts = stages.mapped("pass", pass_lane, passes, lanes.rows)
     whole = Together(settings, surveys, counts or [LanePass(settings).close()], options.keys)
-    return build_profile(options, lanes.prepared, span, whole)
+    return build_profile(options, lanes.prepared, span, whole, trials)
 
 
 def _settings(

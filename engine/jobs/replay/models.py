@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.jobs.age_curves import Curves, curves_cut, curves_given, measured_curves
 from engine.jobs.frame import JobLanes
 from engine.jobs.lane_stats import lane_stats
+from engine.jobs.prior import PriorProfile
 from engine.jobs.replay.lane_task import LaneResult
 from engine.jobs.split import LaneModels, lane_budgets, summaries_needed
-from engine.lanes.manifest import Prepared
 from engine.models import rate_curve
-from engine.models.frequency import FrequencyModel, expected_recall, model_of
+from engine.models.frequency import expected_recall
 from engine.models.profile.model import ArrivalProfile
 from engine.models.rate_curve import RateCurve
 from engine.options.budget import EXPECTED
@@ -27,6 +26,14 @@ from engine.runtime.streams import SIDES
 AGE, FREQUENCY = "age", "frequency"
 Ages = tuple[int, int]
 """Outputs of the exact join in which the stored member is of left, and of right."""
+
+
+def uses_profile(options: JobOptions) -> bool:
+    """Return whether a replay within a budget goes by what a profile can tell."""
+    if options.policy == "age":
+        given = options.parameters
+        return not given["curve"] and not (given["curve_left"] and given["curve_right"])
+    return options.fact is None and (options.policy == "prob" or options.split == EXPECTED)
 
 
 def profile_given(options: JobOptions) -> ArrivalProfile | None:
@@ -41,98 +48,16 @@ def profile_given(options: JobOptions) -> ArrivalProfile | None:
         return None
     if options.exact or options.plan is not None:
         asking, remedy = "a replay without a budget", "leave it out"
-    elif options.policy == "age":
-        given = options.parameters
-        if not given["curve"] and not (given["curve_left"] and given["curve_right"]):
-            return ArrivalProfile.load(options.profile)
-        asking, remedy = "policy age with curves of its own", "leave one of them out"
-    elif options.fact is None and (options.policy == "prob" or options.split == EXPECTED):
+    elif uses_profile(options):
         return ArrivalProfile.load(options.profile)
+    elif options.policy == "age":
+        asking, remedy = "policy age with curves of its own", "leave one of them out"
     else:
         asking = f"policy {options.policy}"
         remedy = "leave it out" if options.fact is not None else "give --split expected as well"
     raise SpecError(
         f"--profile tells age curves and frequencies, and {asking} asks for neither: {remedy}"
     )
-
-
-class PriorProfile:
-    """A profile of another time, as a replay uses it.
-
-    Parameters
-    ----------
-    profile : ArrivalProfile
-    prepared : Prepared
-    settings : ReplaySettings
-
-    Raises
-    ------
-    SpecError
-        If it is of streams without rows, its ticks are not the replay's, or it has not seen
-        windows as long, or only ones so long that all of the replay's is in one bucket of age.
-    """
-
-    def __init__(
-        self, profile: ArrivalProfile, prepared: Prepared, settings: ReplaySettings
-    ) -> None:
-        self._profile, self._groups = profile, prepared.groups
-        self._windows = settings.windows
-        if not profile.ticks:
-            raise SpecError("--profile is of streams without rows: it tells nothing")
-        if profile.unit != prepared.unit:
-            raise SpecError(
-                f"--profile has times in {profile.unit}, and these archives in {prepared.unit}: "
-                "make a profile of archives such as these"
-            )
-        for number, (own, seen) in enumerate(zip(self._windows, profile.windows, strict=True)):
-            side = SIDES[number]
-            if own > seen:
-                raise SpecError(
-                    f"--profile was made with a window of {seen} ticks of stream {side}, and "
-                    f"{own} are asked for: make one with a window as long"
-                )
-            buckets = profile.curve(number).size
-            if buckets > 1 and 0 < own < seen // buckets:
-                raise SpecError(
-                    f"--profile has age buckets of {seen // buckets} ticks of stream {side}, and "
-                    f"the window is {own}: make one with that window"
-                )
-
-    def curves(self, given: Curves) -> Curves:
-        """Return AGE's curves, the profile's where none is given."""
-        left, right = (
-            curve if curve is not None else self._curve(side) for side, curve in enumerate(given)
-        )
-        return left, right
-
-    def _curve(self, side: int) -> tuple[float, ...]:
-        """Return the part of a curve that lies within the window asked for."""
-        curve, own, seen = (
-            self._profile.curve(side),
-            self._windows[side],
-            self._profile.windows[side],
-        )
-        if own == seen or not curve.size:
-            return tuple(curve.tolist()) or (0.0,)
-        return clipped(curve, own / seen)
-
-    def frequencies(self) -> FrequencyModel:
-        """Return the frequency model of the whole join.
-
-        Raises
-        ------
-        SpecError
-            If there are several joins, one for each value of the partition columns.
-        """
-        if self._groups > 1:
-            raise SpecError(
-                "--profile tells frequencies of one join, and --partition-by makes "
-                f"{self._groups}: leave --profile out, or use policy age"
-            )
-        own = self._profile.frequencies
-        rest = tuple(int(own.rest.get(name, 0)) for name in ("keys", *SIDES))
-        ticks = float(max(1, self._profile.ticks))
-        return model_of(own.counts, self._windows, ticks, (rest[0], rest[1], rest[2]))
 
 
 class ReplayModels:
@@ -227,21 +152,6 @@ def _curves(settings: ReplaySettings, lanes: JobLanes, profile: PriorProfile | N
         return given
     buckets = int(number_of(settings.parameters["buckets"]))
     return measured_curves(given, lanes, settings, buckets)[0]
-
-
-def clipped(curve: NDArray[np.float64], share: float) -> tuple[float, ...]:
-    """Return the first `share` of a curve, in buckets about as long as its own.
-
-    Examples
-    --------
-    >>> clipped(np.array([1.0, 3.0, 5.0, 7.0]), 0.5), clipped(np.array([4.0, 4.0]), 0.75)
-    ((1.0, 3.0), (3.0, 3.0))
-    """
-    edges = np.arange(curve.size + 1.0)
-    total = np.concatenate([[0.0], np.cumsum(curve)])
-    buckets = int(np.ceil(curve.size * share))
-    at = np.linspace(0.0, curve.size * share, buckets + 1)
-    return tuple(np.diff(np.interp(at, edges, total)).tolist())
 
 
 def predicted_by_age(

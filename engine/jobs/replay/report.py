@@ -46,6 +46,8 @@ class Replayed(NamedTuple):
     """The recall that the policy's model expects."""
     peak: int | None = None
     """The most tuples of both sides that a plan holds at once."""
+    advice: Mapping[str, Any] | None = None
+    """Why the policy is what it is, where it was to be chosen."""
 
 
 def _against_exact(
@@ -120,6 +122,8 @@ def build_report(
     }
     if found.peak is not None:
         content["peak_memory"]["both"] = found.peak
+    if found.advice is not None:
+        content["advice"] = dict(found.advice)
     if found.predicted is not None:
         content["predicted"] = dict(found.predicted)
     if found.bounds is not None:

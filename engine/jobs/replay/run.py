@@ -5,13 +5,15 @@ The stages are the same wherever they run; only the executor of their tasks diff
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import chain
 from operator import itemgetter
+from typing import Any
 
 from engine.jobs.bound.beside import bounds_beside
 from engine.jobs.bound.task import bound_settings
-from engine.jobs.frame import JobLanes, choose_lanes, open_job, prepare_job
+from engine.jobs.frame import Archives, JobLanes, choose_lanes, open_job, prepare_job
 from engine.jobs.output import output_at
 from engine.jobs.part import commit_parts
 from engine.jobs.replay.gpu_groups import counting_device, grouped, replay_group
@@ -39,11 +41,33 @@ from engine.runtime.device_choice import (
 from engine.runtime.executors import Executor, Progress, Stages
 from gpu_kernels.devices import Choice
 
+UNRANKED = "simpprob"
+"""Stands for a policy where none decides; its lanes share memory as those of the best possible."""
+Choose = Callable[[JobOptions, Archives, JobLanes], tuple[JobOptions, dict[str, Any]]]
+"""Returns a replay with the policy that it is to have, and why, for the report."""
 
-def run_replay(options: JobOptions, executor: Executor, progress: Progress | None = None) -> Report:
-    """Replay two archives and return the report."""
-    policy_named(options.policy)  # or the error of one that samples
-    prior = profile_given(options)
+
+def run_replay(
+    options: JobOptions,
+    executor: Executor,
+    progress: Progress | None = None,
+    choose: Choose | None = None,
+) -> Report:
+    """Replay two archives and return the report.
+
+    Parameters
+    ----------
+    options : JobOptions
+    executor : Executor
+    progress : callable, optional
+    choose : callable, optional
+        Chooses the policy once the lanes are there; only needed where the options leave that open.
+    """
+    if not options.advised or (options.ranks and choose is None):
+        policy_named(options.policy)  # or the error of one that samples
+    if not options.ranks:
+        options = replace(options, policy=UNRANKED, parameters={})
+    prior = None if options.advised else profile_given(options)
     archives = open_job(options)
     wanted = wanted_device(options.device, executor)
     stages = Stages(executor, progress)
@@ -57,6 +81,10 @@ def run_replay(options: JobOptions, executor: Executor, progress: Progress | Non
             payload=options.columns == "all" and output is not None,
             sorts=wanted,
         )
+        advice = None
+        if choose is not None and options.advised:
+            options, advice = choose(options, archives, lanes)
+            settings, prior = archives.settings(options), profile_given(options)
         models = ReplayModels(options, settings, lanes, prior)
         budgets, curves = models.budgets(), models.curves
         shared = shared_memories(options.memory, lanes.groups, models.lanes.profiles)
@@ -96,7 +124,7 @@ def run_replay(options: JobOptions, executor: Executor, progress: Progress | Non
                 commit_parts(output, lanes.prepared, archives[:2], written)
     results = in_lanes(written)
     predicted = models.predicted(budgets, results)
-    found = Replayed(results, budgets, edges, device, bounds, predicted, peak)
+    found = Replayed(results, budgets, edges, device, bounds, predicted, peak, advice)
     return build_report(options, settings, lanes, found)
 
 

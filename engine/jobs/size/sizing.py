@@ -17,6 +17,7 @@ from engine.lanes.split import SPLIT_BYTES
 from engine.lanes.splits import SPLIT_ROWS
 from engine.models.profile.model import ArrivalProfile
 from engine.options.budget import Amount, Amounts
+from engine.options.deciding import FALLBACK
 from engine.options.streams import REFERENCES, check_reference
 from engine.policies import Policy, Structure, policy_named
 from engine.replay.allocate import join_memory
@@ -61,7 +62,7 @@ class Wanted:
 
     memory: Amounts = (None, None)
     """As of a replay; (None, None) for an exact join."""
-    policy: str = "dgl"
+    policy: str = FALLBACK
     lanes: int | None = None
     """None: as many as keep the cores busy."""
     cores: int = 8

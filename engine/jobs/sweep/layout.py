@@ -9,7 +9,7 @@ from typing import NamedTuple
 from engine.jobs.age_curves import Curves, curves_cut, curves_given, measured_curves
 from engine.jobs.frame import JobLanes
 from engine.jobs.lane_stats import lane_stats
-from engine.jobs.replay.models import PriorProfile
+from engine.jobs.prior import PriorProfile
 from engine.jobs.split import LaneModels, lane_budgets, summaries_needed
 from engine.jobs.sweep.cells import Cell, Exact
 from engine.jobs.sweep.sampled import sample_groups, samplings

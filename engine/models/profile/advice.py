@@ -121,16 +121,12 @@ def fit_report(left: SideFit, right: SideFit) -> dict[str, Any]:
     return {"model": better, "bits_a_match": bits}
 
 
-MEMORIES = (5, 10, 20, 50)
-"""Percent of what the exact join needs at its peak."""
 KEPT = (95, 99)
-_YIELD = (
-    "It learns age and key together from what arrives, and found more on all four archives "
-    "measured; on streams that are just as the model has them, 1 % of all outputs less. It takes "
-    "memory of its own for what it learns, and the expected recall is not its."
-)
-BURSTY = 1.5
-"""From this ratio of the fullest window to the mean on, expected recall is taken with caution."""
+BURSTY, BURSTS = 1.5, 10.0
+"""Ratios of the fullest window to the mean: from the first on rates are not constant; beyond the
+second it is so much that the figure says nothing."""
+AGREED = 0.02
+"""Recall by which a prediction may lie beside what replays of the model's policy reach."""
 
 
 class Evidently(NamedTuple):
@@ -150,45 +146,32 @@ class Evidently(NamedTuple):
     """T, the span."""
     counts: KeyCounts
     """Tuples of each key."""
-    importance_varies: bool
 
 
-def advise(basis: Evidently, fit: dict[str, Any]) -> dict[str, Any]:
-    """Return the advice, as a profile has it."""
-    model = fit["model"]
-    policy, why = _policy(model, fit["bits_a_match"]["both"], varies=basis.importance_varies)
-    modelled = policy in ("age", "prob")
+def advise(
+    basis: Evidently, fit: dict[str, Any], trials: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
+    """Return the advice, as a profile has it.
+
+    Parameters
+    ----------
+    basis : Evidently
+    fit : dict
+    trials : sequence of dict
+        What short replays advise with each memory, plain.
+    """
     return {
-        "model": model,
-        "policy": policy,
-        "estimator": "history" if policy == "prob" else None,
-        "why": why,
-        "alternative": "yield" if modelled else None,
-        "alternative_why": _YIELD if modelled else None,
+        "model": fit["model"],
+        "trials": [
+            {name: own for name, own in one.items() if name != "modelled"} for one in trials
+        ],
         "caution": _caution(basis),
-        "memory": _memories(basis) if sum(basis.rows) else [],
+        "memory": _memories(basis, trials) if sum(basis.rows) else [],
         "window": {
             side: {str(percent): curve.within[str(percent)] for percent in KEPT}
             for side, curve in zip(SIDES, basis.curves, strict=True)
         },
     }
-
-
-def _policy(model: str | None, bits: dict[str, Any], *, varies: bool) -> tuple[str, str]:
-    """Return the policy to use, and why, in one sentence."""
-    if model is None:
-        return "recent", "No stored tuple was matched in the second half: no model could be tried."
-    more, less = bits[model], bits[AGE if model == FREQUENCY else FREQUENCY]
-    said = (
-        f"the {model} model saves {more:.2f} bits a match over a constant rate, the other "
-        f"{less:.2f}"
-    )
-    if varies:
-        return "yield", f"Importance varies, which neither model knows of; by counts alone {said}."
-    if more <= 0:
-        return "yield", f"Neither model foretells the second half: {said}."
-    name = "age" if model == AGE else "prob"
-    return name, f"Importance is constant, and {said}."
 
 
 def _caution(basis: Evidently) -> str | None:
@@ -199,14 +182,15 @@ def _caution(basis: Evidently) -> str | None:
     ]
     if max(ratios) < BURSTY:
         return None
+    most = max(ratios)
+    times = f"{most:.1f} times" if most < BURSTS else "many times"
     return (
-        f"The {SIDES[ratios.index(max(ratios))]} stream comes in bursts: its fullest window holds "
-        f"{max(ratios):.1f} times the mean, and both models take rates for constant, so expect "
-        "less recall than they do."
+        f"The {SIDES[ratios.index(most)]} stream comes in bursts: its fullest window holds {times} "
+        "the mean, and both models take rates for constant."
     )
 
 
-def _memories(basis: Evidently) -> list[dict[str, Any]]:
+def _memories(basis: Evidently, trials: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the recall that each memory is expected to reach under both models."""
     ages = [
         rate_curve.side_curve(np.array(curve.buckets), window, rows / basis.ticks)
@@ -223,17 +207,47 @@ def _memories(basis: Evidently) -> list[dict[str, Any]]:
         return frequency.expected_recall([model], [held])
 
     found = []
-    for percent in MEMORIES:
-        even = [peak * percent // 100 for peak in basis.peaks]
+    for one in trials:
+        even = [one["even"][side] for side in SIDES]
+        expected = {
+            AGE: _expected(ages, even, by_age),
+            FREQUENCY: _expected([model.left, model.right], even, by_frequency),
+        }
+        for name, own in expected.items():
+            for split, replayed in one["modelled"][name].items():
+                own |= {f"{split}_interval": _interval(own[split], replayed)}
         found.append(
             {
-                "percent": percent,
+                "memory": one["memory"],
+                "percent": 100 * sum(even) / max(1, sum(basis.peaks)),
                 "tuples": dict(zip(SIDES, even, strict=True)),
-                AGE: _expected(ages, even, by_age),
-                FREQUENCY: _expected([model.left, model.right], even, by_frequency),
+                **expected,
             }
         )
     return found
+
+
+def _interval(predicted: float, replayed: dict[str, float] | None) -> list[float] | None:
+    """Return in what interval a recall is expected, None where replays contradict the model.
+
+    Parameters
+    ----------
+    predicted : float
+        By the model, at most 1.
+    replayed : dict or None
+        ``low`` and ``high``: the interval of replays of the model's policy; None without any.
+
+    Examples
+    --------
+    >>> _interval(0.5, {"low": 0.51, "high": 0.6}), _interval(0.5, {"low": 0.53, "high": 0.6})
+    ([0.5, 0.6], None)
+    """
+    if replayed is None:
+        return None
+    low, high = replayed["low"], replayed["high"]
+    if not low - AGREED <= predicted <= high + AGREED:
+        return None
+    return [min(low, predicted), max(high, predicted)]
 
 
 def _expected(

@@ -1,0 +1,128 @@
+"""What a trial advises, as profiles and reports have it, and a replay that takes the advice."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from engine.jobs.frame import Archives, JobLanes
+from engine.jobs.trial.estimate import Estimate
+from engine.jobs.trial.found import IMPORTANCE, Trial, Tried
+from engine.jobs.trial.layout import lay_out
+from engine.jobs.trial.run import run_trial
+from engine.options.budget import EVEN, EXPECTED, Amounts
+from engine.options.replay import REPLAY, JobOptions
+from engine.runtime.streams import SIDES
+
+MODELLED = {"age": "age", "frequency": "prob"}
+"""The policy that goes by what a model says."""
+
+
+def try_all(
+    base: JobOptions,
+    memories: Sequence[Amounts],
+    archives: Archives,
+    lanes: JobLanes,
+    measure: str = IMPORTANCE,
+) -> list[dict[str, Any]]:
+    """Try the candidates with some memories, and return what is advised with each.
+
+    Returns
+    -------
+    list of dict
+        Plain; docs/profile.md explains every field.
+    """
+    layout = lay_out(base, memories, archives, lanes)
+    found = run_trial(layout, lanes, measure=measure, seed=base.seed)
+    return [
+        {"memory": text_of(memory)} | _plain(own, found, measure)
+        for memory, own in zip(memories, found.found, strict=True)
+    ]
+
+
+def text_of(memory: Amounts) -> str | dict[str, str | None]:
+    """Return a memory as text: one for both sides, or each side's."""
+    left, right = (None if own is None else str(own) for own in memory)
+    if left is not None and right is not None:
+        shares = [own.share for own in memory if own is not None]
+        if None not in shares and shares[0] == shares[1]:
+            return left
+        tuples = [own.tuples for own in memory if own is not None and own.tuples is not None]
+        if len(tuples) == len(SIDES) and 0 <= tuples[0] - tuples[1] <= 1:
+            return str(sum(tuples))
+    return {"left": left, "right": right}
+
+
+def _plain(tried: Sequence[Tried], trial: Trial, measure: str) -> dict[str, Any]:
+    """Return what is advised with a memory."""
+    best, *others = tried
+    second = others[0] if others else None
+    return {
+        **_candidate(best),
+        "measure": measure,
+        "next": None if second is None else _candidate(second),
+        "even": dict(zip(SIDES, _even(tried), strict=True)),
+        "modelled": {model: _modelled(tried, policy) for model, policy in MODELLED.items()},
+        "candidates": len(tried),
+        "whole": trial.exact,
+        "stretches": trial.stretches,
+        "share": trial.share,
+        "replayed": trial.replayed,
+    }
+
+
+def _even(tried: Sequence[Tried]) -> tuple[int, int]:
+    """Return the memory of left and right if each has its own share of it."""
+    for one in tried:
+        if one.candidate.split == str(EVEN):
+            return one.budget
+    return tried[0].budget
+
+
+def _modelled(tried: Sequence[Tried], policy: str) -> dict[str, dict[str, float] | None]:
+    """Return the recall of a model's policy with both splits that the model knows.
+
+    PROB knows of a key what the model knows with the estimator history.
+    """
+    found: dict[str, dict[str, float] | None] = {}
+    for name, split in (("even", EVEN), ("best", EXPECTED)):
+        own = {
+            one.candidate.estimator: one.recall
+            for one in tried
+            if (one.candidate.policy, one.candidate.split) == (policy, str(split))
+        }
+        best = own.get("history") or next(iter(own.values()), None)
+        found[name] = None if best is None else _interval(best)
+    return found
+
+
+def command_of(asked: Mapping[str, Any], advice: Mapping[str, Any]) -> str:
+    """Return the command line of a replay with the memory and the options that are advised.
+
+    Parameters
+    ----------
+    asked : mapping
+        Options of the streams and the window, by keyword.
+    advice : mapping
+        One of `try_all`.
+    """
+    words = ["winnow", "replay"]
+    for name, value in asked.items():
+        option = REPLAY.options[name]
+        words += [option.written, option.kind.shown(value)]
+    return f"{shlex.join([*words, '--memory', advice['memory']])} {advice['options']}"
+
+
+def _candidate(one: Tried) -> dict[str, Any]:
+    return {
+        **one.candidate._asdict(),
+        "options": str(one.candidate),
+        "tuples": dict(zip(SIDES, one.budget, strict=True)),
+        "importance_recall": _interval(one.importance_recall),
+        "recall": _interval(one.recall),
+    }
+
+
+def _interval(one: Estimate) -> dict[str, float]:
+    return one._asdict()

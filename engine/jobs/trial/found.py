@@ -1,0 +1,106 @@
+"""What a trial found: what each candidate is expected to reach, and their ranking."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from engine.jobs.trial.candidates import Candidate
+from engine.jobs.trial.estimate import Estimate, exactly
+from engine.jobs.trial.layout import TrialLayout
+from engine.jobs.trial.replaying import Counted
+
+IMPORTANCE, RECALL = MEASURES = ("importance_recall", "recall")
+
+
+class Tried(NamedTuple):
+    """A candidate, and what it is expected to reach with a memory."""
+
+    candidate: Candidate
+    budget: tuple[int, int]
+    """Tuples of left and right, of all lanes."""
+    importance_recall: Estimate
+    recall: Estimate
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What a trial found.
+
+    Attributes
+    ----------
+    found : list of list of Tried
+        By memory: the best candidate first.
+    exact : bool
+        Whether those of the last round were replayed on the whole archive.
+    stretches : int
+        Different stretches that were replayed; 0 where all candidates were replayed on everything.
+    share : float
+        Part of the archives' tuples that arrive in what the last round counted.
+    replayed : int
+        Tuples that all candidates together replayed.
+    """
+
+    found: list[list[Tried]]
+    exact: bool
+    stretches: int
+    share: float
+    replayed: int
+
+
+class Pair(NamedTuple):
+    """What a cell is expected to reach."""
+
+    importance_recall: Estimate
+    recall: Estimate
+
+    def reached(self, measure: str) -> Estimate:
+        """Return a measure by its name."""
+        found: Estimate = getattr(self, measure)
+        return found
+
+
+def whole(counted: Counted) -> dict[int, Pair]:
+    """Return what cells reach on everything."""
+    return {
+        cell: Pair(
+            exactly(one.importance, counted.exact.importance),
+            exactly(one.outputs, counted.exact.outputs),
+        )
+        for cell, one in counted.cells.items()
+    }
+
+
+def best_of(
+    layout: TrialLayout, known: Mapping[int, Pair], measure: str, number: int | None = None
+) -> list[int]:
+    """Return with each memory so many cells, the best first; all of them by default."""
+    by_memory: dict[int, list[int]] = {}
+    for cell, place in enumerate(layout.places):
+        if cell in known:
+            by_memory.setdefault(place.memory, []).append(cell)
+
+    def reached(cell: int) -> float:
+        return -known[cell].reached(measure).value
+
+    return [
+        cell for _, own in sorted(by_memory.items()) for cell in sorted(own, key=reached)[:number]
+    ]
+
+
+def ranked(
+    layout: TrialLayout, known: Mapping[int, Pair], measure: str, last: Collection[int]
+) -> list[list[Tried]]:
+    """Return the candidates by memory, the best first; those of the last round before others."""
+    rest = {cell: pair for cell, pair in known.items() if cell not in last}
+    order = [
+        *best_of(layout, {cell: known[cell] for cell in last}, measure),
+        *best_of(layout, rest, measure),
+    ]
+    found: list[list[Tried]] = [[] for _ in {place.memory for place in layout.places}]
+    for cell in order:
+        place = layout.places[cell]
+        left, right = (sum(own[cell].budget[side] for own in layout.cells) for side in (0, 1))
+        found[place.memory].append(Tried(place.candidate, (left, right), *known[cell]))
+    return found

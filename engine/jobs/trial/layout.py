@@ -1,0 +1,111 @@
+"""The cells of a trial: every candidate with every memory on each lane."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from engine.jobs.age_curves import Curves, curves_cut, curves_given, measured_curves
+from engine.jobs.frame import Archives, JobLanes
+from engine.jobs.lane_stats import lane_stats
+from engine.jobs.split import LaneModels, lane_budgets, summaries_needed
+from engine.jobs.sweep.cells import Cell
+from engine.jobs.trial.candidates import Candidate, candidates_of
+from engine.lanes.profile import LaneProfile
+from engine.options.budget import EXPECTED, Amounts
+from engine.options.replay import JobOptions
+from engine.policies import ValueKind
+from engine.replay.settings import ReplaySettings, number_of
+
+
+class Place(NamedTuple):
+    """A cell of the grid of a trial."""
+
+    candidate: Candidate
+    memory: int
+    """The memory's place among those tried."""
+
+
+class TrialLayout(NamedTuple):
+    """The cells of a trial."""
+
+    places: list[Place]
+    """Of the cells, by their number."""
+    cells: list[list[Cell]]
+    """Of each lane, one a place."""
+    profiles: list[LaneProfile]
+    """Of each lane."""
+    exact: ReplaySettings
+    """By which the exact join is counted."""
+
+
+def lay_out(
+    base: JobOptions,
+    memories: Sequence[Amounts],
+    archives: Archives,
+    lanes: JobLanes,
+    *,
+    given: Curves = (None, None),
+) -> TrialLayout:
+    """Return the cells of a trial of the candidates that `base` leaves open.
+
+    Parameters
+    ----------
+    base : JobOptions
+    memories : sequence of Amounts
+        What the memory of both sides may be; `base`'s is not looked at.
+    archives : Archives
+    lanes : JobLanes
+    given : (curve or None, curve or None)
+        Age curves to go by in place of those measured.
+    """
+    tried = [
+        (Place(candidate, number), job)
+        for number, memory in enumerate(memories)
+        for candidate, job in candidates_of(replace(base, memory=memory))
+    ]
+    jobs = [job for _, job in tried]
+    settings = {place: archives.settings(job) for place, job in tried}
+    windows = archives.windows(base)
+    stats = lane_stats(
+        lanes.files,
+        lanes.stages,
+        windows=[windows],
+        kinds=_kinds(jobs, lanes),
+    )
+    profiles = stats.profiles[windows]
+    aged = next((own for place, own in settings.items() if place.candidate.policy == "age"), None)
+    curves = (None, None) if aged is None else _curves(aged, lanes, given)
+    cells: list[list[Cell]] = [[] for _ in lanes.files]
+    for number, (place, job) in enumerate(tried):
+        own = settings[place]
+        by_age = place.candidate.policy == "age"
+        models = LaneModels(
+            profiles, stats.summaries, curves if by_age else (None, None), windows,
+            through_facts=lanes.through_facts,
+        )  # fmt: skip
+        budgets = lane_budgets(job.memory, lanes.groups, models, own.the_policy, job.split)
+        shape = curves_cut(curves, own) if by_age else (None, None)
+        for i, profile in enumerate(profiles):
+            cells[i].append(Cell(number, own, budgets[i], profile, shape))
+    return TrialLayout([place for place, _ in tried], cells, profiles, archives.settings(base))
+
+
+def _kinds(jobs: Iterable[JobOptions], lanes: JobLanes) -> list[ValueKind]:
+    """Return the kinds of value summaries that the candidates' memories are divided by."""
+    found: set[ValueKind] = set()
+    for job in jobs:
+        frequencies = job.split == EXPECTED and job.policy != "age" and not lanes.through_facts
+        found.update(
+            summaries_needed(job.memory, lanes.groups, [job.the_policy], frequencies=frequencies)
+        )
+    return sorted(found)
+
+
+def _curves(settings: ReplaySettings, lanes: JobLanes, given: Curves) -> Curves:
+    """Return AGE's curves: given, or measured by a pass."""
+    if None not in given:
+        return given
+    buckets = int(number_of(settings.parameters["buckets"]))
+    return measured_curves(curves_given(settings), lanes, settings, buckets)[0]

@@ -1,0 +1,246 @@
+"""Runs a trial: all candidates on few stretches, the best of them on more, or on everything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+
+import numpy as np
+
+from engine.jobs.frame import JobLanes
+from engine.jobs.trial.estimate import estimated
+from engine.jobs.trial.found import IMPORTANCE, Pair, Trial, best_of, ranked, whole
+from engine.jobs.trial.layout import TrialLayout
+from engine.jobs.trial.replaying import STAGE, Replays
+from engine.jobs.trial.stretches import (
+    Stretch,
+    TimesTask,
+    blocks_of,
+    drawn,
+    rows_by_time,
+    stretches_of,
+)
+from engine.lanes.stored import Ticks
+from engine.runtime.randomness import uniforms
+from gpu_kernels.philox import PURPOSE_STRETCH
+
+TUPLES = 40_000_000
+"""Tuples that the candidates of a trial replay together, at most, unless `TUPLES_A_ROW` is more.
+They count by the time that they take: see `WEIGHTS`."""
+TUPLES_A_ROW = 4
+"""The same for each tuple of the archives."""
+WEIGHTS = {"yield": 3, "age": 2}
+"""Tuples that one of a policy counts as; 1 of the others."""
+DRAWS = 8
+"""Stretches drawn for the first round, at least, if that leaves candidates with every memory."""
+FEW = 3
+"""Stretches drawn for the first round, at least, if candidates are tried with one memory."""
+MORE = (4, 2, 1)
+"""Draws of the last round for each of the first: the first of these that can be afforded."""
+FINALISTS = 3
+"""Candidates with each memory that the last round replays, if it can be afforded."""
+QUARTER = 4
+"""Part of the candidates that the last round replays on stretches."""
+BODIES = (4, 2, 1)
+"""Windows that a stretch counts: the first of these that leaves enough draws."""
+ROWS = 1_500
+"""Tuples that a stretch counts on average, at least: each has a fixed cost too."""
+
+
+def run_trial(
+    layout: TrialLayout,
+    lanes: JobLanes,
+    *,
+    measure: str = IMPORTANCE,
+    seed: int = 0,
+    tuples: int | None = None,
+) -> Trial:
+    """Replay candidates on stretches of two archives, and rank them.
+
+    Parameters
+    ----------
+    layout : TrialLayout
+    lanes : JobLanes
+    measure : {"importance_recall", "recall"}
+        By which candidates are ranked.
+    seed : int
+        Decides which stretches are drawn.
+    tuples : int, optional
+        Replayed by all candidates together, at most; by default `TUPLES`, or `TUPLES_A_ROW` for
+        each tuple of the archives if that is more.
+
+    Notes
+    -----
+    Where that allows, every candidate is replayed on everything. If not, two rounds share it
+    (successive halving). The first replays the candidates with one estimator on a few stretches;
+    with one of several memories where they would be too few. The second replays the best of them
+    on everything, or, where that takes more, a quarter of them on more stretches; with all memories
+    and estimators. Stretches are drawn systematically with probability by their work. Where windows
+    are so long that not even a few stretches can be afforded, the first candidates of the list are
+    replayed on everything.
+    """
+    return _Rounds(layout, lanes, measure, seed, tuples).trial()
+
+
+class _Rounds:
+    def __init__(
+        self, layout: TrialLayout, lanes: JobLanes, measure: str, seed: int, tuples: int | None
+    ) -> None:
+        self._layout, self._lanes, self._measure = layout, lanes, measure
+        self._rows = sum(lanes.rows)
+        self._tuples = max(TUPLES, TUPLES_A_ROW * self._rows) if tuples is None else tuples
+        self._replays = Replays(layout, lanes)
+        self._start = float(uniforms(seed, PURPOSE_STRETCH, 0, np.zeros(1, np.int64))[0])
+        self._every = list(range(len(layout.places)))
+
+    def trial(self) -> Trial:
+        """Replay, and rank."""
+        every, span = self._every, self._lanes.prepared.span
+        if span is None or self._fits(every, self._tuples):
+            return self._trial(whole(self._replays.whole(every)), every)
+        for tried in self._screened():
+            stretches, number = self._stretches(span, tried)
+            if number >= DRAWS:
+                break
+        if number < FEW:
+            return self._first_of_list()
+        some = drawn(stretches, number, self._start)
+        left = self._tuples - self._on(stretches, some, tried)
+        self._replays.on(stretches, some, tried)
+        known = self._estimated(tried, stretches, some)
+        best = self._all_of(self._best(known, FINALISTS))
+        if self._fits(best, left):
+            known |= whole(self._replays.whole(best))
+            return self._trial(known, best, len({*some}))
+        quarter = max(FINALISTS, len(tried) // len(self._memories(tried)) // QUARTER)
+        for count, more in product(range(quarter, 0, -1), MORE):
+            best = self._all_of(self._best(known, count))
+            last = drawn(stretches, number, self._start, more)
+            if self._on(stretches, last, best) <= left:
+                break
+        self._replays.on(stretches, last, best)
+        known |= self._estimated(best, stretches, last)
+        counted = sum(stretches[at].counted for at in {*last})
+        return self._trial(known, best, len({*last}), counted / self._rows)
+
+    def _screened(self) -> list[list[int]]:
+        """Return the cells of the first round: with all memories, or else with one of them."""
+        first: dict[tuple[str, str, int], int] = {}
+        for cell in self._every:
+            first.setdefault(self._key(cell), cell)
+        memories = self._memories(self._every)
+        middle = memories[len(memories) // 2]
+        one = [cell for (*_, memory), cell in first.items() if memory == middle]
+        return [list(first.values()), one] if len(memories) > 1 else [one]
+
+    def _key(self, cell: int) -> tuple[str, str, int]:
+        candidate, memory = self._layout.places[cell]
+        return candidate.policy, candidate.split, memory
+
+    def _memories(self, cells: Sequence[int]) -> list[int]:
+        return sorted({self._layout.places[cell].memory for cell in cells})
+
+    def _all_of(self, cells: Sequence[int]) -> list[int]:
+        """Return cells with all estimators, and with all memories if they had but one."""
+        wanted = {self._key(cell) for cell in cells}
+        if len(self._memories(cells)) == 1:
+            wanted = {
+                (policy, split, memory)
+                for policy, split, _ in wanted
+                for memory in self._memories(self._every)
+            }
+        return [cell for cell in self._every if self._key(cell) in wanted]
+
+    def _weights(self, cells: Sequence[int]) -> tuple[int, int]:
+        """Return what a tuple counts under cells that do not learn, and those that do."""
+        found = [0, 0]
+        for cell in cells:
+            policy = self._layout.places[cell].candidate.policy
+            found[self._replays.learns(cell)] += WEIGHTS.get(policy, 1)
+        return found[0], found[1]
+
+    def _fits(self, cells: Sequence[int], tuples: float) -> bool:
+        """Return whether cells can be replayed on everything."""
+        return not self._rows or sum(self._weights(cells)) * self._rows <= tuples
+
+    def _on(self, stretches: Sequence[Stretch], draws: Sequence[int], cells: Sequence[int]) -> int:
+        """Return the tuples of replays of stretches that have not been made."""
+        total = 0
+        for at in {*draws}:
+            known = self._replays.found[at].cells if at in self._replays.found else {}
+            weights = self._weights([cell for cell in cells if cell not in known])
+            total += sum(own * rows for own, rows in zip(weights, stretches[at].rows, strict=True))
+        return total
+
+    def _stretches(self, span: Ticks, cells: Sequence[int]) -> tuple[list[Stretch], int]:
+        """Return the stretches to draw from, and how many draws take half of all tuples."""
+        windows = self._layout.exact.windows
+        ticks = span[1] - span[0] + 1
+        least = -(-ROWS * ticks // self._rows)
+        weights = self._weights(cells)
+        for body in BODIES:
+            length = max(least, body * (max(windows) + 1))
+            blocks = blocks_of(span, windows, length)
+            edges = tuple(blocks.edges.tolist())
+            tasks = [TimesTask(files, edges) for files in self._lanes.files]
+            counts = self._lanes.stages.mapped(STAGE, rows_by_time, tasks, self._lanes.rows)
+            stretches = stretches_of(blocks, counts, self._layout.exact.start_ts)
+            mean = sum(
+                one.work * own * rows
+                for one in stretches
+                for own, rows in zip(weights, one.rows, strict=True)
+            )
+            number = int(self._tuples / 2 / max(1.0, mean))
+            if number >= DRAWS or length == least:
+                break
+        return stretches, number
+
+    def _first_of_list(self) -> Trial:
+        """Replay on everything as many candidates as can be afforded, at least one."""
+        chosen: list[int] = []
+        keys = dict.fromkeys(self._key(cell)[:2] for cell in self._every)
+        for key in keys:
+            more = [cell for cell in self._every if self._key(cell)[:2] == key]
+            if chosen and not self._fits([*chosen, *more], self._tuples):
+                break
+            chosen += more
+        return self._trial(whole(self._replays.whole(chosen)), chosen)
+
+    def _estimated(
+        self, cells: Sequence[int], stretches: Sequence[Stretch], draws: Sequence[int]
+    ) -> dict[int, Pair]:
+        """Return what cells are expected to reach, by what they came to on stretches."""
+        work = np.array([stretches[at].work for at in draws])
+        covered = sum(stretches[at].work for at in {*draws})
+        counted = [self._replays.found[at] for at in draws]
+
+        def pair(cell: int) -> Pair:
+            reached = [one.cells[cell] for one in counted]
+            left, right = (
+                estimated(
+                    np.array([one[what] for one in reached], float),
+                    np.array([one.exact[what] for one in counted], float),
+                    work,
+                    covered=covered,
+                )
+                for what in (1, 0)
+            )
+            return Pair(left, right)
+
+        return {cell: pair(cell) for cell in cells}
+
+    def _best(self, known: Mapping[int, Pair], number: int) -> list[int]:
+        """Return with each memory so many cells, the best first."""
+        return best_of(self._layout, known, self._measure, number)
+
+    def _trial(
+        self,
+        known: Mapping[int, Pair],
+        last: Sequence[int],
+        stretches: int = 0,
+        share: float | None = None,
+    ) -> Trial:
+        """Return what was found; `share` is None where the last round replayed everything."""
+        found = ranked(self._layout, known, self._measure, set(last))
+        part = 1.0 if share is None else share
+        return Trial(found, share is None, stretches, part, self._replays.replayed)

@@ -1,0 +1,66 @@
+"""The options that say which tuples are retained: a policy, and its parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, TypedDict
+
+from engine.options.kinds import PARAMETERS, Text
+from engine.options.option import Option
+from engine.policies import POLICIES, Policy, Value, policy_or_sample
+from engine.runtime.errors import SpecError
+
+AUTO = "auto"
+"""The policy that short replays of the archives advise."""
+FALLBACK = "yield"
+"""The policy where nothing can be replayed first."""
+
+_DECIDING = "which tuples stay; winnow policies explains each"
+
+
+class Advised(TypedDict, total=False):
+    """Which tuples are retained, where archives can be looked at first."""
+
+    policy: Annotated[
+        str,
+        Option(
+            f"{_DECIDING}; auto: the policy, and of split and estimator what is not given, that do "
+            "best in short replays of the archives",
+            Text("{" + ",".join((AUTO, *POLICIES)) + "}"),
+            AUTO,
+        ),
+    ]
+
+
+class Deciding(TypedDict, total=False):
+    """Which tuples are retained."""
+
+    policy: Annotated[str, Option(_DECIDING, Text("{" + ",".join(POLICIES) + "}"), FALLBACK)]
+
+
+class OfPolicy(TypedDict, total=False):
+    """Parameters of the policy."""
+
+    params: Annotated[
+        Mapping[str, Value] | None,
+        Option("a parameter of the policy: alpha=2", PARAMETERS, flag="param"),
+    ]
+
+
+MOST_BUCKETS = 100_000
+
+
+def settled(name: str | Policy, given: dict[str, Value]) -> tuple[Policy, dict[str, Value]]:
+    """Return the policy of a name and all of its parameters, or raise `SpecError`."""
+    policy = policy_or_sample(name)
+    parameters = policy.settle(given)
+    if policy.name == "custom" and parameters["function"] is None:
+        raise SpecError("policy custom needs --param function=module:name")
+    for own in ("buckets", "grain"):
+        buckets = parameters.get(own)
+        if isinstance(buckets, float) and (buckets % 1 or buckets > MOST_BUCKETS):
+            raise SpecError(
+                f"parameter {own} of policy {policy.name} is {buckets:g}; give a whole number, "
+                f"at most {MOST_BUCKETS}"
+            )
+    return policy, parameters

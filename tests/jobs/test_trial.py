@@ -1,0 +1,269 @@
+"""Trials: equal to full replays where all is replayed, and within their intervals elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from job_cases import stream, table
+from sweep_cases import COMMON, drifting, swept
+from thorough import repeats
+
+from engine.jobs.frame import Archives, JobLanes, open_job, prepare_job
+from engine.jobs.sweep.cells import ExactCounter, replay_cells
+from engine.jobs.trial import run
+from engine.jobs.trial.candidates import POLICIES, Candidate, candidates_of
+from engine.jobs.trial.estimate import estimated
+from engine.jobs.trial.found import Trial
+from engine.jobs.trial.layout import TrialLayout, lay_out
+from engine.jobs.trial.run import run_trial
+from engine.jobs.trial.stretches import Stretch, blocks_of, drawn, stretches_of
+from engine.lanes.reader import whole_lane
+from engine.lanes.stretch import Between, stretch_of
+from engine.options.budget import divided, parse_amount
+from engine.options.replay import REPLAY, JobOptions, job_of
+from engine.runtime.executors import SerialExecutor, Stages, ThreadExecutor
+
+
+class Opened(NamedTuple):
+    """A job of archives in a folder, ready to be tried."""
+
+    base: JobOptions
+    archives: Archives
+    lanes: JobLanes
+
+    def laid_out(self, *memory: str) -> TrialLayout:
+        """Return the cells with some memories."""
+        amounts = [divided(parse_amount(text, "--memory")) for text in memory]
+        return lay_out(self.base, amounts, self.archives, self.lanes)
+
+
+def opened(folder: Path, **options: Any) -> Opened:
+    told = COMMON | {"window": 9, "memory": 12, "cache": folder / "cache"} | options
+    files = {side: folder / f"{side}.parquet" for side in ("left", "right")}
+    base = job_of(REPLAY.from_keywords({**told, **files}))
+    archives = open_job(base)
+    return Opened(base, archives, prepare_job(base, archives, Stages(ThreadExecutor(2))))
+
+
+def written(folder: Path, left: Any, right: Any) -> Path:
+    for side, rows in (("left", left), ("right", right)):
+        pq.write_table(table(rows), folder / f"{side}.parquet")
+    return folder
+
+
+def bursty(folder: Path, rows: int = 8_000, seed: int = 3) -> Path:
+    """Write streams with rare keys and common ones, whose rate goes up and down."""
+    rng = np.random.default_rng(seed)
+    for side in ("left", "right"):
+        rate = 1.0 + 3.0 * (np.arange(rows) // (rows // 40) % 4 == 0)
+        ts = np.cumsum(rng.exponential(1.0, rows) * 2 / rate).astype(np.int64)
+        keys = np.minimum(rng.zipf(1.5, rows), 400)
+        own = {"t": ts, "k": keys, "i": rng.choice([1.0, 2.0, 9.0], rows)}
+        pq.write_table(pa.table(own), folder / f"{side}.parquet")
+    return folder
+
+
+def test_a_whole_trial_finds_what_a_sweep_does(tmp_path: Path) -> None:
+    job = opened(drifting(tmp_path))
+    memories = ("12", "30")
+    found = run_trial(job.laid_out(*memories), job.lanes)
+    lines = swept(tmp_path, memory=",".join(memories), policies=POLICIES).table.to_pylist()
+    wanted = {(line["memory"], line["policy"]): line for line in lines}
+    assert (found.exact, found.stretches, found.share) == (True, 0, 1.0)
+    for memory, tried in zip(memories, found.found, strict=True):
+        own = {one.candidate.policy: one for one in tried if one.candidate.split == "even"
+               and one.candidate.estimator == "memory"}  # fmt: skip
+        assert own.keys() == {*POLICIES}
+        for name, one in own.items():
+            line = wanted[memory, name]
+            assert one.importance_recall[:] == (line["importance_recall"],) * 3
+            assert one.recall[:] == (line["recall"],) * 3
+            assert one.budget == (line["memory_left"], line["memory_right"])
+        reached = [one.importance_recall.value for one in tried]
+        assert reached == sorted(reached, reverse=True)
+    assert found.replayed == sum(job.lanes.rows) * sum(map(len, found.found))
+
+
+def test_lanes_are_tried_together(tmp_path: Path) -> None:
+    drifting(tmp_path)
+    for options in ({"lanes": 3}, {"partition_by": "g"}):
+        job = opened(tmp_path, **options)
+        (tried,) = run_trial(job.laid_out("20%"), job.lanes).found
+        lines = swept(tmp_path, memory="20%", policies=POLICIES, **options).table.to_pylist()
+        for line in lines:
+            own = Candidate(line["policy"], "even", "memory")
+            one = next(one for one in tried if one.candidate == own)
+            assert one.importance_recall.value == pytest.approx(
+                line["importance_recall"], abs=1e-12
+            )
+            assert one.budget == (line["memory_left"], line["memory_right"])
+
+
+def test_stretches_cover_time_once(tmp_path: Path) -> None:
+    """Outputs of all stretches are those of the exact join, whatever memories do before."""
+    job = opened(bursty(tmp_path, 2_000), window=25)
+    (files,), span = job.lanes.files, job.lanes.prepared.span
+    assert span is not None
+    blocks = blocks_of(span, (25, 25), 70)
+    counts = [np.stack([np.diff(np.searchsorted(side.ts, blocks.edges))
+                        for side in whole_lane(files.left, files.right)[:2]])]  # fmt: skip
+    layout = job.laid_out("100%")
+    outputs = 0
+    for one in stretches_of(blocks, counts, None):
+        part = stretch_of(files, (one.leads[0], one.ticks[1]), one.rows[0])
+        counter = ExactCounter(replace(layout.exact, start_ts=one.ticks[0]))
+        replay_cells(part, [], 1, [counter])
+        outputs += counter.found.outputs
+    whole = ExactCounter(layout.exact)
+    replay_cells(files, [], 1, [whole])
+    assert outputs == whole.found.outputs > 1000
+    assert sum(one.work for one in stretches_of(blocks, counts, None)) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("lanes", [1, 3])
+def test_a_part_of_a_lane_is_read_as_if_it_were_all(tmp_path: Path, lanes: int) -> None:
+    written(tmp_path, stream(1), stream(2))
+    for files in opened(tmp_path, lanes=lanes).lanes.files:
+        for ticks in ((0, 200), (30, 55), (40, 40), (500, 600)):
+            part = stretch_of(files, ticks, 0)
+            for own, all_of in zip(
+                whole_lane(part.left, part.right)[:2], whole_lane(files.left, files.right)[:2],
+                strict=True,
+            ):  # fmt: skip
+                inside = (all_of.ts >= ticks[0]) & (all_of.ts <= ticks[1])
+                for column, wanted in zip(own, all_of, strict=True):
+                    assert (column == wanted[inside]).all()
+            assert files.left is not None
+            with Between(files.left, ticks).open() as rows:
+                keys = [b.column("_key").to_numpy() for b in rows.batches(["_key"])]
+            assert sum(map(len, keys)) == whole_lane(part.left, None).left.ts.size
+
+
+def test_draws_are_as_frequent_as_their_work() -> None:
+    works = [0.05, 0.4, 0.02, 0.33, 0.2]
+    some = [Stretch(0, (i, i), (0, 0), (1, 1), 1, work) for i, work in enumerate(works)]
+    starts = (np.arange(4000) + 0.5) / 4000
+    hits = np.zeros(len(works))
+    for start in starts:
+        own = drawn(some, 3, float(start))
+        assert own == sorted(own)
+        hits += np.bincount(own, minlength=len(works))
+        more = drawn(some, 3, float(start), 4)
+        assert len(more) == 12
+        assert set(own) <= set(more)
+    assert hits / hits.sum() == pytest.approx(works, abs=1e-3)
+
+
+def test_an_estimate_is_the_ratio_and_its_linearised_error() -> None:
+    reached, exact, work = [3.0, 1.9, 5.2], [6.0, 4.0, 10.0], [0.3, 0.2, 0.5]
+    found = estimated(np.array(reached), np.array(exact), np.array(work), covered=0.1)
+    top = sum(y / p for y, p in zip(reached, work, strict=True))
+    below = sum(x / p for x, p in zip(exact, work, strict=True))
+    ratio = top / below
+    squares = sum(((y - ratio * x) / p) ** 2 for y, x, p in zip(reached, exact, work, strict=True))
+    error = 4.302652729911275 * (0.9 * squares * 3 / 2 / below**2) ** 0.5  # t of 2 degrees, 97.5 %
+    assert found.value == pytest.approx(ratio)
+    assert (found.low, found.high) == pytest.approx((ratio - error, ratio + error))
+    assert estimated(np.ones(1), np.ones(1), np.ones(1))[:] == (1.0, 0.0, 1.0)
+    assert estimated(np.zeros(2), np.zeros(2), np.ones(2))[:] == (1.0, 0.0, 1.0)
+
+
+@pytest.fixture
+def short_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let stretches be as short as small archives need them."""
+    monkeypatch.setattr(run, "ROWS", 40)
+
+
+@pytest.mark.usefixtures("short_stretches")
+def test_intervals_cover_in_about_all_seeds(tmp_path: Path) -> None:
+    job = opened(bursty(tmp_path, 16_000), window=40, split="even", estimator="memory")
+    layout = job.laid_out("10%")
+    truth = {one.candidate: one for one in run_trial(layout, job.lanes).found[0]}
+    seeds = [*range(40), *repeats(range(40, 400))]
+    covered, errors = 0, []
+    for seed in seeds:
+        found = run_trial(layout, job.lanes, seed=seed, tuples=140_000)
+        assert not found.exact
+        assert found.stretches > 8
+        assert 0 < found.share < 0.6
+        assert found.replayed <= 140_000
+        best = found.found[0][0]
+        wanted = truth[best.candidate].importance_recall.value
+        covered += best.importance_recall.low <= wanted <= best.importance_recall.high
+        errors.append(best.importance_recall.value - wanted)
+    assert covered / len(seeds) >= 0.88
+    assert abs(np.mean(errors)) < 0.02
+    widths = [best.importance_recall.high - best.importance_recall.low]
+    assert 0.005 < max(widths) < 0.3
+
+
+@pytest.mark.usefixtures("short_stretches")
+def test_a_seed_decides_and_an_executor_does_not(tmp_path: Path) -> None:
+    job = opened(bursty(tmp_path, 3_000), window=40)
+    layout = job.laid_out("5%", "20%")
+
+    def tried(executor: Any, seed: int) -> Trial:
+        lanes = replace(job.lanes, stages=Stages(executor))
+        return run_trial(layout, lanes, seed=seed, tuples=150_000)
+
+    first = tried(SerialExecutor(), 1)
+    assert tried(ThreadExecutor(2), 1) == first
+    assert tried(SerialExecutor(), 2).found != first.found
+
+
+@pytest.mark.usefixtures("short_stretches")
+@pytest.mark.parametrize("tuples", [10_000, 60_000, 200_000, 1_000_000])
+def test_all_memories_are_advised_within_the_bound(tmp_path: Path, tuples: int) -> None:
+    job = opened(bursty(tmp_path, 4_000), window=60)
+    layout = job.laid_out("1%", "5%", "25%")
+    found = run_trial(layout, job.lanes, tuples=tuples)
+    assert len(found.found) == 3
+    for tried in found.found:
+        assert tried[0].importance_recall.low <= tried[0].importance_recall.value
+    least = 3 * 3 * sum(job.lanes.rows)  # `yield` with three memories, on everything
+    assert found.replayed <= max(tuples, least)
+
+
+def test_long_windows_try_the_first_of_the_list_on_everything(tmp_path: Path) -> None:
+    job = opened(bursty(tmp_path, 2_000), window=2_000)
+    rows = sum(job.lanes.rows)
+    found = run_trial(job.laid_out("10%"), job.lanes, tuples=7 * rows)
+    assert (found.exact, found.stretches) == (True, 0)
+    assert [POLICIES.index(one.candidate.policy) < 2 for one in found.found[0]] == [True] * 2
+
+
+def test_a_trial_of_counts_ranks_by_counts(tmp_path: Path) -> None:
+    job = opened(drifting(tmp_path))
+    (tried,) = run_trial(job.laid_out("12"), job.lanes, measure="recall").found
+    reached = [one.recall.value for one in tried]
+    assert reached == sorted(reached, reverse=True)
+
+
+def test_nothing_is_tried_on_nothing(tmp_path: Path) -> None:
+    job = opened(written(tmp_path, [], []))
+    found = run_trial(job.laid_out("12"), job.lanes)
+    assert found.exact
+    assert found.found[0][0].candidate == Candidate("yield", "even", "memory")
+    assert found.found[0][0].importance_recall[:] == (1.0, 1.0, 1.0)
+
+
+def test_candidates_leave_what_is_given(tmp_path: Path) -> None:
+    written(tmp_path, stream(1), stream(2))
+
+    def of(**options: Any) -> list[Candidate]:
+        return [one for one, _ in candidates_of(opened(tmp_path, **options).base)]
+
+    assert {one.split for one in of(split="expected")} == {"expected"}
+    assert {one.estimator for one in of(estimator="window")} == {"window"}
+    apart = of(memory=None, memory_left=5, memory_right=3)
+    assert {one.split for one in apart} == {"even"}
+    assert not {"simp", "simpprob"} & {one.policy for one in of(importance=None)}
+    assert not [one for one in of() if one == Candidate("dimpprob", one.split, "history")]
+    assert all(a != b for a, b in pairwise(of()))
