@@ -336,7 +336,7 @@ def test_advice_is_what_a_replay_reaches(tmp_path: Path) -> None:
             assert main([*words[1:], *more]) == 0
             told = json.loads(report.read_text())
             assert told[measure] == one[measure]["value"]
-            assert told["memory"]["left"] == one["tuples"]["left"]
+            assert told["memory"]["split"] == one["split"]
             assert one["next"][measure]["value"] <= one[measure]["value"]
 
 

@@ -17,6 +17,7 @@ from engine.options.budget import EXPECTED, Amounts
 from engine.options.replay import JobOptions
 from engine.policies import ValueKind
 from engine.replay.settings import ReplaySettings, number_of
+from engine.runtime.errors import SpecError
 
 
 class Place(NamedTuple):
@@ -65,8 +66,9 @@ def lay_out(
         for number, memory in enumerate(memories)
         for candidate, job in candidates_of(replace(base, memory=memory))
     ]
+    settings = {place: own for place, job in tried if (own := _settings(archives, job))}
+    tried = [(place, job) for place, job in tried if place in settings]
     jobs = [job for _, job in tried]
-    settings = {place: archives.settings(job) for place, job in tried}
     windows = archives.windows(base)
     stats = lane_stats(
         lanes.files,
@@ -90,6 +92,14 @@ def lay_out(
         for i, profile in enumerate(profiles):
             cells[i].append(Cell(number, own, budgets[i], profile, shape))
     return TrialLayout([place for place, _ in tried], cells, profiles, archives.settings(base))
+
+
+def _settings(archives: Archives, job: JobOptions) -> ReplaySettings | None:
+    """Return the settings of a candidate, None where its windows rule it out."""
+    try:
+        return archives.settings(job)
+    except SpecError:
+        return None
 
 
 def _kinds(jobs: Iterable[JobOptions], lanes: JobLanes) -> list[ValueKind]:
