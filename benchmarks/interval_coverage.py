@@ -1,209 +1,200 @@
-"""How often 95 % confidence intervals of aggregates cover, by method.
+"""How often 95 % intervals of `winnow sample` cover, on archives and generated streams.
 
-Windows of clusters of outputs are drawn and sampled directly: every cluster with probability 0.1
-(eq-cluster), by size (pps-cluster; sizes are the numbers of outputs times e to a normal error of
-deviation 0.3), or the tenth of greatest priority (bottom-k). Clusters have 1 output, a geometric
-number of mean 5, one with a tail (Zipf 2.2, at most 50) or a lognormal one; values are the stored
-tuple's or each output's own: normal around 100 with deviation 100, lognormal, exponential, or
-normal around 0.
+Every join of `coverage_populations.py` is sampled by every method with many seeds. The exact
+aggregates are computed once. What is known exactly, with an interval of no width, is counted apart.
 
-    python benchmarks/interval_coverage.py [--windows 2000] [--json FILE]
+    python benchmarks/interval_coverage.py [--seeds 200] [--only NAME ...] [--json FILE]
 
-Methods for sums: "normal" and "student" are estimate +- t standard errors, with Satterthwaite's
-degrees of freedom for student; "log" is the same for the logarithm; "winnow" is the engine's
-method; "alone" is the engine's method for a window without neighbours. Methods for averages:
-normal, student and winnow. Coverage is over windows with an interval; width is the median's,
-relative to normal's. `--windows` is the number of windows of 150 clusters; there are a third as
-many of 500, and three times as many of 50.
+Shares are over the windows with an output in the exact join, and all seeds. `covered` is of those
+with an interval, `low` and `high` the shares whose exact value lies below and above it; `none` is
+the share without an interval among those with 10 sampled outputs or more. `width` is the median
+interval's, relative to the exact value.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator
-from itertools import product
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
+from coverage_populations import Population, archives, generated
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
-from engine.sampling.aggregates import LaneAggregates, layout, parse_aggregate
-from engine.sampling.aggregates.intervals import estimates, others_of
-from engine.sampling.layout import SampledOutputs
+from engine import sample_archives
+from engine.jobs.sample.task import LaneSample, SampleTask, sample_lane
+from engine.report.envelope import versions
+from engine.runtime.executors import SerialExecutor
+from engine.sampling.aggregates.estimate import combine
+from engine.sampling.lane import METHODS
 
-Floats = NDArray[np.float64]
-P, WINDOW = 0.1, 1000
-METHODS = "eq-cluster", "pps-cluster", "bottom-k"
-CLUSTERS = 50, 150, 500
-FAN_OUTS = "one", "geometric", "tailed", "lognormal"
-VALUES = "normal", "lognormal", "exponential", "both signs"
-SCHEMAS = pa.schema([("v", pa.float64())]), pa.schema([("u", pa.float64())])
-AGGREGATES = "count(*)", "sum(left.v)", "sum(right.u)", "avg(left.v)", "avg(right.u)"
-SPECS = tuple(
-    parse_aggregate(f"{text} every {WINDOW}").resolve("tick", *SCHEMAS) for text in AGGREGATES
-)
+T = TypeVar("T")
+R = TypeVar("R")
+MANY = 10
+"""Sampled outputs from which on a window should have an interval."""
+PLACE = Path(__file__).parent / "results" / "interval_coverage.json"
 
 
-class Drawn(NamedTuple):
-    """Outputs of all windows in order of time: their clusters, and their values."""
+class Tasks(SerialExecutor):
+    """Runs tasks here, and keeps those that sample."""
 
-    fan_out: NDArray[np.int64]
-    cluster: NDArray[np.int64]
-    ts: NDArray[np.int64]
-    left: Floats
-    right: Floats
+    def __init__(self) -> None:
+        self.kept: list[SampleTask] = []
 
-
-def values(draw: np.random.Generator, kind: str, n: int) -> Floats:
-    """Draw n values."""
-    if kind == "normal":
-        return draw.normal(100, 100, n)
-    if kind == "lognormal":
-        return draw.lognormal(0, 1, n)
-    return draw.exponential(1, n) if kind == "exponential" else draw.normal(0, 1, n)
+    def map(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+        """Yield ``function(item)`` for every item, in order."""
+        for item in items:
+            if isinstance(item, SampleTask):
+                self.kept.append(item)
+            yield function(item)
 
 
-def drawn(draw: np.random.Generator, windows: int, clusters: int, fan: str, kind: str) -> Drawn:
-    """Draw every window's clusters."""
-    n = windows * clusters
-    fan_out = {
-        "one": lambda: np.ones(n),
-        "geometric": lambda: draw.geometric(0.2, n),
-        "tailed": lambda: np.minimum(draw.zipf(2.2, n), 50),
-        "lognormal": lambda: np.ceil(3 * draw.lognormal(0, 1, n)),
-    }[fan]().astype(np.int64)
-    cluster = np.repeat(np.arange(n), fan_out)
-    ts = cluster // clusters * WINDOW + draw.integers(0, WINDOW, cluster.size)
-    order = np.argsort(ts, kind="stable")
-    own = values(draw, kind, n)[cluster[order]]
-    return Drawn(fan_out, cluster[order], ts[order], own, values(draw, kind, cluster.size))
+class Tally(NamedTuple):
+    """Windows of one aggregate over all seeds."""
 
+    text: str
+    windows: NDArray[np.bool_]
+    """(n,) bool. Those with an output in the exact join."""
+    rows: list[pa.Table]
+    """Of each seed."""
 
-def chosen(draw: np.random.Generator, method: str, fan_out: NDArray[np.int64], a: int) -> Floats:
-    """Return the inclusion probabilities of the clusters that are sampled, 0 of others."""
-    n = fan_out.size
-    if method == "eq-cluster":
-        return np.where(draw.random(n) < P, P, 0.0)
-    size = fan_out * draw.lognormal(0, 0.3, n)
-    if method == "pps-cluster":
-        p = np.minimum(1.0, P * size / size.mean())
-        return np.where(draw.random(n) < p, p, 0.0)
-    priority = (size / (1 - draw.random(n))).reshape(-1, a)
-    threshold = np.sort(priority, axis=1)[:, [-1 - int(P * a)]]
-    p = np.minimum(1.0, size.reshape(-1, a) / threshold)
-    return np.where(priority > threshold, p, 0.0).ravel()
-
-
-def tables(join: Drawn, p: Floats, *, independent: bool) -> list[pa.Table]:
-    """Return the sums of the outputs whose clusters are sampled."""
-    at = np.flatnonzero(p[join.cluster])
-    cluster, none = join.cluster[at], np.zeros(at.size, np.int64)
-    out = SampledOutputs(
-        cluster, none, cluster, none, join.ts[at], np.ones(at.size), 1 / p[cluster],
-        np.zeros(at.size, np.int8),
-    )  # fmt: skip
-    lane = LaneAggregates(SPECS, SCHEMAS, independent=independent)
-    lane.add(out, pa.table({"v": join.left[at]}), pa.table({"u": join.right[at]}))
-    return lane.close()
-
-
-def ways(function: str, sums: Floats) -> dict[str, tuple[Floats, Floats]]:
-    """Return the bounds that each way gives."""
-    ours = estimates(function, sums, 0.95)
-    others = others_of(sums, [np.zeros(len(sums), np.int64)])
-    beside = estimates(function, sums, 0.95, others)
-    middle, error = ours.estimate, ours.standard_error
-    with np.errstate(all="ignore"):
-        residuals = layout.moved(sums, -middle) if function == "avg" else sums
-        n = np.square(residuals[:, layout.V_YY]) / residuals[:, layout.YY_YY]
-        t = stdtrit(np.maximum(n, 1.0), 0.975)
-        found = {
-            "normal": (middle - 1.96 * error, middle + 1.96 * error),
-            "student": (middle - t * error, middle + t * error),
+    def line(self) -> dict[str, Any]:
+        """Return the shares."""
+        truth = np.tile(_column(self.rows[0], "exact")[self.windows], len(self.rows))
+        low, high, rows = (
+            np.concatenate([_column(table, name)[self.windows] for table in self.rows])
+            for name in ("low", "high", "rows")
+        )
+        slack = 1e-9 * np.abs(truth)
+        has = ~np.isnan(low)
+        exact = has & (low == high)
+        open_ = has & ~exact
+        missed = truth + slack < low, high < truth - slack
+        many = (rows >= MANY) & ~exact
+        width = (high - low)[open_] / np.maximum(np.abs(truth[open_]), 1e-300)
+        return {
+            "windows": int(truth.size),
+            "exact": _share(exact, np.ones_like(exact)),
+            "exact covered": _share(~(missed[0] | missed[1]), exact),
+            "covered": _share(~(missed[0] | missed[1]), open_),
+            "low": _share(missed[0], open_),
+            "high": _share(missed[1], open_),
+            "none": _share(~has, many),
+            "width": round(float(np.median(width)), 4) if width.size else None,
         }
-        if function != "avg":
-            factor = np.exp(t * error / middle)
-            found["log"] = middle / factor, middle * factor
-            found["alone"] = ours.low, ours.high
-    return found | {"winnow": (beside.low, beside.high)}
 
 
-def lines(windows: int) -> Iterator[dict[str, Any]]:
-    """Measure every aggregate of every kind of join, by every way."""
-    for method, a, fan, kind in product(METHODS, CLUSTERS, FAN_OUTS, VALUES):
-        draw = np.random.default_rng(20040831)
-        join = drawn(draw, windows * 150 // a, a, fan, kind)
-        p = chosen(draw, method, join.fan_out, a)
-        sampled = tables(join, p, independent=False)
-        exact = tables(join, np.ones(p.size), independent=True)
-        for spec, text, mine, whole in zip(SPECS, AGGREGATES, sampled, exact, strict=True):
-            sums, truths = (
-                np.column_stack([part[name].to_numpy() for name in layout.SUMS])
-                for part in (mine, whole)
-            )
-            some = np.isin(whole["window"].to_numpy(), mine["window"].to_numpy())
-            truth = estimates(spec.function, truths, 0.95).estimate[some]
-            if mine.num_rows:
-                truth += whole[layout.SHIFT][0].as_py() - mine[layout.SHIFT][0].as_py()
-            bounds = ways(spec.function, sums)
-            usual = bounds["normal"][1] - bounds["normal"][0]
-            for way, (low, high) in bounds.items():
-                has = ~np.isnan(bounds["winnow"][0]) & (usual > 0)
-                yield {
-                    "method": method, "clusters": a, "fan_out": fan, "values": kind,
-                    "aggregate": text, "way": way, "windows": int(has.sum()),
-                    "covered": round(float(((low <= truth) & (truth <= high))[has].mean()), 4),
-                    "width": round(float(np.median((high - low)[has] / usual[has])), 3),
-                }  # fmt: skip
+def _column(table: pa.Table, name: str) -> NDArray[np.float64]:
+    found: NDArray[np.float64] = table[name].to_numpy(zero_copy_only=False).astype(np.float64)
+    return found
 
 
-def summary(found: list[dict[str, Any]]) -> None:
-    """Print means, ranges and shares within 93 to 97 %, by kind of aggregate."""
-    kinds = {
-        "sums, one sign": lambda e: "avg" not in e["aggregate"] and not _signed(e) and not _hard(e),
-        "sums, one sign, tailed eq-cluster": lambda e: "avg" not in e["aggregate"] and _hard(e),
-        "sums, both signs": lambda e: "sum" in e["aggregate"] and _signed(e),
-        "averages": lambda e: "avg" in e["aggregate"],
-    }
-    print("| aggregate | clusters sampled | way | covered | least | most | within 93-97 | width |")
-    print("|---|---:|---|---:|---:|---:|---:|---:|")
-    for (name, kind), a in product(kinds.items(), CLUSTERS):
-        for way in ("normal", "student", "log", "alone", "winnow"):
-            mine = [e for e in found if kind(e) and e["way"] == way and e["clusters"] == a]
-            if not mine or (way == "log" and "both" in name):
+def _share(some: NDArray[np.bool_], of: NDArray[np.bool_]) -> float | None:
+    return round(float(some[of].mean()), 4) if of.any() else None
+
+
+def aggregates(population: Population) -> list[str]:
+    """Return what is asked of a join."""
+    value, every = population.value, population.every
+    return [
+        "count(*)", f"sum({value})", f"avg({value})", f"count(*) every {every}",
+        f"sum(importance) every {every}", f"sum({value}) every {every}",
+        f"avg({value}) every {every}",
+    ]  # fmt: skip
+
+
+def samples(
+    population: Population, method: str, seeds: int, folder: Path
+) -> tuple[list[str], Iterator[list[pa.Table]]]:
+    """Return the aggregates' texts, and their estimates by seed."""
+    sides = [folder / f"{side}.parquet" for side in ("left", "right")]
+    for side, table in zip(sides, (population.left, population.right), strict=True):
+        pq.write_table(table, side)
+    executor, texts = Tasks(), aggregates(population)
+    sample_archives(
+        *sides, on="key", time="ts", importance="importance", window=population.window,
+        memory=population.memory, method=method, aggregates=texts, exact_aggregates=True, lanes=1,
+        cache=folder / "cache", executor=executor,
+    )  # fmt: skip
+    [task] = executor.kept
+    exact = sample_lane(task).exact_tables or []
+    ts = [table["ts"].to_numpy() for table in (population.left, population.right)]
+    span = int(max(one[0] for one in ts)), int(max(one[-1] for one in ts))
+
+    def found() -> Iterator[list[pa.Table]]:
+        for seed in range(seeds):
+            lane: LaneSample = sample_lane(replace(task, seed=seed, exact_aggregates=False))
+            yield [
+                combine(spec, [mine], exact=[truth], span=span, lost=lane.lost)
+                for spec, mine, truth in zip(task.specs, lane.tables, exact, strict=True)
+            ][len(task.specs) - len(texts) :]
+
+    return texts, found()
+
+
+def lines(population: Population, method: str, seeds: int) -> Iterator[dict[str, Any]]:
+    """Measure a join by one method."""
+    with tempfile.TemporaryDirectory() as folder:
+        texts, found = samples(population, method, seeds, Path(folder))
+        runs = list(found)
+    for i, text in enumerate(texts):
+        tables = [run[i] for run in runs]
+        whole = _column(tables[0], "exact")
+        counted = _column(runs[0][3 if " every " in text else 0], "exact")
+        tally = Tally(text, (counted > 0) & ~np.isnan(whole), tables)
+        kind = ("window " if " every " in text else "total ") + text.partition("(")[0]
+        yield {
+            "population": population.name, "method": method, "aggregate": text, "kind": kind,
+        } | tally.line()  # fmt: skip
+
+
+def summary(found: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield a table of coverage by kind of aggregate and method: mean, least and most."""
+    yield "| aggregate | method | covered | least | most | no interval |"
+    yield "|---|---|---:|---:|---:|---:|"
+    for kind in dict.fromkeys(line["kind"] for line in found):
+        for method in METHODS:
+            mine = [one for one in found if one["kind"] == kind and one["method"] == method]
+            some = [one for one in mine if one["covered"] is not None]
+            if not some:
                 continue
-            c = np.array([100 * e["covered"] for e in mine])
-            share = np.mean((c >= 93) & (c <= 97))
-            width = np.median([e["width"] for e in mine])
-            print(
-                f"| {name} | {int(P * a)} | {way} | {c.mean():.1f} | {c.min():.1f} | {c.max():.1f} "
-                f"| {100 * share:.0f} % | {width:.2f} |"
+            names = {one["covered"]: one["population"] for one in some}
+            share = [100 * one["covered"] for one in some]
+            none = max(100 * (one["none"] or 0.0) for one in mine)
+            least, most = min(names), max(names)
+            yield (
+                f"| {kind} | `{method}` | {np.mean(share):.1f} | {100 * least:.1f} "
+                f"({names[least]}) | {100 * most:.1f} ({names[most]}) | {none:.1f} |"
             )
-
-
-def _signed(line: dict[str, Any]) -> bool:
-    return line["values"] == "both signs" and line["aggregate"] != "count(*)"
-
-
-def _hard(line: dict[str, Any]) -> bool:
-    return line["method"] == "eq-cluster" and line["fan_out"] == "tailed" and not _signed(line)
 
 
 def main() -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(description="coverage of intervals")
-    parser.add_argument("--windows", type=int, default=1500)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--seeds", type=int, default=200)
+    parser.add_argument("--only", nargs="*", help="names of joins")
+    parser.add_argument("--json", type=Path, default=PLACE)
     given = parser.parse_args()
-    found = list(lines(given.windows))
-    summary(found)
-    if given.json:
-        rows = ",\n".join(json.dumps(list(line.values())) for line in found)
-        given.json.write_text(f'{{"columns": {json.dumps(list(found[0]))},\n"rows": [\n{rows}]}}\n')
+    found = []
+    for population in [*archives(), *generated()]:
+        if given.only and population.name not in given.only:
+            continue
+        for method in METHODS:
+            for line in lines(population, method, given.seeds):
+                found.append(line)
+                print(" | ".join(str(value) for value in line.values()), flush=True)
+    print("\n".join(summary(found)))
+    rows = ",\n".join(json.dumps(list(line.values())) for line in found)
+    head = json.dumps({"seeds": given.seeds, "versions": versions()})[:-1]
+    given.json.write_text(
+        f'{head},\n"columns": {json.dumps(list(found[0]))},\n"rows": [\n{rows}]}}\n'
+    )
 
 
 if __name__ == "__main__":

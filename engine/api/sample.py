@@ -107,7 +107,7 @@ def sample_tables(left: pa.Table, right: pa.Table, **options: Unpack[Sample]) ->
     >>> sorted(set(found.outputs["weight"].to_pylist()))
     [2.0]
     >>> found.aggregates["sum(left.value)"].column_names[-6:]
-    ['estimate', 'low', 'high', 'standard_error', 'rows', 'clusters']
+    ['low', 'high', 'standard_error', 'no_interval', 'rows', 'clusters']
     """
     given = SAMPLE.from_keywords(options)
     with temporary() as folder:

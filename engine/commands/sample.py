@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from engine.commands.running import Asked, running
 from engine.jobs.sample.run import run_sample
 from engine.options.sample import SAMPLE, sample_of
@@ -14,6 +16,12 @@ def run(asked: Asked) -> int:
     """Sample and print the report."""
     given = asked.given
     options = sample_of(given)
+    if options.on_average:
+        print(  # noqa: T201
+            f"winnow sample: {options.method} holds its memory on average and may hold more at "
+            "times; bottom-k never does",
+            file=sys.stderr,
+        )
     with running(asked, given) as job:
         found = run_sample(options, *job.on)
     job.save(found.report)

@@ -20,7 +20,7 @@ from engine.sampling.lane import METHODS
 from engine.sampling.model import COUNTS
 from engine.sampling.sizes import SIZES
 
-DEFAULT_METHOD = "pps-cluster"
+DEFAULT_METHOD = "bottom-k"
 CONFIDENCE = 0.95
 
 
@@ -207,6 +207,11 @@ class SampleOptions:
             raise SpecError("--overflow is of a memory: give --memory in place of --fraction")
         if not 0 < self.overflow <= 0.5:
             raise SpecError(f"--overflow is {self.overflow:g}; give one above 0, at most 0.5")
+
+    @property
+    def on_average(self) -> bool:
+        """Whether the method holds its memory on average only, and may hold more at an instant."""
+        return self.method != "bottom-k"
 
     @property
     def sizes(self) -> str:

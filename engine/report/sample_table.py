@@ -25,6 +25,8 @@ def print_sample(report: Report, aggregates: Mapping[str, pa.Table]) -> None:
     console = Console()
     console.print(_totals(content))
     console.print(_sides(content))
+    if content["method"]["on_average"]:
+        console.print(f"memory held on average; peak {_peaks(content)}")
     if not content["method"]["unbiased"]:
         console.print(
             f"estimates are right on average only if the streams are as the "
@@ -94,6 +96,17 @@ def _sides(content: dict[str, Any]) -> Table:
     return table_of([*columns], zip(*columns.values(), strict=True))
 
 
+def _peaks(content: dict[str, Any]) -> str:
+    """Return the most tuples that each side held, and of how many, where that is known."""
+    peaks, memory = content["peak_memory"], content["memory"]
+    return ", ".join(
+        f"{number(peaks[side])}"
+        + ("" if memory[side] is None else f" of {number(memory[side])}")
+        + f" ({side})"
+        for side in peaks
+    )
+
+
 def _aggregate(text: str, found: pa.Table) -> Table:
     """Draw the first rows: window, groups, estimate, interval and, where known, what is true."""
     groups = [name for name in found.column_names if name.startswith(("left.", "right."))]
@@ -107,7 +120,8 @@ def _aggregate(text: str, found: pa.Table) -> Table:
     for line in found.slice(0, FIRST).to_pylist():
         cells = [f"{line['window_begin']} to {line['window_end'] - 1}"] if windows else []
         cells += ["" if line[name] is None else str(line[name]) for name in groups]
-        cells += [_number(line["estimate"]), _interval(line["low"], line["high"])]
+        interval = _interval(line["low"], line["high"])
+        cells += [_number(line["estimate"]), interval or f"none: {line['no_interval']}"]
         if exact:
             cells += [_number(line["exact"]), {True: "yes", False: "no"}.get(line["covered"], "")]
         table.add_row(*cells)

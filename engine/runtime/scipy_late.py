@@ -25,6 +25,34 @@ def gammaincc(a: ArrayLike, x: ArrayLike) -> Floats:
     return np.asarray(special.gammaincc(a, x))
 
 
+def gammaincinv(a: ArrayLike, p: ArrayLike) -> Floats:
+    """Return quantiles of a gamma variable of shape a."""
+    from scipy import special  # noqa: PLC0415 - see above
+
+    return np.asarray(special.gammaincinv(a, p))
+
+
+def gammainccinv(a: ArrayLike, p: ArrayLike) -> Floats:
+    """Return what a gamma variable of shape a exceeds with probability p."""
+    from scipy import special  # noqa: PLC0415 - see above
+
+    return np.asarray(special.gammainccinv(a, p))
+
+
+def ndtr(x: ArrayLike) -> Floats:
+    """Return probabilities of the normal distribution."""
+    from scipy import special  # noqa: PLC0415 - see above
+
+    return np.asarray(special.ndtr(x))
+
+
+def ndtri(p: ArrayLike) -> Floats:
+    """Return quantiles of the normal distribution."""
+    from scipy import special  # noqa: PLC0415 - see above
+
+    return np.asarray(special.ndtri(p))
+
+
 def stdtrit(degrees: ArrayLike, p: ArrayLike) -> Floats:
     """Return quantiles of Student's t."""
     from scipy import special  # noqa: PLC0415 - see above

@@ -25,6 +25,7 @@ from engine.sampling.layout import (
     no_memory,
     totals_of,
 )
+from engine.sampling.lost import ALWAYS, fewer, merged
 from engine.sampling.memory import settle, ticks_held
 from gpu_kernels.combine import COMBINES
 
@@ -55,6 +56,8 @@ class LaneSampler:
         Hand out outputs, or only add them up.
     chunk : int
         Most output tuples handed out at once.
+    exact_measures : bool
+        Whether tuples of measure 0 have no matches and, with uniform, none has more than n(x).
 
     Raises
     ------
@@ -90,6 +93,7 @@ class LaneSampler:
         p: float = 1.0,
         emit: bool = True,
         chunk: int = 262_144,
+        exact_measures: bool = False,
     ) -> None:
         _check(method, combine, budget, p, chunk)
         check_windows(*windows)
@@ -97,6 +101,7 @@ class LaneSampler:
         self.method = method
         self._rules = SampleRules(
             ranked=ranked,
+            zeros_lose=not exact_measures,
             combine=COMBINES.index(combine),
             emit=emit,
             start_ts=first_counted(start_ts),
@@ -114,6 +119,8 @@ class LaneSampler:
         self._progress = np.zeros(layout.PROGRESS_COUNTERS, np.int64)
         self._sums = np.zeros(layout.SUMS)
         self._out = empty_samples(chunk if emit else 0)
+        missing = method == "uniform" and (p < 1.0 or not exact_measures)
+        self._lost: list[Ints] = [ALWAYS] if missing else []
 
     def push(
         self,
@@ -149,6 +156,9 @@ class LaneSampler:
             `measures` has not one entry a tuple.
         """
         self._make_keys(keys)
+        for side, batch in enumerate((left, right)):
+            room = np.empty((batch.ts.size, 2), np.int64)
+            self._memories[side] = self._memories[side]._replace(lost=room)
         a = _arrivals(0, left, left_ids, measures[0])
         b = _arrivals(1, right, right_ids, measures[1])
         run = uniform.sample if self.method == "uniform" else kernel.sample
@@ -163,9 +173,18 @@ class LaneSampler:
                 if written:
                     yield first_samples(self._out, written)
                 if stopped == layout.DONE:
+                    self._keep_lost()
                     return
             else:
                 self._make_room(stopped - layout.CROWDED_LEFT)
+
+    def _keep_lost(self) -> None:
+        """Take over when outputs of this batch's tuples may be missing."""
+        new = [memory.lost[: memory.n[layout.LOST]] for memory in self._memories]
+        for memory in self._memories:
+            memory.n[layout.LOST] = 0
+        if sum(map(len, new)):
+            self._lost = [fewer(merged([*self._lost, *new]))]
 
     def _make_room(self, side: int) -> None:
         """Give a memory twice its slots, but no more than its budget."""
@@ -221,6 +240,11 @@ class LaneSampler:
         now = int(self._progress[layout.NOW])
         left, right = (float(ticks_held(memory, now)) for memory in self._memories)
         return left, right
+
+    @property
+    def lost(self) -> Ints:
+        """First and last ticks of the times when outputs may be missing: (n, 2) int64, merged."""
+        return merged(self._lost)
 
     @property
     def residents(self) -> tuple[int, int]:

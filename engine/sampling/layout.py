@@ -72,8 +72,12 @@ EVENT = np.dtype([("seq", "i8"), ("priority", "f8")], align=True)
 """An admission that evicted a tuple: whose arrival it was, and what priority left."""
 
 # Counters of one side's memory, in `SampleMemory.n`
-FREE, COUNT, OLDEST, NEWEST, PEAK, HEAP, EVENTS, SEQ = range(8)
-MEMORY_COUNTERS = 8
+FREE, COUNT, OLDEST, NEWEST, PEAK, HEAP, EVENTS, SEQ, LOST = range(9)
+MEMORY_COUNTERS = 9
+
+
+LAST_TICK = 2**63 - 2
+"""The last time at which an output may be missing."""
 
 
 class SampleMemory(NamedTuple):
@@ -93,6 +97,9 @@ class SampleMemory(NamedTuple):
     are; here there are none."""
     events: Records
     """(2 capacity + 64,) EVENT. Evictions of more than any later one, oldest first (bottom-k)."""
+    lost: Ints
+    """(n, 2) int64. First and last ticks at which an output may be missing, since a tuple that
+    could have made it was not retained; in order of time, apart. Not kept of UNIFORM."""
     held: Floats
     """(2,) float64. Sum over the tuples that left of the ticks that they were held, compensated."""
     n: Ints
@@ -115,6 +122,8 @@ class SampleRules(NamedTuple):
     """The settings of a sample, as scalars."""
 
     ranked: bool
+    zeros_lose: bool
+    """Whether a tuple of measure 0 may have matches."""
     combine: int
     emit: bool
     start_ts: int
@@ -180,7 +189,8 @@ def no_memory(slot: np.dtype[np.void]) -> SampleMemory:
     counters[[OLDEST, NEWEST]] = NONE
     return SampleMemory(
         np.zeros(0, slot), np.zeros(0, PLACE), np.zeros(0, np.int32), np.zeros(0, ENTRY),
-        np.zeros(0, RANKED_KEY), np.zeros(0, EVENT), np.zeros(2), counters,
+        np.zeros(0, RANKED_KEY), np.zeros(0, EVENT), np.zeros((0, 2), np.int64), np.zeros(2),
+        counters,
     )  # fmt: skip
 
 

@@ -103,6 +103,22 @@ def ticks_held(memory: SampleMemory, now: Integer) -> float:
 
 
 @kernel
+def lose(memory: SampleMemory, now: Integer, ts: Integer, window: Integer) -> None:
+    """Record that a tuple of `ts` is missing after `now`, where there must be room. O(1)."""
+    last = layout.LAST_TICK if ts >= 0 and window > layout.LAST_TICK - ts else ts + window
+    first = now + 1
+    if last < first:
+        return
+    lost, n = memory.lost, memory.n[layout.LOST]
+    if n > 0 and first <= lost[n - 1, 1] + 1:
+        lost[n - 1, 1] = max(lost[n - 1, 1], last)
+        return
+    lost[n, 0] = first
+    lost[n, 1] = last
+    memory.n[layout.LOST] = n + 1
+
+
+@kernel
 def note(memory: SampleMemory, seq: Integer, priority: float) -> None:
     """Record that the arrival `seq` evicted a tuple of `priority`. Amortised O(1).
 
@@ -192,7 +208,7 @@ def settle(memory: SampleMemory, sums: Records) -> None:
 @kernel
 def _make_room(
     memory: SampleMemory, keys: Records, side: Integer, budget: Integer, seq: Integer,
-    priority: float, now: Integer, sums: Records, progress: Records,
+    priority: float, now: Integer, window: Integer, sums: Records, progress: Records,
 ) -> int:  # fmt: skip
     """Evict the least of a full memory for an arrival of `priority`; return what it may do.
 
@@ -210,6 +226,7 @@ def _make_room(
         return _STAYS_OUT
     note(memory, seq, least)
     at = heap[0].what
+    lose(memory, now, memory.places[at].ts, window)
     leave(memory, keys, side, at, np.float64(now - memory.places[at].ts), sums, progress)
     return _REPLACES
 
@@ -231,10 +248,13 @@ def admit(
 ) -> bool:  # fmt: skip
     """Admit the arrivals that the sample takes, in row order; False if a slot is wanting."""
     now = progress[layout.NOW]
+    window = rules.window_left if side == 0 else rules.window_right
     stream = np.uint64(side)
     for i in range(progress[layout.CURSOR], end):
         measure = arrivals.measure[i]
         if measure <= 0.0 or budget == 0:
+            if measure > 0.0 or rules.zeros_lose:
+                lose(memory, now, now, window)
             continue
         if memory.n[layout.FREE] == 0 and memory.n[layout.COUNT] < budget:
             progress[layout.CURSOR] = i
@@ -247,8 +267,9 @@ def admit(
         priority = measure / (1.0 - draw)
         way = _ENTERS if draw < measure else _STAYS_OUT
         if rules.ranked:
-            way = _make_room(memory, keys, side, budget, seq, priority, now, sums, progress)
+            way = _make_room(memory, keys, side, budget, seq, priority, now, window, sums, progress)
         if way == _STAYS_OUT:
+            lose(memory, now, now, window)
             continue
         key = np.int64(arrivals.key[i])
         at = insert(

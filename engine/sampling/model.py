@@ -64,6 +64,13 @@ class Recipe:
         """Whether tuples differ in size."""
         return self.method in ("pps-cluster", "bottom-k") and self.size != "equal"
 
+    @property
+    def exact(self) -> bool:
+        """Whether tuples of size 0 have no matches, and none has more than n_i of uniform."""
+        if self.method == "uniform":
+            return self.count == "bound"
+        return self.sized and self.known is None
+
     def matching(self, files: LaneFiles) -> ByKey:
         """Return how many tuples of the other stream a lane's keys have."""
         if self.known is not None:

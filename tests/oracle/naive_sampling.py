@@ -24,6 +24,7 @@ MASK32 = 0xFFFFFFFF
 Tuple = tuple[int, Any, float, int]  # (ts, key, importance, row); key None is null
 Row = tuple[int, int, int, float, float, int]  # what `Sample.rows` holds
 Span = tuple[int, int]  # first and last ts, both within
+Key = tuple[int | None, int | None, Any]  # begin and end of a window, and a group
 Event = tuple[int, float]  # of bottom-k: the step of an arrival and the priority it evicted
 LEFT_ROW, RIGHT_ROW, TS, IMPORTANCE, WEIGHT, STORED = range(6)
 
@@ -56,6 +57,9 @@ class Sample(NamedTuple):
         Estimates of their number and of the sum of their importance.
     clusters : int
         Stored tuples with at least one output in `rows`.
+    lost : list of (int, int)
+        Of every tuple that was not retained or was evicted, the first and last ticks at which it
+        could still have made outputs. Method uniform: not kept.
     """
 
     rows: list[Row]
@@ -66,6 +70,7 @@ class Sample(NamedTuple):
     outputs: Total
     importance: Total
     clusters: int
+    lost: list[Span]
 
 
 @dataclass(eq=False)
@@ -95,6 +100,13 @@ class Memory:
     peaks: list[int] = field(default_factory=lambda: [0, 0])
     held: list[int] = field(default_factory=lambda: [0, 0])
     held_to_expiry: list[int] = field(default_factory=lambda: [0, 0])
+    lost: list[Span] = field(default_factory=list)
+
+    def lose(self, item: Item, t: int) -> None:
+        """Note that a tuple is not there after t."""
+        last = item.ts + self.windows[item.side]
+        if last > t:
+            self.lost.append((t + 1, last))
 
     def enter(self, item: Item) -> None:
         """Hold one more tuple."""
@@ -199,6 +211,7 @@ def naive_sample(
         naive_total(rows, [1.0] * len(rows), independent=independent),
         naive_total(rows, [row[IMPORTANCE] for row in rows], independent=independent),
         len({cluster_of(row) for row in rows if row[STORED] != SIMULTANEOUS}),
+        memory.lost,
     )
 
 
@@ -243,8 +256,11 @@ def _admit(memory: Memory, item: Item, method: str, limit: int | None, seed: int
     if method != "bottom-k":
         if u < item.measure:
             memory.enter(item)
+        else:
+            memory.lose(item, item.ts)
         return None
     if item.measure == 0.0:
+        memory.lose(item, item.ts)
         return None
     item.priority = item.measure / (1.0 - u)
     residents = memory.items[item.side]
@@ -252,6 +268,7 @@ def _admit(memory: Memory, item: Item, method: str, limit: int | None, seed: int
         memory.enter(item)
         return None
     least = min([*residents, item], key=lambda held: (held.priority, held.ts, held.row))
+    memory.lose(least, item.ts)
     if least is not item:
         memory.leave(least, item.ts)
         memory.enter(item)
@@ -340,10 +357,8 @@ def cluster_of(row: Row) -> tuple[int, int]:
     return stored, right_row if stored == RIGHT else left_row
 
 
-def naive_cluster_covariances(
-    rows: Sequence[Row], a: Sequence[float], b: Sequence[float], *, independent: bool
-) -> list[float]:
-    """Return V_ab of every cluster, by the double sum over its outputs in time order.
+def naive_clusters(rows: Sequence[Row], *, independent: bool) -> list[list[int]]:
+    """Return the outputs of every cluster in time order, as positions in `rows`.
 
     A simultaneous output is certain and of no cluster; `independent`: each output is a cluster.
     """
@@ -353,9 +368,15 @@ def naive_cluster_covariances(
             members[j] = [j]
         elif row[STORED] != SIMULTANEOUS:
             members.setdefault(cluster_of(row), []).append(j)
+    return [sorted(cluster, key=lambda j: rows[j][TS]) for cluster in members.values()]
+
+
+def naive_cluster_covariances(
+    rows: Sequence[Row], a: Sequence[float], b: Sequence[float], *, independent: bool
+) -> list[float]:
+    """Return V_ab of every cluster, by the double sum over its outputs in time order."""
     found = []
-    for cluster in members.values():
-        cluster.sort(key=lambda j: rows[j][TS])
+    for cluster in naive_clusters(rows, independent=independent):
         terms = [
             a[j]
             * b[k]
@@ -414,7 +435,7 @@ def naive_aggregate(
     over: int | None = None,
     span: Span | None = None,
     independent: bool = False,
-) -> dict[tuple[int | None, int | None, Any], Cell]:
+) -> dict[Key, Cell]:
     """Estimate sums, counts or averages in windows and groups.
 
     Parameters
@@ -439,10 +460,24 @@ def naive_aggregate(
         (begin, end, group) -> Cell; begin and end are None without `every`. Without groups all
         windows that meet the span are there (group None), with groups those cells with a row.
     """
+    cells = naive_cells(rows, values, groups, every=every, over=over, span=span)
+    return {key: _cell(func, pairs, independent=independent) for key, pairs in cells.items()}
+
+
+def naive_cells(
+    rows: Sequence[Row],
+    values: Sequence[float | None],
+    groups: Sequence[Any] | None = None,
+    *,
+    every: int | None = None,
+    over: int | None = None,
+    span: Span | None = None,
+) -> dict[Key, list[tuple[Row, float]]]:
+    """Return the outputs of every cell of `naive_aggregate` that have a value, with it."""
     windows: Sequence[tuple[int | None, int | None]] = [(None, None)]
     if every is not None and span is not None:
         windows = naive_windows(every, over or every, span)
-    cells: dict[tuple[int | None, int | None, Any], Cell] = {}
+    cells: dict[Key, list[tuple[Row, float]]] = {}
     for begin, end in windows:
         inside = [
             j
@@ -452,8 +487,9 @@ def naive_aggregate(
         present = {groups[j] for j in inside} if groups is not None else {None}
         for group in present:
             members = [j for j in inside if groups is None or groups[j] == group]
-            pairs = [(rows[j], value) for j in members if (value := values[j]) is not None]
-            cells[begin, end, group] = _cell(func, pairs, independent=independent)
+            cells[begin, end, group] = [
+                (rows[j], value) for j in members if (value := values[j]) is not None
+            ]
     return cells
 
 

@@ -54,6 +54,7 @@ class Run(NamedTuple):
     """(last ts, left, right) after each batch in which something arrived, as the oracle's."""
     retained: list[tuple[list[int], list[int]]]
     """The rows held then."""
+    lost: NDArray[np.int64]
 
 
 def expected(case: Case) -> naive.Sample:
@@ -119,7 +120,7 @@ def run(
             if forget:
                 sampler.remap(table.keep(alive(table.keys, streams, now, case.windows)))
     return Run(
-        rows, seqs, sampler.totals, sampler.peaks, sampler.held, memory, retained
+        rows, seqs, sampler.totals, sampler.peaks, sampler.held, memory, retained, sampler.lost
     )  # fmt: skip
 
 

@@ -73,6 +73,7 @@ def build_report(
                 "size": options.sizes if options.method in ("pps-cluster", "bottom-k") else None,
                 "count": options.counts if options.method == "uniform" else None,
                 "unbiased": options.unbiased,
+                "on_average": options.on_average,
                 "combine": base.combine,
                 "fraction": options.fraction,
                 "overflow": options.overflow,

@@ -25,6 +25,7 @@ from engine.report.envelope import Report
 from engine.runtime.executors import Executor, Progress, Stages
 from engine.sampling.aggregates import AggregateSpec, LaneAggregates, parse_aggregate
 from engine.sampling.aggregates.estimate import combine
+from engine.sampling.lost import merged
 
 TOTALS = ("count(*)", "sum(importance)")
 """What every sample estimates."""
@@ -143,13 +144,14 @@ def _estimated(
 ) -> list[pa.Table]:
     """Return the estimates of each aggregate, over all lanes."""
     none = LaneAggregates(specs, schemas, independent=False).close()
+    lost = merged([result.lost for result in results])
     found = []
     for i, spec in enumerate(specs):
         exact = None
         if options.exact_aggregates:
             exact = [r.exact_tables[i] for r in results if r.exact_tables is not None]
         tables = [result.tables[i] for result in results] or [none[i]]
-        found.append(combine(spec, tables, options.confidence, exact=exact, span=span))
+        found.append(combine(spec, tables, options.confidence, exact=exact, span=span, lost=lost))
     return found
 
 

@@ -19,6 +19,7 @@ from engine.jobs.part import LanePart, MemberPayload, beside
 from engine.lanes.reader import LaneBatch, LaneFiles, lane_batches
 from engine.replay.settings import UNLIMITED
 from engine.runtime.executors import rows_done
+from engine.runtime.jit import Ints
 from engine.runtime.streams import SIDES
 from engine.sampling.aggregates import AggregateSpec, LaneAggregates
 from engine.sampling.inclusion import Inclusion, row_measures
@@ -80,6 +81,8 @@ class LaneSample(NamedTuple):
     """Most tuples held at once, left and right."""
     held: tuple[float, float]
     """Ticks held, summed over tuples."""
+    lost: Ints
+    """(n, 2) int64. First and last ticks of the times when outputs may be missing."""
     part: str | None
     """The file of the output."""
     schema: pa.Schema | None
@@ -168,6 +171,7 @@ def sample_lane(task: SampleTask) -> LaneSample:
         exact_tables,
         sampler.peaks,
         sampler.held,
+        sampler.lost,
         part,
         schema,
         time.perf_counter() - begun,
@@ -184,6 +188,7 @@ def _sampler(task: SampleTask, method: str) -> LaneSampler:
         seed=task.seed,
         budget=task.budget,
         p=task.inclusion.fractions[0] if method == "uniform" else 1.0,
+        exact_measures=task.recipe.exact,
     )
 
 

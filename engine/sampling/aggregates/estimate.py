@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from engine.runtime.errors import SpecError
 from engine.runtime.jit import Floats, Ints
 from engine.sampling.aggregates import layout
-from engine.sampling.aggregates.intervals import estimates, others_of
+from engine.sampling.aggregates.intervals import REASONS, estimates
 from engine.sampling.aggregates.layout import GroupIds
 from engine.sampling.aggregates.spec import AggregateSpec
+from engine.sampling.lost import ALWAYS, meets
 
 CONFIDENCE = 0.95
 _ROUNDING = 1e-9
@@ -27,6 +28,7 @@ def combine(
     *,
     exact: list[pa.Table] | None = None,
     span: tuple[int, int] | None = None,
+    lost: Ints = ALWAYS,
 ) -> pa.Table:
     """Add up the lanes' sums and make the estimates of an aggregate.
 
@@ -43,13 +45,17 @@ def combine(
     span : (int, int), optional
         First and last ts that an output may have: without groups, every window that meets them is
         listed. Otherwise those with an output are.
+    lost : (m, 2) int64
+        First and last ticks of the times when outputs may be missing, as `engine.sampling.lost` has
+        them. What has none of them is known exactly.
 
     Returns
     -------
     pyarrow.Table
         window_begin, window_end (ticks, int64; null without `every`), the group columns, estimate,
-        low, high, standard_error (float64), rows, clusters (int64); with `exact` also exact
-        (float64) and covered (bool). In order of windows, then of groups, nulls last.
+        low, high, standard_error (float64), no_interval (string: why there is none), rows, clusters
+        (int64); with `exact` also exact (float64) and covered (bool).
+        In order of windows, then of groups, nulls last.
 
     Raises
     ------
@@ -62,10 +68,11 @@ def combine(
     if span is not None and not spec.by:
         cells.list_windows(spec.windows.windows(*span))
     sums = cells.summed(tables)
-    others = others_of(sums, cells.pools())
-    found = estimates(spec.function, sums, confidence, others).above(cells.shift)
+    known = cells.known(lost, span)
+    found = estimates(spec.function, sums, confidence, cells.pools(), known).above(cells.shift)
     columns = cells.named()
-    columns |= {name: _nullable(part) for name, part in found._asdict().items()}
+    columns |= {name: _nullable(part) for name, part in zip(found._fields, found[:4], strict=False)}
+    columns["no_interval"] = pa.array([REASONS[code] for code in found.reason], pa.string())
     for at, name in ((layout.ROWS, "rows"), (layout.CLUSTERS, "clusters")):
         columns[name] = pa.array(sums[:, at].astype(np.int64))
     if exact is not None:
@@ -103,7 +110,7 @@ class _Cells:
         self._groups.intern([numbers], len(windows))
 
     def summed(self, tables: list[pa.Table]) -> Floats:
-        """Return the sums of every cell over some of the tables: (cells, 17) float64."""
+        """Return the sums of every cell over some of the tables: (cells, 28) float64."""
         sums = np.zeros((len(self._groups.values()[0]), len(layout.SUMS)))
         for table in tables:
             ids = self._ids(table)  # each once in a table
@@ -113,8 +120,18 @@ class _Cells:
                 sums[ids] += layout.moved(part, by) if np.any(by) else part
         return sums
 
+    def known(self, lost: Ints, span: tuple[int, int] | None) -> NDArray[np.bool_]:
+        """Return of which cells no output can be missing: (cells,) bool."""
+        window = self._groups.values()[0].to_numpy()
+        panes = self._spec.windows
+        if panes.every:
+            first = window * panes.every
+            return ~meets(lost, first, first + panes.over - 1)
+        first, last = span or (int(ALWAYS[0, 0]), int(ALWAYS[0, 1]))
+        return ~meets(lost, np.full(len(window), first), np.full(len(window), last))
+
     def pools(self) -> list[Ints]:
-        """Return the pools of `others_of`: cells of one group, and all cells.
+        """Return what cells may learn from: cells of one group, and all cells.
 
         Only windows that do not overlap, so that none learns from what it has itself.
         """

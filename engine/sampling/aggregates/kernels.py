@@ -36,6 +36,8 @@ def add_output(s: Floats, i: int, y: float, w: float) -> None:
     s[i, at.C_A1] += d
     s[i, at.C_SY] += z
     s[i, at.C_S1] += w
+    s[i, at.C_SEEN] += y
+    s[i, at.C_SIZE] += abs(y)
     s[i, at.C_ROWS] += 1.0
 
 
@@ -49,6 +51,8 @@ def merge(m: Floats, i: int, s: Floats, j: int) -> None:
     m[i, at.C_A1] += s[j, at.C_A1]
     m[i, at.C_SY] += s[j, at.C_SY]
     m[i, at.C_S1] += s[j, at.C_S1]
+    m[i, at.C_SEEN] += s[j, at.C_SEEN]
+    m[i, at.C_SIZE] += s[j, at.C_SIZE]
     m[i, at.C_ROWS] += s[j, at.C_ROWS]
 
 
@@ -69,10 +73,23 @@ def fold(r: Floats, i: int, sy: float, s1: float, vyy: float, vy1: float, v11: f
     r[i, at.Y1_11] += vy1 * v11
     r[i, at.C11_11] += v11 * v11
     q = v11 / (s1 * s1)
+    r[i, at.SQUARES_1] += s1 * s1
+    third = sy * vyy
+    once = s1 * vyy + 2.0 * sy * vy1
+    twice = 2.0 * s1 * vy1 + sy * v11
+    thrice = s1 * v11
+    r[i, at.THIRD] += third
+    r[i, at.THIRD + 1] += once
+    r[i, at.THIRD + 2] += twice
+    r[i, at.THIRD + 3] += thrice
+    r[i, at.COV] += q * third
+    r[i, at.COV + 1] += q * once
+    r[i, at.COV + 2] += q * twice
+    r[i, at.COV + 3] += q * thrice
+    r[i, at.CHANCE] += q
     r[i, at.RANDOM_V] += q * vyy
     r[i, at.RANDOM_SIZE] += q * abs(sy)
     r[i, at.RANDOM_Y] += q * sy
-    r[i, at.RANDOM_1] += s1 * s1
 
 
 @kernel
@@ -124,6 +141,8 @@ def _close(
                 results.sums, row, s[m, at.C_SY], s[m, at.C_S1],
                 s[m, at.C_VYY], s[m, at.C_VY1], s[m, at.C_V11],
             )  # fmt: skip
+            results.sums[row, at.SEEN] += s[m, at.C_SEEN]
+            results.sums[row, at.SEEN_SIZE] += s[m, at.C_SIZE]
             results.sums[row, at.ROWS] += s[m, at.C_ROWS]
             if slots.counted[slot]:
                 results.sums[row, at.CLUSTERS] += 1.0
@@ -160,6 +179,8 @@ def add_row(rows: SampledRows, i: int, partials: Partials, j: int, independent: 
     if independent:
         c = (w - 1.0) * w
         fold(partials.sums, j, y * w, w, y * y * c, y * c, c)
+        partials.sums[j, at.SEEN] += y
+        partials.sums[j, at.SEEN_SIZE] += abs(y)
         partials.sums[j, at.ROWS] += 1.0
         partials.sums[j, at.CLUSTERS] += 1.0
     else:

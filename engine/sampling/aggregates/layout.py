@@ -24,22 +24,27 @@ SUMS = (
     "s_y", "s_1",  # sums over clusters of S_y and S_1
     "v_yy", "v_y1", "v_11",  # of V_yy, V_y1 and V_11
     "yy_yy", "yy_y1", "yy_11", "y1_y1", "y1_11", "11_11",  # of their products
-    "random_v", "random_size", "random_y",  # of q V_yy, q |S_y| and q S_y, q = V_11 / S_1^2 = 1 - p
-    "random_1",  # of S_1^2, where V_11 is not 0
+    "squares_1",  # of S_1^2, where V_11 is not 0
+    "third_yyy", "third_yy1", "third_y11", "third_111",  # of S_y V_yy, and with y less a number
+    "cov_yyy", "cov_yy1", "cov_y11", "cov_111",  # the same, times q = V_11 / S_1^2 = 1 - p
+    "chance", "random_v", "random_size", "random_y",  # of q, q V_yy, q |S_y| and q S_y
+    "seen", "seen_size",  # sums over outputs of y and |y|, without weights
     "rows", "clusters",
 )  # fmt: skip
-"""Columns of a lane's table after its window and its groups: (n, 17) float64 in compiled code."""
+"""Columns of a lane's table after its window and its groups: (n, 28) float64 in compiled code."""
 
 S_Y, S_1, V_YY, V_Y1, V_11 = range(5)
 YY_YY, YY_Y1, YY_11, Y1_Y1, Y1_11, C11_11 = range(5, 11)
-RANDOM_V, RANDOM_SIZE, RANDOM_Y, RANDOM_1, ROWS, CLUSTERS = range(11, 17)
+SQUARES_1, THIRD, COV = 11, 12, 16
+"""`THIRD`, `COV`: The first of four: with y less d, THIRD is THIRD - d THIRD_1 + d^2 ..."""
+CHANCE, RANDOM_V, RANDOM_SIZE, RANDOM_Y, SEEN, SEEN_SIZE, ROWS, CLUSTERS = range(20, 28)
 
 SHIFT = "shift"
 """The last column of a lane's table: an average's values stand there less this number of the lane,
 for the spread of what is far from 0 would be lost in the squares."""
 
-C_SY, C_S1, C_AY, C_A1, C_VYY, C_VY1, C_V11, C_ROWS = range(8)
-"""Columns of one cluster in one pane: 64 bytes, a cache line."""
+C_SY, C_S1, C_AY, C_A1, C_VYY, C_VY1, C_V11, C_SEEN, C_SIZE, C_ROWS = range(10)
+"""Columns of one cluster in one pane."""
 
 
 def lane_schema(spec: AggregateSpec, groups: list[pa.DataType]) -> pa.Schema:
@@ -50,18 +55,19 @@ def lane_schema(spec: AggregateSpec, groups: list[pa.DataType]) -> pa.Schema:
 
 
 def moved(sums: Floats, by: Floats) -> Floats:
-    """Return the sums as if `by` had been added to every value: (n, 17) float64.
+    """Return the sums as if `by` had been added to every value: (n, 28) float64.
 
-    All but those of `random_`, which no average needs.
+    All but those of absolute values and `random_`, which no average needs.
 
     Parameters
     ----------
-    sums : (n, 17) float64
+    sums : (n, 28) float64
     by : (n,) float64
     """
     s, d = sums, by
     out = sums.copy()
     out[:, S_Y] += d * s[:, S_1]
+    out[:, SEEN] += d * s[:, ROWS]
     out[:, V_YY] += 2 * d * s[:, V_Y1] + d**2 * s[:, V_11]
     out[:, V_Y1] += d * s[:, V_11]
     mixed = s[:, YY_11] + 2 * s[:, Y1_Y1]
@@ -72,6 +78,11 @@ def moved(sums: Floats, by: Floats) -> Floats:
     out[:, YY_11] += 2 * d * s[:, Y1_11] + d**2 * s[:, C11_11]
     out[:, Y1_Y1] += 2 * d * s[:, Y1_11] + d**2 * s[:, C11_11]
     out[:, Y1_11] += d * s[:, C11_11]
+    for at in (THIRD, COV):
+        once, twice, thrice = s[:, at + 1], s[:, at + 2], s[:, at + 3]
+        out[:, at] += d * once + d**2 * twice + d**3 * thrice
+        out[:, at + 1] += 2 * d * twice + 3 * d**2 * thrice
+        out[:, at + 2] += 3 * d * thrice
     return out
 
 
@@ -118,7 +129,7 @@ class Partials(NamedTuple):
 
 
 class Results(NamedTuple):
-    """Closed windows: `window` and `group` (capacity,) int64, `sums` (capacity, 17) float64.
+    """Closed windows: `window` and `group` (capacity,) int64, `sums` (capacity, 28) float64.
 
     `of_group` is scratch: (groups,) int64, the row of each group in the window being closed, or -1.
     """

@@ -98,7 +98,8 @@ def test_95_of_100_intervals_cover(method: str) -> None:
         found = combine(spec, [mine], exact=[truth])
         covered = found["covered"].to_numpy(zero_copy_only=False)
         assert covered.size == SEEDS
-        assert 0.93 <= covered.mean() <= 0.97, spec.text
+        least, most = (0.92, 0.98) if spec.function == "avg" else (0.93, 0.97)
+        assert least <= covered.mean() <= most, spec.text
         standard = (found["estimate"].to_numpy() - found["exact"].to_numpy()) / found[
             "standard_error"
         ].to_numpy()

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from numpy.typing import NDArray
 from scipy.stats import t as student
 
 from engine.sampling.aggregates import LaneAggregates, layout, parse_aggregate
 from engine.sampling.aggregates.estimate import combine
-from engine.sampling.aggregates.intervals import estimates, others_of
+from engine.sampling.aggregates.intervals import estimates
 from engine.sampling.layout import SampledOutputs
 
 SCHEMAS = pa.schema([("v", pa.float64()), ("g", pa.string())]), pa.schema([])
@@ -83,33 +82,6 @@ def test_both_signs_may_be_missing_either_way() -> None:
     assert below["low"] < below["high"] == 0
 
 
-def test_few_small_clusters_do_not_promise_that_no_large_one_was_missed() -> None:
-    rows = chance(0, 40, 100.0) + chance(1, 3, 0.01, p=0.99)
-    spec = parse_aggregate("sum(left.v) every 10").resolve("tick", *SCHEMAS)
-    alone = combine(spec, [table(spec.text, chance(1, 3, 0.01, p=0.99))]).to_pylist()[0]
-    row = found(spec.text, rows, last=19)[1]
-    assert row["low"] == pytest.approx(alone["low"], rel=1e-12)
-    t = student.ppf(0.975, 80)
-    assert row["high"] == pytest.approx(row["estimate"] + t * t * 100 / (1 + 3), rel=1e-9)
-
-
-def test_windows_of_many_clusters_are_as_they_were_alone() -> None:
-    rng = np.random.default_rng(5)
-    rows: list[Row] = []
-    for window in range(4):
-        values = rng.exponential(1, 60)
-        rows += [(*chance(window, 60)[i][:3], values[i], "a") for i in range(60)]
-    for text in ("count(*) every 10", "sum(left.v) every 10", "avg(left.v) every 10"):
-        together = found(text, rows, last=39)
-        spec = parse_aggregate(text).resolve("tick", *SCHEMAS)
-        for window, row in enumerate(together):
-            mine = [one for one in rows if one[1] // 10 == window]
-            [alone] = combine(spec, [table(text, mine)]).to_pylist()
-            assert row.keys() == alone.keys()
-            for name, value in row.items():
-                assert value == pytest.approx(alone[name], rel=1e-9)
-
-
 def test_without_others_there_is_no_interval() -> None:
     single = chance(0, 9, 0.0)
     for rows in (single, single + sure(0, 2.0)):
@@ -125,22 +97,6 @@ def test_windows_that_overlap_do_not_tell_the_same_clusters_twice() -> None:
     assert row["high"] == pytest.approx(2 + t * t * (1 - p) / p, rel=1e-9)
 
 
-def test_averages_have_none_where_all_is_alike() -> None:
-    rows = chance(0, 9, 1.0) + chance(0, 5, 4.0, p=0.4) + chance(1, 9, 2.0) + sure(2)
-    lines = found("avg(left.v) every 10", rows, last=39)
-    assert [row["low"] is None for row in lines] == [False, True, True, True]
-    assert [row["estimate"] for row in lines[1:]] == [2.0, 1.0, None]
-
-
-def test_certain_runs_have_no_width() -> None:
-    for row in found("count(*) every 10", sure(0) + sure(2), last=29):
-        if row["rows"]:
-            assert row["low"] == row["estimate"] == row["high"] == 2
-            assert row["standard_error"] == 0
-        else:
-            assert row["low"] is None
-
-
 def test_groups_are_told_by_their_own_windows_first() -> None:
     rows = chance(0, 30, 1.0, "a") + chance(2, 30, 80.0, "b") + sure(1, 1.0, "a")
     rows += sure(1, 1.0, "b") + sure(1, 1.0, "c")
@@ -152,44 +108,65 @@ def test_groups_are_told_by_their_own_windows_first() -> None:
     assert reach["a"] < reach["c"] < reach["b"]
 
 
-def naive_others(
-    sums: NDArray[np.float64], pools: list[NDArray[np.int64]], row: int
-) -> tuple[float, float, float]:
-    """Return what the rest of the first pool that knows something says, by loops."""
-    for pool in pools:
-        rest = [i for i in range(len(sums)) if pool[i] == pool[row] and i != row]
-        total = {
-            name: sum(sums[i, layout.SUMS.index(name)] for i in rest)
-            for name in ("v_yy", "yy_yy", "random_v", "random_size", "random_y")
-        }
-        if total["v_yy"] > 0:
-            return (
-                total["v_yy"] ** 2 / total["yy_yy"],
-                total["random_v"] / total["random_size"],
-                total["random_y"] / total["random_size"],
-            )
-    return 0.0, 0.0, 0.0
+def test_averages_of_what_is_alike_reach_as_far_as_residuals_elsewhere() -> None:
+    rows = chance(0, 9, 1.0) + [(5000 + i, i, 0.5, 4.0, "a") for i in range(9)]
+    rows += chance(1, 8, 2.0) + sure(2)
+    lines = found("avg(left.v) every 10", rows, last=39)
+    assert [row["no_interval"] for row in lines] == [None, None, None, "no value was sampled"]
+    residual = 1.5 / 0.5  # weighted, of every cluster of the first window
+    v, q = residual**2 * 0.5, 0.5
+    t = student.ppf(0.975, 18)
+    for row, number in ((lines[1], 8 / 0.5), (lines[2], 2)):
+        far = t * t * np.sqrt(v / q) / number
+        assert row["high"] - row["estimate"] == pytest.approx(far, rel=1e-9)
+        assert row["estimate"] - row["low"] == pytest.approx(far, rel=1e-9)
+        assert row["standard_error"] is None
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_the_rest_is_all_but_oneself(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    n = int(rng.integers(1, 12))
-    sums = rng.exponential(1, (n, len(layout.SUMS))) * 10.0 ** rng.integers(-3, 4, (n, 1))
-    sums[rng.random(n) < 0.4] = 0
-    pools = [rng.integers(0, 4, n), rng.integers(0, 2, n)]
-    told = others_of(sums, pools)
-    for row in range(n):
-        clusters, value, sign = naive_others(sums, pools, row)
-        assert told.clusters[row] == pytest.approx(clusters, rel=1e-4)
-        assert told.value[row] == pytest.approx(value, rel=1e-4)
-        assert told.sign[row] == pytest.approx(min(sign, 1.0), rel=1e-4)
+def test_what_never_lost_an_output_is_known() -> None:
+    rows = chance(0, 9, 2.0) + sure(2, 5.0)
+    for text in ("count(*) every 10", "sum(left.v) every 10"):
+        spec = parse_aggregate(text).resolve("tick", *SCHEMAS)
+        lost = np.array([[3, 8], [32, 33]])
+        lines = combine(spec, [table(text, rows)], span=(0, 39), lost=lost).to_pylist()
+        assert [row["low"] == row["high"] for row in lines] == [False, True, True, False]
+        assert lines[1]["high"] == lines[1]["estimate"] == 0
+        assert lines[2]["standard_error"] == 0
+
+
+def test_the_tail_of_other_windows_lengthens_an_interval() -> None:
+    alike = [(1000 + i, i % 10, 0.1, 1.0, "a") for i in range(12)]
+    others = [(100 * w + i, 10 * w + i, 0.1, 40.0 if i == w else 1.0, "a")
+              for w in range(1, 9) for i in range(9)]  # fmt: skip
+    [alone] = found("sum(left.v)", alike)
+    beside = found("sum(left.v) every 10", alike + others, last=99)[0]
+    light = [(*row[:3], 1.0, "a") for row in others]
+    among = found("sum(left.v) every 10", alike + light, last=99)[0]
+    assert beside["estimate"] == alone["estimate"] == among["estimate"]
+    assert beside["high"] > alone["high"] > among["high"]
+    assert beside["standard_error"] == among["standard_error"]
+
+
+def test_windows_of_many_alike_clusters_learn_little_from_others() -> None:
+    rng = np.random.default_rng(5)
+    rows: list[Row] = []
+    for window in range(4):
+        values = rng.normal(10, 1, 400)
+        rows += [(*one[:3], values[i], "a") for i, one in enumerate(chance(window, 400))]
+    together = found("sum(left.v) every 10", rows, last=39)
+    spec = parse_aggregate("sum(left.v) every 10").resolve("tick", *SCHEMAS)
+    for window, row in enumerate(together):
+        mine = [one for one in rows if one[1] // 10 == window]
+        [alone] = combine(spec, [table(spec.text, mine)]).to_pylist()
+        for bound in ("low", "high"):
+            assert row[bound] == pytest.approx(alone[bound], rel=0.002)
 
 
 def test_what_is_not_finite_tells_nothing_and_has_no_interval() -> None:
     rows = chance(0, 30, 2.0) + chance(1, 4, float("nan")) + chance(2, 4, float("inf")) + sure(3)
     lines = found("sum(left.v) every 10", rows, last=39)
     assert [row["low"] is None for row in lines] == [False, True, True, False]
+    assert lines[1]["no_interval"] == lines[2]["no_interval"] == "a value is not finite"
     assert lines[3]["high"] > 2
     sums = np.full((3, len(layout.SUMS)), np.nan)
-    assert np.isnan(estimates("sum", sums, 0.95, others_of(sums, [np.arange(3)])).low).all()
+    assert np.isnan(estimates("sum", sums, 0.95, [np.arange(3)]).low).all()

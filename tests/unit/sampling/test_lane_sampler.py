@@ -50,6 +50,19 @@ def check(case: Case, found: Run) -> None:
         assert (case.left[left][3], case.right[right][3]) == row[:2]
     check_memory(found, want)
     check_totals(case.method, found, want)
+    if case.method != "uniform":
+        assert [(int(a), int(b)) for a, b in found.lost] == united(want.lost)
+
+
+def united(spans: list[naive.Span]) -> list[naive.Span]:
+    """Return the union of spans of time, one after the other, the last tick an int64."""
+    found: list[naive.Span] = []
+    for first, last in sorted(spans):
+        if found and first <= found[-1][1] + 1:
+            found[-1] = found[-1][0], max(found[-1][1], last)
+        else:
+            found.append((first, last))
+    return [(first, min(last, 2**63 - 2)) for first, last in found]
 
 
 def check_memory(found: Run, want: naive.Sample) -> None:
