@@ -19,6 +19,7 @@ from engine.runtime.errors import OutputError
 
 FREE: dict[str, Any] = {"memory": None}
 UNIFORM: dict[str, Any] = {"method": "uniform"}
+PPS: dict[str, Any] = {"method": "pps-cluster"}
 OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
     "method": ({"method": "bottomk"}, r"--method is 'bottomk'; .*Did you mean 'bottom-k'\?"),
     "size": ({"size": "match"}, r"--size is 'match'; .*Did you mean 'matches'\?"),
@@ -28,7 +29,7 @@ OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
         r"--size is of pps-cluster and bottom-k; eq-cluster knows no sizes",
     ),
     "size of uniform": (UNIFORM | {"size": "equal"}, r"uniform knows no sizes"),
-    "count of pps": ({"count": "bound"}, r"--count is of uniform; pps-cluster keeps tuples until"),
+    "count of pps": (PPS | {"count": "bound"}, r"--count is of uniform; pps-cluster keeps tuples until"),
     "nothing": (FREE, r"--memory is missing: give it, or --fraction"),
     "both": ({"fraction": 0.1}, r"--fraction and --memory exclude each other"),
     "no fraction": (FREE | {"fraction": 0}, r"--fraction is 0; give one above 0, at most 1"),
@@ -40,11 +41,11 @@ OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
         r"--overflow has no use with bottom-k, which never overflows",
     ),
     "overflow of a fraction": (
-        FREE | {"fraction": 0.1, "overflow": 0.1},
+        PPS | FREE | {"fraction": 0.1, "overflow": 0.1},
         r"--overflow is of a memory: give --memory in place of --fraction",
     ),
-    "overflow": ({"overflow": 0.7}, r"--overflow is 0.7; give one above 0, at most 0.5"),
-    "no overflow": ({"overflow": 0}, r"--overflow is 0; give one above 0"),
+    "overflow": (PPS | {"overflow": 0.7}, r"--overflow is 0.7; give one above 0, at most 0.5"),
+    "no overflow": (PPS | {"overflow": 0}, r"--overflow is 0; give one above 0"),
     "confidence": ({"confidence": 95}, r"--confidence is 95; give one between 0 and 1"),
     "no memory": ({"memory": 0}, r"memory of the left stream comes to 0 tuples.*at least 1"),
     "half of one": ({"memory": 1}, r"memory of the right stream comes to 0 tuples"),
@@ -106,6 +107,7 @@ def refused(folder: Path, capsys: pytest.CaptureFixture[str], pattern: str, **op
     assert main(arguments(folder, **options)) == 2
     shown, said = capsys.readouterr()
     assert shown == ""
+    *_, said = said.splitlines(keepends=True)  # after the note on memory, if there is one
     assert said.startswith("winnow sample: error: ")
     assert re.search(pattern, said), said
     assert everything(folder) == before

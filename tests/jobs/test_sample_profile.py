@@ -72,7 +72,7 @@ def sides_of(case: Streams) -> list[list[Any]]:
 
 def test_sizes_are_the_profiles_counts(case: Streams, tmp_path: Path) -> None:
     profile_of(case).save(tmp_path / "p.json")
-    options = {"out": tmp_path / "out", "report": tmp_path / "report.json"}
+    options = {"out": tmp_path / "out", "report": tmp_path / "report.json", "method": "pps-cluster"}
     assert main(arguments(case.folder, profile=tmp_path / "p.json", **options)) == 0
     sides = sides_of(case)
     span = naive_span(*sides)
