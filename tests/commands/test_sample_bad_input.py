@@ -29,7 +29,7 @@ OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
         r"--size is of pps-cluster and bottom-k; eq-cluster knows no sizes",
     ),
     "size of uniform": (UNIFORM | {"size": "equal"}, r"uniform knows no sizes"),
-    "count of pps": (PPS | {"count": "bound"}, r"--count is of uniform; pps-cluster keeps tuples until"),
+    "count of pps": (PPS | {"count": "bound"}, r"--count is of uniform; pps-cluster keeps tuples"),
     "nothing": (FREE, r"--memory is missing: give it, or --fraction"),
     "both": ({"fraction": 0.1}, r"--fraction and --memory exclude each other"),
     "no fraction": (FREE | {"fraction": 0}, r"--fraction is 0; give one above 0, at most 1"),

@@ -45,7 +45,7 @@ def test_it_is_said_before_and_in_the_report(
     assert f"winnow sample: {method} holds its memory on average" in said
     peaks = report["peak_memory"]
     assert isinstance(peaks, dict)
-    assert f"memory held on average; peak {peaks['left']} of 8 (left)" in " ".join(shown.split())
+    assert f"memory held on average; peak {peaks['left']} of 4 (left)" in " ".join(shown.split())
     assert report["method"]["on_average"] is True  # type: ignore[index]
 
 
@@ -56,4 +56,4 @@ def test_bottom_k_is_the_default_and_keeps_to_its_memory(
     shown, said = capsys.readouterr()
     assert "on average" not in shown + said
     assert report["method"]["name"] == "bottom-k"  # type: ignore[index]
-    assert report["peak_memory"] == {"left": 8, "right": 8}
+    assert report["peak_memory"] == {"left": 4, "right": 4}
