@@ -53,5 +53,5 @@ def test_the_command_runs_on_spark_with_nothing_installed(
     assert submit.main(words) == 0
     assert (folder / "out" / "_SUCCESS").exists()
     shown = capsys.readouterr()
-    assert "pps-cluster, size matches" in shown.out
+    assert "bottom-k, size matches" in shown.out
     assert not shown.err
