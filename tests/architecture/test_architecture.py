@@ -307,8 +307,9 @@ def test_the_oracle_has_no_rule_without_a_policy() -> None:
 
 
 ORACLES = [
-    "naive", "naive_facts", "naive_grubjoin", "naive_harvest", "naive_models", "naive_multijoin",
-    "naive_optimum", "naive_ordering", "naive_sampling", "naive_yield",
+    "naive", "naive_facts", "naive_grubjoin", "naive_harvest", "naive_intervals", "naive_models",
+    "naive_multijoin", "naive_optimum", "naive_ordering", "naive_pool", "naive_sampling",
+    "naive_yield",
 ]  # fmt: skip
 
 
@@ -316,7 +317,7 @@ ORACLES = [
 def test_an_oracle_imports_nothing_of_ours(name: str) -> None:
     found = {i.package for i in imports(ORACLE / f"{name}.py")}
     assert found <= sys.stdlib_module_names | {
-        "naive", "naive_multijoin", "naive_sampling", "naive_yield", "numpy"
+        "naive", "naive_multijoin", "naive_pool", "naive_sampling", "naive_yield", "numpy"
     }  # fmt: skip
 
 

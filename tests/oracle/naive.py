@@ -88,7 +88,7 @@ class Lane(NamedTuple):
     probe: str
     seed: int
     t0: int
-    combine: str
+    combine: str = "min"
     estimate: naive_yield.Estimate | None = None  # of YIELD
     memory: int | None = None  # of both sides together, if it is one
     pool: naive_pool.Pool | None = None  # where priorities do not compare as they are
