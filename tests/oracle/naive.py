@@ -338,11 +338,11 @@ def _worth(lane: Lane, item: Item) -> tuple[float, ...]:
     return (value, *rank, ts, item.side, row)
 
 
-def _both_survivors(lane: Lane, candidates: list[list[Item]]) -> list[list[Item]]:
-    """Return the M greatest of both sides."""
-    everyone = [item for side in SIDES for item in candidates[side] if item.facts != []]
+def pooled_survivors(lane: Lane, candidates: list[list[Item]]) -> list[list[Item]]:
+    """Return the M greatest of all sides."""
+    everyone = [item for rows in candidates for item in rows if item.facts != []]
     kept = sorted(everyone, key=lambda item: _worth(lane, item), reverse=True)[: lane.memory]
-    return [[item for item in kept if item.side == side] for side in SIDES]
+    return [[item for item in kept if item.side == side] for side in range(len(candidates))]
 
 
 def _probe(arrivals: list[list[Item]], stored: list[list[Item]]) -> list[tuple[Item, Item, int]]:
@@ -387,7 +387,7 @@ def _instant(
     if lane.memory is None:
         kept = [survivors(lane, side, candidates[side]) for side in SIDES]
     else:
-        kept = _both_survivors(lane, candidates)
+        kept = pooled_survivors(lane, candidates)
     if lane.probe == "after_admission":
         older = [[item for item in kept[side] if item.ts < t] for side in SIDES]
         pairs += _noted(lane, t, _probe(arrivals, older))
@@ -404,11 +404,17 @@ def _noted(lane: Lane, t: int, pairs: list[tuple[Item, Item, int]]) -> list[tupl
     return pairs
 
 
-def _memory(left: int | None, right: int | None) -> int:
-    """Return the memory of both sides together."""
-    if left is None or right is None:
-        raise ValueError("one memory for both sides has two budgets, which are added")
-    return left + right
+def with_one_memory(lane: Lane) -> Lane:
+    """Return a lane whose budgets are one memory, for which the tuples of all sides compete."""
+    budgets = [own for own in lane.budgets if own is not None]
+    if len(budgets) < len(lane.budgets):
+        raise ValueError("one memory for all sides has a budget of each, which are added")
+    lane = lane._replace(memory=sum(budgets))
+    if lane.policy in {"prob", "simp", "simpprob", "dimpprob", "dgl"}:
+        means = [_mean([item.imp for item in side]) for side in lane.items]
+        pool = naive_pool.Pool(lane.windows, means, counts=lane.policy == "prob", t0=lane.t0)
+        lane = lane._replace(pool=pool)
+    return lane
 
 
 def _mean(values: list[float]) -> float:
@@ -544,12 +550,9 @@ def replay(
         t0=instants[0] if instants else 0,
         combine=combine_name,
         estimate=estimate,
-        memory=_memory(budget_left, budget_right) if pooled else None,
     )
-    if pooled and policy in {"prob", "simp", "simpprob", "dimpprob", "dgl"}:
-        means = [_mean([item.imp for item in side]) for side in items]
-        pool = naive_pool.Pool(windows, means, counts=policy == "prob", t0=lane.t0)
-        lane = lane._replace(pool=pool)
+    if pooled:
+        lane = with_one_memory(lane)
     memory: list[list[Item]] = [[], []]
     outputs: list[Output] = []
     retained: list[tuple[int, list[int], list[int]]] = []

@@ -1,4 +1,4 @@
-"""One memory for both sides: what makes tuples of one side compare with those of the other.
+"""One memory for all sides: what makes tuples of one side compare with those of another.
 
 A priority ranks tuples within a side. Across sides a tuple counts for its *value*: the importance a
 tick that residents of its side and of its kind have yielded so far. Residents are of two kinds, by
@@ -31,7 +31,7 @@ def scale_of(unit: float) -> float:
 
 
 class Pool:
-    """What residents of both sides have yielded.
+    """What residents of all sides have yielded.
 
     Parameters
     ----------

@@ -166,13 +166,34 @@ def _instant(lane: Lane, t: int, memory: Pools) -> tuple[Pools, Pools]:
     """Run steps 1 to 6 at t: the tuples that make its outputs, and the memory left behind."""
     arrivals = [[item for item in rows if item.ts == t] for rows in lane.items]
     residents = [[item for item in rows if naive.useful(lane, item, t)] for rows in memory]
+    if lane.pool is not None:
+        lane.pool.advance(t, [[item.first for item in rows] for rows in memory])
+    if lane.probe == "before_admission":
+        _note(lane, t, _joined(residents, arrivals))
     _prioritise(lane, t, arrivals, residents)
-    kept = [
-        naive.survivors(lane, side, rows) for side, rows in enumerate(_joined(residents, arrivals))
-    ]
+    candidates = _joined(residents, arrivals)
+    if lane.memory is None:
+        kept = [naive.survivors(lane, side, rows) for side, rows in enumerate(candidates)]
+    else:
+        kept = naive.pooled_survivors(lane, candidates)
     older = [[item for item in rows if item.ts < t] for rows in kept]
-    met = residents if lane.probe == "before_admission" else older
-    return _joined(met, arrivals), kept
+    met = _joined(residents if lane.probe == "before_admission" else older, arrivals)
+    if lane.probe == "after_admission":
+        _note(lane, t, met)
+    return met, kept
+
+
+def _note(lane: Lane, t: int, met: Pools) -> None:
+    """Note what each resident yields at t, for one memory of all streams: whole outputs."""
+    if lane.pool is None:
+        return
+    for members, _ in _combinations(met):
+        if any(item.ts == t for item in members):
+            importance = combine(lane.combine, [item.imp for item in members])
+            for item in members:
+                if item.ts < t:
+                    lane.pool.note(item.side, item.first, importance)
+    lane.pool.settle()
 
 
 def replay_star(
@@ -188,6 +209,7 @@ def replay_star(
     combine_name: str = "min",
     start_ts: int | None = None,
     seed: int = 0,
+    pooled: bool = False,
 ) -> StarReplay:
     """Star-streaming join under a memory budget a stream, instant by instant (semantics 2, 3, 5).
 
@@ -197,7 +219,8 @@ def replay_star(
     the snapshot with an arrival of t in them, whichever the probe. To an arrival they are its
     combinations with the snapshot, with "after_admission" those of arrivals only. With more than
     two streams "history" is the sum over f, in their order, of the product over the other streams,
-    in theirs, of each one's number times its quotient.
+    in theirs, of each one's number times its quotient. In one memory, an output counts whole for
+    each of its members that arrived before its instant.
 
     Parameters
     ----------
@@ -205,7 +228,7 @@ def replay_star(
         As in `exact_star`.
     windows, budgets : sequence of int, sequence of (int or None)
         By stream: the closed windows W, in ticks; the rows that its memory may hold.
-    policy, estimator, probe, combine_name, start_ts, seed
+    policy, estimator, probe, combine_name, start_ts, seed, pooled
         As in `naive.replay`.
     params : dict, optional
         As in `naive.replay`, but for `curves`, a sequence of one age curve a stream.
@@ -236,7 +259,10 @@ def replay_star(
         probe=probe,
         seed=seed,
         t0=instants[0] if instants else 0,
+        combine=combine_name,
     )
+    if pooled:
+        lane = naive.with_one_memory(lane)
     memory: Pools = [[] for _ in streams]
     outputs: list[Output] = []
     retained = []
