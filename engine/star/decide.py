@@ -11,16 +11,17 @@ from __future__ import annotations
 import numpy as np
 
 from engine.policies import Structure, dgl
-from engine.replay.heap import drop_at, heapify, precedes, rise, sink
+from engine.replay.heap import drop_at, precedes, rise, sink
 from engine.runtime.jit import FOREVER, NONE, Integer, Ints, Records, inlined, kernel
 from engine.star import layout
 from engine.star.layout import StarRules, StarState, StarStreams
-from engine.star.memory import first_live, insert, match_count, produced, remove
+from engine.star.memory import first_live, insert, match_count, note_peaks, produced, remove
+from engine.star.pool import StarPool, note_priority
+from engine.star.pooled import exceeds, select_of_all
+from engine.star.ranks import FEW, below, heap_of, least_of, ranked
 
 _STATIC, _KEYED, _DECAY, _AGED, _RERANK = (int(each) for each in list(Structure)[:5])
 _TOP, _SLOTS = np.int64(0), np.int64(NONE)
-_FEW = 4
-"""Arrivals up to which looking at all residents for each is cheaper than a heap of them."""
 
 
 @kernel
@@ -60,8 +61,8 @@ def _by_age(rules: StarRules, side: Integer, age: Integer) -> float:
 
 @inlined
 def _judge_arrivals(
-    rules: StarRules, streams: StarStreams, state: StarState, side: Integer, progress: Ints,
-    priority_at_arrival: Records, priority_now: Records,
+    rules: StarRules, streams: StarStreams, state: StarState, pool: StarPool | None, side: Integer,
+    progress: Ints, priority_at_arrival: Records, priority_now: Records,
 ) -> None:  # fmt: skip
     """Set the first priorities of a stream's arrivals."""
     n, now = state.n[side], progress[layout.NOW]
@@ -73,13 +74,14 @@ def _judge_arrivals(
         if version == NONE:
             continue
         _current(rules, streams, state, side, version, progress)
-        importance, m = streams.importance[at], state.m[version]
+        importance, m, initial = streams.importance[at], state.m[version], 0.0
         if rules.structure == _STATIC:
             value = priority_at_arrival(
                 importance, m, rel, streams.draw[at], rules.a, rules.b, rules.d
             )
         elif rules.structure == _DECAY:
-            state.value[at] = dgl.initial(importance, m, rules.initial_by_importance) + lost
+            initial = dgl.initial(importance, m, rules.initial_by_importance)
+            state.value[at] = initial + lost
             value = dgl.priority(state.value[at], lost)
         elif rules.structure == _AGED:
             value = _by_age(rules, side, np.int64(0))
@@ -89,6 +91,7 @@ def _judge_arrivals(
                 early = not rules.after_admission
                 found = produced(streams, state, side, version, early, True)
             value = priority_now(importance, m, 0.0, lifetime, 0.0, found)
+        note_priority(pool, at, initial if rules.structure == _DECAY else value)
         state.rank_m[at] = m
         state.priority[at] = value if value == value else -np.inf  # noqa: PLR0124 - NaN ranks last
 
@@ -166,50 +169,6 @@ def _gain(
         at = np.int64(state.after[at])
 
 
-@kernel
-def _ranked(
-    rules: StarRules, streams: StarStreams, state: StarState, side: Integer, heap: Records
-) -> None:
-    """Rebuild the heap of a stream from its residents. O(K)."""
-    begin, size = state.room[side], state.n[side, layout.COUNT]
-    for i in range(size):
-        at = np.int64(state.members[begin + i])
-        heap[i].priority = state.priority[at]
-        heap[i].importance = streams.importance[at] if rules.ties_by_importance else 0.0
-        heap[i].m = state.rank_m[at] if rules.ties_by_importance else 0.0
-        heap[i].seq = at
-        heap[i].what = at
-    state.n[side, layout.HEAP] = size
-    heapify(heap, size, state.keys)
-
-
-@kernel
-def _least(rules: StarRules, streams: StarStreams, state: StarState, side: Integer) -> Integer:
-    """Return the resident of a stream that ranks least by its present priority. O(K)."""
-    begin = state.room[side]
-    least = np.int64(state.members[begin])
-    for i in range(begin + 1, begin + state.n[side, layout.COUNT]):
-        at = np.int64(state.members[i])
-        if state.priority[at] <= state.priority[least] and _below(rules, streams, state, at, least):
-            least = at
-    return least
-
-
-@kernel
-def _below(
-    rules: StarRules, streams: StarStreams, state: StarState, at: Integer, other: Integer
-) -> bool:
-    """Return whether a tuple ranks below another one of its stream."""
-    if state.priority[at] != state.priority[other]:
-        return bool(state.priority[at] < state.priority[other])
-    if rules.ties_by_importance:
-        if streams.importance[at] != streams.importance[other]:
-            return bool(streams.importance[at] < streams.importance[other])
-        if state.rank_m[at] != state.rank_m[other]:
-            return bool(state.rank_m[at] < state.rank_m[other])
-    return bool(at < other)
-
-
 @inlined
 def _replace(
     rules: StarRules, streams: StarStreams, state: StarState, side: Integer, at: Integer
@@ -218,11 +177,11 @@ def _replace(
     if state.n[side, layout.COUNT] >= rules.budget[side]:
         if rules.budget[side] == 0:
             return
-        least = _least(rules, streams, state, side)
-        if _below(rules, streams, state, at, least):
+        least = least_of(rules, streams, state, side)
+        if below(rules, streams, state, at, least):
             return
-        remove(streams, state, side, least)
-    insert(streams, state, side, at)
+        remove(streams, state, None, side, least)
+    insert(streams, state, None, side, at)
 
 
 @inlined
@@ -237,8 +196,8 @@ def _admit(
     m = state.rank_m[at] if rules.ties_by_importance else 0.0
     if n[layout.COUNT] < rules.budget[side]:
         if n[layout.HEAP] == heap.size:
-            _ranked(rules, streams, state, side, heap)
-        insert(streams, state, side, at)
+            ranked(rules, streams, state, side, heap)
+        insert(streams, state, None, side, at)
         rise(heap, n[layout.HEAP], _TOP, priority, importance, m, at, at, keys, _SLOTS)
         n[layout.HEAP] += 1
         return
@@ -249,8 +208,8 @@ def _admit(
         n[layout.HEAP] -= 1
     if precedes(priority, importance, m, at, heap[0]):
         return
-    remove(streams, state, side, np.int64(heap[0].what))
-    insert(streams, state, side, at)
+    remove(streams, state, None, side, np.int64(heap[0].what))
+    insert(streams, state, None, side, at)
     sink(heap, n[layout.HEAP], _TOP, priority, importance, m, at, at, keys, _SLOTS)
 
 
@@ -260,13 +219,12 @@ def _select(
 ) -> None:
     """Keep of a stream's residents and arrivals the greatest by rank (step 5)."""
     n = state.n[side]
-    first = 2 * state.room[side] + 64 * side
-    heap = state.heap[first : 2 * state.room[side + 1] + 64 * (side + 1)]
+    heap = heap_of(state, side)
     static = rules.structure == _STATIC
-    few = not static and n[layout.END] - n[layout.AT] <= _FEW
+    few = not static and n[layout.END] - n[layout.AT] <= FEW
     ranks = rules.budget[side] != FOREVER and (over or static)
     if over and not (static or few):
-        _ranked(rules, streams, state, side, heap)
+        ranked(rules, streams, state, side, heap)
     for at in range(n[layout.AT], n[layout.END]):
         if streams.version[at] == NONE:
             continue
@@ -275,22 +233,29 @@ def _select(
         elif ranks:
             _admit(rules, streams, state, side, at, heap)
         else:
-            insert(streams, state, side, at)
+            insert(streams, state, None, side, at)
 
 
 @inlined
 def decide(
-    rules: StarRules, streams: StarStreams, state: StarState, progress: Ints,
+    rules: StarRules, streams: StarStreams, state: StarState, pool: StarPool | None, progress: Ints,
     priority_at_arrival: Records, priority_now: Records,
 ) -> None:  # fmt: skip
     """Do steps 4 and 5 of all streams, all from the snapshot of step 2."""
     sides = streams.first.size - 1
+    full = pool is not None and exceeds(streams, state, pool)
     if rules.structure == _DECAY:
         _reward(rules, streams, state, progress)
     for side in range(sides):
-        changes = rules.structure != _STATIC and _over(streams, rules, state, side)
-        if changes or rules.structure == _RERANK:
+        changes = full or (pool is None and _over(streams, rules, state, side))
+        if (changes and rules.structure != _STATIC) or rules.structure == _RERANK:
             _judge_residents(rules, streams, state, side, progress, priority_now)
-        _judge_arrivals(rules, streams, state, side, progress, priority_at_arrival, priority_now)
-    for side in range(sides):
-        _select(rules, streams, state, side, _over(streams, rules, state, side))
+        _judge_arrivals(
+            rules, streams, state, pool, side, progress, priority_at_arrival, priority_now
+        )
+    if pool is not None:
+        select_of_all(rules, streams, state, pool, full)
+    else:
+        for side in range(sides):
+            _select(rules, streams, state, side, _over(streams, rules, state, side))
+    note_peaks(state, progress)

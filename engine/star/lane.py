@@ -22,6 +22,7 @@ from engine.star.index import StarIndex
 from engine.star.layout import StarOutputs, StarRules, StarState, StarStreams, StarTallies
 from engine.star.memory import begin, clear
 from engine.star.outputs import produce
+from engine.star.pool import StarPool, tells_kinds
 from engine.star.settings import Curves, StarSettings
 from gpu_kernels.philox import PURPOSE_PRIORITY
 
@@ -39,9 +40,9 @@ def _next_instant(streams: StarStreams, state: StarState) -> Integer:
 
 @kernel
 def replay(
-    rules: StarRules, streams: StarStreams, state: StarState, out: StarOutputs,
-    tallies: StarTallies, progress: Ints, sums: Floats, stop: Integer, priority_at_arrival: Records,
-    priority_now: Records,
+    rules: StarRules, streams: StarStreams, state: StarState, pool: StarPool | None,
+    out: StarOutputs, tallies: StarTallies, progress: Ints, sums: Floats, stop: Integer,
+    priority_at_arrival: Records, priority_now: Records,
 ) -> bool:  # fmt: skip
     """Replay all instants before the tick `stop`; False when `out` must be emptied first."""
     while True:
@@ -54,15 +55,15 @@ def replay(
             edges = tallies.edges
             while progress[layout.BIN] + 1 < edges.size and edges[progress[layout.BIN] + 1] <= now:
                 progress[layout.BIN] += 1
-            begin(rules, streams, state, progress)
+            begin(rules, streams, state, pool, progress)
         elif phase == _DECIDE:
-            decide(rules, streams, state, progress, priority_at_arrival, priority_now)
+            decide(rules, streams, state, pool, progress, priority_at_arrival, priority_now)
         elif phase == _END:
             clear(streams, state, progress)
         elif (
             (phase == _LATE) == rules.after_admission
-            and progress[layout.NOW] >= rules.start_ts
-            and not produce(rules, streams, state, out, tallies, progress, sums)
+            and (progress[layout.NOW] >= rules.start_ts or tells_kinds(pool))
+            and not produce(rules, streams, state, pool, out, tallies, progress, sums)
         ):
             return False
         progress[layout.PHASE] = (phase + 1) % (_END + 1)
@@ -83,7 +84,7 @@ class StarReplay:
     profiles : sequence of SideProfile
         Of every stream: the peaks bound the memories, and DGL's loss is its mean importance's.
     budgets : sequence of int
-        K of every stream; UNLIMITED for one that is kept whole.
+        K of every stream; UNLIMITED for one that is kept whole. Pooled, their sum is the memory.
     curves : sequence of (n,) float64 or None
         Age curves of every stream, for AGE.
     emit : bool
@@ -127,6 +128,9 @@ class StarReplay:
         self._rules: StarRules = settings.rules(profiles, budgets, curves, emit=emit)
         self._streams = index.streams._replace(draw=_draws(settings, index.streams, rows))
         self._facts = index.facts
+        self._pool = settings.pool(profiles, budgets, index.streams.ts.size, curves)
+        if self._pool is not None:
+            budgets = [self._pool.memory] * sides
         rooms = [min(k, own.peak) for k, own in zip(budgets, profiles, strict=True)]
         self._state = _state(self._streams, rooms, facts)
         edges = np.zeros(1, np.int64) if edges is None else edges
@@ -164,8 +168,8 @@ class StarReplay:
         done = False
         while not done:
             done = replay(
-                self._rules, self._streams, self._state, self._out, self._tallies, self._progress,
-                self._sums, np.int64(stop), *self._callbacks,
+                self._rules, self._streams, self._state, self._pool, self._out, self._tallies,
+                self._progress, self._sums, np.int64(stop), *self._callbacks,
             )  # fmt: skip
             written = int(self._progress[layout.WRITTEN])
             self._progress[layout.WRITTEN] = 0
@@ -197,6 +201,11 @@ class StarReplay:
     def peaks(self) -> tuple[int, ...]:
         """Most tuples held at once, by stream."""
         return tuple(self._state.n[:, layout.PEAK].tolist())
+
+    @property
+    def peak(self) -> int:
+        """Most tuples of all streams held at once."""
+        return int(self._progress[layout.MOST])
 
     def retained(self) -> list[Ints]:
         """Return the tuples in each join memory now, by their place in arrival order, ascending."""
@@ -269,8 +278,10 @@ def _state(streams: StarStreams, rooms: Sequence[int], facts: int) -> StarState:
         pool_importance=np.empty(int(pool_room[-1])),
         work=np.empty(int(pool_room[-1])),
         pool_room=pool_room,
-        sizes=np.zeros((sides, 2), np.int64),
+        sizes=np.zeros((sides, 3), np.int64),
+        part=np.zeros((sides, 2), np.int64),
         counter=np.zeros(sides, np.int64),
+        least=np.full(sides, NONE),
         n=n,
         keys=np.zeros(0, KEY),
     )

@@ -24,8 +24,8 @@ AT, END, OLDEST, ENDED, LEAVING, COUNT, PEAK, HEAP = range(8)
 STREAM_COUNTERS = 8
 
 # Counters of a replay, in `progress`; UNIT and COMBINATION are `NONE` where one is to begin
-PHASE, NOW, INSTANT, TOUCHED, FACT, UNIT, COMBINATION, WRITTEN, BIN = range(9)
-PROGRESS_COUNTERS = 9
+PHASE, NOW, INSTANT, TOUCHED, FACT, UNIT, COMBINATION, WRITTEN, BIN, MOST = range(10)
+PROGRESS_COUNTERS = 10
 
 HIGH, REST, OUTPUTS = range(3)
 """Of the sums: importance as a compensated sum, and outputs as a float, which never overflows."""
@@ -146,9 +146,15 @@ class StarState(NamedTuple):
     pool_room: Ints
     """(m + 1,) int64. Where each stream's begin in these."""
     sizes: Ints
-    """(m, 2) int64. How many residents there are in `pool`, and how many in all."""
+    """(m, 3) int64. How many residents there are in `pool`, how many tuples in all, and how many
+    residents of priority 0 where these are told apart."""
+    part: Ints
+    """(m, 2) int64. The part of `pool` that a stream gives to combinations: begin and size."""
     counter: Ints
     """(m,) int64."""
+    least: Ints
+    """(m,) int64. Resident of least rank of each stream, `NONE` where it is to be found; of one
+    memory for all."""
     n: Ints
     """(m, STREAM_COUNTERS) int64."""
     keys: Records

@@ -9,15 +9,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.runtime.jit import NONE, Floats, Integer, Ints, inlined, kernel, shell_sorted
+from engine.runtime.jit import NONE, Floats, Integer, Ints, inlined
 from engine.star import layout
+from engine.star.combinations import (
+    DENSE,
+    combinations,
+    importance_of,
+    least_of_each,
+    member,
+    next_one,
+    set_parts,
+)
 from engine.star.layout import StarOutputs, StarRules, StarState, StarStreams, StarTallies
 from engine.star.memory import first_live
-from gpu_kernels.combine import MAX, MEAN, MIN, PRODUCT, SUM, combined, neumaier
+from engine.star.pool import StarPool, kind_of, tells_kinds
+from engine.star.yields import note_yields
+from gpu_kernels.combine import MAX, MEAN, MIN, PRODUCT, neumaier
 
-_DENSE = 4
-"""Combinations for a tuple from which on sorting is cheaper than trying them all."""
-
+_ARRIVALS = 2
 
 @inlined
 def _meets(streams: StarStreams, state: StarState, fact: Integer) -> bool:
@@ -31,130 +40,59 @@ def _meets(streams: StarStreams, state: StarState, fact: Integer) -> bool:
 
 @inlined
 def _gather(
-    rules: StarRules, streams: StarStreams, state: StarState, fact: Integer, now: Integer
-) -> None:
-    """Write what a fact joins to the pool: older residents, then arrivals. O(of both, versions)."""
+    rules: StarRules, streams: StarStreams, state: StarState, pool: StarPool | None, fact: Integer,
+    now: Integer,
+) -> None:  # fmt: skip
+    """Write what a fact joins to the pool: older residents, then arrivals. O(of both, versions).
+
+    Residents of priority 0 come first where they are told apart.
+    """
     sides = streams.first.size - 1
     for side in range(sides):
         at = state.pool_room[side]
         stop = streams.spans[fact * sides + side, 1]
         start = first_live(rules, streams, state, fact, side, now)
-        for arrivals in range(2):
+        for group in range(3):
+            arrivals = group == _ARRIVALS
+            if group == 1 and not tells_kinds(pool):
+                continue
             version = start
             while version < stop and streams.arrives[version, 0] <= now:
                 chain = state.chain if arrivals else state.after
                 one = np.int64(state.arrival[version] if arrivals else state.head[version])
                 while one != NONE:
-                    if arrivals or streams.ts[one] < now:
+                    if arrivals or (streams.ts[one] < now and kind_of(pool, one) == group):
                         state.pool[at] = one
                         state.pool_importance[at] = streams.importance[one]
                         at += 1
                     one = np.int64(chain[one])
                 version += 1
-            state.sizes[side, arrivals] = at - state.pool_room[side]
-
-
-@kernel
-def _part(state: StarState, unit: Integer, side: Integer) -> tuple[Integer, Integer]:
-    """Return where the tuples that a stream gives to a unit begin in the pool, and how many."""
-    if side < unit:
-        return state.pool_room[side], state.sizes[side, 0]
-    if side == unit:
-        older = state.sizes[side, 0]
-        return state.pool_room[side] + older, state.sizes[side, 1] - older
-    return state.pool_room[side], state.sizes[side, 1]
-
-
-@kernel
-def _combinations(state: StarState, unit: Integer) -> float:
-    """Return the outputs of a unit."""
-    total = 1.0
-    for side in range(state.sizes.shape[0]):
-        total *= np.float64(_part(state, unit, side)[1])
-    return total
-
-
-@kernel
-def _member(state: StarState, unit: Integer, side: Integer) -> Integer:
-    """Return the place in the pool of a stream's member of the combination of `state.counter`."""
-    return _part(state, unit, side)[0] + state.counter[side]
-
-
-@kernel
-def _next(state: StarState, unit: Integer) -> None:
-    """Go on to the next combination of a unit."""
-    side = state.sizes.shape[0] - 1
-    while side >= 0:
-        state.counter[side] += 1
-        if state.counter[side] < _part(state, unit, side)[1]:
-            return
-        state.counter[side] = 0
-        side -= 1
-
-
-@kernel
-def _importance(rules: StarRules, state: StarState, unit: Integer) -> float:
-    """Return the importance of the combination of `state.counter`, in the streams' order."""
-    sides = state.sizes.shape[0]
-    step = SUM if rules.combine == MEAN else rules.combine
-    value = state.pool_importance[_member(state, unit, 0)]
-    for side in range(1, sides):
-        value = combined(step, value, state.pool_importance[_member(state, unit, side)])
-    return value / np.float64(sides) if rules.combine == MEAN else value
+            if group == 0:
+                state.sizes[side, 2] = at - state.pool_room[side]
+            state.sizes[side, int(arrivals)] = at - state.pool_room[side]
 
 
 @inlined
-def _least_of_each(state: StarState, unit: Integer, sign: float) -> float:
-    """Return the sum over a unit's combinations of their least ``sign * importance``.
-
-    Each tuple is the least of as many combinations as the others have greater tuples:
-    O(tuples * log(tuples)), however many combinations.
-    """
-    sides = state.sizes.shape[0]
-    for side in range(sides):
-        begin, size = _part(state, unit, side)
-        for i in range(begin, begin + size):
-            state.work[i] = sign * state.pool_importance[i]
-        shell_sorted(state.work, begin, size)
-        state.counter[side] = 0
-    total = 0.0
-    while True:
-        least, value = 0, np.inf
-        for side in range(sides):
-            begin, size = _part(state, unit, side)
-            if state.work[begin + state.counter[side]] < value:
-                least, value = side, state.work[begin + state.counter[side]]
-        greater = 1.0
-        for side in range(sides):
-            if side != least:
-                greater *= np.float64(_part(state, unit, side)[1] - state.counter[side])
-        total += value * greater
-        state.counter[least] += 1
-        if state.counter[least] == _part(state, unit, least)[1]:
-            return total
-
-
-@inlined
-def _total_importance(rules: StarRules, state: StarState, unit: Integer, outputs: float) -> float:
+def _total_importance(rules: StarRules, state: StarState, outputs: float) -> float:
     """Return the importance of a unit's outputs, added up without trying them all if many."""
     sides = state.sizes.shape[0]
     tuples = 0.0
     for side in range(sides):
-        tuples += np.float64(_part(state, unit, side)[1])
-    if rules.combine in (MIN, MAX) and outputs > _DENSE * tuples:
+        tuples += np.float64(state.part[side, 1])
+    if rules.combine in (MIN, MAX) and outputs > DENSE * tuples:
         sign = 1.0 if rules.combine == MIN else -1.0
-        return sign * _least_of_each(state, unit, sign)
+        return sign * least_of_each(state, sign, 0.0)
     total = 0.0
     if rules.combine in (MIN, MAX):
         state.counter[:] = 0
         for _ in range(np.int64(outputs)):
-            total += _importance(rules, state, unit)
-            _next(state, unit)
+            total += importance_of(rules, state)
+            next_one(state)
         return total
     if rules.combine == PRODUCT:
         total = 1.0
     for side in range(sides):
-        begin, size = _part(state, unit, side)
+        begin, size = state.part[side, 0], state.part[side, 1]
         own = 0.0
         for i in range(begin, begin + size):
             own += state.pool_importance[i]
@@ -167,10 +105,10 @@ def _total_importance(rules: StarRules, state: StarState, unit: Integer, outputs
 
 @inlined
 def _tally(
-    rules: StarRules, state: StarState, fact: Integer, unit: Integer, outputs: float,
-    tallies: StarTallies, progress: Ints, sums: Floats,
+    rules: StarRules, state: StarState, fact: Integer, outputs: float, tallies: StarTallies,
+    progress: Ints, sums: Floats,
 ) -> None:  # fmt: skip
-    found, importance = np.int64(outputs), _total_importance(rules, state, unit, outputs)
+    found, importance = np.int64(outputs), _total_importance(rules, state, outputs)
     tallies.by_fact[fact] += found
     tallies.importance_by_fact[fact] += importance
     tallies.by_bin[progress[layout.BIN]] += found
@@ -201,14 +139,14 @@ def _age(
 
 @inlined
 def _write(
-    rules: StarRules, streams: StarStreams, state: StarState, fact: Integer, unit: Integer,
-    outputs: Integer, out: StarOutputs, progress: Ints,
+    rules: StarRules, streams: StarStreams, state: StarState, fact: Integer, outputs: Integer,
+    out: StarOutputs, progress: Ints,
 ) -> bool:  # fmt: skip
     """Write the outputs of a unit from `progress[COMBINATION]` on; False if `out` is full."""
     sides = state.sizes.shape[0]
     rest = progress[layout.COMBINATION]
     for side in range(sides - 1, -1, -1):
-        size = _part(state, unit, side)[1]
+        size = state.part[side, 1]
         state.counter[side] = rest % size
         rest //= size
     while progress[layout.COMBINATION] < outputs:
@@ -216,20 +154,20 @@ def _write(
         if at == out.ts.size:
             return False
         for side in range(sides):
-            out.members[at, side] = state.pool[_member(state, unit, side)] - streams.first[side]
+            out.members[at, side] = state.pool[member(state, side)] - streams.first[side]
         out.ts[at] = progress[layout.NOW]
-        out.importance[at] = _importance(rules, state, unit)
+        out.importance[at] = importance_of(rules, state)
         out.fact[at] = fact
         progress[layout.WRITTEN] = at + 1
         progress[layout.COMBINATION] += 1
-        _next(state, unit)
+        next_one(state)
     return True
 
 
 @inlined
 def produce(
-    rules: StarRules, streams: StarStreams, state: StarState, out: StarOutputs,
-    tallies: StarTallies, progress: Ints, sums: Floats,
+    rules: StarRules, streams: StarStreams, state: StarState, pool: StarPool | None,
+    out: StarOutputs, tallies: StarTallies, progress: Ints, sums: Floats,
 ) -> bool:  # fmt: skip
     """Count and write the outputs of this instant; False if `out` must be emptied first.
 
@@ -240,19 +178,21 @@ def produce(
     while progress[layout.FACT] < progress[layout.TOUCHED]:
         fact = np.int64(state.touched[progress[layout.FACT]])
         if progress[layout.UNIT] == NONE and _meets(streams, state, fact):
-            _gather(rules, streams, state, fact, progress[layout.NOW])
-            if tallies.ages.shape[1] > 0:
+            _gather(rules, streams, state, pool, fact, progress[layout.NOW])
+            note_yields(rules, state, pool)
+            if tallies.ages.shape[1] > 0 and progress[layout.NOW] >= rules.start_ts:
                 _age(rules, streams, state, tallies.ages, progress[layout.NOW])
-            progress[layout.UNIT] = 0
+            if progress[layout.NOW] >= rules.start_ts:
+                progress[layout.UNIT] = 0
         while NONE < progress[layout.UNIT] < sides:
-            unit = progress[layout.UNIT]
-            outputs = _combinations(state, unit)
+            set_parts(state, progress[layout.UNIT])
+            outputs = combinations(state)
             if outputs > 0.0:
                 if progress[layout.COMBINATION] == NONE:
-                    _tally(rules, state, fact, unit, outputs, tallies, progress, sums)
+                    _tally(rules, state, fact, outputs, tallies, progress, sums)
                     progress[layout.COMBINATION] = 0
                 if rules.emit and not _write(
-                    rules, streams, state, fact, unit, np.int64(outputs), out, progress
+                    rules, streams, state, fact, np.int64(outputs), out, progress
                 ):
                     return False
             progress[layout.COMBINATION] = NONE

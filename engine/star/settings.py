@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from engine.lanes.profile import SideProfile
-from engine.policies import Policy, Structure, Value, age, policy_named
-from engine.replay.settings import PolicySettings
+from engine.policies import Across, Policy, Structure, Value, ValueKind, age, policy_named
+from engine.replay.settings import PolicySettings, check_pooled
 from engine.runtime.errors import SpecError
 from engine.runtime.jit import FOREVER, Floats, Ints
 from engine.star.layout import StarRules
+from engine.star.pool import StarPool, star_pool
 
 Curves = Sequence[Floats | None]
 
@@ -42,6 +43,8 @@ class StarSettings(PolicySettings):
     start_ts: int | None = None
     """Outputs before it are neither written nor counted."""
     seed: int = 0
+    pooled: bool = False
+    """Whether the budgets of all streams are one memory, for which their tuples compete."""
     the_policy: Policy = field(init=False, repr=False, compare=False)
     """An exact join never evicts, so any does for it."""
 
@@ -56,6 +59,27 @@ class StarSettings(PolicySettings):
                 "several streams through a fact relation; choose another one"
             )
         self._settle(policy)
+        if self.pooled:
+            check_pooled(self.the_policy, self.estimator, self.windows, self.parameters)
+
+    def pool(
+        self, profiles: Sequence[SideProfile], budgets: Sequence[int], tuples: int, curves: Curves
+    ) -> StarPool | None:
+        """Return the memory of all streams of so many tuples; None if each has its own."""
+        if not self.pooled:
+            return None
+        measured = {str(at): tuple(curve) for at, curve in enumerate(curves) if curve is not None}
+        check_pooled(self.the_policy, self.estimator, self.windows, measured)
+        return star_pool(
+            len(profiles),
+            tuples,
+            memory=sum(budgets),
+            calibrated=self.the_policy.across is Across.BY_VALUE,
+            unit=max(own.mean_importance for own in profiles),
+            counts=self.the_policy.value_kind is ValueKind.COUNT,
+            lifetime=max(self.windows) + 1,
+            t0=_first(profiles),
+        )
 
     def rules(
         self,
@@ -82,7 +106,7 @@ class StarSettings(PolicySettings):
         table, buckets = _age_table(curves, len(self.windows))
         return StarRules(
             structure=int(self.the_policy.structure),
-            t0=min((own.first_ts for own in profiles if own.rows), default=0),
+            t0=_first(profiles),
             window=np.array(self.windows, np.int64),
             budget=np.array(
                 [
@@ -98,6 +122,11 @@ class StarSettings(PolicySettings):
             buckets=buckets,
             **self._shared_rules(emit=emit),
         )
+
+
+def _first(profiles: Sequence[SideProfile]) -> int:
+    """Return the first instant."""
+    return min((own.first_ts for own in profiles if own.rows), default=0)
 
 
 def _age_table(curves: Curves, sides: int) -> tuple[Floats, Ints]:

@@ -38,6 +38,7 @@ class StarCase(NamedTuple):
     combine: str = "min"
     start_ts: int | None = None
     seed: int = 0
+    pooled: bool = False
 
 
 class StarRun(NamedTuple):
@@ -51,6 +52,7 @@ class StarRun(NamedTuple):
     by_bin: list[int]
     by_fact: dict[int, int]
     ages: list[list[int]]
+    peak: int
 
 
 def star_facts(facts: Sequence[Fact], streams: int) -> StarFacts:
@@ -82,7 +84,7 @@ def replayed(
     curves = [None if c is None else np.array(c) for c in params.pop("curves", ())]
     settings = StarSettings(
         case.windows, case.policy, params, case.estimator, case.probe, case.combine,
-        case.start_ts, case.seed,
+        case.start_ts, case.seed, case.pooled,
     )  # fmt: skip
     profiles = []
     for batch, window, until in zip(batches, case.windows, index.until, strict=True):
@@ -108,7 +110,7 @@ def replayed(
     counted = zip(facts.row[index.facts].tolist(), lane.by_fact.tolist(), strict=True)
     return StarRun(
         outputs, retained, list(lane.peaks), lane.importance, lane.outputs, lane.by_bin.tolist(),
-        {f: n for f, n in counted if n}, lane.ages.tolist(),
+        {f: n for f, n in counted if n}, lane.ages.tolist(), lane.peak,
     )  # fmt: skip
 
 
@@ -117,7 +119,7 @@ def expected(case: StarCase) -> naive_star.StarReplay:
     return naive_star.replay_star(
         case.streams, case.facts, windows=case.windows, budgets=case.budgets, policy=case.policy,
         params=case.params, estimator=case.estimator, probe=case.probe, combine_name=case.combine,
-        start_ts=case.start_ts, seed=case.seed,
+        start_ts=case.start_ts, seed=case.seed, pooled=case.pooled,
     )  # fmt: skip
 
 
@@ -127,6 +129,7 @@ def check(case: StarCase) -> None:
     assert comp.retained == ref.retained
     assert comp.outputs == ref.outputs
     assert comp.peaks == ref.peaks
+    assert comp.peak == max((sum(map(len, rows)) for _, rows in ref.retained), default=0)
     counted = replayed(case, emit=False)
     assert counted.counted == comp.counted == len(ref.outputs)
     total = math.fsum(o[2] for o in ref.outputs)

@@ -54,6 +54,40 @@ def test_busy_streams(policy: str) -> None:
     check(busy_star(policy, 8, 2, 60))
 
 
+def pooled(case: StarCase) -> StarCase:
+    """Return a case of one memory, which its policy can have."""
+    budgets = tuple(own if own is not None else at % 3 for at, own in enumerate(case.budgets))
+    case = case._replace(pooled=True, budgets=budgets)
+    if case.policy == "age":
+        size = len(case.params["curves"][0])
+        curves = [(own * size)[:size] for own in case.params["curves"]]
+        windows = case.windows[:1] * len(case.windows)
+        case = case._replace(windows=windows, params={"curves": curves})
+    if case.policy == "dimpprob" and case.estimator == "history":
+        case = case._replace(estimator="memory")
+    return case
+
+
+@pytest.mark.parametrize("probe", PROBES)
+@pytest.mark.parametrize("policy", KNOWN)
+def test_one_memory_equals_the_oracle(policy: str, probe: str) -> None:
+    @FEW
+    @given(case=star_cases(policy, probe=probe))
+    def every(case: StarCase) -> None:
+        check(pooled(case))
+
+    every()
+
+
+@pytest.mark.parametrize("policy", KNOWN)
+def test_one_memory_of_busy_streams(policy: str) -> None:
+    for seed in range(8):
+        check(pooled(busy_star(policy, seed, 3, 30)))
+    check(pooled(busy_star(policy, 6, 2, 60)))
+    check(pooled(busy_star(policy, 7, 4, 16)))
+    check(pooled(busy_star(policy, 8, 2, 60)))
+
+
 @FEW
 @given(case=star_cases("recent"))
 def test_without_budgets_it_is_the_exact_join(case: StarCase) -> None:

@@ -1,0 +1,59 @@
+"""What residents yield at an instant, for one memory of all streams: each output counts whole."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.replay.pool import steps
+from engine.runtime.jit import inlined, kernel
+from engine.star.combinations import (
+    DENSE,
+    combinations,
+    importance_of,
+    least_of_each,
+    next_one,
+    set_parts,
+)
+from engine.star.layout import StarRules, StarState
+from engine.star.pool import StarPool
+from gpu_kernels.combine import MAX, MIN
+
+
+@kernel
+def _steps_of_all(rules: StarRules, state: StarState, scale: float) -> float:
+    """Return the sum of the combinations' importances in steps; by sorting if there are many."""
+    outputs = combinations(state)
+    if outputs == 0.0:
+        return 0.0
+    tuples = 0.0
+    for side in range(state.part.shape[0]):
+        tuples += np.float64(state.part[side, 1])
+    if rules.combine in (MIN, MAX) and outputs > DENSE * tuples:
+        sign = 1.0 if rules.combine == MIN else -1.0
+        return sign * least_of_each(state, sign, scale)
+    total = 0.0
+    state.counter[:] = 0
+    for _ in range(np.int64(outputs)):
+        total += np.float64(steps(importance_of(rules, state), scale))
+        next_one(state)
+    return total
+
+
+@inlined
+def note_yields(rules: StarRules, state: StarState, pool: StarPool | None) -> None:
+    """Note what the residents yield that a fact joins, as they lie in the state's pool.
+
+    O(tuples * log(tuples)) with "min" and "max", else O(outputs).
+    """
+    if pool is not None and pool.calibrated:
+        sides = state.sizes.shape[0]
+        for own in range(sides):
+            for unit in range(sides):
+                if unit == own:
+                    continue
+                for kind in range(2):
+                    set_parts(state, np.int64(unit))
+                    zeros = state.sizes[own, 2]
+                    state.part[own, 0] = state.pool_room[own] + (zeros if kind == 1 else 0)
+                    state.part[own, 1] = state.sizes[own, 0] - zeros if kind == 1 else zeros
+                    pool.yielded[own, kind] += _steps_of_all(rules, state, pool.scale)
