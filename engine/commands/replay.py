@@ -29,7 +29,6 @@ _INSTEAD = {
     "lanes": "several streams are one join on one core",
     "partition_by": "several streams are one join: replay each part by itself",
     "cache": "no lanes are prepared of several streams",
-    "split": "one memory is split over two streams only",
     "profile": "a profile is of two streams",
     **dict.fromkeys(("plan", "bound", "gap", "seconds"), _TWO),
 }

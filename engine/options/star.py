@@ -13,7 +13,7 @@ from engine.facts.access import DEFAULT_METHOD
 from engine.facts.roles import FactRoles
 from engine.options import deciding, where
 from engine.options import streams as shared
-from engine.options.budget import Amount, parse_amount
+from engine.options.budget import EVEN, POOLED, Amount, Split, SplitKind, parse_amount, parse_split
 from engine.options.by_stream import REST, by_stream, check_name, given_to_all
 from engine.options.command import Command, Given, Group
 from engine.options.facts import FactAccess, FactChanges, FactSource, fact_roles
@@ -23,7 +23,7 @@ from engine.options.streams import check_reference
 from engine.policies import Value, policy_named
 from engine.runtime.errors import SpecError
 
-RESERVED = ("fact", "tick", "asked")
+RESERVED = ("fact", "tick", "asked", "split", "total")
 """What reports and outputs call something else."""
 DEFAULT_POLICY = "dgl"
 """Neither trials nor `yield` know joins of several streams."""
@@ -72,6 +72,20 @@ class OfStreams(shared.ByName, total=False):
     ]
 
 
+class OneMemory(TypedDict, total=False):
+    """How one memory is split over several streams."""
+
+    split: Annotated[
+        str,
+        Option(
+            "even: each stream has its part of the memory; pooled: one memory, for which the "
+            "tuples of all streams compete",
+            SplitKind(f"{{{EVEN},{POOLED}}}"),
+            str(EVEN),
+        ),
+    ]
+
+
 class Changes(FactChanges, FactAccess, total=False):
     """How the fact relation changes and is read."""
 
@@ -85,9 +99,9 @@ class Deciding(TypedDict, total=False):
 
 
 class StarJoin(
-    OfStreams, Several, Changes, Deciding, deciding.OfPolicy, shared.Estimator, shared.Probe,
-    shared.Outputs, shared.Seed, where.Payload, shared.BadRows, shared.Reference, where.Out,
-    total=False,
+    OfStreams, OneMemory, Several, Changes, Deciding, deciding.OfPolicy, shared.Estimator,
+    shared.Probe, shared.Outputs, shared.Seed, where.Payload, shared.BadRows, shared.Reference,
+    where.Out, total=False,
 ):  # fmt: skip
     """The options of a join of several streams."""
 
@@ -144,6 +158,8 @@ class StarOptions(shared.PolicyJob):
         With an attribute for each stream.
     access : {"scan", "index", "hash", "binary"}
         How a tuple's facts are found.
+    split : Split
+        Even, or pooled: the streams' memories are then one, for which their tuples compete.
 
     Raises
     ------
@@ -156,6 +172,7 @@ class StarOptions(shared.PolicyJob):
     fact_roles: FactRoles
     access: str = DEFAULT_METHOD
     policy: str = field(default=DEFAULT_POLICY, kw_only=True)
+    split: Split = EVEN
 
     def __post_init__(self) -> None:
         if len(self.streams) < 2:
@@ -166,6 +183,13 @@ class StarOptions(shared.PolicyJob):
         super().__post_init__()
         check_fields(self, StarJoin)
         check_reference(self.reference, exact=self.exact)
+        if self.pooled and any(stream.memory is None for stream in self.streams):
+            raise SpecError("--split pooled splits one memory over all streams: give --memory")
+
+    @property
+    def pooled(self) -> bool:
+        """Whether the memory is one, for which the tuples of all streams compete."""
+        return self.split == POOLED
 
     @property
     def exact(self) -> bool:
@@ -200,6 +224,7 @@ def star_of(streams: Mapping[str, str | pa.Table], given: Given) -> StarOptions:
         name: by_stream(name, given[name], names)
         for name in ("on", "time", "importance", "window", "fact_on")
     }
+    split = _split(given["split"], given["memory"])
     memory = _memory(given["memory"], names)
     params, curves = _curves(given["policy"], given["params"], names)
     given_to_all(per, ("on", "time", "window"))
@@ -225,8 +250,24 @@ def star_of(streams: Mapping[str, str | pa.Table], given: Given) -> StarOptions:
             tuple(attributes[2:]),
         ),
         access=given["fact_access"],
+        split=split,
         parameters=params,
     )
+
+
+def _split(text: str | None, memory: object) -> Split:
+    """Return how the memory is split over the streams."""
+    split = parse_split(text or str(EVEN), "--split")
+    if split not in (EVEN, POOLED):
+        raise SpecError(
+            f"--split {split} splits a memory over a left and a right stream, and several are "
+            f"given: choose {EVEN} or {POOLED}, or --memory NAME=K for each stream"
+        )
+    if split == POOLED and isinstance(memory, Mapping):
+        raise SpecError(
+            "--split pooled splits one memory over all streams: give --memory K in place of NAME=K"
+        )
+    return split
 
 
 def _memory(value: object, names: Sequence[str]) -> dict[str, Amount | None]:
@@ -244,8 +285,18 @@ def _memory(value: object, names: Sequence[str]) -> dict[str, Amount | None]:
     amount = parse_amount(str(value), "--memory")
     if amount.tuples is None:
         return dict.fromkeys(names, amount)
-    each, rest = divmod(amount.tuples, max(1, len(names)))
-    return {name: Amount(tuples=each + (at < rest)) for at, name in enumerate(names)}
+    parts = divided_evenly(amount.tuples, len(names))
+    return {name: Amount(tuples=own) for name, own in zip(names, parts, strict=True)}
+
+
+def divided_evenly(tuples: int, parts: int) -> list[int]:
+    """Return even parts of a memory, the rest to the first of them.
+
+    >>> divided_evenly(8, 3)
+    [3, 3, 2]
+    """
+    each, rest = divmod(tuples, max(1, parts))
+    return [each + (at < rest) for at in range(parts)]
 
 
 def _curves(

@@ -121,8 +121,9 @@ def _sides(content: dict[str, Any]) -> Table:
     if content["memory"].get("split") == "pooled":
         for row in rows:
             row[-2] = "pooled"
-        both = (number(content[name]["both"]) for name in ("memory", "peak_memory"))
-        rows.append(["both", *[""] * 5, *both])
+        every = "both" if "both" in content["memory"] else "total"
+        cells = (number(content[name][every]) for name in ("memory", "peak_memory"))
+        rows.append([every, *[""] * 5, *cells])
     return table_of(
         ("", "rows", "null keys", "rejected", "sorted", "window", "memory", "peak"), rows
     )

@@ -28,6 +28,7 @@ from gpu_kernels.combine import MAX, MEAN, MIN, PRODUCT, neumaier
 
 _ARRIVALS = 2
 
+
 @inlined
 def _meets(streams: StarStreams, state: StarState, fact: Integer) -> bool:
     """Return whether a fact has a tuple of every stream."""

@@ -143,7 +143,5 @@ def value_of(pool: StarPool, side: Integer, priority: float) -> float:
     """Return the value of a tuple of a stream and of a priority."""
     if not pool.calibrated:
         return priority
-    zero = pool.zero_value[side]
-    if priority <= 0.0:
-        return np.float64(zero)
-    return max(zero, pool.rate[side] * (priority * pool.priority_scale))
+    zero, rate = np.float64(pool.zero_value[side]), np.float64(pool.rate[side])
+    return zero if priority <= 0.0 else max(zero, rate * (priority * pool.priority_scale))

@@ -131,7 +131,7 @@ def select_of_all(
         arrivals += state.n[side, layout.END] - state.n[side, layout.AT]
         state.least[side] = NONE
     static = rules.structure == _STATIC
-    few = not static and (arrivals <= FEW or not full)
+    few = bool(not static and (arrivals <= FEW or not full))
     if not (static or few):
         for side in range(sides):
             ranked(rules, streams, state, side, heap_of(state, side))

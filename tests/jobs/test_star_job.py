@@ -128,7 +128,7 @@ def test_the_command_line_writes_the_oracles_rows(folder: Path) -> None:
     assert report["lost"]["outputs"] == len(exact) - outputs.num_rows
     assert sum(b["lost_outputs"] for b in report["lost"]["by_time"]) == report["lost"]["outputs"]
     assert report["memory"] == {
-        "permits": 4, "trips": 3, "claims": 3,
+        "permits": 4, "trips": 3, "claims": 3, "total": 10, "split": "even",
         "asked": {"permits": "4", "trips": "3", "claims": "3"},
     }  # fmt: skip
     keys: dict[Any, int] = {}
@@ -206,6 +206,51 @@ def test_the_exact_join_need_not_be_counted(
     for name in ("exact", "recall", "importance_recall", "lost"):
         del beside[name]
     assert report == beside
+
+
+@pytest.mark.parametrize(("memory", "budgets"), [("10", (4, 3, 3)), ("20%", None)])
+def test_one_memory_for_all_streams(
+    folder: Path, capsys: Any, memory: str, budgets: tuple[int, ...] | None
+) -> None:
+    assert cli.main(words(folder, memory=memory, split="pooled")) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    report = json.loads((folder / "report.json").read_text())
+    total = report["memory"]["total"]
+    assert cli.main(words(folder, memory=None, out=None, report=folder / "exact.json")) == 0
+    exact = json.loads((folder / "exact.json").read_text())
+    if budgets is None:
+        budgets = (exact["peak_memory"]["total"] // 5, 0, 0)
+    assert total == sum(budgets) > 3
+    wanted = naive_star.replay_star(
+        rows_of(), links(), windows=(6,) * 3, budgets=budgets, policy="dgl", pooled=True
+    )
+    assert found(pq.read_table(folder / "out")) == wanted.outputs
+    assert wanted.outputs
+    most = max(sum(map(len, rows)) for _, rows in wanted.retained)
+    peaks = dict(zip(NAMES, wanted.peaks, strict=True))
+    assert report["peak_memory"] == {**peaks, "total": most}
+    assert report["memory"] == {
+        **dict.fromkeys(NAMES), "total": total, "split": "pooled",
+        "asked": report["memory"]["asked"],
+    }  # fmt: skip
+    assert f"│ total │ │ │ │ │ │ {total} │ {most} │" in printed
+
+
+def test_one_memory_from_python_and_from_a_job_file(folder: Path) -> None:
+    wanted = oracle(pooled=True)
+    assert wanted != oracle()
+    job = words(folder, memory=None)
+    (folder / "job.toml").write_text('memory = 10\nsplit = "pooled"\n')
+    assert cli.main([*job, f"--job={folder}/job.toml"]) == 0
+    assert found(pq.read_table(folder / "out")) == wanted
+    result = engine.replay_streams(
+        {name: pq.read_table(folder / f"{name}.parquet") for name in NAMES},
+        pq.read_table(folder / "fact.parquet"),
+        on="k", time="t", importance="i", window=6, memory=10, split="pooled",
+        fact_begin="since", fact_end="until", fact_id="id",
+    )  # fmt: skip
+    assert result.outputs is not None
+    assert found(result.outputs) == wanted
 
 
 def test_without_memory_it_is_the_exact_join(folder: Path) -> None:
@@ -322,7 +367,8 @@ def test_two_streams_are_those_of_left_and_right(tmp_path: Path) -> None:
     reports = [json.loads((tmp_path / f"report{n}.json").read_text()) for n in ("", "2")]
     same = ("rows", "joined", "null_keys", "rejected", "sorted", "exact", "result", "recall",
             "importance_recall", "lost", "peak_memory", "memory", "window", "policy")  # fmt: skip
-    assert reports[0]["memory"].pop("split") == "even"  # of two streams only
+    for name in ("memory", "peak_memory"):
+        reports[0][name]["total"] = reports[0][name].pop("both")
     for name in same:
         assert rounded(reports[0][name]) == rounded(reports[1][name]), name
 
@@ -363,6 +409,17 @@ WRONG = {
     "other": ({"window": "5,trip=3"}, "'trip'; the streams are .*Did you mean 'trips'"),
     "twice": ({"time": "a,b=x,t"}, "--time has more than one value for all streams"),
     "memory": ({"memory": "5,trips=3"}, "memory is 5 for all streams and has others for some"),
+    "split": (
+        {"split": "expected"},
+        "--split expected splits .* several are given: choose even or",
+    ),
+    "share": ({"split": "0.8"}, "--split 0.8 splits .* several are given: choose even or pooled"),
+    "no memory": ({"split": "pooled", "memory": None}, "over all streams: give --memory"),
+    "memories": ({"split": "pooled", "memory": "trips=3"}, "give --memory K in place of NAME=K"),
+    "curves": (
+        {"split": "pooled", "policy": "age", "param": "curve_trips=1,2"},
+        "these are of buckets that differ",
+    ),
     "amount": ({"memory": "much"}, "--memory is 'much'"),
     "column": ({"time": "trips=at,t"}, "trips archive .* has no column 'at'"),
     "fact column": ({"fact_on": "trips=trip"}, "fact archive .* has no column 'trip'.*'trips'"),
@@ -409,7 +466,9 @@ def test_python_refuses_what_is_no_stream() -> None:
         engine.replay_streams({"a": rows}, fact, on="k", time="t", window=3, lanes=2)  # type: ignore[call-arg]
 
 
-@pytest.mark.parametrize("options", [{"memory": 10}, {"memory": None}, {"policy": "age"}])
+@pytest.mark.parametrize(
+    "options", [{"memory": 10}, {"memory": None}, {"policy": "age"}, {"split": "pooled"}]
+)
 def test_spark_gives_the_same(folder: Path, spark: Any, options: dict[str, Any]) -> None:
     from spark_plugin.executor import SparkExecutor  # noqa: PLC0415 - tests without Spark need none
 

@@ -22,6 +22,7 @@ def build_report(task: StarTask, found: StarResult, seconds: Mapping[str, float]
     """Return the report: that of two streams, with the streams' names for left and right."""
     options, settings = task.options, task.settings
     own = {s.name: r for s, r in zip(options.streams, found.streams, strict=True)}
+    budgets = {name: None if s.budget == UNLIMITED else s.budget for name, s in own.items()}
     joined = sum(stream.joined for stream in found.streams)
     content = {
         "rows": {name: s.rows for name, s in own.items()},
@@ -32,7 +33,7 @@ def build_report(task: StarTask, found: StarResult, seconds: Mapping[str, float]
         "fact": found.fact._asdict(),
         "result": {"outputs": found.result.outputs, "importance": found.result.importance},
         **(_against(found.exact, found) if found.exact is not None else {}),
-        "peak_memory": {name: s.peak for name, s in own.items()},
+        "peak_memory": {name: s.peak for name, s in own.items()} | {"total": found.peak},
         "estimator_memory": {
             "tuples": sum(s.exact_peak for s in found.streams)
             if settings.estimator == "window"
@@ -40,8 +41,10 @@ def build_report(task: StarTask, found: StarResult, seconds: Mapping[str, float]
             "keys": found.fact.facts if settings.estimator == "history" else 0,
         },
         "memory": {
-            **{name: None if s.budget == UNLIMITED else s.budget for name, s in own.items()},
+            **{name: None if options.pooled else budgets[name] for name in own},
+            "total": None if None in budgets.values() else sum(s.budget for s in found.streams),
             "asked": {s.name: None if s.memory is None else str(s.memory) for s in options.streams},
+            "split": str(options.split),
         },
         "window": {
             **dict(zip(own, settings.windows, strict=True)),

@@ -39,6 +39,8 @@ class StarResult(NamedTuple):
     """What a star join came to."""
 
     streams: tuple[StreamResult, ...]
+    peak: int
+    """Most tuples of all streams at once; of several memories, the sum of their peaks."""
     fact: FactResult
     exact: Tally | None
     """Of the exact join, where it was to be counted."""

@@ -13,6 +13,7 @@ from engine.jobs.star.report import build_report
 from engine.jobs.star.task import StarTask, replay_star
 from engine.jobs.streams import StreamSource, check_output_names, open_source, output_schema
 from engine.options.star import StarOptions
+from engine.replay.settings import check_pooled, number_of
 from engine.report.envelope import Report
 from engine.runtime.errors import SpecError
 from engine.runtime.executors import Executor, Progress, Stages
@@ -68,5 +69,17 @@ def _task(options: StarOptions) -> StarTask:
         options.combine,
         None if start is None else parse_instant(start, columns.unit, "--start-ts"),
         options.seed,
+        options.pooled,
     )
+    if settings.pooled:
+        check_pooled(settings.the_policy, settings.estimator, settings.windows, _curves(options))
     return StarTask(options, tuple(sources), fact, columns, settings)
+
+
+def _curves(options: StarOptions) -> dict[str, tuple[float, ...]]:
+    """Return AGE's curves as given, or of the size that they are measured in."""
+    if options.policy != "age":
+        return {}
+    size = int(number_of(options.parameters["buckets"]))
+    pairs = zip(options.streams, options.curves, strict=True)
+    return {own.name: (0.0,) * size if curve is None else curve for own, curve in pairs}

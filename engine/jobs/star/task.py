@@ -28,7 +28,7 @@ from engine.jobs.star.results import FactResult, StarResult, StreamResult
 from engine.jobs.streams import StreamSource, output_schema
 from engine.lanes.profile import SideProfile, profile_side
 from engine.options.budget import split_budget
-from engine.options.star import StarOptions
+from engine.options.star import StarOptions, divided_evenly
 from engine.replay.settings import UNLIMITED
 from engine.report.envelope import plain, time_bins
 from engine.runtime.executors import rows_done
@@ -79,10 +79,7 @@ class _Run:
                 batches, self._settings.windows, self._index.until, strict=True
             )
         ]
-        self._budgets = [
-            split_budget(stream.memory, [profile.peak])[0]
-            for stream, profile in zip(task.options.streams, self._profiles, strict=True)
-        ]
+        self._budgets = _budgets(task.options, [profile.peak for profile in self._profiles])
         there = [profile for profile in self._profiles if profile.rows]
         self._last = max((profile.last_ts for profile in there), default=0)
         first = min((profile.first_ts for profile in there), default=0)
@@ -140,7 +137,8 @@ class _Run:
             table.between_ticks, table.rejected.num_rows,
         )  # fmt: skip
         return StarResult(
-            streams, fact, None if compared is None else _tally(compared), _tally(lane),
+            streams, lane.peak if self._settings.pooled else sum(lane.peaks), fact,
+            None if compared is None else _tally(compared), _tally(lane),
             [] if exact or compared is None else self._top(compared, lane),
             self._edges, self._last, part, self._schema, self._seconds, aside,
         )  # fmt: skip
@@ -153,7 +151,7 @@ class _Run:
             return None, None
         buckets = int(settings.parameters["buckets"]) if measured else 0  # type: ignore[arg-type]
         whole = self._lane(
-            replace(settings, policy=None, parameters={}, estimator="memory"),
+            replace(settings, policy=None, parameters={}, estimator="memory", pooled=False),
             [UNLIMITED] * len(self._profiles),
             emit=write,
             ages=buckets,
@@ -235,6 +233,14 @@ class _Run:
             key = [plain(column[at].as_py()) for column in read.keys]
             found.append((key[0] if len(key) == 1 else key, loss))
         return found
+
+
+def _budgets(options: StarOptions, peaks: Sequence[int]) -> list[int]:
+    """Return K of each stream. A share of one memory for all is of the sum of the peaks."""
+    asked = [stream.memory for stream in options.streams]
+    if options.pooled and asked[0] is not None and asked[0].share is not None:
+        return divided_evenly(int(asked[0].share * sum(peaks)), len(peaks))
+    return [split_budget(own, [peak])[0] for own, peak in zip(asked, peaks, strict=True)]
 
 
 def _tally(lane: StarReplay) -> Tally:

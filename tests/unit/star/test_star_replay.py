@@ -118,8 +118,9 @@ def test_many_combinations_are_added_up_without_trying_them_all(combine: str) ->
     assert replayed(case, emit=False).counted > 5000
 
 
+@pytest.mark.parametrize("one_memory", [False, True])
 @pytest.mark.parametrize("policy", KNOWN)
-def test_two_streams_equal_the_engine_of_two(policy: str) -> None:
+def test_two_streams_equal_the_engine_of_two(policy: str, one_memory: bool) -> None:
     for seed in range(6):
         two = busy_facts(policy, seed)
         params = dict(two.params)
@@ -131,10 +132,21 @@ def test_two_streams_equal_the_engine_of_two(policy: str) -> None:
             two.windows, two.budgets, policy, params, two.estimator, two.probe, two.combine,
             two.start_ts, two.seed,
         )  # fmt: skip
+        if one_memory:
+            star = pooled(star)
+            curves = star.params.get("curves", [None, None])
+            two = two._replace(
+                pooled=True, budgets=star.budgets, windows=star.windows, estimator=star.estimator,
+                params={"curve_left": curves[0], "curve_right": curves[1]}
+                if policy == "age"
+                else two.params,
+            )  # fmt: skip
         one, other = run_two(two, step=1), replayed(star, step=True)
         assert [(*rows, ts, imp, f) for rows, ts, imp, f in other.outputs] == one.outputs
         assert [(t, *rows) for t, rows in other.retained] == one.retained
         assert tuple(other.peaks) == one.peaks
+        if one_memory:
+            assert other.peak == one.peak
 
 
 @pytest.mark.parametrize("chunk", [1, 7, 100_000])
@@ -160,3 +172,34 @@ def test_nothing_joins_without_facts_or_tuples() -> None:
 def test_yield_says_that_it_is_not_defined() -> None:
     with pytest.raises(SpecError, match="policy yield learns what a key yields"):
         StarSettings((3, 3, 3), "yield")
+
+
+@pytest.mark.parametrize(
+    ("windows", "policy", "estimator", "reason"),
+    [
+        ((3, 4, 3), "age", "memory", "age curve of each side, and these are of windows"),
+        ((3, 3, 3), "dimpprob", "history", "when all of history is counted"),
+    ],
+)
+def test_priorities_that_do_not_compare_are_refused(
+    windows: tuple[int, ...], policy: str, estimator: str, reason: str
+) -> None:
+    with pytest.raises(SpecError, match=f"policy {policy} .*{reason}.*another split than pooled"):
+        StarSettings(windows, policy, estimator=estimator, pooled=True)
+
+
+def test_curves_of_other_buckets_do_not_compare() -> None:
+    case = pooled(busy_star("age", 1))
+    curves = [[1.0, 2.0], [1.0], [2.0, 1.0]]
+    with pytest.raises(SpecError, match="these are of buckets that differ"):
+        replayed(case._replace(params={"curves": curves}))
+
+
+def test_a_stream_whose_tuples_yield_nothing_loses_the_memory() -> None:
+    """The last of three events is held in vain: nothing comes after it."""
+    tables = tuple([(10 * i + late, i, 1.0) for i in range(300)] for late in (0, 15, 55))
+    facts = tuple(((i, i, i), None, None, 0) for i in range(300))
+    case = StarCase(tables, facts, (100,) * 3, (4,) * 3, "prob", {})
+    even, one = replayed(case), replayed(case._replace(pooled=True))
+    assert even.counted < 10
+    assert one.counted > 250
