@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import lockstep
@@ -187,3 +188,12 @@ def test_many_lanes_are_replayed_together() -> None:
         ref = run(case, step=1)
         assert retained(case, outcome) == ref.retained, case.policy
         assert (outcome.outputs, outcome.peaks) == (ref.counted, ref.peaks), case.policy
+
+
+def test_one_memory_for_both_sides_is_refused() -> None:
+    setting, columns = setting_of(busy("prob", 1))
+    pooled = replace(setting.settings, pooled=True)
+    device = SimulatedDevice()
+    lanes = load_lanes(device, [columns])
+    with pytest.raises(TooLargeError, match=r"one memory for both sides .*; use --device cpu"):
+        replay_on_device(device, lanes, [setting._replace(settings=pooled)])
