@@ -257,7 +257,8 @@ def test_python_says_the_same(figure: Path) -> None:
         paths = figure / "left.parquet", figure / "right.parquet"
         report = engine.bound_archives(*paths, cache=figure / "c", probe=probe, **join)
         assert report["lower"] == found.report["lower"]
-        shared = engine.replay_tables(left, right, probe=probe, bound=True, **join).report
+        dgl = {"probe": probe, "policy": "dgl"} | join
+        shared = engine.replay_tables(left, right, bound=True, **dgl).report
         assert shared["bound"]["any_split"]["lower"] == found.report["lower"]
         even = engine.bound_tables(left, right, probe=probe, split=0.5, **join).report
         assert shared["bound"]["lower"] == even["lower"] <= found.report["lower"]

@@ -21,7 +21,7 @@ def _case(tmp_path_factory: pytest.TempPathFactory) -> Streams:
 def run(command: str, case: Streams, folder: Path, **options: Any) -> dict[str, Any]:
     """Run a command on the case's streams and return its report."""
     report = folder / f"{command}.json"
-    given = {"out": None, "report": report, "cache": folder / "cache"} | options
+    given = {"out": None, "report": report, "cache": folder / "cache", "policy": None} | options
     flags = [f"--{name}" for name, value in given.items() if value is True]
     rest = {name: value for name, value in given.items() if value is not True}
     assert main([command, *arguments(case.folder, **rest)[1:], *flags]) == 0
@@ -99,7 +99,7 @@ def test_with_a_limit_on_one_side_only_there_is_nothing_to_split(
     told = run("replay", case, tmp_path, bound=True, policy="rand", **given)
     assert told["bound"]["lower"] == pytest.approx(even["lower"])
     assert told["bound"]["any_split"] is None
-    words = arguments(case.folder, out=None, report=None, split="any", **given)
+    words = arguments(case.folder, out=None, report=None, policy=None, split="any", **given)
     assert main(["bound", *words[1:]]) == 2
     assert "--split any divides one memory over both streams, and one of them has no limit" in (
         capsys.readouterr().err
@@ -131,7 +131,7 @@ def test_memory_for_all_leaves_nothing_to_split(tmp_path: Path, case: Streams) -
 
 
 def test_a_split_that_there_is_not(case: Streams, capsys: pytest.CaptureFixture[str]) -> None:
-    words = arguments(case.folder, out=None, report=None, split="half")
+    words = arguments(case.folder, out=None, report=None, policy=None, split="half")
     assert main(["bound", *words[1:]]) == 2
     assert "--split is 'half'; choose one of any, even, expected, or give" in (
         capsys.readouterr().err

@@ -234,7 +234,7 @@ def test_no_fact_means_no_output() -> None:
     one = case(15)
     found = replayed(one._replace(facts=[(9, 9, None, None, 0)]), memory=4)
     assert found.outputs.num_rows == 0
-    assert found.report["peak_memory"] == {"left": 0, "right": 0}
+    assert found.report["peak_memory"] == {"left": 0, "right": 0, "both": 0}
     assert found.report["recall"] == 1.0
 
 

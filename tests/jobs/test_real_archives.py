@@ -171,7 +171,7 @@ def test_the_best_possible_is_proven_replayed_and_above_every_policy(
 ) -> None:
     given = {"memory": "10%", "cache": cache, "policy": None, "out": tmp_path / "plan"}
     words = arguments(tmp_path, **JOINS[name].options(**given))
-    assert main(["bound", *words[1:], "--method=flow"]) == 0
+    assert main(["bound", *words[1:], "--method=flow", "--split=even"]) == 0
     best = json.loads((tmp_path / "report.json").read_text())
     assert best["lower"] == best["upper"] == pytest.approx(OPTIMUM[name], rel=1e-12)
     replayed = report(tmp_path, cache, JOINS[name], memory="10%", plan=tmp_path / "plan")

@@ -226,6 +226,7 @@ def test_settings_are_told(case: Streams, tmp_path: Path) -> None:
     assert report["memory"] == {
         "left": MEMORY // 2,
         "right": MEMORY // 2,
+        "both": MEMORY,
         "asked": {"left": str(MEMORY // 2), "right": str(MEMORY // 2)},
         "split": "even",
     }

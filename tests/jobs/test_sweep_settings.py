@@ -53,9 +53,6 @@ def test_every_cell_equals_its_own_replay(folder: Path, grid: dict[str, Any]) ->
     shared = {name: own for name, own in grid.items() if name == "partition_by"}
     for line in lines:
         own = alone(folder, line, {}, **shared)
-        if line["split"] == "pooled":
-            assert line["memory_left"] + line["memory_right"] == own["memory_both"]
-            own |= {name: line[name] for name in ("memory_left", "memory_right")}
         for name in FIGURES:
             wanted = pytest.approx(own[name], rel=1e-12) if name in SUMS else own[name]
             assert line[name] == wanted, (line, name)

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
-from spark_cases import ORDER, ROLES, TUPLES, archived, drawn, found, write
+from spark_cases import DGL, ORDER, ROLES, TUPLES, archived, drawn, found, write
 
 from engine.archives.canonical import LANE_SEED, canonical, hashed
 from engine.archives.families import canonical_type
@@ -46,7 +46,7 @@ def check(spark: Any, folder: Path, **options: Any) -> None:
     """Hold the DataFrame's rows against the archives'."""
     expected = archived(folder, **options)
     left, right = frames(spark, folder)
-    result = rows_of(replay(left.repartition(3), right, **(ROLES | TUPLES | options)))
+    result = rows_of(replay(left.repartition(3), right, **(ROLES | TUPLES | DGL | options)))
     assert result.column_names == expected.column_names
     assert expected.num_rows
     for name in expected.column_names:
@@ -190,7 +190,7 @@ def test_partitions_order_and_batches_do_not_matter(
             )
             for frame in (left, right)
         ]
-        result = rows_of(replay(*given, **(ROLES | TUPLES | options | {"row": "n"})))
+        result = rows_of(replay(*given, **(ROLES | TUPLES | DGL | options | {"row": "n"})))
         assert result.drop_columns(["left_n", "right_n"]).equals(expected.cast(_schema(result)))
 
 
@@ -209,7 +209,7 @@ def test_rows_of_several_files_are_numbered_in_the_order_of_paths(
             pq.write_table(whole.slice(100 * number, 100), folder / f"{name}.parquet")
     expected = archived(tmp_path, columns="ids", policy="rand")
     left, right = frames(spark, tmp_path)
-    options = ROLES | TUPLES | {"columns": "ids", "policy": "rand"}
+    options = ROLES | TUPLES | DGL | {"columns": "ids", "policy": "rand"}
     assert rows_of(replay(left, right, **options)).equals(expected)
     kept = rows_of(replay(left.where("k < 3"), right, **(options | {"memory": None})))
     exact = archived(tmp_path, columns="ids", memory=None)
@@ -228,7 +228,7 @@ def test_nothing_runs_before_an_action_unless_lanes_must_be_compared(
     def jobs(**options: Any) -> int:
         context.setJobGroup("lazy", "")
         before = len(context.statusTracker().getJobIdsForGroup("lazy"))
-        replay(left, right, **(ROLES | TUPLES | {"columns": "ids"} | options))
+        replay(left, right, **(ROLES | TUPLES | DGL | {"columns": "ids"} | options))
         return len(context.statusTracker().getJobIdsForGroup("lazy")) - before
 
     try:

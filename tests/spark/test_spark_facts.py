@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from fact_job_cases import JOIN, NAMES, Case, as_log, case, fact_table, in_type, parted, rows_of
+from spark_cases import DGL
 
 import engine
 from engine.runtime.errors import InputError, SpecError
@@ -18,14 +19,14 @@ from spark_plugin.executor import SparkExecutor
 
 
 def archived(one: Case, **options: Any) -> list[tuple[Any, ...]]:
-    given = JOIN | NAMES | {"fact": fact_table(one.facts)} | options
+    given = JOIN | NAMES | DGL | {"fact": fact_table(one.facts)} | options
     return rows_of(engine.replay_tables(*one.tables, **given).outputs)
 
 
 def framed(spark: Any, one: Case, folder: Path, **options: Any) -> pa.Table:
     paths = one.written(folder)
     frames = {name: spark.read.parquet(path) for name, path in paths.items()}
-    given = JOIN | NAMES | {"fact": frames["fact"]} | options
+    given = JOIN | NAMES | DGL | {"fact": frames["fact"]} | options
     return replay(frames["left"].repartition(3), frames["right"], **given).toArrow()
 
 
@@ -69,9 +70,9 @@ def test_attributes_of_any_type(spark: Any, kinds: tuple[str, str]) -> None:
     for number, table in enumerate([*sides, fact]):
         numbered = table.append_column("number", pa.array(range(table.num_rows)))
         frames.append(spark.createDataFrame(numbered).repartition(2 + number))
-    given: Any = JOIN | NAMES | {"fact": frames[2], "row": "number", "fact_row": "number"}
+    given: Any = JOIN | NAMES | DGL | {"fact": frames[2], "row": "number", "fact_row": "number"}
     found = replay(frames[0], frames[1], lanes=3, memory=18, **given).toArrow()
-    same = engine.replay_tables(*sides, fact=fact, lanes=3, memory=18, **(JOIN | NAMES))
+    same = engine.replay_tables(*sides, fact=fact, lanes=3, memory=18, **(JOIN | NAMES | DGL))
     assert rows_of(found) == rows_of(same.outputs)
 
 
@@ -88,7 +89,7 @@ def test_a_log_of_changes_and_times_with_a_zone(spark: Any, tmp_path: Path) -> N
     tables = [*(timed(table, "t") for table in one.tables), timed(as_log(one.facts, 24), "at")]
     given: Any = JOIN | {
         "fact_left": "a", "fact_right": "b", "fact_op": "op", "fact_time": "at", "fact_id": "n",
-        "window": "9min", "memory": 12,
+        "window": "9min", "memory": 12, "policy": "dgl",
     }  # fmt: skip
     expected = rows_of(engine.replay_tables(*tables[:2], fact=tables[2], **given).outputs)
     frames = []

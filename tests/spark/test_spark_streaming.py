@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 from places import ROOT
 from pyspark.errors import StreamingQueryException
-from spark_cases import ORDER, ROLES, TUPLES, archived, drawn
+from spark_cases import DGL, ORDER, ROLES, TUPLES, archived, drawn
 from stream_cases import parts, same
 
 from engine.runtime.errors import SpecError
@@ -85,7 +85,7 @@ def test_killed_and_begun_again_it_gives_the_rows_of_the_archives_once(
     spark: Any, tmp_path: Path
 ) -> None:
     parts(tmp_path, [drawn(1), drawn(2)])
-    options = ROLES | TUPLES | {"policy": "prob", "lanes": 2, "seed": 3}
+    options = ROLES | TUPLES | DGL | {"policy": "prob", "lanes": 2, "seed": 3}
     expected = archived(tmp_path, policy="prob", lanes=2, seed=3)
     killed(tmp_path, options)
     assert (tmp_path / "columns").read_text() == "side,row,ts,left_t"
@@ -112,7 +112,7 @@ def test_each_micro_batch_has_its_rows(spark: Any, tmp_path: Path) -> None:
     found: dict[int, pa.Table] = {}
     stream = replay(
         tmp_path / "left", tmp_path / "right", session=spark, ticks_per_batch=50,
-        **(ROLES | TUPLES | options),
+        **(ROLES | TUPLES | DGL | options),
     )  # fmt: skip
     assert stream.isStreaming
     writer = stream.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from spark_cases import ROLES, TUPLES, archived, drawn
+from spark_cases import DGL, ROLES, TUPLES, archived, drawn
 
 PLAIN = ["t", "k", "i", "word", "small", "yes", "day", "at", "floating", "date", "moment", "group"]
 BESIDE = ["bits", "money", "wide", "weight", "local", "list", "struct"]
@@ -61,7 +61,7 @@ def cases(session: Any, folder: Path) -> dict[str, Callable[[], Any]]:
         frames = [read(f"{side}{source}") for side in ("left", "right")]
         if columns:
             frames = [frame.select("n", "t", "k", "i", *columns) for frame in frames]
-        return replay(*frames, **(ROLES | TUPLES | {"row": "n"} | options))
+        return replay(*frames, **(ROLES | TUPLES | DGL | {"row": "n"} | options))
 
     def looked_up(**options: Any) -> Any:
         given = {"on": "k", "fact_on": "a", "time": "t", "importance": "i", "row": "n"}
@@ -69,7 +69,7 @@ def cases(session: Any, folder: Path) -> dict[str, Callable[[], Any]]:
 
     def ids(source: str, **options: Any) -> Any:
         frames = [read(f"{side}{source}") for side in ("left", "right")]
-        return replay(*frames, **(ROLES | TUPLES | {"row": "n", "columns": "ids"} | options))
+        return replay(*frames, **(ROLES | TUPLES | DGL | {"row": "n", "columns": "ids"} | options))
 
     found: dict[str, Callable[[], Any]] = {
         "replay": kept,

@@ -245,7 +245,7 @@ def run(case: Sampled, *, step: int | None = None, emit: bool = True) -> Run:
             kept = lane.retained()
             retained.append((begin, kept[0].tolist(), kept[1].tolist()))
     outputs.sort(key=lambda o: (o[2], o[0], o[1]))
-    return Run(outputs, retained, lane.peaks, lane.importance, lane.outputs)
+    return Run(outputs, retained, lane.peaks, lane.importance, lane.outputs, lane.peak)
 
 
 # --- Streams ------------------------------------------------------------------------------------

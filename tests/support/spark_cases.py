@@ -22,13 +22,15 @@ from engine.runtime.executors import Executor, SerialExecutor
 ORDER = [("ts", "ascending"), ("left_row", "ascending"), ("right_row", "ascending")]
 ROLES = {"on": "k", "time": "t", "importance": "i"}
 TUPLES = {"window": 9, "memory": 12}
+DGL = {"policy": "dgl"}
+"""Where none is named, archives take what short replays advise, and DataFrames `yield`."""
 ROWS = 250
 BASE = dt.datetime(2024, 3, 31, 0, 30, tzinfo=dt.UTC)
 
 
 def job(folder: Path, out: Path | None, cache: Path, **options: Any) -> JobOptions:
     """Return the job on the archives ``left`` and ``right`` of `folder`."""
-    given: Any = ROLES | TUPLES | options
+    given: Any = ROLES | TUPLES | DGL | options
     if isinstance(given["window"], dt.timedelta):
         given["window"] = f"{given['window'].total_seconds():g}s"
     return job_of(str(found(folder, "left")), str(found(folder, "right")), out, cache, given)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from spark_cases import ORDER, ROLES, TUPLES, found
+from spark_cases import DGL, ORDER, ROLES, TUPLES, found
 
 from spark_plugin.dataframe import FRAMES, query_of
 from spark_plugin.streaming.feed import Feed, TimeIndex, parquet_archive
@@ -57,7 +57,7 @@ def parts(folder: Path, tables: Sequence[pa.Table], rows_per_group: int = 40) ->
 def planned(spark: Any, folder: Path, **options: Any) -> Planned:
     """Return a streaming replay of the archives in `folder`, ready to run."""
     archives = tuple(parquet_archive(str(found(folder, s)), s) for s in ("left", "right"))
-    given = FRAMES.from_keywords(ROLES | TUPLES | options)
+    given = FRAMES.from_keywords(ROLES | TUPLES | DGL | options)
     left, right = (_frame(spark, archive) for archive in archives)
     query = query_of(left, right, given)
     feed = _feed(query, archives)

@@ -52,6 +52,10 @@ def alone(folder: Path, line: dict[str, Any], params: Any, **options: Any) -> di
     report = run_replay(
         job_of(files[0], files[1], None, folder / "cache", given), SerialExecutor()
     ).content
+    memory = report["memory"]
+    assert line["memory_left"] + line["memory_right"] == memory["both"]
+    halves = {side: line[f"memory_{side}"] for side in ("left", "right")}
+    sides = halves if memory["split"] == "pooled" else memory
     return {
         "outputs": report["result"]["outputs"],
         "importance": report["result"]["importance"],
@@ -61,9 +65,7 @@ def alone(folder: Path, line: dict[str, Any], params: Any, **options: Any) -> di
         "importance_recall": report["importance_recall"],
         "peak_left": report["peak_memory"]["left"],
         "peak_right": report["peak_memory"]["right"],
-        "memory_both": report["memory"]["both"],
-        "memory_left": report["memory"]["left"],
-        "memory_right": report["memory"]["right"],
+        **{f"memory_{side}": sides[side] for side in ("left", "right")},
         "window_left": report["window"]["left"],
         "window_right": report["window"]["right"],
     }

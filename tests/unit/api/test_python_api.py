@@ -31,7 +31,9 @@ from engine.api import replay as api
 from engine.api.replay import replay, replay_archives
 from engine.runtime.errors import InputError, SpecError
 
-TIMED = {"on": "k", "time": "t", "importance": "i", "window": WINDOW, "memory": MEMORY}
+TIMED: dict[str, Any] = {
+    "on": "k", "time": "t", "importance": "i", "window": WINDOW, "memory": MEMORY, "policy": "dgl"
+}  # fmt: skip
 CURVES = {"curve_left": [1.0, 3.0, 2.0], "curve_right": [1.0, 3.0, 2.0]}
 OPTIONS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "defaults": ({}, {}),
@@ -89,14 +91,13 @@ def test_tables_archives_and_the_command_line_agree(
     case: Streams, tables: list[pa.Table], tmp_path: Path
 ) -> None:
     theirs = winnow(case.folder, policy="simpprob", lanes=2)
-    ours = replay(*tables, **TIMED, policy="simpprob", lanes=2)
+    ours = replay(*tables, **(TIMED | {"policy": "simpprob"}), lanes=2)
     report = replay_archives(
         case.folder / "left.parquet",
         str(case.folder / "*ight.parquet"),
         out=tmp_path / "out",
         cache=tmp_path / "cache",
-        **TIMED,
-        policy="simpprob",
+        **(TIMED | {"policy": "simpprob"}),
         lanes=2,
     )
     assert ours.outputs.equals(theirs.table)
