@@ -74,7 +74,7 @@ def on_cpu(lanes: Joined, replay: Setting) -> LaneReplay:
     """Replay one lane on this thread, counting only."""
     lane = LaneReplay(
         replay.settings, replay.profile, replay.budget, emit=False,
-        partners=lanes.partners[replay.lane],
+        key_links=lanes.partners[replay.lane],
     )  # fmt: skip
     left, right = lanes.work.streams[replay.lane]
     columns = lanes.work.columns[replay.lane]

@@ -24,7 +24,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def bound(folder: Path, **options: Any) -> dict[str, Any]:
     report = folder / "bound.json"
-    told = {"out": None, "report": report, "window": 5, "memory": 2, **options}
+    told = {"out": None, "report": report, "window": 5, "memory": 2, "policy": None, **options}
     assert main(["bound", *arguments(folder, **told)[1:]]) == 0
     content: dict[str, Any] = json.loads(report.read_text())
     return content
@@ -48,6 +48,6 @@ def test_what_does_not_fit_is_done_on_the_cpu_or_refused(
 ) -> None:
     monkeypatch.setattr(SimulatedDevice, "free_bytes", lambda _: 1000)
     monkeypatch.setattr("engine.jobs.bound.task.GPU_ROWS", 1)
-    words = arguments(folder, out=None, report=None, device="gpu", window=5, memory=2)
+    words = arguments(folder, out=None, report=None, policy=None, device="gpu", window=5, memory=2)
     assert main(["bound", *words[1:]]) == 2
     assert "does not fit on the GPU" in capsys.readouterr().err

@@ -17,7 +17,7 @@ from spark_plugin import on_gpu
 from spark_plugin.dataframe import replay
 
 ROWS = 50
-TOLD = {"window": 9, "memory": 5}
+TOLD = {"window": 9, "memory": 5, "policy": "dgl"}
 SETTINGS: dict[str, dict[str, Any]] = {
     "text keys": {"on": ["word", "small"], "lanes": 3},
     "groups": {"partition_by": "group", "policy": "dimpprob", "estimator": "history"},
