@@ -30,7 +30,7 @@ BASE = dt.datetime(2024, 3, 31, 0, 30, tzinfo=dt.UTC)
 
 def job(folder: Path, out: Path | None, cache: Path, **options: Any) -> JobOptions:
     """Return the job on the archives ``left`` and ``right`` of `folder`."""
-    given: Any = ROLES | TUPLES | DGL | options
+    given: Any = ROLES | TUPLES | ({} if "plan" in options else DGL) | options
     if isinstance(given["window"], dt.timedelta):
         given["window"] = f"{given['window'].total_seconds():g}s"
     return job_of(str(found(folder, "left")), str(found(folder, "right")), out, cache, given)
