@@ -17,7 +17,7 @@ from engine.replay.layout import ReplayRules
 from engine.replay.settings import ReplaySettings
 from engine.runtime.jit import Floats, Ints
 from engine.sampling.sizes import Sampling
-from gpu_kernels.devices import Device, TooLargeError
+from gpu_kernels.devices import CpuOnlyError, Device
 from gpu_kernels.replay.layout import LANE_FLOATS, LANE_INTEGERS
 from gpu_kernels.replay.plan import Need, Variant, choose_variant, simulated_variant
 from gpu_kernels.replay.run import (
@@ -148,10 +148,12 @@ def replay_on_device(
     Raises
     ------
     TooLargeError
-        If a replay does not fit in device memory, or has one memory for both sides.
+        If a replay does not fit in device memory.
+    CpuOnlyError
+        If one has one memory for both sides.
     """
     if any(r.settings.pooled for r in replays):
-        raise TooLargeError("one memory for both sides is not replayed there; use --device cpu")
+        raise CpuOnlyError("one memory for both sides is replayed on the CPU alone")
     every = [r.settings.rules(r.profile, r.budget, emit=False) for r in replays]
     groups: dict[tuple[object, ...], list[int]] = {}
     for i, (replay, rules) in enumerate(zip(replays, every, strict=True)):

@@ -26,7 +26,7 @@ from replay_cases import (
 from engine.device.columns import paired
 from engine.device.replay import Outcome, Setting, load_lanes, replay_on_device
 from engine.policies import POLICIES
-from gpu_kernels.devices import SimulatedDevice, TooLargeError
+from gpu_kernels.devices import CpuOnlyError, SimulatedDevice, TooLargeError
 from gpu_kernels.replay.plan import Variant
 
 VARIANTS = [
@@ -195,5 +195,5 @@ def test_one_memory_for_both_sides_is_refused() -> None:
     pooled = replace(setting.settings, pooled=True)
     device = SimulatedDevice()
     lanes = load_lanes(device, [columns])
-    with pytest.raises(TooLargeError, match=r"one memory for both sides .*; use --device cpu"):
+    with pytest.raises(CpuOnlyError, match="one memory for both sides .* on the CPU alone"):
         replay_on_device(device, lanes, [setting._replace(settings=pooled)])
