@@ -195,5 +195,5 @@ def test_one_memory_for_both_sides_is_refused() -> None:
     pooled = replace(setting.settings, pooled=True)
     device = SimulatedDevice()
     lanes = load_lanes(device, [columns])
-    with pytest.raises(CpuOnlyError, match="one memory for both sides .* on the CPU alone"):
+    with pytest.raises(CpuOnlyError, match=r"one memory for both sides .* on the CPU alone"):
         replay_on_device(device, lanes, [setting._replace(settings=pooled)])
