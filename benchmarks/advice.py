@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from policy_order import commit
 
 from engine.jobs.frame import open_job, prepare_job
-from engine.jobs.sweep.cells import ExactCounter, replay_cells
+from engine.jobs.sweep.task import ExactCounter, replay_cells
 from engine.jobs.trial import candidates
 from engine.jobs.trial.layout import lay_out
 from engine.jobs.trial.run import run_trial

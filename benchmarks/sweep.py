@@ -31,8 +31,8 @@ from replay_throughput import versions
 import engine
 from engine import commands as cli
 from engine.jobs.sweep import run as sweep_run
-from engine.jobs.sweep.cells import Cell, CellResult, replay_cells
-from engine.jobs.sweep.task import SweepOutcome, SweepTask, sweep_lane
+from engine.jobs.sweep.cells import Cell, CellResult
+from engine.jobs.sweep.task import SweepOutcome, SweepTask, replay_cells, sweep_lane
 from engine.runtime.executors import ThreadExecutor
 
 RESULTS = Path(__file__).resolve().parent / "results" / "sweep.json"

@@ -94,13 +94,10 @@ def _replayed(plan: Plan, wanted: Wanted, group: list[_Aside]) -> Iterator[pa.Re
     def decide(device: Device) -> list[Decided | None]:
         return [*_decided(plan, device, group)]
 
-    def undecided() -> list[Decided | None]:
-        return [None] * len(group)
-
     wanted = prefer_gpu(wanted, len(group), cores=1)
-    plans, choice = attempt(wanted, decide, undecided)
+    plans, choice = attempt(wanted, decide)
     _tell(wanted, choice)
-    for lane, found in zip(group, plans, strict=True):
+    for lane, found in zip(group, plans or [None] * len(group), strict=True):
         links = linked(plan, lane.spool)
         yield from replay_lane(plan, lane.name, lane.profile, iter(lane.spool), links, found)
 

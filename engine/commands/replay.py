@@ -7,8 +7,9 @@ from typing import Any
 
 from engine.commands.parser import collected
 from engine.commands.running import Asked, running
+from engine.jobs.replay.run import run_replay
 from engine.jobs.star.run import run_star
-from engine.jobs.trial.replay import run_advised
+from engine.jobs.trial.replay import take_advice
 from engine.options.command import Group
 from engine.options.kinds import ITEMS, NAMES
 from engine.options.replay import REPLAY, job_of
@@ -48,7 +49,7 @@ def run(asked: Asked) -> int:
             raise SpecError("--fact-on is of a join of several streams: name them with --stream")
         options = job_of(asked.command.given(values))
         with running(asked, where) as job:
-            report = run_advised(options, *job.on)
+            report = run_replay(options, *job.on, choose=take_advice)
     job.save(report)
     print_report(report)
     return 0

@@ -19,7 +19,7 @@ from engine.multiway.harvest.layout import (
     Probed,
     ReadPlan,
 )
-from engine.multiway.harvest.prober import CpuProber, OutputBatch, Prober
+from engine.multiway.harvest.prober import CpuProber, MakeProber, OutputBatch
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import MultiStreams
 from engine.runtime.device_choice import ON_CPU, ON_GPU, Wanted, attempt, combined_choice
@@ -169,19 +169,19 @@ class ChosenProber:
         def made(device: Device) -> tuple[GpuProber, Device] | None:
             return GpuProber(streams, rules, predicate, whole, device), device
 
-        self._gpu, choice = attempt(wanted, made, lambda: None, opened)
+        self._gpu, choice = attempt(wanted, made, opened)
         self._note(choice)
 
     def _note(self, choice: Choice) -> None:
         used, reason = combined_choice([*self._worked, choice], choice)
         self._report.update(used=used, reason=reason)
 
-    def _tried(self, on_gpu: Callable[[GpuProber], T], on_cpu: Callable[[], T]) -> T:
-        """Return what the GPU gives; if it fails, what the CPU gives, from now on."""
+    def _tried(self, on_gpu: Callable[[GpuProber], T]) -> T | None:
+        """Return what the GPU gives; None if it fails, and from then on."""
         if self._gpu is None:
-            return on_cpu()
+            return None
         prober, device = self._gpu
-        found, choice = attempt(self._wanted, lambda _: on_gpu(prober), on_cpu, lambda: device)
+        found, choice = attempt(self._wanted, lambda _: on_gpu(prober), lambda: device)
         self._note(choice)
         if choice.device == ON_GPU:
             self._worked = [choice]
@@ -191,10 +191,8 @@ class ChosenProber:
 
     def count(self, admitted: Admitted, plan: ReadPlan, batch: ProbeBatch) -> Probed:
         """Return what the walks of a batch come to. O(comparisons)."""
-        return self._tried(
-            lambda gpu: gpu.count(admitted, plan, batch),
-            lambda: self._cpu.count(admitted, plan, batch),
-        )
+        probed = self._tried(lambda gpu: gpu.count(admitted, plan, batch))
+        return self._cpu.count(admitted, plan, batch) if probed is None else probed
 
     def outputs(
         self, admitted: Admitted, plan: ReadPlan, batch: ProbeBatch, wanted: Ints
@@ -203,7 +201,7 @@ class ChosenProber:
         given = 0
         if self._gpu is not None:
             parts = self._gpu[0].outputs(admitted, plan, batch, wanted)
-            while (part := self._tried(lambda _: next(parts, None), lambda: None)) is not None:
+            while (part := self._tried(lambda _: next(parts, None))) is not None:
                 given += part.importance.size
                 yield part
         if self._gpu is None:
@@ -221,7 +219,7 @@ def _behind(parts: Iterator[OutputBatch], given: int) -> Iterator[OutputBatch]:
 
 def prober_on(
     wanted: Wanted, opened: Callable[[], Device] = open_device
-) -> tuple[Callable[[MultiStreams, HarvestRules, Predicate, ReadPlan], Prober], dict[str, str]]:
+) -> tuple[MakeProber | None, dict[str, str]]:
     """Return what makes the prober of a join on the device wanted, and what a report says of it.
 
     Parameters
@@ -232,8 +230,8 @@ def prober_on(
 
     Returns
     -------
-    callable
-        For `engine.multiway.harvest.operator.GrubJoin`.
+    callable or None
+        For `engine.multiway.harvest.operator.GrubJoin`; None of the CPU.
     dict
         "used" and "reason"; of the device that was chosen until a prober is made, then of that
         which the work was done on so far.
@@ -245,6 +243,8 @@ def prober_on(
     {'used': 'cpu', 'reason': 'asked for'}
     """
     report = {"used": wanted.choice.device, "reason": wanted.choice.reason}
+    if wanted.choice.device != ON_GPU:
+        return None, report
     return partial(ChosenProber, wanted, opened, report), report
 
 
@@ -276,15 +276,12 @@ class ChosenSearch:
             why = f"{number} harvest settings are too few to be searched faster on a GPU"
             wanted = Wanted(Choice(ON_CPU, why))
         found, choice = attempt(
-            wanted,
-            lambda device: search_all(join, limit, least, device),
-            lambda: search_all(join, limit, least),
-            self._opened,
+            wanted, lambda device: (search_all(join, limit, least, device),), self._opened
         )
         if wanted.choice.device == ON_GPU and choice.device == ON_CPU:
             self._wanted = Wanted(choice)
         self._worked.append(choice)
-        return found
+        return search_all(join, limit, least) if found is None else found[0]
 
     def device_report(self, probes: Mapping[str, str]) -> dict[str, str]:
         """Return what a report says of the device, given what it says of the probes alone."""

@@ -228,12 +228,8 @@ def lane_order(
     DeviceError
         If a GPU was demanded and could not.
     """
-    order, _ = attempt(
-        wanted,
-        lambda _: sorted_by_cudf(lane, values),
-        lambda: _by_numpy(lane, values, stable=stable),
-    )
-    return order
+    order, _ = attempt(wanted, lambda _: sorted_by_cudf(lane, values))
+    return _by_numpy(lane, values, stable=stable) if order is None else order
 
 
 def _by_numpy(lane: Lanes, values: Ints, *, stable: bool) -> Order:

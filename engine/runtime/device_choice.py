@@ -118,25 +118,22 @@ def _preferred(wanted: Wanted, what: str, size: int, a_core: int, cores: int) ->
 def attempt(
     wanted: Wanted,
     on_gpu: Callable[[Device], T],
-    on_cpu: Callable[[], T],
     opened: Callable[[], Device] = open_device,
-) -> tuple[T, Choice]:
-    """Do a piece of work on the chosen device.
+) -> tuple[T | None, Choice]:
+    """Do a piece of work on the GPU if that was chosen; else, or if it fails, the CPU is to do it.
 
     Parameters
     ----------
     wanted : Wanted
     on_gpu : callable
         ``(device) -> T``. Whatever it had done when it failed is void.
-    on_cpu : callable
-        ``() -> T``, the same work.
     opened : callable
         Gives the device.
 
     Returns
     -------
-    (T, Choice)
-        The result, and where it was computed and why.
+    (T or None, Choice)
+        The result, None where the CPU is to do the work; and where it is done and why.
 
     Raises
     ------
@@ -147,10 +144,10 @@ def attempt(
         If the device failed under work that a scheduler will try again: that ends the process, and
         with it a CUDA context that is good for nothing any more. The last attempt ends as above.
     WinnowError
-        What the work itself finds wrong, on either device.
+        What the work itself finds wrong.
     """
     if wanted.choice.device != ON_GPU:
-        return on_cpu(), wanted.choice
+        return None, wanted.choice
     device: Device | None = None
     try:
         device = opened()
@@ -171,7 +168,7 @@ def attempt(
     else:
         return result, Choice(ON_GPU, f"{wanted.choice.reason}: {device.name}")
     _give_back(device)
-    return on_cpu(), Choice(ON_CPU, f"{why}; done on the CPU")
+    return None, Choice(ON_CPU, f"{why}; done on the CPU")
 
 
 def _lasts(error: Exception) -> bool:

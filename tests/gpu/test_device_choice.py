@@ -54,22 +54,22 @@ FAILURES = [
 
 
 def test_a_gpu_that_is_chosen_does_the_work() -> None:
-    done = attempt(Wanted(GPU), on_gpu, lambda: "from the cpu", Fake)
+    done = attempt(Wanted(GPU), on_gpu, Fake)
     assert done == ("from the gpu", Choice("gpu", f"{GPU.reason}: FakeCard 9000"))
 
 
-def test_the_cpu_does_the_work_without_opening_a_device() -> None:
+def test_the_work_is_left_to_the_cpu_without_opening_a_device() -> None:
     def opened() -> Any:
         raise AssertionError
 
     chosen = Choice("cpu", "asked for")
-    assert attempt(Wanted(chosen), on_gpu, lambda: 7, opened) == (7, chosen)
+    assert attempt(Wanted(chosen), on_gpu, opened) == (None, chosen)
 
 
 @pytest.mark.parametrize(("error", "given"), FAILURES)
 def test_auto_falls_back_and_says_why(error: Exception, given: str) -> None:
-    result, choice = attempt(Wanted(GPU), failing(error), lambda: "from the cpu", Fake)
-    assert result == "from the cpu"
+    result, choice = attempt(Wanted(GPU), failing(error), Fake)
+    assert result is None
     assert choice.device == "cpu"
     with pytest.raises(AssertionError, match=given):
         raise AssertionError(choice.reason)
@@ -78,19 +78,19 @@ def test_auto_falls_back_and_says_why(error: Exception, given: str) -> None:
 @pytest.mark.parametrize(("error", "given"), FAILURES)
 def test_a_gpu_that_is_demanded_fails_loudly(error: Exception, given: str) -> None:
     with pytest.raises(DeviceError, match=given):
-        attempt(Wanted(GPU, demanded=True), failing(error), lambda: "from the cpu", Fake)
+        attempt(Wanted(GPU, demanded=True), failing(error), Fake)
 
 
 def test_a_device_that_does_not_open_is_a_failure_too() -> None:
     def opened() -> Any:
         raise RuntimeError("no driver")
 
-    assert attempt(Wanted(GPU), on_gpu, lambda: 7, opened)[1].reason.startswith("the GPU failed")
+    assert attempt(Wanted(GPU), on_gpu, opened)[1].reason.startswith("the GPU failed")
 
 
 def test_what_is_wrong_with_the_input_is_no_fault_of_the_device() -> None:
     with pytest.raises(InputError, match="column"):
-        attempt(Wanted(GPU), failing(InputError("column k is missing")), lambda: 7, Fake)
+        attempt(Wanted(GPU), failing(InputError("column k is missing")), Fake)
 
 
 @pytest.mark.parametrize("option", ["auto", "cpu", "gpu"])

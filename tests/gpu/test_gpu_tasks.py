@@ -199,7 +199,7 @@ def test_a_device_that_is_not_there_is_no_fault_to_fall_back_from(
     running(monkeypatch, ["7"])
     bind_task(GpuTerms(failures=4))
     with pytest.raises(DeviceError, match="Spark gave GPU 7"):
-        attempt(Wanted(GPU), lambda _: 1, lambda: 2)
+        attempt(Wanted(GPU), lambda _: 1)
 
 
 class CudaAPIError(Exception):
@@ -221,14 +221,14 @@ def test_a_fault_is_for_another_process_while_there_is_another_attempt(
 
     grant(GpuLease(attempt=2, again=True))
     with pytest.raises(GpuFaultError, match=type(error).__name__):
-        attempt(Wanted(GPU, demanded), failing, lambda: 2)
+        attempt(Wanted(GPU, demanded), failing)
     grant(GpuLease(attempt=3))
     if demanded:
         with pytest.raises(DeviceError, match=r"--device gpu: .* at attempt 4; use --device auto"):
-            attempt(Wanted(GPU, demanded), failing, lambda: 2)
+            attempt(Wanted(GPU, demanded), failing)
     else:
-        result, choice = attempt(Wanted(GPU), failing, lambda: 2)
-        assert result == 2
+        result, choice = attempt(Wanted(GPU), failing)
+        assert result is None
         assert choice.reason.endswith(", at attempt 4; done on the CPU")
 
 
@@ -239,7 +239,7 @@ def test_what_fails_everywhere_is_not_tried_again(cupy: Any) -> None:
         raise TooLargeError("9 bytes and 3 are free")
 
     grant(GpuLease(again=True))
-    assert attempt(Wanted(GPU), failing, lambda: 2)[0] == 2
+    assert attempt(Wanted(GPU), failing)[0] is None
 
 
 def test_the_cpu_begins_when_the_device_has_its_memory_back(cupy: Any) -> None:
@@ -259,7 +259,8 @@ def test_the_cpu_begins_when_the_device_has_its_memory_back(cupy: Any) -> None:
 
     gc.disable()
     try:
-        attempt(Wanted(GPU), failing, lambda: held.append(held[0]()))
+        attempt(Wanted(GPU), failing)
+        held.append(held[0]())
     finally:
         gc.enable()
     assert held[1] is None

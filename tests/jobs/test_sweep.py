@@ -13,8 +13,8 @@ from replay_cases import cumulative, remaining
 from sweep_cases import FIGURES, alone, assert_cells_are_replays, drifting, swept
 
 from engine.jobs.replay import lane_task
-from engine.jobs.sweep import cells, task
 from engine.jobs.sweep import shared_batches as feed
+from engine.jobs.sweep import task
 from engine.jobs.sweep.broadcast_pool import MOST_BATCHES, BroadcastPool
 from engine.lanes.reader import lane_batches
 from engine.policies import POLICIES
@@ -163,7 +163,7 @@ def test_cells_that_do_not_fit_together_take_several_passes(
     grid = {"policies": "dgl,rand", "memory": "2,4,8,16", "windows": "4,9"}
     expected = swept(folder, **grid).table.select(FIGURES)
     passes: list[int] = []
-    true = cells.replay_cells
+    true = task.replay_cells
 
     def counted(files: Any, cells: Any, *rest: Any) -> Any:
         passes.append(len(cells))
@@ -205,7 +205,7 @@ def test_no_rows_are_no_cells_lost(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
-def test_a_crew_gives_every_batch_to_every_state_in_order(threads: int) -> None:
+def test_a_pool_gives_every_batch_to_every_state_in_order(threads: int) -> None:
     seen: list[list[int]] = [[] for _ in range(9)]
     inside = [threading.Lock() for _ in seen]
     held: list[int] = []
@@ -224,13 +224,15 @@ def test_a_crew_gives_every_batch_to_every_state_in_order(threads: int) -> None:
             held.append(batch - min(len(one) for one in seen))
             yield batch
 
-    BroadcastPool([state(number) for number in range(len(seen))], threads).run(batches())
+    with BroadcastPool([state(number) for number in range(len(seen))], threads) as pool:
+        for batch in batches():
+            pool.publish(batch)
     assert seen == [list(range(25))] * len(seen)
     assert max(held) <= MOST_BATCHES
 
 
 @pytest.mark.parametrize("where", ["state", "batches"])
-def test_a_crew_raises_what_went_wrong_and_stops(where: str) -> None:
+def test_a_pool_raises_what_went_wrong_and_stops(where: str) -> None:
     def take(batch: int) -> None:
         if where == "state" and batch == 3:
             raise ValueError("batch 3 is bad")
@@ -241,7 +243,12 @@ def test_a_crew_raises_what_went_wrong_and_stops(where: str) -> None:
                 raise ValueError("batch 3 is bad")
             yield batch
 
+    def run() -> None:
+        with BroadcastPool([take, lambda _: None], 2) as pool:
+            for batch in batches():
+                pool.publish(batch)
+
     before = threading.active_count()
     with pytest.raises(ValueError, match="batch 3 is bad"):
-        BroadcastPool([take, lambda _: None], 2).run(batches())
+        run()
     assert threading.active_count() == before

@@ -16,8 +16,8 @@ from sweep_cases import COMMON, drifting, swept
 from thorough import repeats
 
 from engine.jobs.frame import Archives, JobLanes, open_job, prepare_job
-from engine.jobs.sweep.cells import ExactCounter, replay_cells
-from engine.jobs.trial import run
+from engine.jobs.sweep.task import ExactCounter, replay_cells
+from engine.jobs.trial import stretches
 from engine.jobs.trial.candidates import POLICIES, Candidate, candidates_of
 from engine.jobs.trial.estimate import estimated
 from engine.jobs.trial.found import Trial
@@ -178,7 +178,7 @@ def test_an_estimate_is_the_ratio_and_its_linearised_error() -> None:
 @pytest.fixture
 def short_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let stretches be as short as small archives need them."""
-    monkeypatch.setattr(run, "ROWS", 40)
+    monkeypatch.setattr(stretches, "ROWS", 40)
 
 
 @pytest.mark.usefixtures("short_stretches")

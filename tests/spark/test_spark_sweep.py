@@ -9,8 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from sweep_cases import COMMON, FIGURES, drifting, swept
 
-from engine.jobs.sweep.cells import Cell
-from engine.jobs.sweep.task import cost, deal
+from engine.jobs.sweep.cells import Cell, cost, deal
 from engine.lanes.profile import LaneProfile, SideProfile
 from engine.policies import POLICIES
 from engine.replay.settings import ReplaySettings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import fsum
 from typing import Any
@@ -13,7 +14,6 @@ from engine.jobs.allocate.error import ErrorModel, classes_of
 from engine.jobs.allocate.joins import Measured, opened_join
 from engine.jobs.allocate.measure import JoinMeasure, peaks_of
 from engine.jobs.allocate.moments import MomentsTask, SideMoments, lane_moments, together
-from engine.jobs.sample.run import run_sample
 from engine.models.frequency import KeyCounts
 from engine.options.allocate import METHODS, JoinOptions
 from engine.options.budget import Amount
@@ -101,8 +101,8 @@ class ErrorJoin:
         """Return the expected relative error."""
         return self.model.error(left, right)
 
-    def replayed(self, left: int, right: int, stages: Stages) -> float | None:
-        """Sample the join and return the standard error that it estimates, over the exact sum.
+    def job_with(self, left: int, right: int) -> SampleOptions | None:
+        """Return the sample with such memories.
 
         None where a side that needs memory has none: nothing could be estimated.
         """
@@ -110,9 +110,11 @@ class ErrorJoin:
         if any(need and not own for need, own in zip(self._needed, memory, strict=True)):
             return None
         base = replace(self.measured.job, memory=(Amount(tuples=left), Amount(tuples=right)))
-        options = SampleOptions(base, method=self.model.method)
-        found = run_sample(options, stages.executor, stages.progress).report.content["estimates"]
-        error = found["importance"]["standard_error"]
+        return SampleOptions(base, method=self.model.method)
+
+    def quality(self, content: Mapping[str, Any]) -> float:
+        """Return the standard error that a sample reports, over the exact sum."""
+        error = content["estimates"]["importance"]["standard_error"]
         return error / self.model.total if error else 0.0
 
     def to_report(self) -> dict[str, Any]:

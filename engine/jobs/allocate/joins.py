@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +19,6 @@ from engine.jobs.allocate.recall import (
 )
 from engine.jobs.allocate.tried import REPLAYS, Points, TriedModel, tried_model, try_memories
 from engine.jobs.frame import JobLanes, open_job, prepare_job
-from engine.jobs.replay.run import run_replay
 from engine.models.profile.model import ArrivalProfile
 from engine.options.allocate import JoinOptions
 from engine.options.budget import Amount
@@ -133,10 +133,13 @@ class RecallJoin:
         """Return the expected recall."""
         return self.model.recall(left, right)
 
-    def replayed(self, left: int, right: int, stages: Stages) -> float:
-        """Replay the join with such memories and return its recall."""
-        job = replace(self.job, memory=(Amount(tuples=left), Amount(tuples=right)))
-        found: float = run_replay(job, stages.executor, stages.progress).content["recall"]
+    def job_with(self, left: int, right: int) -> JobOptions:
+        """Return the replay with such memories."""
+        return replace(self.job, memory=(Amount(tuples=left), Amount(tuples=right)))
+
+    def quality(self, content: Mapping[str, Any]) -> float:
+        """Return the recall that a replay reports."""
+        found: float = content["recall"]
         return found
 
     def to_report(self) -> dict[str, Any]:

@@ -14,7 +14,10 @@ from engine.jobs.allocate.divide import alloc, filled, prop, whole
 from engine.jobs.allocate.error_join import ErrorJoin, error_join, measured_error
 from engine.jobs.allocate.joins import Measured, RecallJoin, measured, recall_join
 from engine.jobs.allocate.recall import CalibratedCurve, calibrated
+from engine.jobs.replay.run import run_replay
+from engine.jobs.sample.run import run_sample
 from engine.options.allocate import ERROR, RECALL, AllocateOptions, JoinOptions
+from engine.options.sample import SampleOptions
 from engine.runtime.errors import WinnowError
 from engine.runtime.executors import Executor, Progress, Stages
 
@@ -97,7 +100,14 @@ class Rounds:
                 return part.replayed
         options = self.joins[number].measured.options
         with naming(options), self.stages.timed("replay"):
-            return self.joins[number].replayed(*sides, named(self.stages, options))
+            job, stages = self.joins[number].job_with(*sides), named(self.stages, options)
+            if job is None:
+                return None
+            if isinstance(job, SampleOptions):
+                report = run_sample(job, stages.executor, stages.progress).report
+            else:
+                report = run_replay(job, stages.executor, stages.progress)
+            return self.joins[number].quality(report.content)
 
     def _worst(self, qualities: Sequence[float]) -> float:
         """Return the least recall / weight, or the greatest error * weight."""

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
+from engine.jobs.bound.found import LaneBounds, bounds_report
 from engine.jobs.bound.task import (
-    LaneBounds,
     Memory,
     bound_lanes,
-    bounds_report,
     one_memory,
     split_memories,
 )

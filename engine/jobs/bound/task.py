@@ -1,8 +1,7 @@
-"""The bound of one lane as a task, and of all lanes together."""
+"""The bound of one lane as a task, and of all lanes together, alone and beside replays."""
 
 from __future__ import annotations
 
-import math
 import tempfile
 import time
 import uuid
@@ -10,20 +9,20 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
 
+from engine.jobs.bound.found import Bounds, LaneBounds, sum_of
 from engine.jobs.bound.lane import WholeLane, facts_of, one_lane
 from engine.jobs.frame import JobLanes
 from engine.jobs.retention import write_retained
 from engine.lanes.reader import LaneFiles
 from engine.optimum.bound import BoundSettings, Budget, LaneBound, bound_lane
 from engine.optimum.build import pairs_of
-from engine.optimum.certificate import Backend, gap_between
+from engine.optimum.certificate import Backend
 from engine.optimum.dual import CpuDual
 from engine.optimum.facts import fact_pairs
-from engine.optimum.retained import OutputTotals, Retained, states_text
+from engine.optimum.retained import Retained, states_text
 from engine.optimum.settings import Effort, Objective
-from engine.replay.settings import ReplaySettings
+from engine.replay.settings import UNLIMITED, ReplaySettings
 from engine.runtime.device_choice import ASKED_FOR_CPU, ON_CPU, ON_GPU, Wanted, attempt
 from engine.runtime.executors import Executor, Stages
 from gpu_kernels.devices import Choice, Device
@@ -52,27 +51,6 @@ class BoundTask:
     def rows(self) -> int:
         """Tuples of both sides of the lanes."""
         return sum(one.rows for one in self.files)
-
-
-class LaneBounds(NamedTuple):
-    """What is proven of a lane, or of several."""
-
-    lower: float
-    upper: float
-    """`lower`, `upper`: Of the best possible value of the objective."""
-    plan: OutputTotals
-    exact: OutputTotals
-    """`plan`, `exact`: Outputs and importance of the plan found, and of the exact join."""
-    methods: dict[str, int]
-    """Memories by the method that bounded them."""
-    seconds: float
-    """Of all lanes, added up."""
-    parts: dict[str, int]
-    """Files of the plan, and how many rows each holds."""
-    texts: tuple[str, ...]
-    """The plan's paths, where they were asked for."""
-    devices: tuple[Choice, ...]
-    """Where prices were found."""
 
 
 Memory = tuple[tuple[LaneFiles, ...], Budget]
@@ -151,7 +129,9 @@ def bound_files(task: BoundTask) -> LaneBounds:
                 scratch=Path(scratch), backend=backend,
             )  # fmt: skip
 
-        found, device = attempt(task.wanted, lambda gpu: bounded(_dual_on(gpu)), bounded)
+        found, device = attempt(task.wanted, lambda gpu: bounded(_dual_on(gpu)))
+        if found is None:
+            found = bounded()
     parts: dict[str, int] = {}
     if task.out is not None:
         name = f"part-{task.files[0].lane:05d}.{uuid.uuid4().hex[:8]}.parquet"
@@ -229,38 +209,48 @@ def _part_of(effort: Effort, share: float) -> Effort:
     return replace(effort, seconds=effort.seconds * min(1.0, share))
 
 
-def sum_of(found: Sequence[LaneBounds]) -> LaneBounds:
-    """Add up what is proven of lanes."""
-    methods: Counter[str] = Counter()
-    for one in found:
-        methods.update(one.methods)
-    plan, exact = (
-        OutputTotals(
-            sum(getattr(one, name).outputs for one in found),
-            math.fsum(getattr(one, name).importance for one in found),
-        )
-        for name in ("plan", "exact")
-    )
-    return LaneBounds(
-        math.fsum(one.lower for one in found),
-        math.fsum(one.upper for one in found),
-        plan,
-        exact,
-        dict(methods),
-        math.fsum(one.seconds for one in found),
-        {name: rows for one in found for name, rows in one.parts.items()},
-        tuple(text for one in found for text in one.texts),
-        tuple(device for one in found for device in one.devices),
-    )
+def bounds_beside(
+    lanes: JobLanes,
+    settings: BoundSettings,
+    budgets: Sequence[tuple[int, int]],
+    shared: Sequence[int],
+    *,
+    pooled: bool = False,
+    wanted: Wanted = ASKED_FOR_CPU,
+) -> Bounds:
+    """Bound the best possible importance within a memory, split as it is and in any way.
 
+    The second is not sought where the split loses nothing: then nothing is better.
 
-def bounds_report(found: LaneBounds) -> dict[str, Any]:
-    """Return what is proven, as a report has it."""
-    return {
-        "lower": found.lower,
-        "upper": found.upper,
-        "gap": gap_between(found.lower, found.upper),
-        "outputs": found.plan.outputs,
-        "importance": found.plan.importance,
-        "method": "+".join(sorted(found.methods)) or "none",
-    }
+    Parameters
+    ----------
+    lanes : JobLanes
+    settings : BoundSettings
+        Their seconds are for both; half of them, or less, for the first.
+    budgets : sequence of (int, int)
+        K of left and right of each lane.
+    shared : sequence of int
+        M of both sides of each group of lanes.
+    pooled : bool
+        Whether it is not split: then there is but one best possible.
+    wanted : Wanted
+        Where the certificates' prices are found.
+    """
+    effort = settings.effort
+    if pooled:
+        best = bound_lanes(one_memory(lanes, shared), settings, lanes.stages, wanted=wanted)
+        return Bounds(best, best)
+    deadline = time.perf_counter() + effort.seconds
+    first = replace(settings, effort=replace(effort, seconds=effort.seconds / 2))
+    own = bound_lanes(split_memories(lanes, budgets), first, lanes.stages, wanted=wanted)
+    if own.plan == own.exact:
+        return Bounds(own, own)
+    if UNLIMITED in shared:
+        return Bounds(own, None)
+    left = max(0.0, deadline - time.perf_counter())
+    rest = replace(settings, effort=replace(effort, seconds=left))
+    best = bound_lanes(one_memory(lanes, shared), rest, lanes.stages, wanted=wanted)
+    return Bounds(
+        own._replace(upper=min(own.upper, best.upper)),
+        best._replace(lower=min(max(own.lower, best.lower), best.upper)),
+    )

@@ -12,7 +12,8 @@ from engine.jobs.multijoin.read import Read
 from engine.multiway.fractions.indexed import IndexCosts
 from engine.multiway.fractions.profile import JoinProfile
 from engine.multiway.harvest.adapt import Setting, measured_costs
-from engine.multiway.harvest.operator import GrubJoin, MakeProber, Step
+from engine.multiway.harvest.operator import GrubJoin, Step
+from engine.multiway.harvest.prober import MakeProber
 from engine.multiway.harvest.random_drop import keep_fractions
 from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.measure import Measures

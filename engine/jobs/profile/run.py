@@ -11,7 +11,9 @@ import numpy as np
 from engine.jobs.frame import JobLanes, choose_lanes, open_job, prepare_job
 from engine.jobs.profile.build import Together, build_profile
 from engine.jobs.profile.task import PassTask, SideSurvey, SurveyTask, pass_lane, survey_lane
-from engine.jobs.trial.advice import command_of, try_all
+from engine.jobs.trial.advice import advice_of, command_of
+from engine.jobs.trial.layout import lay_out
+from engine.jobs.trial.run import run_trial
 from engine.models.profile.lane_pass import LanePass, PassSettings, time_edges
 from engine.models.profile.model import ArrivalProfile
 from engine.options.budget import Amount, divided, split_budget
@@ -45,7 +47,9 @@ def run_profile(
     lanes = prepare_job(base, archives, stages, lanes=choose_lanes(base, archives))
     tried = lanes if base.lanes else prepare_job(base, archives, stages, lanes=1)
     memories = [divided(memory) for memory in parse_memory(options.memory)]
-    trials = try_all(base, memories, archives, tried, options.measure)
+    layout = lay_out(base, memories, archives, tried)
+    found = run_trial(layout, tried, measure=options.measure, seed=base.seed)
+    trials = advice_of(memories, found, options.measure)
     if options.asked is not None:
         trials = [one | {"command": command_of(options.asked, one)} for one in trials]
     profile = _profiled(options, lanes, windows, trials)

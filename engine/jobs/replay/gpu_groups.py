@@ -49,7 +49,9 @@ def replay_group(group: GroupTask) -> list[LaneResult]:
         matches = lane_matches(device, tasks) if group.counts else nothing
         return list(zip(plans, matches, strict=True))
 
-    found, choice = attempt(group.wanted, on_gpu, lambda: list(zip(nothing, nothing, strict=True)))
+    found, choice = attempt(group.wanted, on_gpu)
+    if found is None:
+        found = list(zip(nothing, nothing, strict=True))
     if choice.device == ON_GPU and not tasks[0].approximate:
         done = (_exact(task, own[1], group.wanted) for task, own in zip(tasks, found, strict=True))
         return [result._replace(device=device) for result, device in done]
@@ -68,7 +70,8 @@ def _exact(
     def on_gpu(device: Device) -> LaneResult:
         return replay_lane(task, matches=matches, rows=ExactRows(device, settings))
 
-    return attempt(wanted, on_gpu, lambda: replay_lane(task, matches=matches))
+    result, choice = attempt(wanted, on_gpu)
+    return replay_lane(task, matches=matches) if result is None else result, choice
 
 
 def _plans(device: Device, tasks: tuple[ReplayTask, ...]) -> list[RetentionPlan]:

@@ -6,8 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from engine.jobs.bound.beside import Bounds
-from engine.jobs.bound.task import LaneBounds, bounds_report
+from engine.jobs.bound.found import Bounds, LaneBounds, bounds_report
 from engine.jobs.exact.key_totals import TOP, KeyLoss
 from engine.jobs.frame import JobLanes
 from engine.jobs.replay.lane_task import LaneResult

@@ -11,8 +11,7 @@ from itertools import chain
 from operator import itemgetter
 from typing import Any
 
-from engine.jobs.bound.beside import bounds_beside
-from engine.jobs.bound.task import bound_settings
+from engine.jobs.bound.task import bound_settings, bounds_beside
 from engine.jobs.frame import Archives, JobLanes, choose_lanes, open_job, prepare_job
 from engine.jobs.output import output_at
 from engine.jobs.part import commit_parts

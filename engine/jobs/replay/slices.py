@@ -166,7 +166,7 @@ def count_slice(count: CountTask) -> Counted | None:
     """
     task, settings = count.task, count.task.settings
     edges = np.array(task.bin_edges, np.int64)
-    matches, _ = attempt(count.wanted, lambda device: lane_matches(device, [task])[0], lambda: None)
+    matches, _ = attempt(count.wanted, lambda device: lane_matches(device, [task])[0])
     join = (
         ExactStream(*settings.windows, settings.combine, task.start_ts, edges)
         if matches is None

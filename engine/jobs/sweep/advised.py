@@ -8,57 +8,31 @@ from dataclasses import replace
 from math import isclose
 from typing import Any
 
-from engine.jobs.replay.run import run_replay
 from engine.jobs.sweep.advice import Advice, Check, Choice, kind_of
 from engine.jobs.sweep.rows import Row
 from engine.options.budget import EVEN, EXPECTED
 from engine.options.cells import Grid
-from engine.options.replay import REPLAY, job_of
+from engine.options.replay import REPLAY
 from engine.options.sweep import SweepOptions
 from engine.policies import policy_named
 from engine.replay.layout import ESTIMATORS
-from engine.runtime.executors import Stages
 
 _SAME = 1e-9
 """Relative difference of two sums of one replay: they may be added up in another order."""
 
 
-def advised(
-    advice: Sequence[Advice],
-    rows: Sequence[Row],
-    options: SweepOptions,
-    grid: Grid,
-    stages: Stages,
-) -> list[Advice]:
-    """Return the advice with the options that replay it, replayed.
+def with_command(
+    advice: Advice, rows: Sequence[Row], options: SweepOptions, grid: Grid
+) -> tuple[Advice, Row | None]:
+    """Return advice with the command that replays it, and the sweep's row of that replay.
 
-    Parameters
-    ----------
-    advice : sequence of Advice
-    rows : sequence of Row
-        Of the sweep.
-    options : SweepOptions
-    grid : Grid
-    stages : Stages
-
-    Notes
-    -----
-    As many replays as there are different settings advised; a seed of several is the first.
+    A seed of several is the first. Advice that nothing reaches comes back as it is, without a row.
     """
-    checks: dict[str, Check] = {}
-    found = []
-    for one in advice:
-        if one.best is None:
-            found.append(one)
-            continue
-        row = _row_of(one, one.best, rows)
-        told = _options(one.best, row, options, grid)
-        command = shlex.join(REPLAY.words(told))
-        if command not in checks:
-            with stages.timed("check"):
-                checks[command] = _checked(told, row, stages)
-        found.append(replace(one, options=told, command=command, check=checks[command]))
-    return found
+    if advice.best is None:
+        return advice, None
+    row = _row_of(advice, advice.best, rows)
+    told = _options(advice.best, row, options, grid)
+    return replace(advice, options=told, command=shlex.join(REPLAY.words(told))), row
 
 
 def _row_of(advice: Advice, choice: Choice, rows: Sequence[Row]) -> Row:
@@ -112,9 +86,8 @@ def _uses_profile(choice: Choice, parameters: Mapping[str, Any], *, through: boo
     return not through and (choice.policy == "prob" or choice.split == str(EXPECTED))
 
 
-def _checked(options: Mapping[str, Any], row: Row, stages: Stages) -> Check:
-    """Replay as ``winnow replay`` does, and say how that differs from the sweep's cell."""
-    content = run_replay(job_of(REPLAY.given(options)), stages.executor, stages.progress).content
+def check_of(content: Mapping[str, Any], row: Row) -> Check:
+    """Return what the advised replay came to, by its report, and how it differs from the cell."""
     result, memory = content["result"], content["memory"]
     same = (
         (result["outputs"], memory["both"], content["exact"]["outputs"])

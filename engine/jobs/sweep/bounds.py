@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from engine.jobs.bound.found import sum_of
 from engine.jobs.bound.task import (
     BoundTask,
     Memory,
@@ -12,7 +13,6 @@ from engine.jobs.bound.task import (
     bound_settings,
     one_memory,
     split_memories,
-    sum_of,
 )
 from engine.jobs.frame import JobLanes
 from engine.jobs.split import shared_memories

@@ -5,8 +5,8 @@ from __future__ import annotations
 import heapq
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
-from typing import Generic, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Generic, Self, TypeVar
 
 T = TypeVar("T")
 
@@ -41,47 +41,53 @@ class BroadcastPool(Generic[T]):
         self._published = 0
         self._closed = False
         self._error: BaseException | None = None
+        self._running: list[threading.Thread] = []
         self._ready = [(0, 0.0, state) for state in range(len(states))]
 
-    def run(self, batches: Iterable[T]) -> None:
-        """Serve all states until the batches end.
+    def __enter__(self) -> Self:
+        """Begin to serve."""
+        self._running = [threading.Thread(target=self._serve) for _ in range(self._threads)]
+        for thread in self._running:
+            thread.start()
+        return self
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        """Serve what has been given out, unless something went wrong.
 
         Raises
         ------
         Exception
-            The first that a state, or the reading of the batches, raised.
+            The first that a state raised.
         """
-        threads = [threading.Thread(target=self._serve) for _ in range(self._threads)]
-        for thread in threads:
-            thread.start()
-        try:
-            for batch in batches:
-                if not self._publish(batch):
-                    break
-        except BaseException as error:
+        if error is not None:
             self._stop(error)
-            raise
-        finally:
-            with self._changed:
-                self._closed = True
-                self._changed.notify_all()
-            for thread in threads:
-                thread.join()
-        if self._error is not None:
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        for thread in self._running:
+            thread.join()
+        if error is None and self._error is not None:
             raise self._error
 
-    def _publish(self, batch: T) -> bool:
-        """Hand out a batch as soon as there is room; tell whether to go on."""
+    def publish(self, batch: T) -> None:
+        """Give out a batch as soon as there is room.
+
+        Raises
+        ------
+        Exception
+            The first that a state raised.
+        """
         with self._changed:
             while self._error is None and len(self._batches) >= MOST_BATCHES:
                 self._changed.wait()
-            if self._error is not None or not self._states:
-                return False
+            if self._error is not None:
+                raise self._error
+            if not self._states:
+                return
             self._batches[self._published] = batch
             self._missing[self._published] = len(self._states)
             self._published += 1
             self._changed.notify_all()
-        return True
 
     def _stop(self, error: BaseException) -> None:
         with self._changed:
@@ -114,7 +120,7 @@ class BroadcastPool(Generic[T]):
             begun = time.perf_counter()
             try:
                 self._states[state](batch)
-            except BaseException as error:  # noqa: BLE001 - raised again by `run`
+            except BaseException as error:  # noqa: BLE001 - raised again by `publish` or `__exit__`
                 self._stop(error)
                 return
             del turn, batch

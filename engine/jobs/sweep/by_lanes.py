@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from engine.jobs.frame import Archives, JobLanes, prepare_job
 from engine.jobs.sweep.bounds import Best, Place, bound_places, places_of
-from engine.jobs.sweep.cells import Exact
+from engine.jobs.sweep.cells import Exact, deal
 from engine.jobs.sweep.layout import Layout, Settings, lay_out
 from engine.jobs.sweep.rows import Row, Total, rows_of
-from engine.jobs.sweep.task import SweepOutcome, SweepTask, deal, sweep_lane
+from engine.jobs.sweep.task import SweepOutcome, SweepTask, sweep_lane
 from engine.lanes.manifest import Prepared
 from engine.models.profile.model import ArrivalProfile
 from engine.options.cells import Point

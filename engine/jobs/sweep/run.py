@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,15 +10,17 @@ import pyarrow as pa
 
 from engine.jobs.frame import open_job
 from engine.jobs.output import output_at
-from engine.jobs.sweep.advice import Advice, advise
-from engine.jobs.sweep.advised import advised
+from engine.jobs.replay.run import run_replay
+from engine.jobs.sweep.advice import Advice, Check, advise
+from engine.jobs.sweep.advised import check_of, with_command
 from engine.jobs.sweep.by_lanes import Counted, Swept, sweep_points
 from engine.jobs.sweep.layout import profile_given
 from engine.jobs.sweep.report import sweep_report, write_sweep
-from engine.jobs.sweep.rows import table_of
+from engine.jobs.sweep.rows import Row, table_of
 from engine.options.budget import divided
-from engine.options.cells import check_size, grid_of, points_of
+from engine.options.cells import Grid, check_size, grid_of, points_of
 from engine.options.grid import parse_windows
+from engine.options.replay import REPLAY, job_of
 from engine.options.sweep import SweepOptions
 from engine.policies import POLICIES
 from engine.replay.layout import ESTIMATORS
@@ -102,7 +105,7 @@ def run_sweep(
             counted = swept[-1].exact
         rows = sorted((row for part in swept for row in part.rows), key=lambda row: row.cell)
         named = [row for row in rows if row.policy in POLICIES]
-        advice = advised(advise(named, options.targets), named, options, grid, stages)
+        advice = _checked(advise(named, options.targets), named, options, grid, stages)
         device = combined_choice([one for part in swept for one in part.devices], wanted.choice)
         table = table_of(rows)
         report = sweep_report(
@@ -111,3 +114,22 @@ def run_sweep(
         if output is not None:
             write_sweep(output, table, rows, advice, report, stages)
     return SweepResult(table, advice, report)
+
+
+def _checked(
+    advice: Sequence[Advice], rows: Sequence[Row], options: SweepOptions, grid: Grid, stages: Stages
+) -> list[Advice]:
+    """Return the advice with its commands, each replayed once as ``winnow replay`` does."""
+    checks: dict[str, Check] = {}
+    found = []
+    for one, row in (with_command(own, rows, options, grid) for own in advice):
+        if row is None or one.command is None:
+            found.append(one)
+            continue
+        if one.command not in checks:
+            job = job_of(REPLAY.given(one.options))
+            with stages.timed("check"):
+                content = run_replay(job, stages.executor, stages.progress).content
+            checks[one.command] = check_of(content, row)
+        found.append(replace(one, check=checks[one.command]))
+    return found

@@ -1,37 +1,37 @@
 """One lane under some cells as a task: a pure function, run here or by a Spark worker.
 
-On a GPU each cell is a lane of the kernels' own.
+The exact join within each pair of windows, which all cells of those windows share, is counted from
+the same batches.
 """
 
 from __future__ import annotations
 
-import heapq
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from engine.jobs.sweep.cells import (
-    Cell,
-    CellResult,
-    Exact,
-    ExactCounter,
-    count_exact,
-    replay_cells,
-)
-from engine.lanes.reader import LaneFiles, lane_batches
-from engine.policies import Structure, age
+import numpy as np
+
+from engine.exact.stream import ExactStream
+from engine.facts.key_links import KeyLinks, no_key_links
+from engine.jobs.sweep.broadcast_pool import BroadcastPool
+from engine.jobs.sweep.cells import Cell, CellResult, Exact, within
+from engine.jobs.sweep.on_gpu import replay_cells_on_gpu
+from engine.jobs.sweep.shared_batches import Draws, Shared, SharedBatches, Wants
+from engine.lanes.profile import LaneProfile, SideProfile
+from engine.lanes.reader import LaneFiles
+from engine.policies import age
+from engine.replay.allocate import Ready
+from engine.replay.lane import LaneReplay
 from engine.replay.settings import ReplaySettings
 from engine.runtime.device_choice import ASKED_FOR_CPU, ON_GPU, Wanted, attempt
 from engine.runtime.executors import rows_done
 from engine.runtime.host import half_of_memory
-from engine.sampling.sizes import Sampling
-from gpu_kernels.devices import Choice, Device
-
-_BYTES_A_TUPLE = 450
-"""Of a join memory, all structures taken together, at most."""
-_BYTES_A_KEY = 160
-"""Of a key on both sides, in arrays that may be twice as long as needed."""
+from engine.runtime.streams import StreamBatch
+from engine.sampling.sizes import priorities
+from gpu_kernels.devices import Choice
 
 
 @dataclass(frozen=True)
@@ -78,11 +78,10 @@ def sweep_lane(task: SweepTask) -> SweepOutcome:
     else:
         with ThreadPoolExecutor(1) as beside:
             counted = beside.submit(count_exact, task.files, counters, task.threads)
-            results, device = attempt(
-                task.wanted,
-                lambda gpu: replay_cells_on_gpu(task.files, task.cells, gpu),
-                lambda: _on_cpu(task, ()),
+            done, device = attempt(
+                task.wanted, lambda gpu: replay_cells_on_gpu(task.files, task.cells, gpu)
             )
+            results = _on_cpu(task, ()) if done is None else done
             counted.result()
     found = {counter.windows: counter.found for counter in counters}
     return SweepOutcome(task.files.lane, results, found, device)
@@ -95,111 +94,196 @@ def _on_cpu(task: SweepTask, counters: Sequence[ExactCounter]) -> list[CellResul
     return results
 
 
-def replay_cells_on_gpu(
-    files: LaneFiles, cells: Sequence[Cell], device: Device
+class ExactCounter:
+    """Counts the exact join of a lane, batch by batch.
+
+    Parameters
+    ----------
+    settings : ReplaySettings
+        Its windows, combine and first tick that counts; the policy does not matter.
+    """
+
+    def __init__(self, settings: ReplaySettings) -> None:
+        self.windows = settings.windows
+        self._settings = settings
+        self.through(None)
+        self._outputs = np.zeros(0, np.int64)
+        self._importance = np.zeros(0)
+
+    def through(self, key_links: tuple[KeyLinks, KeyLinks] | None) -> None:
+        """Say what facts join, before the first batch; None in an equi-join."""
+        settings = self._settings
+        self._join = ExactStream(
+            *self.windows, settings.combine, settings.start_ts, key_links=key_links
+        )
+
+    def take(self, batch: Shared) -> None:
+        """Count a batch."""
+        if batch.renumbered is not None:
+            self._join.remap(batch.renumbered)
+        if batch.keys > self._outputs.size:
+            self._outputs = np.zeros(2 * batch.keys, np.int64)
+            self._importance = np.zeros(2 * batch.keys)
+        self._join.push(
+            batch.left,
+            batch.left_ids,
+            batch.right,
+            batch.right_ids,
+            self._outputs,
+            self._importance,
+        )
+
+    @property
+    def found(self) -> Exact:
+        """What was counted."""
+        return Exact(self._join.outputs, self._join.importance)
+
+
+def count_exact(files: LaneFiles, counters: Sequence[ExactCounter], threads: int = 1) -> None:
+    """Count with every counter in one pass over a lane, where cells are replayed elsewhere."""
+    if counters:
+        batches = SharedBatches(files, Wants(longest_of([counter.windows for counter in counters])))
+        for counter in counters:
+            counter.through(batches.key_links)
+        with BroadcastPool([counter.take for counter in counters], threads) as pool:
+            for batch in batches:
+                pool.publish(batch)
+
+
+def longest_of(windows: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """Return the longest window of each side.
+
+    Examples
+    --------
+    >>> longest_of([(3, 9), (5, 5)])
+    (5, 9)
+    """
+    return max(left for left, _ in windows), max(right for _, right in windows)
+
+
+def replay_cells(
+    files: LaneFiles,
+    cells: Sequence[Cell],
+    threads: int,
+    counters: Sequence[ExactCounter] = (),
 ) -> list[CellResult]:
-    """Replay a lane under every cell, reading it once; it lies on the device once.
+    """Replay a lane under every cell, reading it once.
 
     Parameters
     ----------
     files : LaneFiles
     cells : sequence of Cell
-    device : Device
+    threads : int
+        Cells replayed at once.
+    counters : sequence of ExactCounter
+        Exact counts to be made from the same batches.
 
     Returns
     -------
     list of CellResult
-        In the order of the cells, each equal to the cell's own replay. The seconds of a launch are
-        shared equally by its cells.
+        In the order of the cells; each equal to the cell's own replay, whatever the others are.
 
-    Raises
-    ------
-    TooLargeError
-        If the lane, or a cell, does not fit in the memory of the device or on the way to it.
+    Notes
+    -----
+    Memory: the budgets and keys of all cells, the windows, and `MOST_BATCHES` batches.
     """
-    from engine.device.batches import (  # noqa: PLC0415 - numba's CUDA, only where it is used
-        check_host_memory,
-        columns_of,
-    )
-    from engine.device.replay import (  # noqa: PLC0415 - the same
-        Setting,
-        load_lanes,
-        replay_on_device,
-    )
-    from engine.device.through_facts import windows_to_link  # noqa: PLC0415 - the same
-
-    if not cells:
+    if not cells and not counters:
         return []
-    check_host_memory(sum(side.rows for side in cells[0].profile))
-    links = files.links(windows_to_link([cell.settings for cell in cells]))
-    (lane,) = columns_of([(lane_batches(files.left, files.right), links)])
-    replays = [
-        Setting(
-            cell.settings,
-            cell.profile,
-            cell.budget,
-            age.as_arrays(cell.curves),
-            sampling=cell.sampling or Sampling(),
+    batches = SharedBatches(files, _wants(cells, counters))
+    _compile(cells, through_facts=batches.key_links is not None)
+    for counter in counters:
+        counter.through(batches.key_links)
+    running = [_Running(cell, batches.key_links) for cell in cells]
+    states = [*(counter.take for counter in counters), *(one.take for one in running)]
+    with BroadcastPool(states, threads) as pool:
+        for batch in batches:
+            pool.publish(batch)
+    return [one.result() for one in running]
+
+
+class _Running:
+    """One cell on its way through a lane."""
+
+    def __init__(self, cell: Cell, key_links: tuple[KeyLinks, KeyLinks] | None) -> None:
+        self._cell = cell
+        self._replay = LaneReplay(
+            cell.settings, cell.profile, cell.budget, curves=age.as_arrays(cell.curves),
+            emit=False, key_links=key_links,
+        )  # fmt: skip
+        self._seconds = 0.0
+
+    def take(self, batch: Shared) -> None:
+        """Replay a batch."""
+        settings = self._cell.settings
+        ready = Ready(
+            self._draws(batch),
+            tuple(batch.windows[which] for which in _windows_of(self._cell)),
+            None if settings.terms is None else batch.valued[settings.terms],
         )
-        for cell in cells
-    ]
-    outcomes = replay_on_device(device, load_lanes(device, [lane]), replays)
-    rows_done(lane.rows * len(cells))
-    return [
-        CellResult(
-            cell.number,
-            found.outputs,
-            found.importance,
-            found.peaks,
-            sum(found.peaks),
-            found.seconds,
+        begun = time.thread_time()
+        if batch.renumbered is not None:
+            self._replay.remap(batch.renumbered)
+        for _ in self._replay.push(
+            batch.left, batch.left_ids, batch.right, batch.right_ids, batch.keys, ready
+        ):
+            raise AssertionError  # it counts only
+        self._seconds += time.thread_time() - begun
+        rows_done(batch.rows)
+
+    def _draws(self, batch: Shared) -> Draws | None:
+        """Return the batch's uniforms, or the priorities that a sampling policy draws by them."""
+        settings, sampling = self._cell.settings, self._cell.sampling
+        if not settings.draws:
+            return None
+        draws = batch.draws[settings.purpose, settings.seed]
+        if sampling is None:
+            return draws
+        left, right = (
+            priorities(settings.the_policy, *of_side)
+            for of_side in zip(batch.sizes[sampling.sizing], sampling.scales, draws, strict=True)
         )
-        for cell, found in zip(cells, outcomes, strict=True)
-    ]
+        return left, right
+
+    def result(self) -> CellResult:
+        """Return what the cell came to."""
+        replay = self._replay
+        return CellResult(
+            self._cell.number,
+            replay.outputs,
+            replay.importance,
+            replay.peaks,
+            replay.peak,
+            self._seconds,
+        )
 
 
-def cost(cell: Cell) -> float:
-    """Return how long a cell takes, roughly, in passes over the lane by a static policy."""
-    if cell.settings.structure is Structure.RERANK:
-        return 1.0 + sum(_held(cell)) / 20
-    return 1.5 if cell.settings.structure in (Structure.KEYED, Structure.DECAY) else 1.0
+def _windows_of(cell: Cell) -> tuple[tuple[int, int], ...]:
+    """Return the (side, W) that a cell's estimator counts in."""
+    counts = cell.settings.estimator == "window" and cell.settings.counts
+    return tuple(enumerate(cell.windows)) if counts else ()
 
 
-def _held(cell: Cell) -> tuple[int, int]:
-    rules = cell.settings.rules(cell.profile, cell.budget, emit=False)
-    return rules.budget_left, rules.budget_right
-
-
-def _bytes(cell: Cell) -> int:
-    keys = sum(
-        side.rows if cell.settings.estimator == "history" else side.peak for side in cell.profile
+def _wants(cells: Sequence[Cell], counters: Sequence[ExactCounter]) -> Wants:
+    windows = [*(cell.windows for cell in cells), *(counter.windows for counter in counters)]
+    return Wants(
+        longest_of(windows),
+        all(cell.settings.estimator != "history" for cell in cells),
+        frozenset(
+            (cell.settings.purpose, cell.settings.seed) for cell in cells if cell.settings.draws
+        ),
+        frozenset(which for cell in cells for which in _windows_of(cell)),
+        frozenset(cell.settings.terms for cell in cells if cell.settings.terms is not None),
+        frozenset(cell.sampling.sizing for cell in cells if cell.sampling is not None),
     )
-    return _BYTES_A_TUPLE * sum(_held(cell)) + _BYTES_A_KEY * keys
 
 
-def deal(cells: Sequence[Cell], groups: int) -> list[list[Cell]]:
-    """Deal cells over groups that take about as long as each other, by their cost.
-
-    Cells of one policy, neighbours in the grid, go to different groups.
-    """
-    dealt: list[list[Cell]] = [[] for _ in range(groups)]
-    least = [(0.0, group) for group in range(groups)]
-    for cell in sorted(cells, key=lambda cell: -cost(cell)):
-        spent, group = heapq.heappop(least)
-        dealt[group].append(cell)
-        heapq.heappush(least, (spent + cost(cell), group))
-    return [group for group in dealt if group]
-
-
-def within(cells: Sequence[Cell], room: int) -> list[list[Cell]]:
-    """Cut cells into runs whose memories fit into `room` bytes, a run a pass over the lane."""
-    runs: list[list[Cell]] = [[]]
-    taken = 0
-    for cell in cells:
-        size = _bytes(cell)
-        if runs[-1] and taken + size > room:
-            runs.append([])
-            taken = 0
-        runs[-1].append(cell)
-        taken += size
-    return runs
+def _compile(cells: Sequence[Cell], *, through_facts: bool) -> None:
+    """Have the kernel compiled, or loaded, before any cell's time is taken."""
+    if cells:
+        none = np.empty(0, np.int64)
+        empty, ids = StreamBatch(none, none, none, np.empty(0)), np.empty(0, np.int32)
+        profile = LaneProfile(*(SideProfile(0, 0, 0, 0, 0.0),) * 2)
+        key_links = (no_key_links(), no_key_links()) if through_facts else None
+        replay = LaneReplay(ReplaySettings(0, 0), profile, (0, 0), emit=False, key_links=key_links)
+        for _ in replay.push(empty, ids, empty, ids, 0):
+            raise AssertionError  # there is nothing in it

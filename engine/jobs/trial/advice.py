@@ -1,4 +1,4 @@
-"""What a trial advises, as profiles and reports have it, and a replay that takes the advice."""
+"""What a trial advises, as profiles and reports have it."""
 
 from __future__ import annotations
 
@@ -6,38 +6,37 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from engine.jobs.frame import Archives, JobLanes
 from engine.jobs.trial.estimate import Estimate
 from engine.jobs.trial.found import IMPORTANCE, Trial, Tried
-from engine.jobs.trial.layout import lay_out
-from engine.jobs.trial.run import run_trial
 from engine.options.budget import EVEN, EXPECTED, Amounts
-from engine.options.replay import REPLAY, JobOptions
+from engine.options.replay import REPLAY
 from engine.runtime.streams import SIDES
 
 MODELLED = {"age": "age", "frequency": "prob"}
 """The policy that goes by what a model says."""
 
 
-def try_all(
-    base: JobOptions,
-    memories: Sequence[Amounts],
-    archives: Archives,
-    lanes: JobLanes,
-    measure: str = IMPORTANCE,
+def advice_of(
+    memories: Sequence[Amounts], trial: Trial, measure: str = IMPORTANCE
 ) -> list[dict[str, Any]]:
-    """Try the candidates with some memories, and return what is advised with each.
+    """Return what a trial advises with each memory.
+
+    Parameters
+    ----------
+    memories : sequence of Amounts
+        With which the candidates were tried.
+    trial : Trial
+    measure : {"importance_recall", "recall"}
+        By which they are ranked.
 
     Returns
     -------
     list of dict
         Plain; docs/profile.md explains every field.
     """
-    layout = lay_out(base, memories, archives, lanes)
-    found = run_trial(layout, lanes, measure=measure, seed=base.seed)
     return [
-        {"memory": text_of(memory)} | _plain(own, found, measure)
-        for memory, own in zip(memories, found.found, strict=True)
+        {"memory": text_of(memory)} | _plain(own, trial, measure)
+        for memory, own in zip(memories, trial.found, strict=True)
     ]
 
 
@@ -105,7 +104,7 @@ def command_of(asked: Mapping[str, Any], advice: Mapping[str, Any]) -> str:
     asked : mapping
         Options of the streams and the window, by keyword.
     advice : mapping
-        One of `try_all`.
+        One of `advice_of`.
     """
     words = ["winnow", "replay"]
     for name, value in asked.items():

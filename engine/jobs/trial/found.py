@@ -6,12 +6,21 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from engine.jobs.sweep.cells import Exact
 from engine.jobs.trial.candidates import Candidate
 from engine.jobs.trial.estimate import Estimate, exactly
 from engine.jobs.trial.layout import TrialLayout
-from engine.jobs.trial.replaying import Counted
 
 IMPORTANCE, RECALL = MEASURES = ("importance_recall", "recall")
+
+
+class Counted(NamedTuple):
+    """What cells come to on a stretch, or on everything."""
+
+    cells: dict[int, Exact]
+    """Outputs and importance by the cell's number."""
+    exact: Exact
+    """Of the exact join."""
 
 
 class Tried(NamedTuple):

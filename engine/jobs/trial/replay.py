@@ -1,4 +1,4 @@
-"""A replay whose policy is what replays of stretches advise."""
+"""The policy of a replay, as replays of stretches advise it."""
 
 from __future__ import annotations
 
@@ -7,33 +7,26 @@ from typing import Any
 
 from engine.jobs.frame import Archives, JobLanes
 from engine.jobs.replay.models import uses_profile
-from engine.jobs.replay.run import run_replay
-from engine.jobs.trial.advice import text_of, try_all
+from engine.jobs.trial.advice import advice_of, text_of
 from engine.jobs.trial.candidates import Candidate
+from engine.jobs.trial.layout import lay_out
+from engine.jobs.trial.run import run_trial
 from engine.models.profile.model import ArrivalProfile
 from engine.options.replay import JobOptions
-from engine.report.envelope import Report
-from engine.runtime.executors import Executor, Progress
-
-
-def run_advised(
-    options: JobOptions, executor: Executor, progress: Progress | None = None
-) -> Report:
-    """Replay two archives, by the policy that is advised unless the options name one.
-
-    The advice is a profile's, if it is given and has one for the like; else that of a trial. The
-    report has it as ``advice``.
-    """
-    return run_replay(options, executor, progress, take_advice)
 
 
 def take_advice(
     options: JobOptions, archives: Archives, lanes: JobLanes
 ) -> tuple[JobOptions, dict[str, Any]]:
-    """Return a replay with the policy that is advised, and the advice."""
+    """Return a replay with the policy that is advised, and the advice, for `run_replay`.
+
+    The advice is a profile's, if it is given and has one for the like; else that of a trial.
+    """
     advice = _told(options, archives.windows(options))
     if advice is None:
-        (found,) = try_all(options, [options.memory], archives, lanes)
+        layout = lay_out(options, [options.memory], archives, lanes)
+        trial = run_trial(layout, lanes, seed=options.seed)
+        (found,) = advice_of([options.memory], trial)
         del found["modelled"], found["even"]
         advice = found | {"by": None}
     chosen = Candidate(advice["policy"], advice["split"], advice["estimator"]).of(options)

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 import numpy as np
 
 from engine.jobs.frame import JobLanes
+from engine.jobs.sweep.cells import Cell, Exact, deal
+from engine.jobs.sweep.task import SweepOutcome, SweepTask, sweep_lane
 from engine.jobs.trial.estimate import estimated
-from engine.jobs.trial.found import IMPORTANCE, Pair, Trial, best_of, ranked, whole
+from engine.jobs.trial.found import IMPORTANCE, Counted, Pair, Trial, best_of, ranked, whole
 from engine.jobs.trial.layout import TrialLayout
-from engine.jobs.trial.replaying import STAGE, Replays
-from engine.jobs.trial.stretches import (
-    Stretch,
-    TimesTask,
-    blocks_of,
-    drawn,
-    rows_by_time,
-    stretches_of,
-)
-from engine.lanes.stored import Ticks
+from engine.jobs.trial.stretches import DRAWS, STAGE, Stretch, affordable, drawn
+from engine.lanes.stretch import stretch_of
 from engine.runtime.randomness import uniforms
 from gpu_kernels.philox import PURPOSE_STRETCH
 
@@ -31,8 +27,6 @@ TUPLES_A_ROW = 4
 """The same for each tuple of the archives."""
 WEIGHTS = {"yield": 3, "age": 2}
 """Tuples that one of a policy counts as; 1 of the others."""
-DRAWS = 8
-"""Stretches drawn for the first round, at least, if that leaves candidates with every memory."""
 FEW = 3
 """Stretches drawn for the first round, at least, if candidates are tried with one memory."""
 MORE = (4, 2, 1)
@@ -41,10 +35,6 @@ FINALISTS = 3
 """Candidates with each memory that the last round replays, if it can be afforded."""
 QUARTER = 4
 """Part of the candidates that the last round replays on stretches."""
-BODIES = (4, 2, 1)
-"""Windows that a stretch counts: the first of these that leaves enough draws."""
-ROWS = 1_500
-"""Tuples that a stretch counts on average, at least: each has a fixed cost too."""
 
 
 def run_trial(
@@ -89,7 +79,7 @@ class _Rounds:
         self._layout, self._lanes, self._measure = layout, lanes, measure
         self._rows = sum(lanes.rows)
         self._tuples = max(TUPLES, TUPLES_A_ROW * self._rows) if tuples is None else tuples
-        self._replays = Replays(layout, lanes)
+        self._replays = _Replays(layout, lanes)
         self._start = float(uniforms(seed, PURPOSE_STRETCH, 0, np.zeros(1, np.int64))[0])
         self._every = list(range(len(layout.places)))
 
@@ -99,7 +89,9 @@ class _Rounds:
         if span is None or self._fits(every, self._tuples):
             return self._trial(whole(self._replays.whole(every)), every)
         for tried in self._screened():
-            stretches, number = self._stretches(span, tried)
+            stretches, number = affordable(
+                self._lanes, self._layout.exact, self._weights(tried), self._tuples / 2
+            )
             if number >= DRAWS:
                 break
         if number < FEW:
@@ -172,29 +164,6 @@ class _Rounds:
             total += sum(own * rows for own, rows in zip(weights, stretches[at].rows, strict=True))
         return total
 
-    def _stretches(self, span: Ticks, cells: Sequence[int]) -> tuple[list[Stretch], int]:
-        """Return the stretches to draw from, and how many draws take half of all tuples."""
-        windows = self._layout.exact.windows
-        ticks = span[1] - span[0] + 1
-        least = -(-ROWS * ticks // self._rows)
-        weights = self._weights(cells)
-        for body in BODIES:
-            length = max(least, body * (max(windows) + 1))
-            blocks = blocks_of(span, windows, length)
-            edges = tuple(blocks.edges.tolist())
-            tasks = [TimesTask(files, edges) for files in self._lanes.files]
-            counts = self._lanes.stages.mapped(STAGE, rows_by_time, tasks, self._lanes.rows)
-            stretches = stretches_of(blocks, counts, self._layout.exact.start_ts)
-            mean = sum(
-                one.work * own * rows
-                for one in stretches
-                for own, rows in zip(weights, one.rows, strict=True)
-            )
-            number = int(self._tuples / 2 / max(1.0, mean))
-            if number >= DRAWS or length == least:
-                break
-        return stretches, number
-
     def _first_of_list(self) -> Trial:
         """Replay on everything as many candidates as can be afforded, at least one."""
         chosen: list[int] = []
@@ -244,3 +213,94 @@ class _Rounds:
         found = ranked(self._layout, known, self._measure, set(last))
         part = 1.0 if share is None else share
         return Trial(found, share is None, stretches, part, self._replays.replayed)
+
+
+@dataclass
+class _Replays:
+    """The replays of a trial.
+
+    Attributes
+    ----------
+    replayed : int
+        Tuples so far, of all cells together.
+    found : dict
+        What cells came to, by the stretch's place.
+    """
+
+    layout: TrialLayout
+    lanes: JobLanes
+    replayed: int = 0
+    found: dict[int, Counted] = field(default_factory=dict)
+
+    def whole(self, cells: Sequence[int]) -> Counted:
+        """Replay all lanes under some cells; each is read once, or once by each that reads it."""
+        slots, rows = self.lanes.stages.executor.slots, sum(self.lanes.rows)
+        tasks = []
+        for files, own in zip(self.lanes.files, self.layout.cells, strict=True):
+            groups = min(len(cells), -(-slots * files.rows // rows)) if slots else 1
+            for i, group in enumerate(deal([own[number] for number in cells], groups)):
+                counted = () if i else (self.layout.exact,)
+                tasks.append(SweepTask(files, tuple(group), counted))
+        found = _added(self._mapped(tasks))
+        none = dict.fromkeys(cells, Exact(0, 0.0))  # where there are no lanes
+        return Counted(none | found.cells, found.exact)
+
+    def on(self, stretches: Sequence[Stretch], places: Iterable[int], cells: Iterable[int]) -> None:
+        """Replay stretches under those of the cells that have not been replayed on them."""
+        at, tasks = [], []
+        for place in dict.fromkeys(places):
+            missing = [cell for cell in cells if cell not in self._known(place)]
+            for learns in (False, True):
+                own = [cell for cell in missing if self.learns(cell) == learns]
+                if own:
+                    at.append(place)
+                    tasks.append(self._task(stretches[place], own, learns=learns))
+        for place, outcome in zip(at, self._mapped(tasks), strict=True):
+            known, found = self._known(place), _added([outcome])
+            self.found[place] = Counted(known | found.cells, found.exact)
+
+    def learns(self, cell: int) -> bool:
+        """Return whether a cell goes by all that has arrived, not only by what it holds."""
+        settings = self.layout.cells[0][cell].settings
+        return settings.terms is not None or (settings.counts and settings.estimator == "history")
+
+    def _known(self, place: int) -> dict[int, Exact]:
+        return self.found[place].cells if place in self.found else {}
+
+    def _task(self, stretch: Stretch, numbers: Sequence[int], *, learns: bool) -> SweepTask:
+        first, last = stretch.ticks
+        lead, rows = stretch.leads[learns], stretch.rows[learns]
+        files = stretch_of(self.lanes.files[stretch.lane], (lead, last), rows)
+        cells = self.layout.cells[stretch.lane]
+        own = [_from(cells[number], lead, first) for number in numbers]
+        return SweepTask(files, tuple(own), (replace(self.layout.exact, start_ts=first),))
+
+    def _mapped(self, tasks: Sequence[SweepTask]) -> list[SweepOutcome]:
+        stages = self.lanes.stages
+        slots, here = stages.executor.slots, stages.executor.threads
+        threads = 1 if slots else max(1, here // max(1, len(tasks)))
+        tasks = [replace(task, threads=threads, beside=slots or here) for task in tasks]
+        rows = [task.files.rows for task in tasks]
+        self.replayed += sum(own * len(task.cells) for own, task in zip(rows, tasks, strict=True))
+        return stages.mapped(STAGE, sweep_lane, tasks, rows)
+
+
+def _from(cell: Cell, lead: int, first: int) -> Cell:
+    """Return a cell whose replay begins at one tick, and counts from another on."""
+    left, right = (side._replace(first_ts=lead) for side in cell.profile)
+    settings = replace(cell.settings, start_ts=first)
+    return cell._replace(settings=settings, profile=cell.profile._replace(left=left, right=right))
+
+
+def _added(outcomes: Sequence[SweepOutcome]) -> Counted:
+    """Add up what lanes came to."""
+    parts: dict[int, list[Exact]] = {}
+    for outcome in outcomes:
+        for one in outcome.cells:
+            parts.setdefault(one.cell, []).append(Exact(one.outputs, one.importance))
+    exact = [one for outcome in outcomes for one in outcome.exact.values()]
+    return Counted({number: _sum(own) for number, own in parts.items()}, _sum(exact))
+
+
+def _sum(parts: Sequence[Exact]) -> Exact:
+    return Exact(sum(one.outputs for one in parts), math.fsum(one.importance for one in parts))

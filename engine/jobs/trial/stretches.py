@@ -9,10 +9,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.jobs.frame import JobLanes
 from engine.lanes.reader import LaneFiles, streamed
 from engine.lanes.stored import Stored, Ticks
+from engine.replay.settings import ReplaySettings
 from engine.runtime.jit import Floats, Ints
 
+STAGE = "trial"
+DRAWS = 8
+"""Stretches drawn for the first round, at least, if that leaves candidates with every memory."""
+BODIES = (4, 2, 1)
+"""Windows that a stretch counts: the first of these that leaves enough draws."""
+ROWS = 1_500
+"""Tuples that a stretch counts on average, at least: each has a fixed cost too."""
 LEADS = (2, 8)
 """Windows before a stretch in which memories fill, uncounted: of most policies, and of those that
 learn from all that arrives."""
@@ -169,3 +178,41 @@ def drawn(stretches: Sequence[Stretch], number: int, start: float, more: int = 1
     points = np.sort((start + np.arange(more * number) / more) / number % 1.0)
     at = np.searchsorted(edges, points, "right")
     return np.minimum(at, len(stretches) - 1).tolist()  # type: ignore[no-any-return]
+
+
+def affordable(
+    lanes: JobLanes, exact: ReplaySettings, weights: tuple[int, int], tuples: float
+) -> tuple[list[Stretch], int]:
+    """Return the stretches of lanes to draw from, and how many draws can be afforded.
+
+    Parameters
+    ----------
+    lanes : JobLanes
+        They have tuples.
+    exact : ReplaySettings
+        Windows, and the first tick that counts.
+    weights : (int, int)
+        Replays of every stretch, by `LEADS`.
+    tuples : float
+        Replayed in all draws together, on average.
+    """
+    span = lanes.prepared.span
+    assert span is not None  # noqa: S101 - they have tuples
+    rows = sum(lanes.rows)
+    least = -(-ROWS * (span[1] - span[0] + 1) // rows)
+    for body in BODIES:
+        length = max(least, body * (max(exact.windows) + 1))
+        blocks = blocks_of(span, exact.windows, length)
+        edges = tuple(blocks.edges.tolist())
+        tasks = [TimesTask(files, edges) for files in lanes.files]
+        counts = lanes.stages.mapped(STAGE, rows_by_time, tasks, lanes.rows)
+        stretches = stretches_of(blocks, counts, exact.start_ts)
+        mean = sum(
+            one.work * own * replayed
+            for one in stretches
+            for own, replayed in zip(weights, one.rows, strict=True)
+        )
+        number = int(tuples / max(1.0, mean))
+        if number >= DRAWS or length == least:
+            break
+    return stretches, number

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.multiway.fractions.dual import Direction, Rest, relaxed
+from engine.multiway.fractions.dual import Direction, Rest
 from engine.runtime.jit import jit
 from gpu_kernels.harvest.formulas import NONE_OUTPUT, better
 from gpu_kernels.harvest.layout import Floats, Ints
@@ -207,16 +207,16 @@ def _last(
 
 
 def _rest(
-    directions: Sequence[Direction], limit: float, floor: float, slack: Slack, most: int
-) -> tuple[list[Rest], float]:
+    directions: Sequence[Direction], behind: Sequence[Rest], before: Sequence[Rest], limit: float,
+    floor: float, slack: Slack, most: int,
+) -> tuple[list[Rest], float]:  # fmt: skip
     """Return the bounds behind each direction, and the floor, raised on the way.
 
     The halves meet in the middle: the later directions are merged from the last one backwards,
     fathomed by the relaxation of those before, as long as their settings number fewer.
     """
     m = len(directions)
-    behind = relaxed(directions)
-    before = relaxed(directions[::-1])[::-1]
+    rests = list(behind)
     sizes = [max(1, part.cost.size) for part in directions]
     costs, outputs = np.zeros(1), np.zeros(1)
     for i in range(m - 1, 0, -1):
@@ -228,21 +228,24 @@ def _rest(
             break
         order = np.argsort(costs, kind="stable")
         costs, outputs = costs[order], np.maximum.accumulate(outputs[order])
-        behind[i - 1] = Rest(costs, outputs, straight=False)
+        rests[i - 1] = Rest(costs, outputs, straight=False)
         if math.prod(sizes[i - 1 :]) > math.prod(sizes[: i - 1]):
             break
-    return behind, floor
+    return rests, floor
 
 
 def merge(
-    directions: Sequence[Direction], limit: float, floor: float, slack: Slack, most: int
-) -> Merged:
+    directions: Sequence[Direction], behind: Sequence[Rest], before: Sequence[Rest], limit: float,
+    floor: float, slack: Slack, most: int,
+) -> Merged:  # fmt: skip
     """Return the best setting of cost `limit` or less, if one gives `floor` or more.
 
     Parameters
     ----------
     directions : sequence of Direction
         m of them, in their order; each one's settings in the order of their indexes.
+    behind, before : sequence of Rest
+        m each. The linear relaxation of the directions behind each one, and of those before it.
     limit, floor : float
         In comparisons and outputs a second.
     slack : Slack
@@ -251,7 +254,7 @@ def merge(
         those of the greatest bounds are gone on with.
     """
     loose = limit + slack.cost
-    rest, floor = _rest(directions, loose, floor - slack.output, slack, most)
+    rest, floor = _rest(directions, behind, before, loose, floor - slack.output, slack, most)
     costs, outputs = np.zeros(1), np.zeros(1)
     layers: list[tuple[Ints, NDArray[np.int32]]] = []
     whole = True

@@ -17,7 +17,14 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from engine.multiway.fractions.dual import Direction, best_price, best_values, most_output, near
+from engine.multiway.fractions.dual import (
+    Direction,
+    best_price,
+    best_values,
+    most_output,
+    near,
+    relaxed,
+)
 from engine.multiway.fractions.exhaustive import BestSetting, search_all
 from engine.multiway.fractions.greedy import DELTA, WAYS, forward, greedy, metric_number, totals
 from engine.multiway.fractions.merging import Merged, Slack, merge, undominated
@@ -88,7 +95,8 @@ def _search(
             return Merged(None, 0.0, NONE_OUTPUT, whole=False), None
         kept = undominated(cost, output, *slack)
         directions.append(Direction(counts[kept], cost[kept], output[kept]))
-    merged = merge(directions, limit, floor, slack, most)
+    behind, before = relaxed(directions), relaxed(directions[::-1])[::-1]
+    merged = merge(directions, behind, before, limit, floor, slack, most)
     if merged.parts is None:
         return merged, None
     chosen = [part.counts[at] for part, at in zip(directions, merged.parts, strict=True)]

@@ -9,7 +9,6 @@ import numpy as np
 
 from engine.multiway.fractions.histograms import scores
 from engine.multiway.fractions.indexed import IndexCosts, search_steps
-from engine.multiway.fractions.optimise import BruteForce, harvest_setting
 from engine.multiway.fractions.profile import JoinProfile, ranked
 from engine.multiway.harvest.indexes import entries_of
 from engine.multiway.harvest.layout import POPS, PUSHES, Ranges, ReadPlan, plan_of
@@ -108,14 +107,17 @@ def measured_costs(
     return index_costs(parts, entries, found.rates * (windows.size + 1.0), basic, orders)
 
 
+Rankings = Sequence[Sequence[Ints]]
+"""m sequences of m - 1 int64 arrays. Indexes of the logical basic windows by rank, from 0, the
+youngest 0."""
+
+
 class Setting(NamedTuple):
     """The basic windows that each hop reads."""
 
     counts: Ints
     """(m, m - 1) int64. Logical basic windows."""
-    rankings: Sequence[Sequence[Ints]]
-    """m sequences of m - 1 int64 arrays. Indexes of the logical basic windows by rank, from 0, the
-    youngest 0."""
+    rankings: Rankings
 
 
 def throttle_after(throttle: float, interval: Ints, boost: float) -> tuple[float, float]:
@@ -162,15 +164,10 @@ def shrunken(scores: Floats, samples: float) -> Floats:
     return drawn
 
 
-def setting_of(
-    learnt: Learnt,
-    windows: Windows,
-    orders: Sequence[Sequence[int]],
-    throttle: float,
-    settings: HarvestSettings,
-    brute_force: BruteForce | None = None,
-) -> Setting:
-    """Return the setting that harvests most within a throttle fraction of the full cost."""
+def learnt_profile(
+    learnt: Learnt, windows: Windows, orders: Sequence[Sequence[int]], settings: HarvestSettings
+) -> tuple[JoinProfile, Rankings]:
+    """Return a join as it was learnt, and the rankings of its logical basic windows."""
     m = len(orders)
     basic = basic_counts(windows, settings.basic_window)
     if settings.scores == "ages":
@@ -181,10 +178,6 @@ def setting_of(
         ]
     else:
         found = scores(learnt.histograms, windows.size, settings.basic_window, orders)
-    rankings = [[ranked(hop).astype(np.int64) for hop in hops] for hops in found]
-    if throttle == 1.0:
-        counts = np.array([[basic[other] for other in order] for order in orders], np.int64)
-        return Setting(counts, rankings)
     selectivities = np.ones((m, m))
     pooled = _ratio(learnt.passes.sum(), learnt.comparisons.sum(), 1.0)
     for i, order in enumerate(orders):
@@ -202,10 +195,7 @@ def setting_of(
         [[hop.tolist() for hop in hops] for hops in found],
         None if own is None else _learnt_costs(learnt, own, windows, basic, orders),
     )
-    chosen = harvest_setting(
-        join, throttle, settings.optimiser, metric=settings.metric, brute_force=brute_force
-    )
-    return Setting(chosen.counts, rankings)
+    return join, [[ranked(hop).astype(np.int64) for hop in hops] for hops in found]
 
 
 def _learnt_costs(

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from engine.exact.checks import thread_count
-from engine.multiway.fractions.optimise import BruteForce
+from engine.multiway.fractions.optimise import BruteForce, harvest_setting
 from engine.multiway.harvest import layout
-from engine.multiway.harvest.adapt import Setting, horizons, plan_from, setting_of, throttle_after
+from engine.multiway.harvest.adapt import (
+    Setting,
+    horizons,
+    learnt_profile,
+    plan_from,
+    throttle_after,
+)
 from engine.multiway.harvest.clock import Speculation, run_clock
 from engine.multiway.harvest.indexed_prober import IndexedProber
 from engine.multiway.harvest.indexes import entries_of
@@ -22,8 +28,8 @@ from engine.multiway.harvest.layout import (
     new_clock,
     whole_plan,
 )
-from engine.multiway.harvest.learner import Learner, PairPrior, begin, first_throttle, known
-from engine.multiway.harvest.prober import CpuProber, OutputBatch, Prober
+from engine.multiway.harvest.learner import Learner, Learnt, PairPrior, begin, first_throttle, known
+from engine.multiway.harvest.prober import CpuProber, MakeProber, OutputBatch, Prober
 from engine.multiway.harvest.settings import LEAST_THROTTLE, HarvestSettings
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import MultiStreams, Windows, arrival_order
@@ -34,7 +40,6 @@ from gpu_kernels.combine import COMBINES
 from gpu_kernels.philox import PURPOSE_SHED, PURPOSE_SHRED
 
 UNLIMITED = int(np.iinfo(np.int64).max)
-MakeProber = Callable[[MultiStreams, HarvestRules, Predicate, ReadPlan], Prober]
 
 
 class Step(NamedTuple):
@@ -53,6 +58,21 @@ class Step(NamedTuple):
     others."""
     comparisons: int
     outputs: int
+
+
+def setting_of(
+    learnt: Learnt, windows: Windows, orders: Sequence[Sequence[int]], throttle: float,
+    settings: HarvestSettings, brute_force: BruteForce | None = None,
+) -> Setting:  # fmt: skip
+    """Return the setting that harvests most within a throttle fraction of the full cost."""
+    join, rankings = learnt_profile(learnt, windows, orders, settings)
+    if throttle == 1.0:
+        counts = np.array([[join.basic[other] for other in order] for order in orders], np.int64)
+        return Setting(counts, rankings)
+    chosen = harvest_setting(
+        join, throttle, settings.optimiser, metric=settings.metric, brute_force=brute_force
+    )
+    return Setting(chosen.counts, rankings)
 
 
 class GrubJoin:
@@ -289,12 +309,9 @@ class GrubJoin:
 
 
 def _on_all_cores(
-    indexed: int | None,
-    streams: MultiStreams,
-    rules: HarvestRules,
-    predicate: Predicate,
+    indexed: int | None, streams: MultiStreams, rules: HarvestRules, predicate: Predicate,
     whole: ReadPlan,
-) -> Prober:
+) -> Prober:  # fmt: skip
     threads = thread_count(None)
     if indexed is not None:
         return IndexedProber(streams, rules, predicate, whole, indexed, threads)

@@ -189,6 +189,9 @@ def no_results(tuples: int, hops: int) -> Probed:
     )
 
 
+MakeProber = Callable[[MultiStreams, HarvestRules, Predicate, ReadPlan], Prober]
+
+
 class Slices:
     """A thread pool that processes slices of a batch."""
 
