@@ -88,7 +88,7 @@ def job(folder: Path, work: Workload, cache: Path, **options: Any) -> JobOptions
         window_right=str(work.window),
         memory=memory,
         cache=cache,
-        **options,
+        **{"policy": "dgl"} | options,
     )
 
 
