@@ -122,6 +122,24 @@ class Grid:
     lanes: tuple[int, ...]
     left_out: dict[tuple[str, Split], str]
 
+    def points(self, windows: Sequence[int]) -> list[Point]:
+        """Return the cells with windows in ticks, as `points_of` has them."""
+        return [
+            *points_of(
+                list(self.policies), self.memory, windows, self.seeds, self.splits,
+                self.estimators, self.lanes, self.left_out,
+            )
+        ]  # fmt: skip
+
+    def job_of(self, point: Point) -> JobOptions:
+        """Return the replay of a cell, but for its memory, window, lanes and seed."""
+        return replace(
+            self.policies[point.policy],
+            split=point.split,
+            estimator=point.estimator or ESTIMATORS[0],
+            memory=divided(self.memory[0], point.split),
+        )
+
 
 def grid_of(options: SweepOptions) -> Grid:
     """Read and check the lists of a sweep, but for its windows.

@@ -163,6 +163,11 @@ class JobOptions(streams.PolicyJob):
         """Whether the policy is still to be chosen."""
         return self.policy == AUTO
 
+    def check_policy(self) -> None:
+        """Raise if a policy is needed that is none: it samples, or is still to be chosen."""
+        if not self.advised or self.ranks:
+            policy_named(self.policy)
+
     @property
     def ranks(self) -> bool:
         """Whether a policy decides who stays: not where all do, or a plan says who."""

@@ -12,7 +12,7 @@ from engine.jobs.frame import JobLanes
 from engine.jobs.lane_stats import lane_stats
 from engine.jobs.prior import PriorProfile
 from engine.jobs.replay.lane_task import LaneResult
-from engine.jobs.split import LaneModels, lane_budgets, summaries_needed
+from engine.jobs.split import LaneModels, lane_budgets, shared_memories, summaries_needed
 from engine.models import rate_curve
 from engine.models.frequency import expected_recall
 from engine.models.profile.model import ArrivalProfile
@@ -126,6 +126,10 @@ class ReplayModels:
         """Return K of left and right of each lane."""
         asked, policy = self._options, self._settings.the_policy
         return lane_budgets(asked.memory, self._groups, self.lanes, policy, asked.split)
+
+    def shared(self) -> list[int]:
+        """Return M of both sides together of each group of lanes."""
+        return shared_memories(self._options.memory, self._groups, self.lanes.profiles)
 
     def predicted(
         self, budgets: Sequence[tuple[int, int]], results: Sequence[LaneResult]

@@ -25,9 +25,7 @@ from engine.jobs.replay.models import ReplayModels, profile_given
 from engine.jobs.replay.planned import check_plan, limits_of, planned_tasks, replay_planned
 from engine.jobs.replay.report import Replayed, build_report
 from engine.jobs.replay.slices import REPLAY, in_lanes, precount, sliced
-from engine.jobs.split import shared_memories
 from engine.options.replay import JobOptions
-from engine.policies import policy_named
 from engine.report.envelope import Report, time_bins
 from engine.runtime.device_choice import (
     ON_CPU,
@@ -62,8 +60,8 @@ def run_replay(
     choose : callable, optional
         Chooses the policy once the lanes are there; only needed where the options leave that open.
     """
-    if not options.advised or (options.ranks and choose is None):
-        policy_named(options.policy)  # or the error of one that samples
+    if not options.advised or choose is None:
+        options.check_policy()
     if not options.ranks:
         options = replace(options, policy=UNRANKED, parameters={})
     prior = None if options.advised else profile_given(options)
@@ -85,8 +83,7 @@ def run_replay(
             options, advice = choose(options, archives, lanes)
             settings, prior = archives.settings(options), profile_given(options)
         models = ReplayModels(options, settings, lanes, prior)
-        budgets, curves = models.budgets(), models.curves
-        shared = shared_memories(options.memory, lanes.groups, models.lanes.profiles)
+        budgets, shared, curves = models.budgets(), models.shared(), models.curves
         peak = None
         if options.plan is not None:
             limits = limits_of(lanes.groups, budgets, shared)

@@ -193,7 +193,7 @@ def by_window(rows: Sequence[Row]) -> dict[tuple[int, int], list[Row]]:
 
 
 def advise(rows: Sequence[Row], targets: Sequence[Target]) -> list[Advice]:
-    """Return an advice for every window and target. O(rows log rows) each.
+    """Return an advice for every window and target, of policies alone. O(rows log rows) each.
 
     Parameters
     ----------
@@ -205,9 +205,10 @@ def advise(rows: Sequence[Row], targets: Sequence[Target]) -> list[Advice]:
     list of Advice
         Window by window.
     """
+    named = [row for row in rows if row.policy in POLICIES]
     return [
         _advice(choices_of(mine), target, windows)
-        for windows, mine in by_window(rows).items()
+        for windows, mine in by_window(named).items()
         for target in targets
     ]
 

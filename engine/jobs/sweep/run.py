@@ -17,13 +17,10 @@ from engine.jobs.sweep.by_lanes import Counted, Swept, sweep_points
 from engine.jobs.sweep.layout import profile_given
 from engine.jobs.sweep.report import sweep_report, write_sweep
 from engine.jobs.sweep.rows import Row, table_of
-from engine.options.budget import divided
-from engine.options.cells import Grid, check_size, grid_of, points_of
+from engine.options.cells import Grid, check_size, grid_of
 from engine.options.grid import parse_windows
 from engine.options.replay import REPLAY, job_of
 from engine.options.sweep import SweepOptions
-from engine.policies import POLICIES
-from engine.replay.layout import ESTIMATORS
 from engine.runtime.device_choice import combined_choice, prefer_gpu, wanted_device
 from engine.runtime.executors import Executor, Progress, Stages
 
@@ -62,31 +59,14 @@ def run_sweep(
     stages = Stages(executor, progress)
     archives = open_job(base)
     windows = parse_windows(options.windows, archives.unit)
-    points = list(
-        points_of(
-            list(grid.policies), grid.memory, windows, grid.seeds, grid.splits, grid.estimators,
-            grid.lanes, grid.left_out,
-        )
-    )  # fmt: skip
+    points = grid.points(windows)
     prior = profile_given(base.profile, points)
     check_size(len(points))
     asked = wanted_device(base.device, executor)
     wanted = prefer_gpu(asked, len(points), executor.slots)
-    kinds = {(point.policy, point.split, point.estimator or ESTIMATORS[0]) for point in points}
-    jobs = {
-        (policy, split, estimator): replace(
-            grid.policies[policy],
-            split=split,
-            estimator=estimator,
-            memory=divided(grid.memory[0], split),
-        )
-        for policy, split, estimator in kinds
-    }
     settings = {
         point.number: archives.settings(
-            jobs[point.policy, point.split, point.estimator or ESTIMATORS[0]],
-            (point.window, point.window),
-            point.seed or 0,
+            grid.job_of(point), (point.window, point.window), point.seed or 0
         )
         for point in points
     }
@@ -104,8 +84,7 @@ def run_sweep(
             )
             counted = swept[-1].exact
         rows = sorted((row for part in swept for row in part.rows), key=lambda row: row.cell)
-        named = [row for row in rows if row.policy in POLICIES]
-        advice = _checked(advise(named, options.targets), named, options, grid, stages)
+        advice = _checked(advise(rows, options.targets), rows, options, grid, stages)
         device = combined_choice([one for part in swept for one in part.devices], wanted.choice)
         table = table_of(rows)
         report = sweep_report(
