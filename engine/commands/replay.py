@@ -21,7 +21,6 @@ COMMAND = replace(
     REPLAY,
     groups=(*REPLAY.groups, Group("several streams, in place of --left and --right", (Several,))),
 )
-_TWO = "the best possible is known of two streams only"
 _INSTEAD = {
     "left": "name every stream with --stream",
     "right": "name every stream with --stream",
@@ -31,7 +30,7 @@ _INSTEAD = {
     "partition_by": "several streams are one join: replay each part by itself",
     "cache": "no lanes are prepared of several streams",
     "profile": "a profile is of two streams",
-    **dict.fromkeys(("plan", "bound", "gap", "seconds"), _TWO),
+    "plan": "a plan is of two streams",
 }
 _WHERE = ("engine", "rapids", "report", "device")
 

@@ -238,3 +238,13 @@ def check_split(split: Split, memory: Amounts, policy: Policy, *, through: bool)
             f"--split {split} goes by how often join attributes arrive, and these are joined "
             "through facts: use policy age, or --memory-left and --memory-right"
         )
+
+
+def divided_evenly(tuples: int, parts: int) -> list[int]:
+    """Return even parts of a memory, the rest to the first of them.
+
+    >>> divided_evenly(8, 3)
+    [3, 3, 2]
+    """
+    each, rest = divmod(tuples, max(1, parts))
+    return [each + (at < rest) for at in range(parts)]

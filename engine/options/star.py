@@ -11,14 +11,16 @@ import pyarrow as pa
 from engine.archives.roles import Roles
 from engine.facts.access import DEFAULT_METHOD
 from engine.facts.roles import FactRoles
-from engine.options import deciding, where
+from engine.optimum.settings import Effort
+from engine.options import budget, deciding, where
 from engine.options import streams as shared
-from engine.options.budget import EVEN, POOLED, Amount, Split, SplitKind, parse_amount, parse_split
+from engine.options.budget import EVEN, POOLED, Amount, Split, SplitKind
 from engine.options.by_stream import REST, by_stream, check_name, given_to_all
 from engine.options.command import Command, Given, Group
 from engine.options.facts import FactAccess, FactChanges, FactSource, fact_roles
 from engine.options.kinds import BY_STREAM, ITEMS, NAMES, Pairs
 from engine.options.option import Interface, Option, Scope, check_fields
+from engine.options.replay import Best, effort_of
 from engine.options.streams import check_reference
 from engine.policies import Value, policy_named
 from engine.runtime.errors import SpecError
@@ -101,7 +103,7 @@ class Deciding(TypedDict, total=False):
 class StarJoin(
     OfStreams, OneMemory, Several, Changes, Deciding, deciding.OfPolicy, shared.Estimator,
     shared.Probe, shared.Outputs, shared.Seed, where.Payload, shared.BadRows, shared.Reference,
-    where.Out, total=False,
+    Best, where.Out, total=False,
 ):  # fmt: skip
     """The options of a join of several streams."""
 
@@ -160,6 +162,8 @@ class StarOptions(shared.PolicyJob):
         How a tuple's facts are found.
     split : Split
         Even, or pooled: the streams' memories are then one, for which their tuples compete.
+    bound : Effort or None
+        Find the best possible importance within the memory as well.
 
     Raises
     ------
@@ -173,6 +177,7 @@ class StarOptions(shared.PolicyJob):
     access: str = DEFAULT_METHOD
     policy: str = field(default=DEFAULT_POLICY, kw_only=True)
     split: Split = EVEN
+    bound: Effort | None = None
 
     def __post_init__(self) -> None:
         if len(self.streams) < 2:
@@ -183,6 +188,8 @@ class StarOptions(shared.PolicyJob):
         super().__post_init__()
         check_fields(self, StarJoin)
         check_reference(self.reference, exact=self.exact)
+        if self.bound is not None and self.bound.method == "states":
+            raise SpecError("--bound states is of two streams: give auto, dual or flow")
         if self.pooled and any(stream.memory is None for stream in self.streams):
             raise SpecError("--split pooled splits one memory over all streams: give --memory")
 
@@ -220,10 +227,8 @@ def star_of(streams: Mapping[str, str | pa.Table], given: Given) -> StarOptions:
         If one is missing or invalid.
     """
     names = list(streams)
-    per = {
-        name: by_stream(name, given[name], names)
-        for name in ("on", "time", "importance", "window", "fact_on")
-    }
+    own = ("on", "time", "importance", "window", "fact_on")
+    per = {name: by_stream(name, given[name], names) for name in own}
     split = _split(given["split"], given["memory"])
     memory = _memory(given["memory"], names)
     params, curves = _curves(given["policy"], given["params"], names)
@@ -251,13 +256,14 @@ def star_of(streams: Mapping[str, str | pa.Table], given: Given) -> StarOptions:
         ),
         access=given["fact_access"],
         split=split,
+        bound=effort_of(given),
         parameters=params,
     )
 
 
 def _split(text: str | None, memory: object) -> Split:
     """Return how the memory is split over the streams."""
-    split = parse_split(text or str(EVEN), "--split")
+    split = budget.parse_split(text or str(EVEN), "--split")
     if split not in (EVEN, POOLED):
         raise SpecError(
             f"--split {split} splits a memory over a left and a right stream, and several are "
@@ -279,24 +285,17 @@ def _memory(value: object, names: Sequence[str]) -> dict[str, Amount | None]:
                 "all, or NAME=K for each that is not exact"
             )
         own = by_stream("memory", value, names)
-        return {n: None if k is None else parse_amount(str(k), "--memory") for n, k in own.items()}
+        return {
+            n: None if k is None else budget.parse_amount(str(k), "--memory")
+            for n, k in own.items()
+        }
     if value is None:
         return dict.fromkeys(names)
-    amount = parse_amount(str(value), "--memory")
+    amount = budget.parse_amount(str(value), "--memory")
     if amount.tuples is None:
         return dict.fromkeys(names, amount)
-    parts = divided_evenly(amount.tuples, len(names))
+    parts = budget.divided_evenly(amount.tuples, len(names))
     return {name: Amount(tuples=own) for name, own in zip(names, parts, strict=True)}
-
-
-def divided_evenly(tuples: int, parts: int) -> list[int]:
-    """Return even parts of a memory, the rest to the first of them.
-
-    >>> divided_evenly(8, 3)
-    [3, 3, 2]
-    """
-    each, rest = divmod(tuples, max(1, parts))
-    return [each + (at < rest) for at in range(parts)]
 
 
 def _curves(

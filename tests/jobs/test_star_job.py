@@ -5,6 +5,7 @@ Streams and facts are generated; rows are those of the oracle of `tests/oracle/n
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from pathlib import Path
@@ -253,6 +254,60 @@ def test_one_memory_from_python_and_from_a_job_file(folder: Path) -> None:
     assert found(result.outputs) == wanted
 
 
+@pytest.mark.parametrize("split", ["even", "pooled"])
+def test_no_policy_is_better_than_the_best_possible(folder: Path, capsys: Any, split: str) -> None:
+    asked = {"out": None, "split": split, "reference": "none"}
+    reached = {}
+    for policy in ("dgl", "prob", "simpprob", "until_expiry", "rand"):
+        assert cli.main(words(folder, policy=policy, bound="auto", **asked)) == 0
+        report = json.loads((folder / "report.json").read_text())
+        assert "exact" not in report
+        reached[policy], bound = report["result"]["importance"], report["bound"]
+        assert bound["method"] == "decomposition"
+        assert bound["lower"] <= bound["upper"]
+        assert bound["share_of_best"]["least"] == reached[policy] / bound["upper"]
+        whole = bound["any_split"]
+        assert whole["upper"] >= bound["lower"]
+        if split == "pooled":
+            assert whole == {name: bound[name] for name in whole}
+    assert max(reached.values()) <= bound["upper"]
+    assert bound["gap"] < 0.02
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "best possible" in printed
+    assert "best of any split" in printed
+    result = engine.replay_streams(
+        {name: pq.read_table(folder / f"{name}.parquet") for name in NAMES},
+        pq.read_table(folder / "fact.parquet"),
+        on="k", time="t", importance="i", window=6, memory=10, split=split, policy="rand",
+        fact_begin="since", fact_end="until", fact_id="id", bound=True,
+    )  # fmt: skip
+    assert result.report["bound"]["upper"] == bound["upper"]
+
+
+def test_two_streams_have_the_best_possible_of_left_and_right(tmp_path: Path) -> None:
+    for name, rows in zip(("left", "right"), rows_of(), strict=False):
+        pq.write_table(table(rows), tmp_path / f"{name}.parquet")
+    facts = [(values[:2], *rest) for values, *rest in links()]
+    pq.write_table(fact_table(facts, ("left", "right")), tmp_path / "fact.parquet")
+    fact = {"fact": "fact.parquet", "fact-begin": "since", "fact-end": "until", "fact-id": "id"}
+    common = [f"--{name}={value}" for name, value in fact.items()]
+    common += ["--engine=local", "--time=t", "--importance=i", "--window=6", "--memory=8",
+               "--policy=prob", "--bound", "--report=report.json"]  # fmt: skip
+    found = []
+    for asked in (
+        ["--stream=left=left.parquet:k", "--stream=right=right.parquet:k"],
+        ["--left=left.parquet", "--right=right.parquet", "--on=k", "--fact-left=left",
+         "--fact-right=right"],
+    ):  # fmt: skip
+        with contextlib.chdir(tmp_path):
+            assert cli.main(["replay", *asked, *common]) == 0
+        found.append(json.loads((tmp_path / "report.json").read_text())["bound"])
+    for several, two in ((found[0], found[1]), (found[0]["any_split"], found[1]["any_split"])):
+        for name in ("lower", "upper", "outputs", "importance"):
+            assert several[name] == pytest.approx(two[name])
+        assert several["gap"] == two["gap"] == 0.0
+
+
 def test_without_memory_it_is_the_exact_join(folder: Path) -> None:
     assert cli.main(words(folder, memory=None)) == 0
     exact = naive_star.exact_star(rows_of(), (6, 6, 6), links())
@@ -395,7 +450,8 @@ def test_bad_rows_are_an_error_or_set_aside(folder: Path, capsys: Any) -> None:
 WRONG = {
     "lanes": ({"lanes": 2}, "--lanes is not available with --stream"),
     "partition": ({"partition_by": "k"}, "--partition-by is not available with --stream"),
-    "bound": ({"bound": "auto"}, "--bound is not available with --stream"),
+    "bound": ({"bound": "states"}, "--bound states is of two streams: give auto, dual or flow"),
+    "gap": ({"gap": 0.1}, "--gap says how good bounds must be: give --bound as well"),
     "plan": ({"plan": "x"}, "--plan is not available with --stream"),
     "cache": ({"cache": "x"}, "--cache is not available with --stream: no lanes are prepared"),
     "reference": ({"reference": "none", "memory": None}, "--reference none leaves the exact join"),

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from engine.optimum.certificate import gap_between
 from engine.optimum.retained import OutputTotals
+from engine.report.losses import share
 from gpu_kernels.devices import Choice
 
 
@@ -40,6 +41,14 @@ class Bounds(NamedTuple):
     """As it is split over the sides and hash lanes."""
     over_any: LaneBounds | None
     """However it is split; None where one side has no limit, so that there is nothing to split."""
+
+    @classmethod
+    def of_both(cls, own: LaneBounds, best: LaneBounds) -> Bounds:
+        """Return both; a split is a way to use the memory, so that each bounds the other."""
+        return cls(
+            own._replace(upper=min(own.upper, best.upper)),
+            best._replace(lower=min(max(own.lower, best.lower), best.upper)),
+        )
 
 
 def sum_of(found: Sequence[LaneBounds]) -> LaneBounds:
@@ -77,3 +86,19 @@ def bounds_report(found: LaneBounds) -> dict[str, Any]:
         "importance": found.plan.importance,
         "method": "+".join(sorted(found.methods)) or "none",
     }
+
+
+def best_report(bounds: Bounds, importance: float) -> dict[str, Any]:
+    """Return the best possible within the memory as it is split, and however it is split."""
+    over_any = None if bounds.over_any is None else _reached(bounds.over_any, importance)
+    return _reached(bounds.of_split, importance) | {"any_split": over_any}
+
+
+def _reached(bounds: LaneBounds, importance: float) -> dict[str, Any]:
+    """Return the best possible, of which the result itself is one, and the result's share."""
+    bounds = bounds._replace(lower=min(max(bounds.lower, importance), bounds.upper))
+    share_of_best = {
+        "least": share(importance, bounds.upper),
+        "most": min(1.0, share(importance, bounds.lower)),
+    }
+    return bounds_report(bounds) | {"share_of_best": share_of_best}

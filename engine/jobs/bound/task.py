@@ -250,7 +250,4 @@ def bounds_beside(
     left = max(0.0, deadline - time.perf_counter())
     rest = replace(settings, effort=replace(effort, seconds=left))
     best = bound_lanes(one_memory(lanes, shared), rest, lanes.stages, wanted=wanted)
-    return Bounds(
-        own._replace(upper=min(own.upper, best.upper)),
-        best._replace(lower=min(max(own.lower, best.lower), best.upper)),
-    )
+    return Bounds.of_both(own, best)

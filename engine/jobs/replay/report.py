@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from engine.jobs.bound.found import Bounds, LaneBounds, bounds_report
+from engine.jobs.bound.found import Bounds, best_report
 from engine.jobs.exact.key_totals import TOP, KeyLoss
 from engine.jobs.frame import JobLanes
 from engine.jobs.replay.lane_task import LaneResult
@@ -24,7 +24,7 @@ from engine.report.envelope import (
     stream_report,
     window_report,
 )
-from engine.report.losses import losses, share
+from engine.report.losses import losses
 from gpu_kernels.devices import Choice
 
 
@@ -126,7 +126,7 @@ def build_report(
     if found.predicted is not None:
         content["predicted"] = dict(found.predicted)
     if found.bounds is not None:
-        content["bound"] = _best(found.bounds, importance)
+        content["bound"] = best_report(found.bounds, importance)
     return Report(content)
 
 
@@ -143,19 +143,3 @@ def _policy(options: JobOptions, settings: ReplaySettings) -> str | None:
     if options.plan is not None:
         return "plan"
     return "exact" if options.exact else settings.the_policy.name
-
-
-def _best(bounds: Bounds, importance: float) -> dict[str, Any]:
-    """Return the best possible within the memory as it is split, and however it is split."""
-    over_any = None if bounds.over_any is None else _reached(bounds.over_any, importance)
-    return _reached(bounds.of_split, importance) | {"any_split": over_any}
-
-
-def _reached(bounds: LaneBounds, importance: float) -> dict[str, Any]:
-    """Return the best possible, of which the result itself is one, and the result's share."""
-    bounds = bounds._replace(lower=min(max(bounds.lower, importance), bounds.upper))
-    share_of_best = {
-        "least": share(importance, bounds.upper),
-        "most": min(1.0, share(importance, bounds.lower)),
-    }
-    return bounds_report(bounds) | {"share_of_best": share_of_best}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from engine.jobs.bound.found import best_report
 from engine.jobs.exact.counting import Tally
 from engine.jobs.star.results import StarResult
 from engine.jobs.star.task import StarTask
@@ -67,6 +68,8 @@ def build_report(task: StarTask, found: StarResult, seconds: Mapping[str, float]
             out=options.out,
         ),
     }
+    if found.bounds is not None:
+        content["bound"] = best_report(found.bounds, found.result.importance)
     return Report(content)
 
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from engine.jobs.bound.found import Bounds
 from engine.jobs.exact.counting import Tally
 from engine.jobs.exact.key_totals import KeyLoss
 
@@ -58,3 +59,5 @@ class StarResult(NamedTuple):
     """By stage."""
     rejected: dict[str, tuple[str, int]]
     """Names of the files of rejected rows, and how many there are."""
+    bounds: Bounds | None
+    """Of the best possible, where that was asked for."""

@@ -18,6 +18,7 @@ from engine.facts.roles import FactColumns
 from engine.jobs.exact.counting import Tally
 from engine.jobs.exact.key_totals import COUNTS, KeyLoss, greatest
 from engine.jobs.output import PartWriter
+from engine.jobs.star.bound import ExactOutputs, star_bounds
 from engine.jobs.star.read import (
     StreamRead,
     read_stream,
@@ -27,8 +28,8 @@ from engine.jobs.star.read import (
 from engine.jobs.star.results import FactResult, StarResult, StreamResult
 from engine.jobs.streams import StreamSource, output_schema
 from engine.lanes.profile import SideProfile, profile_side
-from engine.options.budget import split_budget
-from engine.options.star import StarOptions, divided_evenly
+from engine.options.budget import divided_evenly, split_budget
+from engine.options.star import StarOptions
 from engine.replay.settings import UNLIMITED
 from engine.report.envelope import plain, time_bins
 from engine.runtime.executors import rows_done
@@ -68,6 +69,7 @@ class _Run:
         self._task, self._settings = task, task.settings
         self._seconds: dict[str, float] = {}
         self._begun = time.perf_counter()
+        self._bounded: ExactOutputs | None = None
         self._table, self._facts, self._reads = _read(task)
         batches = [read.batch for read in self._reads]
         self._spent("prepare")
@@ -112,6 +114,11 @@ class _Run:
             lane = self._lane(self._settings, self._budgets, emit=emit, curves=curves)
             part = self._replayed(lane, write=emit)
             self._spent("replay")
+        bounds = None
+        if self._bounded is not None and self._task.options.bound is not None:
+            joined = self._bounded.joined([read.batch.ts for read in self._reads])
+            bounds = star_bounds(joined, self._settings, self._budgets, self._task.options.bound)
+            self._spent("bound")
         compared = None if self._task.options.reference == "none" else whole
         draft, reads, aside = self._task.draft, self._reads, {}
         if draft is not None:
@@ -140,23 +147,25 @@ class _Run:
             streams, lane.peak if self._settings.pooled else sum(lane.peaks), fact,
             None if compared is None else _tally(compared), _tally(lane),
             [] if exact or compared is None else self._top(compared, lane),
-            self._edges, self._last, part, self._schema, self._seconds, aside,
+            self._edges, self._last, part, self._schema, self._seconds, aside, bounds,
         )  # fmt: skip
 
     def _whole(self, *, write: bool) -> tuple[StarReplay | None, str | None]:
         """Run the exact join, where it is counted or measures AGE's curves; return its part."""
         options, settings = self._task.options, self._settings
         measured = not options.exact and settings.policy == "age" and None in options.curves
-        if options.reference == "none" and not measured:
+        if options.reference == "none" and not measured and options.bound is None:
             return None, None
         buckets = int(settings.parameters["buckets"]) if measured else 0  # type: ignore[arg-type]
         whole = self._lane(
             replace(settings, policy=None, parameters={}, estimator="memory", pooled=False),
             [UNLIMITED] * len(self._profiles),
-            emit=write,
+            emit=write or options.bound is not None,
             ages=buckets,
         )
-        return whole, self._replayed(whole, write=write)
+        if options.bound is not None:
+            self._bounded = ExactOutputs(len(self._profiles))
+        return whole, self._replayed(whole, write=write, kept=self._bounded)
 
     def _curves(self, whole: StarReplay | None) -> Curves:
         """Return AGE's curves: as given, else measured by the exact join (P5 6.1)."""
@@ -170,7 +179,9 @@ class _Run:
             )
         ]
 
-    def _replayed(self, lane: StarReplay, *, write: bool) -> str | None:
+    def _replayed(
+        self, lane: StarReplay, *, write: bool, kept: ExactOutputs | None = None
+    ) -> str | None:
         """Run a replay to its end, time bin by time bin; write its outputs to a file."""
         name = f"part-00000.{uuid.uuid4().hex[:8]}.parquet"
         draft = self._task.draft
@@ -181,6 +192,8 @@ class _Run:
             for out in lane.run(stop):
                 if writer is not None:
                     writer.write(self._outputs(out))
+                if kept is not None:
+                    kept.add(out)
             gone = int(np.count_nonzero(times < stop))
             rows_done(gone - done)
             done = gone
