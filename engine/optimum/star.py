@@ -295,7 +295,9 @@ def bound_star(
     given = search.complete(search.best)
     plan = OutputTotals(int(given.sum()), float(joined.importance[given].sum()))
     exact = OutputTotals(joined.ts.size, float(joined.importance.sum()))
-    upper = search.upper
-    if upper - plan.importance <= EXACT * float(np.abs(joined.importance).sum()):
+    upper, terms = search.upper, EXACT * float(np.abs(joined.importance).sum())
+    if upper < plan.importance - 10 * terms:
+        raise AssertionError(f"a plan gives {plan.importance}, more than the bound {upper}")
+    if upper - plan.importance <= terms:
         upper = plan.importance
     return StarBound(plan.importance, upper, plan, exact, tuple(until))

@@ -18,7 +18,8 @@ from sweep_cases import COMMON, FIGURES, alone, drifting, swept
 import engine
 from engine.commands import main
 from engine.jobs.replay import run as replay_run
-from engine.jobs.sweep import advised, task
+from engine.jobs.sweep import run as sweep_run
+from engine.jobs.sweep import task
 from engine.options import cells
 from engine.options.budget import SPLITS, Split
 from engine.policies import POLICIES, SAMPLING
@@ -191,7 +192,7 @@ def test_a_disagreement_is_an_error(
         report.content["result"]["outputs"] += 1
         return report
 
-    monkeypatch.setattr(advised, "run_replay", wrong)
+    monkeypatch.setattr(sweep_run, "run_replay", wrong)
     told = words(folder, windows="9", target="recall=0.5", report=folder / "report.json")
     assert main(told) == 1
     shown = " ".join(capsys.readouterr().out.split())
@@ -205,7 +206,7 @@ def test_settings_that_are_equal_are_checked_once(
 ) -> None:
     ran = []
     true = replay_run.run_replay
-    monkeypatch.setattr(advised, "run_replay", lambda *args: ran.append(args) or true(*args))
+    monkeypatch.setattr(sweep_run, "run_replay", lambda *args: ran.append(args) or true(*args))
     swept(folder, memory="50%", policies="dgl", targets={"recall": 0.1, "importance_recall": 0.1})
     assert len(ran) == 1
     swept(folder, memory="50%", policies="dgl", targets={"recall": 1.0})  # nothing meets it
