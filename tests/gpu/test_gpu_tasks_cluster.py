@@ -15,6 +15,9 @@ import pytest
 from fake_cupy import TOTAL
 from gpu_cluster import TRIALS
 from places import PYTHONPATH, SUPPORT
+from thorough import only_thorough
+
+pytestmark = only_thorough
 
 BYTES = TOTAL // 2
 """Of a GPU for its one task: all of the share of Python workers."""

@@ -15,12 +15,15 @@ import pytest
 from places import PYTHONPATH, ROOT, SUPPORT
 from rapids_plans import REPLAYS, SHARED, archives
 from spark_cases import archived
+from thorough import only_thorough
 
 from engine.runtime.errors import DeviceError, SpecError
 from spark_plugin.rapids.files import fetched_jar, jar_place
 from spark_plugin.rapids.options import PLUGIN, SPARKS, RapidsOptions
 from spark_plugin.rapids.settings import settings_of
 from spark_plugin.spread import hashed_to
+
+pytestmark = only_thorough
 
 _LOG = """rootLogger.level = warn
 rootLogger.appenderRef.file.ref = file
