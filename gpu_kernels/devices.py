@@ -32,10 +32,6 @@ class TooLargeError(RuntimeError):
     """Work does not fit in a device's memory, however it is split."""
 
 
-class CpuOnlyError(RuntimeError):
-    """Work that only the CPU does."""
-
-
 class Device(Protocol):
     """A device that runs kernels: a GPU, the CUDA simulator, or a test's."""
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from engine.device.columns import LaneColumns, both, joined_with
 from engine.device.through_facts import most_matches
 from engine.facts.key_links import KeyLinks
-from engine.policies import Policy, Structure, Value, dgl, yield_
+from engine.policies import Across, Policy, Structure, Value, dgl, yield_
 from engine.replay.layout import ESTIMATORS, HISTORY_ESTIMATOR, ReplayRules
 from engine.replay.settings import ReplaySettings
 from engine.runtime.host import half_of_memory
@@ -21,7 +21,7 @@ from engine.runtime.streams import StreamBatch
 from engine.value_model.estimate import Terms, estimate_of
 from gpu_kernels.devices import TooLargeError
 from gpu_kernels.portable import portable
-from gpu_kernels.replay.layout import LANE_INTEGERS, PolicyFunctions, Ranking
+from gpu_kernels.replay.layout import LANE_INTEGERS, PolicyFunctions, Pooling, Ranking
 from gpu_kernels.replay.run import NOT_TABULATED, Tabulated
 
 RANKINGS = {
@@ -43,7 +43,9 @@ def policy_functions(settings: ReplaySettings) -> PolicyFunctions:
     policy = settings.the_policy
     ranking = RANKINGS[policy.structure]
     ties = settings.parameters.get("ties", policy.ties)
-    functions = PolicyFunctions(ranking, by_importance=ties == "importance")
+    functions = PolicyFunctions(
+        ranking, by_importance=ties == "importance", pooling=_pooling(settings)
+    )
     if ranking is Ranking.STATIC:
         arrival = policy.product or policy.arrival
         assert arrival is not None  # noqa: S101 - the registry's audit
@@ -60,6 +62,13 @@ def policy_functions(settings: ReplaySettings) -> PolicyFunctions:
     if ranking is Ranking.BY_AGE:
         return functions
     return functions._replace(now=_now(policy, settings.parameters))
+
+
+def _pooling(settings: ReplaySettings) -> Pooling:
+    if not settings.pooled:
+        return Pooling.NONE
+    by_value = settings.the_policy.across is Across.BY_VALUE
+    return Pooling.BY_VALUE if by_value else Pooling.BY_PRIORITY
 
 
 def _now(policy: Policy, parameters: dict[str, Value]) -> Callable[..., float]:

@@ -17,7 +17,7 @@ from engine.replay.layout import ReplayRules
 from engine.replay.settings import ReplaySettings
 from engine.runtime.jit import Floats, Ints
 from engine.sampling.sizes import Sampling
-from gpu_kernels.devices import CpuOnlyError, Device
+from gpu_kernels.devices import Device
 from gpu_kernels.replay.layout import LANE_FLOATS, LANE_INTEGERS
 from gpu_kernels.replay.plan import Need, Variant, choose_variant, simulated_variant
 from gpu_kernels.replay.run import (
@@ -86,6 +86,8 @@ class Outcome(NamedTuple):
     importance : float
     peaks : tuple of int
         Most tuples held at once, left and right.
+    peak : int
+        Most of both sides; of two memories, the sum of their peaks.
     until : tuple of (n,) int64
         When each tuple was dropped, left and right, where that was asked for (see
         `gpu_kernels.replay.run.Replayed`).
@@ -96,6 +98,7 @@ class Outcome(NamedTuple):
     outputs: int
     importance: float
     peaks: tuple[int, int]
+    peak: int
     until: tuple[Ints, Ints]
     seconds: float
 
@@ -149,11 +152,7 @@ def replay_on_device(
     ------
     TooLargeError
         If a replay does not fit in device memory.
-    CpuOnlyError
-        If one has one memory for both sides.
     """
-    if any(r.settings.pooled for r in replays):
-        raise CpuOnlyError("one memory for both sides is replayed on the CPU alone")
     every = [r.settings.rules(r.profile, r.budget, emit=False) for r in replays]
     groups: dict[tuple[object, ...], list[int]] = {}
     for i, (replay, rules) in enumerate(zip(replays, every, strict=True)):
@@ -193,12 +192,13 @@ def _launched_together(replay: Setting, rules: ReplayRules) -> tuple[object, ...
 
 
 def _outcome(found: Replayed, place: int, at_once: tuple[int, float], left_rows: int) -> Outcome:
-    outputs, left_peak, right_peak = (int(n) for n in found.found[place])
+    outputs, left_peak, right_peak, peak = (int(n) for n in found.found[place])
     until = found.until[place]
     return Outcome(
         outputs + at_once[0],
         float(found.importance[place]) + at_once[1],
         (left_peak, right_peak),
+        peak,
         (until[:left_rows], until[left_rows:]),
         float(found.seconds[place]),
     )
@@ -235,11 +235,14 @@ def _replay_group(
             keys=lane.keys,
             pending=sum(lane.largest),
             kept=lane.rows if record else 0,
+            pooled=first.pooled,
         )
         for lane, rules in zip(columns, group.rules, strict=True)
     ]
+    pools = [one.settings.pool(one.profile, one.budget) for one in group.replays]
     return replay_lanes(
-        device, policy_functions(first), lanes.streams, Lanes(integers, floats, needs, tables),
+        device, policy_functions(first), lanes.streams,
+        Lanes(integers, floats, needs, tables, [pool for pool in pools if pool is not None]),
         tabulated, choose,
     )  # fmt: skip
 

@@ -9,9 +9,10 @@ from engine.policies import Structure
 from engine.replay import aged, keyed, pooled, ranks, valued
 from engine.replay.instant import match_count
 from engine.replay.layout import CLEAN, COUNT, DIRTY, OLDEST, SEQ, Arrivals, Memory, ReplayRules
-from engine.replay.pool import Pool, is_shared, note_outputs, note_peaks, set_values, settle_pool
+from engine.replay.pool import is_shared, note_outputs, note_peaks, set_values, settle_pool
 from engine.replay.ranks import admit_planned, admit_ranked, release, reward
 from engine.runtime.jit import NONE, Integer, Records, inlined, kernel, nth
+from gpu_kernels.pool import Pool
 
 _STATIC, _KEYED, _DECAY, _AGED, _RERANK, _PLANNED, _VALUED, _SAMPLED = (
     int(each) for each in Structure

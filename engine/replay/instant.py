@@ -9,8 +9,9 @@ from engine.policies import Structure
 from engine.replay import aged, keyed, layout, valued
 from engine.replay.layout import Arrivals, Memory, ReplayRules, Tallies, Window
 from engine.replay.memory import remove
-from engine.replay.pool import Pool, advance_pool, note_exit
+from engine.replay.pool import advance_pool, note_exit
 from engine.runtime.jit import NONE, Integer, Records, inlined, kernel, nth, prefetch
+from gpu_kernels.pool import Pool
 
 _KEYED, _AGED, _VALUED = int(Structure.KEYED), int(Structure.AGED), int(Structure.VALUED)
 _FAR, _NEAR = 24, 8

@@ -21,7 +21,6 @@ from engine.replay.decide import decide, note_matches, note_yield
 from engine.replay.instant import advance, begin, clear, expire, hasten
 from engine.replay.layout import Arrivals, Memory, Outputs, ReplayRules, Tallies, Window
 from engine.replay.pool import (
-    Pool,
     advance_pool,
     is_shared,
     note_outputs,
@@ -32,6 +31,7 @@ from engine.replay.pool import (
 from engine.replay.probe import has_room, probe_arrivals, probe_residents
 from engine.replay.ranks import admit_ranked, reward
 from engine.runtime.jit import NONE, Integer, Records, inlined, kernel, nth
+from gpu_kernels.pool import Pool
 
 _LEFT, _RIGHT = np.int64(0), np.int64(1)
 _NO_FACT = np.int32(-1)

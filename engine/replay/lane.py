@@ -13,7 +13,7 @@ from engine.facts.index import FactIndex
 from engine.facts.key_links import KeyLinks
 from engine.lanes.profile import LaneProfile
 from engine.policies import Structure
-from engine.replay import kernel, layout, pool
+from engine.replay import kernel, layout
 from engine.replay.allocate import (
     Ready,
     SlidingWindow,
@@ -32,6 +32,7 @@ from engine.runtime.jit import NONE, Floats, Ints, Records
 from engine.runtime.randomness import uniforms
 from engine.runtime.streams import StreamBatch
 from engine.value_model.estimate import estimate_of
+from gpu_kernels import pool
 from gpu_kernels.philox import PURPOSE_PRIORITY
 
 _NOTHING_READY = Ready()

@@ -1,8 +1,8 @@
 """Admission to one memory for both sides (contract, section 2, step 5, with M in place of K).
 
 Of the residents and arrivals of both sides the M greatest stay, by (value, rank), a total order
-(see `pool`). Within a side that is the order of ranks, so each side's structure gives its least,
-and the lesser of the two is the least of all.
+(see `gpu_kernels.pool`). Within a side that is the order of ranks, so each side's structure gives
+its least, and the lesser of the two is the least of all.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from engine.policies import Structure, dgl, yield_
 from engine.replay import aged, decay, keyed, ranks, valued
 from engine.replay.layout import COUNT, Arrivals, Memory, ReplayRules
 from engine.replay.memory import remove
-from engine.replay.pool import Pool, note_entry, note_exit, value_of
-from engine.runtime.jit import NONE, Integer, Records, kernel, nth, outlined
+from engine.replay.pool import note_entry, note_exit, value_of
+from engine.runtime.jit import Integer, Records, kernel, nth, outlined
+from gpu_kernels.pool import Pool, Rank, ranks_below
 
 _KEYED, _DECAY, _AGED, _VALUED, _STATIC = (
     int(each)
@@ -23,7 +24,6 @@ _KEYED, _DECAY, _AGED, _VALUED, _STATIC = (
         Structure.KEYED, Structure.DECAY, Structure.AGED, Structure.VALUED, Structure.STATIC,
     )
 )  # fmt: skip
-_LEFT, _RIGHT = np.int64(0), np.int64(1)
 
 
 @kernel
@@ -40,36 +40,43 @@ def _lost(rules: ReplayRules, side: Integer, now: Integer) -> float:
 
 @kernel
 def _least(
-    rules: ReplayRules, memory: Memory, keys: Records, side: Integer, now: Integer
-) -> tuple[Integer, float, float, float]:
-    """Return the slot of a side's least rank, and its priority, importance and m.
+    rules: ReplayRules, pool: Pool, memory: Memory, keys: Records, side: Integer, now: Integer
+) -> tuple[Integer, Rank]:
+    """Return the slot of a side's resident of least rank, and its rank; there must be one.
 
-    The latter two are 0 where the rank has none, and the tuple's own value under `yield`. There
-    must be a resident.
+    Under `yield` the tuple's own value stands in the place of the importance.
     """
-    by_importance = rules.ties_by_importance
+    importance, m = 0.0, 0.0
     if rules.structure == _KEYED:
         top = memory.heap[0]
         at = np.int64(keys[nth(2 * top.what + side)].root)
-        return at, np.float64(top.priority), np.float64(top.importance), np.float64(top.m)
-    if rules.structure == _AGED:
+        priority: float = np.float64(top.priority)
+        importance, m = np.float64(top.importance), np.float64(top.m)
+    elif rules.structure == _AGED:
         window = _window(rules, side)
         at = aged.least(memory, now, window, np.inf)
-        return at, aged.priority(memory, now - memory.slots[nth(at)].ts, window), 0.0, 0.0
-    if rules.structure == _VALUED:
+        priority = aged.priority(memory, now - memory.slots[nth(at)].ts, window)
+    elif rules.structure == _VALUED:
         at, priority = valued.least(memory, now, _window(rules, side) + 1)
-        return at, priority, np.float64(memory.slots[nth(at)].priority), 0.0
-    if rules.structure == _DECAY:
+        importance = np.float64(memory.slots[nth(at)].priority)
+    elif rules.structure == _DECAY:
         lost = _lost(rules, side, now)
         at = decay.least(memory, keys, lost)
         slot = memory.slots[nth(at)]
         priority = dgl.priority(memory.value[nth(slot.place)], lost)
-        return at, priority, np.float64(slot.importance), np.float64(slot.m)
-    at = ranks.least(memory, keys)
+        importance, m = np.float64(slot.importance), np.float64(slot.m)
+    else:
+        at = ranks.least(memory, keys)
+        slot = memory.slots[nth(at)]
+        priority = np.float64(slot.priority)
+        if rules.ties_by_importance:
+            importance, m = np.float64(slot.importance), np.float64(slot.m)
     slot = memory.slots[nth(at)]
-    if by_importance:
-        return at, np.float64(slot.priority), np.float64(slot.importance), np.float64(slot.m)
-    return at, np.float64(slot.priority), 0.0, 0.0
+    value = value_of(pool, side, priority)
+    rank = Rank(
+        value, np.float64(priority), importance, m, np.int64(slot.ts), side, np.int64(slot.seq)
+    )
+    return at, rank
 
 
 @kernel
@@ -136,33 +143,6 @@ def _put(
     )
 
 
-@kernel
-def _ranks_below(
-    by_value: bool, value: float, priority: float, importance: float, m: float, ts: Integer,
-    side: Integer, seq: Integer, other_value: float, other_priority: float, other_importance: float,
-    other_m: float, other_ts: Integer, other_side: Integer, other_seq: Integer,
-) -> bool:  # fmt: skip
-    """Return whether one tuple ranks below another, of either side.
-
-    Of equal ranks the oldest is dropped; with `by_value`, the structure of `yield`, the newest.
-    """
-    if value != other_value:
-        return value < other_value
-    if priority != other_priority:
-        return priority < other_priority
-    if importance != other_importance:
-        return importance < other_importance
-    if m != other_m:
-        return m < other_m
-    if ts == other_ts and side == other_side:
-        older = seq < other_seq
-    elif ts == other_ts:
-        older = side < other_side
-    else:
-        older = ts < other_ts
-    return older != by_value
-
-
 @outlined
 def _admit(
     rules: ReplayRules, pool: Pool, memory: Memory, opposite: Memory, keys: Records,
@@ -176,37 +156,24 @@ def _admit(
     if own_count + other_count >= pool.memory:
         if pool.memory == 0:
             return
-        from_opposite = False
-        at, value, lowest, its_importance, its_m = np.int64(NONE), 0.0, 0.0, 0.0, 0.0
-        its_ts, its_seq = np.int64(0), np.int64(0)
-        if own_count > 0:
-            at, lowest, its_importance, its_m = _least(rules, memory, keys, side, now)
-            value = value_of(pool, side, lowest)
-            slot = memory.slots[nth(at)]
-            its_ts, its_seq = np.int64(slot.ts), np.int64(slot.seq)
-        if other_count > 0:
-            least, p, importance_there, m_there = _least(rules, opposite, keys, 1 - side, now)
-            v = value_of(pool, 1 - side, p)
-            slot = opposite.slots[nth(least)]
-            if own_count == 0 or _ranks_below(
-                rules.structure == _VALUED, v, p, importance_there, m_there, np.int64(slot.ts),
-                1 - side, np.int64(slot.seq), value, lowest, its_importance, its_m, its_ts, side,
-                its_seq,
-            ):  # fmt: skip
-                from_opposite = True
-                at, value, lowest, its_importance, its_m = least, v, p, importance_there, m_there
-                its_ts, its_seq = np.int64(slot.ts), np.int64(slot.seq)
-        if rules.structure == _VALUED:
-            mine, my_m = draw, 0.0
+        newest_first = rules.structure == _VALUED
+        from_opposite = own_count == 0
+        if from_opposite:
+            at, lowest = _least(rules, pool, opposite, keys, 1 - side, now)
+        else:
+            at, lowest = _least(rules, pool, memory, keys, side, now)
+            if other_count > 0:
+                there, least = _least(rules, pool, opposite, keys, 1 - side, now)
+                if ranks_below(newest_first, least, lowest):
+                    from_opposite = True
+                    at, lowest = there, least
+        mine, my_m = 0.0, 0.0
+        if newest_first:
+            mine = draw
         elif rules.ties_by_importance:
             mine, my_m = importance, m
-        else:
-            mine, my_m = 0.0, 0.0
-        if _ranks_below(
-            rules.structure == _VALUED, value_of(pool, side, priority), priority, mine, my_m, now,
-            side, seq, value, lowest, its_importance, its_m, its_ts,
-            1 - side if from_opposite else side, its_seq,
-        ):  # fmt: skip
+        own = Rank(value_of(pool, side, priority), priority, mine, my_m, now, side, seq)
+        if ranks_below(newest_first, own, lowest):
             if rules.structure == _KEYED:
                 keyed.touch_partners(opposite, keys, partners, side, key)
             return

@@ -18,11 +18,11 @@ from numba.extending import register_jitable
 from engine.lanes.profile import LaneProfile, SideProfile
 from engine.policies import Across, Policy, Structure, Value, ValueKind, policy_or_sample
 from engine.replay.layout import ESTIMATORS, PROBES, ReplayRules
-from engine.replay.pool import Pool, pool_of
 from engine.runtime.errors import SpecError, chosen
 from engine.value_model.estimate import Terms
 from gpu_kernels.combine import COMBINES
 from gpu_kernels.philox import PURPOSE_CLUSTER, PURPOSE_PRIORITY
+from gpu_kernels.pool import Pool, pool_of
 
 UNLIMITED = np.iinfo(np.int64).max
 _ALWAYS = np.iinfo(np.int64).min

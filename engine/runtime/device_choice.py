@@ -22,7 +22,7 @@ COUNTED_A_CORE = 1 << 25
 """Tuples of exact joins, for each core, from which on auto counts them on a GPU: an estimate."""
 
 
-_LASTING = ("CpuOnlyError", "TooLargeError", "FusedError", "NumbaError", "ImportError")
+_LASTING = ("TooLargeError", "FusedError", "NumbaError", "ImportError")
 """What fails in the same way wherever it is tried again; by name, as `FusedError`'s module needs
 CUDA."""
 
@@ -192,8 +192,6 @@ def _reason(error: Exception) -> str:
     lines = str(error).strip().splitlines() or [""]
     if type(error).__name__ == "TooLargeError":
         return f"the work does not fit on the GPU ({lines[0]})"
-    if type(error).__name__ == "CpuOnlyError":
-        return lines[0]
     return f"the GPU failed ({type(error).__name__}: {lines[0]})"
 
 

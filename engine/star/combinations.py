@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.replay.pool import steps
 from engine.runtime.jit import Integer, inlined, kernel, shell_sorted
 from engine.star.layout import StarRules, StarState
 from gpu_kernels.combine import MEAN, SUM, combined
+from gpu_kernels.pool import steps
 
 DENSE = 4
 """Combinations for a tuple from which on sorting is cheaper than trying them all."""
@@ -67,7 +67,7 @@ def importance_of(rules: StarRules, state: StarState) -> float:
 def least_of_each(state: StarState, sign: float, scale: float) -> float:
     """Return the sum over the combinations of their least ``sign * importance``.
 
-    With a `scale` above 0 importances are in whole steps (`engine.replay.pool`).
+    With a `scale` above 0 importances are in whole steps (`gpu_kernels.pool`).
 
     Each tuple is the least of as many combinations as the others have greater tuples:
     O(tuples * log(tuples)), however many combinations.

@@ -1,4 +1,4 @@
-"""One memory for all streams: what residents of each have yielded (see `engine.replay.pool`).
+"""One memory for all streams: what residents of each have yielded (see `gpu_kernels.pool`).
 
 An output counts whole for each of its members that arrived before its instant. Sums are of whole
 steps: below 2^53 they are exact, in any order.
@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.replay.pool import FORGET, SHARE, scale_of, steps
 from engine.runtime.jit import Floats, Integer, Ints, Records, kernel
+from gpu_kernels.pool import FORGET, rate_of, scale_of, steps, value_by, zero_value
 
 LAST, HALVED = range(2)
 """In `StarPool.n`."""
@@ -55,7 +55,7 @@ def star_pool(
 ) -> StarPool:  # fmt: skip
     """Return the memory of `sides` streams of so many tuples before the first instant.
 
-    The others are those of `engine.replay.pool.pool_of`.
+    The others are those of `gpu_kernels.pool.pool_of`.
     """
     scale = scale_of(unit)
     return StarPool(
@@ -131,11 +131,10 @@ def set_values(pool: StarPool | None) -> None:
             weighted += pool.weighted[side]
         for side in range(pool.held.size):
             zero, other = pool.yielded[side, 0], pool.yielded[side, 1]
-            own = (zero + other) + SHARE * everything
-            ticks = pool.held_zero[side] + SHARE * (pool.held[side] + SHARE * held)
-            pool.zero_value[side] = (zero + SHARE * own) / ticks if ticks > 0.0 else 0.0
-            ticks = pool.weighted[side] + SHARE * weighted
-            pool.rate[side] = (other + SHARE * positive) / ticks if ticks > 0.0 else 1.0
+            pool.zero_value[side] = zero_value(
+                zero, zero + other, everything, pool.held_zero[side], pool.held[side], held
+            )
+            pool.rate[side] = rate_of(other, positive, pool.weighted[side], weighted)
 
 
 @kernel
@@ -144,4 +143,4 @@ def value_of(pool: StarPool, side: Integer, priority: float) -> float:
     if not pool.calibrated:
         return priority
     zero, rate = np.float64(pool.zero_value[side]), np.float64(pool.rate[side])
-    return zero if priority <= 0.0 else max(zero, rate * (priority * pool.priority_scale))
+    return value_by(zero, rate, priority, pool.priority_scale)

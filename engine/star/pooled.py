@@ -1,7 +1,7 @@
 """Admission to one memory for all streams (contract, section 2, step 5, with M in place of K).
 
 Of the residents and arrivals of all streams the M greatest stay, by (value, rank), a total order
-(see `engine.replay.pool`). Within a stream that is the order of ranks: the least of all is among
+(see `gpu_kernels.pool`). Within a stream that is the order of ranks: the least of all is among
 the least of each.
 """
 
@@ -17,6 +17,7 @@ from engine.star.layout import StarRules, StarState, StarStreams
 from engine.star.memory import insert, remove
 from engine.star.pool import StarPool, set_values, value_of
 from engine.star.ranks import FEW, below, heap_of, least_of, ranked
+from gpu_kernels.pool import Rank, ranks_below
 
 _STATIC = int(Structure.STATIC)
 _TOP, _SLOTS = np.int64(0), np.int64(NONE)
@@ -35,28 +36,31 @@ def exceeds(streams: StarStreams, state: StarState, pool: StarPool) -> bool:
 
 
 @kernel
+def _rank(
+    rules: StarRules, streams: StarStreams, state: StarState, pool: StarPool, side: Integer,
+    at: Integer,
+) -> Rank:  # fmt: skip
+    importance, m = 0.0, 0.0
+    if rules.ties_by_importance:
+        importance, m = np.float64(streams.importance[at]), np.float64(state.rank_m[at])
+    priority = np.float64(state.priority[at])
+    value = value_of(pool, side, priority)
+    return Rank(value, priority, importance, m, np.int64(streams.ts[at]), side, at)
+
+
+@kernel
 def _below_other(
     rules: StarRules, streams: StarStreams, state: StarState, pool: StarPool, side: Integer,
     at: Integer, other_side: Integer, other: Integer,
 ) -> bool:  # fmt: skip
-    """Return whether a tuple ranks below one of another stream.
-
-    A full tie drops the older; at equal times, the one of the earlier stream.
-    """
-    value = value_of(pool, side, state.priority[at])
-    other_value = value_of(pool, other_side, state.priority[other])
-    if value != other_value:
-        return value < other_value
-    if state.priority[at] != state.priority[other]:
-        return bool(state.priority[at] < state.priority[other])
-    if rules.ties_by_importance:
-        if streams.importance[at] != streams.importance[other]:
-            return bool(streams.importance[at] < streams.importance[other])
-        if state.rank_m[at] != state.rank_m[other]:
-            return bool(state.rank_m[at] < state.rank_m[other])
-    if streams.ts[at] != streams.ts[other]:
-        return bool(streams.ts[at] < streams.ts[other])
-    return bool(at < other)
+    """Return whether a tuple ranks below one of another stream."""
+    return bool(
+        ranks_below(
+            False,
+            _rank(rules, streams, state, pool, side, at),
+            _rank(rules, streams, state, pool, other_side, other),
+        )
+    )
 
 
 @inlined

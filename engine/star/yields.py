@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.replay.pool import steps
 from engine.runtime.jit import inlined, kernel
 from engine.star.combinations import (
     DENSE,
@@ -17,6 +16,7 @@ from engine.star.combinations import (
 from engine.star.layout import StarRules, StarState
 from engine.star.pool import StarPool
 from gpu_kernels.combine import MAX, MIN
+from gpu_kernels.pool import steps
 
 
 @kernel

@@ -19,9 +19,11 @@ from gpu_kernels.replay.layout import (
     LaneSide,
     LaneStreams,
     PolicyFunctions,
+    Pooling,
     Ranking,
     Slots,
 )
+from gpu_kernels.replay.pooled import make_pooled_admit
 from gpu_kernels.replay.priorities import (
     ARRIVED,
     HELD,
@@ -48,13 +50,16 @@ def make_decisions(team: Team, policy: PolicyFunctions, facts: bool) -> Decision
     """Return the decisions of a policy for a team, in an equi-join or through facts."""
     score_arrivals = make_score_arrivals(team, policy)
     update = _make_update(team, policy, facts)
-    least = _make_least(team, policy)
-    return Decisions(score_arrivals, update, _make_admit(team, policy, least, facts))
+    make_admit = make_pooled_admit if policy.pooling else _make_admit
+    return Decisions(
+        score_arrivals, update, make_admit(team, policy, _make_least(team, policy), facts)
+    )
 
 
 def _make_update(team: Team, policy: PolicyFunctions, facts: bool) -> Any:  # noqa: ANN401
     rank, width, ranking = team.rank, team.width, policy.ranking
     now_of, gained = policy.now, policy.gained
+    keeps_first = policy.pooling == Pooling.BY_VALUE
 
     @device_function
     def update(
@@ -120,16 +125,17 @@ def _make_update(team: Team, policy: PolicyFunctions, facts: bool) -> Any:  # no
                     key = slots.key[place]
                     produced = np.int64(counters[counter(lane, ARRIVED, opposite.number, key)])
                     m = match_count(lane, opposite, counters, key, produced, now)
-                    slots.value[place] = ordered(
-                        now_of(
-                            streams.importance[index],
-                            m,
-                            np.float64(now - streams.ts[index]),
-                            lifetime,
-                            slots.value[place],
-                            np.float64(produced),
+                    if not keeps_first:
+                        slots.value[place] = ordered(
+                            now_of(
+                                streams.importance[index],
+                                m,
+                                np.float64(now - streams.ts[index]),
+                                lifetime,
+                                slots.value[place],
+                                np.float64(produced),
+                            )
                         )
-                    )
                     slots.m[place] = m
 
     return update
@@ -138,19 +144,25 @@ def _make_update(team: Team, policy: PolicyFunctions, facts: bool) -> Any:  # no
 def _make_least(team: Team, policy: PolicyFunctions) -> Any:  # noqa: ANN401
     rank, width, ranking = team.rank, team.width, policy.ranking
     least_rank, decayed, by_importance = team.least_rank, policy.decayed, policy.by_importance
-    valued = policy.valued
+    valued, now_of, pooled = policy.valued, policy.now, policy.pooling != Pooling.NONE
+    renewed = ranking == Ranking.BY_MATCHES and policy.pooling == Pooling.BY_VALUE
 
     @device_function
     def least(
         scratch: Scratch, streams: LaneStreams, slots: Slots, side: LaneSide, tables: Array,
         used: Integer, now: Integer, lost: float,
     ) -> tuple[float, float, float, Integer]:  # fmt: skip
-        """Return (priority, importance, m, tag) of the resident of least rank, or a free slot."""
+        """Return (priority, importance, m, tag) of the resident of least rank, or a free slot.
+
+        In one memory of both sides never of a free slot.
+        """
         best_priority, best_importance, best_m = np.inf, np.inf, np.inf
         best_tag = np.int64(NO_ONE)
         for slot in range(rank(), used, width):
             place = side.slots + slot
             index = np.int64(slots.arrival[place])
+            if pooled and index < 0:
+                continue
             priority, importance, m = -np.inf, -np.inf, -np.inf
             if index >= 0:
                 if ranking == Ranking.DECAYING:
@@ -160,6 +172,8 @@ def _make_least(team: Team, policy: PolicyFunctions) -> Any:  # noqa: ANN401
                 elif ranking == Ranking.VALUED:
                     best = best_rate(tables, side, slots.m[place], now - streams.ts[index])
                     priority = valued(slots.value[place], best)
+                elif renewed:
+                    priority = now_of(streams.importance[index], slots.m[place], 0.0, 0.0, 0.0, 0.0)
                 else:
                     priority = slots.value[place]
                 if ranking == Ranking.VALUED:

@@ -8,6 +8,7 @@ from functools import cache
 from numba import cuda, float64, int32, int64
 
 from gpu_kernels.compiler import Kernel
+from gpu_kernels.pool import advance, set_values, settle
 from gpu_kernels.portable import Integer, portable
 from gpu_kernels.replay import layout
 from gpu_kernels.replay.decisions import make_decisions
@@ -18,9 +19,11 @@ from gpu_kernels.replay.layout import (
     LaneSide,
     LaneStreams,
     PolicyFunctions,
+    Pooling,
     Ranking,
     Slots,
 )
+from gpu_kernels.replay.pooled import AnyPool, pool_at
 from gpu_kernels.replay.priorities import part_at, table_of
 from gpu_kernels.replay.steps import end_of_instant, make_steps
 from gpu_kernels.teams import Scratch, Team, block_team, warp_team
@@ -96,7 +99,7 @@ def replay_kernel(
     -----
     Compiled once a process for each policy. Launch: ``ceil(lanes / per_block)`` blocks of
     ``per_block * width`` threads; shared: ``SLOT_BYTES * per_block * slots_a_lane`` where the join
-    memories lie there; writes: `counters`, the slots, `found`, `importance` and `until`.
+    memories lie there; writes: `counters`, the slots, the pools, `found`, `importance` and `until`.
     """
     team = (
         warp_team(per_block, width, policy.by_importance) if kind == "warp" else block_team(width)
@@ -111,7 +114,7 @@ _REGISTERS = {"warp": 96, "block": 128}
 def _replay(
     team: Team, policy: PolicyFunctions, in_shared: bool, facts: bool
 ) -> Callable[..., None]:
-    steps = make_steps(team, policy.ranking in {Ranking.BY_MATCHES, Ranking.ANY}, facts)
+    steps = make_steps(team, policy, facts)
     decisions = make_decisions(team, policy, facts)
     slide, expire, register, forget, probe = steps
     score_arrivals, update, admit = decisions
@@ -120,6 +123,7 @@ def _replay(
     )  # fmt: skip
     per_block = team.per_block
     valued = policy.ranking == Ranking.VALUED
+    pooled, by_value = policy.pooling != Pooling.NONE, policy.pooling == Pooling.BY_VALUE
     floats_shared, integers_shared = team.scratch
 
     def replay(
@@ -127,8 +131,8 @@ def _replay(
         peers: Array, twins: Array, partner_first: Array, partner: Array, partner_end: Array,
         x: Array, y: Array, m_column: Array, m_table: Array, tables: Array, counters: Array,
         slot_value: Array, slot_m: Array, slot_index: Array, slot_key: Array,
-        slots_a_lane: Integer, priorities: Array, matches: Array, until: Array, found: Array,
-        found_importance: Array,
+        slots_a_lane: Integer, pool_floats: Array, pool_integers: Array, priorities: Array,
+        matches: Array, until: Array, found: Array, found_importance: Array,
     ) -> None:  # fmt: skip
         lane_number = number_of()
         if lane_number >= integers.shape[0]:
@@ -163,6 +167,11 @@ def _replay(
         right_used, right_held, right_oldest, right_peak = 0, 0, FOREVER, 0
         left_soonest, right_soonest = FOREVER, FOREVER
         outputs, high, rest = 0, 0.0, 0.0
+        if pooled:
+            pool: AnyPool = pool_at(pool_floats, pool_integers, lane_number)
+            most = 0
+        else:
+            pool = None
         part = 0
         left_tables, right_tables = tables, tables
         while i < left.end or j < right.end:
@@ -172,15 +181,20 @@ def _replay(
                 now = ts[j]
             stop_i = end_of_instant(ts, i, left.end, now)
             stop_j = end_of_instant(ts, j, right.end, now)
+            if by_value:
+                if rank() == 0:
+                    settle(pool)
+                    advance(pool, left_held, right_held, now)
+                sync()
             left_low = slide(streams, lane, left, counters, left_low, i, now - left.window)
             right_low = slide(streams, lane, right, counters, right_low, j, now - right.window)
             left_held, left_oldest, left_soonest = expire(
                 scratch, streams, slots, lane, left, counters, until, left_used, left_held,
-                left_oldest, left_soonest, left_low, now,
+                left_oldest, left_soonest, left_low, now, pool,
             )  # fmt: skip
             right_held, right_oldest, right_soonest = expire(
                 scratch, streams, slots, lane, right, counters, until, right_used, right_held,
-                right_oldest, right_soonest, right_low, now,
+                right_oldest, right_soonest, right_low, now, pool,
             )  # fmt: skip
             sync()
             register(streams, lane, left, counters, i, stop_i)
@@ -197,43 +211,68 @@ def _replay(
                 left_tables = tables[table_of(tables, left, part) :]
                 right_tables = tables[table_of(tables, right, part) :]
             counted = now >= lane.start_ts
-            if counted and lane.after_admission == 0:
+            if (by_value or counted) and lane.after_admission == 0:
                 outputs, high, rest = probe(
                     streams, slots, lane, left, right, counters, i, stop_i, right_used, FOREVER,
-                    outputs, high, rest,
+                    outputs, high, rest, pool, counted,
                 )  # fmt: skip
                 outputs, high, rest = probe(
                     streams, slots, lane, right, left, counters, j, stop_j, left_used, FOREVER,
-                    outputs, high, rest,
+                    outputs, high, rest, pool, counted,
                 )  # fmt: skip
+            left_decides = left_held + (stop_i - i) > left.budget
+            right_decides = right_held + (stop_j - j) > right.budget
+            if pooled:
+                all_here = left_held + right_held + (stop_i - i) + (stop_j - j)
+                left_decides = right_decides = all_here > pool.memory
             if not valued or lane.after_admission == 0:
                 update(
                     streams, slots, lane, left, right, counters, left_used, j, stop_j, now,
-                    left_held + (stop_i - i) > left.budget,
+                    left_decides,
                 )  # fmt: skip
                 update(
                     streams, slots, lane, right, left, counters, right_used, i, stop_i, now,
-                    right_held + (stop_j - j) > right.budget,
+                    right_decides,
                 )  # fmt: skip
+            if by_value:
+                sync()
+                if rank() == 0:
+                    settle(pool)
+                    set_values(pool)
             sync()
-            left_used, left_held, left_oldest, left_soonest = admit(
-                scratch, streams, slots, lane, left, counters, priorities, matches, left_tables,
-                until, left_used, left_held, left_oldest, left_soonest, i, stop_i, now,
-            )  # fmt: skip
-            right_used, right_held, right_oldest, right_soonest = admit(
-                scratch, streams, slots, lane, right, counters, priorities, matches, right_tables,
-                until, right_used, right_held, right_oldest, right_soonest, j, stop_j, now,
-            )  # fmt: skip
+            if pooled:
+                left_used, left_held, left_oldest, left_soonest, right_held = admit(
+                    scratch, streams, slots, lane, left, right, pool, counters, priorities,
+                    matches, left_tables, right_tables, until, left_used, left_held, left_oldest,
+                    left_soonest, right_used, right_held, i, stop_i, now,
+                )  # fmt: skip
+                right_used, right_held, right_oldest, right_soonest, left_held = admit(
+                    scratch, streams, slots, lane, right, left, pool, counters, priorities,
+                    matches, right_tables, left_tables, until, right_used, right_held,
+                    right_oldest, right_soonest, left_used, left_held, j, stop_j, now,
+                )  # fmt: skip
+                most = max(most, left_held + right_held)
+            else:
+                left_used, left_held, left_oldest, left_soonest = admit(
+                    scratch, streams, slots, lane, left, counters, priorities, matches,
+                    left_tables, until, left_used, left_held, left_oldest, left_soonest, i,
+                    stop_i, now,
+                )  # fmt: skip
+                right_used, right_held, right_oldest, right_soonest = admit(
+                    scratch, streams, slots, lane, right, counters, priorities, matches,
+                    right_tables, until, right_used, right_held, right_oldest, right_soonest, j,
+                    stop_j, now,
+                )  # fmt: skip
             left_peak = max(left_peak, left_held)
             right_peak = max(right_peak, right_held)
-            if counted and lane.after_admission != 0:
+            if (by_value or counted) and lane.after_admission != 0:
                 outputs, high, rest = probe(
                     streams, slots, lane, left, right, counters, i, stop_i, right_used, j,
-                    outputs, high, rest,
+                    outputs, high, rest, pool, counted,
                 )  # fmt: skip
                 outputs, high, rest = probe(
                     streams, slots, lane, right, left, counters, j, stop_j, left_used, i,
-                    outputs, high, rest,
+                    outputs, high, rest, pool, counted,
                 )  # fmt: skip
             if valued and lane.after_admission != 0:
                 update(
@@ -256,6 +295,8 @@ def _replay(
             found[lane_number, layout.OUTPUTS] = outputs
             found[lane_number, layout.LEFT_PEAK] = left_peak
             found[lane_number, layout.RIGHT_PEAK] = right_peak
+            if pooled:
+                found[lane_number, layout.PEAK] = most
             found_importance[lane_number] = high + rest
 
     return replay

@@ -34,6 +34,15 @@ class Ranking(IntEnum):
     """Never: it is drawn from the tuple's size, and may be none at all."""
 
 
+class Pooling(IntEnum):
+    """Whether both sides have one memory, and how their tuples compare in it."""
+
+    NONE = 0
+    BY_PRIORITY = 1
+    BY_VALUE = 2
+    """By what residents have yielded, see `gpu_kernels.pool`."""
+
+
 @portable
 def no_arrival(
     imp: float, m: float, rel: float, draw: float, a: float, b: float, d: float
@@ -107,6 +116,7 @@ class PolicyFunctions(NamedTuple):
     where the host has put what devices would round differently."""
     draws: bool = False
     """Whether `arrival` looks at its draw."""
+    pooling: Pooling = Pooling.NONE
 
 
 LANE_INTEGERS = (
@@ -139,9 +149,9 @@ ALPHA, BETA, SCALE = range(0, 6, 2)
 """Of the left side; the right side's stand one behind."""
 A, B, D = 6, 7, 8
 
-OUTPUTS, LEFT_PEAK, RIGHT_PEAK = range(3)
-FOUND = 3
-"""Integers that come back for a lane."""
+OUTPUTS, LEFT_PEAK, RIGHT_PEAK, PEAK = range(4)
+FOUND = 4
+"""Integers that come back for a lane; the last is left at 0 where each side has its memory."""
 
 NOBODY = 0
 """Key of tuples that no fact joins: they are never admitted (contract, section 5)."""
@@ -189,7 +199,7 @@ class Slots(NamedTuple):
     """Join memories of the lanes of a block: the left side's slots, then the right side's."""
 
     value: Array
-    """float64. The priority, or DGL's V."""
+    """float64. The priority, or DGL's V; BY_MATCHES in one memory BY_VALUE: that at admission."""
     m: Array
     """float64. The match count that the rank was last computed from; VALUED: 1 once it has
     matched."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from gpu_kernels.devices import TooLargeError
+from gpu_kernels.pool import POOL_BYTES
 from gpu_kernels.replay.layout import FOUND, LANE_FLOATS, LANE_INTEGERS, SLOT_BYTES
 
 SHARED_BYTES = 48 * 1024
@@ -25,12 +26,14 @@ class Need(NamedTuple):
     """The resources that a lane needs on a device."""
 
     slots: int
-    """K of both sides."""
+    """K of both sides, or of one memory the most that each side may hold of it."""
     keys: int
     pending: int
     """Most arrivals of one instant, both sides."""
     kept: int = 0
     """Rows whose retention is recorded."""
+    pooled: bool = False
+    """Whether both sides have one memory."""
 
 
 class Variant(NamedTuple):
@@ -84,6 +87,8 @@ def lane_bytes(need: Need, variant: Variant, counter_kinds: int) -> int:
     """Return the device memory that a lane takes beside its streams."""
     numbers = 8 * (len(LANE_INTEGERS) + len(LANE_FLOATS) + FOUND + 1)
     slots = 0 if variant.in_shared else SLOT_BYTES * need.slots
+    if need.pooled:
+        numbers += POOL_BYTES
     return numbers + slots + 4 * 2 * counter_kinds * need.keys + 16 * need.pending + 8 * need.kept
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from gpu_kernels.compiler import Kernel
 from gpu_kernels.devices import Array, Device, TooLargeError
+from gpu_kernels.pool import Pool
 from gpu_kernels.replay import layout
 from gpu_kernels.replay.kernel import replay_kernel
 from gpu_kernels.replay.layout import FOREVER, PolicyFunctions
@@ -22,6 +23,7 @@ from gpu_kernels.replay.plan import (
     choose_variant,
     plan_batches,
 )
+from gpu_kernels.replay.pooled import pool_columns
 from gpu_kernels.replay.priorities import KINDS
 
 _COLUMNS = (
@@ -72,14 +74,16 @@ class Lanes(NamedTuple):
     needs: Sequence[Need]
     tables: NDArray[np.float64]
     """(n,) float64. Age tables."""
+    pools: Sequence[Pool] = ()
+    """Of each lane, where both sides have one memory."""
 
 
 class Replayed(NamedTuple):
     """The results of the lanes."""
 
     found: NDArray[np.int64]
-    """(lanes, 3) int64. Outputs, without those between arrivals of one instant, and the peaks of
-    left and right."""
+    """(lanes, 4) int64. Outputs, without those between arrivals of one instant, and the peaks of
+    left, right and both together."""
     importance: NDArray[np.float64]
     """(lanes,) float64. Of those outputs."""
     until: list[NDArray[np.int64]]
@@ -218,6 +222,7 @@ def _replay_batch(
     integers[:, layout.SLOTS + 1] = integers[:, layout.BUDGET]
     if variant.in_shared:
         slots = 1
+    pools = pool_columns([lanes.pools[lane] for lane in chosen] if lanes.pools else [])
     until = device.zeros(max(kept, 1), np.int64)
     until += FOREVER
     found = device.zeros((len(chosen), layout.FOUND), np.int64)
@@ -232,6 +237,7 @@ def _replay_batch(
         device.empty(max(slots, 1), np.int32),
         device.empty(max(slots, 1), np.int32),
         batch.slots,
+        *(device.upload(array) for array in pools),
         device.empty(max(pending, 1), np.float64),
         device.empty(max(pending, 1), np.float64),
         until,
@@ -245,6 +251,9 @@ def _replay_batch(
     shared = layout.SLOT_BYTES * variant.per_block * batch.slots if variant.in_shared else 0
     device.launch(kernel, blocks, variant.per_block * variant.width, arguments, shared)
     result.found[chosen] = device.download(found)
+    if not lanes.pools:
+        peaks = result.found[:, layout.LEFT_PEAK : layout.PEAK]
+        result.found[chosen, layout.PEAK] = peaks[chosen].sum(axis=1)
     result.importance[chosen] = device.download(importance)
     if kept:
         recorded = device.download(until)

@@ -1,4 +1,4 @@
-"""The steps of an instant that no policy affects: expiry, counters, probe (contract, section 2)."""
+"""The steps of an instant before it is decided: expiry, counters, probe (contract, section 2)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from numba import cuda
 
 from gpu_kernels.combine import combined, neumaier
 from gpu_kernels.compiler import device_function
+from gpu_kernels.pool import FRESH
 from gpu_kernels.portable import Integer, portable
 from gpu_kernels.replay.layout import (
     BY_MEMORY,
@@ -18,8 +19,12 @@ from gpu_kernels.replay.layout import (
     Lane,
     LaneSide,
     LaneStreams,
+    PolicyFunctions,
+    Pooling,
+    Ranking,
     Slots,
 )
+from gpu_kernels.replay.pooled import AnyPool, make_note, make_yielded
 from gpu_kernels.replay.priorities import ARRIVED, HELD, SEEN, counter, facts_between, push
 from gpu_kernels.teams import Scratch, Team
 
@@ -42,19 +47,23 @@ def end_of_instant(ts: Array, at: Integer, end: Integer, now: Integer) -> Intege
     return at
 
 
-def make_steps(team: Team, counts_arrivals: bool, facts: bool) -> Steps:
+def make_steps(team: Team, policy: PolicyFunctions, facts: bool) -> Steps:
     """Return the steps for a team.
 
     Parameters
     ----------
     team : Team
-    counts_arrivals : bool
-        Keep the counters of this instant's arrivals.
+    policy : PolicyFunctions
+        Its ranking says whether this instant's arrivals are counted by key, and its pooling whether
+        what residents yield is.
     facts : bool
         Join through facts, which need these counters whatever the policy, not by equal keys.
     """
     rank, sync, total, least = team.rank, team.sync, team.total, team.least
     width = team.width
+    counts_arrivals = policy.ranking in {Ranking.BY_MATCHES, Ranking.ANY}
+    by_value = policy.pooling == Pooling.BY_VALUE
+    note, yielded = make_note(policy), make_yielded(policy)
 
     @device_function
     def slide(
@@ -79,7 +88,7 @@ def make_steps(team: Team, counts_arrivals: bool, facts: bool) -> Steps:
     def expire(
         scratch: Scratch, streams: LaneStreams, slots: Slots, lane: Lane, side: LaneSide,
         counters: Array, until: Array, used: Integer, held: Integer, oldest: Integer,
-        soonest: Integer, low: Integer, now: Integer,
+        soonest: Integer, low: Integer, now: Integer, pool: AnyPool,
     ) -> tuple[Integer, Integer, Integer]:  # fmt: skip
         """Free the slots of rows before `low`, and of those whose facts have ended.
 
@@ -114,6 +123,8 @@ def make_steps(team: Team, counts_arrivals: bool, facts: bool) -> Steps:
                     push(streams, lane, side, counters, HELD, key, -1, 0, 1)
                 else:
                     cuda.atomic.add(counters, counter(lane, HELD, side.number, key), -1)
+                if by_value:
+                    note(streams, slots, lane, side, pool, place, index, -1)
                 gone += 1
         held -= total(scratch, gone)
         eldest = least(scratch, eldest)
@@ -160,14 +171,15 @@ def make_steps(team: Team, counts_arrivals: bool, facts: bool) -> Steps:
     def probe(
         streams: LaneStreams, slots: Slots, lane: Lane, side: LaneSide, opposite: LaneSide,
         counters: Array, at: Integer, stop: Integer, used: Integer, before: Integer, found: Integer,
-        high: float, rest: float,
+        high: float, rest: float, pool: AnyPool, counted: bool,
     ) -> tuple[Integer, float, float]:  # fmt: skip
         """Join the rows `at` to `stop` with the opposite residents whose row is under `before`.
 
         Each thread adds the outputs of its slots to its own `found` and sum of importance. Through
         facts the counters of arrivals tell at once how many join a resident, and which, where only
-        one has arrived.
+        one has arrived. One memory BY_VALUE also notes what residents yield, `counted` or not.
         """
+        zero, positive = np.int64(0), np.int64(0)
         for row in range(at, stop):
             key = streams.key[row]
             if counters[counter(lane, HELD, opposite.number, key)] > 0:
@@ -181,15 +193,29 @@ def make_steps(team: Team, counts_arrivals: bool, facts: bool) -> Steps:
                             if pairs > 0 and stop - at > 1:
                                 pairs = facts_between(streams, side, key, other)
                             if pairs > 0:
-                                found += pairs
                                 term = combined(lane.combine, importance, streams.importance[index])
-                                high, rest = neumaier(high, rest, np.float64(pairs) * term)
+                                if not by_value or counted:
+                                    found += pairs
+                                    high, rest = neumaier(high, rest, np.float64(pairs) * term)
+                                if by_value:
+                                    zero, positive = yielded(
+                                        streams, slots, lane, pool, place, index, pairs, term,
+                                        zero, positive,
+                                    )  # fmt: skip
                     elif slots.key[place] == key and index >= 0 and index < before:
-                        found += 1
-                        high, rest = neumaier(
-                            high, rest,
-                            combined(lane.combine, importance, streams.importance[index]),
-                        )  # fmt: skip
+                        term = combined(lane.combine, importance, streams.importance[index])
+                        if not by_value or counted:
+                            found += 1
+                            high, rest = neumaier(high, rest, term)
+                        if by_value:
+                            zero, positive = yielded(
+                                streams, slots, lane, pool, place, index, 1, term, zero, positive
+                            )
+        if by_value:
+            if zero > 0:
+                cuda.atomic.add(pool.n, FRESH + 2 * opposite.number, zero)
+            if positive > 0:
+                cuda.atomic.add(pool.n, FRESH + 2 * opposite.number + 1, positive)
         return found, high, rest
 
     return Steps(slide, expire, register, forget, probe)

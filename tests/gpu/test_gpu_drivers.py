@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from gpu_cases import CompilingDevice, make_up_device
-from replay_cases import batch_of, busy, busy_facts, case_arguments, keys_of
+from replay_cases import batch_of, busy, busy_facts, case_arguments, keys_of, pooled
 from thorough import repeats
 
 from engine.device.columns import paired
@@ -21,7 +21,9 @@ from gpu_kernels.harvest.on_device import DeviceHarvest
 from gpu_kernels.harvest.space import Search, ranges_of, space_of
 from gpu_kernels.optimum.on_device import Choices, DeviceDual
 from gpu_kernels.optimum.steps import DevicePrices
+from gpu_kernels.pool import COUNTERS, SUMS
 from gpu_kernels.probe import Stream, count_pairs, emit_pairs, match_arrivals
+from gpu_kernels.replay.layout import PEAK
 from gpu_kernels.replay.plan import choose_variant
 
 
@@ -66,6 +68,38 @@ def test_replays_through_facts(device: CompilingDevice, policy: str) -> None:
     settings = [Setting(*case_arguments(case))._replace(lane=i) for i in range(2)]
     replay_on_device(device, lanes, settings, record=True)
     assert device.compiled == ["replay"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "slots"), [("dimpprob", 500), ("yield", 1_800), ("dgl", 100_000)]
+)
+def test_replays_of_one_memory(device: CompilingDevice, policy: str, slots: int) -> None:
+    case = pooled(busy(policy, 1))
+    left, right = batch_of(case.left), batch_of(case.right)
+    keys = keys_of(case, left, right)
+    columns = paired(left, keys.ids(0, left), right, keys.ids(1, right), keys.size)
+    lanes = load_lanes(device, [columns] * 3)
+    settings = [Setting(*case_arguments(case))._replace(lane=i) for i in range(3)]
+    memory = sum(case.budgets[side] or 0 for side in (0, 1))
+    pools: list[Any] = []
+
+    def fill(*arguments: Any) -> None:
+        pools.append(arguments[_POOLS : _POOLS + 2])
+        arguments[-2][:, PEAK] = 7
+
+    device.instead = {"replay": fill}
+    found = replay_on_device(
+        device, lanes, settings, record=True, choose=lambda _: choose_variant(slots)
+    )
+    assert device.compiled == ["replay"]
+    ((floats, integers),) = pools
+    assert (floats.shape, integers.shape) == ((3, SUMS + 2), (3, COUNTERS + 2))
+    assert integers[:, COUNTERS].tolist() == [memory] * 3
+    assert [one.peak for one in found] == [7] * 3
+
+
+_POOLS = 22
+"""Where the kernel gets them."""
 
 
 def stream(rows: int) -> Stream:

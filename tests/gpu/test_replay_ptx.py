@@ -15,7 +15,7 @@ from engine.policies import POLICIES, SAMPLING
 from engine.replay.settings import ReplaySettings
 from gpu_kernels.compiler import Kernel, fused_operations
 from gpu_kernels.replay.kernel import replay_kernel
-from gpu_kernels.replay.layout import PolicyFunctions, no_arrival, no_now
+from gpu_kernels.replay.layout import PolicyFunctions, Pooling, no_arrival, no_now
 from gpu_kernels.replay.plan import choose_variant
 
 GENERATIONS = [(7, 5), (8, 0), (9, 0)]
@@ -31,13 +31,15 @@ SIGNATURE = (
     array(types.int64, 2), array(types.float64, 2),
     LONGS, INTS, FLOATS, LONGS, INTS, INTS, LONGS, INTS, LONGS, FLOATS, FLOATS, FLOATS, FLOATS,
     FLOATS, INTS, FLOATS, FLOATS, INTS, INTS, types.int64,
+    array(types.float64, 2), array(types.int64, 2),
     FLOATS, FLOATS, LONGS, array(types.int64, 2), FLOATS,
 )  # fmt: skip
 
 
-def functions_of(policy: str) -> PolicyFunctions:
+def functions_of(policy: str, *, pooled: bool = False) -> PolicyFunctions:
     parameters = {"function": CUSTOM[0]} if policy == "custom" else {}
-    return policy_functions(ReplaySettings(5, 5, policy=policy, parameters=parameters))
+    settings = ReplaySettings(5, 5, policy=policy, parameters=parameters, pooled=pooled)
+    return policy_functions(settings)
 
 
 class Setting(NamedTuple):
@@ -101,6 +103,45 @@ def check(functions: PolicyFunctions, setting: Setting) -> None:
 @pytest.mark.parametrize(("policy", "setting"), [*ONCE, *repeats(ALL)])
 def test_every_policy_compiles_without_fusing(policy: str, setting: Setting) -> None:
     check(functions_of(policy), setting)
+
+
+POOLED = {
+    "age": Setting("block", generation=(7, 5)),
+    "custom": Setting("block in device memory", generation=(8, 0)),
+    "dgl": Setting(facts=True),
+    "dimpprob": Setting("block", facts=True, generation=(8, 0)),
+    "simpprob": Setting("block in device memory", facts=True, generation=(7, 5)),
+    "yield": Setting(),
+}
+"""One of each ranking, and of each way to compare; each team and memory."""
+
+
+@pytest.mark.parametrize(
+    ("policy", "setting"),
+    [
+        *POOLED.items(),
+        *repeats(
+            [
+                (policy, Setting(team, facts))
+                for policy in sorted(POLICIES)
+                for team in SLOTS
+                for facts in (False, True)
+            ]
+        ),
+    ],
+)
+def test_one_memory_for_both_sides_compiles_without_fusing(policy: str, setting: Setting) -> None:
+    check(functions_of(policy, pooled=True), setting)
+
+
+def test_one_memory_is_compiled_by_value_or_by_priority() -> None:
+    met = {functions_of(policy, pooled=True)[:2] for policy in POOLED}
+    every = {functions_of(policy, pooled=True)[:2] for policy in POLICIES}
+    assert {ranking for ranking, _ in met} == {ranking for ranking, _ in every}
+    assert {functions_of(policy, pooled=True).pooling for policy in POOLED} == {
+        Pooling.BY_PRIORITY, Pooling.BY_VALUE,
+    }  # fmt: skip
+    assert {functions_of(policy).pooling for policy in POLICIES} == {Pooling.NONE}
 
 
 def test_every_team_and_memory_is_met() -> None:

@@ -68,7 +68,7 @@ def replay_cells_on_gpu(
             found.outputs,
             found.importance,
             found.peaks,
-            sum(found.peaks),
+            found.peak,
             found.seconds,
         )
         for cell, found in zip(cells, outcomes, strict=True)

@@ -22,6 +22,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "text keys": {"on": ["word", "small"], "lanes": 3},
     "groups": {"partition_by": "group", "policy": "dimpprob", "estimator": "history"},
     "ages": {"policy": "age", "lanes": 2, "probe": "after_admission"},
+    "one memory": {"split": "pooled", "lanes": 2, "probe": "after_admission"},
     "draws": {"policy": "rand", "seed": 11, "columns": "ids", "memory": "20%"},
     "one side": {"policy": "yield", "memory": None, "memory_right": 2, "lanes": 2},
     "facts": {"fact_left": "k", "fact_right": "k", "fact_begin": "a", "fact_end": "b"},

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import lockstep
@@ -26,7 +25,7 @@ from replay_cases import (
 from engine.device.columns import paired
 from engine.device.replay import Outcome, Setting, load_lanes, replay_on_device
 from engine.policies import POLICIES
-from gpu_kernels.devices import CpuOnlyError, SimulatedDevice, TooLargeError
+from gpu_kernels.devices import SimulatedDevice, TooLargeError
 from gpu_kernels.replay.plan import Variant
 
 VARIANTS = [
@@ -188,12 +187,3 @@ def test_many_lanes_are_replayed_together() -> None:
         ref = run(case, step=1)
         assert retained(case, outcome) == ref.retained, case.policy
         assert (outcome.outputs, outcome.peaks) == (ref.counted, ref.peaks), case.policy
-
-
-def test_one_memory_for_both_sides_is_refused() -> None:
-    setting, columns = setting_of(busy("prob", 1))
-    pooled = replace(setting.settings, pooled=True)
-    device = SimulatedDevice()
-    lanes = load_lanes(device, [columns])
-    with pytest.raises(CpuOnlyError, match=r"one memory for both sides .* on the CPU alone"):
-        replay_on_device(device, lanes, [setting._replace(settings=pooled)])

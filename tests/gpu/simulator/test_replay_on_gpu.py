@@ -72,6 +72,25 @@ def test_rows_and_report_are_those_of_the_cpu(policy: str, tmp_path: Path) -> No
     assert ref[1]["device"] == {"used": "cpu", "reason": "asked for"}
 
 
+@pytest.mark.parametrize(
+    ("policy", "options"),
+    [
+        ("prob", {"lanes": 3, "memory": "30%"}),
+        ("dgl", {"probe": "after_admission", "start_ts": 9}),
+        ("dimpprob", {"lanes": 2, "estimator": "window"}),
+        ("yield", {"lanes": 2}),
+    ],
+)
+def test_one_memory_for_both_sides(policy: str, options: dict[str, Any], tmp_path: Path) -> None:
+    streams(tmp_path)
+    ref, comp = both(tmp_path, policy=policy, **{"split": "pooled", "memory": 12} | options)
+    assert comp[0].equals(ref[0])
+    assert comp[0].num_rows > 0
+    assert alike(comp[1]) == alike(ref[1])
+    assert comp[1]["memory"]["split"] == "pooled"
+    assert comp[1]["device"]["used"] == "gpu"
+
+
 def test_the_exact_join_need_not_be_counted(tmp_path: Path) -> None:
     streams(tmp_path)
     ref, comp = both(tmp_path, policy="prob", lanes=3, memory="30%", reference="none")

@@ -48,6 +48,13 @@ def test_cells_are_those_of_the_cpu(estimator: str, tmp_path: Path) -> None:
     assert device["used"] == "gpu"
 
 
+def test_cells_of_one_memory_for_both_sides(tmp_path: Path) -> None:
+    streams(tmp_path, rows=50)
+    grid = {"memory": "7,20%", "windows": "5", "seeds": "0", "estimators": "memory,window"}
+    device = compared(tmp_path, splits="even,pooled", lanes=2, **grid)
+    assert device["used"] == "gpu"
+
+
 def test_groups_and_lanes(tmp_path: Path) -> None:
     made = streams(tmp_path, rows=50)
     for side in ("left", "right"):

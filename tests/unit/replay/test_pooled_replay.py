@@ -11,9 +11,9 @@ from replay_cases import Case, apart, busy, busy_facts, cases, expected, fact_ca
 from thorough import THOROUGH
 
 from engine.policies import POLICIES, SAMPLING
-from engine.replay.pool import MOST_STEPS, scale_of, steps
 from engine.replay.settings import ReplaySettings
 from engine.runtime.errors import SpecError
+from gpu_kernels.pool import MOST_STEPS, scale_of, steps
 
 DRAWN = settings(
     max_examples=150 if THOROUGH else 40,

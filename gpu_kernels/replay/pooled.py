@@ -1,0 +1,309 @@
+"""One memory for both sides on a GPU: what it holds, and admission to it (`gpu_kernels.pool`).
+
+Each side keeps slots of its own, as many as it may hold at most; together they hold M tuples. The
+least of all is the lesser of the sides' least. Admission is by value or by priority as it is, as
+the policy is compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numba import cuda
+from numpy.typing import NDArray
+
+from gpu_kernels.compiler import device_function
+from gpu_kernels.pool import COUNTERS, SUMS, Pool, Rank, counted_as, ranks_below, steps, value_in
+from gpu_kernels.portable import Integer, portable
+from gpu_kernels.replay.layout import (
+    FOREVER,
+    NOBODY,
+    Array,
+    Lane,
+    LaneSide,
+    LaneStreams,
+    PolicyFunctions,
+    Pooling,
+    Ranking,
+    Slots,
+)
+from gpu_kernels.replay.priorities import HELD, best_rate, counter, push
+from gpu_kernels.teams import Scratch, Team, index_of, slot_of
+
+AnyPool: TypeAlias = Any
+"""A `Pool`; None where each side has its memory."""
+_SCALE, _PRIORITY_SCALE = SUMS, SUMS + 1
+_MEMORY, _FORGET_AFTER = COUNTERS, COUNTERS + 1
+
+
+def pool_columns(pools: Sequence[Pool]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return the memories of lanes as `pool_at` reads them, a row each; one row if there are none.
+
+    Returns
+    -------
+    floats : (lanes, SUMS + 2) float64
+    integers : (lanes, COUNTERS + 2) int64
+    """
+    floats = [np.r_[pool.sums, pool.scale, pool.priority_scale] for pool in pools]
+    integers = [np.r_[pool.n, pool.memory, pool.forget_after] for pool in pools]
+    if not pools:
+        return np.zeros((1, 1)), np.zeros((1, 1), np.int64)
+    return np.array(floats), np.array(integers, np.int64)
+
+
+@portable
+def pool_at(floats: Array, integers: Array, number: Integer) -> Pool:
+    """Return the memory of a lane."""
+    return Pool(
+        integers[number, _MEMORY],
+        True,
+        floats[number, _SCALE],
+        floats[number, _PRIORITY_SCALE],
+        integers[number, _FORGET_AFTER],
+        floats[number],
+        integers[number],
+    )
+
+
+def _make_first(policy: PolicyFunctions) -> Any:  # noqa: ANN401
+    """Return the function that gives a resident's priority at admission, where it is asked for.
+
+    It stands in the slot: a ranking by matches leaves it there, and DGL's follows from m.
+    """
+    decaying, initial = policy.ranking == Ranking.DECAYING, policy.initial
+
+    @device_function
+    def first(
+        streams: LaneStreams, slots: Slots, lane: Lane, place: Integer, index: Integer
+    ) -> float:
+        if decaying:
+            return initial(streams.importance[index], slots.m[place], lane.by_importance != 0)
+        return slots.value[place]
+
+    return first
+
+
+def make_note(policy: PolicyFunctions) -> Any:  # noqa: ANN401
+    """Return the function that counts a resident in or out; several threads may call it."""
+    first = _make_first(policy)
+
+    @device_function
+    def note(
+        streams: LaneStreams, slots: Slots, lane: Lane, side: LaneSide, pool: Pool, place: Integer,
+        index: Integer, by: Integer,
+    ) -> None:  # fmt: skip
+        priority = first(streams, slots, lane, place, index)
+        which, amount = counted_as(side.number, priority, pool.priority_scale)
+        cuda.atomic.add(pool.n, which, by * amount)
+
+    return note
+
+
+def make_yielded(policy: PolicyFunctions) -> Any:  # noqa: ANN401
+    """Return the function that adds outputs of a resident to what those of each kind yielded."""
+    first = _make_first(policy)
+
+    @device_function
+    def yielded(
+        streams: LaneStreams, slots: Slots, lane: Lane, pool: Pool, place: Integer, index: Integer,
+        outputs: Integer, importance: float, zero: Integer, positive: Integer,
+    ) -> tuple[Integer, Integer]:  # fmt: skip
+        amount = outputs * steps(importance, pool.scale)
+        if first(streams, slots, lane, place, index) > 0.0:
+            return zero, positive + amount
+        return zero + amount, positive
+
+    return yielded
+
+
+def _make_drop(policy: PolicyFunctions, note: Any, facts: bool) -> Any:  # noqa: ANN401
+    by_value = policy.pooling == Pooling.BY_VALUE
+
+    @device_function
+    def drop(
+        streams: LaneStreams, slots: Slots, lane: Lane, side: LaneSide, pool: Pool, counters: Array,
+        until: Array, place: Integer, index: Integer, now: Integer,
+    ) -> None:  # fmt: skip
+        """Free a resident's slot; one thread calls it."""
+        if by_value:
+            note(streams, slots, lane, side, pool, place, index, -1)
+        if not facts:
+            counters[counter(lane, HELD, side.number, slots.key[place])] -= 1
+        slots.arrival[place] = -1
+        if side.until >= 0:
+            until[side.until + index - side.begin] = now
+
+    return drop
+
+
+def _make_ranked(team: Team, policy: PolicyFunctions, least: Any) -> tuple[Any, Any]:  # noqa: ANN401
+    by_value, by_importance = policy.pooling == Pooling.BY_VALUE, policy.by_importance
+    ranking, decayed, valued = policy.ranking, policy.decayed, policy.valued
+
+    @device_function
+    def least_of(
+        scratch: Scratch, streams: LaneStreams, slots: Slots, lane: Lane, side: LaneSide,
+        pool: Pool, tables: Array, used: Integer, held: Integer, now: Integer,
+    ) -> tuple[Integer, Rank]:  # fmt: skip
+        """Return the slot and the rank of a side's resident of least rank.
+
+        If there is none, the greatest rank that there is.
+        """
+        if held == 0:
+            return np.int64(-1), Rank(
+                np.inf, np.inf, np.inf, np.inf, np.int64(FOREVER), side.number, np.int64(FOREVER)
+            )
+        lost = side.beta * np.float64(now - lane.t0)
+        priority, importance, m, tag = least(scratch, streams, slots, side, tables, used, now, lost)
+        index = index_of(tag)
+        if ranking == Ranking.VALUED:
+            m = 0.0
+        value = value_in(pool, side.number, priority) if by_value else priority
+        rank = Rank(value, priority, importance, m, streams.ts[index], side.number, index)
+        return side.slots + slot_of(tag), rank
+
+    @device_function
+    def rank_of(
+        streams: LaneStreams, lane: Lane, side: LaneSide, pool: Pool, tables: Array, row: Integer,
+        value: float, m: float, now: Integer,
+    ) -> Rank:  # fmt: skip
+        """Return the rank of an arrival."""
+        priority, importance, count = value, 0.0, 0.0
+        if ranking == Ranking.DECAYING:
+            priority = decayed(value, side.beta * np.float64(now - lane.t0))
+        if ranking == Ranking.VALUED:
+            priority = valued(value, best_rate(tables, side, 0.0, 0))
+            importance = value
+        elif by_importance:
+            importance, count = streams.importance[row], m
+        worth = value_in(pool, side.number, priority) if by_value else priority
+        return Rank(worth, priority, importance, count, now, side.number, np.int64(row))
+
+    return least_of, rank_of
+
+
+def make_pooled_admit(team: Team, policy: PolicyFunctions, least: Any, facts: bool) -> Any:  # noqa: ANN401
+    """Return the device function that admits the arrivals of a side to the memory of both.
+
+    `least` finds a side's resident of least rank, free slots apart.
+    """
+    rank, width, sync = team.rank, team.width, team.sync
+    by_value, newest_first = policy.pooling == Pooling.BY_VALUE, policy.ranking == Ranking.VALUED
+    note, first_free = make_note(policy), _make_first_free(team)
+    drop = _make_drop(policy, note, facts)
+    least_of, rank_of = _make_ranked(team, policy, least)
+
+    @device_function
+    def admit(
+        scratch: Scratch, streams: LaneStreams, slots: Slots, lane: Lane, side: LaneSide,
+        opposite: LaneSide, pool: Pool, counters: Array, priorities: Array, matches: Array,
+        tables: Array, other_tables: Array, until: Array, used: Integer, held: Integer,
+        oldest: Integer, soonest: Integer, other_used: Integer, other_held: Integer, at: Integer,
+        stop: Integer, now: Integer,
+    ) -> tuple[Integer, Integer, Integer, Integer, Integer]:  # fmt: skip
+        """Keep the greatest by rank of both sides' residents and these arrivals.
+
+        Returns (used, held, oldest, soonest, opposite residents).
+        """
+        known, other_known = False, False
+        mine_at, mine = least_of(scratch, streams, slots, lane, side, pool, tables, used, 0, now)
+        theirs_at, theirs = least_of(
+            scratch, streams, slots, lane, opposite, pool, other_tables, other_used, 0, now
+        )
+        for row in range(at, stop):
+            key = streams.key[row]
+            if facts and key == NOBODY:
+                if rank() == 0 and side.until >= 0:
+                    until[side.until + row - side.begin] = now
+                continue
+            value = priorities[side.pending + row - at]
+            count = matches[side.pending + row - at]
+            own = rank_of(streams, lane, side, pool, tables, row, value, count, now)
+            enters = held + other_held < pool.memory
+            place, gone, index = np.int64(-1), np.int64(-1), np.int64(-1)
+            from_opposite = False
+            if not enters and pool.memory > 0:
+                if not known:
+                    mine_at, mine = least_of(
+                        scratch, streams, slots, lane, side, pool, tables, used, held, now
+                    )
+                    known = True
+                if not other_known:
+                    theirs_at, theirs = least_of(
+                        scratch, streams, slots, lane, opposite, pool, other_tables, other_used,
+                        other_held, now,
+                    )  # fmt: skip
+                    other_known = True
+                from_opposite = other_held > 0 and (
+                    held == 0 or ranks_below(newest_first, theirs, mine)
+                )
+                if from_opposite:
+                    enters = not ranks_below(newest_first, own, theirs)
+                    if enters:
+                        gone, index = theirs_at, theirs.seq
+                        other_held -= 1
+                        other_known = False
+                else:
+                    enters = not ranks_below(newest_first, own, mine)
+                    if enters:
+                        gone, index = mine_at, mine.seq
+                        place = gone
+                        held -= 1
+                        known = False
+            if enters:
+                if place < 0 and held < used:
+                    place = first_free(scratch, slots, side, used)
+                elif place < 0:
+                    place = side.slots + used
+                    used += 1
+                held += 1
+                if known and (held == 1 or ranks_below(newest_first, own, mine)):
+                    mine_at, mine = place, own
+                oldest = np.int64(row) if held == 1 else min(oldest, np.int64(row))
+                if facts:
+                    end = streams.partner_end[side.partners + key]
+                    soonest = end if held == 1 else min(soonest, end)
+                    push(streams, lane, side, counters, HELD, key, 1, rank(), width)
+                    if gone >= 0:
+                        other = streams.key[index]
+                        if from_opposite:
+                            push(streams, lane, opposite, counters, HELD, other, -1, rank(), width)
+                        else:
+                            push(streams, lane, side, counters, HELD, other, -1, rank(), width)
+            if rank() == 0:
+                if gone >= 0 and from_opposite:
+                    drop(streams, slots, lane, opposite, pool, counters, until, gone, index, now)
+                elif gone >= 0:
+                    drop(streams, slots, lane, side, pool, counters, until, gone, index, now)
+                if place >= 0:
+                    slots.value[place] = value
+                    slots.m[place] = count
+                    slots.arrival[place] = row
+                    slots.key[place] = key
+                    if by_value:
+                        note(streams, slots, lane, side, pool, place, np.int64(row), 1)
+                    if not facts:
+                        counters[counter(lane, HELD, side.number, key)] += 1
+                elif side.until >= 0:
+                    until[side.until + row - side.begin] = now
+            sync()
+        return used, held, oldest, soonest, other_held
+
+    return admit
+
+
+def _make_first_free(team: Team) -> Any:  # noqa: ANN401
+    rank, width, lowest = team.rank, team.width, team.least
+
+    @device_function
+    def first_free(scratch: Scratch, slots: Slots, side: LaneSide, used: Integer) -> Integer:
+        """Return a side's first free slot; there must be one."""
+        found: Integer = FOREVER
+        for place in range(side.slots + rank(), side.slots + used, width):
+            if slots.arrival[place] < 0:
+                found = min(found, np.int64(place))
+        return lowest(scratch, found)
+
+    return first_free
