@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import lockstep
 import numpy as np
 import pytest
@@ -93,14 +91,15 @@ def test_equals_the_oracle_under_contest_through_facts(policy: str) -> None:
 @pytest.mark.parametrize("policy", ["age", "dgl", "dimpprob", "prob", "yield"])
 def test_a_memory_of_one_tuple_of_none_and_of_all(policy: str, budgets: tuple[int, int]) -> None:
     for seed in range(4):
-        check(small(busy(policy, seed)._replace(budgets=budgets)), seed)
+        check(small(busy(policy, seed))._replace(budgets=budgets), seed)
 
 
-@pytest.mark.parametrize("policy", ["dgl", "dimpprob", "prob", "simpprob"])
+@pytest.mark.parametrize("policy", ["dgl", "dimpprob"])
 def test_equals_the_cpu_on_long_streams(policy: str) -> None:
     rng = np.random.default_rng(3)
     case = busy(policy, 3)._replace(
-        left=long_stream(rng, tied=True), right=long_stream(rng, tied=False), windows=(40, 25),
+        left=long_stream(rng, tied=True)[:300], right=long_stream(rng, tied=False)[:300],
+        windows=(40, 25),
         budgets=(17, 9), pooled=True,
     )  # fmt: skip
     ref = run(case, step=1)
@@ -128,15 +127,16 @@ def test_a_side_whose_tuples_yield_nothing_loses_the_memory() -> None:
     assert on_device(case._replace(pooled=True), VARIANTS[0]).outputs > 180
 
 
-@pytest.mark.parametrize("change", [lambda case: case, lambda case: case._replace(fact=None)])
-def test_lanes_split_and_pooled_share_the_streams(change: Any) -> None:
+@pytest.mark.parametrize("facts", [True, False])
+def test_lanes_split_and_pooled_share_the_streams(facts: bool) -> None:
     """Lanes of other streams, each pooled and split, of several memories, two lanes a block."""
-    lanes = [change(small(busy_facts("prob", seed), 40)) for seed in (1, 4, 7)]
-    lanes = [lane._replace(estimator="window") for lane in lanes]
+    lanes = [small(busy_facts("prob", seed), 20)._replace(estimator="window") for seed in (1, 4)]
+    if not facts:
+        lanes = [lane._replace(fact=None) for lane in lanes]
     made = [
         (i, lane._replace(policy=policy, params={}, budgets=budgets, pooled=pooling))
         for i, lane in enumerate(lanes)
-        for policy in ("dgl", "dimpprob", "multiplicative")
+        for policy in ("dgl", "dimpprob")
         for budgets, pooling in (((3, 2), True), ((6, 3), True), ((3, 2), False))
     ]
     device = SimulatedDevice()

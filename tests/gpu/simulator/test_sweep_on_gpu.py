@@ -50,7 +50,7 @@ def test_cells_are_those_of_the_cpu(estimator: str, tmp_path: Path) -> None:
 
 def test_cells_of_one_memory_for_both_sides(tmp_path: Path) -> None:
     streams(tmp_path, rows=50)
-    grid = {"memory": "7,20%", "windows": "5", "seeds": "0", "estimators": "memory,window"}
+    grid = {"memory": "1,7,20%", "windows": "5", "seeds": "0", "estimators": "memory,window"}
     device = compared(tmp_path, splits="even,pooled", lanes=2, **grid)
     assert device["used"] == "gpu"
 
