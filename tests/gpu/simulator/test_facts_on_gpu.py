@@ -54,7 +54,7 @@ def replayed(one: Case, folder: Path, device: str, **options: Any) -> tuple[Any,
         ("age", {"start_ts": 30}),
         ("yield", {"lanes": 2}),
         ("prob", {"split": "pooled", "lanes": 2}),
-        ("dgl", {"split": "pooled", "start_ts": 30}),
+        ("dgl", {"split": "pooled", "start_ts": 30, "memory": 5}),
     ],
 )
 def test_rows_and_report_are_those_of_the_cpu(
