@@ -192,7 +192,8 @@ def replay(left: DataFrame, right: DataFrame, **options: Unpack[Frames]) -> Data
     -----
     Lazy: an action computes it. In two cases this call runs one Spark job over both streams,
     because lanes must be compared first: a `memory` shared by several `lanes` or split as expected
-    (or, as a percentage, by a fixed share), and policy age without its curves. For streams of
+    (or, as a percentage, by a fixed share), and policy age without its curves. A percentage that
+    several lanes share takes a second job, in which a task reads all lanes. For streams of
     several Parquet files it reads the footers. What else a replay must know of its lane beforehand
     (a percentage, an exact side, DGL's default beta, the history estimator) the task finds out
     itself: it spools the lane to Spark's local disk.

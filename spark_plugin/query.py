@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 
 from engine.archives.roles import JoinColumns
 from engine.jobs.age_curves import Curves, curves_cut, curves_given
-from engine.jobs.split import LaneModels, lane_budgets
+from engine.jobs.split import LaneModels, groups_measured, lane_budgets
 from engine.lanes.profile import LaneProfile
 from engine.lanes.split import MAX_LANES, too_many_lanes
 from engine.options.budget import EVEN, EXPECTED, Amounts, Split
@@ -105,7 +105,7 @@ class Query:
         """Return the output tuples, lazily; runs a job only to compare lanes with each other."""
         plan, _ = self.planned()
         work = _on_partitions(cloudpickle.dumps((replay_on, (plan, self._where()))), self._terms)
-        return map_in_arrow(self._arranged(self.sides), work, self.schema)
+        return map_in_arrow(self._arranged(self.sides, self.lanes), work, self.schema)
 
     @property
     def schema(self) -> StructType:
@@ -131,9 +131,9 @@ class Query:
         shared = self._memory != (None, None) and (self.lanes > 1 or self._split_by_peaks)
         lanes: list[Measured] = []
         if shared or buckets or (measure and plan.needs_whole_lane):
-            lanes = self._measure(plan, buckets, self._kinds() if shared else ())
+            lanes = self._measure(plan, buckets, self._kinds() if shared else (), self.lanes)
             curves = _measured_curves(curves, lanes) if buckets else curves
-            plan = replace(plan, budgets=self._budgets(lanes, curves) if shared else {})
+            plan = replace(plan, budgets=self._budgets(plan, lanes, curves) if shared else {})
         if self._settings.policy == "age":
             curves = curves_cut(curves, self._settings)
         return replace(plan, curves=curves), {lane.name: lane.profile for lane in lanes}
@@ -150,16 +150,16 @@ class Query:
         few = not self.columns.groups and self.lanes < LANES_A_CORE
         return ON_CPU if few and self._device != ON_GPU else self._device
 
-    def _arranged(self, sides: tuple[Side, Side]) -> DataFrame:
+    def _arranged(self, sides: tuple[Side, Side], lanes: int) -> DataFrame:
         """Return both streams with each lane in one partition, by (group, lane, ts, side, row)."""
-        united = unite(sides, self.columns, self.lanes)
+        united = unite(sides, self.columns, lanes)
         groups = [f"{GROUP}{i}" for i in range(len(self.columns.groups))]
         if groups:
             spread = united.repartition(*groups, "lane")
-        elif self.lanes == 1:
+        elif lanes == 1:
             spread = united.repartition(1)
         else:
-            spread = by_lane(united, min(self.lanes, self._slots))
+            spread = by_lane(united, min(lanes, self._slots))
         arranged: DataFrame = spread.sortWithinPartitions(*groups, "lane", "ts", "side", "row")
         return arranged
 
@@ -181,30 +181,39 @@ class Query:
         buckets = int(settings.parameters["buckets"]) if None in given else 0  # type: ignore[arg-type]
         return given, buckets
 
-    def _measure(self, plan: Plan, buckets: int, kinds: Sequence[ValueKind]) -> list[Measured]:
-        """Return what every lane is like, in a job of its own."""
+    def _measure(
+        self, plan: Plan, buckets: int, kinds: Sequence[ValueKind], lanes: int
+    ) -> list[Measured]:
+        """Return what every lane is like if groups have so many, in a job of its own."""
         bare = (replace(self.sides[0], payload=()), replace(self.sides[1], payload=()))
         work = _on_partitions(
             cloudpickle.dumps((measure_partition, (replace(plan, payload=False), buckets, kinds))),
             self._terms,
         )
-        rows = map_in_arrow(self._arranged(bare), work, "measured binary").collect()
+        rows = map_in_arrow(self._arranged(bare, lanes), work, "measured binary").collect()
         return sorted(
             (pickle.loads(cell) for (cell,) in rows),  # noqa: S301 - written by our own worker
             key=lambda lane: lane.name,
         )
 
-    def _budgets(self, lanes: list[Measured], curves: Curves) -> dict[LaneName, tuple[int, int]]:
+    def _budgets(
+        self, plan: Plan, lanes: list[Measured], curves: Curves
+    ) -> dict[LaneName, tuple[int, int]]:
         """Split each group's memory over its sides and lanes, as for archives."""
         groups: dict[tuple[object, ...], list[int]] = {}
         for i, lane in enumerate(lanes):
             groups.setdefault(lane.name.group, []).append(i)
+        whole = lanes
+        if self.lanes > 1 and groups_measured(self._memory, list(groups.values())):
+            whole = self._measure(plan, 0, (), 1)
+        peaks = {one.name.group: one.profile.peaks for one in whole}
         models = LaneModels(
             [lane.profile for lane in lanes],
             [lane.summaries for lane in lanes],
             curves,
             (self._settings.window_left, self._settings.window_right),
             through_facts=self._facts is not None,
+            peaks=[peaks[group] for group in groups],
         )
         budgets = lane_budgets(
             self._memory, list(groups.values()), models, self._settings.the_policy, self._split

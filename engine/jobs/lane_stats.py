@@ -17,7 +17,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.facts.index import FactSide
+from engine.jobs.frame import JobLanes
+from engine.lanes.joint import Peaks, PeaksTask, Windows, joint_peaks, until_of
 from engine.lanes.profile import LaneProfile, SideProfile, SideProfiler
 from engine.lanes.reader import LaneFiles, streamed
 from engine.lanes.stored import Stored
@@ -25,12 +26,10 @@ from engine.policies import ValueKind
 from engine.runtime.disk import whole_file
 from engine.runtime.executors import Stages
 from engine.runtime.source import source_digest
-from engine.runtime.streams import SIDES, StreamBatch
+from engine.runtime.streams import SIDES
 from engine.value_model.summary import LaneSummariser, LaneSummary, SideSummary
 
 T = TypeVar("T")
-Windows = tuple[int, int]
-"""W of left and right, in ticks."""
 HELD = 1 << 21
 """Tuples of a lane that are held, not read again."""
 _Tuples = tuple[NDArray[np.int32], NDArray[np.float64]]
@@ -57,6 +56,8 @@ class JobStats(NamedTuple):
 
     profiles: dict[Windows, list[LaneProfile]]
     summaries: list[dict[ValueKind, LaneSummary]]
+    peaks: dict[Windows, list[Peaks]]
+    """By windows, the peaks of each group's lanes as one."""
 
 
 def lane_stats(
@@ -65,6 +66,7 @@ def lane_stats(
     *,
     windows: Iterable[Windows] = (),
     kinds: Iterable[ValueKind] = (),
+    groups: Sequence[Sequence[int]] = (),
 ) -> JobStats:
     """Return the statistics of lanes, by a pass over those whose are not all in the cache.
 
@@ -76,6 +78,8 @@ def lane_stats(
         Within which lanes are to be profiled.
     kinds : iterable of ValueKind
         Of the value summaries. Where facts join, there are none: equal keys then say nothing.
+    groups : sequence of sequence of int
+        The lanes of each join whose peaks are to be found.
     """
     pairs = list(dict.fromkeys(windows))
     asked = () if any(one.facts is not None for one in files) else tuple(kinds)
@@ -89,7 +93,46 @@ def lane_stats(
         )
         _cache(files[i], found, asked)
     profiles = {pair: [one.profiles[pair] for one in known] for pair in pairs}
-    return JobStats(profiles, [one.summaries for one in known])
+    joint = _joint([[files[i] for i in own] for own in groups], stages, pairs)
+    peaks = {
+        pair: [
+            profiles[pair][own[0]].peaks if len(own) == 1 else found[pair]
+            for own, found in zip(groups, joint, strict=True)
+        ]
+        for pair in pairs
+    }
+    return JobStats(profiles, [one.summaries for one in known], peaks)
+
+
+def peaks_of(lanes: JobLanes, windows: Windows) -> Peaks:
+    """Return the most unexpired tuples of both sides, hash lanes as one, groups added up."""
+    stats = lane_stats(lanes.files, lanes.stages, windows=[windows], groups=lanes.groups)
+    left, right = (sum(own[side] for own in stats.peaks[windows]) for side in (0, 1))
+    return left, right
+
+
+def _joint(
+    groups: Sequence[Sequence[LaneFiles]], stages: Stages, pairs: Sequence[Windows]
+) -> list[dict[Windows, Peaks]]:
+    """Return the peaks of joins of several lanes by windows, which are kept with the first lane."""
+    known: list[dict[Windows, Peaks]] = []
+    for own in groups:
+        kept = {pair: _read(_peaks_path(own[0], pair), _peaks_from) for pair in pairs}
+        known.append({pair: peaks for pair, peaks in kept.items() if peaks is not None})
+    tasks = {
+        i: PeaksTask(tuple(own), missing)
+        for i, own in enumerate(groups)
+        if len(own) > 1 and (missing := tuple(pair for pair in pairs if pair not in known[i]))
+    }
+    if not tasks:
+        return known
+    rows = [sum(one.rows for one in task.files) for task in tasks.values()]
+    fresh = stages.mapped("peaks", joint_peaks, list(tasks.values()), rows)
+    for i, found in zip(tasks, fresh, strict=True):
+        known[i] |= found
+        for pair, peaks in found.items():
+            _write(_peaks_path(groups[i][0], pair), peaks)
+    return known
 
 
 def stats_of_lane(task: StatsTask) -> LaneStats:
@@ -106,7 +149,7 @@ def stats_of_lane(task: StatsTask) -> LaneStats:
     summariser = LaneSummariser(task.kinds)
     passes, held = [], _Held()
     for side, stored in enumerate(streams):
-        until = None if index is None else _until(index.sides[side])
+        until = None if index is None else until_of(index.sides[side])
         own = SideProfiler({pair[side] for pair in task.windows}, until)
         for batch in () if stored is None else streamed(stored, columns):
             own.add(batch)
@@ -158,8 +201,8 @@ def _again(
             yield summariser.ids(batch.key), batch.importance
 
 
-def _until(side: FactSide) -> Callable[[StreamBatch], NDArray[np.int64]]:
-    return lambda batch: side.until(batch.ts, batch.key)
+def _peaks_path(files: LaneFiles, windows: Windows) -> Path:
+    return files.folder / "peaks-{}-{}-{}.json".format(*windows, source_digest())
 
 
 def _profile_path(files: LaneFiles, windows: Windows) -> Path:
@@ -207,6 +250,11 @@ def _read(path: Path, parse: Callable[[Any], T]) -> T | None:
 def _write(path: Path, content: Any) -> None:  # noqa: ANN401 - whatever JSON holds
     with suppress(OSError), whole_file(path, path.parent) as own:
         own.write_text(json.dumps(content))
+
+
+def _peaks_from(content: Sequence[int]) -> Peaks:
+    left, right = content
+    return int(left), int(right)
 
 
 def _profile_from(content: Sequence[Sequence[Any]]) -> LaneProfile:

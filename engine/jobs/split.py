@@ -36,6 +36,8 @@ class LaneModels(NamedTuple):
     """Of the whole join, where a profile has it."""
     through_facts: bool = False
     """Whether facts join the streams: equal keys then say nothing of matches."""
+    peaks: Sequence[tuple[int, int]] = ()
+    """Of each group's lanes as one, if a memory is a percentage of them."""
 
     @property
     def ticks(self) -> int:
@@ -116,6 +118,11 @@ def summaries_needed(
     return sorted(needed & set(SUMMARISED))
 
 
+def groups_measured(memory: Amounts, groups: Sequence[Sequence[int]]) -> Sequence[Sequence[int]]:
+    """Return the groups whose peaks a memory is a percentage of: all or none."""
+    return groups if any(own is not None and own.share is not None for own in memory) else ()
+
+
 def lane_budgets(
     memory: Amounts,
     groups: Sequence[Sequence[int]],
@@ -128,7 +135,7 @@ def lane_budgets(
     Parameters
     ----------
     memory : tuple of Amount or None
-        Of each side; a percentage is of the peaks of the group's lanes together.
+        Of each side; a percentage is of the peak of the group's lanes as one.
     groups : sequence of sequence of int
         The lanes of each join with a budget of its own.
     models : LaneModels
@@ -145,11 +152,12 @@ def lane_budgets(
         percentages rounded down.
     """
     budgets = [(0, 0)] * len(models.profiles)
-    for lanes in groups:
+    for number, lanes in enumerate(groups):
         peaks = [[models.profiles[lane][side].peak for lane in lanes] for side in (0, 1)]
-        totals = [_total(memory[side], peaks[side]) for side in (0, 1)]
+        joint = models.peaks[number] if models.peaks else None
+        totals = [_total(memory[side], joint, side) for side in (0, 1)]
         if split != EVEN:
-            total = _both(memory, peaks)
+            total = _both(memory, joint)
             if split == EXPECTED:
                 totals = _sides(total, peaks, models.of_group(lanes, policy))
             else:
@@ -160,14 +168,17 @@ def lane_budgets(
     return budgets
 
 
-def _total(amount: Amount | None, peaks: Sequence[int]) -> int:
+def _total(amount: Amount | None, peaks: tuple[int, int] | None, side: int) -> int:
     if amount is None:
         return UNLIMITED
-    return (amount.tuples or 0) if amount.share is None else int(amount.share * sum(peaks))
+    if amount.share is None:
+        return amount.tuples or 0
+    assert peaks is not None  # noqa: S101 - the caller has asked `groups_measured`
+    return int(amount.share * peaks[side])
 
 
 def shared_memories(
-    memory: Amounts, groups: Sequence[Sequence[int]], profiles: Sequence[LaneProfile]
+    memory: Amounts, groups: Sequence[Sequence[int]], peaks: Sequence[tuple[int, int]]
 ) -> list[int]:
     """Return the memory of both sides together of each group of lanes.
 
@@ -176,23 +187,21 @@ def shared_memories(
     memory : tuple of Amount or None
         Of each side; the same percentage of both is of the peaks of both together.
     groups : sequence of sequence of int
-    profiles : sequence of LaneProfile
-        Of each lane.
+    peaks : sequence of (int, int)
+        Of each group's lanes as one, if the memory is a percentage.
     """
-    return [
-        _both(memory, [[profiles[lane][side].peak for lane in lanes] for side in (0, 1)])
-        for lanes in groups
-    ]
+    known: Sequence[tuple[int, int] | None] = peaks or [None] * len(groups)
+    return [_both(memory, own) for own in known]
 
 
-def _both(memory: Amounts, peaks: Sequence[Sequence[int]]) -> int:
+def _both(memory: Amounts, peaks: tuple[int, int] | None) -> int:
     """Return the one memory of both sides."""
     left, right = memory
     if left is None or right is None:
         return UNLIMITED
-    if left.share is not None and left.share == right.share:
-        return int(left.share * sum(map(sum, peaks)))
-    return _total(left, peaks[0]) + _total(right, peaks[1])
+    if peaks is not None and left.share is not None and left.share == right.share:
+        return int(left.share * sum(peaks))
+    return _total(left, peaks, 0) + _total(right, peaks, 1)
 
 
 def _sides(total: int, peaks: Sequence[Sequence[int]], curves: Pair) -> list[int]:

@@ -196,3 +196,8 @@ class LaneProfile(NamedTuple):
         """First ts of the lane."""
         firsts = [side.first_ts for side in self if side.rows]
         return min(firsts, default=0)
+
+    @property
+    def peaks(self) -> tuple[int, int]:
+        """Peaks of left and right."""
+        return self.left.peak, self.right.peak

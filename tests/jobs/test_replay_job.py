@@ -78,8 +78,12 @@ def budgets_of(prepared: Prepared, amounts: Amounts, policy: str) -> dict[int, t
     """Return K of each lane by its number, from what its own files tell."""
     lanes = JobLanes(prepared, Stages(SerialExecutor()), DEFAULT_METHOD)
     pair = WINDOW, WINDOW
-    stats = lane_stats(lanes.files, lanes.stages, windows=[pair], kinds=SUMMARISED)
-    models = LaneModels(stats.profiles[pair], stats.summaries, (None, None), pair)
+    stats = lane_stats(
+        lanes.files, lanes.stages, windows=[pair], kinds=SUMMARISED, groups=lanes.groups
+    )
+    models = LaneModels(
+        stats.profiles[pair], stats.summaries, (None, None), pair, peaks=stats.peaks[pair]
+    )
     found = lane_budgets(amounts, lanes.groups, models, POLICIES[policy])
     return {lane.number: pair for lane, pair in zip(lanes.lanes, found, strict=True)}
 

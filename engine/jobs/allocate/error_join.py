@@ -12,8 +12,9 @@ import numpy as np
 from engine.jobs.allocate.divide import whole
 from engine.jobs.allocate.error import ErrorModel, classes_of
 from engine.jobs.allocate.joins import Measured, opened_join
-from engine.jobs.allocate.measure import JoinMeasure, peaks_of
+from engine.jobs.allocate.measure import JoinMeasure
 from engine.jobs.allocate.moments import MomentsTask, SideMoments, lane_moments, together
+from engine.jobs.lane_stats import peaks_of
 from engine.models.frequency import KeyCounts
 from engine.options.allocate import METHODS, JoinOptions
 from engine.options.budget import Amount
@@ -48,7 +49,7 @@ def measured_error(join: JoinOptions, stages: Stages) -> MeasuredError:
         settings.windows,
         prepared.unit,
         last - first + 1,
-        peaks_of([lane.profile for lane in lanes]),
+        peaks_of(job_lanes, settings.windows),
         sum(lane.outputs for lane in lanes),
         fsum(lane.importance for lane in lanes),
         (float(left.outputs.sum()), float(right.outputs.sum())),

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from engine.jobs.age_curves import AgeTask, count_ages
 from engine.jobs.frame import JobLanes
-from engine.jobs.lane_stats import profile_of
+from engine.jobs.lane_stats import peaks_of
 from engine.lanes.manifest import Prepared
-from engine.lanes.profile import LaneProfile
 from engine.lanes.reader import LaneFiles, arrivals
 from engine.models.frequency import KeyCounts, added
 from engine.models.profile.model import ArrivalProfile
@@ -39,7 +38,6 @@ class MeasureTask:
 class LaneMeasure(NamedTuple):
     """What a lane's pass has measured."""
 
-    profile: LaneProfile
     outputs: int
     importance: float
     """Of the exact join."""
@@ -52,10 +50,9 @@ class LaneMeasure(NamedTuple):
 
 def measure_lane(task: MeasureTask) -> LaneMeasure:
     """Measure a lane. Memory: O(windows + keys)."""
-    profile = profile_of(task.files, task.settings.windows)
     found = count_ages(AgeTask(task.files, task.settings, task.buckets))
     halves = half_counts(task.files, task.middle)
-    return LaneMeasure(profile, found.outputs, found.importance, found.ages, halves)
+    return LaneMeasure(found.outputs, found.importance, found.ages, halves)
 
 
 def half_counts(files: LaneFiles, middle: int) -> tuple[KeyCounts, KeyCounts]:
@@ -129,13 +126,15 @@ def measure_join(lanes: JobLanes, settings: ReplaySettings, buckets: int) -> Joi
     middle = first + (last - first) // 2
     tasks = [MeasureTask(files, settings, buckets, middle) for files in lanes.files]
     found = lanes.stages.mapped("measure", measure_lane, tasks, lanes.rows)
-    return _together(found, lanes.prepared, settings.windows, last - first + 1, buckets)
+    peaks = peaks_of(lanes, settings.windows)
+    return _together(found, lanes.prepared, settings.windows, peaks, last - first + 1, buckets)
 
 
 def _together(
     lanes: Sequence[LaneMeasure],
     prepared: Prepared,
     windows: tuple[int, int],
+    peaks: tuple[int, int],
     span: int,
     buckets: int,
 ) -> JoinMeasure:
@@ -152,7 +151,7 @@ def _together(
         windows,
         prepared.unit,
         span,
-        peaks_of([lane.profile for lane in lanes]),
+        peaks,
         sum(lane.outputs for lane in lanes),
         fsum(lane.importance for lane in lanes),
         (float(ages[0].sum()), float(ages[1].sum())),
@@ -160,11 +159,6 @@ def _together(
         added(halves),
         halves=halves,
     )
-
-
-def peaks_of(profiles: Sequence[LaneProfile]) -> tuple[int, int]:
-    """Return the most unexpired tuples of left and right, added up over the lanes."""
-    return sum(p.left.peak for p in profiles), sum(p.right.peak for p in profiles)
 
 
 def measured_by_profile(

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.jobs.lane_stats import profile_of
-from engine.lanes.profile import LaneProfile
 from engine.lanes.reader import LaneFiles, lane_batches
 from engine.replay.lane import LaneReplay
 from engine.replay.layout import Outputs
@@ -51,7 +50,6 @@ class SideMoments(NamedTuple):
 class LaneMoments(NamedTuple):
     """A lane's moments, of left and right, and its exact outputs and their importance."""
 
-    profile: LaneProfile
     sides: tuple[SideMoments, SideMoments]
     outputs: int
     importance: float
@@ -77,7 +75,7 @@ def lane_moments(task: MomentsTask) -> LaneMoments:
         side.by_key(table.size, other, window, task.last)
         for side, other, window in zip(sides, sides[::-1], windows, strict=True)
     )
-    return LaneMoments(profile, (left, right), replay.outputs, replay.importance)
+    return LaneMoments((left, right), replay.outputs, replay.importance)
 
 
 class _Tuples:

@@ -17,7 +17,13 @@ from engine.jobs.frame import JobLanes, open_job, prepare_job
 from engine.jobs.lane_stats import lane_stats
 from engine.jobs.output import output_at
 from engine.jobs.retention import RETAINED
-from engine.jobs.split import LaneModels, lane_budgets, shared_memories, summaries_needed
+from engine.jobs.split import (
+    LaneModels,
+    groups_measured,
+    lane_budgets,
+    shared_memories,
+    summaries_needed,
+)
 from engine.optimum.bound import BoundSettings, Budget
 from engine.options.bound import BoundOptions
 from engine.options.budget import EXPECTED
@@ -73,13 +79,15 @@ def _memories(options: BoundOptions, lanes: JobLanes, windows: tuple[int, int]) 
     kinds = summaries_needed(
         base.memory, lanes.groups, [policy], frequencies=base.split == EXPECTED
     )
-    stats = lane_stats(lanes.files, lanes.stages, windows=[windows], kinds=kinds)
-    profiles = stats.profiles[windows]
+    groups = groups_measured(base.memory, lanes.groups)
+    stats = lane_stats(lanes.files, lanes.stages, windows=[windows], kinds=kinds, groups=groups)
+    peaks = stats.peaks[windows]
     if options.over_any:
-        return one_memory(lanes, shared_memories(base.memory, lanes.groups, profiles))
+        return one_memory(lanes, shared_memories(base.memory, lanes.groups, peaks))
     models = LaneModels(
-        profiles, stats.summaries, (None, None), windows, through_facts=lanes.through_facts
-    )
+        stats.profiles[windows], stats.summaries, (None, None), windows,
+        through_facts=lanes.through_facts, peaks=peaks,
+    )  # fmt: skip
     budgets = lane_budgets(base.memory, lanes.groups, models, policy, base.split)
     return split_memories(lanes, budgets)
 

@@ -41,6 +41,8 @@ class Together:
         Of the same lanes.
     keys : int or None
         Most keys that are listed.
+    peaks : (int, int)
+        Of left and right.
     """
 
     def __init__(
@@ -49,8 +51,10 @@ class Together:
         surveys: Sequence[tuple[SideSurvey, SideSurvey]],
         counts: Sequence[LaneCounts],
         keys: int | None,
+        peaks: Pair,
     ) -> None:
         self.settings, self.surveys, self.counts = settings, surveys, counts
+        self.peaks = peaks
         sums = {
             name: np.sum([getattr(one.found, name) for one in counts], axis=0)
             for name in PassCounts._fields
@@ -105,7 +109,7 @@ class Together:
         return StreamProfile(
             rows,
             rows / self.ticks,
-            sum(one.peak for one in own),
+            self.peaks[side],
             sum(one.held for one in own) / self.ticks,
             importance / rows if rows else 0.0,
             (min((one.least for one in some), default=0.0),

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from engine.jobs.frame import JobLanes, choose_lanes, open_job, prepare_job
+from engine.jobs.lane_stats import peaks_of
 from engine.jobs.profile.build import Together, build_profile
 from engine.jobs.profile.task import PassTask, SideSurvey, SurveyTask, pass_lane, survey_lane
 from engine.jobs.trial.advice import advice_of, command_of
@@ -24,7 +25,7 @@ from engine.report.profile_plots import check_folder, draw
 from engine.runtime.errors import SpecError
 from engine.runtime.executors import Executor, Progress, Stages
 
-_NOTHING = SideSurvey((0,), 0, 0, 0.0, 0.0, 0.0)
+_NOTHING = SideSurvey((0,), 0, 0.0, 0.0, 0.0)
 
 
 def run_profile(
@@ -79,7 +80,10 @@ def _profiled(
     ]
     with stages.counting(sum(lanes.rows)):
         counts = stages.mapped("pass", pass_lane, passes, lanes.rows)
-    whole = Together(settings, surveys, counts or [LanePass(settings).close()], options.keys)
+    whole = Together(
+        settings, surveys, counts or [LanePass(settings).close()], options.keys,
+        peaks_of(lanes, windows),
+    )  # fmt: skip
     return build_profile(options, lanes.prepared, span, whole, trials)
 
 

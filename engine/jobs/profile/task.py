@@ -31,8 +31,6 @@ class SideSurvey(NamedTuple):
 
     rows: tuple[int, ...]
     """By time bin."""
-    peak: int
-    """Most unexpired tuples at once."""
     held: int
     """Ticks for which the tuples are unexpired within the span, added up."""
     mean_importance: float
@@ -75,7 +73,6 @@ def survey_lane(task: SurveyTask) -> tuple[SideSurvey, SideSurvey]:
         found.append(
             SideSurvey(
                 tuple(noted.rows.tolist()),
-                own.peak,
                 noted.held,
                 own.mean_importance,
                 noted.least,

@@ -12,7 +12,13 @@ from engine.jobs.frame import JobLanes
 from engine.jobs.lane_stats import lane_stats
 from engine.jobs.prior import PriorProfile
 from engine.jobs.replay.lane_task import LaneResult
-from engine.jobs.split import LaneModels, lane_budgets, shared_memories, summaries_needed
+from engine.jobs.split import (
+    LaneModels,
+    groups_measured,
+    lane_budgets,
+    shared_memories,
+    summaries_needed,
+)
 from engine.models import rate_curve
 from engine.models.frequency import expected_recall
 from engine.models.profile.model import ArrivalProfile
@@ -107,7 +113,8 @@ class ReplayModels:
             frequencies=self._by_frequency and profile is None,
         )
         windows = settings.windows
-        stats = lane_stats(lanes.files, lanes.stages, windows=[windows], kinds=kinds)
+        groups = groups_measured(options.memory, lanes.groups)
+        stats = lane_stats(lanes.files, lanes.stages, windows=[windows], kinds=kinds, groups=groups)
         self.lanes = LaneModels(
             stats.profiles[windows],
             stats.summaries,
@@ -115,6 +122,7 @@ class ReplayModels:
             windows,
             profile.frequencies() if profile is not None and self._by_frequency else None,
             through_facts=lanes.through_facts,
+            peaks=stats.peaks[windows],
         )
 
     @property
@@ -129,7 +137,7 @@ class ReplayModels:
 
     def shared(self) -> list[int]:
         """Return M of both sides together of each group of lanes."""
-        return shared_memories(self._options.memory, self._groups, self.lanes.profiles)
+        return shared_memories(self._options.memory, self._groups, self.lanes.peaks)
 
     def predicted(
         self, budgets: Sequence[tuple[int, int]], results: Sequence[LaneResult]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from engine.jobs.age_curves import measured_curves
 from engine.jobs.frame import JobLanes
-from engine.jobs.lane_stats import lane_stats
+from engine.jobs.lane_stats import JobStats, lane_stats
 from engine.jobs.split import LaneModels, lane_budgets
 from engine.lanes.manifest import Prepared
 from engine.lanes.profile import LaneProfile, SideProfile
@@ -27,10 +27,8 @@ from engine.runtime.errors import SpecError
 from engine.sampling.fractions import (
     ChosenFractions,
     Limits,
-    PeakTask,
     check_memory,
     choose,
-    group_peak,
 )
 from engine.sampling.model import Known, LaneModel, ModelTask, Recipe, model_lane
 from engine.sampling.sizes import floor_of
@@ -70,10 +68,19 @@ class Planner:
     lanes: JobLanes
 
     @cached_property
+    def _stats(self) -> JobStats:
+        lanes, windows = self.lanes, self.settings.windows
+        return lane_stats(lanes.files, lanes.stages, windows=[windows], groups=lanes.groups)
+
+    @property
     def profiles(self) -> list[LaneProfile]:
         """Rows, times, peaks and mean importances of each lane."""
-        windows = self.settings.windows
-        return lane_stats(self.lanes.files, self.lanes.stages, windows=[windows]).profiles[windows]
+        return self._stats.profiles[self.settings.windows]
+
+    @property
+    def _peaks(self) -> list[Pair]:
+        """The most unexpired tuples of each group, left and right."""
+        return self._stats.peaks[self.settings.windows]
 
     def plan(self) -> SamplePlan:
         """Return the plan.
@@ -85,7 +92,6 @@ class Planner:
         """
         lanes, members = self.lanes, self.lanes.groups
         recipes = self._recipes(members)
-        peaks = self._peaks(members)
         ranked = self.options.method == "bottom-k"
         models: list[LaneModel] = []
         if not ranked:
@@ -95,7 +101,7 @@ class Planner:
         budgets = self._ranked_budgets() if ranked else []
         plans: list[LanePlan | None] = [None] * len(lanes.files)
         memory = []
-        for own, recipe, peak in zip(members, recipes, peaks, strict=True):
+        for own, recipe, peak in zip(members, recipes, self._peaks, strict=True):
             if ranked:
                 limits = Limits()
                 memory.append(_together([budgets[i] for i in own]))
@@ -132,28 +138,6 @@ class Planner:
         first, last = min(p.first_ts for p in some), max(p.last_ts for p in some)
         return replace(base, first=first, last=last, floors=(left, right))
 
-    def _peaks(self, members: list[list[int]]) -> list[Pair]:
-        """Return the most unexpired tuples of each group, left and right."""
-        if all(len(own) == 1 for own in members) or not self._needs_peaks:
-            return [
-                _together([(self.profiles[i].left.peak, self.profiles[i].right.peak) for i in own])
-                for own in members
-            ]
-        tasks = []
-        for own in members:
-            for side, window in enumerate(self.settings.windows):
-                files = [self.lanes.files[i] for i in own]
-                streams = [(one.left, one.right)[side] for one in files]
-                tasks.append(PeakTask(tuple(one for one in streams if one is not None), window))
-        found = self.lanes.stages.mapped("peaks", group_peak, tasks)
-        return list(zip(found[::2], found[1::2], strict=True))
-
-    @property
-    def _needs_peaks(self) -> bool:
-        """Whether what a group may keep depends on its peak, which its lanes' do not tell."""
-        shares = [amount for amount in self.options.base.memory if amount and amount.share]
-        return self.options.method != "bottom-k" and bool(shares or self.options.overflow)
-
     def _limits(self, peaks: Pair) -> Limits:
         """Return what a group may keep."""
         given = zip(self.options.base.memory, peaks, strict=True)
@@ -170,7 +154,7 @@ class Planner:
             ]
         memory = self.options.base.memory
         windows, lanes = self.settings.windows, len(self.profiles)
-        models = LaneModels(self.profiles, [{}] * lanes, (None, None), windows)
+        models = LaneModels(self.profiles, [{}] * lanes, (None, None), windows, peaks=self._peaks)
         found = lane_budgets(memory, self.lanes.groups, models, SAMPLING["bottom_k"])
         budgets = []
         for (left, right), own in zip(found, self.profiles, strict=True):

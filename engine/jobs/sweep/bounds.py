@@ -17,6 +17,7 @@ from engine.jobs.bound.task import (
 from engine.jobs.frame import JobLanes
 from engine.jobs.split import shared_memories
 from engine.jobs.sweep.cells import Cell
+from engine.jobs.sweep.layout import Layout
 from engine.optimum.settings import Effort
 from engine.options.budget import POOLED
 from engine.options.cells import Point
@@ -67,22 +68,10 @@ def places_of(points: Sequence[Point], cells: Sequence[Sequence[Cell]]) -> dict[
     return found
 
 
-def memories_of(
-    points: Sequence[Point], cells: Sequence[Sequence[Cell]], groups: Sequence[Sequence[int]]
-) -> dict[int, tuple[int, ...]]:
-    """Return the memory of both sides of each group of lanes, by the number of the point."""
-    return {
-        point.number: tuple(
-            shared_memories(point.amounts, groups, [mine[at].profile for mine in cells])
-        )
-        for at, point in enumerate(points)
-    }
-
-
 def bound_places(
     points: Sequence[Point],
     settings: Mapping[int, ReplaySettings],
-    cells: Sequence[Sequence[Cell]],
+    layout: Layout,
     lanes: JobLanes,
     effort: Effort,
 ) -> dict[Place, Best]:
@@ -93,13 +82,18 @@ def bound_places(
     points : sequence of Point
     settings : mapping
         Of each point, by its number.
-    cells : sequence of sequence of Cell
-        Of each lane, one a point.
+    layout : Layout
     lanes : JobLanes
     effort : Effort
         Its seconds are for all places together.
     """
-    found_at, shared = places_of(points, cells), memories_of(points, cells, lanes.groups)
+    found_at = places_of(points, layout.cells)
+    shared = {
+        point.number: tuple(
+            shared_memories(point.amounts, lanes.groups, layout.peaks[point.window])
+        )
+        for point in points
+    }
     firsts = {point.number: at for at, point in enumerate(points)}
     tasks: list[BoundTask] = []
     asked: dict[tuple[object, ...], list[int]] = {}
@@ -116,7 +110,7 @@ def bound_places(
         anyhow = window, memory
         pooled = points[firsts[place]].split == POOLED
         keys[place] = anyhow if pooled else (place,), anyhow
-        budgets = [mine[firsts[place]].budget for mine in cells]
+        budgets = [mine[firsts[place]].budget for mine in layout.cells]
         if not pooled:
             ask(keys[place][0], place, split_memories(lanes, budgets))
         ask(anyhow, place, one_memory(lanes, memory))

@@ -68,7 +68,7 @@ def sweep_points(
             exact.setdefault(window, []).append(found)
     best: dict[Place, Best] = {}
     if base.bound is not None:
-        best = bound_places(points, settings, layout.cells, lanes, base.bound)
+        best = bound_places(points, settings, layout, lanes, base.bound)
     rows = _rows(points, settings, lanes, layout, outcomes, exact, best)
     return Swept(rows, lanes.prepared, [outcome.device for outcome in outcomes], exact)
 

@@ -13,6 +13,7 @@ from engine.jobs.prior import PriorProfile
 from engine.jobs.split import LaneModels, lane_budgets, summaries_needed
 from engine.jobs.sweep.cells import Cell, Exact
 from engine.jobs.sweep.sampled import sample_groups, samplings
+from engine.lanes.joint import Peaks
 from engine.models.frequency import FrequencyModel
 from engine.models.profile.model import ArrivalProfile
 from engine.options.budget import EXPECTED
@@ -32,6 +33,8 @@ class Layout(NamedTuple):
     exact: dict[int, list[Exact]]
     """By window, the exact join of each lane where measuring age
     curves has counted it."""
+    peaks: dict[int, list[Peaks]]
+    """By window, of each group's lanes as one."""
 
 
 def profile_given(path: Path | None, points: Sequence[Point]) -> ArrivalProfile | None:
@@ -87,7 +90,7 @@ def lay_out(
         frequencies=bool(by_frequency) and profile is None,
     )  # fmt: skip
     pairs = [(window, window) for window in windows]
-    stats = lane_stats(lanes.files, lanes.stages, windows=pairs, kinds=kinds)
+    stats = lane_stats(lanes.files, lanes.stages, windows=pairs, kinds=kinds, groups=lanes.groups)
     curves, exact = _curves(points, settings, lanes, profile)
     shapes: dict[int, Curves] = {
         point.number: curves[point.window] if point.policy == "age" else (None, None)
@@ -98,7 +101,7 @@ def lay_out(
         pair = point.window, point.window
         models = LaneModels(
             stats.profiles[pair], stats.summaries, shapes[point.number], pair,
-            frequencies.get(point.window), lanes.through_facts,
+            frequencies.get(point.window), lanes.through_facts, stats.peaks[pair],
         )  # fmt: skip
         policy = settings[point.number].the_policy
         budgets[point.number] = lane_budgets(
@@ -114,7 +117,7 @@ def lay_out(
         for i, one in enumerate(stats.profiles[point.window, point.window]):
             sampling = chosen.get((number, i))
             cells[i].append(Cell(number, own, budgets[number][i], one, shape, sampling))
-    return Layout(cells, exact)
+    return Layout(cells, exact, {pair[0]: own for pair, own in stats.peaks.items()})
 
 
 def _curves(

@@ -75,6 +75,7 @@ def lay_out(
         lanes.stages,
         windows=[windows],
         kinds=_kinds(jobs, lanes),
+        groups=lanes.groups,
     )
     profiles = stats.profiles[windows]
     aged = next((own for place, own in settings.items() if place.candidate.policy == "age"), None)
@@ -85,7 +86,7 @@ def lay_out(
         by_age = place.candidate.policy == "age"
         models = LaneModels(
             profiles, stats.summaries, curves if by_age else (None, None), windows,
-            through_facts=lanes.through_facts,
+            through_facts=lanes.through_facts, peaks=stats.peaks[windows],
         )  # fmt: skip
         budgets = lane_budgets(job.memory, lanes.groups, models, own.the_policy, job.split)
         shape = curves_cut(curves, own) if by_age else (None, None)

@@ -1,0 +1,97 @@
+"""The lanes of one join as one: the most tuples that are unexpired at once over all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from engine.facts.index import FactSide
+from engine.lanes.profile import SideProfiler
+from engine.lanes.reader import LaneFiles, streamed
+from engine.runtime.jit import Ints
+from engine.runtime.streams import SIDES, StreamBatch
+
+Windows = tuple[int, int]
+"""W of left and right, in ticks."""
+Peaks = tuple[int, int]
+"""Most unexpired tuples of left and right at any instant."""
+
+
+@dataclass(frozen=True)
+class PeaksTask:
+    """The lanes of one join, and the windows within which they are to be profiled."""
+
+    files: tuple[LaneFiles, ...]
+    windows: tuple[Windows, ...]
+
+
+def joint_peaks(task: PeaksTask) -> dict[Windows, Peaks]:
+    """Return the peaks of a join, of both sides, by windows.
+
+    They may be less than the lanes' peaks added up, which are at different instants. Memory: the
+    windows' arrival times, and a batch of each lane.
+    """
+    facts = task.files[0].facts
+    index = None if facts is None else facts.index()
+    columns = ("_ts",) if index is None else ("_ts", "_key")
+    sides = []
+    for side in range(len(SIDES)):
+        until = None if index is None else until_of(index.sides[side])
+        own = SideProfiler({pair[side] for pair in task.windows}, until)
+        streams = [(files.left, files.right)[side] for files in task.files]
+        for batch in merged([streamed(one, columns) for one in streams if one is not None]):
+            own.add(batch)
+        sides.append(own)
+    left, right = sides
+    return {
+        pair: (left.profile(pair[0]).peak, right.profile(pair[1]).peak) for pair in task.windows
+    }
+
+
+def until_of(side: FactSide) -> Callable[[StreamBatch], Ints]:
+    """Return from which tick on a side's tuples match nothing any more, batch by batch."""
+    return lambda batch: side.until(batch.ts, batch.key)
+
+
+def merged(streams: Sequence[Iterator[StreamBatch]]) -> Iterator[StreamBatch]:
+    """Yield sorted streams in order of time: at each step, all up to the least last tuple.
+
+    Columns that are empty stay so.
+
+    Examples
+    --------
+    >>> parts = [[[1, 5], [9]], [[2, 7]]]
+    >>> none = np.zeros(0, np.int64)
+    >>> streams = [iter([StreamBatch(np.array(ts), *[none] * 3) for ts in own]) for own in parts]
+    >>> [batch.ts.tolist() for batch in merged(streams)]
+    [[1, 2, 5], [7], [9]]
+    """
+    none = np.zeros(0, np.int64)
+    nothing = StreamBatch(none, none, none, np.zeros(0))
+    waiting = [(stream, nothing) for stream in streams]
+    while True:
+        filled = []
+        for stream, batch in waiting:
+            more = batch if batch.ts.size else next((b for b in stream if b.ts.size), nothing)
+            if more.ts.size:
+                filled.append((stream, more))
+        if not filled:
+            return
+        until = min(int(batch.ts[-1]) for _, batch in filled)
+        cuts = [int(np.searchsorted(batch.ts, until, "right")) for _, batch in filled]
+        parts = [_rows(batch, slice(cut)) for (_, batch), cut in zip(filled, cuts, strict=True)]
+        whole = StreamBatch(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+        yield _rows(whole, np.argsort(whole.ts, kind="stable"))
+        waiting = [
+            (stream, _rows(batch, slice(cut, None)))
+            for (stream, batch), cut in zip(filled, cuts, strict=True)
+        ]
+
+
+def _rows(batch: StreamBatch, chosen: slice | Ints) -> StreamBatch:
+    """Return some rows of a batch whose columns may be empty."""
+    columns: list[Any] = [column[chosen] if column.size else column for column in batch]
+    return StreamBatch(*columns)
