@@ -13,6 +13,7 @@ import pyarrow as pa
 from engine.api.keywords import takes
 from engine.api.tables import read_back, staged, temporary
 from engine.jobs.replay.run import run_replay
+from engine.jobs.trial.lane_cost import lane_cost
 from engine.jobs.trial.replay import take_advice
 from engine.options import where
 from engine.options.replay import REPLAY, Replay, job_of
@@ -87,7 +88,9 @@ def replay(left: pa.Table, right: pa.Table, **options: Unpack[Replay]) -> Replay
     with temporary() as folder:
         tables, files, unit = staged(left, right, given, folder)
         files["out"] = folder / "out"
-        report = run_replay(job_of(files), ThreadExecutor(), choose=take_advice).content
+        report = run_replay(
+            job_of(files), ThreadExecutor(), choose=take_advice, price=lane_cost
+        ).content
         report["out"] = None
         report["window"]["tick"] = unit or report["window"]["tick"]
         return ReplayResult(*read_back(tables, files["out"], report))
@@ -118,4 +121,4 @@ def replay_archives(
         If an option is invalid, an archive cannot be read, or the output cannot be written.
     """
     given = REPLAY.from_keywords({**options, "left": left, "right": right})
-    return run_replay(job_of(given), ThreadExecutor(), choose=take_advice).content
+    return run_replay(job_of(given), ThreadExecutor(), choose=take_advice, price=lane_cost).content

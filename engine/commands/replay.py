@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from typing import Any
 
@@ -9,12 +10,13 @@ from engine.commands.parser import collected
 from engine.commands.running import Asked, running
 from engine.jobs.replay.run import run_replay
 from engine.jobs.star.run import run_star
+from engine.jobs.trial.lane_cost import lane_cost
 from engine.jobs.trial.replay import take_advice
 from engine.options.command import Group
 from engine.options.kinds import ITEMS, NAMES
 from engine.options.replay import REPLAY, job_of
 from engine.options.star import STAR, Several, StarOptions, star_of
-from engine.report.join_tables import print_report
+from engine.report.join_tables import print_report, warning_of
 from engine.runtime.errors import SpecError
 
 COMMAND = replace(
@@ -48,9 +50,12 @@ def run(asked: Asked) -> int:
             raise SpecError("--fact-on is of a join of several streams: name them with --stream")
         options = job_of(asked.command.given(values))
         with running(asked, where) as job:
-            report = run_replay(options, *job.on, choose=take_advice)
+            report = run_replay(options, *job.on, choose=take_advice, price=lane_cost)
     job.save(report)
     print_report(report)
+    warning = warning_of(report.content)
+    if warning is not None:
+        print(f"winnow replay: warning: {warning}", file=sys.stderr)  # noqa: T201
     return 0
 
 

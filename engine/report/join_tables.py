@@ -21,6 +21,8 @@ from engine.report.tables import (
     table_of,
 )
 
+MOST_POINTS = 2.0
+"""Points of recall that hash lanes may cost without a warning."""
 _BARS = " ▁▂▃▄▅▆▇█"
 
 
@@ -41,6 +43,8 @@ def print_report(report: Report) -> None:
     if "advice" in content:
         console.print(advice_of(content["advice"]), markup=False)
     console.print(_sides(content))
+    if content.get("lanes", {}).get("cost") is not None:
+        console.print(cost_of_lanes(content["lanes"]))
     if policy["name"] == "plan":
         console.print(
             f"most tuples of both sides at once: {number(content['peak_memory']['both'])}"
@@ -54,6 +58,25 @@ def print_report(report: Report) -> None:
     elif content["lost"]["outputs"]:
         _print_lost(content["lost"], console)
     print_end(console, content, speed_of(content))
+
+
+def cost_of_lanes(lanes: dict[str, Any]) -> str:
+    """Say what hash lanes cost."""
+    cost, many = lanes["cost"], lanes["per_group"]
+    found = f"{many} hash lanes in place of one cost {cost['points']:.1f} points of recall"
+    if not cost["stretches"]:
+        return found
+    between = f"95 % interval {cost['low']:.1f} to {cost['high']:.1f}"
+    return f"{found}, estimated on {cost['stretches']} stretches ({between})"
+
+
+def warning_of(content: dict[str, Any]) -> str | None:
+    """Return what to say if hash lanes cost more than `MOST_POINTS`, and the remedy."""
+    lanes = content.get("lanes", {})
+    cost = lanes.get("cost")
+    if cost is None or cost["points"] <= MOST_POINTS:
+        return None
+    return f"{cost_of_lanes(lanes)}: give fewer --lanes, 1 for none, or more --memory"
 
 
 def met_prediction(content: dict[str, Any]) -> bool:

@@ -128,9 +128,8 @@ def test_every_lane_equals_its_own_replay(tmp_path: Path, memory: str, policy: s
     assert found == by_row(expected)
     assert sum(len(left) + len(right) > 0 for left, right in rows_of) > 1
     for side, name in enumerate(("left", "right")):
-        peaks = sum(peak(lane[side]) for lane in own)
-        assert report["memory"][name] == sum(pair[side] for pair in budgets.values())
-        assert report["memory"][name] == (20 if memory == "40" else peaks // 2)
+        half = 20 if memory == "40" else peak(sides[side]) // 2
+        assert report["memory"][name] == sum(pair[side] for pair in budgets.values()) == half
 
 
 def test_lanes_within_partitions_share_the_partitions_budget(tmp_path: Path) -> None:

@@ -81,6 +81,7 @@ class ReplayModels:
     Attributes
     ----------
     lanes : LaneModels
+    settings : ReplaySettings
 
     Raises
     ------
@@ -95,7 +96,7 @@ class ReplayModels:
         lanes: JobLanes,
         prior: ArrivalProfile | None,
     ) -> None:
-        self._options, self._settings, self._groups = options, settings, lanes.groups
+        self._options, self.settings, self._groups = options, settings, lanes.groups
         profile = None if prior is None else PriorProfile(prior, lanes.prepared, settings)
         exact = options.exact or options.plan is not None
         self._retains = None if exact else settings.policy
@@ -128,11 +129,11 @@ class ReplayModels:
     @property
     def curves(self) -> Curves:
         """AGE's curves as its memories take them."""
-        return curves_cut(self.lanes.curves, self._settings) if self._by_age else (None, None)
+        return curves_cut(self.lanes.curves, self.settings) if self._by_age else (None, None)
 
     def budgets(self) -> list[tuple[int, int]]:
         """Return K of left and right of each lane."""
-        asked, policy = self._options, self._settings.the_policy
+        asked, policy = self._options, self.settings.the_policy
         return lane_budgets(asked.memory, self._groups, self.lanes, policy, asked.split)
 
     def shared(self) -> list[int]:

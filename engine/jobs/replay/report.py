@@ -47,6 +47,8 @@ class Replayed(NamedTuple):
     """The most tuples of both sides that a plan holds at once."""
     advice: Mapping[str, Any] | None = None
     """Why the policy is what it is, where it was to be chosen."""
+    cost: Mapping[str, float] | None = None
+    """Of hash lanes, where it was estimated."""
 
 
 def _against_exact(
@@ -110,6 +112,7 @@ def build_report(
             "per_group": prepared.lanes_per_group,
             "groups": prepared.groups,
             "replayed": len(results),
+            "cost": None if found.cost is None else dict(found.cost),
         },
         **envelope(
             seconds,

@@ -5,7 +5,7 @@ The stages are the same wherever they run; only the executor of their tasks diff
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from operator import itemgetter
@@ -42,6 +42,8 @@ UNRANKED = "simpprob"
 """Stands for a policy where none decides; its lanes share memory as those of the best possible."""
 Choose = Callable[[JobOptions, Archives, JobLanes], tuple[JobOptions, dict[str, Any]]]
 """Returns a replay with the policy that it is to have, and why, for the report."""
+Price = Callable[[ReplayModels, JobLanes, Sequence[tuple[int, int]]], Mapping[str, float] | None]
+"""Returns what hash lanes cost (`engine.jobs.trial.lane_cost`), for the report."""
 
 
 def run_replay(
@@ -49,6 +51,7 @@ def run_replay(
     executor: Executor,
     progress: Progress | None = None,
     choose: Choose | None = None,
+    price: Price | None = None,
 ) -> Report:
     """Replay two archives and return the report.
 
@@ -59,6 +62,8 @@ def run_replay(
     progress : callable, optional
     choose : callable, optional
         Chooses the policy once the lanes are there; only needed where the options leave that open.
+    price : callable, optional
+        Estimates what hash lanes cost, for the report.
     """
     if not options.advised or choose is None:
         options.check_policy()
@@ -107,6 +112,9 @@ def run_replay(
                 lanes.files, models.lanes.profiles, budgets, strict=True
             )
         ]
+        cost = None
+        if price is not None and not options.exact and options.plan is None:
+            cost = price(models, lanes, budgets)
         with stages.counting(sum(lanes.rows)):
             written, device = _replayed(tasks, options, wanted, lanes)
         bounds = None
@@ -120,7 +128,7 @@ def run_replay(
                 commit_parts(output, lanes.prepared, archives[:2], written)
     results = in_lanes(written)
     predicted = models.predicted(budgets, results)
-    found = Replayed(results, budgets, edges, device, bounds, predicted, peak, advice)
+    found = Replayed(results, budgets, edges, device, bounds, predicted, peak, advice, cost)
     return build_report(options, settings, lanes, found)
 
 

@@ -52,15 +52,28 @@ def estimated(reached: Floats, exact: Floats, work: Floats, *, covered: float = 
     >>> estimated(np.array([1.0, 2.0, 1.0, 2.0]), np.array([2.0, 4.0, 2.0, 4.0]), same)
     Estimate(value=0.5, low=0.5, high=0.5)
     """
+    if not exact.any():
+        return Estimate(1.0, 0.0, 1.0)
+    value, error = ratio(reached, exact, work, covered=covered)
+    return Estimate(value, max(0.0, value - error), min(1.0, value + error))
+
+
+def ratio(
+    reached: Floats, exact: Floats, work: Floats, *, covered: float = 0.0
+) -> tuple[float, float]:
+    """Return the same ratio, which may be below 0, and half of its interval's width.
+
+    That is 1 where the draws do not differ, or there is nothing to find: then nothing is known.
+    """
     whole = float((exact / work).sum())
     if not whole:
-        return Estimate(1.0, 0.0, 1.0)
+        return 0.0, 1.0
     value = float((reached / work).sum()) / whole
     number = work.size
     different = np.unique(np.stack([reached, exact, work]), axis=1).shape[1]
     if different < 2:
-        return Estimate(value, 0.0, 1.0)
+        return value, 1.0
     residuals = (reached - value * exact) / work
     variance = float((residuals**2).sum()) * number / (number - 1) / whole**2
     error = float(stdtrit(different - 1, (1 + LEVEL) / 2)) * np.sqrt(variance * (1.0 - covered))
-    return Estimate(value, max(0.0, value - float(error)), min(1.0, value + float(error)))
+    return value, float(error)

@@ -17,6 +17,7 @@ from engine.jobs.trial.found import IMPORTANCE, Counted, Pair, Trial, best_of, r
 from engine.jobs.trial.layout import TrialLayout
 from engine.jobs.trial.stretches import DRAWS, STAGE, Stretch, affordable, drawn
 from engine.lanes.stretch import stretch_of
+from engine.replay.settings import ReplaySettings
 from engine.runtime.randomness import uniforms
 from gpu_kernels.philox import PURPOSE_STRETCH
 
@@ -260,9 +261,8 @@ class _Replays:
             self.found[place] = Counted(known | found.cells, found.exact)
 
     def learns(self, cell: int) -> bool:
-        """Return whether a cell goes by all that has arrived, not only by what it holds."""
-        settings = self.layout.cells[0][cell].settings
-        return settings.terms is not None or (settings.counts and settings.estimator == "history")
+        """Return whether a cell learns."""
+        return learns(self.layout.cells[0][cell].settings)
 
     def _known(self, place: int) -> dict[int, Exact]:
         return self.found[place].cells if place in self.found else {}
@@ -272,7 +272,7 @@ class _Replays:
         lead, rows = stretch.leads[learns], stretch.rows[learns]
         files = stretch_of(self.lanes.files[stretch.lane], (lead, last), rows)
         cells = self.layout.cells[stretch.lane]
-        own = [_from(cells[number], lead, first) for number in numbers]
+        own = [beginning(cells[number], lead, first) for number in numbers]
         return SweepTask(files, tuple(own), (replace(self.layout.exact, start_ts=first),))
 
     def _mapped(self, tasks: Sequence[SweepTask]) -> list[SweepOutcome]:
@@ -285,7 +285,12 @@ class _Replays:
         return stages.mapped(STAGE, sweep_lane, tasks, rows)
 
 
-def _from(cell: Cell, lead: int, first: int) -> Cell:
+def learns(settings: ReplaySettings) -> bool:
+    """Return whether a replay goes by all that has arrived, not only by what it holds."""
+    return settings.terms is not None or (settings.counts and settings.estimator == "history")
+
+
+def beginning(cell: Cell, lead: int, first: int) -> Cell:
     """Return a cell whose replay begins at one tick, and counts from another on."""
     left, right = (side._replace(first_ts=lead) for side in cell.profile)
     settings = replace(cell.settings, start_ts=first)

@@ -181,7 +181,11 @@ def drawn(stretches: Sequence[Stretch], number: int, start: float, more: int = 1
 
 
 def affordable(
-    lanes: JobLanes, exact: ReplaySettings, weights: tuple[int, int], tuples: float
+    lanes: JobLanes,
+    exact: ReplaySettings,
+    weights: tuple[int, int],
+    tuples: float,
+    groups: Sequence[Sequence[int]] | None = None,
 ) -> tuple[list[Stretch], int]:
     """Return the stretches of lanes to draw from, and how many draws can be afforded.
 
@@ -195,6 +199,9 @@ def affordable(
         Replays of every stretch, by `LEADS`.
     tuples : float
         Replayed in all draws together, on average.
+    groups : sequence of sequence of int, optional
+        Lanes that have their stretches together, whose places stand for the lanes'; by default
+        each has its own.
     """
     span = lanes.prepared.span
     assert span is not None  # noqa: S101 - they have tuples
@@ -206,6 +213,8 @@ def affordable(
         edges = tuple(blocks.edges.tolist())
         tasks = [TimesTask(files, edges) for files in lanes.files]
         counts = lanes.stages.mapped(STAGE, rows_by_time, tasks, lanes.rows)
+        if groups is not None:
+            counts = [np.sum([counts[i] for i in own], axis=0) for own in groups]
         stretches = stretches_of(blocks, counts, exact.start_ts)
         mean = sum(
             one.work * own * replayed
