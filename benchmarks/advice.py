@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import platform
 import tempfile
 import time
@@ -20,13 +19,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
-from numpy.typing import NDArray
 from policy_order import commit
+from real_joins import NATURAL, Join, written
 
 from engine.jobs.frame import open_job, prepare_job
 from engine.jobs.sweep.task import ExactCounter, replay_cells
@@ -39,101 +35,9 @@ from engine.runtime.executors import Stages, ThreadExecutor
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "advice.json"
-DATA = Path(os.environ.get("WINNOW_DATA", HERE.parent.parent / "shared" / "data"))
 MEMORIES = ("1%", "5%", "10%", "25%")
 OTHERS = ("rand", "additive", "multiplicative")
 """Policies that no trial tries."""
-SECOND, HOUR, DAY = 10**6, 3600, 86_400
-
-
-class Join(NamedTuple):
-    """Two archives; keys and importance are columns, or `//` and `*` of them."""
-
-    left: str
-    right: str
-    window: int
-    importance: tuple[str, str] = ("importance", "importance")
-    key: tuple[str, str] = ("key", "key")
-
-
-PRIORITY, PRICES, VALUES = ("priority", "priority"), ("price", "price"), ("value", "value")
-JOINS = {
-    "gcluster submit, schedule (60 s)": Join(
-        "gcluster/submit", "gcluster/schedule", 60 * SECOND, PRIORITY
-    ),
-    "gcluster schedule, end (30 min)": Join(
-        "gcluster/schedule", "gcluster/end", 1800 * SECOND, PRIORITY
-    ),
-    "gcluster submit, end (30 min)": Join(
-        "gcluster/submit", "gcluster/end", 1800 * SECOND, PRIORITY
-    ),
-    "hflights departures, arrivals (12 h)": Join(
-        "hflights/departures", "hflights/arrivals", 12 * HOUR
-    ),
-    "ebay auctions, bids (7 days)": Join(
-        "ebay/auctions", "ebay/bids", 7 * DAY * SECOND, ("price", "bid")
-    ),
-    "ebay bids, closes (7 days)": Join(
-        "ebay/bids", "ebay/closes", 7 * DAY * SECOND, ("bid", "price")
-    ),
-    "ebay auctions, closes (7 days)": Join(
-        "ebay/auctions", "ebay/closes", 7 * DAY * SECOND, PRICES
-    ),
-    "bpi permit, declaration (120 days)": Join(
-        "bpi2020/permit_submitted", "bpi2020/declaration_submitted", 120 * DAY
-    ),
-    "bpi declaration, payment (30 days)": Join(
-        "bpi2020/declaration_submitted", "bpi2020/declaration_paid", 30 * DAY, key=("decl", "key")
-    ),
-    "bpi request, payment (30 days)": Join("bpi2020/rfp_submitted", "bpi2020/rfp_paid", 30 * DAY),
-    "bpi domestic, payment (30 days)": Join(
-        "bpi2020/domestic_submitted", "bpi2020/domestic_paid", 30 * DAY
-    ),
-    "bpi trip start, end (30 days)": Join("bpi2020/trip_start", "bpi2020/trip_end", 30 * DAY),
-    "building co2, humidity (30 min)": Join("building/co2", "building/humidity", 1800, VALUES),
-    "building light, temperature (5 min)": Join(
-        "building/light", "building/temperature", 300, VALUES
-    ),
-    "taq quotes, trades (5 s)": Join(
-        "taq/quotes", "taq/trades", 5 * SECOND, ("mid*bidsize", "importance")
-    ),
-    "taq quotes, trades (60 s)": Join(
-        "taq/quotes", "taq/trades", 60 * SECOND, ("mid*bidsize", "importance")
-    ),
-    "beijing pm25 // 2 (72 h)": Join(
-        "beijing/dongsi", "beijing/gucheng", 72 * HOUR, ("pm25", "pm25"), ("pm25//2", "pm25//2")
-    ),
-    "beijing whole degrees (72 h)": Join(
-        "beijing/dongsi", "beijing/shunyi", 72 * HOUR, ("pm25", "pm25"), ("temp//1", "temp//1")
-    ),
-}
-
-
-def column(table: Any, words: str) -> NDArray[np.float64]:  # noqa: ANN401 - pyarrow's
-    """Return ``a``, ``a*b`` or ``a//number`` of a table, missing values as 0."""
-    first, star, other = words.partition("*")
-    name, floor, step = first.partition("//")
-    values = np.nan_to_num(table.column(name).to_numpy().astype(np.float64))
-    if star:
-        values *= np.nan_to_num(table.column(other).to_numpy().astype(np.float64))
-    return np.floor(values / float(step)) if floor else values
-
-
-def written(join: Join, folder: Path) -> list[Path]:
-    """Write both streams of a join as ts, key and importance."""
-    files = []
-    for side, (name, key, importance) in enumerate(
-        zip((join.left, join.right), join.key, join.importance, strict=True)
-    ):
-        table = pq.read_table(DATA / f"{name}.parquet")
-        own = {
-            "ts": table["ts"],
-            "key": column(table, key).astype(np.int64),
-            "importance": column(table, importance),
-        }
-        files.append(folder / f"{side}.parquet")
-        pq.write_table(pa.table(own), files[-1])
-    return files
 
 
 def measured(join: Join, seed: int) -> Iterator[dict[str, Any]]:
@@ -198,7 +102,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     lines = []
-    for name, join in JOINS.items():
+    for name, join in NATURAL.items():
         if given.only not in name:
             continue
         for line in measured(join, given.seed):

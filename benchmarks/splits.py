@@ -1,6 +1,6 @@
 """One memory for both sides against fixed splits of it: on real archives, and in time.
 
-Each archive of `benchmarks/yield.py` is replayed with `--split even`, `expected` and `pooled` under
+Each join of `FIRST_ROWS` is replayed with `--split even`, `expected` and `pooled` under
 four policies and with four memories, percentages of what the exact join needs at its peak.
 
     python benchmarks/splits.py [--rows 60000] [--only gcluster]
@@ -12,7 +12,6 @@ even split is as users get it: a percentage of each side's own peak.
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 import platform
 import statistics
@@ -24,6 +23,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from policy_order import commit
+from real_joins import FIRST_ROWS, columns_in
 
 import engine
 from engine.generate import ZipfSpec, in_memory, zipf_sources
@@ -33,38 +33,30 @@ from engine.replay.settings import ReplaySettings
 from engine.runtime.streams import StreamBatch
 
 RESULTS = Path(__file__).resolve().parent / "results" / "splits.json"
-ARCHIVES: Any = importlib.import_module("yield")  # whose name is a keyword
 POLICIES = ("prob", "simpprob", "dgl", "yield")
 MEMORIES = (1, 5, 10, 25)
 SPLITS = ("even", "expected", "pooled")
 
 
-def tables_of(name: str, rows: int) -> tuple[pa.Table, pa.Table, tuple[int, int]]:
-    """Return the first rows of two archives, until one of them has so many, and their windows."""
-    streams = ARCHIVES.archived(ARCHIVES.ARCHIVES[name], 0)
-    sides = streams.left, streams.right
-    ends = [int(side.ts[min(rows, side.ts.size) - 1]) for side in sides if side.ts.size > rows]
-    until = min(ends, default=None)
-    left, right = (
-        pa.table({"t": side.ts, "k": ids, "v": side.importance}).slice(
-            0, side.ts.size if until is None else int(np.searchsorted(side.ts, until, "right"))
-        )
-        for side, ids in zip(sides, streams.ids, strict=True)
-    )
-    return left, right, streams.windows
+def tables_of(name: str, rows: int) -> tuple[pa.Table, pa.Table]:
+    """Return the first rows of two archives, until one of them has so many."""
+    join = FIRST_ROWS[name]
+    sides = columns_in(join._replace(rows=rows if join.rows is None else min(rows, join.rows)))
+    left, right = (pa.table(dict(zip("tkv", side, strict=True))) for side in sides)
+    return left, right
 
 
 def compared(name: str, rows: int) -> list[dict[str, Any]]:
     """Return the importance recall of every policy, memory and split on two archives."""
-    left, right, windows = tables_of(name, rows)
+    left, right = tables_of(name, rows)
     lines = []
     for policy in POLICIES:
         for memory in MEMORIES:
             recall = {}
             for split in SPLITS:
                 found = engine.replay_tables(
-                    left, right, on="k", time="t", importance="v", window_left=windows[0],
-                    window_right=windows[1], memory=f"{memory}%", policy=policy, split=split,
+                    left, right, on="k", time="t", importance="v",
+                    window=FIRST_ROWS[name].window, memory=f"{memory}%", policy=policy, split=split,
                 )  # fmt: skip
                 recall[split] = round(found.report["importance_recall"], 4)
             lines.append({"streams": name, "policy": policy, "memory": memory, **recall})
@@ -107,7 +99,7 @@ def main() -> int:
     for policy, own in times.items():
         print(f"{policy:10s} even {own['even']:.3f} s, pooled {own['ratio']:.2f} times that")
     lines = []
-    for name in ARCHIVES.ARCHIVES:
+    for name in FIRST_ROWS:
         if args.only in name:
             for line in compared(name, args.rows):
                 lines.append(line)

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import platform
 import sys
 import time
@@ -26,9 +25,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from policy_order import FIGURES, MODELS, Point, commit, filled
+from real_joins import DATA, FIRST_ROWS, Columns, Join, columns_in
 
 from engine.api.bound import bound_tables
 from engine.exact.stream import ExactStream
@@ -41,7 +40,6 @@ from engine.runtime.streams import StreamBatch
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "yield.json"
-DATA = Path(os.environ.get("WINNOW_DATA", HERE.parent.parent / "shared" / "data"))
 ESTIMATORS = ("memory", "window", "history")
 AFTER, BEFORE = "after_admission", "before_admission"
 ALPHAS, BETAS, INITIALS = (0.1, 1.0, 10.0), (0.0, 0.1, 1.0, 10.0), ("simpprob", "importance")
@@ -49,7 +47,6 @@ SLOW = 2_000_000
 """Rows times tuples in memory from which DIMPPROB is left out with the history estimator."""
 CHOSEN = ("rare-high 1 % to 1000", "uniform 1 to 10", "inverse-frequency")
 SHARES = (5, 10, 25)
-HOUR, DAY = 3600, 86_400
 
 
 class Streams(NamedTuple):
@@ -82,7 +79,6 @@ class Workload(NamedTuple):
     seeds: bool = True
 
 
-Columns = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
 Curves = tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]
 
 
@@ -131,112 +127,11 @@ def by_frequency(correlation: str, seed: int) -> Streams:
     return joined(left, right, (500_000 - 1, 0), 500_000, AFTER)
 
 
-class Archives(NamedTuple):
-    """A join of two archives: keys and importance are columns, or `//` and `*` of them."""
-
-    left: str
-    right: str
-    window: int
-    importance: tuple[str, str]
-    key: tuple[str, str] = ("key", "key")
-    rows: int | None = None
-
-
-def column(table: Any, words: str) -> NDArray[np.float64]:  # noqa: ANN401 - pyarrow's
-    """Return ``a``, ``a*b`` or ``a//number`` of a table, missing values as 0."""
-    first, star, other = words.partition("*")
-    name, floor, step = first.partition("//")
-    values = np.nan_to_num(table.column(name).to_numpy().astype(np.float64))
-    if star:
-        values *= np.nan_to_num(table.column(other).to_numpy().astype(np.float64))
-    return np.floor(values / float(step)) if floor else values
-
-
-def archived(join: Archives, seed: int) -> Streams:
+def archived(join: Join, seed: int) -> Streams:
     """Return the streams of two archives, at most so many first rows of each. `seed` is unused."""
     del seed
-    sides = []
-    for name, key, importance in zip(
-        (join.left, join.right), join.key, join.importance, strict=True
-    ):
-        table = pq.read_table(DATA / f"{name}.parquet")
-        ts = table.column("ts").to_numpy().astype(np.int64)
-        sides.append((ts, column(table, key).astype(np.int64), column(table, importance)))
-    if join.rows is not None:
-        until = min(int(ts[min(join.rows, ts.size) - 1]) for ts, _, _ in sides)
-        ends = [int(np.searchsorted(ts, until, "right")) for ts, _, _ in sides]
-        sides = [
-            (ts[:end], key[:end], importance[:end])
-            for (ts, key, importance), end in zip(sides, ends, strict=True)
-        ]
-    return joined(sides[0], sides[1], (join.window, join.window), None, BEFORE)
-
-
-SECOND = 10**6
-BOTH = ("importance", "importance")
-ARCHIVES = {
-    "gcluster submit, schedule": Archives(
-        "gcluster/submit", "gcluster/schedule", 60 * SECOND, ("priority", "priority"), rows=200_000
-    ),
-    "gcluster schedule, end": Archives(
-        "gcluster/schedule", "gcluster/end", 1800 * SECOND, ("priority", "priority"), rows=200_000
-    ),
-    "gcluster end, submit": Archives(
-        "gcluster/end", "gcluster/submit", 60 * SECOND, ("priority", "priority"), rows=200_000
-    ),
-    "hflights": Archives("hflights/departures", "hflights/arrivals", 12 * HOUR, BOTH),
-    "ebay auctions, bids": Archives(
-        "ebay/auctions", "ebay/bids", 7 * DAY * SECOND, ("price", "bid")
-    ),
-    "ebay bids, closes": Archives("ebay/bids", "ebay/closes", 7 * DAY * SECOND, ("bid", "price")),
-    "ebay auctions, closes": Archives(
-        "ebay/auctions", "ebay/closes", 7 * DAY * SECOND, ("price", "price")
-    ),
-    "bpi permit, trip start": Archives(
-        "bpi2020/permit_submitted", "bpi2020/trip_start", 90 * DAY, BOTH
-    ),
-    "bpi trip start, end": Archives("bpi2020/trip_start", "bpi2020/trip_end", 30 * DAY, BOTH),
-    "bpi trip end, declaration": Archives(
-        "bpi2020/trip_end", "bpi2020/declaration_submitted", 60 * DAY, BOTH
-    ),
-    "bpi permit, declaration": Archives(
-        "bpi2020/permit_submitted", "bpi2020/declaration_submitted", 120 * DAY, BOTH
-    ),
-    "bpi declaration, payment": Archives(
-        "bpi2020/declaration_submitted", "bpi2020/declaration_paid", 30 * DAY, BOTH, ("decl", "key")
-    ),
-    "bpi permit, prepaid": Archives(
-        "bpi2020/permit_submitted", "bpi2020/prepaid_submitted", 60 * DAY, BOTH
-    ),
-    "bpi prepaid, payment": Archives(
-        "bpi2020/prepaid_submitted", "bpi2020/prepaid_paid", 30 * DAY, BOTH, ("rfp", "key")
-    ),
-    "bpi domestic, payment": Archives(
-        "bpi2020/domestic_submitted", "bpi2020/domestic_paid", 30 * DAY, BOTH
-    ),
-    "bpi request, payment": Archives("bpi2020/rfp_submitted", "bpi2020/rfp_paid", 30 * DAY, BOTH),
-    "building co2, humidity": Archives(
-        "building/co2", "building/humidity", 1800, ("value", "value"), rows=60_000
-    ),
-    "building light, co2": Archives(
-        "building/light", "building/co2", 1800, ("value", "value"), rows=60_000
-    ),
-    "building temperature, pir": Archives(
-        "building/temperature", "building/pir", 1800, ("value", "value"), rows=60_000
-    ),
-    "taq quotes, trades (exchange, 60 s)": Archives(
-        "taq/quotes", "taq/trades", 60 * SECOND, ("mid*bidsize", "importance"), rows=30_000
-    ),
-    "taq quotes, trades (exchange, 5 s)": Archives(
-        "taq/quotes", "taq/trades", 5 * SECOND, ("mid*bidsize", "importance"), rows=50_000
-    ),
-    "beijing (pm25 // 2, 72 h)": Archives(
-        "beijing/dongsi", "beijing/gucheng", 72 * HOUR, ("pm25", "pm25"), ("pm25//2", "pm25//2")
-    ),
-    "beijing (whole degrees, 72 h)": Archives(
-        "beijing/dongsi", "beijing/shunyi", 72 * HOUR, ("pm25", "pm25"), ("temp//1", "temp//1")
-    ),
-}
+    left, right = columns_in(join)
+    return joined(left, right, (join.window, join.window), None, BEFORE)
 
 
 def shares(streams: Streams) -> list[tuple[str, tuple[int, int]]]:
@@ -270,7 +165,7 @@ def workloads() -> Iterator[Workload]:
             lambda _: [(str(k), (k, 0)) for k in (25, 50, 100)],
         )  # fmt: skip
     if DATA.is_dir():
-        for name, join in ARCHIVES.items():
+        for name, join in FIRST_ROWS.items():
             yield Workload("archives", name, "its own", partial(archived, join), shares, False)
 
 
