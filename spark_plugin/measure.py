@@ -41,20 +41,24 @@ def measure_partition(
         with Spool() as spool:
             ages = _put_aside(plan, age_buckets, batches, spool)
             profile = spool.profile(plan.windows, untils(plan))
-            measured = Measured(name, profile, ages, _summaries(spool, kinds))
+            measured = Measured(name, profile, ages, _summaries(spool, kinds, plan.windows))
             cells = pa.array([pickle.dumps(measured)], pa.binary())
             yield pa.RecordBatch.from_arrays([cells], ["measured"])
 
 
-def _summaries(spool: Spool, kinds: Sequence[ValueKind]) -> dict[ValueKind, LaneSummary]:
+def _summaries(
+    spool: Spool, kinds: Sequence[ValueKind], windows: tuple[int, int]
+) -> dict[ValueKind, LaneSummary]:
     """Return value summaries of a whole lane."""
 
-    def arriving(side: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
+    def arriving(
+        side: int,
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]]:
         for batch in spool:
             own = (batch.left, batch.right)[side]
-            yield own.key, own.importance
+            yield own.ts, own.key, own.importance
 
-    return summarised_lane(arriving, kinds) if kinds else {}
+    return summarised_lane(arriving, kinds, [windows]) if kinds else {}
 
 
 def _put_aside(

@@ -7,6 +7,7 @@ is made again.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -32,7 +33,7 @@ from engine.value_model.summary import LaneSummariser, LaneSummary, SideSummary
 T = TypeVar("T")
 HELD = 1 << 21
 """Tuples of a lane that are held, not read again."""
-_Tuples = tuple[NDArray[np.int32], NDArray[np.float64]]
+_Tuples = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,8 @@ class StatsTask:
     files: LaneFiles
     windows: tuple[Windows, ...] = ()
     kinds: tuple[ValueKind, ...] = ()
+    live: tuple[Windows, ...] = ()
+    """Within which the summaries count live tuples."""
 
 
 class LaneStats(NamedTuple):
@@ -91,7 +94,7 @@ def lane_stats(
         known[i] = LaneStats(
             known[i].profiles | found.profiles, found.summaries or known[i].summaries
         )
-        _cache(files[i], found, asked)
+        _cache(files[i], found, pairs, asked)
     profiles = {pair: [one.profiles[pair] for one in known] for pair in pairs}
     joint = _joint([[files[i] for i in own] for own in groups], stages, pairs)
     peaks = {
@@ -138,7 +141,7 @@ def _joint(
 def stats_of_lane(task: StatsTask) -> LaneStats:
     """Read a lane; for value summaries twice, where it is too long to be held meanwhile.
 
-    Memory: the windows' times, a batch, and for summaries O(keys) and 12 bytes for each of `HELD`
+    Memory: the windows' times, a batch, and for summaries O(keys) and 20 bytes for each of `HELD`
     tuples at most.
     """
     streams = task.files.left, task.files.right
@@ -146,7 +149,7 @@ def stats_of_lane(task: StatsTask) -> LaneStats:
     columns = ["_ts", "_importance"]
     if task.kinds or index is not None:
         columns.append("_key")
-    summariser = LaneSummariser(task.kinds)
+    summariser = LaneSummariser(task.kinds, task.live)
     passes, held = [], _Held()
     for side, stored in enumerate(streams):
         until = None if index is None else until_of(index.sides[side])
@@ -154,12 +157,14 @@ def stats_of_lane(task: StatsTask) -> LaneStats:
         for batch in () if stored is None else streamed(stored, columns):
             own.add(batch)
             if task.kinds:
-                held.add(side, summariser.count(side, batch.key), batch.importance)
+                held.add(
+                    side, batch.ts, summariser.count(side, batch.ts, batch.key), batch.importance
+                )
         passes.append(own)
     if task.kinds:
         for side, stored in enumerate(streams):
-            for ids, importance in _again(side, stored, summariser, held):
-                summariser.weigh(side, ids, importance)
+            for ts, ids, importance in _again(side, stored, summariser, held):
+                summariser.weigh(side, ts, ids, importance)
     profiles = {
         pair: LaneProfile(*(passes[side].profile(pair[side]) for side in range(len(SIDES))))
         for pair in task.windows
@@ -180,25 +185,31 @@ class _Held:
         self.sides: tuple[list[_Tuples], list[_Tuples]] = ([], [])
         self._room = HELD
 
-    def add(self, side: int, ids: NDArray[np.int32], importance: NDArray[np.float64]) -> None:
+    def add(
+        self,
+        side: int,
+        ts: NDArray[np.int64],
+        ids: NDArray[np.int32],
+        importance: NDArray[np.float64],
+    ) -> None:
         """Hold some more."""
         self._room -= ids.size
         if self._room < 0:
             self.whole = False
             self.sides = ([], [])
         if self.whole:
-            self.sides[side].append((ids, importance))
+            self.sides[side].append((ts, ids, importance))
 
 
 def _again(
     side: int, stored: Stored | None, summariser: LaneSummariser, held: _Held
 ) -> Iterator[_Tuples]:
-    """Yield a side's tuples again: their ids and importances."""
+    """Yield a side's tuples again: their times, ids and importances."""
     if held.whole:
         yield from held.sides[side]
     elif stored is not None:
-        for batch in streamed(stored, ["_importance", "_key"]):
-            yield summariser.ids(batch.key), batch.importance
+        for batch in streamed(stored, ["_ts", "_importance", "_key"]):
+            yield batch.ts, summariser.ids(batch.key), batch.importance
 
 
 def _peaks_path(files: LaneFiles, windows: Windows) -> Path:
@@ -209,13 +220,14 @@ def _profile_path(files: LaneFiles, windows: Windows) -> Path:
     return files.folder / "profile-{}-{}-{}.json".format(*windows, source_digest())
 
 
-def _summary_path(files: LaneFiles, kinds: Sequence[ValueKind]) -> Path:
-    return files.folder / f"{'-'.join(['summary', *kinds])}-{source_digest()}.json"
+def _summary_path(files: LaneFiles, pairs: Sequence[Windows], kinds: Sequence[ValueKind]) -> Path:
+    windows = hashlib.sha256(repr(sorted(pairs)).encode()).hexdigest()[:16]
+    return files.folder / f"{'-'.join(['summary', *kinds, windows])}-{source_digest()}.json"
 
 
 def _cached(files: LaneFiles, pairs: Sequence[Windows], kinds: Sequence[ValueKind]) -> LaneStats:
     found = {pair: _read(_profile_path(files, pair), _profile_from) for pair in pairs}
-    summaries = _read(_summary_path(files, kinds), _summaries_from) if kinds else None
+    summaries = _read(_summary_path(files, pairs, kinds), _summaries_from) if kinds else None
     profiles = {pair: profile for pair, profile in found.items() if profile is not None}
     return LaneStats(profiles, summaries or {})
 
@@ -226,10 +238,12 @@ def _rest(
     """Return the task that finds what the cache lacks of a lane, None where it lacks nothing."""
     windows = tuple(pair for pair in pairs if pair not in known.profiles)
     kinds = () if known.summaries else tuple(kinds)
-    return StatsTask(files, windows, kinds) if windows or kinds else None
+    return StatsTask(files, windows, kinds, tuple(pairs)) if windows or kinds else None
 
 
-def _cache(files: LaneFiles, found: LaneStats, kinds: Sequence[ValueKind]) -> None:
+def _cache(
+    files: LaneFiles, found: LaneStats, pairs: Sequence[Windows], kinds: Sequence[ValueKind]
+) -> None:
     for pair, profile in found.profiles.items():
         _write(_profile_path(files, pair), profile)
     if found.summaries:
@@ -237,7 +251,7 @@ def _cache(files: LaneFiles, found: LaneStats, kinds: Sequence[ValueKind]) -> No
             kind: [[array.tolist() for array in side] for side in sides]
             for kind, sides in found.summaries.items()
         }
-        _write(_summary_path(files, kinds), content)
+        _write(_summary_path(files, pairs, kinds), content)
 
 
 def _read(path: Path, parse: Callable[[Any], T]) -> T | None:

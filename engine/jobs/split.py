@@ -15,7 +15,8 @@ from engine.models.rate_curve import RateCurve, merged, shared, side_curve
 from engine.options.budget import EVEN, EXPECTED, Amount, Amounts, Split, sides_of, split_budget
 from engine.policies import Policy, ValueKind
 from engine.replay.settings import UNLIMITED
-from engine.value_model.summary import SUMMARISED, LaneSummary, fluctuating
+from engine.value_model.lane_curve import fluctuating, measured
+from engine.value_model.summary import SUMMARISED, LaneSummary
 
 Pair = tuple[RateCurve, RateCurve]
 _HALF = Fraction(1, 2)
@@ -38,6 +39,11 @@ class LaneModels(NamedTuple):
     """Whether facts join the streams: equal keys then say nothing of matches."""
     peaks: Sequence[tuple[int, int]] = ()
     """Of each group's lanes as one, if a memory is a percentage of them."""
+
+    @property
+    def last_ts(self) -> int:
+        """The last tick of both streams."""
+        return max(side.last_ts for profile in self.profiles for side in profile if side.rows)
 
     @property
     def ticks(self) -> int:
@@ -74,13 +80,16 @@ class LaneModels(NamedTuple):
         return FrequencyModel(left, right, pairs / self.ticks**2, self.windows)
 
     def fluctuating(self, lane: int, side: int, kind: ValueKind) -> RateCurve:
-        """Return what a lane's side yields of a kind of value, by memory (`fluctuating`)."""
+        """Return what a lane's side yields of a kind of value, by memory (`measured`)."""
         if kind is ValueKind.AGE:
             curve = self.by_age(lane)[side]
             live = np.diff(curve.memory)
             gains = np.diff(curve.rate) / live
         else:
-            live, gains = self.summaries[lane][kind][side].pieces(self.windows[side], self.ticks)
+            own = self.summaries[lane][kind][side]
+            _, gains = own.pieces(self.windows[side], self.ticks)
+            alive, ticks = own.alive(self.windows[side], self.last_ts)
+            return measured(alive, gains, self.profiles[lane][side].peak, ticks / self.ticks)
         return fluctuating(live, gains, self.profiles[lane][side].peak)
 
     def of_group(self, lanes: Sequence[int], policy: Policy) -> Pair:

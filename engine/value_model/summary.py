@@ -14,19 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.exact.checks import sealed
-from engine.models.rate_curve import RateCurve, from_pieces, from_points
+from engine.models.rate_curve import RateCurve, from_pieces
 from engine.policies import ValueKind
 from engine.runtime.jit import Floats, Ints, kernel, nth
 from engine.runtime.key_table import KeyTable
-from engine.runtime.scipy_late import gammaincc
+from engine.value_model.live import LiveCounts
 
-Arriving = Callable[[int], Iterator[tuple[Ints, Floats]]]
-"""Yields the join attributes and importances of a side, batch by batch, each time it is called."""
+Arriving = Callable[[int], Iterator[tuple[Ints, Ints, Floats]]]
+"""Yields the times, join attributes and importances of a side, batch by batch, each time it is
+called."""
 SUMMARISED = (ValueKind.COUNT, ValueKind.IMPORTANCE, ValueKind.VALUE)
 """The kinds of priority that depend on the tuple alone."""
 PER_OCTAVE = 4
 """Classes of priority from one power of two to the next."""
-_STEP = 1.12
 
 
 class SideSummary(NamedTuple):
@@ -40,6 +40,20 @@ class SideSummary(NamedTuple):
     value: Floats
     """(n,) float64. Mean of that times their importance, to within half a class: so it does not
     depend on the order in which floats are added."""
+    grid: Floats = np.zeros((0, 4))
+    """(w, 4) float64. W within which live tuples have been counted, the first instant, the ticks
+    between instants, and how many there are."""
+    live: Floats = np.zeros((0, 0, 0))
+    """(w, n, instants) float64. The tuples of each class that are alive at those instants."""
+
+    def alive(self, window: int, last: int) -> tuple[Floats, float]:
+        """Return the live tuples of each class at instants until `last`, and the ticks of these."""
+        if not self.tuples.size:
+            return np.zeros((0, 1)), 0.0
+        at = int(np.flatnonzero(self.grid[:, 0] == window)[0])
+        _, first, step, number = self.grid[at].tolist()
+        kept = int(max(1.0, min(number, (last - first) // step + 1)))
+        return self.live[at, :, :kept], kept * step
 
     @property
     def pairs(self) -> float:
@@ -70,16 +84,25 @@ class LaneSummariser:
     ----------
     kinds : iterable of ValueKind
         Of those in `SUMMARISED`.
+    windows : sequence of (int, int)
+        W of left and right, within which live tuples are counted.
     """
 
-    def __init__(self, kinds: Iterable[ValueKind]) -> None:
+    def __init__(self, kinds: Iterable[ValueKind], windows: Sequence[tuple[int, int]] = ()) -> None:
         self._table = KeyTable()
         self._counts = [np.zeros(0, np.int64), np.zeros(0, np.int64)]
-        self._classes = {kind: (_Classes(kind), _Classes(kind)) for kind in kinds}
+        self._ticks: tuple[int, int] | None = None
+        sides = [sorted({pair[side] for pair in windows}) for side in (0, 1)]
+        self._classes = {
+            kind: (_Classes(kind, sides[0]), _Classes(kind, sides[1])) for kind in kinds
+        }
 
-    def count(self, side: int, codes: Ints) -> NDArray[np.int32]:
+    def count(self, side: int, ts: Ints, codes: Ints) -> NDArray[np.int32]:
         """Count a side's tuples by their join attributes; return these as dense ids."""
         ids = self.ids(codes)
+        if ts.size:
+            first, last = self._ticks or (int(ts[0]), int(ts[-1]))
+            self._ticks = min(first, int(ts[0])), max(last, int(ts[-1]))
         self._counts[side] = _longer(self._counts[side], self._table.size)
         _count(ids, self._counts[side])
         return ids
@@ -88,11 +111,12 @@ class LaneSummariser:
         """Return dense ids of join attributes."""
         return self._table.intern(codes)
 
-    def weigh(self, side: int, ids: NDArray[np.int32], importance: Floats) -> None:
+    def weigh(self, side: int, ts: Ints, ids: NDArray[np.int32], importance: Floats) -> None:
         """Sort a side's tuples by their priority; all of both sides must have been counted."""
+        span = self._ticks or (0, 0)
         others = self._counts[1 - side] = _longer(self._counts[1 - side], self._table.size)
         for classes in self._classes.values():
-            classes[side].add(sealed(importance, np.float64), ids, others)
+            classes[side].add(sealed(importance, np.float64), ids, others, ts, span)
 
     def summary(self) -> dict[ValueKind, LaneSummary]:
         """Return the summary of both sides by kind."""
@@ -108,7 +132,9 @@ def _longer(counts: Ints, size: int) -> Ints:
     return np.concatenate([counts, np.zeros(max(size, 2 * counts.size) - counts.size, np.int64)])
 
 
-def summarised_lane(arriving: Arriving, kinds: Sequence[ValueKind]) -> dict[ValueKind, LaneSummary]:
+def summarised_lane(
+    arriving: Arriving, kinds: Sequence[ValueKind], windows: Sequence[tuple[int, int]] = ()
+) -> dict[ValueKind, LaneSummary]:
     """Summarise a lane under several kinds of priority. Memory: O(keys); two passes.
 
     Parameters
@@ -117,22 +143,24 @@ def summarised_lane(arriving: Arriving, kinds: Sequence[ValueKind]) -> dict[Valu
         Of a side.
     kinds : sequence of ValueKind
         Of those in `SUMMARISED`.
+    windows : sequence of (int, int)
+        W of left and right, within which live tuples are counted.
 
     Examples
     --------
     >>> def arriving(side):
-    ...     yield np.array([7, 7, 8][side:]), np.array([1.0, 1.0, 5.0][side:])
+    ...     yield np.arange(3)[side:], np.array([7, 7, 8][side:]), np.array([1.0, 1.0, 5.0][side:])
     >>> left, right = summarised_lane(arriving, [ValueKind.COUNT])[ValueKind.COUNT]
     >>> left.tuples.tolist(), left.matches.tolist(), right.matches.tolist()
     ([3.0], [1.0], [2.0, 1.0])
     """
-    found = LaneSummariser(kinds)
+    found = LaneSummariser(kinds, windows)
     for side in (0, 1):
-        for codes, _ in arriving(side):
-            found.count(side, codes)
+        for ts, codes, _ in arriving(side):
+            found.count(side, ts, codes)
     for side in (0, 1):
-        for codes, importance in arriving(side):
-            found.weigh(side, found.ids(codes), importance)
+        for ts, codes, importance in arriving(side):
+            found.weigh(side, ts, found.ids(codes), importance)
     return found.summary()
 
 
@@ -175,11 +203,14 @@ def _class_of(priority: float) -> int:
 
 
 @kernel
-def _tally_values(importance: Floats, ids: NDArray[np.int32], counts: Ints, tally: Ints) -> None:
+def _tally_values(
+    importance: Floats, ids: NDArray[np.int32], counts: Ints, tally: Ints, rows: NDArray[np.int32]
+) -> None:
     """Add tuples and their matches to the class of their value; row 0 is that of `_NOTHING`."""
     for i in range(len(ids)):
         others = counts[nth(ids[i])]
         at = nth(_class_of(importance[i] * others) - _NOTHING)
+        rows[i] = at
         tally[at, 0] += 1
         tally[at, 1] += others
 
@@ -210,26 +241,43 @@ class _Classes:
     Where priority is value, classes are few enough to have a place each.
     """
 
-    def __init__(self, kind: ValueKind) -> None:
+    def __init__(self, kind: ValueKind, windows: Sequence[int]) -> None:
+        self._live = LiveCounts(windows)
         self._by_value = kind == ValueKind.VALUE
         self._by_importance = kind == ValueKind.IMPORTANCE
         self._names = KeyTable()
         rows = _GREATEST - _NOTHING + 1 if self._by_value else 0
         self._tally = np.zeros((rows, 2), np.int64)
 
-    def add(self, importance: Floats, ids: NDArray[np.int32], counts: Ints) -> None:
+    def add(
+        self,
+        importance: Floats,
+        ids: NDArray[np.int32],
+        counts: Ints,
+        ts: Ints,
+        span: tuple[int, int],
+    ) -> None:
+        at = self._tallied(importance, ids, counts)
+        self._live.add(at, len(self._tally), ts, span)
+
+    def _tallied(
+        self, importance: Floats, ids: NDArray[np.int32], counts: Ints
+    ) -> NDArray[np.int32]:
+        """Count tuples, and return the rows of their classes."""
         if self._by_value:
-            _tally_values(importance, ids, counts, self._tally)
-            return
+            rows = np.empty(ids.size, np.int32)
+            _tally_values(importance, ids, counts, self._tally, rows)
+            return rows
         codes = np.empty(ids.size, np.int64)
         _classify(importance, ids, counts, self._by_importance, codes)
         at = self._names.intern(codes)
         fresh = np.zeros((self._names.size - len(self._tally), 2), np.int64)
         self._tally = np.concatenate([self._tally, fresh])
         _tally_classes(at, ids, counts, self._tally)
+        return at
 
-    def _found(self) -> list[tuple[int, int, int, int]]:
-        """Return the class of priority and that of value, the tuples and the matches of each."""
+    def _found(self) -> list[tuple[int, ...]]:
+        """Return the classes of priority and value, the tuples, matches and row of each."""
         if self._by_value:
             at = np.flatnonzero(self._tally[:, 0])
             codes = (at + _NOTHING).tolist()
@@ -239,61 +287,19 @@ class _Classes:
             codes = self._names.keys.tolist()
             owns = [(code + _SPAN // 2) // _SPAN for code in codes]
             pairs = [(own, code - own * _SPAN) for own, code in zip(owns, codes, strict=True)]
-        return [(*pair, *own) for pair, own in zip(pairs, self._tally[at].tolist(), strict=True)]
+        tallies = self._tally[at].tolist()
+        return [
+            (*pair, *own, row) for pair, own, row in zip(pairs, tallies, at.tolist(), strict=True)
+        ]
 
     def summary(self) -> SideSummary:
         classes = sorted(own for own in self._found() if own[0] != _NOTHING)
         names = sorted({own[0] for own in classes}, reverse=True)
         sums = np.zeros((3, len(names)))
-        for own, valued, tuples, matches in classes:
+        for own, valued, tuples, matches, _ in classes:
             each = 0.0 if valued == _NOTHING else 2.0 ** ((valued + 0.5) / PER_OCTAVE)
             sums[:, names.index(own)] += tuples, matches, tuples * each
-        return SideSummary(sums[0], sums[1] / sums[0], sums[2] / sums[0])
-
-
-def fluctuating(live: Floats, rate: Floats, most: int) -> RateCurve:
-    """Return what a memory of whole tuples reaches when those alive come and go at random.
-
-    A lane's live tuples of some priority vary about their mean, the more so the fewer they are:
-    some are dropped for want of room while room elsewhere is spent on less. Were they Poisson about
-    their mean m, memory k would hold ``E min(k, N)`` of them.
-
-    Parameters
-    ----------
-    live : (n,) float64
-        Mean live tuples of each class, the most wanted first.
-    rate : (n,) float64
-        What each of them yields a tick.
-    most : int
-        The greatest memory of interest, such as the most tuples alive at once.
-
-    Returns
-    -------
-    RateCurve
-        The least concave one above, with points at whole numbers of tuples.
-
-    Examples
-    --------
-    >>> curve = fluctuating(np.array([2.0, 8.0]), np.array([5.0, 1.0]), 20)
-    >>> [round(curve.rate_at(k), 2) for k in (1, 2, 10, 20)]
-    [4.46, 7.83, 16.75, 18.0]
-    """
-    sizes = _sizes(most)
-    held = _expected_least(sizes[:, None], np.cumsum(live)[None, :])
-    return from_points(sizes, np.maximum.accumulate(np.diff(held, axis=1, prepend=0.0) @ rate))
-
-
-def _sizes(most: int) -> Floats:
-    """Return whole numbers from 1 to `most`, ever further apart."""
-    if most < 1:
-        return np.zeros(0)
-    steps = np.arange(int(np.log(most) / np.log(_STEP)) + 1)
-    found: Floats = np.unique(np.append(np.floor(_STEP**steps), most))
-    return found[found <= most]
-
-
-def _expected_least(k: Floats, mean: Floats) -> Floats:
-    """Return E min(k, N) of a Poisson N: whole k, 1 or more."""
-    fewer = np.where(k > 1, gammaincc(np.maximum(k - 1, 1.0), mean), 0.0)  # P(N <= k - 2)
-    found: Floats = mean * fewer + k * (1.0 - gammaincc(k, mean))
-    return found
+        rows = np.array([row for *_, row in classes], np.int64)
+        groups = np.array([names.index(own[0]) for own in classes], np.int64)
+        live = self._live.found(rows, groups, len(names))
+        return SideSummary(sums[0], sums[1] / sums[0], sums[2] / sums[0], self._live.grid, live)

@@ -71,10 +71,12 @@ def test_what_is_kept_is_what_a_pass_finds(files: list[LaneFiles]) -> None:
         assert profiled(files, windows, noting) == fresh
         assert not noting.ran
     for kinds in (list(SUMMARISED), [ValueKind.COUNT], [ValueKind.VALUE]):
-        summaries = [stats_of_lane(StatsTask(one, (), tuple(kinds))).summaries for one in files]
+        live = ((5, 9),)
+        tasks = [StatsTask(one, (), tuple(kinds), live) for one in files]
+        summaries = [stats_of_lane(task).summaries for task in tasks]
         for _ in range(2):
             noting = Noting()
-            kept = lane_stats(files, Stages(noting), kinds=kinds)
+            kept = lane_stats(files, Stages(noting), windows=live, kinds=kinds)
             assert repr(kept.summaries) == repr(summaries)
         assert not noting.ran
 
@@ -87,7 +89,8 @@ def test_one_pass_finds_all_that_is_missing(files: list[LaneFiles]) -> None:
     assert noting.ran == [("stats_of_lane", len(files))]
     for pair in pairs:
         assert stats.profiles[pair] == [profile_of(one, pair) for one in files]
-    summaries = [stats_of_lane(StatsTask(one, (), kinds)).summaries for one in files]
+    live = (5, 9), (9, 5)
+    summaries = [stats_of_lane(StatsTask(one, (), kinds, live)).summaries for one in files]
     assert repr(stats.summaries) == repr(summaries)
     noting = Noting()
     again = lane_stats(files, Stages(noting), windows=pairs[:2], kinds=kinds)

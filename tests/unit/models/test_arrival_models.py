@@ -18,7 +18,8 @@ from engine.options.budget import EXPECTED, Amount
 from engine.policies import POLICIES, ValueKind
 from engine.policies.age import FINE, priorities, refined
 from engine.replay.settings import UNLIMITED
-from engine.value_model.summary import SideSummary, fluctuating, summarised_lane
+from engine.value_model.lane_curve import fluctuating, measured
+from engine.value_model.summary import SideSummary, summarised_lane
 from engine.value_model.summary import _class_of as worth_class
 
 CURVES = {
@@ -138,12 +139,16 @@ def test_summaries_of_lanes_are_counts_by_worth(seed: int) -> None:
     rng = np.random.default_rng(seed)
     keys = [rng.integers(0, 6, 40), rng.integers(0, 8, 60)]
     weights = [rng.choice([0.0, 1.0, 2.5], 40), rng.random(60) * 3]
+    times = [np.sort(rng.integers(-9, (3, 150, 900)[seed % 3], size)) for size in (40, 60)]
+    first, last = min(t[0] for t in times), max(t[-1] for t in times)
 
     def arriving(side: int):  # type: ignore[no-untyped-def] # noqa: ANN202
         for low in range(0, 60, 17):
-            yield keys[side][low : low + 17], weights[side][low : low + 17]
+            cut = slice(low, low + 17)
+            yield times[side][cut], keys[side][cut], weights[side][cut]
 
-    found = summarised_lane(arriving, list(ValueKind)[:3])
+    windows = [(3, 40), (0, 9), (2000, 3)]
+    found = summarised_lane(arriving, list(ValueKind)[:3], windows)
     for side in (0, 1):
         others = np.array([np.sum(keys[1 - side] == key) for key in keys[side]], float)
         worths = {
@@ -158,6 +163,19 @@ def test_summaries_of_lanes_are_counts_by_worth(seed: int) -> None:
             assert np.dot(own.tuples, own.value) == pytest.approx(
                 (others * weights[side])[worth > 0].sum(), rel=0.1
             )
+            order = np.argsort(-worth, kind="stable")
+            classes = np.repeat(np.arange(own.tuples.size), own.tuples.astype(int))
+            for window in {pair[side] for pair in windows}:
+                step = max(1, -(-(last + window - first + 1) // 200))
+                until = (last, last + window, first)[seed % 3]
+                instants = range(first, until + 1, step)
+                live = np.zeros((own.tuples.size, len(instants)))
+                for place, tuple_ in zip(classes, order, strict=False):
+                    ts = times[side][tuple_]
+                    live[place] += [ts <= now <= ts + window for now in instants]
+                found_live, ticks = own.alive(window, until)
+                assert found_live.tolist() == live.tolist()
+                assert ticks == step * len(instants)
             ranks = np.sort(worth[worth > 0])[::-1]
             ends = np.cumsum(own.tuples).astype(int)
             for begin, end in zip([0, *ends[:-1]], ends, strict=True):
@@ -182,7 +200,7 @@ def test_worth_beyond_the_greatest_float_is_the_greatest() -> None:
     greatest = np.finfo(float).max
 
     def arriving(_: int):  # type: ignore[no-untyped-def] # noqa: ANN202
-        yield np.array([1, 1, 2]), np.array([greatest, greatest, 1.0])
+        yield np.arange(3), np.array([1, 1, 2]), np.array([greatest, greatest, 1.0])
 
     own = summarised_lane(arriving, [ValueKind.VALUE])[ValueKind.VALUE][0]
     assert own.tuples.tolist() == [2.0, 1.0]
@@ -200,6 +218,25 @@ def test_a_fluctuating_lane_holds_what_simulation_holds() -> None:
         assert curve.rate_at(float(memory)) == pytest.approx((held @ worth).mean(), rel=0.01)
 
 
+def test_a_lane_holds_of_what_is_alive_what_its_memory_has_room_for() -> None:
+    rng = np.random.default_rng(6)
+    live, rate = rng.integers(0, 9, (4, 30)).astype(float), np.array([5.0, 3.0, 2.0, 0.5])
+    curve = measured(live, rate, 40, 0.5)
+    best = [0.0]
+    for memory in range(1, 41):
+        total = 0.0
+        for now in live.T:
+            room = float(memory)
+            for there, worth in zip(now, rate, strict=True):
+                total += min(room, there) * worth
+                room -= min(room, there)
+        best.append(total / 30 * 0.5)
+    for memory in (1, 2, 5, 8):  # concave already: the most wanted are held first
+        assert curve.rate_at(memory) == pytest.approx(best[memory])
+    assert all(curve.rate_at(k) <= best[k] + 1e-9 for k in range(41))
+    assert curve.rate_at(40) == pytest.approx(best[40])
+
+
 def models_of(
     peaks: list[tuple[int, int]], worths: list[tuple[SideSummary, SideSummary]], kind: ValueKind
 ) -> LaneModels:
@@ -210,7 +247,9 @@ def models_of(
 
 
 def side_of(tuples: list[float], worth: list[float]) -> SideSummary:
-    return SideSummary(np.array(tuples), np.array(worth), np.array(worth))
+    live = np.array(tuples)[None, :, None] / 10.0 * np.array([0.8, 1.2])
+    grid = np.array([[10.0, 0.0, 50.0, 2.0]])
+    return SideSummary(np.array(tuples), np.array(worth), np.array(worth), grid, live)
 
 
 def test_lanes_share_by_what_their_tuples_yield() -> None:
