@@ -37,7 +37,7 @@ def group_times(file: pq.FileMetaData, time: str, unit: str) -> list[GroupTimes 
     """Return what is known of the times of every row group.
 
     None where a group must be read to know: without statistics, with null times, with times beyond
-    2^62 ticks, and of columns that are neither integers nor timestamps.
+    2^62 ticks, and of columns that are neither integers, timestamps nor dates.
 
     Parameters
     ----------
@@ -74,6 +74,8 @@ def _scale(column: Any, unit: str) -> _Scale | None:  # noqa: ANN401 - a ColumnS
     if unit == "tick" and kind in ("Int", "None"):
         unsigned = kind == "Int" and not logical["isSigned"]
         return _Scale(_BITS[column.physical_type] if unsigned else 0, 1, 1)
+    if unit == "day" and kind == "Date":
+        return _Scale(0, 1, 1)
     if unit in UNIT_DIGITS and kind == "Timestamp":
         digits = UNIT_DIGITS[unit] - UNIT_DIGITS[_UNITS[logical["timeUnit"]]]
         return _Scale(0, 10 ** max(digits, 0), 10 ** max(-digits, 0))

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from engine.commands import (
     allocate,
     bound,
+    estimate,
     explain,
     generate,
     lookup,
@@ -31,8 +32,8 @@ from engine.runtime.errors import WinnowError
 from engine.runtime.host import keep_freed_memory
 
 _MODULES = (
-    replay, sweep, sample, bound, allocate, multijoin, lookup, explain, prepare, profile, size,
-    generate, policies,
+    replay, sweep, sample, estimate, bound, allocate, multijoin, lookup, explain, prepare, profile,
+    size, generate, policies,
 )  # fmt: skip
 
 

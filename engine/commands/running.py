@@ -144,7 +144,10 @@ def running(asked: Asked, given: Given) -> Iterator[Running]:
 
 @contextmanager
 def progress_bar() -> Iterator[Progress]:
-    """Yield ``progress(stage, done, total)``, which draws on standard error on a terminal."""
+    """Yield ``progress(stage, done, total)``, which draws on standard error on a terminal.
+
+    What follows a colon in a stage's name may change as it goes on.
+    """
     console = Console(stderr=True)
     bars = Bars(
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
@@ -154,8 +157,9 @@ def progress_bar() -> Iterator[Progress]:
     with bars:
 
         def show(stage: str, done: int, total: int) -> None:
-            if stage not in tasks:
-                tasks[stage] = bars.add_task(stage, total=total)
-            bars.update(tasks[stage], completed=done, total=total)
+            name = stage.partition(":")[0]
+            if name not in tasks:
+                tasks[name] = bars.add_task(stage, total=total)
+            bars.update(tasks[name], description=stage, completed=done, total=total)
 
         yield show

@@ -101,6 +101,22 @@ SAMPLE = Command(
 )
 
 
+def specs_of(aggregates: Sequence[str]) -> tuple[AggregateSpec, ...]:
+    """Return aggregates, read.
+
+    Raises
+    ------
+    SpecError
+        If one does not read as an aggregate, or is given twice.
+    """
+    found = tuple(map(parse_aggregate, aggregates))
+    texts = [spec.text for spec in found]
+    for text in texts:
+        if texts.count(text) > 1:
+            raise SpecError(f"--aggregate {text!r} is given twice: give it once")
+    return found
+
+
 @dataclass(frozen=True)
 class SampleOptions:
     """A sample of the join of two archives; fields named as an option of `Sample` hold its value.
@@ -165,12 +181,7 @@ class SampleOptions:
     @cached_property
     def specs(self) -> tuple[AggregateSpec, ...]:
         """The aggregates, read."""
-        found = tuple(map(parse_aggregate, self.aggregates))
-        texts = [spec.text for spec in found]
-        for text in texts:
-            if texts.count(text) > 1:
-                raise SpecError(f"--aggregate {text!r} is given twice: give it once")
-        return found
+        return specs_of(self.aggregates)
 
     def _check_method(self) -> None:
         """Check options of single methods."""

@@ -17,7 +17,7 @@ from engine.runtime.streams import SIDES
 
 FORMATS = ("png", "svg")
 # Okabe and Ito's colours, which all kinds of colour vision tell apart
-_COLOURS = ("#0072B2", "#D55E00")
+COLOURS = ("#0072B2", "#D55E00")
 _ONLINE = {"monitor": ("#009E73", "--"), "retain": ("#CC79A7", "-.")}
 _TICKS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "day": 86_400.0}
 _MANY = (("billion ticks", 1e9), ("million ticks", 1e6))
@@ -57,7 +57,7 @@ def draw(profile: ArrivalProfile, folder: Path) -> list[Path]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, paint in plots.items():
-            figure = _figure(7.2 if name == "drift" else 4.2)
+            figure = figure_of(7.2 if name == "drift" else 4.2)
             paint(figure, profile)
             for kind in FORMATS:
                 files.append(folder / f"{name}.{kind}")
@@ -68,7 +68,8 @@ def draw(profile: ArrivalProfile, folder: Path) -> list[Path]:
     return files
 
 
-def _figure(height: float) -> Any:  # noqa: ANN401 - matplotlib's, which is loaded late
+def figure_of(height: float) -> Any:  # noqa: ANN401 - matplotlib's, which is loaded late
+    """Return a figure of so many inches."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415 - half a second
     from matplotlib.figure import Figure  # noqa: PLC0415 - the same
 
@@ -96,7 +97,8 @@ def time_scale(ticks: int, unit: str) -> tuple[float, str]:
     return 1.0, unit
 
 
-def _plain(axis: Any, title: str, x: str, y: str) -> None:  # noqa: ANN401 - matplotlib's
+def plain_axis(axis: Any, title: str, x: str, y: str) -> None:  # noqa: ANN401 - matplotlib's
+    """Give an axis its title and labels, and take what distracts away."""
     axis.set_title(title, fontsize=11, loc="left")
     axis.set_xlabel(x)
     axis.set_ylabel(y)
@@ -129,8 +131,8 @@ def _ages(figure: Any, profile: ArrivalProfile) -> None:  # noqa: ANN401 - matpl
         own, window = profile.streams[side].age, profile.windows[side]
         scale, unit = time_scale(window, profile.unit)
         ends = np.array([0, *last_ages(len(own.buckets), window)]) * scale
-        axis.stairs(own.buckets, ends, fill=True, color=_COLOURS[side], alpha=0.25, linewidth=0)
-        axis.stairs(own.buckets, ends, color=_COLOURS[side], linewidth=1.4, label="exact")
+        axis.stairs(own.buckets, ends, fill=True, color=COLOURS[side], alpha=0.25, linewidth=0)
+        axis.stairs(own.buckets, ends, color=COLOURS[side], linewidth=1.4, label="exact")
         for name, (colour, line) in _ONLINE.items():
             found = (profile.online[name] or {}).get(SIDES[side])
             if found and found["buckets"]:
@@ -149,7 +151,7 @@ def _ages(figure: Any, profile: ArrivalProfile) -> None:  # noqa: ANN401 - matpl
         title = f"{SIDES[side]}: {own.matches:.3g} matches a tuple"
         if not own.matches:
             axis.set_ylim(0, 1)
-        _plain(axis, title, f"age ({unit})", "matches a tuple in a bucket")
+        plain_axis(axis, title, f"age ({unit})", "matches a tuple in a bucket")
         _legend(axis)
 
 
@@ -166,7 +168,7 @@ def _frequencies(figure: Any, profile: ArrivalProfile) -> None:  # noqa: ANN401 
             ranks = np.arange(1, ranked.size + 1)
             shown = np.unique(np.geomspace(1, ranked.size, 500).astype(np.int64)) - 1
             axis.loglog(
-                ranks[shown], ranked[shown], ".", color=_COLOURS[side], markersize=4,
+                ranks[shown], ranked[shown], ".", color=COLOURS[side], markersize=4,
                 label="counted" if profile.frequencies.kind == "exact" else "sketched",
             )  # fmt: skip
             if own.zipf_exponent is not None:
@@ -179,7 +181,7 @@ def _frequencies(figure: Any, profile: ArrivalProfile) -> None:  # noqa: ANN401 
             axis.set_ylim(bottom=0.7)
             _log_axes(axis)
         title = f"{SIDES[side]}: {own.distinct_keys:,} keys"
-        _plain(axis, title, "rank of the key", "tuples of the key")
+        plain_axis(axis, title, "rank of the key", "tuples of the key")
         _legend(axis)
 
 
@@ -199,7 +201,7 @@ def _correlation(figure: Any, profile: ArrivalProfile) -> None:  # noqa: ANN401 
     heights = matches / np.maximum(np.diff(edges) * scale, scale)
     later, earlier = edges[1:] > 1, edges[:-1] < 0
     for kind, colour, label in (
-        (earlier, _COLOURS[1], "right first"), (later, _COLOURS[0], "left first"),
+        (earlier, COLOURS[1], "right first"), (later, COLOURS[0], "left first"),
     ):  # fmt: skip
         bounds = edges[np.append(kind, False) | np.append(False, kind)] * scale
         if kind.any() and matches[kind].any():
@@ -209,7 +211,7 @@ def _correlation(figure: Any, profile: ArrivalProfile) -> None:  # noqa: ANN401 
         axis.axvline(0, color="#222222", linestyle=":", label=f"simultaneous: {same:,}")
     axis.set_ylim(bottom=0)
     title = f"Matches by lag: {int(profile.exact['outputs']):,} outputs"
-    _plain(axis, title, f"right.ts - left.ts ({unit})", f"matches a {_one(unit)} of lag")
+    plain_axis(axis, title, f"right.ts - left.ts ({unit})", f"matches a {_one(unit)} of lag")
     _legend(axis)
 
 
@@ -233,11 +235,11 @@ def _drift(figure: Any, profile: ArrivalProfile) -> None:  # noqa: ANN401 - matp
             at = [((b["from"] + b["to"]) / 2 - begin) * length for b in own.drift]
             values = [np.nan if b[name] is None else factor * b[name] for b in own.drift]
             axis.plot(
-                at, values, color=_COLOURS[side], marker="os"[side], markersize=3.2,
+                at, values, color=COLOURS[side], marker="os"[side], markersize=3.2,
                 linewidth=1.3, label=SIDES[side],
             )  # fmt: skip
         axis.set_ylim(bottom=0)
-        _plain(axis, title, "", label)
+        plain_axis(axis, title, "", label)
     axes[2].set_ylim(0, 2.05)
     axes[2].set_xlabel(f"time since the first tuple ({unit})")
     _legend(axes[2], -0.3)
@@ -246,7 +248,7 @@ def _drift(figure: Any, profile: ArrivalProfile) -> None:  # noqa: ANN401 - matp
 def _recall(figure: Any, profile: ArrivalProfile) -> None:  # noqa: ANN401 - matplotlib's
     axis = figure.subplots()
     points = profile.advice["memory"]
-    for model, colour in zip(MODELS, _COLOURS, strict=True):
+    for model, colour in zip(MODELS, COLOURS, strict=True):
         for kind, line, marker in (("best", "-", "o"), ("even", "--", "s")):
             label = f"{model} model, {'best split' if kind == 'best' else 'each its share'}"
             axis.plot(
@@ -259,7 +261,7 @@ def _recall(figure: Any, profile: ArrivalProfile) -> None:  # noqa: ANN401 - mat
     axis.set_xlim(0, 103)
     fits = profile.fit["model"]
     title = "Expected recall by memory" + (f": the {fits} model fits better" if fits else "")
-    _plain(
+    plain_axis(
         axis, title, "memory (% of what the exact join needs at its peak)", "expected recall (%)"
     )
     _legend(axis)

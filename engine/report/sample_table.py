@@ -38,7 +38,7 @@ def print_sample(report: Report, aggregates: Mapping[str, pa.Table]) -> None:
             "numbers of outputs less"
         )
     for text, table in aggregates.items():
-        console.print(_aggregate(text, table))
+        console.print(aggregate_table(text, table))
         if table.num_rows > FIRST:
             console.print(f"the first {FIRST} of {table.num_rows:,} rows")
     speed = f"{content['tuples_per_second']:,.0f} tuples/s; seed {content['seed']}"
@@ -107,7 +107,7 @@ def _peaks(content: dict[str, Any]) -> str:
     )
 
 
-def _aggregate(text: str, found: pa.Table) -> Table:
+def aggregate_table(text: str, found: pa.Table) -> Table:
     """Draw the first rows: window, groups, estimate, interval and, where known, what is true."""
     groups = [name for name in found.column_names if name.startswith(("left.", "right."))]
     windows = found.column("window_begin").null_count < found.num_rows

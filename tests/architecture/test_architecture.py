@@ -39,6 +39,7 @@ ROOMS = {
         "value_model": "runtime policies facts exact models",
         "replay": "runtime policies facts exact lanes value_model",
         "sampling": "runtime policies archives exact lanes models replay",
+        "estimate": "runtime",
         "optimum": "runtime facts exact replay",
         "multiway": "runtime exact",
         "star": "runtime policies facts lanes replay",
@@ -48,8 +49,8 @@ ROOMS = {
         ),
         "report": "runtime policies lanes models replay options",
         "jobs": (
-            "runtime policies archives facts exact lanes models value_model replay sampling optimum"
-            " multiway star options device report"
+            "runtime policies archives facts exact lanes models value_model replay sampling"
+            " estimate optimum multiway star options device report"
         ),
         "api": "runtime archives models options report jobs",
         "generate": "runtime",
@@ -102,7 +103,7 @@ ROOMS = {
 }
 """What each room, a folder or module of a package, may import of the package's others, lowest
 first: no room imports one that stands after it."""
-MOST_ROOMS = 20
+MOST_ROOMS = 21
 
 
 def test_the_walk_sees_imports_wherever_they_stand(tmp_path: Path) -> None:
@@ -183,7 +184,7 @@ def test_contributing_lists_the_rooms_in_their_order_and_names_what_exists() -> 
     assert lost == ["engine/policies/NAME.py", "engine/commands/NAME.py"]
 
 
-def test_the_engine_has_twenty_rooms_and_no_loose_module() -> None:
+def test_the_engine_has_few_rooms_and_no_loose_module() -> None:
     inside = [path for path in (ROOT / "engine").iterdir() if path.name != "__pycache__"]
     folders = sorted(path.name for path in inside if path.is_dir())
     assert folders == sorted(ROOMS["engine"])

@@ -81,7 +81,7 @@ def combine(
         within = (found.low <= truth + slack) & (truth - slack <= found.high)
         columns["exact"] = _nullable(truth)
         columns["covered"] = pa.array(within, mask=np.isnan(found.low) | np.isnan(truth))
-    return _in_order(pa.table(columns), len(spec.by) + 1)
+    return in_order(pa.table(columns), len(spec.by) + 1)
 
 
 def _nullable(part: Floats) -> pa.Array:
@@ -157,8 +157,8 @@ class _Cells:
         return {"window_begin": begin, "window_end": end} | dict(zip(by, groups, strict=True))
 
 
-def _in_order(table: pa.Table, keys: int) -> pa.Table:
-    """Sort by window, then by the group columns."""
+def in_order(table: pa.Table, keys: int) -> pa.Table:
+    """Sort an aggregate's table by window, then by its groups: by its first columns."""
     named = [
         name
         for name in table.column_names[: keys + 1]

@@ -199,6 +199,8 @@ def _known(kind: pa.DataType) -> bool:
 def parse_aggregate(text: str) -> AggregateSpec:
     """Parse the text of an aggregate, with names and durations as they are written.
 
+    ``count`` alone is ``count(*)``.
+
     Parameters
     ----------
     text : str
@@ -218,6 +220,8 @@ def parse_aggregate(text: str) -> AggregateSpec:
     ('10min', '1h')
     """
     found = re.match(r"\s*(\w+)\s*\(", text)
+    if found is None and (bare := re.match(r"\s*count\b", text, re.IGNORECASE)):
+        return replace(parse_aggregate(f"count(*){text[bare.end() :]}"), text=text.strip())
     if found is None:
         raise SpecError(f"--aggregate {text!r} does not begin with a function: {_HELP}")
     function = found[1].lower()

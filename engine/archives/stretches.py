@@ -1,0 +1,225 @@
+"""Stretches of an archive's time: which row groups they need, and their tuples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from engine.archives.normalise import FaultTally, Normalised, bad_rows_error, normalise
+from engine.archives.roles import JoinColumns, Roles
+from engine.archives.rows import Part, group_times
+from engine.archives.source import Archive, unreadable
+from engine.runtime.errors import InputError
+from engine.runtime.jit import Ints
+from engine.runtime.streams import StreamBatch
+
+MOST_OVERLAP = 4.0
+"""Row groups that have tuples of one instant, on average, up to which an archive counts as
+sorted."""
+_REMEDY = (
+    "write it as Parquet sorted by {time}, with statistics and row groups of 20,000 rows or so"
+)
+
+
+class RowGroups(NamedTuple):
+    """Row groups of an archive, in its order: (n,) int64 each."""
+
+    file: Ints
+    """Place of the file in the archive."""
+    number: Ints
+    """In the file."""
+    rows: Ints
+    low: Ints
+    high: Ints
+    """`low`, `high`: Ticks. No row is earlier or later."""
+    bytes: Ints
+    """Of the columns that are read, as they are stored."""
+
+    def meeting(self, low: int, high: int) -> Ints:
+        """Return the places of those that may have rows from one tick to another."""
+        return np.flatnonzero((self.high >= low) & (self.low <= high))
+
+
+@lru_cache(maxsize=64)
+def _footer(path: str, changed: int) -> pq.FileMetaData:
+    """Return the footer of a file; `changed` tells versions of it apart."""
+    del changed
+    return pq.read_metadata(path)
+
+
+def row_groups(archive: Archive, time: str, unit: str, columns: Sequence[str]) -> RowGroups:
+    """Return the row groups of an archive, as its footers tell of them.
+
+    Parameters
+    ----------
+    archive : Archive
+    time : str
+        Column.
+    unit : {"tick", "s", "ms", "us", "ns", "day"}
+        What one tick is.
+    columns : sequence of str
+        Those that are read.
+
+    Raises
+    ------
+    InputError
+        If stretches of time cannot be told apart by footers: text files, no statistics of the time
+        or nulls in it, no order.
+    """
+    remedy = _REMEDY.format(time=time)
+    if archive.format != "parquet":
+        raise InputError(
+            f"{archive.side} archive {archive.where} is {archive.format.upper()}, of which no "
+            f"stretch can be read alone: {remedy}"
+        )
+    found = []
+    for at, file in enumerate(archive.files):
+        footer = _footer(file.path, file.mtime_ns)
+        wanted = [
+            i
+            for i in range(footer.num_columns)
+            if footer.schema.column(i).path.partition(".")[0] in columns
+            or footer.schema.column(i).path in columns
+        ]
+        for number, times in enumerate(group_times(footer, time, unit)):
+            group = footer.row_group(number)
+            if not group.num_rows:
+                continue
+            if times is None:
+                raise InputError(
+                    f"{archive.side} archive: row group {number} of {file.name} does not say from "
+                    f"when to when {time} reaches (no statistics, nulls, or a type without): "
+                    f"{remedy}"
+                )
+            size = sum(group.column(i).total_compressed_size for i in wanted)
+            found.append((at, number, times.rows, times.low, times.high, size))
+    groups = RowGroups(*np.array(found, np.int64).reshape(-1, 6).T)
+    _check_order(archive, groups, remedy)
+    return groups
+
+
+def _check_order(archive: Archive, groups: RowGroups, remedy: str) -> None:
+    if groups.rows.size <= MOST_OVERLAP:
+        return
+    span = float(groups.high.max()) - float(groups.low.min()) + 1
+    overlap = float((groups.high - groups.low + 1).astype(np.float64).sum()) / span
+    if overlap > MOST_OVERLAP:
+        raise InputError(
+            f"{archive.side} archive {archive.where} is not sorted by time: {overlap:.0f} of its "
+            f"{groups.rows.size} row groups have tuples of one instant, on average: {remedy}"
+        )
+
+
+class FileGroups(NamedTuple):
+    """Row groups of one file that are to be read."""
+
+    path: str
+    name: str
+    """As messages show it."""
+    changed: int
+    """When the file was last changed."""
+    numbers: tuple[int, ...]
+
+
+def to_read(archive: Archive, groups: RowGroups, places: Ints) -> tuple[FileGroups, ...]:
+    """Return row groups by file."""
+    found = []
+    for at in np.unique(groups.file[places]).tolist():
+        file = archive.files[at]
+        numbers = groups.number[places[groups.file[places] == at]]
+        found.append(FileGroups(file.path, file.name, file.mtime_ns, tuple(numbers.tolist())))
+    return tuple(found)
+
+
+class StretchTuples(NamedTuple):
+    """The tuples of one stream in a stretch."""
+
+    batch: StreamBatch
+    """In order of time; rows count within the stretch."""
+    payload: pa.Table | None
+    """The columns that were asked for besides, row by row; None where none were."""
+    rejected: int
+    """Rows that were set aside."""
+
+
+def read_stretch(
+    files: Sequence[FileGroups],
+    side: str,
+    roles: Roles,
+    joined: JoinColumns,
+    columns: Sequence[str],
+    span: tuple[int, int],
+    *,
+    quarantine: bool = False,
+) -> StretchTuples:
+    """Read row groups and return their tuples of a stretch of time.
+
+    Parameters
+    ----------
+    files : sequence of FileGroups
+    side : {"left", "right"}
+    roles : Roles
+    joined : JoinColumns
+        Of both sides.
+    columns : sequence of str
+        Read besides those of the roles.
+    span : (int, int)
+        First and last tick.
+    quarantine : bool
+        Whether rows with a wrong importance are left out, instead of being an error.
+
+    Raises
+    ------
+    InputError
+        If a file is damaged or has such rows.
+    """
+    wanted = list(dict.fromkeys([*roles.columns, *columns]))
+    parts, payloads, rejected = [], [], 0
+    for file in files:
+        table = _table(file, side, wanted)
+        found = normalise(table, roles, joined, 0)
+        if found.faults and not quarantine:
+            raise _bad(file, roles, found)
+        rejected += found.rejected.num_rows
+        own = np.flatnonzero((found.ts >= span[0]) & (found.ts <= span[1]))
+        whole = own.size == found.ts.size
+        parts.append(
+            [column if whole else column[own] for column in (found.ts, found.key, found.importance)]
+        )
+        payload = found.payload.select(list(columns))
+        payloads.append(payload if whole or not columns else payload.take(own))
+    if not parts:
+        none = np.empty(0, np.int64)
+        return StretchTuples(StreamBatch(none, none, none, np.empty(0)), None, 0)
+    ts, key, importance = (
+        own[0] if len(own) == 1 else np.concatenate(own) for own in zip(*parts, strict=True)
+    )
+    payload = pa.concat_tables(payloads) if columns else None
+    if np.any(ts[1:] < ts[:-1]):
+        order = np.argsort(ts, kind="stable")
+        ts, key, importance = ts[order], key[order], importance[order]
+        payload = None if payload is None else payload.take(order)
+    return StretchTuples(StreamBatch(ts, np.arange(ts.size), key, importance), payload, rejected)
+
+
+def _table(file: FileGroups, side: str, columns: list[str]) -> pa.Table:
+    try:
+        footer = _footer(file.path, file.changed)
+        with pq.ParquetFile(file.path, memory_map=True, metadata=footer) as opened:
+            found = opened.read_row_groups(list(file.numbers), columns, use_threads=False)
+            return found.select(columns)
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(unreadable(file.path, side, error)) from error
+
+
+def _bad(file: FileGroups, roles: Roles, found: Normalised) -> InputError:
+    """Return the error of rows with a wrong importance, counted from the first row group read."""
+    tally = FaultTally()
+    where = f"{file.name} from row group {file.numbers[0]}"
+    tally.add(Part(found.payload, where, 0, 0), found)
+    return bad_rows_error(tally.bad_rows(roles))

@@ -1,0 +1,21 @@
+"""``winnow estimate``."""
+
+from __future__ import annotations
+
+from engine.commands.running import Asked, running
+from engine.jobs.estimate.run import run_estimate
+from engine.options.estimate import ESTIMATE, estimate_of
+from engine.report.estimate_table import print_estimate
+
+COMMAND = ESTIMATE
+
+
+def run(asked: Asked) -> int:
+    """Estimate and print the report."""
+    given = asked.given
+    options = estimate_of(given)
+    with running(asked, given) as job:
+        found = run_estimate(options, *job.on)
+    job.save(found.report)
+    print_estimate(found.report, found.aggregates)
+    return 0

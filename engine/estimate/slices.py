@@ -1,0 +1,175 @@
+"""Cutting the time of two archives into slices, and what each is worth joining.
+
+An output belongs to the slice in which its later member arrives, so that a slice and the window
+before it are all that must be read to join it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.runtime.errors import SpecError
+from engine.runtime.jit import Floats, Ints
+
+LIFETIMES = 10
+"""Lifetimes of a slice, at least: so the window that is read before it is a small part."""
+ENOUGH = 400
+"""Slices to be had if lifetimes and row groups permit: more say more of how much they differ."""
+GROUPS = 4
+"""Row groups of a slice, if that leaves `ENOUGH`: one at each end is read for a part of it."""
+MOST = 100_000
+_PARTS = 8
+"""Parts of a slice in which the pairs that tuples make are added up."""
+_ROWS = 0.05
+"""Share of a slice's size that goes by its tuples instead of its pairs: where footers promise next
+to no pairs, a slice must still be likely enough to be drawn."""
+
+
+class Spread(NamedTuple):
+    """The tuples of an archive by time, as its footers tell: even within each row group."""
+
+    edges: Ints
+    """(n,) int64. Ticks, increasing."""
+    total: Floats
+    """(n,) float64. Tuples before each of them."""
+
+    def before(self, ticks: Ints) -> Floats:
+        """Return how many tuples are older: (n,) float64. Exact to a part of a tick of 2^53."""
+        origin = self.edges[0]
+        found: Floats = np.interp(
+            (ticks - origin).astype(np.float64),
+            (self.edges - origin).astype(np.float64),
+            self.total,
+        )
+        return found
+
+
+def spread_of(low: Ints, high: Ints, rows: Ints) -> Spread:
+    """Return the tuples of row groups by time.
+
+    Parameters
+    ----------
+    low, high, rows : (groups,) int64
+        First and last tick of each group, and its tuples; one group or more.
+
+    Examples
+    --------
+    >>> spread = spread_of(np.array([0, 4]), np.array([3, 5]), np.array([8, 1]))
+    >>> spread.before(np.array([-1, 2, 4, 5, 9])).tolist()
+    [0.0, 4.0, 8.0, 8.5, 9.0]
+    """
+    ends = high + 1
+    edges = np.unique(np.concatenate([low, ends]))
+    rate = rows / (ends - low)
+    change = np.zeros(edges.size)
+    np.add.at(change, np.searchsorted(edges, low), rate)
+    np.add.at(change, np.searchsorted(edges, ends), -rate)
+    held = np.maximum(np.cumsum(change)[:-1], 0.0) * np.diff(edges)
+    total = np.concatenate([[0.0], np.cumsum(held)])
+    scale = rows.sum() / total[-1] if total[-1] else 1.0
+    return Spread(edges, total * scale)
+
+
+def length_of(span: int, lifetime: int, group: float) -> int:
+    """Return how many ticks a slice is to have.
+
+    Parameters
+    ----------
+    span : int
+        Ticks of the archives.
+    lifetime : int
+        Of a tuple, the longer one.
+    group : float
+        Ticks of a row group, on average.
+
+    Examples
+    --------
+    >>> length_of(100_000, 5, 10.0), length_of(100_000, 5, 100.0), length_of(100_000, 5, 900.0)
+    (50, 250, 900)
+    """
+    by_groups = max(group, min(GROUPS * group, span / ENOUGH))
+    return max(1, LIFETIMES * lifetime, round(by_groups))
+
+
+def cut(span: tuple[int, int], length: int, panes: Sequence[int]) -> Ints:
+    """Return the first tick of every slice, and the tick after the last.
+
+    No slice crosses the border of a pane, so that its outputs are of one pane.
+
+    Parameters
+    ----------
+    span : (int, int)
+        First and last tick.
+    length : int
+        Ticks of a slice, at least where panes permit.
+    panes : sequence of int
+        Ticks of panes, each lot of which begins at tick 0.
+
+    Raises
+    ------
+    SpecError
+        If panes make too many slices.
+
+    Examples
+    --------
+    >>> cut((3, 22), 4, []).tolist(), cut((3, 22), 4, [10]).tolist()
+    ([3, 7, 11, 15, 19, 23], [3, 10, 15, 20, 23])
+    """
+    first, after = span[0], span[1] + 1
+    borders = [np.array([first, after])]
+    for every in panes:
+        if (after - first) // every > MOST:
+            raise SpecError(
+                f"windows of {every} ticks are more than {MOST:,} in {after - first:,} ticks: make "
+                "them longer, or join exactly with winnow sample --fraction 1"
+            )
+        own = np.arange(first // every + 1, -(-after // every)) * every
+        borders.append(own)
+    edges = np.unique(np.concatenate(borders))
+    gaps = np.diff(edges)
+    length = max(length, -(-int(after - first) // MOST))
+    parts = np.maximum(1, gaps // length)
+    at = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)
+    within = _times(np.repeat(gaps, parts), at, np.repeat(parts, parts))
+    begin = np.repeat(edges[:-1], parts) + within
+    return np.append(begin, edges[-1])
+
+
+def _times(gap: Ints, at: Ints, parts: Ints) -> Ints:
+    """Return ``gap * at // parts`` without the product, which may not fit."""
+    return gap // parts * at + gap % parts * at // parts
+
+
+def sizes(edges: Ints, spreads: tuple[Spread, Spread], windows: tuple[int, int]) -> Floats:
+    """Return what each slice is worth joining: (slices,) float64, 0 where there is no tuple.
+
+    Almost all of it is the number of candidate pairs: tuples of one stream times those of the other
+    within its window.
+
+    Parameters
+    ----------
+    edges : (slices + 1,) int64
+    spreads : (Spread, Spread)
+    windows : (int, int)
+        Ticks, of left and right.
+    """
+    begin, gap = edges[:-1, None], np.diff(edges)[:, None]
+    at = np.arange(_PARTS + 1)
+    borders = begin + _times(gap, at, np.full_like(at, _PARTS))
+    middle = borders[:, :-1] + np.diff(borders, axis=1) // 2
+    own = [np.diff(spread.before(borders), axis=1) for spread in spreads]
+    held = [
+        spread.before(middle + 1) - spread.before(middle - window)
+        for spread, window in zip(spreads, windows, strict=True)
+    ]
+    pairs = (own[0] * held[1] + own[1] * held[0]).sum(axis=1)
+    rows = (own[0] + own[1]).sum(axis=1)
+    rows = np.where(rows > 1e-9 * rows.sum() / rows.size, rows, 0.0)  # what rounding left
+    share = pairs.sum()
+    if not share:
+        return rows
+    found: Floats = (1 - _ROWS) * pairs / share * (rows > 0) + _ROWS * rows / rows.sum()
+    return found

@@ -1,0 +1,1 @@
+"""Estimates of a join's totals from stretches of two archives."""

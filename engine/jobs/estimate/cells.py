@@ -1,0 +1,216 @@
+"""The estimates of an aggregate, a row a window and group, from what slices came to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from engine.estimate.interval import Answer, Cell, Wanted, answer
+from engine.jobs.estimate.draw import Round
+from engine.jobs.estimate.plan import Plan
+from engine.jobs.estimate.task import Joined
+from engine.runtime.jit import Floats, Ints
+from engine.sampling.aggregates import AggregateSpec
+from engine.sampling.aggregates.estimate import in_order
+from engine.sampling.aggregates.layout import GroupIds
+
+UNSURE = 1.0
+"""The spread of a cell of which too little was drawn to know it, where no other is known either."""
+
+
+class Seen(NamedTuple):
+    """What was joined: a sample, or everything."""
+
+    certain: Sequence[Joined]
+    by_chance: Sequence[Joined]
+    """In the order of the circle."""
+    chance: Floats
+    """(n,) float64. With which each of these was joined."""
+    left: Floats
+    """(slices + 1,) float64. Sizes of the slices left to chance, added up over time."""
+
+
+def seen(plan: Plan, found: dict[int, Joined], own: Round) -> Seen:
+    """Return what a round joined."""
+    certain, by_chance = own.places
+    left = np.where(own.chance < 1, plan.sizes, 0.0)
+    return Seen(
+        [found[place] for place in certain.tolist()],
+        [found[place] for place in by_chance.tolist()],
+        own.chance[by_chance] * own.part,
+        np.concatenate([[0.0], np.cumsum(left)]),
+    )
+
+
+def everything(plan: Plan, found: Sequence[Joined]) -> Seen:
+    """Return what the exact join came to."""
+    return Seen(found, [], np.empty(0), np.zeros(plan.sizes.size + 1))
+
+
+class Estimated(NamedTuple):
+    """The estimates of one aggregate."""
+
+    table: pa.Table
+    """window_begin, window_end (ticks, int64; null without `every`), the group columns, estimate,
+    low, high, standard_error (float64), no_interval (string: why there is none) and stretches
+    (int64: those that were joined)."""
+    answers: list[Answer]
+    wanted: Wanted
+
+
+class _Entries(NamedTuple):
+    """What slices came to, one entry a slice and group, by group: (n,) each."""
+
+    group: Ints
+    at: Ints
+    """Which slice."""
+    sums: Floats
+    """(n, 2)."""
+
+    def dense(self, groups: slice, slices: int, picked: Ints) -> Floats:
+        """Return the sums of one group, a row a slice: (picked, 2) float64."""
+        found = np.zeros((slices, 2))
+        found[self.at[groups]] = self.sums[groups]
+        return found[picked]
+
+
+def _entries(found: Sequence[Joined], spec: int, ids: GroupIds | None) -> _Entries:
+    groups, at, sums = [], [], []
+    for i, one in enumerate(found):
+        own = one.sums[spec]
+        rows = len(own.sums)
+        if ids is None:
+            groups.append(np.zeros(1, np.int64))
+            sums.append(own.sums.sum(axis=0, keepdims=True))
+            at.append(np.full(1, i))
+            continue
+        columns = [pa.chunked_array([column]) for column in own.groups]
+        groups.append(ids.intern(columns, rows).astype(np.int64) if rows else np.empty(0, np.int64))
+        sums.append(own.sums)
+        at.append(np.full(rows, i))
+    if not groups:
+        return _Entries(np.empty(0, np.int64), np.empty(0, np.int64), np.empty((0, 2)))
+    group = np.concatenate(groups)
+    order = np.argsort(group, kind="stable")
+    return _Entries(group[order], np.concatenate(at)[order], np.concatenate(sums)[order])
+
+
+class Cells:
+    """The cells of one aggregate.
+
+    Parameters
+    ----------
+    plan : Plan
+    own : Seen
+    spec : int
+        Which aggregate.
+    grouped : bool
+        Whether its groups are told apart.
+    """
+
+    def __init__(self, plan: Plan, own: Seen, spec: int, *, grouped: bool = True) -> None:
+        self._plan, self._own = plan, own
+        self.spec: AggregateSpec = plan.recipe.specs[spec]
+        self.ids = GroupIds(list(plan.recipe.kinds[spec])) if grouped and self.spec.by else None
+        self._certain = _entries(own.certain, spec, self.ids)
+        self._by_chance = _entries(own.by_chance, spec, self.ids)
+        self._places = [
+            np.array([one.place for one in part], np.int64) for part in (own.certain, own.by_chance)
+        ]
+        self._sizes = plan.sizes[self._places[1]]
+
+    def cells(self, begin: int, end: int) -> list[tuple[int, Cell]]:
+        """Return the groups with an output in the slices from one place to another."""
+        certain, by_chance = (
+            np.flatnonzero((places >= begin) & (places < end)) for places in self._places
+        )
+        groups = [np.zeros(1, np.int64)]
+        if self.ids is not None:
+            groups = [
+                part.group[np.isin(part.at, picked)]
+                for part, picked in ((self._certain, certain), (self._by_chance, by_chance))
+            ]
+        size = float(self._own.left[end] - self._own.left[begin])
+        size = size if size > 1e-12 * self._own.left[-1] else 0.0
+        found = []
+        for group in np.unique(np.concatenate(groups)).tolist():
+            parts = [
+                entries.dense(_range(entries.group, group), places.size, picked)
+                for entries, places, picked in (
+                    (self._certain, self._places[0], certain),
+                    (self._by_chance, self._places[1], by_chance),
+                )
+            ]
+            own = Cell(
+                parts[0].sum(axis=0), parts[1], self._sizes[by_chance],
+                self._own.chance[by_chance], size,
+            )  # fmt: skip
+            found.append((group, own))
+        return found
+
+    @property
+    def windows(self) -> list[tuple[int | None, int, int]]:
+        """The aggregate's windows with the places of their first slices, and of those after."""
+        edges, panes = self._plan.edges, self.spec.windows
+        if not panes.every:
+            return [(None, 0, edges.size - 1)]
+        found: list[tuple[int | None, int, int]] = []
+        for window in panes.windows(int(edges[0]), int(edges[-1]) - 1):
+            ends = [panes.begin(window), panes.end(window)]
+            begin, end = np.searchsorted(edges[:-1], ends).tolist()
+            found.append((window, begin, end))
+        return found
+
+    def estimated(self, confidence: float) -> Estimated:
+        """Return the estimates; all intervals together cover with this confidence."""
+        average = self.spec.function == "avg"
+        windows = self.windows
+        cells = [(one, group, own) for one in windows for group, own in self.cells(*one[1:])]
+        level = 1 - (1 - confidence) / max(1, len(cells))
+        answers = [answer(own, level, average=average) for _, _, own in cells]
+        spreads = np.array([own.spread for own in answers], np.float64)
+        known = spreads[np.isfinite(spreads)]
+        wanted = Wanted(
+            np.array([one[1] for one, _, _ in cells], np.int64),
+            np.array([one[2] for one, _, _ in cells], np.int64),
+            np.where(np.isfinite(spreads), spreads, known.max(initial=0.0) or UNSURE),
+            np.array([own.size for _, _, own in cells]),
+            np.full(len(cells), level),
+        )
+        return Estimated(self._table(cells, answers), answers, wanted)
+
+    def _table(
+        self, cells: list[tuple[tuple[int | None, int, int], int, Cell]], answers: list[Answer]
+    ) -> pa.Table:
+        panes = self.spec.windows
+        named = [None if one[0] is None else panes.begin(one[0]) for one, _, _ in cells]
+        ends = [None if one[0] is None else panes.end(one[0]) for one, _, _ in cells]
+        columns = {
+            "window_begin": pa.array(named, pa.int64()), "window_end": pa.array(ends, pa.int64())
+        }  # fmt: skip
+        if self.ids is not None:
+            rows = pa.array([group for _, group, _ in cells], pa.int64())
+            values = self.ids.values() if len(cells) else [
+                pa.array([], kind) for kind in self.ids.kinds
+            ]  # fmt: skip
+            columns |= {
+                column.name: own.take(rows)
+                for column, own in zip(self.spec.by, values, strict=True)
+            }
+        for name, field in (
+            ("estimate", "estimate"), ("low", "low"), ("high", "high"), ("standard_error", "error"),
+        ):  # fmt: skip
+            numbers = np.array([getattr(own, field) for own in answers], np.float64)
+            columns[name] = pa.array(numbers, mask=np.isnan(numbers))
+        columns["no_interval"] = pa.array([own.reason for own in answers], pa.string())
+        places = np.sort(np.concatenate(self._places))
+        joined = [int(np.diff(np.searchsorted(places, one[1:]))[0]) for one, _, _ in cells]
+        columns["stretches"] = pa.array(joined, pa.int64())
+        return in_order(pa.table(columns), len(self.spec.by) + 1)
+
+
+def _range(group: Ints, which: int) -> slice:
+    return slice(*np.searchsorted(group, [which, which + 1]).tolist())

@@ -1,0 +1,135 @@
+"""Rounds of an estimate: slices drawn and joined, in an order that can stop anywhere."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.estimate.design import Drawn, chances, drawn
+from engine.jobs.estimate.plan import Plan
+from engine.jobs.estimate.task import Joined, StretchTask, join_stretch
+from engine.runtime.executors import Executor
+from engine.runtime.jit import Floats, Ints
+from engine.runtime.randomness import uniforms
+from gpu_kernels.philox import PURPOSE_STRETCH
+
+Told = Callable[["Round", int, int], None]
+"""Called with a round as far as it got, the stretches joined for it, and how many are to be."""
+
+
+class Round(NamedTuple):
+    """A sample of slices, whole or as far as it got."""
+
+    number: int
+    draws: int
+    chance: Floats
+    """(slices,) float64. Of every slice to be drawn."""
+    places: Drawn
+    """The slices joined; those left to chance in the order of the circle."""
+    certain_left: int
+    chance_left: int
+    """`certain_left`, `chance_left`: Slices drawn of either kind that were not joined."""
+
+    @property
+    def joined(self) -> int:
+        """Slices joined."""
+        return self.places.certain.size + self.places.by_chance.size
+
+    @property
+    def part(self) -> float:
+        """The share of the slices drawn by chance that was joined."""
+        joined = self.places.by_chance.size
+        return joined / max(1, joined + self.chance_left)
+
+
+def evenly(number: int, shift: int) -> Ints:
+    """Return an order of numbers of which every beginning is spread evenly.
+
+    Van der Corput's, beginning at `shift`.
+
+    Examples
+    --------
+    >>> evenly(8, 0).tolist(), sorted(evenly(5, 3).tolist())
+    ([0, 4, 2, 6, 1, 5, 3, 7], [0, 1, 2, 3, 4])
+    """
+    at, key, half = np.arange(number), np.zeros(number), 0.5
+    while np.any(at):
+        key += half * (at & 1)
+        at >>= 1
+        half /= 2
+    return (np.argsort(np.argsort(key, kind="stable"), kind="stable") + shift) % max(1, number)
+
+
+@dataclass
+class Joins:
+    """Joins stretches and remembers what slices came to.
+
+    Attributes
+    ----------
+    found : dict of int to Joined
+        By the slice's place.
+    read : Counter
+        Bytes, row groups and rows that were read so far.
+    stopped : str or None
+        Why no more is joined: "interrupted" or "seconds".
+    seconds, tuples : float and int
+        Of all tasks together.
+    """
+
+    plan: Plan
+    executor: Executor
+    seed: int
+    until: float | None = None
+    """When to stop, by `time.perf_counter`."""
+    found: dict[int, Joined] = field(default_factory=dict)
+    read: Counter[str] = field(default_factory=Counter)
+    stopped: str | None = None
+    seconds: float = 0.0
+    rejected: int = 0
+    tuples: int = 0
+
+    def round(self, number: int, draws: int, told: Told) -> Round:
+        """Draw slices and join those that have not been, in an order that can stop anywhere."""
+        plan = self.plan
+        chance = chances(plan.sizes, draws)
+        random = uniforms(self.seed, PURPOSE_STRETCH, number, np.arange(plan.sizes.size + 2))
+        places = drawn(chance, float(random[0]), random[2:])
+        n = places.by_chance.size
+        todo = [*places.certain.tolist(), *places.by_chance[evenly(n, int(random[1] * n))].tolist()]
+        missing = [place for place in todo if place not in self.found]
+        for done, one in enumerate(self.run([plan.task(place) for place in missing]), start=1):
+            self.found[one.place] = one
+            told(self._so_far(number, draws, chance, places), done, len(missing))
+        return self._so_far(number, draws, chance, places)
+
+    def _so_far(self, number: int, draws: int, chance: Floats, places: Drawn) -> Round:
+        joined = [
+            np.array([place for place in own.tolist() if place in self.found], np.int64)
+            for own in places
+        ]
+        left = [own.size - part.size for own, part in zip(places, joined, strict=True)]
+        return Round(number, draws, chance, Drawn(*joined), left[0], left[1])
+
+    def run(self, tasks: Sequence[StretchTask]) -> Iterator[Joined]:
+        """Join stretches until all are, time is over, or the user interrupts."""
+        results = self.executor.map(join_stretch, tasks)
+        try:
+            for task, one in zip(tasks, results, strict=True):
+                self.read.update(task.read)
+                self.seconds += one.seconds
+                self.tuples += one.tuples
+                self.rejected += one.rejected
+                yield one
+                if self.until is not None and time.perf_counter() > self.until:
+                    self.stopped = "seconds"
+                    break
+        except KeyboardInterrupt:
+            self.stopped = "interrupted"
+        finally:
+            if hasattr(results, "close"):
+                results.close()

@@ -1,0 +1,192 @@
+"""An estimate: its options, and the job that they describe."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, TypedDict
+
+from engine.options import streams, where
+from engine.options.command import Command, Given, Group
+from engine.options.facts import Fact
+from engine.options.kinds import ITEMS, NUMBER, PLACE
+from engine.options.option import Option, check_fields, options_of
+from engine.options.replay import JOIN, JobOptions, job_of
+from engine.options.sample import CONFIDENCE, specs_of
+from engine.runtime.errors import SpecError
+from engine.sampling.aggregates import AggregateSpec
+
+WITHIN = 0.01
+TOTAL = "count(*)"
+_POLICY = (
+    "an estimate is of the exact join: what a policy keeps of it within a memory is told by winnow "
+    "replay, and by winnow sweep for several"
+)
+_INSTEAD = {
+    **dict.fromkeys(
+        options_of(Fact),
+        "an estimate is of streams that share their join attribute: join through facts with winnow "
+        "replay",
+    ),
+    "stream": "an estimate is of two streams: join several with winnow multijoin",
+    "lanes": "an estimate reads stretches of time, not lanes: leave it out",
+    **dict.fromkeys(("memory", "memory_left", "memory_right", "policy", "policies"), _POLICY),
+}
+
+
+class Precision(TypedDict, total=False):
+    """How much is read."""
+
+    within: Annotated[
+        str | float | None,
+        Option(
+            "half of an interval relative to its estimate, such as 1%, that every estimate is to "
+            "reach (default 1% where neither seconds nor read are given)"
+        ),
+    ]
+    confidence: Annotated[float, Option("of the intervals", NUMBER, CONFIDENCE)]
+    seconds: Annotated[
+        float | None, Option("after which what has been read must do, about", NUMBER)
+    ]
+    read: Annotated[
+        str | float | None,
+        Option("share of the archives' bytes that may be read, such as 5%, on average"),
+    ]
+
+
+class Asked(TypedDict, total=False):
+    """What is estimated."""
+
+    aggregates: Annotated[
+        str | Sequence[str],
+        Option(
+            "what to estimate, such as 'sum(importance) every 1h' or 'avg(left.price) by "
+            "right.region' (default count(*)); may be given again",
+            ITEMS,
+            (),
+            flag="aggregate",
+        ),
+    ]
+
+
+class EstimateOutput(TypedDict, total=False):
+    """Where the plot goes."""
+
+    plot: Annotated[
+        where.PathLike | None,
+        Option("PNG or SVG file: the first aggregate by time, with its intervals", PLACE),
+    ]
+
+
+class Estimate(
+    streams.Columns, streams.BadRows, streams.Seed, streams.Windows, streams.Outputs, Asked,
+    Precision, EstimateOutput, total=False,
+):  # fmt: skip
+    """The keywords of an estimate."""
+
+
+ESTIMATE = Command(
+    "estimate",
+    "estimate totals of a join within a stated error, from stretches of the archives' time",
+    (
+        Group("streams", (streams.Archives, streams.Columns, streams.BadRows)),
+        Group("where", (where.Engine, where.Job)),
+        JOIN,
+        Group("estimates", (Asked, Precision, streams.Seed)),
+        Group("output", (EstimateOutput, where.Report)),
+    ),
+    _INSTEAD,
+)
+
+
+@dataclass(frozen=True)
+class EstimateOptions:
+    """An estimate of the join of two archives.
+
+    Parameters
+    ----------
+    base : JobOptions
+        Archives, windows, combine, start, seed and bad rows; the rest is ignored.
+    aggregates : tuple of str
+        As `engine.sampling.aggregates.parse_aggregate` reads them.
+    within : float or None
+        Half of the widest interval, relative to its estimate.
+    confidence : float
+        Of the intervals.
+    seconds : float or None
+        When to stop.
+    read : float or None
+        Share of the bytes.
+    plot : Path or None
+        File of the plot.
+
+    Raises
+    ------
+    SpecError
+        If an option is invalid.
+    """
+
+    base: JobOptions
+    aggregates: tuple[str, ...] = (TOTAL,)
+    within: float | None = None
+    confidence: float = CONFIDENCE
+    seconds: float | None = None
+    read: float | None = None
+    plot: Path | None = None
+
+    def __post_init__(self) -> None:
+        check_fields(self, Estimate)
+        if not 0 < self.confidence < 1:
+            raise SpecError(f"--confidence is {self.confidence:g}; give one between 0 and 1")
+        if self.seconds is not None and not self.seconds > 0:
+            raise SpecError(f"--seconds is {self.seconds:g}; give more than 0")
+        for name, value in (("within", self.within), ("read", self.read)):
+            if value is not None and not 0 < value < 1:
+                raise SpecError(f"--{name} is {value:g}; give more than 0% and less than 100%")
+        if self.plot is not None and self.plot.suffix not in (".png", ".svg"):
+            raise SpecError(f"--plot is {self.plot}; give a file that ends in .png or .svg")
+        assert self.specs is not None  # noqa: S101 - read here, for its errors
+
+    @cached_property
+    def specs(self) -> tuple[AggregateSpec, ...]:
+        """The aggregates, read."""
+        return specs_of(self.aggregates)
+
+    @property
+    def target(self) -> float | None:
+        """How far intervals are to reach; None where only time or bytes limit the estimate."""
+        if self.within is None and self.seconds is None and self.read is None:
+            return WITHIN
+        return self.within
+
+
+def _share(option: str, value: object) -> float | None:
+    """Return a share given as 1% or 0.01."""
+    if value is None:
+        return None
+    text = str(value).strip()
+    try:
+        return float(text[:-1]) / 100 if text.endswith("%") else float(text)
+    except ValueError:
+        raise SpecError(f"{option} is {value!r}; give a share, such as 1% or 0.01") from None
+
+
+def estimate_of(given: Given) -> EstimateOptions:
+    """Return the estimate that options describe.
+
+    Raises
+    ------
+    SpecError
+        If one is missing or invalid.
+    """
+    own = {*Precision.__annotations__, *Asked.__annotations__}
+    shared = {name: value for name, value in given.items() if name not in own}
+    return given.fill(
+        EstimateOptions,
+        base=job_of(Given(given.options, shared)),
+        aggregates=given["aggregates"] or (TOTAL,),
+        within=_share("--within", given["within"]),
+        read=_share("--read", given["read"]),
+    )

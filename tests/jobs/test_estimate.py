@@ -1,0 +1,413 @@
+"""Estimates of joins: exact where everything is read, true within their intervals elsewhere."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import naive_estimate
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import engine
+from engine.archives import stretches
+from engine.jobs.estimate import run as estimate_run
+from engine.runtime.errors import InputError
+from engine.runtime.executors import SerialExecutor, ThreadExecutor
+
+COMBINED: dict[str, Callable[[float, float], float]] = {
+    "min": min,
+    "max": max,
+    "sum": lambda a, b: a + b,
+    "product": lambda a, b: a * b,
+    "mean": lambda a, b: (a + b) / 2,
+}
+
+
+def streams(seed: int, rows: int = 300, ticks: int = 900, keys: int = 9) -> list[pa.Table]:
+    """Return two streams with ties, null keys and null values."""
+    rng = np.random.default_rng(seed)
+    tables = []
+    for _ in range(2):
+        nulls = rng.random((3, rows)) < 0.1
+        tables.append(
+            pa.table(
+                {
+                    "t": np.sort(rng.integers(0, ticks, rows)),
+                    "k": pa.array(rng.integers(0, keys, rows), mask=nulls[0]),
+                    "w": rng.integers(0, 9, rows) / 4,
+                    "v": pa.array(rng.normal(0, 5, rows), mask=nulls[1]),
+                    "g": pa.array(rng.choice(["a", "b", "c"], rows), mask=nulls[2]),
+                    "p": rng.integers(0, 2, rows),
+                }
+            )
+        )
+    return tables
+
+
+def written(folder: Path, tables: list[pa.Table], size: int) -> dict[str, str]:
+    """Write both streams and return where they are."""
+    found = {}
+    for name, table in zip(("left", "right"), tables, strict=True):
+        found[name] = str(folder / f"{name}.parquet")
+        pq.write_table(table, found[name], row_group_size=size)
+    return found
+
+
+def pairs(
+    tables: list[pa.Table], windows: tuple[int, int], on: tuple[str, ...] = ("k",)
+) -> list[tuple[int, int, int]]:
+    sides = []
+    for table in tables:
+        cells = [table.column(name).to_pylist() for name in on]
+        keys = [None if None in own else own for own in zip(*cells, strict=True)]
+        sides.append(list(zip(table.column("t").to_pylist(), keys, strict=True)))
+    return naive_estimate.pairs_of(sides[0], sides[1], windows)
+
+
+def lines(table: pa.Table, by: tuple[str, ...] = ()) -> dict[Any, float]:
+    """Return estimates by window and groups."""
+    found = {}
+    for line in table.to_pylist():
+        key = tuple(line[name] for name in by)
+        found[(line["window_begin"], *key) if line["window_begin"] is not None else key] = line[
+            "estimate"
+        ]
+    return found
+
+
+@pytest.mark.parametrize("combine", COMBINED)
+def test_all_aggregates_of_everything_are_the_oracles(tmp_path: Path, combine: str) -> None:
+    """So few rows are joined exactly, in stretches: none of their outputs is lost or doubled."""
+    tables = streams(3)
+    texts = [
+        "count", "count(left.v)", "sum(importance)", "avg(importance)", "sum(right.v)",
+        "avg(left.v) by right.g", "count(*) by left.g, right.p", "sum(importance) by left.p",
+        "count every 100", "avg(right.v) by left.g every 50 over 150", "count(right.g)",
+    ]  # fmt: skip
+    found = engine.estimate_archives(
+        **written(tmp_path, tables, 20), on="k", time="t", importance="w", window_left=30,
+        window_right=55, combine=combine, aggregates=texts, within=0.001,
+    )  # fmt: skip
+    assert found.report["how"] == "exact join"
+    columns = [{name: table.column(name).to_pylist() for name in table.column_names}
+               for table in tables]  # fmt: skip
+    joined = pairs(tables, (30, 55))
+    weight = COMBINED[combine]
+
+    def check(
+        text: str,
+        value: Callable[[int, int], float | None],
+        group: Callable[[int, int, int], Any] = lambda *_: (),
+        by: tuple[str, ...] = (),
+        windows: Callable[[int], Iterable[int]] | None = None,
+    ) -> None:
+        wanted: dict[Any, tuple[float, int]] = {}
+        for i, j, ts in joined:
+            for begin in [None] if windows is None else windows(ts):
+                key = group(i, j, ts) if begin is None else (begin, *group(i, j, ts))
+                total, number = wanted.get(key, (0.0, 0))
+                own = value(i, j)
+                wanted[key] = (total, number) if own is None else (total + own, number + 1)
+        table = found.aggregates[text]
+        result = {key: own for key, own in lines(table, by).items() if own or key in wanted}
+        for key, (total, number) in wanted.items():
+            function = text.split("(", maxsplit=1)[0].split(" ", maxsplit=1)[0]
+            if function == "avg" and not number:
+                assert result.pop(key) is None
+                continue
+            truth = {"avg": total / max(number, 1), "sum": total, "count": number}[function]
+            assert result.pop(key) == pytest.approx(truth, rel=1e-9, abs=1e-9), (text, key)
+        assert not result
+        assert table.column("no_interval").null_count == sum(
+            own is not None for own in table.column("estimate").to_pylist()
+        )
+
+    left, right = columns
+    check("count", lambda _i, _j: 1.0)
+    check("count(left.v)", lambda i, _j: left["v"][i])
+    check("count(right.g)", lambda _i, j: None if right["g"][j] is None else 1.0)
+    check("sum(importance)", lambda i, j: weight(left["w"][i], right["w"][j]))
+    check("avg(importance)", lambda i, j: weight(left["w"][i], right["w"][j]))
+    check("sum(right.v)", lambda _i, j: right["v"][j])
+    check("avg(left.v) by right.g", lambda i, _j: left["v"][i],
+          lambda _i, j, _ts: (right["g"][j],), ("right.g",))  # fmt: skip
+    check("count(*) by left.g, right.p", lambda _i, _j: 1.0,
+          lambda i, j, _ts: (left["g"][i], right["p"][j]), ("left.g", "right.p"))  # fmt: skip
+    check("sum(importance) by left.p", lambda i, j: weight(left["w"][i], right["w"][j]),
+          lambda i, _j, _ts: (left["p"][i],), ("left.p",))  # fmt: skip
+    check("count every 100", lambda _i, _j: 1.0, windows=lambda ts: [ts // 100 * 100])
+    check("avg(right.v) by left.g every 50 over 150", lambda _i, j: right["v"][j],
+          lambda i, _j, _ts: (left["g"][i],), ("left.g",),
+          lambda ts: [(ts // 50 - k) * 50 for k in range(3)])  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("options", "on", "from_"),
+    [
+        ({"partition_by": "p"}, ("k", "p"), 0),
+        ({"on": ["g", "k"]}, ("g", "k"), 0),
+        ({"on": "g", "start_ts": 333}, ("g",), 333),
+    ],
+)
+def test_keys_partitions_and_the_start_are_those_of_a_replay(
+    tmp_path: Path, options: dict[str, Any], on: tuple[str, ...], from_: int
+) -> None:
+    tables = streams(5)
+    given = {"on": "k", "time": "t", "window": 20, **written(tmp_path, tables, 30), **options}
+    found = engine.estimate_archives(**given, within=0.001)
+    wanted = sum(ts >= from_ for *_, ts in pairs(tables, (20, 20), on))
+    assert lines(found.aggregates["count(*)"]) == {(): wanted}
+    replayed = engine.replay_archives(**given, cache=tmp_path / "cache")
+    assert replayed["exact"]["outputs"] == wanted
+
+
+def test_timestamps_and_dates_have_durations(tmp_path: Path) -> None:
+    tables = [
+        table.set_column(0, "t", table.column("t").cast(pa.timestamp("s")).cast(pa.timestamp("ms")))
+        for table in streams(1)
+    ]
+    found = engine.estimate_archives(
+        **written(tmp_path, tables, 20), on="k", time="t", window="20 s", within=0.001,
+        aggregates="count every 5min",
+    )  # fmt: skip
+    wanted = naive_estimate.totals(pairs(streams(1), (20, 20)), lambda _i, _j: 1.0,
+                                   lambda _i, _j, ts: (ts // 300 * 300_000,))  # fmt: skip
+    assert lines(found.aggregates["count every 5min"]) == {k: n for k, (n, _) in wanted.items()}
+    days = [
+        table.set_column(0, "t", pa.array([dt.date(1970, 1, 1) + dt.timedelta(int(own))
+                                           for own in table.column("t").to_pylist()]))
+        for table in streams(1)
+    ]  # fmt: skip
+    found = engine.estimate_archives(
+        **written(tmp_path, days, 20), on="k", time="t", window=20, within=0.001
+    )
+    assert lines(found.aggregates["count(*)"]) == {(): len(pairs(streams(1), (20, 20)))}
+
+
+def large(folder: Path, rows: int = 60_000, size: int = 150) -> dict[str, str]:
+    """Write two archives of which a part suffices."""
+    rng = np.random.default_rng(2)
+    tables = [
+        pa.table(
+            {
+                "t": np.sort(rng.integers(0, rows, rows)),
+                "k": rng.integers(0, 40, rows),
+                "v": rng.normal(10, 1, rows),
+                "g": rng.integers(0, 3, rows),
+            }
+        )
+        for _ in range(2)
+    ]
+    return written(folder, tables, size)
+
+
+JOIN: dict[str, Any] = {"on": "k", "time": "t", "window": 15}
+SEVERAL = ["count", "avg(left.v) by right.g"]
+
+
+def test_a_sample_reads_a_part_and_its_intervals_hold_the_truth(tmp_path: Path) -> None:
+    places = large(tmp_path)
+    truth = engine.estimate_archives(**places, **JOIN, aggregates=SEVERAL, within=1e-6)
+    assert truth.report["how"] == "exact join"
+    assert truth.report["why"].startswith("estimates within 0.0001 % take")
+    found = engine.estimate_archives(**places, **JOIN, aggregates=SEVERAL, within="3%")
+    assert found.report["how"] == "sample"
+    assert found.report["within"]["reached"] <= 0.03
+    read, whole = found.report["read"], found.report["exact"]
+    assert 0 < read["share"] == read["bytes"] / whole["bytes"] < 0.5
+    assert read["rows"] == 150 * read["row_groups"]
+    for text in SEVERAL:
+        own, exact = found.aggregates[text], truth.aggregates[text]
+        assert own.num_rows == exact.num_rows
+        for line, true in zip(own.to_pylist(), exact.to_pylist(), strict=True):
+            assert line.get("right.g") == true.get("right.g")
+            assert line["low"] < true["estimate"] < line["high"]
+
+
+def test_row_groups_outside_are_never_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    places = large(tmp_path)
+    used: dict[str, set[int]] = {path: set() for path in places.values()}
+    plain = stretches.read_stretch
+
+    def noting(files: tuple[stretches.FileGroups, ...], *rest: Any, **more: Any) -> Any:
+        for file in files:
+            used[file.path] |= {*file.numbers}
+        return plain(files, *rest, **more)
+
+    monkeypatch.setattr("engine.jobs.estimate.task.read_stretch", noting)
+    before = engine.estimate_archives(**places, **JOIN, read="10%")
+    assert before.report["read"]["share"] < 0.13
+    spoilt = 0
+    for path, numbers in used.items():
+        footer, content = pq.read_metadata(path), bytearray(Path(path).read_bytes())
+        for at in {*range(footer.num_row_groups)} - numbers:
+            for i in range(footer.num_columns):
+                column = footer.row_group(at).column(i)
+                begin = column.dictionary_page_offset or column.data_page_offset
+                for byte in range(begin, begin + column.total_compressed_size):
+                    content[byte] ^= 0xFF
+                spoilt += 1
+        Path(path).write_bytes(content)
+    assert spoilt > 1000
+    after = engine.estimate_archives(**places, **JOIN, read="10%")
+    assert after.aggregates == before.aggregates
+
+
+def test_the_same_seed_gives_the_same_estimate_on_any_executor(tmp_path: Path) -> None:
+    places = large(tmp_path)
+    runs = [
+        engine.estimate_archives(
+            **places, **JOIN, aggregates=SEVERAL, within="3%", seed=4, executor=executor
+        )
+        for executor in (SerialExecutor(), ThreadExecutor(3))
+    ]
+    assert runs[0].aggregates == runs[1].aggregates
+    other = engine.estimate_archives(**places, **JOIN, aggregates=SEVERAL, within="3%", seed=5)
+    assert other.aggregates != runs[0].aggregates
+
+
+class Interrupting(SerialExecutor):
+    """Is interrupted after some tasks."""
+
+    def __init__(self, after: int) -> None:
+        self._after = after
+
+    def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
+        """Yield results until then."""
+        for item in items:
+            self._after -= 1
+            if self._after < 0:
+                raise KeyboardInterrupt
+            yield function(item)
+
+
+def test_an_interrupted_estimate_tells_what_it_has(tmp_path: Path) -> None:
+    places = large(tmp_path)
+    whole = engine.estimate_archives(**places, **JOIN, within="1%", read="40%")
+    first, last = whole.report["rounds"][0], whole.report["rounds"][-1]
+    assert last > first
+    for after, joined in ((first + 3, first), (14, 14), (5, 5)):
+        found = engine.estimate_archives(
+            **places, **JOIN, within="1%", read="40%", executor=Interrupting(after)
+        )
+        assert found.report["stopped"] == "interrupted"
+        assert found.report["slices"]["drawn"] == joined
+        [line] = found.aggregates["count(*)"].to_pylist()
+        assert abs(line["estimate"] / whole.aggregates["count(*)"]["estimate"][0].as_py() - 1) < 0.2
+        assert (line["low"] is None) == (joined < 10) == (line["no_interval"] is not None)
+    with pytest.raises(KeyboardInterrupt):
+        engine.estimate_archives(**places, **JOIN, executor=Interrupting(0))
+
+
+def test_seconds_end_an_estimate(tmp_path: Path) -> None:
+    places = large(tmp_path)
+    found = engine.estimate_archives(**places, **JOIN, seconds=1e-9)
+    assert found.report["stopped"] == "seconds"
+    assert found.report["slices"]["drawn"] == 1
+    found = engine.estimate_archives(**places, **JOIN, seconds=60, within="3%")
+    assert found.report["stopped"] is None
+    assert found.report["within"]["reached"] <= 0.03
+    found = engine.estimate_archives(**places, **JOIN, seconds=60)
+    assert found.report["how"] == "exact join"
+
+
+def test_progress_shows_the_interval_narrowing(tmp_path: Path) -> None:
+    told: list[str] = []
+    engine.estimate_archives(
+        **large(tmp_path), **JOIN, within="3%", progress=lambda stage, *_: told.append(stage)
+    )
+    assert told[0] == "stretches"
+    within = [float(stage.split("within ")[1].split(" ")[0]) for stage in told if ":" in stage]
+    assert within[-1] < min(within[:3])
+
+
+def test_the_exact_seconds_are_in_proportion_to_the_rows(tmp_path: Path) -> None:
+    found = engine.estimate_archives(**large(tmp_path), **JOIN, read="10%")
+    exact, read = found.report["exact"], found.report["read"]
+    spent = found.report["seconds"]["stretches"]
+    assert exact["seconds"] == pytest.approx(spent * exact["rows"] / read["rows"], rel=1e-4)
+    assert exact["rows"] == 120_000
+
+
+def test_time_parts_add_up_and_can_be_drawn(tmp_path: Path) -> None:
+    places, plot = large(tmp_path), tmp_path / "plots" / "time.svg"
+    found = engine.estimate_archives(**places, **JOIN, within=1e-6, plot=plot)
+    parts = found.report["by_time"]
+    total = found.aggregates["count(*)"]["estimate"][0].as_py()
+    assert sum(part["estimate"] for part in parts) == pytest.approx(total)
+    assert [part["begin"] for part in parts[1:]] == [part["end"] for part in parts[:-1]]
+    assert plot.read_text().startswith("<?xml")
+    found = engine.estimate_archives(**places, **JOIN, read="30%", plot=tmp_path / "time.png")
+    assert (tmp_path / "time.png").read_bytes()[1:4] == b"PNG"
+    assert any(part["low"] is None for part in found.report["by_time"])
+
+
+def test_bad_rows_are_errors_or_set_aside(tmp_path: Path) -> None:
+    tables = streams(2)
+    weights = np.array(tables[1].column("w").to_pylist())
+    weights[[7, 8]] = -1
+    tables[1] = tables[1].set_column(2, "w", pa.array(weights))
+    places = written(tmp_path, tables, 20)
+    given = {**JOIN, **places, "importance": "w"}
+    with pytest.raises(InputError, match=r"right\.parquet from row group 0: column w: 2 rows are"):
+        engine.estimate_archives(**given)
+    found = engine.estimate_archives(**given, bad_rows="quarantine", within=0.001)
+    good = [tables[0], tables[1].filter(pa.array(weights >= 0))]
+    assert lines(found.aggregates["count(*)"]) == {(): len(pairs(good, (15, 15)))}
+    assert found.report["rejected"] >= 2
+
+
+@pytest.mark.parametrize("kind", ["unsorted", "csv", "no statistics", "nulls", "empty"])
+def test_archives_that_have_no_stretches_are_refused(tmp_path: Path, kind: str) -> None:
+    tables = streams(2)
+    places = written(tmp_path, tables, 20)
+    messages = {
+        "unsorted": r"right archive .* is not sorted by time: \d+ of its 15 row groups .* write it "
+        r"as Parquet sorted by t",
+        "csv": r"is CSV, of which no stretch can be read alone: write it as Parquet",
+        "no statistics": r"row group 0 of .* does not say from when to when t reaches",
+        "nulls": r"row group 0 of .* does not say from when to when t reaches .* nulls",
+        "empty": r"right archive .* is empty: nothing joins",
+    }
+    right = tables[1]
+    if kind == "unsorted":
+        right = right.take(pa.array(np.random.default_rng(0).permutation(right.num_rows)))
+    elif kind == "nulls":
+        right = right.set_column(0, "t", pa.array([None, *right.column("t").to_pylist()[1:]]))
+    elif kind == "empty":
+        right = right.slice(0, 0)
+    if kind == "csv":
+        import pyarrow.csv as pc  # noqa: PLC0415 - of this case
+
+        places["right"] = str(tmp_path / "right.csv")
+        pc.write_csv(right, places["right"])
+    else:
+        pq.write_table(
+            right, places["right"], row_group_size=20, write_statistics=kind != "no statistics"
+        )
+    with pytest.raises(InputError, match=messages[kind]):
+        engine.estimate_archives(**places, **JOIN)
+
+
+def test_a_few_late_rows_do_not_matter(tmp_path: Path) -> None:
+    """Row groups may overlap: their footers tell which are needed."""
+    rng = np.random.default_rng(0)
+    tables = streams(6, rows=600)
+    late = [
+        table.take(pa.array(np.argsort(np.arange(600) + rng.uniform(0, 25, 600))))
+        for table in tables
+    ]
+    found = engine.estimate_archives(**written(tmp_path, late, 20), **JOIN, within=1e-6)
+    assert lines(found.aggregates["count(*)"]) == {(): len(pairs(tables, (15, 15)))}
+
+
+def test_a_pilot_is_no_part_of_the_estimate_after_it(tmp_path: Path) -> None:
+    found = engine.estimate_archives(**large(tmp_path), **JOIN, within="1.2%", read="45%")
+    first, *_, last = found.report["rounds"]
+    assert first == estimate_run.PILOT
+    assert found.report["slices"]["drawn"] == last

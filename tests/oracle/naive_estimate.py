@@ -1,0 +1,102 @@
+"""Estimates from stretches of time, from their definitions, without any shortcut."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from scipy.stats import t as student
+
+
+def chances(sizes: Sequence[float], draws: int) -> list[float]:
+    """Return inclusion probabilities proportional to size; those above 1 become 1, then again."""
+    certain: set[int] = set()
+    some = {i for i, size in enumerate(sizes) if size > 0}
+    while True:
+        rest = some - certain
+        total = sum(sizes[i] for i in rest)
+        left = draws - len(certain)
+        if left >= len(rest):
+            return [1.0 if i in some else 0.0 for i in range(len(sizes))]
+        more = {i for i in rest if left * sizes[i] >= total}
+        if not more:
+            return [
+                1.0 if i in certain else left * size / total if i in rest else 0.0
+                for i, size in enumerate(sizes)
+            ]
+        certain |= more
+
+
+def interval(
+    values: Sequence[float],
+    sizes: Sequence[float],
+    chance: Sequence[float],
+    size: float,
+    certain: float,
+    confidence: float,
+) -> tuple[float, float, float]:
+    """Return the Horvitz-Thompson total, its standard error and half of Student's interval."""
+    n = len(values)
+    weights = [size / (n * own) for own in sizes]  # one over the chance of a draw
+    total = certain + sum(w * v for w, v in zip(weights, values, strict=True))
+    variance = 0.0
+    for i in range(n):
+        j = (i + 1) % n
+        apart = values[i] / sizes[i] - values[j] / sizes[j]
+        variance += (1 - (chance[i] + chance[j]) / 2) * apart**2
+    error = math.sqrt(variance / 2) * size / n
+    return total, error, float(student.ppf((1 + confidence) / 2, 2 * n / 3)) * error
+
+
+def pairs_of(
+    left: Sequence[tuple[int, Any]],
+    right: Sequence[tuple[int, Any]],
+    windows: tuple[int, int],
+) -> list[tuple[int, int, int]]:
+    """Return (left position, right position, time of the later one) of all pairs of one key."""
+    found = []
+    for i, (mine, key) in enumerate(left):
+        for j, (its, other) in enumerate(right):
+            reach = windows[0] if mine <= its else windows[1]
+            if key is not None and key == other and abs(mine - its) <= reach:
+                found.append((i, j, max(mine, its)))
+    return found
+
+
+def totals(
+    pairs: Sequence[tuple[int, int, int]],
+    value: Callable[[int, int], float | None],
+    group: Callable[[int, int, int], Any],
+) -> dict[Any, tuple[float, int]]:
+    """Return by group the sum of the values, and how many pairs have one."""
+    found: dict[Any, tuple[float, int]] = {}
+    for i, j, ts in pairs:
+        own = value(i, j)
+        total, number = found.get(group(i, j, ts), (0.0, 0))
+        if own is not None:
+            total, number = total + own, number + 1
+        found[group(i, j, ts)] = total, number
+    return found
+
+
+def candidates(
+    groups: tuple[Sequence[tuple[int, int, int]], Sequence[tuple[int, int, int]]],
+    windows: tuple[int, int],
+    slice_: tuple[int, int],
+) -> float:
+    """Return the candidate pairs of the arrivals of a slice, tick by tick.
+
+    Row groups are (first tick, last tick, rows), evenly spread.
+    """
+
+    def rate(side: int, tick: int) -> float:
+        return sum(n / (high - low + 1) for low, high, n in groups[side] if low <= tick <= high)
+
+    found = 0.0
+    for tick in range(*slice_):
+        for side in (0, 1):
+            other = 1 - side
+            held = sum(rate(other, tick - age) for age in range(windows[other] + 1))
+            found += rate(side, tick) * held
+    return found

@@ -1,0 +1,140 @@
+"""Estimates and intervals: the oracle's, covering what they should, and refused where in doubt."""
+
+from __future__ import annotations
+
+import naive_estimate
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from engine.estimate.design import chances, drawn
+from engine.estimate.interval import FEWEST, Answer, Cell, Wanted, answer, draws_needed
+
+Floats = NDArray[np.float64]
+
+
+def _cell(rng: np.random.Generator, n: int) -> Cell:
+    sizes = rng.uniform(0.5, 2, n)
+    number = rng.poisson(100 * sizes).astype(float)
+    values = np.column_stack([number * rng.uniform(2, 3, n), number])
+    return Cell(rng.uniform(0, 50, 2), values, sizes, rng.uniform(0, 0.9, n), float(5 * n))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_totals_are_the_oracles(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    cell = _cell(rng, int(rng.integers(FEWEST, 40)))
+    found = answer(cell, 0.9)
+    wanted = naive_estimate.interval(
+        cell.values[:, 0].tolist(), cell.sizes.tolist(), cell.chance.tolist(), cell.size,
+        float(cell.certain[0]), 0.9,
+    )  # fmt: skip
+    assert (found.estimate, found.error) == pytest.approx(wanted[:2])
+    assert found.high == pytest.approx(wanted[0] + wanted[2])
+    seen = cell.certain[0] + cell.values[:, 0].sum()
+    assert found.low == pytest.approx(max(wanted[0] - wanted[2], seen))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_averages_are_ratios_with_the_residuals_error(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    cell = _cell(rng, int(rng.integers(FEWEST, 40)))
+    found = answer(cell, 0.9, average=True)
+    values, number = (
+        answer(cell._replace(values=cell.values[:, [i, 1]], certain=cell.certain[[i, 1]]), 0.9)
+        for i in (0, 1)
+    )
+    ratio = values.estimate / number.estimate
+    rest = cell.values[:, 0] - ratio * cell.values[:, 1]
+    wanted = naive_estimate.interval(
+        rest.tolist(), cell.sizes.tolist(), cell.chance.tolist(), cell.size, 0.0, 0.9
+    )
+    assert found.estimate == pytest.approx(ratio)
+    assert found.error == pytest.approx(wanted[1] / number.estimate)
+    assert found.high - found.estimate == pytest.approx(wanted[2] / number.estimate)
+
+
+def test_everything_joined_is_exact() -> None:
+    none = np.empty((0, 2)), np.empty(0), np.empty(0)
+    found = answer(Cell(np.array([12.0, 4.0]), *none, 0.0), 0.95, average=True)
+    assert found[:6] == (3.0, 3.0, 3.0, 0.0, None, 0.0)
+
+
+def _with(values: Floats, size: float = 1000.0) -> Answer:
+    n = values.size
+    both = np.column_stack([values, values != 0])
+    return answer(Cell(np.zeros(2), both, np.ones(n), np.full(n, 0.1), size), 0.95)
+
+
+def test_no_interval_without_reason_to_trust_it() -> None:
+    rng = np.random.default_rng(1)
+    assert _with(rng.uniform(1, 2, FEWEST)).reason is None
+    few = _with(rng.uniform(1, 2, FEWEST - 1))
+    assert (few.reason or "").startswith(f"too few stretches were sampled: {FEWEST - 1}, of")
+    assert np.isnan(few.low)
+    assert few.within == np.inf
+    one = _with(np.append(rng.uniform(1, 2, 29), 60.0))
+    assert (one.reason or "").startswith("one stretch has 9")
+    rare = _with(np.append(np.zeros(26), rng.uniform(1, 2, 4)))
+    assert (rare.reason or "").startswith("4 of the sampled stretches have any such output")
+    assert (_with(np.zeros(30)).reason or "").startswith("0 of the sampled stretches")
+    assert _with(np.empty(0)).reason == "no stretch of it was sampled"
+    assert _with(np.append(rng.uniform(1, 2, 20), np.inf)).reason == "a value is not finite"
+
+
+def _population(kind: str, rng: np.random.Generator, slices: int) -> tuple[Floats, Floats]:
+    """Return the sizes of slices and their outputs."""
+    at = np.arange(slices)
+    rate, share = np.ones(slices), np.full(slices, 0.01)
+    if kind == "drifting":
+        rate, share = 1 + 9 * at / slices, share * (1 + at / slices)
+    elif kind == "periodic":  # with the period of the draws, the worst one
+        share = share * (1 + 0.8 * np.sin(2 * np.pi * at / (slices / 40)))
+    elif kind == "bursty":
+        for begin in rng.choice(slices - 4, 2):
+            rate[begin : begin + 4] = 10
+        share = share * np.exp(rng.normal(0, 0.3, slices))
+    sizes = rng.poisson(300 * rate) * rng.poisson(300 * rate).astype(float)
+    return sizes, rng.poisson(sizes * share).astype(float)
+
+
+@pytest.mark.parametrize("kind", ["steady", "drifting", "periodic", "bursty"])
+def test_intervals_cover(kind: str) -> None:
+    rng = np.random.default_rng(7)
+    covered, tries = 0, 500
+    for _ in range(tries):
+        sizes, outputs = _population(kind, rng, 600)
+        chance = chances(sizes, 40)
+        certain, by_chance = drawn(chance, rng.random(), rng.random(sizes.size))
+        both = np.column_stack([outputs, outputs])
+        found = answer(
+            Cell(
+                both[certain].sum(axis=0), both[by_chance], sizes[by_chance], chance[by_chance],
+                sizes[chance < 1].sum(),
+            ),
+            0.95,
+        )  # fmt: skip
+        covered += found.low <= outputs.sum() <= found.high
+    assert 0.925 <= covered / tries <= 1
+
+
+def test_as_many_slices_are_drawn_as_the_target_needs() -> None:
+    rng = np.random.default_rng(3)
+    sizes, _ = _population("steady", rng, 3000)
+    ratio = rng.normal(1, 0.1, 3000)
+    cells = Wanted(
+        np.array([0]), np.array([3000]), np.array([0.1]), np.array([sizes.sum()]), np.array([0.95])
+    )
+    counts = [draws_needed(sizes, cells, within, 100) for within in (0.05, 0.02, 0.01, 0.005)]
+    assert counts == sorted(counts)
+    chance = chances(sizes, counts[2])
+    reached = []
+    for _ in range(50):
+        places = drawn(chance, rng.random(), rng.random(3000)).by_chance
+        values = np.column_stack([ratio[places] * sizes[places]] * 2)
+        left = sizes[chance < 1].sum()
+        reached.append(
+            answer(Cell(np.zeros(2), values, sizes[places], chance[places], left), 0.95).within
+        )
+    assert 0.005 < np.mean(reached) < 0.01
+    assert np.mean(np.array(reached) <= 0.01) > 0.8

@@ -1,0 +1,78 @@
+"""Slices of time: none lost, none across a pane, and sizes that count candidate pairs."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import naive_estimate
+import numpy as np
+import pytest
+
+from engine.estimate.slices import Spread, cut, sizes, spread_of
+from engine.runtime.errors import SpecError
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_slices_cover_time_and_stay_within_panes(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    first = int(rng.integers(-(10**6), 10**6))
+    span = first, first + int(rng.integers(0, 5000))
+    length = int(rng.integers(1, 400))
+    panes = [int(own) for own in rng.integers(100, 900, rng.integers(0, 3))]
+    edges = cut(span, length, panes)
+    assert edges[0] == span[0]
+    assert edges[-1] == span[1] + 1
+    gaps = np.diff(edges)
+    assert (gaps > 0).all()
+    for every in panes:
+        assert (edges[:-1] // every == (edges[1:] - 1) // every).all()
+    if not panes:
+        assert gaps.min() >= min(length, span[1] - span[0] + 1)
+        assert gaps.max() < 2 * length or gaps.size == 1
+
+
+def test_panes_that_make_too_many_slices_are_refused() -> None:
+    with pytest.raises(SpecError, match=r"windows of 1 ticks are more than 100,000 .*longer"):
+        cut((0, 10**6), 10, [1])
+
+
+def test_times_far_from_zero_lose_nothing() -> None:
+    low = np.array([2**60, 2**60 + 1000])
+    spread = spread_of(low, low + 999, np.array([500, 1500]))
+    at = 2**60 + np.array([0, 500, 1000, 1500, 2000])
+    assert spread.before(at).tolist() == pytest.approx([0, 250, 500, 1250, 2000], abs=1e-6)
+
+
+def _groups(rng: np.random.Generator, span: int) -> list[tuple[int, int, int]]:
+    cuts = np.unique(np.concatenate([[0, span], rng.integers(1, span, 12)]))
+    rows = rng.integers(1, 200, cuts.size - 1)
+    return [(int(a), int(b) - 1, int(n)) for a, b, n in zip(cuts[:-1], cuts[1:], rows, strict=True)]
+
+
+def _spread(groups: list[tuple[int, int, int]]) -> Spread:
+    low, high, rows = np.array(groups).T
+    return spread_of(low, high, rows)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_sizes_are_candidate_pairs(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    groups = _groups(rng, 1600), _groups(rng, 1600)
+    windows = int(rng.integers(0, 30)), int(rng.integers(0, 30))
+    edges = np.arange(0, 1601, 200)
+    found = sizes(edges, (_spread(groups[0]), _spread(groups[1])), windows)
+    wanted = np.array(
+        [naive_estimate.candidates(groups, windows, (int(a), int(b))) for a, b in pairwise(edges)]
+    )
+    rows = np.diff(sum(_spread(own).before(edges) for own in groups))
+    wanted = 0.95 * wanted / wanted.sum() + 0.05 * rows / rows.sum()
+    assert found == pytest.approx(wanted, rel=0.15)
+    assert found.sum() == pytest.approx(1)
+
+
+def test_a_slice_without_rows_has_no_size_and_any_other_has_one() -> None:
+    left = _spread([(0, 99, 50), (900, 999, 50)])
+    right = _spread([(500, 599, 50), (900, 999, 50)])
+    found = sizes(np.arange(0, 1001, 100), (left, right), (10, 10))
+    assert (found > 0).tolist() == [True, *[False] * 4, True, *[False] * 3, True]
+    assert found[-1] > 10 * found[0]
