@@ -77,7 +77,9 @@ def parsed(
         if word.startswith("-"):
             flag = word.partition("=")[0]
             known = {own.written.removeprefix("--"): own for own in command.options.values()}
-            raise SpecError(f"there is no option {flag}." + did_you_mean(flag.strip("-"), known))
+            instead = command.instead.get(flag.strip("-").replace("-", "_"))
+            hint = f": {instead}" if instead else "." + did_you_mean(flag.strip("-"), known)
+            raise SpecError(f"there is no option {flag}{hint}")
         raise SpecError(f"{word!r} is of no option: put its name before it")
     return command, values
 

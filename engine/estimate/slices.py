@@ -23,9 +23,11 @@ GROUPS = 4
 MOST = 100_000
 _PARTS = 8
 """Parts of a slice in which the pairs that tuples make are added up."""
-_ROWS = 0.05
-"""Share of a slice's size that goes by its tuples instead of its pairs: where footers promise next
-to no pairs, a slice must still be likely enough to be drawn."""
+EVEN = 0.5
+"""Share of a slice's size that goes by its pairs, until a sample says which share is best."""
+_SHARES = np.array([0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 0.95])
+"""Shares to choose from: neither pairs nor tuples alone, so that a slice of which footers promise
+next to nothing is still likely enough to be drawn."""
 
 
 class Spread(NamedTuple):
@@ -143,11 +145,46 @@ def _times(gap: Ints, at: Ints, parts: Ints) -> Ints:
     return gap // parts * at + gap % parts * at // parts
 
 
-def sizes(edges: Ints, spreads: tuple[Spread, Spread], windows: tuple[int, int]) -> Floats:
-    """Return what each slice is worth joining: (slices,) float64, 0 where there is no tuple.
+class Measures(NamedTuple):
+    """What footers tell of slices: (slices,) float64 each, adding up to 1; 0 without a tuple."""
 
-    Almost all of it is the number of candidate pairs: tuples of one stream times those of the other
-    within its window.
+    pairs: Floats
+    """Candidate pairs: tuples of one stream times those of the other within its window."""
+    tuples: Floats
+
+    def sizes(self, share: float) -> Floats:
+        """Return what each slice is worth joining, of which so much goes by pairs."""
+        found: Floats = share * self.pairs + (1 - share) * self.tuples
+        return found
+
+    def share(self, places: Ints, sizes: Floats, totals: Floats) -> float:
+        """Return the share of pairs with which estimates should vary least.
+
+        Outputs of a burst are like its pairs where keys are few, and like its tuples where each
+        matches about once. The variance of draws with chances by x goes with the sum of
+        ``y^2 / x`` over all slices, which a sample estimates.
+
+        Parameters
+        ----------
+        places : (n,) int64
+            Slices drawn by chance.
+        sizes : (n,) float64
+            By which they were drawn.
+        totals : (n, aggregates) float64
+            What they came to.
+        """
+        best = np.zeros(_SHARES.size)
+        for total in totals.T:
+            squares = np.array(
+                [(total**2 / (sizes * self.sizes(own)[places])).sum() for own in _SHARES]
+            )
+            if np.isfinite(squares).all() and squares.min() > 0:
+                best += squares / squares.min()
+        return float(_SHARES[best.argmin()]) if best.any() else EVEN
+
+
+def measures(edges: Ints, spreads: tuple[Spread, Spread], windows: tuple[int, int]) -> Measures:
+    """Return what footers tell of slices.
 
     Parameters
     ----------
@@ -165,11 +202,8 @@ def sizes(edges: Ints, spreads: tuple[Spread, Spread], windows: tuple[int, int])
         spread.before(middle + 1) - spread.before(middle - window)
         for spread, window in zip(spreads, windows, strict=True)
     ]
-    pairs = (own[0] * held[1] + own[1] * held[0]).sum(axis=1)
-    rows = (own[0] + own[1]).sum(axis=1)
-    rows = np.where(rows > 1e-9 * rows.sum() / rows.size, rows, 0.0)  # what rounding left
-    share = pairs.sum()
-    if not share:
-        return rows
-    found: Floats = (1 - _ROWS) * pairs / share * (rows > 0) + _ROWS * rows / rows.sum()
-    return found
+    tuples = (own[0] + own[1]).sum(axis=1)
+    tuples[tuples < 1e-9 * tuples.mean()] = 0.0  # what rounding left
+    pairs = (own[0] * held[1] + own[1] * held[0]).sum(axis=1) * (tuples > 0)
+    tuples /= tuples.sum()
+    return Measures(pairs / pairs.sum() if pairs.any() else tuples, tuples)

@@ -14,7 +14,7 @@ from engine.options.facts import Fact
 from engine.options.kinds import ITEMS, NUMBER, PLACE
 from engine.options.option import Option, check_fields, options_of
 from engine.options.replay import JOIN, JobOptions, job_of
-from engine.options.sample import CONFIDENCE, specs_of
+from engine.options.sample import CONFIDENCE, Confidence, specs_of
 from engine.runtime.errors import SpecError
 from engine.sampling.aggregates import AggregateSpec
 
@@ -46,7 +46,6 @@ class Precision(TypedDict, total=False):
             "reach (default 1% where neither seconds nor read are given)"
         ),
     ]
-    confidence: Annotated[float, Option("of the intervals", NUMBER, CONFIDENCE)]
     seconds: Annotated[
         float | None, Option("after which what has been read must do, about", NUMBER)
     ]
@@ -82,7 +81,7 @@ class EstimateOutput(TypedDict, total=False):
 
 class Estimate(
     streams.Columns, streams.BadRows, streams.Seed, streams.Windows, streams.Outputs, Asked,
-    Precision, EstimateOutput, total=False,
+    Precision, Confidence, EstimateOutput, total=False,
 ):  # fmt: skip
     """The keywords of an estimate."""
 
@@ -94,7 +93,7 @@ ESTIMATE = Command(
         Group("streams", (streams.Archives, streams.Columns, streams.BadRows)),
         Group("where", (where.Engine, where.Job)),
         JOIN,
-        Group("estimates", (Asked, Precision, streams.Seed)),
+        Group("estimates", (Asked, Precision, Confidence, streams.Seed)),
         Group("output", (EstimateOutput, where.Report)),
     ),
     _INSTEAD,

@@ -66,6 +66,11 @@ class Estimates(TypedDict, total=False):
         bool,
         Option("also aggregate the exact join, and say which intervals cover", FLAG, default=False),
     ]
+
+
+class Confidence(TypedDict, total=False):
+    """How sure intervals are."""
+
     confidence: Annotated[float, Option("of the intervals", NUMBER, CONFIDENCE)]
 
 
@@ -79,7 +84,7 @@ class AggregatesOut(TypedDict, total=False):
 
 class Sample(
     Joined, streams.Memory, streams.Outputs, where.Payload, streams.Profile, Sampled, Estimates,
-    total=False,
+    Confidence, total=False,
 ):  # fmt: skip
     """The keywords of a sample."""
 
@@ -92,7 +97,7 @@ SAMPLE = Command(
         WHERE,
         JOIN,
         Group("budget", (streams.Memory, Sampled, streams.Profile, streams.Seed)),
-        Group("estimates", (Estimates,)),
+        Group("estimates", (Estimates, Confidence)),
         Group("output", (where.Out, where.Payload, AggregatesOut, where.Report)),
     ),
     dict.fromkeys(

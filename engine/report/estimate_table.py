@@ -24,9 +24,9 @@ def print_estimate(report: Report, aggregates: Mapping[str, pa.Table]) -> None:
     read, exact = content["read"], content["exact"]
     rows = sum(content["rows"].values())
     console.print(
-        f"read: {number(read['bytes'])} bytes of {number(exact['bytes'])} "
-        f"({percent(read['share'])}), {number(read['row_groups'])} row groups of "
-        f"{number(exact['row_groups'])}, {number(read['rows'])} rows of {number(rows)}"
+        f"read: {percent(read['share'])} of {number(exact['bytes'])} bytes, "
+        f"{number(read['row_groups'])} of {number(exact['row_groups'])} row groups, "
+        f"{number(read['rows'])} of {number(rows)} rows"
     )
     if content["rejected"]:
         console.print(f"set aside: {number(content['rejected'])} rows with a wrong importance")

@@ -41,6 +41,7 @@ TWINS: dict[str, tuple[Callable[..., Any], ...]] = {
     "replay": (engine.replay_tables, engine.replay_archives),
     "sweep": (engine.sweep_tables, engine.sweep_archives),
     "sample": (engine.sample_tables, engine.sample_archives),
+    "estimate": (engine.estimate_archives,),
     "bound": (engine.bound_tables, engine.bound_archives),
     "multijoin": (engine.multijoin_streams,),
     "lookup": (engine.lookup_tables, engine.lookup_archives),

@@ -61,6 +61,9 @@ REPORTS = {
     "bound": f"bound {PAIR} {IMPORTANCE} --window 20 --memory 10% --method flow {{report}}",
     "sample": f"sample {PAIR} {IMPORTANCE} --window 20 --memory 40 --method bottom-k"
     " --aggregate count(*) --aggregate sum(importance) {report}",
+    "estimate": "estimate --left {folder}/left.parquet --right {folder}/right.parquet --on k"
+    " --time t --importance v --window 3 --aggregate count --aggregate sum(importance)"
+    " --engine local {report}",
     "multijoin": f"multijoin {SEVERAL} --predicate equi:k --window 12 --engine local {{report}}",
     "multijoin_harvest": f"multijoin {SEVERAL} --predicate band:v:1 --window 12 --throttle 0.5"
     " --basic-window 3 --adapt-every 20 --engine local {report}",
@@ -98,6 +101,10 @@ ERRORS = {
     "bound_objective": f"bound {PAIR} --window 20 --memory 16 --objective most",
     "sample_method": f"sample {PAIR} --window 20 --memory 16 --method bottomk",
     "sample_aggregate": f"sample {PAIR} --window 20 --memory 16 --aggregate sum(x",
+    "estimate_within": "estimate --left {folder}/left.parquet --right {folder}/right.parquet --on k"
+    " --time t --window 3 --within 200%",
+    "estimate_memory": "estimate --left {folder}/left.parquet --right {folder}/right.parquet --on k"
+    " --time t --window 3 --memory 10%",
     "multijoin_predicate": f"multijoin {SEVERAL} --predicate bond:v:1 --window 12",
     "multijoin_throttle": f"multijoin {SEVERAL} --predicate band:v:1 --window 12 --throttle 2",
     "lookup_fact": "lookup --stream {folder}/left.parquet --on k --time t",
@@ -120,6 +127,7 @@ _TIMES = re.compile(r"^(?:seconds: |[\d.]+ s\b).*", re.MULTILINE | re.DOTALL)
 _SIZES = re.compile(r"\b[\d,]+ bytes")
 _LANES = re.compile(r"\b[0-9a-f]{32}\b")
 _MACHINE = {
+    "bytes",
     "seconds",
     "tuples_per_second",
     "rows_per_second",

@@ -29,25 +29,28 @@ class Seen(NamedTuple):
     """In the order of the circle."""
     chance: Floats
     """(n,) float64. With which each of these was joined."""
+    sizes: Floats
+    """(n,) float64. By which they were drawn."""
     left: Floats
     """(slices + 1,) float64. Sizes of the slices left to chance, added up over time."""
 
 
-def seen(plan: Plan, found: dict[int, Joined], own: Round) -> Seen:
+def seen(found: dict[int, Joined], own: Round) -> Seen:
     """Return what a round joined."""
     certain, by_chance = own.places
-    left = np.where(own.chance < 1, plan.sizes, 0.0)
+    left = np.where(own.chance < 1, own.sizes, 0.0)
     return Seen(
         [found[place] for place in certain.tolist()],
         [found[place] for place in by_chance.tolist()],
         own.chance[by_chance] * own.part,
+        own.sizes[by_chance],
         np.concatenate([[0.0], np.cumsum(left)]),
     )
 
 
 def everything(plan: Plan, found: Sequence[Joined]) -> Seen:
     """Return what the exact join came to."""
-    return Seen(found, [], np.empty(0), np.zeros(plan.sizes.size + 1))
+    return Seen(found, [], np.empty(0), np.empty(0), np.zeros(plan.edges.size))
 
 
 class Estimated(NamedTuple):
@@ -120,7 +123,6 @@ class Cells:
         self._places = [
             np.array([one.place for one in part], np.int64) for part in (own.certain, own.by_chance)
         ]
-        self._sizes = plan.sizes[self._places[1]]
 
     def cells(self, begin: int, end: int) -> list[tuple[int, Cell]]:
         """Return the groups with an output in the slices from one place to another."""
@@ -145,7 +147,7 @@ class Cells:
                 )
             ]
             own = Cell(
-                parts[0].sum(axis=0), parts[1], self._sizes[by_chance],
+                parts[0].sum(axis=0), parts[1], self._own.sizes[by_chance],
                 self._own.chance[by_chance], size,
             )  # fmt: skip
             found.append((group, own))

@@ -27,6 +27,8 @@ class Round(NamedTuple):
 
     number: int
     draws: int
+    sizes: Floats
+    """(slices,) float64. What each is worth joining."""
     chance: Floats
     """(slices,) float64. Of every slice to be drawn."""
     places: Drawn
@@ -93,27 +95,26 @@ class Joins:
     rejected: int = 0
     tuples: int = 0
 
-    def round(self, number: int, draws: int, told: Told) -> Round:
+    def round(self, number: int, draws: int, sizes: Floats, told: Told) -> Round:
         """Draw slices and join those that have not been, in an order that can stop anywhere."""
-        plan = self.plan
-        chance = chances(plan.sizes, draws)
-        random = uniforms(self.seed, PURPOSE_STRETCH, number, np.arange(plan.sizes.size + 2))
+        plan, chance = self.plan, chances(sizes, draws)
+        random = uniforms(self.seed, PURPOSE_STRETCH, number, np.arange(sizes.size + 2))
         places = drawn(chance, float(random[0]), random[2:])
         n = places.by_chance.size
         todo = [*places.certain.tolist(), *places.by_chance[evenly(n, int(random[1] * n))].tolist()]
         missing = [place for place in todo if place not in self.found]
         for done, one in enumerate(self.run([plan.task(place) for place in missing]), start=1):
             self.found[one.place] = one
-            told(self._so_far(number, draws, chance, places), done, len(missing))
-        return self._so_far(number, draws, chance, places)
+            told(self._so_far((number, draws, sizes, chance), places), done, len(missing))
+        return self._so_far((number, draws, sizes, chance), places)
 
-    def _so_far(self, number: int, draws: int, chance: Floats, places: Drawn) -> Round:
+    def _so_far(self, whole: tuple[int, int, Floats, Floats], places: Drawn) -> Round:
         joined = [
             np.array([place for place in own.tolist() if place in self.found], np.int64)
             for own in places
         ]
         left = [own.size - part.size for own, part in zip(places, joined, strict=True)]
-        return Round(number, draws, chance, Drawn(*joined), left[0], left[1])
+        return Round(*whole, Drawn(*joined), left[0], left[1])
 
     def run(self, tasks: Sequence[StretchTask]) -> Iterator[Joined]:
         """Join stretches until all are, time is over, or the user interrupts."""

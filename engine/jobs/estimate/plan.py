@@ -34,8 +34,18 @@ class Plan:
     groups: tuple[RowGroups, RowGroups]
     edges: Ints
     """First tick of every slice, and the tick after the last, (slices + 1,) int64."""
-    sizes: Floats
-    """What each is worth joining, (slices,) float64."""
+    measures: slices.Measures
+    """What footers tell of each."""
+
+    @property
+    def slices(self) -> int:
+        """How many there are."""
+        return self.edges.size - 1
+
+    @cached_property
+    def worth(self) -> int:
+        """How many of them have tuples."""
+        return int((self.measures.tuples > 0).sum())
 
     @cached_property
     def costs(self) -> Floats:
@@ -54,7 +64,7 @@ class Plan:
     @property
     def times(self) -> Ints:
         """Places of the first slice of each part of time, and of the one after the last."""
-        slots = np.linspace(0, self.sizes.size, min(TIMES, self.sizes.size) + 1)
+        slots = np.linspace(0, self.slices, min(TIMES, self.slices) + 1)
         return np.unique(slots.astype(np.int64))
 
     def needed(self, first: Ints, last: Ints, what: str) -> Floats:
@@ -135,8 +145,8 @@ def plan_of(options: EstimateOptions, archives: Archives) -> Plan:
     length = slices.length_of(ticks, max(windows) + 1, mean)
     edges = slices.cut(span, length, [own.windows.every for own in specs if own.windows.every])
     spreads = [slices.spread_of(own.low, own.high, own.rows) for own in groups]
-    sizes = slices.sizes(edges, (spreads[0], spreads[1]), windows)
-    return Plan(archives, recipe, (groups[0], groups[1]), edges, sizes)
+    measures = slices.measures(edges, (spreads[0], spreads[1]), windows)
+    return Plan(archives, recipe, (groups[0], groups[1]), edges, measures)
 
 
 def _before(ticks: Ints, amount: Floats, at: Ints) -> Floats:

@@ -84,7 +84,7 @@ def build_report(
             "exact": plan.all | {"seconds": _exact_seconds(plan, joins, stages)},
             "rejected": joins.rejected,
             "slices": {
-                "all": int(plan.sizes.size),
+                "all": plan.slices,
                 "ticks": int(np.diff(plan.edges).max()),
                 "drawn": len(outcome.seen.certain) + len(outcome.seen.by_chance),
                 "certain": len(outcome.seen.certain),

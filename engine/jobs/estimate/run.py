@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from engine.estimate.design import chances
 from engine.estimate.interval import FEWEST, Answer, answer, draws_needed
+from engine.estimate.slices import EVEN
 from engine.jobs.estimate.cells import Cells, Estimated, Seen, everything, seen
 from engine.jobs.estimate.draw import Joins, Round
 from engine.jobs.estimate.plan import Plan, plan_of
@@ -22,9 +23,12 @@ from engine.options.estimate import EstimateOptions
 from engine.report.envelope import Report
 from engine.report.estimate_plot import check_plot, draw_plot
 from engine.runtime.executors import Executor, Progress, Stages
+from engine.runtime.jit import Floats
 
 PILOT = 24
 """Slices of the first round."""
+PART = 0.4
+"""Share of the bytes that may be read which the first round takes, at most."""
 GROWTH = 4
 """Times as many slices a round, at most: what a few say of the spread is vague."""
 HALF = 0.5
@@ -78,6 +82,10 @@ class _Estimating:
     plan: Plan
     joins: Joins
     progress: Progress
+    sizes: Floats = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.sizes = self.plan.measures.sizes(EVEN)
 
     def run(self) -> Outcome:
         """Draw until the target or a limit is reached, or join exactly."""
@@ -89,15 +97,16 @@ class _Estimating:
             why = self._exact_pays(draws)
             if why is not None:
                 return self._exact(why, rounds, best)
-            own = joins.round(number, draws, self._told)
+            own = joins.round(number, draws, self.sizes, self._told)
             before = rounds[-1].joined if rounds else 0
             if own.certain_left or own.joined <= before:
                 break  # stopped: the round before says more
             rounds.append(own)
-            whole = seen(self.plan, joins.found, own)
+            whole = seen(joins.found, own)
             best = whole, self._estimates(whole)
             if joins.stopped is not None or self._reach(best[1]) <= (options.target or 0.0):
                 break
+            self._learn(own)
             following = self._next(own, best[1])
             if following is None:
                 break
@@ -110,11 +119,21 @@ class _Estimating:
     def _may_join_all(self) -> bool:
         return self.options.read is None and self._size() >= self.plan.all["bytes"]
 
+    def _learn(self, own: Round) -> None:
+        """Set the sizes of slices by what those of a round came to."""
+        places = own.places.by_chance
+        joined = [self.joins.found[place] for place in places.tolist()]
+        totals = np.array([[one.sums[:, 0].sum() for one in own.sums] for own in joined])
+        share = self.plan.measures.share(places, own.sizes[places], totals)
+        self.sizes = self.plan.measures.sizes(share)
+
     def _first(self) -> int:
         """Return the slices of the first round."""
-        if self.options.target is None and self.options.seconds is None:
-            return self._affordable()
-        return max(1, min(PILOT, self._affordable()))
+        size = self._size()
+        pilot = min(PILOT, self._most(PART * size))
+        if self.options.target is None and pilot < FEWEST:
+            return max(1, min(PILOT, self._most(size)))
+        return max(1, pilot)
 
     def _estimates(self, own: Seen) -> list[Estimated]:
         specs = range(len(self.plan.recipe.specs))
@@ -127,11 +146,11 @@ class _Estimating:
 
     def _expected(self, draws: int) -> float:
         """Return the bytes that so many draws read on average."""
-        return float((chances(self.plan.sizes, draws) * self.plan.costs).sum())
+        return float((chances(self.sizes, draws) * self.plan.costs).sum())
 
     def _most(self, size: float) -> int:
         """Return how many draws read so many bytes."""
-        low, high = 0, int((self.plan.sizes > 0).sum())
+        low, high = 0, self.plan.worth
         while low < high:
             middle = (low + high + 1) // 2
             low, high = (middle, high) if self._expected(middle) <= size else (low, middle - 1)
@@ -159,8 +178,8 @@ class _Estimating:
         wanted = (
             one.wanted._replace(spread=one.wanted.spread / hope) for one in found if one.answers
         )
-        counts = [draws_needed(self.plan.sizes, each, target, own.draws) for each in wanted]
-        return max(counts, default=int((self.plan.sizes > 0).sum()))
+        counts = [draws_needed(self.sizes, each, target, own.draws) for each in wanted]
+        return max(counts, default=self.plan.worth)
 
     def _next(self, own: Round, found: Sequence[Estimated]) -> int | None:
         """Return how many slices to draw next, None if that leads no further."""
@@ -169,10 +188,10 @@ class _Estimating:
             if self._may_join_all:
                 hoped = self._expected(self._needed(own, found, _HOPE))
                 if hoped > HALF * self.plan.all["bytes"]:
-                    return int((self.plan.sizes > 0).sum())
+                    return self.plan.worth
             most = min(most, max(self._needed(own, found), own.draws + -(-own.draws // 3)))
-        elif self.options.read is None:
-            most = int((self.plan.sizes > 0).sum())
+        else:
+            most = self.plan.worth
         draws = min(most, self._affordable())
         return draws if draws > own.draws else None
 
@@ -180,9 +199,9 @@ class _Estimating:
         """Return why everything is to be joined, None if it is not."""
         if not self._may_join_all:
             return None
-        slices = int((self.plan.sizes > 0).sum())
+        slices = self.plan.worth
         if slices < 2 * FEWEST:
-            return f"the archives are {slices} stretches long, of which a sample says little"
+            return f"stretches in all: {slices:,}, of which a sample would say little"
         target = 100 * (self.options.target or 0.0)
         cost = self.joins.read["bytes"] + self._expected(draws)
         if cost > HALF * self.plan.all["bytes"]:
@@ -212,9 +231,7 @@ class _Estimating:
         """Show how far a round got, and its estimate of the first aggregate."""
         stage = "stretches"
         if not own.certain_left:
-            found = total(
-                self.plan, seen(self.plan, self.joins.found, own), self.options.confidence
-            )
+            found = total(self.plan, seen(self.joins.found, own), self.options.confidence)
             if np.isfinite(found.within):
                 stage += f": {found.estimate:,.6g} within {100 * found.within:.2g} %"
         self.progress(stage, done, tasks)
@@ -223,5 +240,5 @@ class _Estimating:
 def total(plan: Plan, own: Seen, confidence: float) -> Answer:
     """Return the first aggregate over all of its windows and groups."""
     cells = Cells(plan, own, 0, grouped=False)
-    [(_, cell)] = cells.cells(0, plan.sizes.size)
+    [(_, cell)] = cells.cells(0, plan.slices)
     return answer(cell, confidence, average=cells.spec.function == "avg")

@@ -8,7 +8,7 @@ import naive_estimate
 import numpy as np
 import pytest
 
-from engine.estimate.slices import Spread, cut, sizes, spread_of
+from engine.estimate.slices import Measures, Spread, cut, measures, spread_of
 from engine.runtime.errors import SpecError
 
 
@@ -60,19 +60,33 @@ def test_sizes_are_candidate_pairs(seed: int) -> None:
     groups = _groups(rng, 1600), _groups(rng, 1600)
     windows = int(rng.integers(0, 30)), int(rng.integers(0, 30))
     edges = np.arange(0, 1601, 200)
-    found = sizes(edges, (_spread(groups[0]), _spread(groups[1])), windows)
+    found = measures(edges, (_spread(groups[0]), _spread(groups[1])), windows)
     wanted = np.array(
         [naive_estimate.candidates(groups, windows, (int(a), int(b))) for a, b in pairwise(edges)]
     )
     rows = np.diff(sum(_spread(own).before(edges) for own in groups))
-    wanted = 0.95 * wanted / wanted.sum() + 0.05 * rows / rows.sum()
-    assert found == pytest.approx(wanted, rel=0.15)
-    assert found.sum() == pytest.approx(1)
+    assert found.pairs == pytest.approx(wanted / wanted.sum(), rel=0.2)
+    assert found.tuples == pytest.approx(rows / rows.sum())
+    sizes = found.sizes(0.2)
+    assert sizes == pytest.approx(0.2 * found.pairs + 0.8 * found.tuples)
+
+
+def test_sizes_go_by_what_outputs_go_by() -> None:
+    rng = np.random.default_rng(1)
+    tuples = rng.uniform(1, 10, 500)
+    known = Measures(tuples**2 / (tuples**2).sum(), tuples / tuples.sum())
+    places = rng.choice(500, 200, p=known.sizes(0.5))
+    drawn = known.sizes(0.5)[places]
+    for like, low, high in ((known.pairs, 0.9, 1.0), (known.tuples, 0.0, 0.1)):
+        totals = like[places] * rng.uniform(0.9, 1.1, 200)
+        share = known.share(places, drawn, totals[:, None])
+        assert low < share < high
+    assert known.share(places, drawn, np.zeros((200, 1))) == 0.5
 
 
 def test_a_slice_without_rows_has_no_size_and_any_other_has_one() -> None:
     left = _spread([(0, 99, 50), (900, 999, 50)])
     right = _spread([(500, 599, 50), (900, 999, 50)])
-    found = sizes(np.arange(0, 1001, 100), (left, right), (10, 10))
+    found = measures(np.arange(0, 1001, 100), (left, right), (10, 10)).sizes(0.5)
     assert (found > 0).tolist() == [True, *[False] * 4, True, *[False] * 3, True]
-    assert found[-1] > 10 * found[0]
+    assert found[-1] > 3 * found[0]

@@ -1,0 +1,284 @@
+"""Whether `winnow estimate` covers as it says, and what it costs beside the exact join.
+
+Coverage: joins of real archives and of generated ones are written in small row groups, joined
+exactly once, and estimated with many seeds: of a fixed share of bytes, and within a target. A total
+over all of the archive counts apart from what goes by time.
+
+Cost: two generated archives are estimated within 1 % and 0.1 % and joined exactly, by winnow in
+stretches (what an estimate falls back to) and by ``winnow replay`` without a budget.
+
+    python benchmarks/estimate.py [--seeds 60] [--rows 10000000] [--only NAME ...] [--json FILE]
+
+WINNOW_DATA is the folder of the real archives, shared/data by default.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from engine import estimate_archives, replay_archives
+from engine.report.envelope import versions
+
+DATA = Path(os.environ.get("WINNOW_DATA", "shared/data"))
+PLACE = Path(__file__).parent / "results" / "estimate.json"
+SECOND_US, DAY = 1_000_000, 86400
+
+
+class Join(NamedTuple):
+    """A join to estimate."""
+
+    name: str
+    left: pa.Table
+    right: pa.Table
+    window: int
+    group: int
+    """Rows of a row group."""
+    value: str
+    """Column of the left stream that is averaged."""
+    every: int
+    """Ticks of a window of time."""
+    share: str
+    """Of the bytes, that may be read."""
+    within: str
+
+
+def _read(name: str, importance: str | None) -> pa.Table:
+    table = pq.read_table(DATA / f"{name}.parquet")
+    if importance is None:
+        column = pa.array(np.ones(table.num_rows))
+    else:
+        column = table[importance].cast(pa.float64()).combine_chunks().fill_null(0.0)
+        column = pa.array(np.abs(np.nan_to_num(column.to_numpy())))
+    if "importance" in table.column_names:
+        table = table.drop_columns(["importance"])
+    return table.append_column("importance", column)
+
+
+def real() -> Iterator[Join]:
+    """Yield joins of five archives."""
+    if not DATA.exists():
+        return
+    yield Join(
+        "gcluster", _read("gcluster/submit", "priority"), _read("gcluster/schedule", "priority"),
+        60 * SECOND_US, 500, "cpu", 17_500 * SECOND_US, "40%", "10%",
+    )  # fmt: skip
+    yield Join(
+        "hflights", _read("hflights/departures", "importance"),
+        _read("hflights/arrivals", "importance"),
+        DAY // 2, 200, "dep_delay", 182 * DAY, "40%", "2%",
+    )  # fmt: skip
+    yield Join(
+        "building", _read("building/co2", "value"), _read("building/humidity", "value"),
+        300, 500, "value", 4 * DAY, "20%", "5%",
+    )  # fmt: skip
+    yield Join(
+        "taq", _read("taq/quotes", None), _read("taq/trades", "importance"),
+        10 * SECOND_US, 100, "mid", 72_000 * SECOND_US, "40%", "10%",
+    )  # fmt: skip
+    left, right = (_read(f"beijing/{name}", "pm25") for name in ("aotizhongxin", "dongsi"))
+    yield Join(  # of one key, as no attribute of two stations is the same
+        "beijing", left.set_column(1, "key", pa.array(np.zeros(left.num_rows, np.int8))),
+        right.set_column(1, "key", pa.array(np.zeros(right.num_rows, np.int8))),
+        3 * DAY, 50, "temp", 730 * DAY, "40%", "5%",
+    )  # fmt: skip
+
+
+def _arrivals(rng: np.random.Generator, rate: np.ndarray, rows: int) -> pa.Table:
+    """Return a stream whose rate changes in equal parts of its time."""
+    part = np.sort(rng.choice(rate.size, rows, p=rate / rate.sum()))
+    ts = part * (rows // rate.size) + rng.integers(0, rows // rate.size, rows)
+    frequency = 1 / np.arange(1, 201) ** 0.8
+    return pa.table(
+        {
+            "ts": np.sort(ts),
+            "key": rng.choice(200, rows, p=frequency / frequency.sum()),
+            "importance": rng.pareto(3, rows) + 1,
+            "value": rng.normal(10, 3, rows),
+        }
+    )
+
+
+def generated(rows: int = 400_000) -> Iterator[Join]:
+    """Yield joins whose rate is steady, drifts, comes in bursts or has a period."""
+    at, parts = np.arange(2000), 2000
+    for name in ("steady", "drifting", "bursty", "periodic", "hidden hot keys"):
+        rng = np.random.default_rng(5)
+        rate = np.ones(parts)
+        if name == "drifting":
+            rate = 1 + 9 * at / parts
+        elif name == "bursty":  # half of all candidate pairs in 1 % of the time
+            rate[rng.choice(parts, parts // 100, replace=False)] = 10.0
+        elif name == "periodic":
+            rate = 1 + 0.9 * np.sin(2 * np.pi * at / 50)
+        left, right = (_arrivals(rng, rate, rows) for _ in range(2))
+        if name == "hidden hot keys":
+            left, right = (_hot(rng, own, rows) for own in (left, right))
+        yield Join(name, left, right, 50, 200, "value", rows // 4, "20%", "3%")
+
+
+def _hot(rng: np.random.Generator, table: pa.Table, rows: int) -> pa.Table:
+    """Give one key to most tuples of a few stretches: no row more, ten times the outputs."""
+    key, ts = table["key"].to_numpy().copy(), table["ts"].to_numpy()
+    hot = np.zeros(2000, bool)
+    hot[np.random.default_rng(9).choice(2000, 12, replace=False)] = True
+    those = hot[np.minimum(ts // (rows // 2000), 1999)] & (rng.random(rows) < 0.7)
+    key[those] = 0
+    return table.set_column(1, "key", pa.array(key))
+
+
+def texts(join: Join) -> list[str]:
+    """Return the aggregates of a join."""
+    return [
+        "count", "sum(importance)", f"avg(left.{join.value})", f"count every {join.every}",
+    ]  # fmt: skip
+
+
+class Tally:
+    """How often intervals of one kind cover."""
+
+    def __init__(self) -> None:
+        self.all = self.some = self.covered = self.together = 0
+        self.widths: list[float] = []
+
+    def add(self, own: pa.Table, exact: pa.Table) -> None:
+        """Count the intervals of one estimate."""
+        hits = []
+        true = {line["window_begin"]: line["estimate"] for line in exact.to_pylist()}
+        for line in own.to_pylist():
+            truth = true[line["window_begin"]]
+            if not truth:
+                continue
+            self.all += 1
+            if line["low"] is None:
+                continue
+            slack = 1e-9 * abs(truth)
+            hits.append(line["low"] - slack <= truth <= line["high"] + slack)
+            self.widths.append((line["high"] - line["low"]) / 2 / abs(truth))
+        self.some += len(hits)
+        self.covered += sum(hits)
+        self.together += all(hits)
+
+    def found(self, seeds: int) -> dict[str, float | None]:
+        """Return shares: of intervals that cover, of seeds whose intervals all do, of none."""
+        return {
+            "covered": self.covered / self.some if self.some else None,
+            "together": self.together / seeds,
+            "none": 1 - self.some / self.all if self.all else None,
+            "width": float(np.median(self.widths)) if self.widths else None,
+        }
+
+
+def coverage(join: Join, seeds: int, folder: Path) -> dict[str, Any]:
+    """Estimate a join with many seeds."""
+    for side, table in (("left", join.left), ("right", join.right)):
+        pq.write_table(table, folder / f"{side}.parquet", row_group_size=join.group)
+    given: dict[str, Any] = {
+        "left": folder / "left.parquet", "right": folder / "right.parquet", "on": "key",
+        "time": "ts", "importance": "importance", "window": join.window,
+    }  # fmt: skip
+    asked = texts(join)
+    truth = estimate_archives(**given, aggregates=asked, within=1e-9)
+    found: dict[str, Any] = {"outputs": truth.aggregates["count"]["estimate"][0].as_py()}
+    kinds: dict[str, tuple[list[str], dict[str, Any]]] = {
+        f"read {join.share}": (asked, {"read": join.share}),
+        f"within {join.within}": (asked[:1], {"within": join.within}),
+    }
+    for kind, (names, how) in kinds.items():
+        tallies = {name: Tally() for name in names}
+        shares, exact, reached = [], 0, []
+        for seed in range(seeds):
+            own = estimate_archives(**given, aggregates=names, seed=seed, **how)
+            shares.append(own.report["read"]["share"])
+            exact += own.report["how"] == "exact join"
+            reached.append(own.report["within"]["reached"] or np.inf)
+            if own.report["how"] == "exact join":
+                continue
+            for name, tally in tallies.items():
+                tally.add(own.aggregates[name], truth.aggregates[name])
+        sampled = max(1, seeds - exact)
+        found[kind] = {
+            "share_read": float(np.median(shares)),
+            "joined_exactly": exact / seeds,
+            **{name: tally.found(sampled) for name, tally in tallies.items()},
+        }
+        print(join.name, kind, json.dumps(found[kind], default=str), flush=True)
+    return found
+
+
+def timed(function: Callable[[], Any]) -> tuple[float, Any]:
+    """Return the seconds that a call takes, and its result."""
+    begun = time.perf_counter()
+    found = function()
+    return time.perf_counter() - begun, found
+
+
+def cost(rows: int, folder: Path) -> dict[str, Any]:
+    """Time estimates and exact joins of archives of so many rows a side."""
+    for name, key in (("left", 1), ("right", 2)):
+        rng = np.random.default_rng(key)
+        table = pa.table(
+            {
+                "ts": np.arange(rows),
+                "key": (2000 * rng.random(rows) ** 1.5).astype(np.int64),
+                "importance": rng.pareto(3, rows) + 1,
+            }
+        )
+        pq.write_table(table, folder / f"{name}.parquet", row_group_size=20_000)
+    given: dict[str, Any] = {
+        "left": folder / "left.parquet", "right": folder / "right.parquet", "on": "key",
+        "time": "ts", "importance": "importance", "window": 2000,
+    }  # fmt: skip
+    asked = ["count", "sum(importance)"]
+    estimate_archives(**given, aggregates=asked, read="2%")  # compiles
+    found: dict[str, Any] = {"rows": rows}
+    for name, within in (("within 1%", "1%"), ("within 0.1%", "0.1%"), ("exact", 1e-9)):
+        seconds, own = timed(lambda within=within: estimate_archives(**given, aggregates=asked, within=within))  # fmt: skip # noqa: E501
+        found[name] = {
+            "seconds": seconds, "how": own.report["how"], "read": own.report["read"]["share"],
+            "rounds": own.report["rounds"], "reached": own.report["within"]["reached"],
+            "outputs": own.aggregates["count"]["estimate"][0].as_py(),
+        }  # fmt: skip
+        print(name, found[name], flush=True)
+    with tempfile.TemporaryDirectory() as cache:
+        seconds, own = timed(lambda: replay_archives(**given, cache=cache))
+    found["winnow replay"] = {"seconds": seconds, "outputs": own["exact"]["outputs"]}
+    print("winnow replay", found["winnow replay"], flush=True)
+    return found
+
+
+def main() -> None:
+    """Measure what is asked for."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--seeds", type=int, default=60)
+    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--only", nargs="*", help="names of joins, or cost")
+    parser.add_argument("--json", type=Path, default=PLACE)
+    given = parser.parse_args()
+    found: dict[str, Any] = {"versions": versions(), "seeds": given.seeds}
+    if given.only and given.json.exists():
+        found = json.loads(given.json.read_text()) | found
+    joins = found.setdefault("coverage", {})
+    for join in (*real(), *generated()):
+        if not given.only or join.name in given.only:
+            with tempfile.TemporaryDirectory() as folder:
+                joins[join.name] = coverage(join, given.seeds, Path(folder))
+    if not given.only or "cost" in given.only:
+        with tempfile.TemporaryDirectory() as folder:
+            found["cost"] = cost(given.rows, Path(folder))
+    given.json.parent.mkdir(exist_ok=True)
+    given.json.write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

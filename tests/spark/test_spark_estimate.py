@@ -1,0 +1,25 @@
+"""An estimate through Spark is the estimate of the local engine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from estimate_cases import JOIN, SEVERAL, large
+
+import engine
+from spark_plugin.executor import SparkExecutor
+
+
+@pytest.mark.parametrize("within", ["4%", 1e-6])
+def test_spark_gives_the_same_estimate(spark: Any, tmp_path: Path, within: str | float) -> None:
+    given: dict[str, Any] = {
+        **large(tmp_path, rows=30_000), **JOIN, "aggregates": SEVERAL, "within": within,
+    }  # fmt: skip
+    local = engine.estimate_archives(**given)
+    distributed = engine.estimate_archives(**given, executor=SparkExecutor(spark))
+    assert distributed.aggregates == local.aggregates
+    for report in (local.report, distributed.report):
+        del report["seconds"], report["exact"]["seconds"]
+    assert distributed.report == local.report
