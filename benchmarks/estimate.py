@@ -32,6 +32,8 @@ from engine.report.envelope import versions
 
 DATA = Path(os.environ.get("WINNOW_DATA", "shared/data"))
 PLACE = Path(__file__).parent / "results" / "estimate.json"
+CHUNK = 1_000_000
+"""Rows that are generated at a time; archives have a multiple of them."""
 SECOND_US, DAY = 1_000_000, 86400
 
 
@@ -169,11 +171,14 @@ class Tally:
         self.covered += sum(hits)
         self.together += all(hits)
 
-    def found(self, seeds: int) -> dict[str, float | None]:
-        """Return shares: of intervals that cover, of seeds whose intervals all do, of none."""
+    def found(self, seeds: int, exact: int) -> dict[str, float | None]:
+        """Return shares: of intervals that cover, of seeds that are right, of none.
+
+        A seed is right if all of its intervals cover, or if everything was joined.
+        """
         return {
             "covered": self.covered / self.some if self.some else None,
-            "together": self.together / seeds,
+            "right": (self.together + exact) / seeds,
             "none": 1 - self.some / self.all if self.all else None,
             "width": float(np.median(self.widths)) if self.widths else None,
         }
@@ -196,21 +201,19 @@ def coverage(join: Join, seeds: int, folder: Path) -> dict[str, Any]:
     }
     for kind, (names, how) in kinds.items():
         tallies = {name: Tally() for name in names}
-        shares, exact, reached = [], 0, []
+        shares, exact = [], 0
         for seed in range(seeds):
             own = estimate_archives(**given, aggregates=names, seed=seed, **how)
             shares.append(own.report["read"]["share"])
             exact += own.report["how"] == "exact join"
-            reached.append(own.report["within"]["reached"] or np.inf)
             if own.report["how"] == "exact join":
                 continue
             for name, tally in tallies.items():
                 tally.add(own.aggregates[name], truth.aggregates[name])
-        sampled = max(1, seeds - exact)
         found[kind] = {
             "share_read": float(np.median(shares)),
             "joined_exactly": exact / seeds,
-            **{name: tally.found(sampled) for name, tally in tallies.items()},
+            **{name: tally.found(seeds, exact) for name, tally in tallies.items()},
         }
         print(join.name, kind, json.dumps(found[kind], default=str), flush=True)
     return found
@@ -227,14 +230,15 @@ def cost(rows: int, folder: Path) -> dict[str, Any]:
     """Time estimates and exact joins of archives of so many rows a side."""
     for name, key in (("left", 1), ("right", 2)):
         rng = np.random.default_rng(key)
-        table = pa.table(
-            {
-                "ts": np.arange(rows),
-                "key": (2000 * rng.random(rows) ** 1.5).astype(np.int64),
-                "importance": rng.pareto(3, rows) + 1,
-            }
-        )
-        pq.write_table(table, folder / f"{name}.parquet", row_group_size=20_000)
+        schema = pa.schema([("ts", pa.int64()), ("key", pa.int64()), ("importance", pa.float64())])
+        with pq.ParquetWriter(folder / f"{name}.parquet", schema) as file:
+            for first in range(0, rows, CHUNK):
+                columns = {
+                    "ts": np.arange(first, min(rows, first + CHUNK)),
+                    "key": (2000 * rng.random(CHUNK) ** 1.5).astype(np.int64),
+                    "importance": rng.pareto(3, CHUNK) + 1,
+                }
+                file.write_table(pa.table(columns, schema), row_group_size=20_000)
     given: dict[str, Any] = {
         "left": folder / "left.parquet", "right": folder / "right.parquet", "on": "key",
         "time": "ts", "importance": "importance", "window": 2000,

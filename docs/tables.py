@@ -65,7 +65,7 @@ _ELSEWHERE = {
     "replay": (FACT,),
     "sweep": _SHARED[:3],
     **dict.fromkeys(("bound", "sample"), _SHARED),
-    "profile": _SHARED[:-1],
+    **dict.fromkeys(("profile", "estimate"), _SHARED[:-1]),
 }
 """By command, groups of options that the page of facts or of `winnow replay` explains."""
 _PAGES = {"size": "deploy"}

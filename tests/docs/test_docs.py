@@ -99,7 +99,7 @@ def run(block: Block, folder: Path, warm: Path | None) -> str:
     """
     own = environment(folder)
     if block.language == "sh":
-        commands = r"winnow (replay|prepare|sample|sweep|bound|allocate|multijoin|profile)"
+        commands = r"winnow (replay|prepare|sample|estimate|sweep|bound|allocate|multijoin|profile)"
         text = re.sub(commands, r"winnow \1 --engine local", block.text)
         command = ["bash", "-euo", "pipefail", "-c", text]
         own["PATH"] = f"{warm.parent}{os.pathsep}{own['PATH']}" if warm else own["PATH"]
@@ -144,7 +144,8 @@ def test_every_option_is_documented_and_none_besides() -> None:
     shared = STREAMS, WHERE, FACT  # explained on the page of replay
     assert set(documented_options("sweep")) == flags_of("sweep", shared)
     budget = Group("", (Memory, Probe))
-    assert set(documented_options("profile")) == flags_of("profile", (*shared, JOIN))
+    for command in ("profile", "estimate"):
+        assert set(documented_options(command)) == flags_of(command, (*shared, JOIN))
     for command in ("bound", "sample"):
         assert set(documented_options(command)) == flags_of(command, (*shared, JOIN, budget))
     assert set(documented_options("deploy")) == flags_of("size")
@@ -154,7 +155,7 @@ def test_every_option_is_documented_and_none_besides() -> None:
     "command",
     [
         "replay", "sample", "sweep", "bound", "lookup", "multijoin", "explain", "profile",
-        "allocate", "size",
+        "allocate", "size", "estimate",
     ],
 )  # fmt: skip
 def test_every_documented_example_is_taken(command: str) -> None:
@@ -192,6 +193,7 @@ OPEN = (
         ),
         ("bound", "bound --window 20 --memory 4"),
         ("sample", "sample --window 20 --memory 4 --aggregate count(*)"),
+        ("estimate", "estimate --window 2 --aggregate count"),
         ("sweep", "sweep --windows 20 --memory 4,8 --policies dgl --target recall=0.1"),
     ],
 )
@@ -205,9 +207,10 @@ def test_every_field_of_the_report_is_documented_and_none_besides(
     for command in commands.split(";"):
         told = (
             f"{command} --left {streams}/left.parquet --right {streams}/right.parquet --on key "
-            f"--time ts --engine local --cache {tmp_path}/lanes --report {report}"
+            f"--time ts --engine local --report {report}"
         )
-        assert cli.main(told.split()) == 0
+        cache = [] if page == "estimate" else ["--cache", str(tmp_path / "lanes")]
+        assert cli.main([*told.split(), *cache]) == 0
         for name in fields(json.loads(report.read_text())):
             parents = [own for own in OPEN if name.startswith(own + ".")]
             found.add(parents[0] if parents else name)

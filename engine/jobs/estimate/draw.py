@@ -79,8 +79,10 @@ class Joins:
         Bytes, row groups and rows that were read so far.
     stopped : str or None
         Why no more is joined: "interrupted" or "seconds".
-    seconds, tuples : float and int
-        Of all tasks together.
+    rates : list of float
+        Seconds a row, of each stretch.
+    rejected : int
+        Rows that were set aside.
     """
 
     plan: Plan
@@ -91,9 +93,8 @@ class Joins:
     found: dict[int, Joined] = field(default_factory=dict)
     read: Counter[str] = field(default_factory=Counter)
     stopped: str | None = None
-    seconds: float = 0.0
+    rates: list[float] = field(default_factory=list)
     rejected: int = 0
-    tuples: int = 0
 
     def round(self, number: int, draws: int, sizes: Floats, told: Told) -> Round:
         """Draw slices and join those that have not been, in an order that can stop anywhere."""
@@ -122,8 +123,7 @@ class Joins:
         try:
             for task, one in zip(tasks, results, strict=True):
                 self.read.update(task.read)
-                self.seconds += one.seconds
-                self.tuples += one.tuples
+                self.rates.append(one.seconds / max(1, task.read["rows"]))
                 self.rejected += one.rejected
                 yield one
                 if self.until is not None and time.perf_counter() > self.until:

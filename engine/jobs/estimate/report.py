@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -81,7 +82,7 @@ def build_report(
                 for text, own in zip(options.aggregates, outcome.estimates, strict=True)
             ],
             "read": read | {"share": share},
-            "exact": plan.all | {"seconds": _exact_seconds(plan, joins, stages)},
+            "exact": plan.all | {"seconds": _exact_seconds(plan, joins)},
             "rejected": joins.rejected,
             "slices": {
                 "all": plan.slices,
@@ -96,11 +97,15 @@ def build_report(
     )
 
 
-def _exact_seconds(plan: Plan, joins: Joins, stages: Stages) -> float | None:
-    """Return how long the exact join would take, from the rows read a second; None: unknown."""
-    if not joins.read["rows"]:
+def _exact_seconds(plan: Plan, joins: Joins) -> float | None:
+    """Return about how long the exact join takes on the same cores; None where nothing was read.
+
+    The median, for the first stretches also wait for compilation.
+    """
+    if not joins.rates:
         return None
-    return stages.seconds["stretches"] * plan.all["rows"] / joins.read["rows"]
+    cores = joins.executor.slots or joins.executor.threads
+    return statistics.median(joins.rates) * plan.all["rows"] / max(1, cores)
 
 
 def _summary(text: str, own: Estimated) -> dict[str, Any]:

@@ -89,8 +89,7 @@ class _Estimating:
 
     def run(self) -> Outcome:
         """Draw until the target or a limit is reached, or join exactly."""
-        options, joins = self.options, self.joins
-        number, rounds = 0, list[Round]()
+        joins, number, rounds = self.joins, 0, list[Round]()
         draws = self._first()
         best: tuple[Seen, list[Estimated]] | None = None
         while True:
@@ -104,7 +103,7 @@ class _Estimating:
             rounds.append(own)
             whole = seen(joins.found, own)
             best = whole, self._estimates(whole)
-            if joins.stopped is not None or self._reach(best[1]) <= (options.target or 0.0):
+            if joins.stopped is not None or self._enough(own, best[1]):
                 break
             self._learn(own)
             following = self._next(own, best[1])
@@ -143,6 +142,12 @@ class _Estimating:
     def _reach(found: Sequence[Estimated]) -> float:
         """Return how far the widest interval reaches."""
         return max((own.within for one in found for own in one.answers), default=math.inf)
+
+    def _enough(self, own: Round, found: Sequence[Estimated]) -> bool:
+        """Return whether the target is reached; by a pilot not by chance, as far as it can tell."""
+        if self.options.target is None or self._reach(found) > self.options.target:
+            return False
+        return own.number > 0 or self._needed(own, found) <= own.draws
 
     def _expected(self, draws: int) -> float:
         """Return the bytes that so many draws read on average."""

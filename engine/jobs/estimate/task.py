@@ -87,8 +87,6 @@ class Joined(NamedTuple):
     place: int
     sums: list[Sums]
     """By aggregate."""
-    tuples: int
-    """Joined, those of the window before it included."""
     rejected: int
     seconds: float
 
@@ -106,8 +104,7 @@ def join_stretch(task: StretchTask) -> Joined:
     )  # fmt: skip
     sums = _Join(left, right, recipe, task.first).sums()
     seconds = time.perf_counter() - begun
-    tuples = left.batch.ts.size + right.batch.ts.size
-    return Joined(task.place, sums, tuples, left.rejected + right.rejected, seconds)
+    return Joined(task.place, sums, left.rejected + right.rejected, seconds)
 
 
 class _Join:
