@@ -106,8 +106,8 @@ def row_groups(archive: Archive, time: str, unit: str, columns: Sequence[str]) -
 def _check_order(archive: Archive, groups: RowGroups, remedy: str) -> None:
     if groups.rows.size <= MOST_OVERLAP:
         return
-    span = float(groups.high.max()) - float(groups.low.min()) + 1
-    overlap = float((groups.high - groups.low + 1).astype(np.float64).sum()) / span
+    span = max(1.0, float(groups.high.max()) - float(groups.low.min()))
+    overlap = float((groups.high - groups.low).astype(np.float64).sum()) / span
     if overlap > MOST_OVERLAP:
         raise InputError(
             f"{archive.side} archive {archive.where} is not sorted by time: {overlap:.0f} of its "

@@ -20,7 +20,7 @@ ENOUGH = 400
 """Slices to be had if lifetimes and row groups permit: more say more of how much they differ."""
 GROUPS = 4
 """Row groups of a slice, if that leaves `ENOUGH`: one at each end is read for a part of it."""
-MOST = 100_000
+MOST = 10_000
 _PARTS = 8
 """Parts of a slice in which the pairs that tuples make are added up."""
 EVEN = 0.5

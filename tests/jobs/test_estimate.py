@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from estimate_cases import JOIN, SEVERAL, large, written
+from places import DATA
 
 import engine
 from engine.archives import stretches
@@ -389,3 +390,75 @@ def test_a_pilot_is_no_part_of_the_estimate_after_it(tmp_path: Path) -> None:
     first, *_, last = found.report["rounds"]
     assert first == estimate_run.PILOT
     assert found.report["slices"]["drawn"] == last
+
+
+def test_archives_of_several_files(tmp_path: Path) -> None:
+    """A stretch may need row groups of two files, or of none on one side."""
+    tables = streams(8, rows=600)
+    tables[1] = tables[1].filter(pa.array(np.array(tables[1].column("t")) > 700))
+    for name, table in zip(("left", "right"), tables, strict=True):
+        (tmp_path / name).mkdir()
+        for i, first in enumerate(range(0, table.num_rows, 130)):
+            part = table.slice(first, 130)
+            pq.write_table(part, tmp_path / name / f"{i:03}.parquet", row_group_size=9)
+    texts = ["count", "sum(right.v) by left.g, right.g"]
+    found = engine.estimate_archives(
+        tmp_path / "left", tmp_path / "right", **JOIN, aggregates=texts, within=1e-9
+    )
+    joined = pairs(tables, (15, 15))
+    assert lines(found.aggregates["count"]) == {(): len(joined)}
+    left, right = (table.to_pydict() for table in tables)
+    wanted = naive_estimate.totals(
+        joined, lambda _i, j: right["v"][j], lambda i, j, _ts: (left["g"][i], right["g"][j])
+    )
+    result = lines(found.aggregates[texts[1]], ("left.g", "right.g"))
+    assert result == pytest.approx({key: total for key, (total, _) in wanted.items()})
+    sampled = engine.estimate_archives(
+        tmp_path / "left", tmp_path / "right", **JOIN, aggregates=texts, read="60%"
+    )
+    assert sampled.report["how"] == "sample"
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "window", "outputs"),
+    [
+        ([(5, 1)], [(5, 1)], 0, 1),
+        ([(5, 1)], [(6, 1)], 0, 0),
+        ([(-(2**61), 1), (2**61, 1)], [(2**61, 1)], 3, 1),
+        ([(7, 1)] * 50, [(7, 1)] * 40, 2**50, 2000),
+    ],
+)
+def test_archives_with_next_to_nothing(
+    tmp_path: Path,
+    left: list[tuple[int, int]],
+    right: list[tuple[int, int]],
+    window: int,
+    outputs: int,
+) -> None:
+    tables = [
+        pa.table({"t": [ts for ts, _ in rows], "k": [key for _, key in rows]})
+        for rows in (left, right)
+    ]
+    given = {**written(tmp_path, tables, 7), **JOIN, "window": window}
+    found = engine.estimate_archives(**given)
+    assert lines(found.aggregates["count(*)"]) == {(): outputs}
+    assert found.report["how"] == "exact join"
+    line = engine.estimate_archives(**given, read="1%").aggregates["count(*)"].to_pylist()[0]
+    assert line["no_interval"] is not None or line["estimate"] == outputs
+
+
+@pytest.mark.skipif(not DATA.exists(), reason="the real archives are not here")
+def test_real_flights(tmp_path: Path) -> None:
+    places = {}
+    for side, name in (("left", "departures"), ("right", "arrivals")):
+        places[side] = tmp_path / f"{side}.parquet"
+        table = pq.read_table(DATA / "hflights" / f"{name}.parquet")
+        pq.write_table(table, places[side], row_group_size=200)
+    join = {"on": "key", "time": "ts", "window": 43_200, **places}
+    exact = engine.estimate_archives(**join, within=1e-9)
+    counted = engine.replay_archives(**join, cache=tmp_path / "cache")["exact"]["outputs"]
+    assert lines(exact.aggregates["count(*)"]) == {(): counted}
+    found = engine.estimate_archives(**join, within="2%")
+    [line] = found.aggregates["count(*)"].to_pylist()
+    assert found.report["how"] == "sample"
+    assert line["low"] < counted < line["high"]
