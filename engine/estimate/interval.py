@@ -32,7 +32,7 @@ SOME = 5
 """Of these, slices with any output of the cell, at least."""
 DOMINANT = 0.6
 """Share of the variance that one slice may have."""
-_DOUBT = 0.2
+_DOUBT = 0.1
 """Probability that a pilot understates how much slices differ, beyond what its size allows for."""
 _STEPS = 1.08
 _TOO_FEW = f"too few stretches were sampled: {{}}, of {FEWEST} that are needed"
@@ -189,7 +189,7 @@ def draws_needed(sizes: Floats, cells: Wanted, within: float, pilot: int) -> int
     --------
     >>> one = Wanted(*(np.array([own]) for own in (0, 9_000, 0.1, 9_000.0, 0.95)))
     >>> draws_needed(np.ones(9_000), one, 0.01, 40), draws_needed(np.ones(9_000), one, 1e-6, 40)
-    (498, 9000)
+    (579, 9000)
     """
     most = int((sizes > 0).sum())
     free = max(2 * pilot / 3, 2)
