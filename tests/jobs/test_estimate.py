@@ -187,9 +187,9 @@ def test_a_sample_reads_a_part_and_its_intervals_hold_the_truth(tmp_path: Path) 
     truth = engine.estimate_archives(**places, **JOIN, aggregates=SEVERAL, within=1e-6)
     assert truth.report["how"] == "exact join"
     assert truth.report["why"].startswith("estimates within 0.0001 % take")
-    found = engine.estimate_archives(**places, **JOIN, aggregates=SEVERAL, within="4%")
+    found = engine.estimate_archives(**places, **JOIN, aggregates=SEVERAL, within="5%")
     assert found.report["how"] == "sample"
-    assert found.report["within"]["reached"] <= 0.04
+    assert found.report["within"]["reached"] <= 0.05
     read, whole = found.report["read"], found.report["exact"]
     assert 0 < read["share"] == read["bytes"] / whole["bytes"] < 0.5
     assert read["rows"] == 150 * read["row_groups"]
