@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -104,10 +104,16 @@ class Joins:
         n = places.by_chance.size
         todo = [*places.certain.tolist(), *places.by_chance[evenly(n, int(random[1] * n))].tolist()]
         missing = [place for place in todo if place not in self.found]
-        for done, one in enumerate(self.run([plan.task(place) for place in missing]), start=1):
+        whole, done = (number, draws, sizes, chance), 0
+
+        def found(one: Joined) -> None:
+            nonlocal done
+            done += 1
             self.found[one.place] = one
-            told(self._so_far((number, draws, sizes, chance), places), done, len(missing))
-        return self._so_far((number, draws, sizes, chance), places)
+            told(self._so_far(whole, places), done, len(missing))
+
+        self.run([plan.task(place) for place in missing], found)
+        return self._so_far(whole, places)
 
     def _so_far(self, whole: tuple[int, int, Floats, Floats], places: Drawn) -> Round:
         joined = [
@@ -117,7 +123,7 @@ class Joins:
         left = [own.size - part.size for own, part in zip(places, joined, strict=True)]
         return Round(*whole, Drawn(*joined), left[0], left[1])
 
-    def run(self, tasks: Sequence[StretchTask]) -> Iterator[Joined]:
+    def run(self, tasks: Sequence[StretchTask], found: Callable[[Joined], None]) -> None:
         """Join stretches until all are, time is over, or the user interrupts."""
         results = self.executor.map(join_stretch, tasks)
         try:
@@ -125,7 +131,7 @@ class Joins:
                 self.read.update(task.read)
                 self.rates.append(one.seconds / max(1, task.read["rows"]))
                 self.rejected += one.rejected
-                yield one
+                found(one)
                 if self.until is not None and time.perf_counter() > self.until:
                     self.stopped = "seconds"
                     break

@@ -18,6 +18,7 @@ from engine.jobs.estimate.cells import Cells, Estimated, Seen, everything, seen
 from engine.jobs.estimate.draw import Joins, Round
 from engine.jobs.estimate.plan import Plan, plan_of
 from engine.jobs.estimate.report import Outcome, build_report, time_table
+from engine.jobs.estimate.task import Joined
 from engine.jobs.frame import open_job
 from engine.options.estimate import EstimateOptions
 from engine.report.envelope import Report
@@ -221,10 +222,13 @@ class _Estimating:
     ) -> Outcome:
         """Join everything."""
         tasks = [self.plan.task(*stretch) for stretch in self.plan.whole()]
-        found = []
-        for one in self.joins.run(tasks):
+        found = list[Joined]()
+
+        def joined(one: Joined) -> None:
             found.append(one)
             self.progress("exact join", len(found), len(tasks))
+
+        self.joins.run(tasks, joined)
         if len(found) < len(tasks):
             if best is None:
                 raise KeyboardInterrupt
