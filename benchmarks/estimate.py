@@ -26,8 +26,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from matplotlib.figure import Figure
 
-from engine import estimate_archives, replay_archives
+from engine import estimate_archives, replay_archives, sample_archives
 from engine.report.envelope import versions
 
 DATA = Path(os.environ.get("WINNOW_DATA", "shared/data"))
@@ -36,6 +37,7 @@ CHUNK = 1_000_000
 """Rows that are generated at a time; archives have a multiple of them."""
 MOST_REPLAYED = 20_000_000
 """Rows a side up to which ``winnow replay`` is timed, too: it writes lanes."""
+PLOT = Path(__file__).parent.parent / "docs" / "estimate.png"
 SECOND_US, DAY = 1_000_000, 86400
 
 
@@ -228,8 +230,8 @@ def timed(function: Callable[[], Any]) -> tuple[float, Any]:
     return time.perf_counter() - begun, found
 
 
-def cost(rows: int, folder: Path) -> dict[str, Any]:
-    """Time estimates and exact joins of archives of so many rows a side."""
+def written(rows: int, group: int, folder: Path) -> dict[str, Any]:
+    """Write two archives of so many rows, and return what they are."""
     for name, key in (("left", 1), ("right", 2)):
         rng = np.random.default_rng(key)
         schema = pa.schema([("ts", pa.int64()), ("key", pa.int64()), ("importance", pa.float64())])
@@ -240,11 +242,75 @@ def cost(rows: int, folder: Path) -> dict[str, Any]:
                     "key": (2000 * rng.random(CHUNK) ** 1.5).astype(np.int64),
                     "importance": rng.pareto(3, CHUNK) + 1,
                 }
-                file.write_table(pa.table(columns, schema), row_group_size=20_000)
-    given: dict[str, Any] = {
+                file.write_table(pa.table(columns, schema), row_group_size=group)
+    return {
         "left": folder / "left.parquet", "right": folder / "right.parquet", "on": "key",
-        "time": "ts", "importance": "importance", "window": 2000,
+        "time": "ts", "importance": "importance",
     }  # fmt: skip
+
+
+def compared(rows: int, folder: Path) -> dict[str, Any]:
+    """Return seconds and errors of the count: estimates, samples within a memory, exact joins."""
+    given = {**written(rows, 1000, folder), "window": 200}
+    estimate_archives(**given, read="2%")  # compiles
+    seconds, own = timed(lambda: estimate_archives(**given, within=1e-9))
+    truth = own.aggregates["count(*)"]["estimate"][0].as_py()
+    found: dict[str, Any] = {"rows": rows, "exact by winnow estimate": [seconds, 0.0]}
+
+    def measured(name: str, run: Callable[[int, Path], float], seeds: int) -> None:
+        runs = []
+        for seed in range(seeds):
+            with tempfile.TemporaryDirectory() as cache:
+                seconds, value = timed(lambda seed=seed, cache=cache: run(seed, Path(cache)))
+                runs.append((seconds, abs(value - truth) / truth))
+        found[name] = np.median(runs, axis=0).tolist()
+        print(name, found[name], flush=True)
+
+    def estimated(seed: int, read: str) -> float:
+        table = estimate_archives(**given, read=read, seed=seed).aggregates["count(*)"]
+        return float(table["estimate"][0].as_py())
+
+    def sampled(seed: int, memory: str, cache: Path) -> float:
+        report = sample_archives(**given, memory=memory, seed=seed, cache=cache).report
+        return float(report["estimates"]["outputs"]["estimate"])
+
+    for read in ("2%", "5%", "10%", "20%", "40%"):
+        measured(f"estimate {read}", lambda seed, _, read=read: estimated(seed, read), 15)
+    sampled(0, "5%", folder / "cache")  # compiles
+    for memory in ("5%", "20%", "50%"):
+        measured(f"sample {memory}", lambda seed, at, memory=memory: sampled(seed, memory, at), 3)
+    measured(
+        "exact by winnow replay",
+        lambda _, at: float(replay_archives(**given, cache=at)["exact"]["outputs"]), 1,
+    )  # fmt: skip
+    return found
+
+
+def draw(found: dict[str, Any], path: Path) -> None:
+    """Draw cost against error."""
+    figure = Figure(figsize=(7.2, 4.2), layout="constrained")
+    axis = figure.subplots()
+    looks = (("estimate", "#0072B2", "read"), ("sample", "#D55E00", "memory"))
+    for kind, colour, what in looks:
+        points = {name: own for name, own in found.items() if name.startswith(f"{kind} ")}
+        seconds, errors = np.array([*points.values()]).T
+        label = f"winnow {kind} ({what})"
+        axis.loglog(seconds, 100 * errors, "o-", color=colour, label=label)
+        for name, (x, y) in points.items():
+            place = (x, 100 * y)
+            axis.annotate(name.split(" ")[1], place, (4, 4), textcoords="offset points", fontsize=8)
+    for name, line in (("exact by winnow estimate", ":"), ("exact by winnow replay", "--")):
+        axis.axvline(found[name][0], color="#222222", linestyle=line, label=name)
+    axis.set_xlabel("seconds, from Parquet to the answer")
+    axis.set_ylabel("median error of the count (%)")
+    axis.grid(visible=True, color="#DDDDDD", linewidth=0.6)
+    axis.legend(frameon=False, fontsize=8)
+    figure.savefig(path, dpi=150)
+
+
+def cost(rows: int, folder: Path) -> dict[str, Any]:
+    """Time estimates and exact joins of archives of so many rows a side."""
+    given = {**written(rows, 20_000, folder), "window": 2000}
     asked = ["count", "sum(importance)"]
     estimate_archives(**given, aggregates=asked, read="2%")  # compiles
     found: dict[str, Any] = {"rows": rows}
@@ -270,7 +336,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seeds", type=int, default=60)
     parser.add_argument("--rows", type=int, default=10_000_000)
-    parser.add_argument("--only", nargs="*", help="names of joins, or cost")
+    parser.add_argument("--only", nargs="*", help="names of joins, cost or compared")
     parser.add_argument("--json", type=Path, default=PLACE)
     given = parser.parse_args()
     found: dict[str, Any] = {"versions": versions(), "seeds": given.seeds}
@@ -284,6 +350,10 @@ def main() -> None:
     if not given.only or "cost" in given.only:
         with tempfile.TemporaryDirectory() as folder:
             found.setdefault("cost", {})[str(given.rows)] = cost(given.rows, Path(folder))
+    if not given.only or "compared" in given.only:
+        with tempfile.TemporaryDirectory() as folder:
+            found["compared"] = compared(2_000_000, Path(folder))
+        draw(found["compared"], PLOT)
     given.json.parent.mkdir(exist_ok=True)
     given.json.write_text(json.dumps(found, indent=1) + "\n")
 
