@@ -73,7 +73,7 @@ def estimate_archives(
     ...     rows = {"t": np.arange(100_000), "k": rng.integers(0, 50, 100_000)}
     ...     pq.write_table(pa.table(rows), f"{folder}/{name}.parquet", row_group_size=200)
     >>> found = estimate_archives(f"{folder}/left.parquet", f"{folder}/right.parquet", on="k",
-    ...                           time="t", window=20, within="2%")
+    ...                           time="t", window=20, within="5%")
     >>> found.report["how"], found.report["read"]["share"] < 0.5
     ('sample', True)
     >>> [line] = found.aggregates["count(*)"].to_pylist()

@@ -22,6 +22,10 @@ Told = Callable[["Round", int, int], None]
 """Called with a round as far as it got, the stretches joined for it, and how many are to be."""
 
 
+_TOLD = 40
+"""Times that a round tells how far it got, about."""
+
+
 class Round(NamedTuple):
     """A sample of slices, whole or as far as it got."""
 
@@ -110,7 +114,8 @@ class Joins:
             nonlocal done
             done += 1
             self.found[one.place] = one
-            told(self._so_far(whole, places), done, len(missing))
+            if done % (1 + len(missing) // _TOLD) == 0 or done == len(missing):
+                told(self._so_far(whole, places), done, len(missing))
 
         self.run([plan.task(place) for place in missing], found)
         return self._so_far(whole, places)
