@@ -39,6 +39,8 @@ class RowGroups(NamedTuple):
     """`low`, `high`: Ticks. No row is earlier or later."""
     bytes: Ints
     """Of the columns that are read, as they are stored."""
+    key_bytes: Ints
+    """Of the join attributes alone."""
 
     def meeting(self, low: int, high: int) -> Ints:
         """Return the places of those that may have rows from one tick to another."""
@@ -52,7 +54,9 @@ def _footer(path: str, changed: int) -> pq.FileMetaData:
     return pq.read_metadata(path)
 
 
-def row_groups(archive: Archive, time: str, unit: str, columns: Sequence[str]) -> RowGroups:
+def row_groups(
+    archive: Archive, time: str, unit: str, keys: Sequence[str], columns: Sequence[str]
+) -> RowGroups:
     """Return the row groups of an archive, as its footers tell of them.
 
     Parameters
@@ -62,8 +66,8 @@ def row_groups(archive: Archive, time: str, unit: str, columns: Sequence[str]) -
         Column.
     unit : {"tick", "s", "ms", "us", "ns", "day"}
         What one tick is.
-    columns : sequence of str
-        Those that are read.
+    keys, columns : sequence of str
+        Join attributes, and all that are read.
 
     Raises
     ------
@@ -80,12 +84,7 @@ def row_groups(archive: Archive, time: str, unit: str, columns: Sequence[str]) -
     found = []
     for at, file in enumerate(archive.files):
         footer = _footer(file.path, file.mtime_ns)
-        wanted = [
-            i
-            for i in range(footer.num_columns)
-            if footer.schema.column(i).path.partition(".")[0] in columns
-            or footer.schema.column(i).path in columns
-        ]
+        wanted, joined = (_stored(footer, names) for names in (columns, keys))
         for number, times in enumerate(group_times(footer, time, unit)):
             group = footer.row_group(number)
             if not group.num_rows:
@@ -96,11 +95,21 @@ def row_groups(archive: Archive, time: str, unit: str, columns: Sequence[str]) -
                     f"when to when {time} reaches (no statistics, nulls, or a type without): "
                     f"{remedy}"
                 )
-            size = sum(group.column(i).total_compressed_size for i in wanted)
-            found.append((at, number, times.rows, times.low, times.high, size))
-    groups = RowGroups(*np.array(found, np.int64).reshape(-1, 6).T)
+            sizes = (
+                sum(group.column(i).total_compressed_size for i in own) for own in (wanted, joined)
+            )
+            found.append((at, number, times.rows, times.low, times.high, *sizes))
+    groups = RowGroups(*np.array(found, np.int64).reshape(-1, 7).T)
     _check_order(archive, groups, remedy)
     return groups
+
+
+def _stored(footer: pq.FileMetaData, columns: Sequence[str]) -> list[int]:
+    """Return the numbers of stored columns, of which a nested one has several."""
+    paths = [footer.schema.column(i).path for i in range(footer.num_columns)]
+    return [
+        i for i, path in enumerate(paths) if path in columns or path.partition(".")[0] in columns
+    ]
 
 
 def _check_order(archive: Archive, groups: RowGroups, remedy: str) -> None:

@@ -23,11 +23,23 @@ GROUPS = 4
 MOST = 10_000
 _PARTS = 8
 """Parts of a slice in which the pairs that tuples make are added up."""
-EVEN = 0.5
-"""Share of a slice's size that goes by its pairs, until a sample says which share is best."""
-_SHARES = np.array([0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 0.95])
-"""Shares to choose from: neither pairs nor tuples alone, so that a slice of which footers promise
+_LEAST, _STEPS = 0.05, 6
+_LEFT = 1 - 3 * _LEAST
+SHARES = np.array(
+    [
+        (_LEAST + _LEFT * i / _STEPS, _LEAST + _LEFT * j / _STEPS, 0.0)
+        for i in range(_STEPS + 1)
+        for j in range(_STEPS + 1 - i)
+    ]
+)
+SHARES[:, 2] = 1 - SHARES.sum(axis=1)
+"""Shares of the measures to choose from. None is nothing: a slice of which one measure promises
 next to nothing is still likely enough to be drawn."""
+FIRST = np.array([0.4, 0.4, 0.2])
+"""Shares until a sample says which are best."""
+_POWER, _CHANCE, _FARTHEST = 10, 1.1, 2.0
+"""Power of how many times fewer bytes its keys take than others, beyond what is by chance, and the
+most times that count."""
 
 
 class Spread(NamedTuple):
@@ -49,13 +61,15 @@ class Spread(NamedTuple):
         return found
 
 
-def spread_of(low: Ints, high: Ints, rows: Ints) -> Spread:
+def spread_of(low: Ints, high: Ints, rows: Ints | Floats) -> Spread:
     """Return the tuples of row groups by time.
 
     Parameters
     ----------
-    low, high, rows : (groups,) int64
-        First and last tick of each group, and its tuples; one group or more.
+    low, high : (groups,) int64
+        First and last tick of each group; one group or more.
+    rows : (groups,) int64 or float64
+        Its tuples, or weights of them.
 
     Examples
     --------
@@ -151,14 +165,17 @@ class Measures(NamedTuple):
     pairs: Floats
     """Candidate pairs: tuples of one stream times those of the other within its window."""
     tuples: Floats
+    alike: Floats
+    """Pairs, weighted by how few bytes their keys take: where few keys are hot, they are stored in
+    less, and match more."""
 
-    def sizes(self, share: float) -> Floats:
-        """Return what each slice is worth joining, of which so much goes by pairs."""
-        found: Floats = share * self.pairs + (1 - share) * self.tuples
+    def sizes(self, shares: Floats) -> Floats:
+        """Return what each slice is worth joining, of which so much goes by each measure."""
+        found: Floats = shares @ np.stack(self)
         return found
 
-    def share(self, places: Ints, sizes: Floats, totals: Floats) -> float:
-        """Return the share of pairs with which estimates should vary least.
+    def shares(self, places: Ints, sizes: Floats, totals: Floats) -> Floats:
+        """Return the shares with which estimates should vary least: (3,) float64.
 
         Outputs of a burst are like its pairs where keys are few, and like its tuples where each
         matches about once. The variance of draws with chances by x goes with the sum of
@@ -173,17 +190,35 @@ class Measures(NamedTuple):
         totals : (n, aggregates) float64
             What they came to.
         """
-        best = np.zeros(_SHARES.size)
+        best = np.zeros(len(SHARES))
+        drawn = SHARES @ np.stack(self)[:, places]
         for total in totals.T:
-            squares = np.array(
-                [(total**2 / (sizes * self.sizes(own)[places])).sum() for own in _SHARES]
-            )
+            squares = (total**2 / (sizes * drawn)).sum(axis=1)
             if np.isfinite(squares).all() and squares.min() > 0:
                 best += squares / squares.min()
-        return float(_SHARES[best.argmin()]) if best.any() else EVEN
+        return SHARES[best.argmin()] if best.any() else FIRST
 
 
-def measures(edges: Ints, spreads: tuple[Spread, Spread], windows: tuple[int, int]) -> Measures:
+def by_keys(rows: Ints, key_bytes: Ints) -> Floats:
+    """Return the rows of groups, weighted by how few bytes their keys take: (groups,) float64.
+
+    Examples
+    --------
+    >>> by_keys(np.array([10, 10, 10]), np.array([80, 80, 60])).round(1).tolist()
+    [10.0, 10.0, 68.5]
+    """
+    each = key_bytes / rows
+    ratio = np.median(each) / np.maximum(each, 1e-9) / _CHANCE
+    found: Floats = rows * np.clip(ratio, 1.0, _FARTHEST) ** _POWER
+    return found
+
+
+def measures(
+    edges: Ints,
+    spreads: tuple[Spread, Spread],
+    windows: tuple[int, int],
+    weighted: tuple[Spread, Spread] | None = None,
+) -> Measures:
     """Return what footers tell of slices.
 
     Parameters
@@ -192,6 +227,8 @@ def measures(edges: Ints, spreads: tuple[Spread, Spread], windows: tuple[int, in
     spreads : (Spread, Spread)
     windows : (int, int)
         Ticks, of left and right.
+    weighted : (Spread, Spread), optional
+        Of the same tuples weighted `by_keys`.
     """
     begin, gap = edges[:-1, None], np.diff(edges)[:, None]
     at = np.arange(_PARTS + 1)
@@ -205,5 +242,11 @@ def measures(edges: Ints, spreads: tuple[Spread, Spread], windows: tuple[int, in
     tuples = (own[0] + own[1]).sum(axis=1)
     tuples[tuples < 1e-9 * tuples.mean()] = 0.0  # what rounding left
     pairs = (own[0] * held[1] + own[1] * held[0]).sum(axis=1) * (tuples > 0)
+    alike = pairs.copy()
+    for spread, own_weights in zip(spreads, weighted or (), strict=False):
+        rows = np.diff(spread.before(edges))
+        some = rows > 1e-9
+        alike[some] *= np.sqrt(np.diff(own_weights.before(edges))[some] / rows[some])
     tuples /= tuples.sum()
-    return Measures(pairs / pairs.sum() if pairs.any() else tuples, tuples)
+    found = [part / part.sum() if part.any() else tuples for part in (pairs, alike)]
+    return Measures(found[0], tuples, found[1])

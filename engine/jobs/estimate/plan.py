@@ -130,7 +130,7 @@ def plan_of(options: EstimateOptions, archives: Archives) -> Plan:
         tuple(_kinds(spec, schemas) for spec in specs), base.bad_rows == "quarantine",
     )  # fmt: skip
     groups = [
-        row_groups(archive, own.time, joined.unit, (*own.columns, *recipe.columns(side)))
+        row_groups(archive, own.time, joined.unit, own.on, (*own.columns, *recipe.columns(side)))
         for side, (archive, own) in enumerate(zip(archives[:2], roles, strict=True))
     ]
     for archive, own in zip(archives[:2], groups, strict=True):
@@ -145,7 +145,11 @@ def plan_of(options: EstimateOptions, archives: Archives) -> Plan:
     length = slices.length_of(ticks, max(windows) + 1, mean)
     edges = slices.cut(span, length, [own.windows.every for own in specs if own.windows.every])
     spreads = [slices.spread_of(own.low, own.high, own.rows) for own in groups]
-    measures = slices.measures(edges, (spreads[0], spreads[1]), windows)
+    weighted = [
+        slices.spread_of(own.low, own.high, slices.by_keys(own.rows, own.key_bytes))
+        for own in groups
+    ]
+    measures = slices.measures(edges, (spreads[0], spreads[1]), windows, (weighted[0], weighted[1]))
     return Plan(archives, recipe, (groups[0], groups[1]), edges, measures)
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from engine.estimate.design import chances
 from engine.estimate.interval import FEWEST, Answer, answer, draws_needed
-from engine.estimate.slices import EVEN
+from engine.estimate.slices import FIRST
 from engine.jobs.estimate.cells import Cells, Estimated, Seen, everything, seen
 from engine.jobs.estimate.draw import Joins, Round
 from engine.jobs.estimate.plan import Plan, plan_of
@@ -86,7 +86,7 @@ class _Estimating:
     sizes: Floats = field(init=False)
 
     def __post_init__(self) -> None:
-        self.sizes = self.plan.measures.sizes(EVEN)
+        self.sizes = self.plan.measures.sizes(FIRST)
 
     def run(self) -> Outcome:
         """Draw until the target or a limit is reached, or join exactly."""
@@ -124,8 +124,8 @@ class _Estimating:
         places = own.places.by_chance
         joined = [self.joins.found[place] for place in places.tolist()]
         totals = np.array([[one.sums[:, 0].sum() for one in own.sums] for own in joined])
-        share = self.plan.measures.share(places, own.sizes[places], totals)
-        self.sizes = self.plan.measures.sizes(share)
+        measures = self.plan.measures
+        self.sizes = measures.sizes(measures.shares(places, own.sizes[places], totals))
 
     def _first(self) -> int:
         """Return the slices of the first round."""

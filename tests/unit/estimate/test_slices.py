@@ -8,7 +8,7 @@ import naive_estimate
 import numpy as np
 import pytest
 
-from engine.estimate.slices import Measures, Spread, cut, measures, spread_of
+from engine.estimate.slices import FIRST, Measures, Spread, by_keys, cut, measures, spread_of
 from engine.runtime.errors import SpecError
 
 
@@ -67,26 +67,44 @@ def test_sizes_are_candidate_pairs(seed: int) -> None:
     rows = np.diff(sum(_spread(own).before(edges) for own in groups))
     assert found.pairs == pytest.approx(wanted / wanted.sum(), rel=0.2)
     assert found.tuples == pytest.approx(rows / rows.sum())
-    sizes = found.sizes(0.2)
-    assert sizes == pytest.approx(0.2 * found.pairs + 0.8 * found.tuples)
+    assert found.alike.tolist() == found.pairs.tolist()  # nothing is known of keys
+    sizes = found.sizes(np.array([0.2, 0.7, 0.1]))
+    assert sizes == pytest.approx(0.3 * found.pairs + 0.7 * found.tuples)
+
+
+def test_slices_whose_keys_take_few_bytes_are_larger() -> None:
+    low = np.arange(0, 1000, 10)
+    rows = np.full(100, 50)
+    size = np.full(100, 80)
+    size[40:50] = 60
+    plain = spread_of(low, low + 9, rows)
+    weighted = spread_of(low, low + 9, by_keys(rows, size))
+    found = measures(np.arange(0, 1001, 100), (plain, plain), (5, 5), (weighted, weighted))
+    ratio = found.alike / found.pairs
+    assert ratio[4] / ratio[0] == pytest.approx((80 / 60 / 1.1) ** 10)
+    assert ratio[[0, 9]] == pytest.approx(ratio[1])
 
 
 def test_sizes_go_by_what_outputs_go_by() -> None:
     rng = np.random.default_rng(1)
-    tuples = rng.uniform(1, 10, 500)
-    known = Measures(tuples**2 / (tuples**2).sum(), tuples / tuples.sum())
-    places = rng.choice(500, 200, p=known.sizes(0.5))
-    drawn = known.sizes(0.5)[places]
-    for like, low, high in ((known.pairs, 0.9, 1.0), (known.tuples, 0.0, 0.1)):
-        totals = like[places] * rng.uniform(0.9, 1.1, 200)
-        share = known.share(places, drawn, totals[:, None])
-        assert low < share < high
-    assert known.share(places, drawn, np.zeros((200, 1))) == 0.5
+    tuples, alike = rng.uniform(1, 10, (2, 500))
+    parts = [part / part.sum() for part in (tuples**2, tuples, tuples**2 * alike**2)]
+    known = Measures(*parts)
+    places = rng.choice(500, 400, p=known.sizes(FIRST))
+    drawn = known.sizes(FIRST)[places]
+    for which, like in enumerate(known):
+        totals = like[places] * rng.uniform(0.95, 1.05, 400)
+        shares = known.shares(places, drawn, totals[:, None])
+        assert shares.sum() == pytest.approx(1)
+        assert shares.min() > 0.04
+        assert shares.argmax() == which
+        assert shares.max() > 0.7
+    assert known.shares(places, drawn, np.zeros((400, 1))).tolist() == FIRST.tolist()
 
 
 def test_a_slice_without_rows_has_no_size_and_any_other_has_one() -> None:
     left = _spread([(0, 99, 50), (900, 999, 50)])
     right = _spread([(500, 599, 50), (900, 999, 50)])
-    found = measures(np.arange(0, 1001, 100), (left, right), (10, 10)).sizes(0.5)
+    found = measures(np.arange(0, 1001, 100), (left, right), (10, 10)).sizes(FIRST)
     assert (found > 0).tolist() == [True, *[False] * 4, True, *[False] * 3, True]
     assert found[-1] > 3 * found[0]
