@@ -37,7 +37,7 @@ SHARES[:, 2] = 1 - SHARES.sum(axis=1)
 next to nothing is still likely enough to be drawn."""
 FIRST = np.array([0.4, 0.4, 0.2])
 """Shares until a sample says which are best."""
-_POWER, _CHANCE, _FARTHEST = 10, 1.1, 2.0
+_POWER, _CHANCE, _FARTHEST = 10, 1.03, 2.0
 """Power of how many times fewer bytes its keys take than others, beyond what is by chance, and the
 most times that count."""
 
@@ -205,7 +205,7 @@ def by_keys(rows: Ints, key_bytes: Ints) -> Floats:
     Examples
     --------
     >>> by_keys(np.array([10, 10, 10]), np.array([80, 80, 60])).round(1).tolist()
-    [10.0, 10.0, 68.5]
+    [10.0, 10.0, 132.1]
     """
     each = key_bytes / rows
     ratio = np.median(each) / np.maximum(each, 1e-9) / _CHANCE
