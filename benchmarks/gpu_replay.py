@@ -218,11 +218,11 @@ def samples_compared(device: Device, loaded: DeviceLanes, work: Workload) -> int
     compared = 0
     for policy in SAMPLING:
         for number, probe in enumerate(PROBES):
-            kind = "equal" if policy == "eq_cluster" else ("matches", "weighted")[number]
+            kind = "equal" if policy == "eq-cluster" else ("matches", "weighted")[number]
             settings = replace(settings_of(policy, probe=probe), seed=number - 1)
-            if policy != "eq_cluster":
+            if policy != "eq-cluster":
                 settings = replace(settings, parameters={"size": kind})
-            scales = (0.25, 0.1) if policy == "eq_cluster" else (0.02, 0.005)
+            scales = (0.25, 0.1) if policy == "eq-cluster" else (0.02, 0.005)
             sampling = Sampling(Sizing(kind, (1e-9, 1e-9)), scales)
             every = [one._replace(sampling=sampling) for one in replays(work, settings, BUDGET)]
             variant = VARIANTS[number % len(VARIANTS)]

@@ -35,9 +35,14 @@ def takes(command: Command) -> Callable[[Callable[P, R]], Callable[P, R]]:
             if name not in named and option.interface is not Interface.COMMAND_LINE
         ]
         known = named | {option.name for option in options}
+        others = {also: option.name for option in options for also in option.also}
 
         @wraps(function)
         def called(*args: P.args, **keywords: P.kwargs) -> R:
+            for also in keywords.keys() & others.keys():
+                if others[also] in keywords:
+                    raise TypeError(f"{also} is another name of {others[also]}: give one of them")
+                keywords[others[also]] = keywords.pop(also)
             for name in keywords.keys() - known:
                 instead = command.instead.get(name)
                 hint = did_you_mean(name, known)

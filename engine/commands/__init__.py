@@ -1,46 +1,57 @@
 """``winnow``: the command line.
 
 Each module with a `COMMAND` is a subcommand: `COMMAND` declares its options, `run` carries it
-out. It imports everything below. A newcomer starts with `replay.py`; `parser.py` makes argparse's
-parser of the commands' options.
+out; it is imported when it is called. It imports everything below. A newcomer starts with
+`replay.py`; `parser.py` makes argparse's parser of a command's options.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from importlib import import_module, metadata
 
-from engine.commands import (
-    allocate,
-    bound,
-    estimate,
-    explain,
-    generate,
-    lookup,
-    multijoin,
-    policies,
-    prepare,
-    profile,
-    replay,
-    sample,
-    size,
-    sweep,
-)
+from engine.commands.asked import Asked, Engine, Plugin
 from engine.commands.parser import parsed
-from engine.commands.running import Asked, Engine, Plugin, registered_commands
-from engine.runtime.errors import WinnowError
+from engine.options.command import Command
+from engine.options.meanings import MEANINGS
+from engine.runtime.errors import SpecError, WinnowError, did_you_mean
 from engine.runtime.host import keep_freed_memory
 
-_MODULES = (
-    replay, sweep, sample, estimate, bound, allocate, multijoin, lookup, explain, prepare, profile,
-    size, generate, policies,
-)  # fmt: skip
+COMMANDS = "winnow.commands"
+"""Group of the entry points of other packages' commands."""
 
 
 def all_commands(given: Mapping[str, Plugin] | None = None) -> dict[str, Plugin]:
     """Return all commands by name: winnow's, those of other packages, and those given."""
-    own: dict[str, Plugin] = {module.COMMAND.name: module for module in _MODULES}
-    return own | registered_commands(given or {})
+    return {name: _Commands(given or {}).load(name) for name in _Commands(given or {}).names}
+
+
+class _Commands:
+    """The commands by name, each loaded when it is asked for."""
+
+    def __init__(self, given: Mapping[str, Plugin]) -> None:
+        self._given = given
+        self._points = {point.name: point for point in metadata.entry_points(group=COMMANDS)}
+        self.names = tuple(dict.fromkeys((*MEANINGS, *self._points, *given)))
+
+    def load(self, name: str) -> Plugin:
+        """Return a command's module."""
+        if name in self._given:
+            return self._given[name]
+        found: Plugin
+        if name in self._points:
+            found = self._points[name].load()
+        else:
+            found = import_module(f"{__name__}.{name}")
+        return found
+
+    def listed(self) -> dict[str, Command]:
+        """Return every command without its options."""
+        return {
+            name: Command(name, MEANINGS.get(name) or self.load(name).COMMAND.meaning, ())
+            for name in self.names
+        }
 
 
 def main(
@@ -66,16 +77,31 @@ def main(
         0 on success, 2 after an error that the user can correct, 130 if interrupted; the message is
         on standard error.
     """
-    keep_freed_memory()
-    modules = all_commands(commands)
     words = list(sys.argv[1:] if argv is None else argv)
-    name = next((word for word in words if word in modules), "")
+    known = _Commands(commands or {})
+    name = words[0] if words and words[0] in known.names else ""
+    said = f"winnow {name}".rstrip()
     try:
-        command, values = parsed(words, {name: own.COMMAND for name, own in modules.items()})
-        return modules[name].run(Asked(command, values, dict(engines or {})))
+        if not name:
+            return _answer(words, known)
+        keep_freed_memory()
+        module = known.load(name)
+        command, values = parsed(words, {name: module.COMMAND})
+        return module.run(Asked(command, values, dict(engines or {})))
     except WinnowError as error:
-        print(f"winnow {name}: error: {error}", file=sys.stderr)  # noqa: T201
+        print(f"{said}: error: {error}", file=sys.stderr)  # noqa: T201
         return 2
     except KeyboardInterrupt:
-        print(f"winnow {name}: stopped; nothing was written", file=sys.stderr)  # noqa: T201
+        print(f"{said}: stopped; nothing was written", file=sys.stderr)  # noqa: T201
         return 130
+
+
+def _answer(words: Sequence[str], known: _Commands) -> int:
+    """Answer a command line that names no command: ``--help``, ``--version`` or an error."""
+    first = words[0] if words else "--help"
+    if first in ("-h", "--help", "--version"):
+        parsed([first], known.listed())
+    if first.startswith("-"):
+        raise SpecError(f"{first} stands before the command: write winnow COMMAND {first}")
+    hint = did_you_mean(first, known.names) or f" There are {', '.join(known.names)}."
+    raise SpecError(f"there is no command {first!r}.{hint}")

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, TypedDict
 
-from engine.commands.running import Asked, running
+from engine.commands.asked import Asked
+from engine.commands.running import running
 from engine.jobs.allocate.report import build_report
 from engine.jobs.allocate.run import run_allocation
 from engine.options import where
 from engine.options.allocate import allocate_of
 from engine.options.command import Command, Group, read_toml
 from engine.options.kinds import PLACE
+from engine.options.meanings import MEANINGS
 from engine.options.option import Option
 from engine.report.allocation import check_folder, draw, print_allocation
 
@@ -34,12 +36,13 @@ class Plots(TypedDict, total=False):
 
 COMMAND = Command(
     "allocate",
-    "divide one memory over several joins so that none does too badly",
+    MEANINGS["allocate"],
     (
         Group("", (Jobs,)),
         Group("where", (where.Engine, where.Cache)),
         Group("output", (where.Report, Plots)),
     ),
+    example="winnow allocate joins.toml --plots plots",
 )
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from engine.commands.running import Asked, running
+from engine.commands.asked import Asked
+from engine.commands.running import running
 from engine.jobs.bound.run import run_bound
 from engine.options.bound import BOUND, bound_of
 from engine.report.join_tables import print_bound

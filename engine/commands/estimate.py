@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from engine.commands.running import Asked, running
+from engine.commands.asked import Asked
+from engine.commands.running import running
 from engine.jobs.estimate.run import run_estimate
 from engine.options.estimate import ESTIMATE, estimate_of
 from engine.report.estimate_table import print_estimate

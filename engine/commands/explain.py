@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypedDict
 
 from engine.commands import explain_archives
-from engine.commands.running import Asked
+from engine.commands.asked import Asked
 from engine.jobs.explain import Measured, explain
 from engine.multiway.orders.problem import (
     DEFAULT_METHOD,
@@ -21,6 +21,7 @@ from engine.multiway.orders.problem import (
 )
 from engine.options.command import Command, Given, Group
 from engine.options.kinds import VALUES, WHOLE, Text
+from engine.options.meanings import MEANINGS
 from engine.options.option import Option
 from engine.report.envelope import Report, check_place
 from engine.report.order_tables import print_explanation
@@ -93,13 +94,14 @@ class Answer(TypedDict, total=False):
 
 COMMAND = Command(
     "explain",
-    "say which order a multi-way join should take, and what each costs",
+    MEANINGS["explain"],
     (
         Group("streams, one value each", (Statistics,)),
         explain_archives.GROUP,
         Group("join", (Order,)),
         Group("output", (Answer,)),
     ),
+    example="winnow explain --rates 10,1,1,3 --windows 100,100,200,100 --distinct 500,50,40,5",
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Annotated, Any, TypedDict
 
-from engine.commands.running import Asked
+from engine.commands.asked import Asked
 from engine.generate.age_curve import CURVES, AgeCurveSpec, age_curve_sources
 from engine.generate.arrivals import ARRIVALS, IMPORTANCE_KINDS, ImportanceModel
 from engine.generate.lagged_gaussian import LaggedGaussianSpec, lagged_gaussian_sources
@@ -13,6 +13,7 @@ from engine.generate.source import FORMATS, StreamSource, write_streams
 from engine.generate.zipf import CORRELATIONS, ZipfSpec, zipf_sources
 from engine.options.command import Command, Given, Group
 from engine.options.kinds import FLAG, NUMBER, NUMBERS, PLACE, WHOLE
+from engine.options.meanings import MEANINGS
 from engine.options.option import Option, options_of
 from engine.options.streams import Seed
 from engine.runtime.errors import SpecError
@@ -132,19 +133,23 @@ class Written(TypedDict, total=False):
     ]
 
 
-def _generator(name: str, meaning: str, declared: type) -> Command:
+def _generator(name: str, meaning: str, declared: type, needed: str) -> Command:
     groups = Group(name, (declared, Common)), Group("importance", (Importance,))
-    return Command(name, meaning, (*groups, Group("output", (Written,))))
+    example = f"winnow generate {name} {needed} --out streams"
+    return Command(name, meaning, (*groups, Group("output", (Written,))), example=example)
 
 
 COMMAND = Command(
     "generate",
-    "write the papers' synthetic streams",
+    MEANINGS["generate"],
     (),
+    example="winnow generate zipf --rows 100000 --domain 200 --out streams",
     kinds=(
-        _generator("zipf", "two streams of Zipf-distributed keys", Zipf),
-        _generator("age", "two streams that match by an age curve", Age),
-        _generator("gaussian", "streams of lagged, noisy values", Gaussian),
+        _generator(
+            "zipf", "two streams of Zipf-distributed keys", Zipf, "--rows 100000 --domain 200"
+        ),
+        _generator("age", "two streams that match by an age curve", Age, "--rows 100000"),
+        _generator("gaussian", "streams of lagged, noisy values", Gaussian, "--rate 100"),
     ),
 )
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from engine.api.lookup import look_up
-from engine.commands.running import Asked, progress_bar
+from engine.commands.asked import Asked
+from engine.commands.running import progress_bar
 from engine.options.lookup import LOOKUP, lookup_of
 from engine.report.envelope import check_place
 from engine.report.join_tables import print_lookup

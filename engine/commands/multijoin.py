@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from engine.commands.running import Asked, running
+from engine.commands.asked import Asked
+from engine.commands.running import running
 from engine.jobs.multijoin.run import run_multijoin
 from engine.options.multijoin import multijoin_of
 from engine.options.multijoin_options import MULTIJOIN

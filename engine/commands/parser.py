@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Mapping, Sequence
+from importlib import metadata
+from textwrap import indent
 from typing import Any
 
 from engine.options.command import Command, Given, read_toml, values_of
 from engine.options.kinds import Flag
 from engine.options.option import Option
-from engine.runtime.errors import SpecError, did_you_mean
+from engine.runtime.errors import SpecError
 
 
 def parser_of(commands: Iterable[Command]) -> argparse.ArgumentParser:
@@ -17,7 +19,11 @@ def parser_of(commands: Iterable[Command]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="winnow",
         description="Approximate sliding-window joins of archived streams within a memory budget.",
+        epilog="winnow COMMAND --help lists a command's options, with an example.",
+        allow_abbrev=False,
     )
+    version = f"winnow {metadata.version('winnowjoin')}"
+    parser.add_argument("--version", action="version", version=version)
     _add_commands(parser, commands, "command", "COMMAND")
     return parser
 
@@ -27,7 +33,14 @@ def _add_commands(
 ) -> None:
     several = parser.add_subparsers(dest=dest, required=True, metavar=metavar)
     for command in commands:
-        own = several.add_parser(command.name, help=command.meaning, description=command.meaning)
+        own = several.add_parser(
+            command.name,
+            help=command.meaning,
+            description=command.meaning,
+            epilog=f"example:\n{indent(command.example, '  ')}" if command.example else None,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
         if command.kinds:
             _add_commands(own, command.kinds, "kind", command.name.upper())
         for group in command.groups:
@@ -52,7 +65,7 @@ def add_option(parser: argparse._ActionsContainer, option: Option) -> None:
             own["action"] = "append"
         if option.alone is not None:
             own |= {"nargs": "?", "const": option.alone}
-    parser.add_argument(option.written, **own)
+    parser.add_argument(option.written, *option.also_written, **own)
 
 
 def parsed(
@@ -76,10 +89,7 @@ def parsed(
     for word in unknown:
         if word.startswith("-"):
             flag = word.partition("=")[0]
-            known = {own.written.removeprefix("--"): own for own in command.options.values()}
-            instead = command.instead.get(flag.strip("-").replace("-", "_"))
-            hint = f": {instead}" if instead else "." + did_you_mean(flag.strip("-"), known)
-            raise SpecError(f"there is no option {flag}{hint}")
+            raise SpecError(f"there is no option {flag}{command.hint(flag)}")
         raise SpecError(f"{word!r} is of no option: put its name before it")
     return command, values
 

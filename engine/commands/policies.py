@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from engine.commands.running import Asked
+from engine.commands.asked import Asked
 from engine.options.command import Command
+from engine.options.meanings import MEANINGS
 from engine.policies import POLICIES, SAMPLING
 from engine.report.tables import table_of
 
-COMMAND = Command("policies", "list the retention policies and their parameters", ())
+COMMAND = Command(
+    "policies",
+    MEANINGS["policies"],
+    (),
+    example="winnow policies",
+)
 
 
 def run(asked: Asked) -> int:

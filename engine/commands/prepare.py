@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from engine.archives.source import open_archive
-from engine.commands.running import Asked, running
+from engine.commands.asked import Asked
+from engine.commands.running import running
 from engine.jobs.frame import open_facts
 from engine.lanes.prepare import prepare_cached
 from engine.options import where
 from engine.options.command import Command, Group
 from engine.options.facts import FactChanges, FactSides, FactSource, fact_of
+from engine.options.meanings import MEANINGS
 from engine.options.replay import STREAMS, WHERE, roles_of
 from engine.runtime.jit import cache_home
 
 COMMAND = Command(
     "prepare",
-    "write the lane files of two archives ahead of their replays",
+    MEANINGS["prepare"],
     (
         STREAMS,
         WHERE,
         Group("fact relation", (FactSource, FactSides, FactChanges)),
         Group("output", (where.Payload,)),
     ),
+    example="winnow prepare --left left.parquet --right right.parquet --on key --time ts",
 )
 
 

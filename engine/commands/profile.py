@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from engine.commands.running import Asked, running
+from engine.commands.asked import Asked
+from engine.commands.running import running
 from engine.jobs.profile.run import run_profile
 from engine.options.profile import PROFILE, profile_of
 from engine.report.envelope import Report

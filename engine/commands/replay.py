@@ -6,8 +6,9 @@ import sys
 from dataclasses import replace
 from typing import Any
 
+from engine.commands.asked import Asked
 from engine.commands.parser import collected
-from engine.commands.running import Asked, running
+from engine.commands.running import running
 from engine.jobs.replay.run import run_replay
 from engine.jobs.star.run import run_star
 from engine.jobs.trial.lane_cost import lane_cost

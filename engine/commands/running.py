@@ -1,8 +1,7 @@
 """How a command runs: on the requested engine, with a progress bar, and its report saved.
 
 An engine is a function that returns the executor of its tasks, registered under the entry-point
-group ``winnow.engines``. So the engine package runs on Spark without knowing it. Commands of other
-packages are registered under ``winnow.commands``.
+group ``winnow.engines``. So the engine package runs on Spark without knowing it.
 """
 
 from __future__ import annotations
@@ -11,39 +10,19 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 
-from engine.commands.parser import given_of
-from engine.options.command import Command, Given
+from engine.commands.asked import Asked, Engine
+from engine.options.command import Given
 from engine.report.envelope import Report, check_place
 from engine.runtime.errors import SpecError, chosen
 from engine.runtime.executors import Executor, Progress, ThreadExecutor
 
-Engine: TypeAlias = Callable[..., Executor]
-"""``(*, rapids=False)``; `rapids` is given to it only if it was asked for."""
 GROUP = "winnow.engines"
-COMMANDS = "winnow.commands"
-
-
-class Plugin(Protocol):
-    """A module that is a command of ``winnow``. Every call imports it, so it must be light."""
-
-    COMMAND: Command
-    """Its name and options."""
-
-    def run(self, asked: Asked, /) -> int:
-        """Carry out a command line and return the exit status."""
-        ...
-
-
-def registered_commands(given: Mapping[str, Plugin]) -> dict[str, Plugin]:
-    """Return the commands of other packages by name: those installed, and those given."""
-    found = {point.name: point.load() for point in metadata.entry_points(group=COMMANDS)}
-    return found | dict(given)
 
 
 def executor_of(engines: Mapping[str, Engine], name: str, *, rapids: bool = False) -> Executor:
@@ -77,28 +56,6 @@ def executor_of(engines: Mapping[str, Engine], name: str, *, rapids: bool = Fals
             f"--rapids is a plugin of Spark, and --engine is {name!r}: leave one of them out"
         )
     return start(rapids=True)
-
-
-class Asked(NamedTuple):
-    """A command line.
-
-    Attributes
-    ----------
-    command : Command
-    values : dict
-        Raw values by keyword.
-    engines : mapping
-        Engines by name beside the installed ones.
-    """
-
-    command: Command
-    values: dict[str, Any]
-    engines: Mapping[str, Engine]
-
-    @property
-    def given(self) -> Given:
-        """The options, including those of the job file, read and checked."""
-        return given_of(self.command, self.values)
 
 
 class Running(NamedTuple):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from engine.commands.running import Asked, running
+from engine.commands.asked import Asked
+from engine.commands.running import running
 from engine.jobs.sample.run import run_sample
 from engine.options.sample import SAMPLE, sample_of
 from engine.report.sample_table import print_sample

@@ -8,13 +8,14 @@ from typing import Annotated, Any, TypedDict
 
 from rich.console import Console
 
-from engine.commands.running import Asked
+from engine.commands.asked import Asked
 from engine.jobs.size.sizing import Wanted, sized
 from engine.models.profile.model import ArrivalProfile
 from engine.options import deciding, streams, where
 from engine.options.budget import parse_amounts
 from engine.options.command import Command, Group
 from engine.options.kinds import NUMBER, NUMBERS, PLACE, WHOLE
+from engine.options.meanings import MEANINGS
 from engine.options.option import Option
 from engine.report.tables import table_of
 from engine.runtime.errors import SpecError
@@ -69,7 +70,7 @@ class Format(TypedDict, total=False):
 
 COMMAND = Command(
     "size",
-    "say what a cluster must be given for a replay, from a profile",
+    MEANINGS["size"],
     (
         Group(
             "replay",
@@ -79,6 +80,7 @@ COMMAND = Command(
         Group("cluster", (Cluster,)),
         Group("output", (Format,)),
     ),
+    example="winnow size --profile profile.json --memory 10% --cores 16",
 )
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from engine.commands.running import Asked, running
+from engine.commands.asked import Asked
+from engine.commands.running import running
 from engine.jobs.sweep.run import run_sweep
 from engine.jobs.sweep.table import print_sweep
 from engine.options.sweep import SWEEP, sweep_of

@@ -11,6 +11,7 @@ from engine.options import streams, where
 from engine.options.budget import ANY, BOUNDED, EVEN, BoundedKind, Split, parse_split
 from engine.options.command import Command, Given, Group
 from engine.options.kinds import FLAG, NUMBER, PLACE
+from engine.options.meanings import MEANINGS
 from engine.options.option import Interface, Option
 from engine.options.replay import FACT, JOIN, STREAMS, WHERE, JobOptions, Limits, Undivided, job_of
 from engine.runtime.errors import SpecError
@@ -85,7 +86,7 @@ class Bound(Undivided, Divided, Bounded, total=False):
 
 BOUND = Command(
     "bound",
-    "find the best possible result within a memory budget, or bounds of it",
+    MEANINGS["bound"],
     (
         STREAMS,
         WHERE,
@@ -94,6 +95,10 @@ BOUND = Command(
         Group("budget", (streams.Memory, Divided, streams.Probe)),
         Group("best possible", (Bounded,)),
         Group("output", (BoundOutput, where.Report, where.Device)),
+    ),
+    example=(
+        "winnow bound --left left.parquet --right right.parquet \\\n"
+        "    --on key --time ts --window 10min --memory 10%"
     ),
 )
 

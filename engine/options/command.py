@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from engine.options.kinds import Names
 from engine.options.option import Option, options_of
-from engine.runtime.errors import SpecError, WinnowError, did_you_mean
+from engine.runtime.errors import SpecError, WinnowError, closest, did_you_mean
 
 S = TypeVar("S")
 
@@ -98,6 +98,8 @@ class Command:
         Options that someone might try, and what to use instead.
     kinds : tuple of Command
         Subcommands, one of which is named after the command, instead of options of its own.
+    example : str
+        A command line, which may have several lines.
     """
 
     name: str
@@ -105,6 +107,7 @@ class Command:
     groups: tuple[Group, ...]
     instead: Mapping[str, str] = field(default_factory=dict)
     kinds: tuple[Command, ...] = ()
+    example: str = ""
 
     @cached_property
     def options(self) -> dict[str, Option]:
@@ -145,6 +148,19 @@ class Command:
     def _names(self, name: str) -> bool:
         """Return whether an option's text is a single name in Python, commas included."""
         return isinstance(self.options[name].kind, Names)
+
+    @cached_property
+    def other_names(self) -> dict[str, str]:
+        """The keywords of options by the other names that they have."""
+        return {also: name for name, own in self.options.items() for also in own.also}
+
+    def hint(self, flag: str) -> str:
+        """Return what ends an error about an option that does not exist: what to write instead."""
+        name = flag.strip("-")
+        if name.replace("-", "_") in self.instead:
+            return f": {self.instead[name.replace('-', '_')]}"
+        near = closest(name, (own.written[2:] for own in self.options.values()))
+        return f". Did you mean --{near}?" if near else "."
 
     def words(self, values: Mapping[str, Any]) -> list[str]:
         """Return the command line that gives these values, by keyword; None is not given.
@@ -224,8 +240,8 @@ def values_of(
     SpecError
         For an option that the command does not have.
     """
-    known = {option.toml: name for name, option in command.options.items()}
-    found = {}
+    known = {option.toml: name for name, option in command.options.items()} | command.other_names
+    found: dict[str, Any] = {}
     for name, value in table.items():
         own = name.replace("-", "_")
         if own in besides:
@@ -236,6 +252,8 @@ def values_of(
                 raise SpecError(f"{where}option {name!r}, but {command.instead[own]}")
             hint = did_you_mean(own, names) or f" The options are {', '.join(names)}."
             raise SpecError(f"{where}unknown option {name!r}.{hint}")
+        if known[own] in found:
+            raise SpecError(f"{where}option {name!r} is given twice, under two names: give it once")
         found[known[own]] = value
     return found
 

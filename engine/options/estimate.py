@@ -12,6 +12,7 @@ from engine.options import streams, where
 from engine.options.command import Command, Given, Group
 from engine.options.facts import Fact
 from engine.options.kinds import ITEMS, NUMBER, PLACE
+from engine.options.meanings import MEANINGS
 from engine.options.option import Option, check_fields, options_of
 from engine.options.replay import JOIN, JobOptions, job_of
 from engine.options.sample import CONFIDENCE, Confidence, specs_of
@@ -88,7 +89,7 @@ class Estimate(
 
 ESTIMATE = Command(
     "estimate",
-    "estimate totals of a join within a stated error, from stretches of the archives' time",
+    MEANINGS["estimate"],
     (
         Group("streams", (streams.Archives, streams.Columns, streams.BadRows)),
         Group("where", (where.Engine, where.Job)),
@@ -97,6 +98,10 @@ ESTIMATE = Command(
         Group("output", (EstimateOutput, where.Report)),
     ),
     _INSTEAD,
+    example=(
+        "winnow estimate --left left.parquet --right right.parquet \\\n"
+        "    --on key --time ts --window 10min --aggregate 'count(*)'"
+    ),
 )
 
 

@@ -13,6 +13,7 @@ from engine.options import streams, where
 from engine.options.command import Command, Given, Group
 from engine.options.facts import FactAccess, FactChanges, FactSource, fact_roles
 from engine.options.kinds import NAMES, SOURCE
+from engine.options.meanings import MEANINGS
 from engine.options.option import Interface, Option, check_fields
 from engine.runtime.errors import SpecError
 
@@ -53,12 +54,16 @@ class Lookup(
 
 LOOKUP = Command(
     "lookup",
-    "join one archived stream with a relation that may change meanwhile",
+    MEANINGS["lookup"],
     (
         Group("stream", (StreamSource, LookedUp, streams.BadRows)),
         Group("fact relation", (FactSource, FactOn, FactChanges, FactAccess)),
         Group("output", (where.Out, where.Payload, where.Report)),
         Group("where", (where.Job,)),
+    ),
+    example=(
+        "winnow lookup --stream trips.parquet --on car --time ts \\\n"
+        "    --fact leases.parquet --fact-begin from --fact-end to --out joined"
     ),
 )
 

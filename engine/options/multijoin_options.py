@@ -30,6 +30,7 @@ from engine.options.kinds import (
     Pairs,
     as_text,
 )
+from engine.options.meanings import MEANINGS
 from engine.options.multijoin import GRAPHS, METHODS
 from engine.options.option import Interface, Option, Scope
 
@@ -203,7 +204,7 @@ class MultiJoin(
 
 MULTIJOIN = Command(
     "multijoin",
-    "join 2 to 8 streams on any predicate, exactly or within a CPU budget",
+    MEANINGS["multijoin"],
     (
         Group(
             "streams; VALUE for all, or NAME=VALUE with commas between", (Streams, shared.BadRows)
@@ -213,5 +214,9 @@ MULTIJOIN = Command(
         Group("CPU budget", (Harvest, shared.Reference)),
         Group("output", (where.Out, where.Payload, where.Report, Plot)),
         Group("where", (where.Engine, where.Device, shared.Seed, where.Job)),
+    ),
+    example=(
+        "winnow multijoin --stream a=a.parquet --stream b=b.parquet \\\n"
+        "    --stream c=c.parquet --predicate band:price:0.5 --time ts --window 1min"
     ),
 )

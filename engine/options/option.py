@@ -36,6 +36,13 @@ class Interface(Enum):
 
 
 @dataclass(frozen=True)
+class AlsoCalled:
+    """Marks a field as another name of the option declared above it as `name`."""
+
+    name: str
+
+
+@dataclass(frozen=True)
 class Option:
     """An option.
 
@@ -59,6 +66,8 @@ class Option:
         Whether the command line gives it without its name.
     name : str
         The keyword; filled in by `options_of`.
+    also : tuple of str
+        Keywords that are other names of it; filled in by `options_of` of fields with `AlsoCalled`.
     """
 
     help: str
@@ -71,6 +80,7 @@ class Option:
     alone: Any = None
     positional: bool = False
     name: str = ""
+    also: tuple[str, ...] = ()
 
     @property
     def toml(self) -> str:
@@ -81,6 +91,11 @@ class Option:
     def written(self) -> str:
         """How the command line writes it."""
         return "--" + self.toml.replace("_", "-")
+
+    @property
+    def also_written(self) -> list[str]:
+        """How the command line writes its other names."""
+        return ["--" + name.replace("_", "-") for name in self.also]
 
     def read(self, value: Any) -> Any:  # noqa: ANN401 - whatever an interface hands on
         """Return a value as the option's kind has it.
@@ -112,7 +127,8 @@ _SIDED = {f"{side}_{{}}": f"the same of the {side} stream alone" for side in ("l
 def options_of(declared: type) -> Mapping[str, Option]:
     """Return the options that a `TypedDict` declares, by keyword.
 
-    A field without an `Option` is the one-stream variant of an option with `Scope.SIDE`.
+    A field with `AlsoCalled` is another name of an option. One without either is the one-stream
+    variant of an option with `Scope.SIDE`.
 
     Examples
     --------
@@ -124,6 +140,10 @@ def options_of(declared: type) -> Mapping[str, Option]:
     hints = get_type_hints(declared, include_extras=True)
     for name, hint in hints.items():
         own = get_args(hint)[1] if get_origin(hint) is Annotated else _variant(name, found)
+        if isinstance(own, AlsoCalled):
+            other = found[own.name]
+            found[own.name] = replace(other, also=(*other.also, name))
+            continue
         found[name] = replace(own, name=name)
     return found
 

@@ -12,6 +12,7 @@ from engine.options.command import Command, Given, Group
 from engine.options.deciding import MOST_BUCKETS
 from engine.options.grid import MEASURES, parse_memory
 from engine.options.kinds import NUMBER, PLACE, VALUES, Whole
+from engine.options.meanings import MEANINGS
 from engine.options.option import Option, check_fields
 from engine.options.replay import REPLAY, STREAMS, WHERE, JobOptions, Joined, job_of
 from engine.runtime.errors import SpecError
@@ -83,7 +84,7 @@ class Profile(Joined, Measured, Advised, total=False):
 
 PROFILE = Command(
     "profile",
-    "measure what two archives are like, and say which policy suits them",
+    MEANINGS["profile"],
     (
         STREAMS,
         WHERE,
@@ -91,6 +92,10 @@ PROFILE = Command(
         Group("what is measured", (Measured, streams.Seed)),
         Group("advice", (Advised,)),
         Group("output", (ProfileOutput,)),
+    ),
+    example=(
+        "winnow profile --left left.parquet --right right.parquet \\\n"
+        "    --on key --time ts --window 10min --out profile.json"
     ),
 )
 

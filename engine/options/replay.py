@@ -16,6 +16,7 @@ from engine.options.command import Command, Given, Group
 from engine.options.deciding import AUTO, FALLBACK
 from engine.options.facts import Fact, FactOptions, fact_of
 from engine.options.kinds import NUMBER
+from engine.options.meanings import MEANINGS
 from engine.options.option import Interface, Option, check_fields
 from engine.options.streams import check_reference
 from engine.options.where import DEVICES
@@ -94,8 +95,12 @@ BUDGET = Group("budget", (
 ))  # fmt: skip
 REPLAY = Command(
     "replay",
-    "replay two archived streams through a window join within a memory budget",
+    MEANINGS["replay"],
     (STREAMS, WHERE, FACT, JOIN, BUDGET, OUTPUT, BEST),
+    example=(
+        "winnow replay --left left.parquet --right right.parquet \\\n"
+        "    --on key --time ts --window 10min --memory 10%"
+    ),
 )
 
 

@@ -12,6 +12,7 @@ from engine.options import streams, where
 from engine.options.command import Command, Given, Group
 from engine.options.facts import Fact
 from engine.options.kinds import FLAG, ITEMS, NUMBER, PLACE
+from engine.options.meanings import MEANINGS
 from engine.options.option import Option, check_fields, options_of
 from engine.options.replay import JOIN, STREAMS, WHERE, JobOptions, Joined, job_of
 from engine.runtime.errors import SpecError
@@ -91,7 +92,7 @@ class Sample(
 
 SAMPLE = Command(
     "sample",
-    "sample a join within a memory budget, and estimate aggregates of it",
+    MEANINGS["sample"],
     (
         STREAMS,
         WHERE,
@@ -102,6 +103,11 @@ SAMPLE = Command(
     ),
     dict.fromkeys(
         options_of(Fact), "a sample is of streams that share their join attribute: leave it out"
+    ),
+    example=(
+        "winnow sample --left left.parquet --right right.parquet \\\n"
+        "    --on key --time ts --window 10min --memory 10% \\\n"
+        "    --aggregate 'count(*) every 1h'"
     ),
 )
 

@@ -17,7 +17,8 @@ from engine.options.grid import (
     parse_targets,
 )
 from engine.options.kinds import ITEMS, PARAMETERS, PLACE, VALUES, Kind
-from engine.options.option import Option, options_of
+from engine.options.meanings import MEANINGS
+from engine.options.option import AlsoCalled, Option, options_of
 from engine.options.replay import BEST, FACT, REPLAY, WHERE, Best, JobOptions, job_of
 from engine.policies import POLICIES, SAMPLING, Value
 from engine.replay.layout import ESTIMATORS
@@ -51,6 +52,7 @@ class GridLists(TypedDict, total=False):
             DEFAULT_POLICIES,
         ),
     ]
+    policy: Annotated[str | Sequence[str], AlsoCalled("policies")]
     memory: Annotated[
         Values,
         Option(
@@ -69,6 +71,7 @@ class GridLists(TypedDict, total=False):
             str(EVEN),
         ),
     ]
+    split: Annotated[float | str | Sequence[float | str], AlsoCalled("splits")]
     estimators: Annotated[
         str | Sequence[str],
         Option(
@@ -78,6 +81,7 @@ class GridLists(TypedDict, total=False):
             DEFAULT_ESTIMATORS,
         ),
     ]
+    estimator: Annotated[str | Sequence[str], AlsoCalled("estimators")]
     lanes: Annotated[
         Values,
         Option(
@@ -94,7 +98,9 @@ class GridLists(TypedDict, total=False):
             VALUES,
         ),
     ]
+    window: Annotated[Values, AlsoCalled("windows")]
     seeds: Annotated[Values, Option("of random draws: 0,1,2 or 0:9", VALUES, "0")]
+    seed: Annotated[Values, AlsoCalled("seeds")]
     params: Annotated[
         Mapping[str, Value] | None,
         Option(
@@ -133,7 +139,7 @@ class Sweep(
 
 SWEEP = Command(
     "sweep",
-    "replay one archive under a grid of policies, budgets, windows and more",
+    MEANINGS["sweep"],
     (
         Group("streams", (streams.Archives, streams.Columns, streams.BadRows)),
         WHERE,
@@ -152,13 +158,13 @@ SWEEP = Command(
         BEST,
     ),
     {
-        **dict.fromkeys(("window", "window_left", "window_right"), "give windows"),
+        **dict.fromkeys(("window_left", "window_right"), "give windows"),
         **dict.fromkeys(("memory_left", "memory_right"), "give memory"),
-        "policy": "give policies",
-        "seed": "give seeds",
-        "split": "give splits",
-        "estimator": "give estimators",
     },
+    example=(
+        "winnow sweep --left left.parquet --right right.parquet \\\n"
+        "    --on key --time ts --window 1min,10min --memory 10%:50%:10% --target recall=0.9"
+    ),
 )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from importlib import import_module
 
 from engine.policies.base import Across, Parameter, Policy, Structure, Value, ValueKind
-from engine.runtime.errors import SpecError, did_you_mean
+from engine.runtime.errors import SpecError, alike, did_you_mean
 
 __all__ = [
     "POLICIES", "SAMPLING", "Across", "Parameter", "Policy", "Structure", "Value", "ValueKind",
@@ -41,30 +41,29 @@ def policy_named(name: str | Policy) -> Policy:
         If there is none, with the nearest name, or it samples.
     """
     given = name.name if isinstance(name, Policy) else name
-    wanted = _plain(given)
-    if wanted in SAMPLING:
+    sample = _meant(given, SAMPLING)
+    if sample is not None:
         raise SpecError(
-            f"policy {wanted} samples the join, whose rows then need weights: "
-            f"use winnow sample --method {wanted.replace('_', '-')}"
+            f"policy {sample} samples the join, whose rows then need weights: "
+            f"use winnow sample --method {sample}"
         )
-    return _found(given, wanted, POLICIES)
+    return _found(given, POLICIES)
 
 
 def policy_or_sample(name: str | Policy) -> Policy:
     """Return the policy of that name, as `policy_named`, or the sampling policy."""
-    if isinstance(name, Policy):
-        return name
-    return _found(name, _plain(name), POLICIES | SAMPLING)
+    return name if isinstance(name, Policy) else _found(name, POLICIES | SAMPLING)
 
 
-def _plain(name: str) -> str:
-    return name.lower().replace("-", "_")
+def _meant(name: str, known: Iterable[str]) -> str | None:
+    return next((own for own in known if alike(own) == alike(name)), None)
 
 
-def _found(name: str, wanted: str, known: dict[str, Policy]) -> Policy:
-    if wanted not in known:
+def _found(name: str, known: dict[str, Policy]) -> Policy:
+    own = _meant(name, known)
+    if own is None:
         raise SpecError(
             f"there is no policy {name!r}; choose one of {', '.join(known)}."
-            + did_you_mean(wanted, known)
+            + did_you_mean(name, known)
         )
-    return known[wanted]
+    return known[own]

@@ -14,7 +14,7 @@ def priority(size: float, scale: float, draw: float) -> float:
 
 
 POLICY = Policy(
-    name="bottom_k",
+    name="bottom-k",
     order=160,
     source="Duffield, Lund, Thorup 2007",
     summary="a sample: size over a uniform draw; the greatest are kept (priority sampling)",

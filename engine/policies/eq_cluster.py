@@ -6,7 +6,7 @@ from engine.policies.base import Across, Policy, Structure, ValueKind
 from engine.policies.pps_cluster import priority
 
 POLICY = Policy(
-    name="eq_cluster",
+    name="eq-cluster",
     order=140,
     source="P5 4.3",
     summary="a sample: every tuple with one probability, until it expires",

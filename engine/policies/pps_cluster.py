@@ -22,7 +22,7 @@ def priority(size: float, scale: float, draw: float) -> float:
 
 
 POLICY = Policy(
-    name="pps_cluster",
+    name="pps-cluster",
     order=150,
     source="P5 4.3",
     summary="a sample: tuples with probability proportional to their size, until they expire",

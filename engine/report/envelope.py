@@ -24,8 +24,10 @@ from gpu_kernels.devices import Choice
 TIME_BINS = 50
 
 
-def check_place(path: Path, what: str = "report") -> None:
+def check_place(path: Path, what: str = "report", *, new: bool = False) -> None:
     """Find out before the work whether a report, or another file, could be written.
+
+    One that must be `new` is not to replace another.
 
     Raises
     ------
@@ -34,6 +36,8 @@ def check_place(path: Path, what: str = "report") -> None:
     """
     if path.is_dir():
         raise OutputError(f"{what} {path} is a folder: name a file, as in {path}/report.json")
+    if new and path.exists():
+        raise OutputError(f"{what} {path} exists: remove it or name another file")
     above = next(folder for folder in path.absolute().parents if folder.exists())
     if not above.is_dir() or not os.access(above, os.W_OK):
         raise OutputError(f"{what} {path} cannot be written: {above} is no folder to write to")

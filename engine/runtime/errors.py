@@ -26,6 +26,20 @@ class DeviceError(WinnowError, RuntimeError):
     """A device that was asked for and is not there."""
 
 
+def closest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that was probably meant: one that begins so, or the closest.
+
+    Examples
+    --------
+    >>> closest("imp", ["importance", "on"]), closest("importence", ["importance", "on"])
+    ('importance', 'importance')
+    """
+    names = {own.lower(): own for own in known}
+    begun = [own for own in names if len(name) > 1 and own.startswith(name.lower())]
+    close = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.6) or begun[:1]
+    return close[0] if close else None
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return `` Did you mean 'x'?`` for the closest known name, or an empty string.
 
@@ -36,14 +50,32 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     >>> did_you_mean("zzz", ["simp"])
     ''
     """
-    close = difflib.get_close_matches(name.lower(), {k.lower(): k for k in known}, n=1, cutoff=0.6)
-    return f" Did you mean '{close[0]}'?" if close else ""
+    close = closest(name, known)
+    return f" Did you mean '{close}'?" if close else ""
+
+
+def alike(name: str) -> str:
+    """Return a name as it is compared: in any case, and with - for _.
+
+    Examples
+    --------
+    >>> alike("Bottom_K")
+    'bottom-k'
+    """
+    return name.lower().replace("_", "-")
 
 
 def chosen(option: str, value: str, known: Sequence[str]) -> str:
-    """Return a value if it is one of those known, else raise `SpecError`."""
-    if value not in known:
-        raise SpecError(
-            f"{option} is {value!r}; choose one of {', '.join(known)}." + did_you_mean(value, known)
-        )
-    return value
+    """Return that of the known values that is meant, in any case and with - for _.
+
+    Raises
+    ------
+    SpecError
+        If it is none of them.
+    """
+    for own in known:
+        if value == own or alike(str(value)) == alike(own):
+            return own
+    raise SpecError(
+        f"{option} is {value!r}; choose one of {', '.join(known)}." + did_you_mean(value, known)
+    )

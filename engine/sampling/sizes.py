@@ -176,7 +176,7 @@ def priorities(policy: Policy, sizes: Floats, scale: float, draws: Floats) -> Fl
     Examples
     --------
     >>> from engine.policies import SAMPLING
-    >>> priorities(SAMPLING["bottom_k"], np.array([3.0, 0.0]), 1.0, np.array([0.5, 0.5])).tolist()
+    >>> priorities(SAMPLING["bottom-k"], np.array([3.0, 0.0]), 1.0, np.array([0.5, 0.5])).tolist()
     [6.0, -1.0]
     """
     out = np.empty(sizes.size)

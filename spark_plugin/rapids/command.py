@@ -14,7 +14,7 @@ from spark_plugin.rapids.options import CLASSIFIERS, MASTERS, MODES, SHUFFLES, R
 from spark_plugin.rapids.settings import FORMATS, settings_of, written
 
 if TYPE_CHECKING:
-    from engine.commands.running import Asked
+    from engine.commands.asked import Asked
 
 
 class Hardware(TypedDict, total=False):
@@ -77,6 +77,7 @@ COMMAND = Command(
         Group("software", (Software,)),
         Group("output", (Format,)),
     ),
+    example="winnow spark-conf --master yarn --gpu 1 --cores 16 --format flags",
 )
 
 

@@ -11,7 +11,6 @@ from importlib import resources
 from pathlib import Path
 
 from engine.runtime.errors import DeviceError
-from engine.runtime.jit import cache_home
 from spark_plugin.rapids.options import MODULE, VERSION
 
 _IVY = """<ivysettings>
@@ -43,7 +42,7 @@ def ivy_settings(classifier: str) -> Path:
         If winnow's cache cannot be written.
     """
     text = _IVY.format(module=MODULE, classifier=classifier)
-    place = cache_home() / "rapids" / f"ivysettings-{classifier}.xml"
+    place = _home() / f"ivysettings-{classifier}.xml"
     return _cached(place, text, 0o644)
 
 
@@ -59,7 +58,13 @@ def discovery_script() -> Path:
     if isinstance(packaged, Path) and os.access(packaged, os.X_OK):
         return packaged
     text = packaged.read_text(encoding="utf-8")
-    return _cached(cache_home() / "rapids" / "discover_gpus.sh", text, 0o755)
+    return _cached(_home() / "discover_gpus.sh", text, 0o755)
+
+
+def _home() -> Path:
+    from engine.runtime.jit import cache_home  # noqa: PLC0415 - with numba, and winnow is light
+
+    return cache_home() / "rapids"
 
 
 def _cached(place: Path, text: str, mode: int) -> Path:
@@ -80,7 +85,7 @@ def _cached(place: Path, text: str, mode: int) -> Path:
 
 def jar_place(classifier: str) -> Path:
     """Return where `fetched_jar` stores the jar, and looks for one put there by hand."""
-    return cache_home() / "rapids" / f"{MODULE}-{VERSION}-{classifier}.jar"
+    return _home() / f"{MODULE}-{VERSION}-{classifier}.jar"
 
 
 def fetched_jar(classifier: str) -> Path:

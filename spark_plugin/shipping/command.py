@@ -12,7 +12,7 @@ from engine.options.option import Option
 from engine.runtime.errors import SpecError
 
 if TYPE_CHECKING:
-    from engine.commands.running import Asked
+    from engine.commands.asked import Asked
 
 
 class Packed(TypedDict, total=False):
@@ -40,6 +40,7 @@ COMMAND = Command(
     "package",
     "pack winnow, and the packages that it needs, for clusters where it is not installed",
     (Group("", (Packed,)),),
+    example="winnow package --out winnow.zip --environment winnow-env.tar.gz",
 )
 
 

@@ -36,7 +36,7 @@ from job_cases import (
 from replay_cases import remaining
 
 from engine.commands import main
-from engine.commands.running import Asked
+from engine.commands.asked import Asked
 from engine.options.command import Command, Group
 from engine.options.option import Option
 from engine.policies import POLICIES, SAMPLING

@@ -56,14 +56,14 @@ OF_POLICY = {
     "dimpprob": Setting("block", facts=True, generation=(8, 0)),
     "custom": Setting(facts=True),
     "simp": Setting("block in device memory", facts=True, generation=(7, 5)),
-    "eq_cluster": Setting("block", generation=(8, 0)),
-    "pps_cluster": Setting("block", generation=(8, 0)),
-    "bottom_k": Setting("block in device memory", generation=(8, 0)),
+    "eq-cluster": Setting("block", generation=(8, 0)),
+    "pps-cluster": Setting("block", generation=(8, 0)),
+    "bottom-k": Setting("block in device memory", generation=(8, 0)),
 }
 """Other settings than the first, so that each team and memory is met, through facts too."""
 SCALAR = ("additive", "prob", "rand", "until_expiry")
 """Policies whose kernel is another's but for one scalar function, which is compiled alone."""
-SAME = ("eq_cluster",)
+SAME = ("eq-cluster",)
 """Policies whose kernel is another's."""
 EVERY = {policy: OF_POLICY.get(policy, Setting()) for policy in sorted(POLICIES | SAMPLING)}
 ONCE = [own for own in EVERY.items() if own[0] not in (*SCALAR, *SAME)]
@@ -175,7 +175,7 @@ def test_losses_through_facts() -> None:
 
 
 def test_sampling_by_one_probability_is_the_kernel_of_sampling_by_size() -> None:
-    assert functions_of("eq_cluster") == functions_of("pps_cluster")
+    assert functions_of("eq-cluster") == functions_of("pps-cluster")
 
 
 def test_a_user_function_that_asks_for_fusing_is_not_fused() -> None:

@@ -127,7 +127,7 @@ def test_every_policy_is_sized(small: ArrivalProfile) -> None:
     for name, policy in POLICIES.items():
         assert slot_bytes(policy) >= SLOT.itemsize
         assert sized(small, Wanted(TENTH, name))["worker"]["peak"] > 200
-    with pytest.raises(SpecError, match="policy bottom_k samples the join"):
+    with pytest.raises(SpecError, match="policy bottom-k samples the join"):
         Wanted(TENTH, "bottom-k")
 
 

@@ -85,7 +85,7 @@ def test_every_cell_equals_the_brute_force(folder: Path, kind: str, probe: str) 
 def test_every_group_is_sampled_for_itself(folder: Path, policy: str) -> None:
     lines = swept(
         folder, policies=policy, memory="4,12", windows="60", partition_by="g",
-        params={} if policy == "eq_cluster" else {"size": "weighted"},
+        params={} if policy == "eq-cluster" else {"size": "weighted"},
     ).table.to_pylist()  # fmt: skip
     for line in lines:
         ref = expected(groups(folder, "g"), line, "weighted")
@@ -95,8 +95,8 @@ def test_every_group_is_sampled_for_itself(folder: Path, policy: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_kept_does_not_depend_on_hash_lanes(folder: Path, kind: str) -> None:
     told: dict[str, Any] = {
-        "policies": "eq_cluster,pps_cluster", "memory": "6,20", "windows": "4,60", "seeds": "0:2",
-        "partition_by": "g", "params": {"pps_cluster.size": kind},
+        "policies": "eq-cluster,pps-cluster", "memory": "6,20", "windows": "4,60", "seeds": "0:2",
+        "partition_by": "g", "params": {"pps-cluster.size": kind},
     }  # fmt: skip
     one, many = (
         swept(folder, lanes=lanes, **told).table.select(["outputs", "recall"]) for lanes in (1, 3)
@@ -139,7 +139,7 @@ def test_the_estimator_does_not_matter(folder: Path, estimator: str) -> None:
 
 def test_advice_is_about_what_a_replay_can_do(folder: Path) -> None:
     found = swept(
-        folder, policies="pps_cluster,bottom_k,rand", memory="10%:100%:30%",
+        folder, policies="pps-cluster,bottom-k,rand", memory="10%:100%:30%",
         targets={"recall": 0.5}, bound="flow",
     )  # fmt: skip
     (advice,) = found.advice
@@ -147,7 +147,7 @@ def test_advice_is_about_what_a_replay_can_do(folder: Path) -> None:
     assert advice.best.policy == "rand"
     for line in found.table.to_pylist():
         bounded = line["best_upper"] is not None
-        assert bounded == (line["policy"] != "pps_cluster"), "it may hold more than its memory"
+        assert bounded == (line["policy"] != "pps-cluster"), "it may hold more than its memory"
         if bounded:
             assert line["importance"] <= line["best_upper"] * (1 + 1e-12)
 
@@ -158,7 +158,7 @@ def test_a_sweep_of_samples_alone_has_a_table_and_plots(folder: Path, tmp_path: 
         folder, policies=NAMES, memory="10%,50%", targets={"recall": 0.5}, out=out, seeds="0:3"
     )
     assert found.table.num_rows == 3 * 2 * 4
-    assert found.report["grid"]["policies"]["bottom_k"] == {"size": "matches"}
+    assert found.report["grid"]["policies"]["bottom-k"] == {"size": "matches"}
     assert found.report["seconds"]["sizes"] >= 0
     assert (out / "recall.png").exists()
     assert found.advice == []
@@ -189,13 +189,13 @@ def test_facts_are_refused(folder: Path, tmp_path: Path) -> None:
     fact = tmp_path / "fact.parquet"
     pq.write_table(pq.read_table(folder / "left.parquet"), fact)
     with pytest.raises(SpecError, match="fact joins other keys"):
-        swept(folder, policies="bottom_k", fact=fact, fact_left="k", fact_right="t")
+        swept(folder, policies="bottom-k", fact=fact, fact_left="k", fact_right="t")
 
 
 def test_sizes_that_mean_nothing(folder: Path) -> None:
     with pytest.raises(SpecError, match="give one of matches, weighted, equal"):
-        swept(folder, policies="bottom_k", params={"size": "large"})
+        swept(folder, policies="bottom-k", params={"size": "large"})
     with pytest.raises(SpecError, match="has a parameter 'size'"):
-        swept(folder, policies="eq_cluster", params={"size": "equal"})
+        swept(folder, policies="eq-cluster", params={"size": "equal"})
     with pytest.raises(SpecError, match="there is no policy 'pps'"):
         swept(folder, policies="pps")

@@ -54,7 +54,7 @@ class Sampled(NamedTuple):
     @property
     def kind(self) -> str:
         """What the size of a tuple is."""
-        return "equal" if self.policy == "eq_cluster" else self.size
+        return "equal" if self.policy == "eq-cluster" else self.size
 
     @property
     def tuples(self) -> tuple[list[Tuple], list[Tuple]]:
@@ -89,9 +89,9 @@ def measures(case: Sampled) -> tuple[list[float], list[float]]:
     for side, own in enumerate(streams):
         sizes = naive_sizes(case.kind, own, streams[1 - side])
         memory, window = case.budgets[side], case.windows[side]
-        if case.policy == "eq_cluster":
+        if case.policy == "eq-cluster":
             sizes = [naive_eq_fraction(own, window, span, memory)] * len(own)
-        elif case.policy == "pps_cluster" and own:
+        elif case.policy == "pps-cluster" and own:
             sizes = naive_inclusion(sizes, naive_pps_scale(own, sizes, window, span, memory))
         found.append(sizes)
     return found[0], found[1]
@@ -104,9 +104,9 @@ def ranked(case: Sampled, sizes: tuple[list[float], list[float]]) -> tuple[list[
         held = []
         for (ts, key, imp, row), measure in zip(own, own_sizes, strict=True):
             u = naive_uniform(case.seed, CLUSTER_PURPOSE, side, row, 0)
-            if case.policy == "bottom_k" and measure > 0:
+            if case.policy == "bottom-k" and measure > 0:
                 held.append(Held(measure / (1 - u), ts, row, key, imp))
-            elif case.policy != "bottom_k" and u < measure:
+            elif case.policy != "bottom-k" and u < measure:
                 held.append(Held(0.0, ts, row, key, imp))
         sides.append(sorted(held, key=lambda item: (item.ts, item.row)))
     return tuple(sides)
@@ -136,7 +136,7 @@ def brute(case: Sampled, given: tuple[list[float], list[float]] | None = None) -
             if late:
                 for side in (0, 1):
                     held[side] += [one for one in able[side] if one.ts == now]
-                    if case.policy == "bottom_k":
+                    if case.policy == "bottom-k":
                         held[side].sort(reverse=True)  # by (priority, ts, row)
                         del held[side][case.budgets[side] :]
                     peaks[side] = max(peaks[side], len(held[side]))
@@ -173,7 +173,7 @@ def sample_setting(case: Sampled, columns: LaneColumns | None = None) -> Setting
     settings = ReplaySettings(
         *case.windows,
         policy=case.policy,
-        parameters={} if case.policy == "eq_cluster" else {"size": case.size},
+        parameters={} if case.policy == "eq-cluster" else {"size": case.size},
         probe=case.probe,
         combine=case.combine,
         start_ts=case.start_ts,
@@ -188,7 +188,7 @@ def sample_setting(case: Sampled, columns: LaneColumns | None = None) -> Setting
         floors = left, right
     sizing = Sizing(case.kind, floors)
     scales = (1.0, 1.0)
-    if case.policy != "bottom_k":
+    if case.policy != "bottom-k":
         sizes = lane_sizes(columns or columns_of(case), sizing)
         last = max(side.last_ts for side in profile)
         span = last - profile.t0 + 1

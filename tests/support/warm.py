@@ -74,9 +74,8 @@ def serve(place: str) -> int:
     import pyarrow.parquet  # noqa: F401, PLC0415
 
     import engine.commands  # noqa: PLC0415
-    from engine.commands.running import registered_commands  # noqa: PLC0415
 
-    registered_commands({})
+    engine.commands.all_commands()
     _ = engine.replay_tables
     warnings.simplefilter("ignore")
     gc.freeze()

@@ -35,7 +35,7 @@ def run_profile(
     base = options.base
     stages = Stages(executor, progress)
     if options.out is not None:
-        check_place(options.out, "profile")
+        check_place(options.out, "profile", new=True)
     archives = open_job(base)
     windows = archives.windows(base)
     if max(windows) * options.buckets > np.iinfo(np.int64).max:

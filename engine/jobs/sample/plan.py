@@ -155,7 +155,7 @@ class Planner:
         memory = self.options.base.memory
         windows, lanes = self.settings.windows, len(self.profiles)
         models = LaneModels(self.profiles, [{}] * lanes, (None, None), windows, peaks=self._peaks)
-        found = lane_budgets(memory, self.lanes.groups, models, SAMPLING["bottom_k"])
+        found = lane_budgets(memory, self.lanes.groups, models, SAMPLING["bottom-k"])
         budgets = []
         for (left, right), own in zip(found, self.profiles, strict=True):
             pair = _at_least(memory[0], left, own.left), _at_least(memory[1], right, own.right)

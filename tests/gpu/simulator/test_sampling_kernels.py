@@ -82,7 +82,7 @@ def test_equals_the_brute_force(policy: str, variant: Variant) -> None:
 
 @pytest.mark.parametrize("policy", NAMES)
 def test_adversarial_streams(policy: str) -> None:
-    for seed in range(0, 16, 2 if policy == "bottom_k" else 1):
+    for seed in range(0, 16, 2 if policy == "bottom-k" else 1):
         lockstep.SEED = seed
         case = adversarial(policy, seed + seed // 8, n=54)
         check(case, on_cpu(case, step=1), on_device(case, VARIANTS[seed % 3]))
@@ -95,7 +95,7 @@ def test_long_streams(policy: str) -> None:
               on_device(lengthy(policy, seed)))  # fmt: skip
 
 
-@pytest.mark.parametrize("policy", ["eq_cluster", "pps_cluster"])
+@pytest.mark.parametrize("policy", ["eq-cluster", "pps-cluster"])
 def test_there_is_a_slot_for_every_tuple_held_and_no_more(policy: str) -> None:
     """Memories without a cap are as large as what is drawn asks, which the host counts first."""
     for seed in range(3):
@@ -153,7 +153,7 @@ def test_cells_are_those_of_the_cpu(probe: str, tmp_path: Path) -> None:
     streams(tmp_path, rows=50)
     told_all: dict[str, Any] = {
         "policies": [*NAMES, "rand"], "memory": "0,7,20%,300", "windows": "3,9", "seeds": "0,5",
-        "params": {"pps_cluster.size": "weighted"}, "probe": probe,
+        "params": {"pps-cluster.size": "weighted"}, "probe": probe,
     }  # fmt: skip
     compared(tmp_path, **told_all)
 

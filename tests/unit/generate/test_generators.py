@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from engine.commands import generate as command
+from engine.commands.asked import Asked
 from engine.commands.parser import parsed
-from engine.commands.running import Asked
 from engine.generate import (
     AgeCurveSpec,
     ImportanceModel,

@@ -100,11 +100,11 @@ def test_a_sample_is_of_the_memory_on_average_and_bottom_k_never_above() -> None
             means.append(np.mean(list(held.values())))
             peaks.append(max(held.values()))
         used[policy] = float(np.mean(means)), max(peaks)
-    assert used["bottom_k"][1] == 17
-    assert used["eq_cluster"][1] > 17
-    assert used["pps_cluster"][1] > 17
-    assert 15 < used["eq_cluster"][0] < 19
-    assert 15 < used["pps_cluster"][0] < 19
+    assert used["bottom-k"][1] == 17
+    assert used["eq-cluster"][1] > 17
+    assert used["pps-cluster"][1] > 17
+    assert 15 < used["eq-cluster"][0] < 19
+    assert 15 < used["pps-cluster"][0] < 19
 
 
 def test_matches_weigh_more_than_chance() -> None:
@@ -113,25 +113,25 @@ def test_matches_weigh_more_than_chance() -> None:
         policy: np.mean([run(lengthy(policy, 0)._replace(seed=s)).counted for s in range(12)])
         for policy in NAMES
     }
-    assert found["pps_cluster"] > 1.1 * found["eq_cluster"]
-    assert found["bottom_k"] > 1.1 * found["eq_cluster"]
+    assert found["pps-cluster"] > 1.1 * found["eq-cluster"]
+    assert found["bottom-k"] > 1.1 * found["eq-cluster"]
 
 
 def test_seeds_draw_apart_and_sizes_matter() -> None:
     for policy in NAMES:
         case = lengthy(policy, 0)
         assert run(case).outputs != run(case._replace(seed=1)).outputs
-        if policy != "eq_cluster":
+        if policy != "eq-cluster":
             assert run(case).outputs != run(case._replace(size="equal")).outputs
 
 
 def test_priorities_are_drawn_bit_for_bit() -> None:
     sizes, draws = np.array([0.0, 1.0, 3.0, 3.0, 1e-300]), np.array([0.0, 0.25, 0.5, 1 / 3, 0.0])
-    found = priorities(SAMPLING["bottom_k"], sizes, 1.0, draws)
+    found = priorities(SAMPLING["bottom-k"], sizes, 1.0, draws)
     assert found.tolist() == [-1.0, 1 / 0.75, 6.0, 3.0 / (1.0 - 1 / 3), 1e-300]
-    kept = priorities(SAMPLING["pps_cluster"], sizes, 1 / 6, draws)
+    kept = priorities(SAMPLING["pps-cluster"], sizes, 1 / 6, draws)
     assert kept.tolist() == [-1.0, -1.0, -1.0, 0.0, 0.0]
-    everything = priorities(SAMPLING["eq_cluster"], sizes, float("inf"), draws)
+    everything = priorities(SAMPLING["eq-cluster"], sizes, float("inf"), draws)
     assert everything.tolist() == [-1.0, 0.0, 0.0, 0.0, 0.0]
 
 
@@ -147,12 +147,12 @@ def test_sampling_policies_are_no_policies_of_a_replay() -> None:
         with pytest.raises(SpecError, match=f"winnow sample --method {method}"):
             policy_named(name)
     assert all(policy.sampled is None for policy in POLICIES.values())
-    with pytest.raises(SpecError, match="Did you mean 'eq_cluster'"):
+    with pytest.raises(SpecError, match="Did you mean 'eq-cluster'"):
         policy_or_sample("eq_clustr")
 
 
 def test_a_replay_without_priorities_is_refused() -> None:
-    setting = sample_setting(lengthy("bottom_k", 0))
+    setting = sample_setting(lengthy("bottom-k", 0))
     lane = LaneReplay(setting.settings, setting.profile, (3, 3))
     none, ids = np.zeros(1, np.int64), np.zeros(1, np.int32)
     batch = StreamBatch(none, none, none, np.ones(1))

@@ -1,0 +1,154 @@
+"""What a newcomer tries first: versions, help, misspelt names, and names that are alike."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from places import ROOT
+
+import engine
+from engine.commands import all_commands, main
+from engine.commands.parser import given_of, parsed
+from engine.options.meanings import MEANINGS
+from engine.runtime.errors import SpecError
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> list[str]:
+    rows = {"ts": range(40), "key": [i % 4 for i in range(40)]}
+    for side in ("left", "right"):
+        pq.write_table(pa.table(rows), tmp_path / f"{side}.parquet")
+    names = (f"--{side}={tmp_path}/{side}.parquet" for side in ("left", "right"))
+    return [*names, "--on=key", "--time=ts", "--engine=local", f"--cache={tmp_path}/lanes"]
+
+
+def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["--version"])
+    assert end.value.code == 0
+    assert capsys.readouterr().out == f"winnow {metadata.version('winnowjoin')}\n"
+
+
+def test_help_lists_the_commands_without_loading_them() -> None:
+    program = (
+        "import sys\nfrom engine.commands import main\n"
+        "try:\n    main(['--help'])\n"
+        "finally:\n    print(*(name for name in sys.modules if name.partition('.')[0] in "
+        "{'numba', 'numpy', 'pandas', 'pyarrow', 'rich', 'pyspark'}), file=sys.stderr)\n"
+    )
+    shown = subprocess.run(  # noqa: S603 - ours
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert not shown.stderr.strip()
+    found = " ".join(shown.stdout.split())
+    for name, meaning in MEANINGS.items():
+        assert f" {name} {meaning} " in found
+
+
+def test_the_table_of_meanings_is_that_of_the_commands() -> None:
+    for name, meaning in MEANINGS.items():
+        command = all_commands()[name].COMMAND
+        assert (command.name, command.meaning) == (name, meaning)
+
+
+@pytest.mark.parametrize("name", sorted(all_commands()))
+def test_every_help_ends_with_an_example_that_can_be_read(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = all_commands()[name].COMMAND
+    for one in (command, *command.kinds):
+        words = shlex.split(one.example.replace("\\\n", " "))
+        assert words[:2] == ["winnow", name]
+        given_of(*parsed(words[1:], {name: command}))
+        with pytest.raises(SystemExit):
+            main([*([name] if one is command else [name, one.name]), "--help"])
+        assert f"example:\n  {one.example.splitlines()[0]}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["replai"], "there is no command 'replai'. Did you mean 'replay'?"),
+        (["nothing-like-it"], "There are replay, sweep,"),
+        (["replay", "--polcy", "dgl"], "there is no option --polcy. Did you mean --policy?"),
+        (["replay", "--imp", "v"], "there is no option --imp. Did you mean --importance?"),
+        (["replay", "--memor=10%"], "there is no option --memor. Did you mean --memory?"),
+        (["sweep", "--memory-left=3"], "there is no option --memory-left: give memory"),
+        (
+            ["--left", "a", "replay"],
+            "--left stands before the command: write winnow COMMAND --left",
+        ),
+    ],
+)
+def test_a_name_that_is_no_name_is_told_with_the_next(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 2
+    assert said in capsys.readouterr().err
+
+
+ALIKE = (
+    ("window", "windows", "7,9"), ("policy", "policies", "prob,dgl"), ("seed", "seeds", "1,2"),
+    ("split", "splits", "even,0.8"), ("estimator", "estimators", "memory,history"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("one", "several", "value"), ALIKE)
+def test_a_sweep_takes_the_names_of_a_replay(
+    one: str, several: str, value: str, tmp_path: Path
+) -> None:
+    command = all_commands()["sweep"].COMMAND
+    wanted = given_of(*parsed(["sweep", f"--{several}", value], {"sweep": command}))
+    assert wanted[several] == value
+    assert given_of(*parsed(["sweep", f"--{one}", value], {"sweep": command})) == wanted
+    job = tmp_path / "job.toml"
+    job.write_text(f'{one} = "{value}"\n')
+    read = given_of(*parsed(["sweep", "--job", str(job)], {"sweep": command}))
+    assert {name: own for name, own in read.items() if name != "job"} == wanted
+    job.write_text(f'{one} = "{value}"\n{several} = "{value}"\n')
+    with pytest.raises(SpecError, match="is given twice, under two names"):
+        given_of(*parsed(["sweep", "--job", str(job)], {"sweep": command}))
+    with pytest.raises(TypeError, match=f"{one} is another name of {several}"):
+        engine.sweep_archives("a", "b", **{one: value, several: value})
+
+
+def test_a_sweep_of_python_takes_them_too() -> None:
+    table = pa.table({"t": [0, 1, 2], "key": ["a", "b", "a"]})
+    found = [
+        engine.sweep_tables(table, table, on="key", time="t", memory=2, policies="prob", **own)
+        for own in ({"window": 2}, {"windows": 2})
+    ]
+    one, other = (own.table.drop(["seconds", "tuples_per_second"]).to_pylist() for own in found)
+    assert one == other
+    assert one[0]["window_left"] == 2
+
+
+@pytest.mark.parametrize("written", ["bottom-k", "bottom_k", "Bottom_K"])
+def test_a_sample_is_spelled_either_way_and_printed_one(
+    written: str, pair: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = tmp_path / "report.json"
+    words = [*pair, "--window=5", "--memory=8", f"--report={report}"]
+    assert main(["sample", *words, f"--method={written}"]) == 0
+    assert json.loads(report.read_text())["method"]["name"] == "bottom-k"
+    assert main(["sweep", *words, f"--policies={written}"]) == 0
+    assert [*json.loads(report.read_text())["grid"]["policies"]] == ["bottom-k"]
+    assert "bottom_k" not in capsys.readouterr().out
+
+
+def test_a_profile_replaces_no_file(
+    pair: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = tmp_path / "profile.json"
+    place.write_text("mine")
+    assert main(["profile", *pair, "--window=5", f"--out={place}"]) == 2
+    assert f"profile {place} exists: remove it or name another file" in capsys.readouterr().err
+    assert place.read_text() == "mine"
