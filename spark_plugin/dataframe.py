@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-from typing import Annotated, TypedDict, Unpack
+from typing import Annotated, Unpack
 
 from pyspark.sql import DataFrame
 
@@ -21,8 +20,8 @@ from engine.options.budget import (
 from engine.options.command import Command, Given, Group
 from engine.options.deciding import settled
 from engine.options.facts import FactAccess, FactChanges, FactSides, fact_of
-from engine.options.kinds import SOURCE, TEXT, Kind
-from engine.options.option import Option, Scope
+from engine.options.kinds import SOURCE
+from engine.options.option import Option
 from engine.options.replay import roles_of, windows_of
 from engine.policies import policy_named
 from engine.replay.settings import ReplaySettings
@@ -32,33 +31,6 @@ from spark_plugin.columns import Side, check_columns
 from spark_plugin.facts import FactJoin, join_through
 from spark_plugin.query import Query, settled_lanes
 from spark_plugin.rows import FactRows, with_rows
-
-Window = int | str | timedelta
-
-
-class Duration(Kind):
-    """Ticks, a duration, or a `timedelta`."""
-
-    def read(self, flag: str, value: Window) -> str:
-        """Return the duration as text."""
-        if isinstance(value, timedelta):
-            return f"{value // timedelta(microseconds=1)}us"
-        return TEXT.read(flag, value)
-
-
-class Windows(TypedDict, total=False):
-    """How long tuples join."""
-
-    window: Annotated[
-        Window | None,
-        Option(
-            "ticks that a tuple joins for after its arrival, the last included, or a duration",
-            Duration(),
-            scope=Scope.SIDE,
-        ),
-    ]
-    window_left: Window | None
-    window_right: Window | None
 
 
 class Rows(FactRows, total=False):
@@ -76,9 +48,10 @@ class Rows(FactRows, total=False):
 
 
 class Frames(
-    streams.Columns, Windows, streams.Memory, streams.Split, deciding.Deciding, deciding.OfPolicy,
-    streams.Estimator, streams.Probe, streams.Outputs, streams.Lanes, streams.Seed, where.Payload,
-    Rows, FactSides, FactChanges, FactAccess, where.Device, total=False,
+    streams.Columns, streams.Windows, streams.Memory, streams.Split, deciding.Deciding,
+    deciding.OfPolicy, streams.Estimator, streams.Probe, streams.Outputs, streams.Lanes,
+    streams.Seed, where.Payload, Rows, FactSides, FactChanges, FactAccess, where.Device,
+    total=False,
 ):  # fmt: skip
     """The keywords of a replay of two DataFrames."""
 

@@ -1,5 +1,6 @@
-"""Python functions: one file for each pair, over tables and over archives.
+"""Python functions: for each task one over any frame, and one for tables and for archives each.
 
-It imports `jobs` and what lies below; `keywords.py` gives each function the keywords of its
-command. A newcomer starts with `replay.py`.
+`pairs.py`, `sampled.py` and `tasks.py` have what `import winnow` gives: they take paths and frames
+(`frames.py`) and return a `Result`. It imports `jobs` and what lies below; `keywords.py` gives each
+function the keywords of its command. A newcomer starts with `replay.py`.
 """

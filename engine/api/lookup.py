@@ -44,7 +44,9 @@ class LookupResult(NamedTuple):
 
 
 @takes(LOOKUP)
-def lookup_tables(stream: pa.Table, fact: pa.Table, **options: Unpack[Lookup]) -> LookupResult:
+def lookup_tables(
+    stream: str | pa.Table, fact: str | pa.Table, **options: Unpack[Lookup]
+) -> LookupResult:
     """Join a stream with the facts that are active when its tuples arrive.
 
     Exact and stateless: r and f are an output if f has r's attribute and begin <= r's time < end
@@ -52,9 +54,9 @@ def lookup_tables(stream: pa.Table, fact: pa.Table, **options: Unpack[Lookup]) -
 
     Parameters
     ----------
-    stream : pyarrow.Table
-        In any order of time; a row's number is its position.
-    fact : pyarrow.Table
+    stream : pyarrow.Table or str
+        In any order of time; a row's number is its position. Text is the path of an archive.
+    fact : pyarrow.Table or str
         The fact relation: rows of facts, or of their changes.
     **options
         As ``winnow lookup`` has them.
@@ -89,16 +91,18 @@ def lookup_tables(stream: pa.Table, fact: pa.Table, **options: Unpack[Lookup]) -
     kinds = {
         f"{side}_{column.name}": column.type
         for side, table in (("stream", stream), ("fact", fact))
+        if isinstance(table, pa.Table)
         for column in table.schema
     }
     rejected = [_aside(sink, side, table) for side, table in (("stream", stream), ("fact", fact))]
     return LookupResult(restored(outputs, kinds), report.content, (rejected[0], rejected[1]))
 
 
-def _aside(sink: MemorySink, side: str, table: pa.Table) -> pa.Table | None:
+def _aside(sink: MemorySink, side: str, table: str | pa.Table) -> pa.Table | None:
     if side not in sink.rejected:
         return None
-    kinds = {column.name: column.type for column in table.schema}
+    own = table.schema if isinstance(table, pa.Table) else ()
+    kinds = {column.name: column.type for column in own}
     return restored(pa.concat_tables(sink.rejected[side]), kinds)
 
 
@@ -131,7 +135,10 @@ def lookup_archives(
 
 
 def look_up(
-    options: LookupOptions, stream: str, fact: str, progress: Progress | None = None
+    options: LookupOptions,
+    stream: str | pa.Table,
+    fact: str | pa.Table,
+    progress: Progress | None = None,
 ) -> Report:
     """Look an archive up and write the outputs, whole or not at all; `options.out` says where."""
     left, right = open_source(stream, "stream"), open_source(fact, "fact")

@@ -75,6 +75,11 @@ def sweep_tables(left: pa.Table, right: pa.Table, **options: Unpack[Sweep]) -> S
     with temporary() as folder:
         _, files, unit = staged(left, right, given, folder, lambda own: sweep_of(own).base)
         result = run_sweep(sweep_of(files), ThreadExecutor())
+    return of_tables(result, given, unit)
+
+
+def of_tables(result: SweepResult, given: Given, unit: str | None) -> SweepResult:
+    """Return a sweep of tables without the files that they were written to."""
     advice = [_of_tables(one, given) for one in result.advice]
     report = result.report | {"advice": [one.plain() for one in advice]}
     report["grid"]["tick"] = unit or report["grid"]["tick"]

@@ -24,22 +24,25 @@ from engine.runtime.time_units import parse_instant, parse_window
 
 
 class Tables(NamedTuple):
-    """The streams of a job, and what joins them if it is a table too.
+    """The streams of a job, and what joins them, as far as they are tables.
 
     Attributes
     ----------
-    left, right : pyarrow.Table
-    fact : pyarrow.Table or None
+    left, right, fact : pyarrow.Table or None
     """
 
-    left: pa.Table
-    right: pa.Table
+    left: pa.Table | None
+    right: pa.Table | None
     fact: pa.Table | None = None
 
     def times(self, job: JobOptions) -> list[tuple[pa.Table, str, tuple[str, ...]]]:
         """Return each column of times with its table and the columns of that with other parts."""
         both = (self.left, job.left_roles), (self.right, job.right_roles)
-        found = [(table, own.time, (*own.on, *own.partition_by)) for table, own in both]
+        found = [
+            (table, own.time, (*own.on, *own.partition_by))
+            for table, own in both
+            if table is not None
+        ]
         if self.fact is not None and job.fact is not None:
             roles = job.fact.roles
             others = (*roles.left, *roles.right, *roles.identity)
@@ -61,6 +64,8 @@ class Tables(NamedTuple):
 
 def have_seconds(tables: Tables, job: JobOptions) -> bool:
     """Tell whether all times are in whole seconds, which Parquet has no type for."""
+    if tables.left is None or tables.right is None:
+        return False
     kinds = []
     for table, time, others in tables.times(job):
         if time not in table.schema.names or time in others:
@@ -74,8 +79,8 @@ def have_seconds(tables: Tables, job: JobOptions) -> bool:
 
 
 def staged(
-    left: pa.Table,
-    right: pa.Table,
+    left: str | pa.Table,
+    right: str | pa.Table,
     given: Given,
     folder: Path,
     job_of: Callable[[Given], JobOptions] = job_of,
@@ -84,7 +89,8 @@ def staged(
 
     Parameters
     ----------
-    left, right : pyarrow.Table
+    left, right : pyarrow.Table or str
+        A path stays as it is.
     given : Given
         The keywords; `fact` may be a table.
     folder : Path
@@ -100,12 +106,17 @@ def staged(
     unit : {"s", None}
         "s" where times are whole seconds, which stand in the files as plain numbers.
     """
-    fact = given["fact"]
-    tables = Tables(left, right, fact if isinstance(fact, pa.Table) else None)
-    own = {side: str(folder / f"{side}.parquet") for side in SIDES}
-    if tables.fact is not None:
-        own["fact"] = str(folder / "fact.parquet")
-    files = Given(given.options, {**given, **own, "cache": folder / "lanes"})
+    sources = {"left": left, "right": right, "fact": given["fact"]}
+    tables = Tables(*(own if isinstance(own, pa.Table) else None for own in sources.values()))
+    own = {name: source for name, source in sources.items() if source is not None}
+    own |= {
+        name: str(folder / f"{name}.parquet")
+        for name, table in tables._asdict().items()
+        if table is not None
+    }
+    files = Given(given.options, {**given, **own})
+    if any(table is not None for table in tables):
+        files["cache"] = folder / "lanes"
     job = job_of(files)
     seconds = have_seconds(tables, job)
     if seconds:

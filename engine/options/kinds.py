@@ -7,12 +7,14 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from engine.options.by_stream import REST
 from engine.runtime.errors import SpecError
+from engine.runtime.time_units import duration_text
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,9 @@ def _words(flag: str, text: str) -> list[str]:
 
 
 def as_text(flag: str, value: Any) -> str:  # noqa: ANN401 - whatever an interface hands on
-    """Return text, a number or a path as the command line writes it."""
+    """Return text, a number, a path, a time or a `timedelta` as the command line writes it."""
+    if isinstance(value, timedelta):
+        return duration_text(value)
     if isinstance(value, (bool, Mapping, list, tuple)):
         raise SpecError(f"{flag} is {value!r}; give text or a number")
     return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
@@ -199,9 +203,9 @@ class ByStream(Kind):
     def read(self, flag: str, value: Any) -> Any:  # noqa: ANN401 - see Kind
         """Return the value, or a mapping by stream in which "" stands for the others."""
         if isinstance(value, Mapping):
-            return dict(value)
+            return {name: _plain(flag, own) for name, own in value.items()}
         if isinstance(value, bool) or not isinstance(value, (str, list, tuple)):
-            return value
+            return _plain(flag, value)
         items = [value] if isinstance(value, str) else [str(item) for item in value]
         text = ",".join(items)
         if "=" not in text:
@@ -219,6 +223,10 @@ class ByStream(Kind):
                 raise SpecError(f"{flag} has more than one value for {which}: give one")
             found[name] = own
         return found
+
+
+def _plain(flag: str, value: Any) -> Any:  # noqa: ANN401 - whatever an interface hands on
+    return as_text(flag, value) if isinstance(value, timedelta) else value
 
 
 class Parameters(Kind):

@@ -4,7 +4,9 @@ MEANINGS = {
     "replay": "replay two archived streams through a window join within a memory budget",
     "sweep": "replay one archive under a grid of policies, budgets, windows and more",
     "sample": "sample a join within a memory budget, and estimate aggregates of it",
-    "estimate": "estimate totals of a join within a stated error, from stretches of the archives' time",
+    "estimate": (
+        "estimate totals of a join within a stated error, from stretches of the archives' time"
+    ),
     "bound": "find the best possible result within a memory budget, or bounds of it",
     "allocate": "divide one memory over several joins so that none does too badly",
     "multijoin": "join 2 to 8 streams on any predicate, exactly or within a CPU budget",

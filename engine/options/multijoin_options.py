@@ -33,6 +33,7 @@ from engine.options.kinds import (
 from engine.options.meanings import MEANINGS
 from engine.options.multijoin import GRAPHS, METHODS
 from engine.options.option import Interface, Option, Scope
+from engine.options.streams import Window
 
 _DEFAULTS = HarvestSettings(1)
 
@@ -57,7 +58,7 @@ class Streams(shared.ByName, total=False):
         ),
     ]
     window: Annotated[
-        int | str | Mapping[str, int | str],
+        Window | Mapping[str, Window],
         Option(
             "ticks that a tuple joins for after its arrival, the last included, a duration such "
             "as 10min on timestamp columns, or rows:C, the last C tuples",

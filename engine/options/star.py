@@ -21,7 +21,7 @@ from engine.options.facts import FactAccess, FactChanges, FactSource, fact_roles
 from engine.options.kinds import BY_STREAM, ITEMS, NAMES, Pairs
 from engine.options.option import Interface, Option, Scope, check_fields
 from engine.options.replay import Best, effort_of
-from engine.options.streams import check_reference
+from engine.options.streams import Window, check_reference
 from engine.policies import Value, policy_named
 from engine.runtime.errors import SpecError
 
@@ -61,7 +61,7 @@ class OfStreams(shared.ByName, total=False):
         Option("join attribute", BY_STREAM, scope=Scope.STREAM),
     ]
     window: Annotated[
-        int | str | Mapping[str, int | str],
+        Window | Mapping[str, Window],
         Option("ticks or a duration that a tuple joins for", BY_STREAM, scope=Scope.STREAM),
     ]
     memory: Annotated[

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Annotated, TypeAlias, TypedDict
 
 from engine.options.budget import EVEN, SPLITS, SplitKind
@@ -25,6 +26,7 @@ from gpu_kernels.combine import COMBINES
 
 NameOrNames: TypeAlias = str | Sequence[str]
 Amount: TypeAlias = int | str
+Window: TypeAlias = int | str | timedelta
 
 BAD_ROWS = ("error", "quarantine")
 REFERENCES = ("exact", "none")
@@ -110,15 +112,15 @@ class Windows(TypedDict, total=False):
     """How long tuples join."""
 
     window: Annotated[
-        int | str | None,
+        Window | None,
         Option(
             "ticks that a tuple joins for after its arrival, the last included, or a duration "
             "such as 10min on timestamp columns",
             scope=Scope.SIDE,
         ),
     ]
-    window_left: int | str | None
-    window_right: int | str | None
+    window_left: Window | None
+    window_right: Window | None
 
 
 class Outputs(TypedDict, total=False):
@@ -128,7 +130,8 @@ class Outputs(TypedDict, total=False):
         str, Option("importance of an output from its members'", default="min", choices=COMBINES)
     ]
     start_ts: Annotated[
-        int | str | None, Option("outputs before this time are neither written nor counted")
+        int | str | datetime | None,
+        Option("outputs before this time are neither written nor counted"),
     ]
 
 

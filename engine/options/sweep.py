@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
@@ -27,7 +28,7 @@ DEFAULT_POLICIES = "all"
 DEFAULT_MEMORY = "10%:100%:10%"
 DEFAULT_ESTIMATORS = ESTIMATORS[0]
 DEFAULT_LANES = "1"
-Values = int | str | Sequence[int | str]
+Values = int | str | timedelta | Sequence[int | str | timedelta]
 
 
 class Targets(Kind):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from rich.table import Table
 
 from engine.options.allocate import RECALL
 from engine.report.envelope import Report, check_place
+from engine.report.figures import blank
 from engine.report.tables import number, percent, print_end, table_of
 from engine.runtime.errors import OutputError
 
@@ -23,10 +25,10 @@ _COLOURS = {"alloc": "#0072B2", "prop": "#E69F00"}
 _WIDTH = 0.38
 
 
-def print_allocation(report: Report) -> None:
+def print_allocation(report: Report, console: Console | None = None) -> None:
     """Print the joins, what each gets by both allocations, and the worst of each."""
     content = report.content
-    console = Console()
+    console = console or Console()
     console.print(_joins(content))
     known = [f"{join['name']} by {join['profile']}" for join in content["joins"] if join["profile"]]
     if known:
@@ -135,7 +137,7 @@ def draw(content: dict[str, Any], folder: Path) -> list[Path]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name in ("memory", metric):
-            figure = _figure(content, name)
+            figure = figure_of(content, name)
             for kind in FORMATS:
                 path = folder / f"{name}.{kind}"
                 figure.savefig(path, dpi=150, metadata={"Date": None} if kind == "svg" else {})
@@ -145,13 +147,10 @@ def draw(content: dict[str, Any], folder: Path) -> list[Path]:
     return files
 
 
-def _figure(content: dict[str, Any], name: str) -> Any:  # noqa: ANN401 - matplotlib's, loaded late
-    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415 - half a second
-    from matplotlib.figure import Figure  # noqa: PLC0415 - the same
-
+def figure_of(content: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401 - matplotlib's
+    """Return the plot of ``memory``, or of the report's ``metric``, as a figure."""
     joins = content["joins"]
-    figure = Figure(figsize=(2.8 + 1.1 * len(joins), 3.8), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = blank(2.8 + 1.1 * len(joins), 3.8)
     axis = figure.subplots()
     places = np.arange(len(joins))
     for shift, how in ((-0.5, "alloc"), (0.5, "prop")):

@@ -8,7 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from engine.report.envelope import check_place
-from engine.report.profile_plots import COLOURS, figure_of, plain_axis, time_scale
+from engine.report.figures import blank
+from engine.report.profile_plots import COLOURS, plain_axis, time_scale
 from engine.runtime.errors import OutputError
 
 
@@ -49,7 +50,7 @@ def draw_plot(path: Path, by_time: pa.Table, text: str, unit: str) -> None:
     origin = columns["begin"][0]
     scale, named = time_scale(int(columns["end"][-1] - origin), unit)
     edges = [*((columns["begin"] - origin) * scale), (columns["end"][-1] - origin) * scale]
-    own = figure_of(4.2)
+    own = blank(8.6, 4.2)
     axis = own.subplots()
     axis.stairs(columns["estimate"], edges, color=COLOURS[0], linewidth=1.4, label="estimate")
     axis.stairs(

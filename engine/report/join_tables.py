@@ -26,10 +26,10 @@ MOST_POINTS = 2.0
 _BARS = " ▁▂▃▄▅▆▇█"
 
 
-def print_report(report: Report) -> None:
+def print_report(report: Report, console: Console | None = None) -> None:
     """Print a replay: what came out, what was lost and where."""
     content = report.content
-    console = Console()
+    console = console or Console()
     policy = content["policy"]
     profile = "" if policy["profile"] is None else escape(f", profile {policy['profile']}")
     results = _compared(content, f"policy {policy['name']}{profile}")
@@ -171,10 +171,10 @@ def _print_lost(lost: dict[str, Any], console: Console) -> None:
     console.print(table)
 
 
-def print_bound(report: Report) -> None:
+def print_bound(report: Report, console: Console | None = None) -> None:
     """Print what is possible, how sure that is, and what the exact join comes to."""
     content = report.content
-    console = Console()
+    console = console or Console()
     console.print(_bounds(content))
     if "fact" in content:
         console.print(facts_line(content["fact"]))
@@ -213,10 +213,10 @@ def _bounds(content: dict[str, Any]) -> Table:
     )
 
 
-def print_lookup(report: Report) -> None:
+def print_lookup(report: Report, console: Console | None = None) -> None:
     """Print what was read of a stream and its facts, and what came out."""
     content = report.content
-    console = Console()
+    console = console or Console()
     rows = (
         (side, *(number(content[name][side]) for name in ("rows", "null_keys", "rejected")))
         for side in ("stream", "fact")
@@ -229,10 +229,10 @@ def print_lookup(report: Report) -> None:
     print_end(console, content, f"{content['rows_per_second']:,.0f} rows/s by {content['access']}")
 
 
-def print_multijoin(report: Report) -> None:
+def print_multijoin(report: Report, console: Console | None = None) -> None:
     """Print what came out, what was lost and what it cost."""
     content = report.content
-    console = Console()
+    console = console or Console()
     method, windows = content["method"], content["window"]
     title = f"{content['predicate']} ({content['join_graph']}), {method['name']}"
     console.print(_compared(content, title))

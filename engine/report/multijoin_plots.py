@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from engine.report.envelope import check_place
+from engine.report.figures import blank
 from engine.runtime.errors import OutputError, SpecError
 
 FORMATS = (".png", ".svg")
@@ -23,7 +25,7 @@ def check_plot(path: Path) -> None:
     check_place(path, "plot")
 
 
-def save_plot(content: dict[str, Any], path: Path) -> None:
+def save_plot(content: Mapping[str, Any], path: Path) -> None:
     """Draw how load was shed and write it to a file.
 
     Parameters
@@ -38,14 +40,19 @@ def save_plot(content: dict[str, Any], path: Path) -> None:
     OutputError
         If the file cannot be written.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415 - half a second
-    from matplotlib.figure import Figure  # noqa: PLC0415 - the same
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure_of(content).savefig(path, dpi=150)
+    except OSError as error:
+        raise OutputError(f"plot {path} cannot be written: {error}") from error
 
+
+def figure_of(content: Mapping[str, Any]) -> Any:  # noqa: ANN401 - matplotlib's
+    """Return how load was shed, of the report of a join with a CPU budget, as a figure."""
     names = list(content["rows"])
     setting = content["harvest"]["setting"]
     rows = 3 + (len(names) if setting is not None else 0)
-    figure = Figure(figsize=(9.0, 2.2 * rows), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = blank(9.0, 2.2 * rows)
     grid = figure.add_gridspec(rows, max(1, len(names) - 1))
     axes = [figure.add_subplot(grid[0, :])]
     axes += [figure.add_subplot(grid[row, :], sharex=axes[0]) for row in (1, 2)]
@@ -54,14 +61,10 @@ def save_plot(content: dict[str, Any], path: Path) -> None:
         for i in range(len(names)):
             for hop in range(len(names) - 1):
                 _segments(figure.add_subplot(grid[3 + i, hop]), content, i, hop)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, dpi=150)
-    except OSError as error:
-        raise OutputError(f"plot {path} cannot be written: {error}") from error
+    return figure
 
 
-def _over_time(axes: Any, content: dict[str, Any], names: list[str]) -> None:  # noqa: ANN401
+def _over_time(axes: Any, content: Mapping[str, Any], names: list[str]) -> None:  # noqa: ANN401
     """Draw throttle fraction, rates and output rate of every interval."""
     harvest = content["harvest"]
     steps, second = harvest["steps"], harvest["settings"]["per_second"]
@@ -97,7 +100,7 @@ def _over_time(axes: Any, content: dict[str, Any], names: list[str]) -> None:  #
         axis.grid(alpha=0.3)
 
 
-def _segments(axis: Any, content: dict[str, Any], direction: int, hop: int) -> None:  # noqa: ANN401
+def _segments(axis: Any, content: Mapping[str, Any], direction: int, hop: int) -> None:  # noqa: ANN401
     """Draw which logical basic windows a hop reads, darker the better their rank."""
     harvest, names = content["harvest"], list(content["rows"])
     other = content["method"]["orders"][direction][hop]

@@ -11,7 +11,9 @@ from rich.table import Table
 from engine.report.tables import number, table_of
 
 
-def print_explanation(content: dict[str, Any], shown: int | None = None) -> None:
+def print_explanation(
+    content: dict[str, Any], shown: int | None = None, console: Console | None = None
+) -> None:
     """Print the streams, the cheapest orders and the choice.
 
     Parameters
@@ -21,7 +23,7 @@ def print_explanation(content: dict[str, Any], shown: int | None = None) -> None
     shown : int or None
         Orders to print, of those that it lists; None: all.
     """
-    console = Console()
+    console = console or Console()
     console.print(_streams(content["streams"]))
     tau = "" if content["tau"] is None else f", every {content['tau']:g}"
     unit = content.get("unit") or "unit time"

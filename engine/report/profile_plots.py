@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,12 @@ import numpy as np
 from engine.models.profile.advice import MODELS
 from engine.models.profile.model import ArrivalProfile
 from engine.models.profile.statistics import last_ages
-from engine.runtime.errors import OutputError
+from engine.report.figures import blank, plain
+from engine.runtime.errors import OutputError, chosen
 from engine.runtime.streams import SIDES
 
 FORMATS = ("png", "svg")
+PLOTS = ("age_curves", "key_frequencies", "correlation", "drift", "recall")
 # Okabe and Ito's colours, which all kinds of colour vision tell apart
 COLOURS = ("#0072B2", "#D55E00")
 _ONLINE = {"monitor": ("#009E73", "--"), "retain": ("#CC79A7", "-.")}
@@ -46,19 +48,11 @@ def draw(profile: ArrivalProfile, folder: Path) -> list[Path]:
     OutputError
         If one cannot be written.
     """
-    plots: dict[str, Callable[[Any, ArrivalProfile], None]] = {
-        "age_curves": _ages,
-        "key_frequencies": _frequencies,
-        "correlation": _correlation,
-        "drift": _drift,
-        "recall": _recall,
-    }
     files = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name, paint in plots.items():
-            figure = figure_of(7.2 if name == "drift" else 4.2)
-            paint(figure, profile)
+        for name in PLOTS:
+            figure = figure_of(profile, name)
             for kind in FORMATS:
                 files.append(folder / f"{name}.{kind}")
                 metadata = {"Date": None} if kind == "svg" else {}
@@ -68,13 +62,17 @@ def draw(profile: ArrivalProfile, folder: Path) -> list[Path]:
     return files
 
 
-def figure_of(height: float) -> Any:  # noqa: ANN401 - matplotlib's, which is loaded late
-    """Return a figure of so many inches."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415 - half a second
-    from matplotlib.figure import Figure  # noqa: PLC0415 - the same
-
-    figure = Figure(figsize=(8.6, height), layout="constrained")
-    FigureCanvasAgg(figure)
+def figure_of(profile: ArrivalProfile, name: str) -> Any:  # noqa: ANN401 - matplotlib's
+    """Return one of `PLOTS` as a figure."""
+    paint: Mapping[str, Callable[[Any, ArrivalProfile], None]] = {
+        "age_curves": _ages,
+        "key_frequencies": _frequencies,
+        "correlation": _correlation,
+        "drift": _drift,
+        "recall": _recall,
+    }
+    figure = blank(8.6, 7.2 if name == "drift" else 4.2)
+    paint[chosen("plot", name, PLOTS)](figure, profile)
     return figure
 
 
@@ -99,15 +97,9 @@ def time_scale(ticks: int, unit: str) -> tuple[float, str]:
 
 def plain_axis(axis: Any, title: str, x: str, y: str) -> None:  # noqa: ANN401 - matplotlib's
     """Give an axis its title and labels, and take what distracts away."""
-    axis.set_title(title, fontsize=11, loc="left")
-    axis.set_xlabel(x)
-    axis.set_ylabel(y)
-    axis.grid(visible=True, color="#DDDDDD", linewidth=0.6)
-    axis.set_axisbelow(True)
+    plain(axis, title, x, y)
     if axis.get_xscale() == "linear":
         _thousands(axis)
-    for side in ("top", "right"):
-        axis.spines[side].set_visible(False)
 
 
 def _legend(axis: Any, below: float = -0.17) -> None:  # noqa: ANN401 - matplotlib's

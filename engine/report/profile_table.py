@@ -14,9 +14,9 @@ from engine.report.tables import table_of
 from engine.runtime.streams import SIDES
 
 
-def print_profile(profile: ArrivalProfile) -> None:
+def print_profile(profile: ArrivalProfile, console: Console | None = None) -> None:
     """Print both streams beside each other, the models, and the advice."""
-    console = Console()
+    console = console or Console()
     rows = ((name, *values) for name, values in _rows(profile))
     console.print(table_of(("", *SIDES), rows, _title(profile)))
     advice = profile.advice

@@ -19,10 +19,12 @@ _LARGE = 10_000
 """From here on numbers are shown without decimals."""
 
 
-def print_sample(report: Report, aggregates: Mapping[str, pa.Table]) -> None:
+def print_sample(
+    report: Report, aggregates: Mapping[str, pa.Table], console: Console | None = None
+) -> None:
     """Print what was estimated, from how much memory, and the first rows of each aggregate."""
     content = report.content
-    console = Console()
+    console = console or Console()
     console.print(_totals(content))
     console.print(_sides(content))
     if content["method"]["on_average"]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from fractions import Fraction
 
 import numpy as np
@@ -126,6 +127,19 @@ def _size(word: str, named: str, *, first: bool) -> int:
             f"{named}: {word!r} is no unit of time: use ns, us, ms, s, min, h, days or weeks.{hint}"
         )
     return _WORDS[word]
+
+
+def duration_text(value: timedelta) -> str:
+    """Return a `timedelta`, or one of pandas, as `parse_ticks` reads it.
+
+    Examples
+    --------
+    >>> duration_text(timedelta(minutes=1)), duration_text(timedelta(milliseconds=1500))
+    ('60s', '1500ms')
+    """
+    nanoseconds = value // timedelta(microseconds=1) * 1000 + getattr(value, "nanoseconds", 0)
+    unit = next(own for own in ("s", "ms", "us", "ns") if nanoseconds % _NANOSECONDS[own] == 0)
+    return f"{nanoseconds // _NANOSECONDS[unit]}{unit}"
 
 
 _CODES = {"s": "s", "ms": "ms", "us": "us", "ns": "ns", "day": "D"}

@@ -12,7 +12,7 @@ from pathlib import Path
 from engine.runtime.disk import full_disk_reported, whole_file
 from engine.runtime.errors import OutputError, SpecError
 
-PACKAGES = ("engine", "gpu_kernels", "spark_plugin", "pyspark_winnow")
+PACKAGES = ("engine", "gpu_kernels", "spark_plugin", "pyspark_winnow", "winnow")
 """What an application imports."""
 WINNOW = "winnowjoin"
 """The distribution, by whose metadata reports know winnow's version."""

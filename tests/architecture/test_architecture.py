@@ -20,7 +20,7 @@ from engine.options.meanings import MEANINGS
 from engine.policies import POLICIES, SAMPLING
 from engine.runtime.source import UNCOMPILED
 
-PACKAGES = ("gpu_kernels", "engine", "spark_plugin", "pyspark_winnow")
+PACKAGES = ("gpu_kernels", "engine", "spark_plugin", "pyspark_winnow", "winnow")
 """Each may import those before it."""
 MAY_IMPORT = {package: set(PACKAGES[: i + 1]) for i, package in enumerate(PACKAGES)}
 SPARK = {"spark_plugin", "pyspark_winnow"}
@@ -44,7 +44,8 @@ ROOMS = {
         "optimum": "runtime facts exact replay",
         "multiway": "runtime exact",
         "star": "runtime policies facts lanes replay",
-        "options": "runtime policies archives facts replay sampling optimum multiway",
+        "generate": "runtime",
+        "options": "runtime policies archives facts replay sampling optimum multiway generate",
         "device": (
             "runtime policies facts exact lanes models value_model replay sampling optimum multiway"
         ),
@@ -53,8 +54,7 @@ ROOMS = {
             "runtime policies archives facts exact lanes models value_model replay sampling"
             " estimate optimum multiway star options device report"
         ),
-        "api": "runtime archives models options report jobs",
-        "generate": "runtime",
+        "api": "runtime archives models multiway generate options report jobs",
         "commands": (
             "runtime policies archives lanes models multiway options report jobs api generate"
         ),
@@ -96,6 +96,7 @@ ROOMS = {
         "executor": "gpu outcome rapids session archives",
         "query": "gpu lanes outcome spread session columns facts worker measure on_gpu",
         "dataframe": "rows columns facts query",
+        "door": "lookup dataframe",
         "command": "session executor",
         "sweep": "session executor",
         "submit": "rapids shipping command",
@@ -222,6 +223,7 @@ ENTRIES = (
     *("spark_plugin.shipping.command", "spark_plugin.rapids.command"),
     *("spark_plugin.dataframe", "spark_plugin.lookup", "spark_plugin.sweep"),
     *("spark_plugin.executor", "spark_plugin.session", "spark_plugin.streaming", "pyspark_winnow"),
+    *("winnow", "engine.api.pairs", "engine.api.sampled", "engine.api.tasks", "spark_plugin.door"),
 )
 """What `pyproject.toml` registers, and the modules whose functions users call."""
 
@@ -248,7 +250,7 @@ def test_every_module_is_reachable_from_an_entry_point() -> None:
 def test_what_is_installed_and_documented_are_entry_points() -> None:
     registered = re.compile(r'^[\w-]+ = "((engine|spark_plugin)[\w.]*)(:\w+)?"$', re.MULTILINE)
     found = {m[1] for m in registered.finditer((ROOT / "pyproject.toml").read_text())}
-    assert len(found) == 4
+    assert len(found) == 5
     for page in (ROOT / "docs").glob("*.md"):
         found |= set(re.findall(r"from (spark_plugin[\w.]*) import", page.read_text()))
     assert found <= {*ENTRIES}
@@ -268,6 +270,21 @@ def test_engine_and_kernels_load_without_spark_and_gpu_packages() -> None:
         "    importlib.import_module(name.removesuffix('.__init__'))\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True, cwd=ROOT)  # noqa: S603 - ours
+
+
+def test_the_facade_is_names_alone() -> None:
+    (path,) = (ROOT / "winnow").rglob("*.py")
+    tree = ast.parse(path.read_text())
+    declared = {
+        (node.module, own.name)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("engine")
+        for own in node.names
+    }
+    homes = importlib.import_module("winnow").__dict__["_HOMES"]
+    assert declared == {(home, name) for home, names in homes.items() for name in names}
+    functions = [node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    assert functions == ["__dir__", "__getattr__"]
 
 
 def policy_files() -> list[str]:

@@ -48,6 +48,7 @@ def test_all_that_is_copied_is_there_and_not_ignored() -> None:
         "gpu_kernels",
         "spark_plugin",
         "pyspark_winnow",
+        "winnow",
         "docker/requirements",
     } <= set(copied)
     for source in copied:

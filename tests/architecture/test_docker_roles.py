@@ -56,7 +56,7 @@ def test_steps_make_an_environment_of_their_own_and_slim_it(tmp_path: Path) -> N
     source.mkdir()
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
-    for name in ("engine", "gpu_kernels", "spark_plugin", "pyspark_winnow"):
+    for name in ("engine", "gpu_kernels", "spark_plugin", "pyspark_winnow", "winnow"):
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / name, source / name, ignore=ignored)
     place = tmp_path / "env"

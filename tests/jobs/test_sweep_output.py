@@ -310,7 +310,7 @@ def test_tables_are_swept_as_archives_are(folder: Path) -> None:
     assert found.table.select(FIGURES).equals(expected.table.select(FIGURES))
     assert len(found.advice) == 2
     with pytest.raises(TypeError, match="give windows"):
-        engine.sweep_tables(*sides, window=3, **grid)
+        engine.sweep_tables(*sides, window_left=3, **grid)
     with pytest.raises(TypeError, match="unexpected keyword 'colour'"):
         engine.sweep_tables(*sides, colour=3, **grid)
     with pytest.raises(InputError, match="has no column 'nokey'"):

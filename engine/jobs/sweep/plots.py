@@ -11,6 +11,7 @@ from engine.jobs.sweep.advice import Advice, kind_of
 from engine.jobs.sweep.panels import Panels
 from engine.jobs.sweep.rows import Row
 from engine.policies import POLICIES, SAMPLING
+from engine.report.figures import blank
 
 FORMATS = ("png", "svg")
 FEW_LINES = 6
@@ -82,7 +83,7 @@ def draw(
     """
     files = []
     for measure in MEASURES:
-        figure = _figure(rows, advice, grid, measure)
+        figure = figure_of(rows, advice, grid, measure)
         for kind in FORMATS:
             path = folder / f"{measure.name}.{kind}"
             metadata = {"Date": None} if kind == "svg" else {}
@@ -91,18 +92,15 @@ def draw(
     return files
 
 
-def _figure(
+def figure_of(
     rows: Sequence[Row], advice: Sequence[Advice], grid: Mapping[str, Any], measure: Measure
-) -> Any:  # noqa: ANN401 - matplotlib's, which is loaded late
-    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415 - half a second
-    from matplotlib.figure import Figure  # noqa: PLC0415 - the same
-
+) -> Any:  # noqa: ANN401 - matplotlib's
+    """Return the plot of a measure as a figure; arguments as of `draw`."""
     panels = Panels(rows)
     number, across = len(panels.rows), panels.across
     down = -(-number // across)
     wide, high = (6.2, 4.6) if number == 1 else (3.9, 3.0)
-    figure = Figure(figsize=(2.2 + wide * across, 0.8 + high * down), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = blank(2.2 + wide * across, 0.8 + high * down)
     axes = figure.subplots(down, across, squeeze=False, sharey=measure.percent).ravel()
     for axis in axes[number:]:
         axis.set_axis_off()

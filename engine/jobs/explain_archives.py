@@ -1,8 +1,8 @@
-"""``winnow explain --stream ..``: statistics for join orders, measured on archives."""
+"""Statistics for join orders, measured on archives."""
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple, TypedDict
+from typing import NamedTuple
 
 from engine.jobs.explain import Measured
 from engine.jobs.multijoin.join_task import TICKS, MultiJoinTask, check_rows, open_join
@@ -14,16 +14,10 @@ from engine.multiway.measure import measure
 from engine.multiway.orders.choose import choose_local_orders, choose_order
 from engine.multiway.orders.problem import JoinStatistics, OrderingProblem, StreamStatistics
 from engine.multiway.streams import MultiStreams
-from engine.options.command import Given, Group
-from engine.options.kinds import BY_STREAM, FLAG
+from engine.options.command import Given
+from engine.options.kinds import BY_STREAM
 from engine.options.multijoin import multijoin_of
-from engine.options.multijoin_options import MULTIJOIN, On, Streams
-from engine.options.option import Option
-from engine.options.streams import BadRows
-from engine.runtime.errors import SpecError
-
-OF_ARCHIVES = ("predicate", "columns_of", "time", "window", "join_graph", "bad_rows", "measure")
-STATISTICS = ("rates", "windows", "distinct", "selectivities")
+from engine.options.multijoin_options import MULTIJOIN
 
 
 class Archives(NamedTuple):
@@ -43,44 +37,6 @@ class Archives(NamedTuple):
     tau: float | None
     measured: list[Measured]
     unit: str
-
-
-class Measure(TypedDict, total=False):
-    """A run beside the model."""
-
-    measure: Annotated[
-        bool,
-        Option(
-            "run the join in the chosen order, and compare what it compares with the model",
-            FLAG,
-            default=False,
-        ),
-    ]
-
-
-GROUP = Group(
-    "archives, in place of given statistics, which are measured",
-    (Streams, On, BadRows, Measure),
-    without=("importance",),
-)
-
-
-def check_options(given: Given) -> None:
-    """Raise `SpecError` if statistics are both given and to be measured, or an option fits neither.
-
-    Parameters
-    ----------
-    given : dict
-        The options.
-    """
-    for name in STATISTICS if "stream" in given else OF_ARCHIVES:
-        if name in given:
-            option = given.options[name].written
-            raise SpecError(
-                f"{option} is given, and --stream has it measured: leave one out"
-                if "stream" in given
-                else f"{option} is of archives: name each of them with --stream NAME=PATH"
-            )
 
 
 def measured_archives(given: Given) -> Archives:

@@ -1,0 +1,203 @@
+"""Streams as people have them: paths, and any frame that speaks Arrow, as paths and Arrow tables.
+
+Frames of other packages are recognised by what they can do, so none of them is imported.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from importlib import import_module, metadata
+from pathlib import Path
+from typing import Annotated, Any, Protocol, TypeAlias, TypedDict, runtime_checkable
+
+import pyarrow as pa
+import pyarrow.types as pt
+
+from engine.options.option import Option, options_of
+from engine.runtime.errors import InputError, SpecError
+
+GROUP = "winnow.frames"
+"""Group of the entry points of packages whose frames stay where they are."""
+
+
+@runtime_checkable
+class ArrowStream(Protocol):
+    """What speaks Arrow's PyCapsule interface: frames of pandas, polars, DuckDB and others."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Return a PyCapsule of an ``ArrowArrayStream``."""
+        ...
+
+
+@runtime_checkable
+class Batches(Protocol):
+    """An Arrow dataset or scanner."""
+
+    def to_batches(self) -> Any:  # noqa: ANN401 - of a PyArrow without types
+        """Return record batches."""
+        ...
+
+
+Frame: TypeAlias = str | os.PathLike[str] | ArrowStream | Batches
+"""A file, folder, glob or URI, or a frame."""
+
+
+class OfSpark(TypedDict, total=False):
+    """Keywords of Spark DataFrames alone."""
+
+    row: Annotated[str | None, Option("of Spark DataFrames: integer column that numbers the rows")]
+    fact_row: Annotated[str | None, Option("of Spark DataFrames: the same of the facts")]
+
+
+def not_of_spark(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of other frames than Spark's.
+
+    Raises
+    ------
+    SpecError
+        If one of Spark's is given.
+    """
+    for name in options_of(OfSpark):
+        if options.get(name) is not None:
+            raise SpecError(
+                f"{name} is of Spark DataFrames: the rows of other frames have their positions"
+            )
+    return {name: own for name, own in options.items() if name not in options_of(OfSpark)}
+
+
+def home_of(*frames: object) -> Any:  # noqa: ANN401 - the package's module, or None
+    """Return the module whose functions take these frames where they are, None if ours do.
+
+    Raises
+    ------
+    SpecError
+        If some frames are such and others are not, or no package takes them.
+    """
+    tops = {type(frame).__module__.partition(".")[0] for frame in frames if frame is not None}
+    if "pyspark" not in tops:
+        return None
+    if len(tops) > 1:
+        raise SpecError(
+            "some streams are Spark DataFrames and some are not: give all as DataFrames "
+            "(spark.createDataFrame, spark.read) or none (.toArrow())"
+        )
+    for point in metadata.entry_points(group=GROUP):
+        if point.name == "pyspark":
+            return point.load()
+    raise SpecError("Spark DataFrames need winnow's Spark plugin, which is not installed here")
+
+
+def in_arrow(frame: Frame, name: str) -> str | pa.Table:
+    """Return a path as text, and any frame as an Arrow table.
+
+    Frames in memory are not copied where Arrow can share them. Streams that can be read once, and
+    datasets, are spooled to a temporary file, which the table maps.
+
+    Parameters
+    ----------
+    frame : Frame
+    name : str
+        Of the stream, for messages.
+
+    Raises
+    ------
+    InputError
+        If it is no frame, or Arrow cannot represent a column.
+    """
+    if isinstance(frame, (str, os.PathLike)):
+        return os.fspath(frame)
+    try:
+        return _without_views(_table(frame, name)).replace_schema_metadata(None)
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        if isinstance(error, InputError):
+            raise
+        reason = str(error).strip().splitlines()[0]
+        raise InputError(
+            f"{name} is {_kind(frame)}, of which Arrow makes no table ({reason}): give its columns "
+            "one type each, and names that differ"
+        ) from error
+
+
+def _table(frame: Any, name: str) -> pa.Table:  # noqa: ANN401 - whatever was given
+    if isinstance(frame, pa.Table):
+        return frame
+    top = type(frame).__module__.partition(".")[0]
+    if top == "pandas" and hasattr(frame, "columns"):
+        return _of_pandas(frame)
+    if top == "polars" and hasattr(frame, "collect_schema") and hasattr(frame, "collect"):
+        frame = frame.collect()  # a lazy one has no data yet
+    if isinstance(frame, ArrowStream):
+        reader = pa.RecordBatchReader.from_stream(frame)
+        return reader.read_all() if top == "polars" else spooled(reader)
+    if hasattr(frame, "__arrow_c_array__"):
+        return pa.Table.from_batches([pa.record_batch(frame)])
+    if isinstance(frame, Batches):
+        scanner: Any = frame.scanner() if hasattr(frame, "scanner") else frame
+        return spooled(scanner.to_reader())
+    raise InputError(
+        f"{name} is {_kind(frame)}, which is neither a path nor a frame: give a file, folder or "
+        "glob, or what has __arrow_c_stream__, such as a frame of pandas, polars or PyArrow"
+    )
+
+
+def _without_views(table: pa.Table) -> pa.Table:
+    """Return a table whose dictionaries hold no string views, of which Arrow casts none."""
+    for at, field in enumerate(table.schema):
+        if pt.is_dictionary(field.type) and pt.is_string_view(field.type.value_type):
+            parts = [
+                pa.DictionaryArray.from_arrays(part.indices, part.dictionary.cast(pa.string()))
+                for part in table.column(at).chunks
+            ]
+            kind = pa.dictionary(field.type.index_type, pa.string())
+            table = table.set_column(at, field.name, pa.chunked_array(parts, kind))
+    return table
+
+
+def _kind(frame: object) -> str:
+    return f"a {type(frame).__module__}.{type(frame).__qualname__}"
+
+
+def _of_pandas(frame: Any) -> pa.Table:  # noqa: ANN401 - pandas need not be there
+    """Return a frame of pandas with its index as columns, unless that only numbers the rows."""
+    index = frame.index
+    if not (type(index).__name__ == "RangeIndex" and index.name is None):
+        frame = frame.reset_index()
+    return pa.Table.from_pandas(frame, preserve_index=False)
+
+
+def spooled(reader: pa.RecordBatchReader) -> pa.Table:
+    """Return the rows of a stream that can be read once, in a temporary file that is mapped.
+
+    The file has no name any more: it goes with the table.
+    """
+    descriptor, name = tempfile.mkstemp(prefix="winnow-", suffix=".arrow")
+    os.close(descriptor)
+    place = Path(name)
+    try:
+        with reader, pa.ipc.new_file(name, reader.schema) as writer:
+            for batch in reader:
+                writer.write_batch(batch)
+        return pa.ipc.open_file(pa.memory_map(name)).read_all()
+    finally:
+        place.unlink()
+
+
+def streams_in_arrow(streams: Mapping[str, Frame]) -> dict[str, str | pa.Table]:
+    """Return streams by name as `in_arrow` does."""
+    return {name: in_arrow(frame, f"stream {name}") for name, frame in streams.items()}
+
+
+def loaded(package: str) -> Any:  # noqa: ANN401 - the package's module
+    """Return a package that winnow can do without.
+
+    Raises
+    ------
+    SpecError
+        If it is not installed.
+    """
+    try:
+        return import_module(package)
+    except ImportError:
+        raise SpecError(f"{package} is not installed: pip install {package}") from None

@@ -1,0 +1,92 @@
+"""Two streams on their way through a job: paths, or frames as files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from engine.api.frames import Frame, home_of, in_arrow
+from engine.api.result import Outputs, kind_of, moments
+from engine.api.tables import Tables, staged, temporary
+from engine.archives.rows import restored
+from engine.options.command import Given
+from engine.options.replay import JobOptions
+from engine.runtime.errors import SpecError
+
+
+class Pair(NamedTuple):
+    """Two streams on their way through a job."""
+
+    tables: Tables
+    files: Given
+    unit: str | None
+    """What one tick is, where the files do not say it."""
+    time: pa.DataType
+    """Of the left stream's column of times."""
+    kept: Path | None
+    """Folder that was asked for."""
+
+    def outputs(self) -> Outputs:
+        """Return the place of the outputs, which the options then name."""
+        found = Outputs(self.kept)
+        self.files["out"] = found.place
+        return found
+
+    def moments(self, report: Mapping[str, Any]) -> pa.DataType:
+        """Return the type of times."""
+        return moments(report["window"]["tick"], self.time)
+
+    def settle(
+        self, found: Outputs, report: dict[str, Any], times: str = "ts"
+    ) -> dict[str, pa.Table]:
+        """Give outputs the types of the streams and the report its unit; return rejected rows."""
+        given = {side: own for side, own in self.tables._asdict().items() if own is not None}
+        found.kinds = {
+            f"{side}_{field.name}": field.type
+            for side, table in given.items()
+            for field in table.schema
+        }
+        self.tell(report)
+        found.times[times] = self.moments(report)
+        return {
+            path.stem: restored(
+                pq.read_table(path),
+                {own.name: own.type for own in given[path.stem].schema}
+                if path.stem in given
+                else {},
+            )
+            for path in sorted((found.place / "_rejected").glob("*.parquet"))
+        }
+
+    def tell(self, report: dict[str, Any]) -> None:
+        """Say in the report what one tick is, and where outputs were asked to be."""
+        report["out"] = None if self.kept is None else str(self.kept)
+        report["window"]["tick"] = self.unit or report["window"]["tick"]
+
+
+@contextmanager
+def pair_of(left: Frame, right: Frame, given: Given, job: Any) -> Iterator[Pair]:  # noqa: ANN401
+    """Yield two streams as files; `job` makes the job of options."""
+    if "fact" in given:
+        given["fact"] = in_arrow(given["fact"], "fact")
+    sides = in_arrow(left, "left"), in_arrow(right, "right")
+    with temporary() as folder:
+        tables, files, unit = staged(*sides, given, folder, job_of=job)
+        options: JobOptions = job(files)
+        source = files["left"] if tables.left is None else tables.left
+        time = kind_of(source, "left", options.left_roles.time)
+        yield Pair(tables, files, unit, time, given.get("out"))
+
+
+def refuse_spark(task: str, *frames: object) -> None:
+    """Raise `SpecError` for frames of Spark, which a task does not take."""
+    if home_of(*frames) is not None:
+        raise SpecError(
+            f"winnow.{task} is not available on Spark DataFrames: write them to Parquet "
+            "(frame.write.parquet) and give the paths"
+        )

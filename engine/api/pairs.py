@@ -1,0 +1,218 @@
+"""Replays, sweeps and bounds of two streams: one function each, for paths and any frame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, Unpack
+
+import pyarrow as pa
+
+from engine.api.bound import BoundFiles
+from engine.api.frames import Frame, OfSpark, home_of, not_of_spark
+from engine.api.keywords import takes
+from engine.api.pair import pair_of, refuse_spark
+from engine.api.replay import ReplayFiles
+from engine.api.result import Result, in_time
+from engine.api.sweep import of_tables
+from engine.jobs.bound.run import run_bound
+from engine.jobs.replay.run import run_replay
+from engine.jobs.sweep.advice import Advice
+from engine.jobs.sweep.plots import MEASURES
+from engine.jobs.sweep.plots import figure_of as sweep_figure
+from engine.jobs.sweep.rows import rows_in
+from engine.jobs.sweep.run import run_sweep
+from engine.jobs.sweep.table import print_sweep
+from engine.jobs.trial.replay import take_advice
+from engine.options.bound import BOUND, bound_of
+from engine.options.replay import REPLAY, job_of
+from engine.options.sweep import SWEEP, Sweep, sweep_of
+from engine.report.envelope import Report
+from engine.report.figures import bars, losses
+from engine.report.join_tables import print_bound, print_report
+from engine.runtime.errors import chosen
+from engine.runtime.executors import Executor, Progress, ThreadExecutor
+
+
+class ReplayKeywords(ReplayFiles, OfSpark, total=False):
+    """The keywords of a replay of any frames."""
+
+
+@takes(REPLAY)
+def replay(
+    left: Frame,
+    right: Frame,
+    *,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    **options: Unpack[ReplayKeywords],
+) -> Result:
+    """Join two streams through sliding windows within a memory budget.
+
+    Parameters
+    ----------
+    left, right : path or frame
+        Files, or frames of pandas, polars, PyArrow, or anything with ``__arrow_c_stream__``, in
+        any order of time; a row's number is its position. Spark DataFrames stay in Spark.
+    executor : Executor, optional
+        Where lanes are replayed; by default on threads.
+    progress : callable, optional
+        Called as ``progress(stage, done, total)``.
+    **options
+        As ``winnow replay`` has them; without `memory` the join is exact. `fact` may be a frame.
+        With `out` the outputs are a dataset in that folder, which must not exist; else they lie in
+        a temporary folder as long as the result lives.
+
+    Returns
+    -------
+    Result
+        ``outputs`` has ``left_row``, ``right_row``, ``ts``, ``importance``, ``weight``, and the
+        columns of both streams as ``left_<name>`` and ``right_<name>``; ``ts`` has the type of the
+        left stream's times.
+
+    Raises
+    ------
+    WinnowError
+        If an option, a frame or an archive is invalid, or the output cannot be written.
+
+    Examples
+    --------
+    >>> left = pa.table({"t": [0, 1, 2], "key": ["a", "b", "a"], "value": [5.0, 1.0, 9.0]})
+    >>> right = pa.table({"t": [1, 2, 4], "key": ["a", "b", "a"], "value": [5.0, 9.0, 7.0]})
+    >>> found = replay(left, right, on="key", time="t", importance="value", window=2, memory=2,
+    ...                policy="simp")
+    >>> found.outputs.num_rows, found.report.exact.outputs, found.report.recall
+    (3, 4, 0.75)
+    """
+    home = home_of(left, right, options.get("fact"))
+    if home is not None:
+        found: Result = home.replay(left, right, **options)
+        return found
+    given = REPLAY.from_keywords(not_of_spark(options))
+    with pair_of(left, right, given, job_of) as pair:
+        outputs = pair.outputs()
+        job = job_of(pair.files)
+        report = run_replay(job, executor or ThreadExecutor(), progress, choose=take_advice).content
+        aside, kind = pair.settle(outputs, report), pair.moments(report)
+    return Result(
+        outputs,
+        report,
+        partial(print_report, Report(report)),
+        partial(_losses, report, kind),
+        aside,
+    )
+
+
+def _losses(report: Mapping[str, Any], kind: pa.DataType) -> Any:  # noqa: ANN401 - matplotlib's
+    spans = report.get("lost", {}).get("by_time", [])
+    ticks = pa.array([span["from"] for span in spans] + [span["to"] + 1 for span in spans[-1:]])
+    times = in_time(ticks.cast(pa.int64()), kind)
+    named = "ticks" if kind == pa.int64() else "time"
+    return losses(report, times.to_numpy(zero_copy_only=False), named)
+
+
+class SweepFound(Result):
+    """A sweep: `advice` has the least memory for each target and window."""
+
+    advice: Sequence[Advice] = ()
+
+
+@takes(SWEEP)
+def sweep(
+    left: Frame,
+    right: Frame,
+    *,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    **options: Unpack[Sweep],
+) -> SweepFound:
+    """Replay two streams under a grid of settings; streams as for `replay`.
+
+    Parameters
+    ----------
+    left, right : path or frame
+    executor : Executor, optional
+    progress : callable, optional
+    **options
+        As ``winnow sweep`` has them; the lists of the grid may be sequences, `targets` a mapping.
+
+    Returns
+    -------
+    SweepFound
+        ``outputs`` has one row per cell; ``plot("recall")`` draws a measure.
+
+    Examples
+    --------
+    >>> left = pa.table({"t": [0, 1, 2], "key": ["a", "b", "a"]})
+    >>> right = pa.table({"t": [1, 2, 4], "key": ["a", "b", "a"]})
+    >>> found = sweep(left, right, on="key", time="t", window=2, policy="prob", memory=[2, 4])
+    >>> found.outputs.select(["memory", "recall"]).to_pylist()[1]
+    {'memory': '4', 'recall': 1.0}
+    """
+    refuse_spark("sweep", left, right, options.get("fact"))
+    given = SWEEP.from_keywords(options)
+    with pair_of(left, right, given, lambda own: sweep_of(own).base) as pair:
+        result = run_sweep(sweep_of(pair.files), executor or ThreadExecutor(), progress)
+    if any(table is not None for table in pair.tables):
+        result = of_tables(result, given, pair.unit)
+    found = SweepFound(
+        result.table,
+        result.report,
+        partial(print_sweep, result),
+        partial(_measure, result.table, result.advice, result.report["grid"]),
+    )
+    found.advice = result.advice
+    return found
+
+
+def _measure(
+    table: pa.Table,
+    advice: Sequence[Advice],
+    grid: Mapping[str, Any],
+    name: str = "importance_recall",
+) -> Any:  # noqa: ANN401 - matplotlib's
+    known = {measure.name: measure for measure in MEASURES}
+    return sweep_figure(rows_in(table), advice, grid, known[chosen("plot", name, [*known])])
+
+
+@takes(BOUND)
+def bound(
+    left: Frame,
+    right: Frame,
+    *,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    **options: Unpack[BoundFiles],
+) -> Result:
+    """Bound the best possible result of joining two streams; streams as for `replay`.
+
+    Parameters
+    ----------
+    left, right : path or frame
+    executor : Executor, optional
+    progress : callable, optional
+    **options
+        As ``winnow bound`` has them.
+
+    Returns
+    -------
+    Result
+        ``outputs`` is the plan: ``side``, ``row``, ``until_ts``, null for never.
+    """
+    refuse_spark("bound", left, right, options.get("fact"))
+    given = BOUND.from_keywords(options)
+    with pair_of(left, right, given, lambda own: bound_of(own).base) as pair:
+        outputs = pair.outputs()
+        job = bound_of(pair.files)
+        report = run_bound(job, executor or ThreadExecutor(), progress).report.content
+        pair.settle(outputs, report, "until_ts")
+    return Result(outputs, report, partial(print_bound, Report(report)), partial(_bounds, report))
+
+
+def _bounds(report: Mapping[str, Any]) -> Any:  # noqa: ANN401 - matplotlib's
+    of_outputs = report["objective"]["name"] == "outputs"
+    exact = report["exact"]["outputs" if of_outputs else "importance"]
+    values = [exact, report["upper"], report["lower"]]
+    title = f"best possible within this memory, gap {100 * report['gap']:.2f} %"
+    label = "outputs" if of_outputs else "importance"
+    return bars(["exact join", "at most", "at least"], values, title, label)

@@ -1,0 +1,148 @@
+"""Samples and profiles of two streams: one function each, for paths and any frame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, Unpack
+
+import pyarrow as pa
+
+from engine.api.frames import Frame
+from engine.api.keywords import takes
+from engine.api.pair import pair_of, refuse_spark
+from engine.api.profile import ProfileFiles
+from engine.api.result import Result, typed_times
+from engine.api.sample import SampleFiles
+from engine.jobs.profile.run import run_profile
+from engine.jobs.sample.run import run_sample
+from engine.models.profile.model import ArrivalProfile
+from engine.options.profile import PROFILE, profile_of
+from engine.options.replay import job_of
+from engine.options.sample import SAMPLE, sample_of
+from engine.report.figures import bars
+from engine.report.profile_plots import figure_of as profile_figure
+from engine.report.profile_table import print_profile
+from engine.report.sample_table import print_sample
+from engine.runtime.executors import Executor, Progress, ThreadExecutor
+
+
+class SampleFound(Result):
+    """A sample: `aggregates` has the estimates of each aggregate, by its text."""
+
+    aggregates: Mapping[str, pa.Table] = {}
+
+
+@takes(SAMPLE)
+def sample(
+    left: Frame,
+    right: Frame,
+    *,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    **options: Unpack[SampleFiles],
+) -> SampleFound:
+    """Sample the join of two streams within a memory budget; streams as for `replay`.
+
+    Parameters
+    ----------
+    left, right : path or frame
+    executor : Executor, optional
+    progress : callable, optional
+    **options
+        As ``winnow sample`` has them.
+
+    Returns
+    -------
+    SampleFound
+        ``outputs`` as of `replay`, whose ``weight`` makes sums right on average.
+    """
+    refuse_spark("sample", left, right)
+    with pair_of(left, right, SAMPLE.from_keywords(options), job_of) as pair:
+        outputs = pair.outputs()
+        drawn = run_sample(
+            sample_of(pair.files), executor or ThreadExecutor(), progress, unit=pair.unit
+        )
+        report = drawn.report.content
+        aside, kind = pair.settle(outputs, report), pair.moments(report)
+    found = SampleFound(
+        outputs,
+        report,
+        partial(print_sample, drawn.report, drawn.aggregates),
+        partial(_totals, report),
+        aside,
+    )
+    found.aggregates = {text: _timed(own, kind) for text, own in drawn.aggregates.items()}
+    return found
+
+
+def _timed(aggregate: pa.Table, kind: pa.DataType) -> pa.Table:
+    """Return the estimates of an aggregate with the windows' edges as times."""
+    for name in ("window_begin", "window_end"):
+        aggregate = typed_times(aggregate, name, kind)
+    return aggregate
+
+
+def _totals(report: Mapping[str, Any]) -> Any:  # noqa: ANN401 - matplotlib's
+    parts = {
+        "exact": report["exact"]["outputs"],
+        "estimate": report["estimates"]["outputs"]["estimate"],
+    }
+    return bars([*parts], [*parts.values()], "outputs of the join", "outputs")
+
+
+class ProfileFound(Result):
+    """A profile: `profile` is what other tasks take, and what ``profile.save`` writes."""
+
+    profile: ArrivalProfile
+
+
+@takes(PROFILE)
+def profile(
+    left: Frame,
+    right: Frame,
+    *,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    **options: Unpack[ProfileFiles],
+) -> ProfileFound:
+    """Measure what two streams are like; streams as for `replay`.
+
+    Parameters
+    ----------
+    left, right : path or frame
+    executor : Executor, optional
+    progress : callable, optional
+    **options
+        As ``winnow profile`` has them.
+
+    Returns
+    -------
+    ProfileFound
+        ``outputs`` has the age curves: ``side``, ``bucket``, ``matches`` a tuple in that bucket;
+        ``plot("drift")`` draws one of five plots.
+    """
+    refuse_spark("profile", left, right)
+    with pair_of(left, right, PROFILE.from_keywords(options), job_of) as pair:
+        job = replace(profile_of(pair.files), unit=pair.unit)
+        if any(table is not None for table in pair.tables):
+            job = replace(job, asked=None)
+        made = run_profile(job, executor or ThreadExecutor(), progress)
+    curves = [
+        {"side": side, "bucket": number, "matches": matches}
+        for side, stream in zip(("left", "right"), made.streams, strict=True)
+        for number, matches in enumerate(stream.age.buckets)
+    ]
+    found = ProfileFound(
+        pa.Table.from_pylist(curves),
+        made.content(),
+        partial(print_profile, made),
+        partial(_profile_plot, made),
+    )
+    found.profile = made
+    return found
+
+
+def _profile_plot(made: ArrivalProfile, name: str = "age_curves") -> Any:  # noqa: ANN401
+    return profile_figure(made, name)

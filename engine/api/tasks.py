@@ -1,0 +1,314 @@
+"""The other tasks: look-ups, joins of several streams, allocations, join orders and streams."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, Unpack
+
+import pyarrow as pa
+from rich.console import Console
+
+from engine.api.allocate import allocate_joins
+from engine.api.frames import (
+    Frame,
+    OfSpark,
+    home_of,
+    in_arrow,
+    not_of_spark,
+    streams_in_arrow,
+)
+from engine.api.keywords import takes
+from engine.api.lookup import LookupFiles, look_up, lookup_tables
+from engine.api.multijoin import MultiJoinKeywords
+from engine.api.multijoin import multijoin as multijoin_tables
+from engine.api.pair import refuse_spark
+from engine.api.result import Outputs, Result, kind_of, timed
+from engine.generate.source import in_memory
+from engine.jobs.explain import explain as explained
+from engine.multiway.orders.problem import OrderingProblem
+from engine.options import where
+from engine.options.command import values_of
+from engine.options.explain import EXPLAIN, SHOWN, Order, Shown, Statistics, question, statistics
+from engine.options.generate import GENERATE, sources_of
+from engine.options.lookup import LOOKUP, lookup_of
+from engine.options.multijoin_options import MULTIJOIN
+from engine.report.allocation import figure_of as allocation_figure
+from engine.report.allocation import print_allocation
+from engine.report.envelope import Report
+from engine.report.figures import bars
+from engine.report.join_tables import print_lookup, print_multijoin
+from engine.report.multijoin_plots import figure_of as multijoin_figure
+from engine.report.order_tables import print_explanation
+from engine.runtime.errors import chosen
+from engine.runtime.executors import Executor, Progress
+
+
+class LookupKeywords(LookupFiles, OfSpark, total=False):
+    """The keywords of a look-up of any frames."""
+
+
+@takes(LOOKUP)
+def lookup(stream: Frame, fact: Frame, **options: Unpack[LookupKeywords]) -> Result:
+    """Join a stream with the facts that are active when its tuples arrive.
+
+    Parameters
+    ----------
+    stream, fact : path or frame
+        Files or frames, as for `replay`; Spark DataFrames stay in Spark.
+    **options
+        As ``winnow lookup`` has them. With `out` the outputs are a dataset in that folder, which
+        must not exist.
+
+    Returns
+    -------
+    Result
+        ``outputs`` has ``row``, ``fact_row``, ``ts``, ``importance``, and the columns of both as
+        ``stream_<name>`` and ``fact_<name>``.
+
+    Raises
+    ------
+    WinnowError
+        If an option, a frame or an archive is invalid, or the output cannot be written.
+
+    Examples
+    --------
+    >>> trips = pa.table({"at": [1, 5], "car": ["x", "x"]})
+    >>> leases = pa.table({"car": ["x", "x"], "from": [None, 5], "to": [5, None]})
+    >>> found = lookup(trips, leases, on="car", time="at", fact_begin="from", fact_end="to")
+    >>> found.outputs["fact_row"].to_pylist(), found.report.matched
+    ([0, 1], 2)
+    """
+    home = home_of(stream, fact)
+    if home is not None:
+        there: Result = home.lookup(stream, fact, **options)
+        return there
+    own = not_of_spark(options)
+    sources = in_arrow(stream, "stream"), in_arrow(fact, "fact")
+    if own.get("out") is None:
+        own.pop("out", None)
+        found = lookup_tables(*sources, **own)
+        rows, report, aside = found.outputs, found.report, found.rejected
+        rejected = dict(zip(("stream", "fact"), aside, strict=True))
+    else:
+        job = lookup_of(LOOKUP.from_keywords(own))
+        report, rejected = look_up(job, *sources).content, {}
+        rows = Outputs(job.out)
+    kind = kind_of(sources[0], "stream", own["time"])
+    unit = "day" if pa.types.is_date(kind) else getattr(kind, "unit", "tick")
+    rows = timed(rows, unit, kind)
+    return Result(
+        rows,
+        report,
+        partial(print_lookup, Report(report)),
+        partial(_counts, report),
+        {name: table for name, table in rejected.items() if table is not None},
+    )
+
+
+def _counts(report: Mapping[str, Any]) -> Any:  # noqa: ANN401 - matplotlib's
+    values = [report["rows"]["stream"], report["matched"], report["outputs"]]
+    names = ["rows of the stream", "rows with a fact", "outputs"]
+    return bars(names, values, "look-up", "rows")
+
+
+@takes(MULTIJOIN)
+def multijoin(streams: Mapping[str, Frame], **options: Unpack[MultiJoinKeywords]) -> Result:
+    """Join 2 to 8 streams on any predicate, exactly or within a CPU budget.
+
+    Parameters
+    ----------
+    streams : mapping of str to path or frame
+        By name, in order: at equal times, tuples of an earlier stream arrive first.
+    **options
+        As ``winnow multijoin`` has them; see `engine.multijoin_streams`. With `out` the outputs are
+        a dataset in that folder, which must not exist.
+
+    Returns
+    -------
+    Result
+        ``outputs`` has ``NAME_row`` of every stream, ``ts``, ``importance``, ``weight``, and the
+        columns of all as ``NAME_<column>``.
+
+    Raises
+    ------
+    WinnowError
+        If an option, a frame or an archive is invalid, or the output cannot be written.
+    """
+    refuse_spark("multijoin", *streams.values())
+    sources = streams_in_arrow(streams)
+    found = multijoin_tables(sources, **options)
+    report = found.report
+    given = MULTIJOIN.from_keywords(options)
+    rows = Outputs(given["out"]) if found.outputs is None else found.outputs
+    first, source = next(iter(sources.items()))
+    time = (
+        given["time"].get(first, given["time"].get(""))
+        if isinstance(given["time"], dict)
+        else given["time"]
+    )
+    rows = timed(rows, report["window"]["tick"], kind_of(source, first, time or ""))
+    drawn = partial(multijoin_figure, report) if "harvest" in report else partial(_results, report)
+    return Result(rows, report, partial(print_multijoin, Report(report)), drawn, found.rejected)
+
+
+def _results(report: Mapping[str, Any]) -> Any:  # noqa: ANN401 - matplotlib's
+    parts = [name for name in ("exact", "result", "lost") if name in report]
+    return bars(parts, [report[name]["outputs"] for name in parts], "multi-way join", "outputs")
+
+
+def allocate(
+    jobs: where.PathLike | Mapping[str, Any],
+    *,
+    plots: where.PathLike | None = None,
+    cache: where.PathLike | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+) -> Result:
+    """Divide one memory over several joins as ``winnow allocate`` does (P5 5).
+
+    Parameters
+    ----------
+    jobs : path or mapping
+        A TOML file, or what one holds: ``{"memory": "20%", "join": [{"left": ..., ...}, ...]}``.
+    plots, cache, executor, progress
+        As for `engine.allocate_joins`.
+
+    Returns
+    -------
+    Result
+        ``outputs`` has a row for each join: ``name``, ``left``, ``right``, ``memory``,
+        ``predicted``, ``replayed``.
+
+    Raises
+    ------
+    WinnowError
+        If a job is invalid, an archive cannot be read, or the plots cannot be written.
+    """
+    report = allocate_joins(jobs, plots=plots, cache=cache, executor=executor, progress=progress)
+    names = ("left", "right", "memory", "predicted", "replayed")
+    rows = [
+        {"name": join["name"]} | {name: join["alloc"][name] for name in names}
+        for join in report["joins"]
+    ]
+    return Result(
+        pa.Table.from_pylist(rows),
+        report,
+        partial(print_allocation, Report(report)),
+        partial(_division, report),
+    )
+
+
+def _division(report: Mapping[str, Any], name: str = "memory") -> Any:  # noqa: ANN401
+    return allocation_figure(report, name)
+
+
+class ExplainKeywords(Statistics, Order, Shown, total=False):
+    """The keywords of an explanation of given statistics."""
+
+
+@takes(EXPLAIN)
+def explain(**options: Unpack[ExplainKeywords]) -> Result:
+    """Say which order a multi-way join should take, from statistics of its streams (P3).
+
+    Parameters
+    ----------
+    **options
+        As ``winnow explain`` has them; a list of numbers may be a sequence.
+
+    Returns
+    -------
+    Result
+        ``outputs`` has the orders, the cheapest first: ``order``, ``cost``, ``comparisons``, and
+        ``direction`` where every stream has an order of its own.
+
+    Raises
+    ------
+    SpecError
+        If a statistic is missing or invalid.
+
+    Examples
+    --------
+    >>> found = explain(rates=[10, 1, 1, 3], windows=[100, 100, 200, 100],
+    ...                 distinct=[500, 50, 40, 5], top=1)
+    >>> found.report.chosen, found.outputs.to_pylist()[0]["cost"]
+    ([1, 2, 3, 4], 16000.0)
+    """
+    given = EXPLAIN.from_keywords(options)
+    asks = question(given)
+    problem = OrderingProblem(statistics(given), asks.method, asks.tau)
+    report = {"unit": None, **explained(problem, top=asks.top)}
+    rows = [
+        ({"direction": one["direction"]} if "direction" in one else {}) | line
+        for one in report.get("directions", [report])
+        for line in one["orders"]
+    ]
+    return Result(
+        pa.Table.from_pylist(rows),
+        report,
+        partial(print_explanation, report, asks.top or SHOWN),
+        partial(_costs, rows[:SHOWN]),
+    )
+
+
+def _costs(rows: Sequence[Mapping[str, Any]]) -> Any:  # noqa: ANN401 - matplotlib's
+    names = [" ".join(map(str, line["order"])) for line in rows]
+    return bars(names, [line["cost"] for line in rows], "join orders", "comparisons a unit time")
+
+
+class Generated(Result):
+    """Synthetic streams: `streams` has each by its name."""
+
+    streams: Mapping[str, pa.Table] = {}
+
+
+def generate(kind: str = "zipf", **options: Any) -> Generated:  # noqa: ANN401 - options of any kind
+    """Make synthetic streams in memory as ``winnow generate`` writes them.
+
+    Parameters
+    ----------
+    kind : {"zipf", "age", "gaussian"}
+    **options
+        As ``winnow generate`` has them for this kind, without `out`.
+
+    Returns
+    -------
+    Generated
+        ``outputs`` has all tuples, with their ``stream``.
+
+    Raises
+    ------
+    SpecError
+        If an option is missing, unknown or invalid.
+
+    Examples
+    --------
+    >>> left, right = generate("zipf", rows=3, domain=2, seed=1).streams.values()
+    >>> left.column_names, right.num_rows
+    (['ts', 'key', 'importance', 'payload'], 3)
+    """
+    commands = {own.name: own for own in GENERATE.kinds}
+    command = commands[chosen("kind", kind, [*commands])]
+    with command.as_keywords():
+        given = command.given(values_of(command, options, ""))
+        made = sources_of(command.name, given)
+    streams = dict(zip(made, in_memory(made.values()), strict=True))
+    every = pa.concat_tables(
+        [
+            table.add_column(0, "stream", pa.repeat(pa.scalar(name), table.num_rows))
+            for name, table in streams.items()
+        ]
+    )
+    report = {"kind": command.name, "rows": {name: own.num_rows for name, own in streams.items()}}
+    found = Generated(every, report, partial(_print_rows, report), partial(_lengths, report))
+    found.streams = streams
+    return found
+
+
+def _print_rows(report: Mapping[str, Any], console: Console) -> None:
+    for name, rows in report["rows"].items():
+        console.print(f"{name}: {rows:,} rows")
+
+
+def _lengths(report: Mapping[str, Any]) -> Any:  # noqa: ANN401 - matplotlib's
+    return bars([*report["rows"]], [*report["rows"].values()], report["kind"], "tuples")

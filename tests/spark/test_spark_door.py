@@ -1,0 +1,63 @@
+"""`winnow.replay` and `winnow.lookup` of Spark DataFrames: lazily, and with the same rows."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import winnow
+from engine.runtime.errors import SpecError
+
+JOIN: dict[str, Any] = {"on": "k", "time": "t", "window": dt.timedelta(seconds=20)}
+KINDS = {
+    "zoned": pa.timestamp("us", "UTC"),
+    "without zone": pa.timestamp("us"),
+    "date": pa.date32(),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_frames_of_spark_stay_in_spark_with_the_rows_of_their_tables(
+    kind: str, spark: Any, tmp_path: Path
+) -> None:
+    base = dt.datetime(2024, 5, 1, tzinfo=dt.UTC)
+    step = dt.timedelta(days=1) if kind == "date" else dt.timedelta(seconds=3.5)
+    times = pa.array([base + i * step for i in range(60)], pa.timestamp("us", "UTC"))
+    times = times if kind == "zoned" else times.cast(pa.timestamp("us")).cast(KINDS[kind])
+    own = pa.table({"t": times, "k": [i % 3 for i in range(60)]})
+    frames = []
+    for side in ("left", "right"):
+        pq.write_table(own, tmp_path / f"{side}.parquet")
+        frames.append(spark.read.parquet(str(tmp_path / f"{side}.parquet")))
+    options = JOIN | {"memory": 6, "policy": "dgl"}
+    if kind == "date":
+        options["window"] = dt.timedelta(days=5)
+    found = winnow.replay(*frames, **options)
+    assert found.frame.isStreaming is False  # type: ignore[attr-defined]
+    expected = winnow.replay(own, own, **options)
+    order = [("left_row", "ascending"), ("right_row", "ascending")]
+    mine, theirs = found.outputs.sort_by(order), expected.outputs.sort_by(order)
+    assert mine.num_rows > 0
+    for name in ("left_row", "right_row", "ts", "left_k"):
+        assert mine[name].to_pylist() == theirs[name].to_pylist(), name
+    assert pa.table(found).num_rows == mine.num_rows
+    assert "left_row" in found._repr_html_()
+    with pytest.raises(SpecError, match="a query of Spark counts no losses"):
+        found.plot()
+    looked = winnow.lookup(
+        frames[0], spark.createDataFrame([(0, "x")], ["k", "x"]), on="k", time="t", fact_row="k"
+    )
+    assert {type(own) for own in looked.outputs["ts"].to_pylist()} == {type(times[0].as_py())}
+
+
+def test_frames_of_spark_and_others_do_not_mix(spark: Any) -> None:
+    frame = spark.createDataFrame([(1, 2)], ["t", "k"])
+    with pytest.raises(SpecError, match="some streams are Spark DataFrames and some are not"):
+        winnow.replay(frame, pa.table({"t": [1], "k": [2]}), **JOIN)
+    with pytest.raises(SpecError, match=r"winnow.bound is not available on Spark DataFrames"):
+        winnow.bound(frame, frame, **JOIN)

@@ -1,0 +1,410 @@
+"""`import winnow`: any frame gives what its table gives, and every task one kind of result."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+from places import ROOT
+
+import engine
+import winnow
+from engine.api.result import Fields, Result
+from engine.runtime.errors import InputError, SpecError
+
+ROWS = 120
+JOIN: dict[str, Any] = {"on": "item", "time": "at", "importance": "v"}
+BUDGET: dict[str, Any] = {"memory": "40%", "policy": "dgl"}
+ZONE = "Europe/Berlin"
+TASKS = {
+    "allocate", "bound", "explain", "generate", "lookup", "multijoin", "profile", "replay",
+    "sample", "sweep",
+}  # fmt: skip
+
+
+def table(seed: int) -> pa.Table:
+    random = np.random.default_rng(seed)
+    at = 1_714_514_400_000_000 + np.sort(random.integers(0, 600, ROWS)) * 1_000_000
+    return pa.table(
+        {
+            "at": pa.array(at).cast(pa.timestamp("us", ZONE)),
+            "item": pa.array(random.choice(["a", "b", "c"], ROWS)),
+            "v": pa.array(random.integers(1, 9, ROWS).astype(float)),
+        }
+    )
+
+
+LEFT, RIGHT = table(1), table(2)
+
+
+@pytest.fixture(scope="module")
+def expected() -> pa.Table:
+    return engine.replay_tables(LEFT, RIGHT, window="30s", **JOIN, **BUDGET).outputs
+
+
+def parquet(own: pa.Table, folder: Path) -> Path:
+    path = folder / f"{own['at'][0].value}_{own['v'][0].as_py()}.parquet"
+    pq.write_table(own, path)
+    return path
+
+
+class Capsule:
+    """What has nothing but ``__arrow_c_stream__``, and gives its rows once."""
+
+    def __init__(self, own: pa.Table) -> None:
+        self._reader: pa.RecordBatchReader | None = own.to_reader(max_chunksize=50)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        assert self._reader is not None, "it was read twice"
+        reader, self._reader = self._reader, None
+        return reader.__arrow_c_stream__(requested_schema)
+
+
+class OneBatch:
+    """What has nothing but ``__arrow_c_array__``."""
+
+    def __init__(self, own: pa.Table) -> None:
+        (self._batch,) = own.combine_chunks().to_batches()
+
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> object:
+        return self._batch.__arrow_c_array__(requested_schema)
+
+
+def coded(own: pa.Table) -> pa.Table:
+    return own.set_column(1, "item", own["item"].dictionary_encode())
+
+
+FRAMES: dict[str, Callable[[pa.Table, Path], Any]] = {
+    "table": lambda own, _: own,
+    "batch": lambda own, _: own.combine_chunks().to_batches()[0],
+    "reader": lambda own, _: own.to_reader(max_chunksize=7),
+    "dataset": lambda own, folder: ds.dataset(parquet(own, folder)),
+    "scanner": lambda own, folder: ds.dataset(parquet(own, folder)).scanner(),
+    "dictionary": lambda own, _: coded(own),
+    "path": parquet,
+    "text": lambda own, folder: str(parquet(own, folder)),
+    "pandas": lambda own, _: own.to_pandas(),
+    "pandas index": lambda own, _: own.to_pandas().set_index("at"),
+    "pandas two indexes": lambda own, _: own.to_pandas().set_index(["at", "item"]),
+    "pandas categories": lambda own, _: coded(own).to_pandas(),
+    "polars": lambda own, _: pl.from_arrow(own),
+    "polars lazy": lambda own, _: pl.from_arrow(own).lazy(),
+    "polars categories": lambda own, _: pl.from_arrow(coded(own)),
+    "capsule": lambda own, _: Capsule(own),
+    "array": lambda own, _: OneBatch(own),
+}
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_every_frame_gives_the_rows_of_its_table(
+    name: str, expected: pa.Table, tmp_path: Path
+) -> None:
+    sides = [FRAMES[name](own, tmp_path) for own in (LEFT, RIGHT)]
+    found = winnow.replay(*sides, window="30s", **JOIN, **BUDGET)
+    assert found.outputs.num_rows > 0
+    for column in ("left_row", "right_row", "importance", "weight"):
+        assert found.outputs[column].equals(expected[column]), column
+    assert found.outputs["ts"].type == pa.timestamp("us", ZONE)
+    assert found.outputs["ts"].cast(pa.int64()).equals(expected["ts"])
+    for side in ("left", "right"):
+        assert found.outputs[f"{side}_at"].equals(expected[f"{side}_at"])
+        texts = found.outputs[f"{side}_item"].cast(pa.string()).to_pylist()
+        assert texts == expected[f"{side}_item"].to_pylist()
+
+
+def test_frames_of_two_kinds_join_and_a_fact_may_be_a_third(tmp_path: Path) -> None:
+    fact = pd.DataFrame({"a": ["a", "b"], "b": ["b", "a"]})
+    sides = FRAMES["path"](LEFT, tmp_path), pl.from_arrow(RIGHT)
+    own = {"fact_left": "a", "fact_right": "b", "window": "30s", "policy": "prob", "memory": 20}
+    found = winnow.replay(*sides, fact=fact, **JOIN, **own)
+    plain = engine.replay_tables(LEFT, RIGHT, fact=pa.table(fact), **JOIN, **own)
+    assert found.outputs.num_rows > 0
+    assert found.outputs["right_row"].equals(plain.outputs["right_row"])
+
+
+def test_a_duckdb_relation_is_a_frame(expected: pa.Table) -> None:
+    left, right = LEFT, RIGHT
+    with duckdb.connect() as connection:
+        sides = [connection.from_arrow(own) for own in (left, right)]
+        found = winnow.replay(*sides, window="30s", **JOIN, **BUDGET)
+    assert found.outputs["left_row"].equals(expected["left_row"])
+
+
+def test_a_pandas_index_that_only_numbers_rows_is_no_column() -> None:
+    frame = LEFT.to_pandas()
+    found = winnow.replay(frame, frame.set_axis(range(5, 5 + ROWS)), window=0, **JOIN)
+    assert not [name for name in found.outputs.column_names if "index" in name]
+    named = winnow.replay(frame.set_axis(frame["v"].rename(None)), frame, window=0, **JOIN)
+    assert "left_index" in named.outputs.column_names
+
+
+@pytest.mark.parametrize(
+    ("frame", "said"),
+    [
+        (3, "left is a builtins.int, which is neither a path nor a frame"),
+        ([1, 2], "left is a builtins.list, which is neither a path nor a frame"),
+        (pd.DataFrame({"at": [1, "x"], "item": [1, 2]}), "left is a pandas.*one type each"),
+    ],
+)
+def test_what_is_no_frame_is_said(frame: Any, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        winnow.replay(frame, RIGHT, window=1, **JOIN)
+
+
+@pytest.mark.parametrize(
+    ("window", "ticks"),
+    [
+        (timedelta(seconds=30), 30_000_000),
+        (timedelta(milliseconds=1500), 1_500_000),
+        (pd.Timedelta("90s"), 90_000_000),
+        (timedelta(0), 0),
+    ],
+)
+def test_a_window_may_be_a_timedelta(window: timedelta, ticks: int) -> None:
+    assert winnow.replay(LEFT, RIGHT, window=window, **JOIN).report.window.left == ticks
+    swept = winnow.sweep(LEFT, RIGHT, window=[window], policy="prob", memory=4, **JOIN)
+    assert swept.outputs["window_left"].to_pylist() == [ticks]
+    streams = {"l": LEFT, "r": RIGHT}
+    joined = winnow.multijoin(streams, predicate="equi:item", time="at", window={"": window})
+    assert joined.report.window.l == ticks
+
+
+def test_keywords_of_spark_are_refused_for_other_frames() -> None:
+    with pytest.raises(SpecError, match="row is of Spark DataFrames"):
+        winnow.replay(LEFT, RIGHT, window="30s", row="v", **JOIN)
+    with pytest.raises(SpecError, match="fact_row is of Spark DataFrames"):
+        winnow.lookup(LEFT, RIGHT, on="item", time="at", fact_row="v")
+
+
+def test_a_window_finer_than_a_tick_is_refused_as_text_is() -> None:
+    with pytest.raises(SpecError, match="window 1001ns of stream left is not a whole number"):
+        winnow.replay(LEFT, RIGHT, window=pd.Timedelta(1001, "ns"), **JOIN)
+
+
+def everything(folder: Path) -> dict[str, Callable[[], Result]]:
+    """Return a small run of every task."""
+    two = {"window": "30s", **JOIN}
+    return {
+        "replay": lambda: winnow.replay(LEFT, RIGHT, **two, **BUDGET),
+        "sweep": lambda: winnow.sweep(LEFT, RIGHT, **two, policy="prob,simp", memory="20%,50%"),
+        "bound": lambda: winnow.bound(LEFT, RIGHT, **two, memory=10),
+        "sample": lambda: winnow.sample(
+            LEFT, RIGHT, **two, memory=20, aggregates="count(*) every 5min"
+        ),
+        "profile": lambda: winnow.profile(LEFT, RIGHT, **two, memory=10),
+        "multijoin": lambda: winnow.multijoin(
+            {"l": LEFT, "r": RIGHT}, predicate="equi:item", time="at", window="30s"
+        ),
+        "lookup": lambda: winnow.lookup(
+            LEFT, pa.table({"item": ["a"], "x": [1]}), on="item", time="at"
+        ),
+        "allocate": lambda: winnow.allocate(
+            {
+                "memory": "50%",
+                "join": [
+                    {
+                        "name": name, "left": str(parquet(LEFT, folder)),
+                        "right": str(parquet(RIGHT, folder)), "on": "item", "time": "at",
+                        "window": "30s", "policy": "prob",
+                    }
+                    for name in ("one", "two")
+                ],
+            },
+            cache=folder / "lanes",
+        ),
+        "explain": lambda: winnow.explain(
+            rates=[10, 1, 1, 3], windows="100,100,200,100", distinct=[500, 50, 40, 5]
+        ),
+        "generate": lambda: winnow.generate("zipf", rows=20, domain=3, seed=1),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("task", sorted(TASKS))
+def test_every_task_gives_one_kind_of_result(task: str, tmp_path: Path) -> None:
+    found = everything(tmp_path)[task]()
+    assert isinstance(found, winnow.Result)
+    assert isinstance(found.outputs, pa.Table)
+    assert found.outputs.num_rows > 0
+    assert isinstance(found.report, dict)
+    name, value = next(iter(found.report.items()))
+    assert getattr(found.report, name) == value
+    assert len(found.to_pandas()) == found.to_polars().height == found.outputs.num_rows
+    assert pa.table(found).equals(found.outputs)
+    assert pl.DataFrame(found).columns == found.outputs.column_names
+    assert len(str(found)) > 20
+    shown = found._repr_html_()
+    assert shown.startswith("<pre")
+    assert found.outputs.column_names[0] in shown
+    place = tmp_path / "plot.svg"
+    found.plot().savefig(place)
+    assert place.stat().st_size > 1000
+
+
+def test_the_tasks_are_those_of_the_facade() -> None:
+    assert (
+        TASKS | {"Result", "WinnowError", "__version__"} == set(winnow.__all__) == set(dir(winnow))
+    )
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert winnow.__version__ == project["version"]
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = winnow.nothing  # type: ignore[attr-defined]
+
+
+def test_times_stay_times_in_what_other_tasks_give() -> None:
+    two = {"window": "30s", **JOIN}
+    kind = pa.timestamp("us", ZONE)
+    assert winnow.bound(LEFT, RIGHT, memory=10, **two).outputs["until_ts"].type == kind
+    sample = winnow.sample(LEFT, RIGHT, memory=20, aggregates="count(*) every 5min", **two)
+    (table,) = sample.aggregates.values()
+    assert table["window_begin"].type == table["window_end"].type == kind
+    assert sample.outputs["ts"].type == kind
+    seconds = LEFT.set_column(0, "at", LEFT["at"].cast(pa.timestamp("s", ZONE)))
+    found = winnow.replay(seconds, seconds, **two)
+    assert found.outputs["ts"].type == pa.timestamp("s", ZONE)
+    assert found.report.window == {"left": 30, "right": 30, "tick": "s"}
+    days = LEFT.set_column(0, "at", LEFT["at"].cast(pa.timestamp("us")).cast(pa.date32()))
+    dated = winnow.replay(days, days, **(two | {"window": timedelta(days=1)}))
+    assert dated.outputs["ts"].type == pa.date32()
+    plain = LEFT.set_column(0, "at", LEFT["at"].cast(pa.int64()))
+    assert winnow.replay(plain, plain, **(two | {"window": 9})).outputs["ts"].type == pa.int64()
+
+
+def test_outputs_go_to_a_folder_that_was_named_and_are_read_from_there(tmp_path: Path) -> None:
+    place = tmp_path / "out"
+    two = {"window": "30s", **JOIN}
+    found = winnow.replay(LEFT, RIGHT, out=place, **two, **BUDGET)
+    assert found.report.out == str(place)
+    assert found.outputs.num_rows == pq.read_table(place).num_rows > 0
+    streams = winnow.multijoin(
+        {"l": LEFT, "r": RIGHT}, predicate="equi:item", time="at", window="30s",
+        out=tmp_path / "joined",
+    )  # fmt: skip
+    assert streams.outputs["ts"].type == pa.timestamp("us", ZONE)
+    looked = winnow.lookup(
+        LEFT, pa.table({"item": ["a"]}), on="item", time="at", out=tmp_path / "looked"
+    )
+    assert looked.outputs["ts"].type == pa.timestamp("us", ZONE)
+
+
+def test_a_temporary_folder_goes_with_its_result() -> None:
+    found = winnow.replay(LEFT, RIGHT, window="30s", **JOIN, **BUDGET)
+    home = found._rows.place.parent  # type: ignore[union-attr]  # noqa: SLF001 - it has no public name
+    assert home.is_dir()
+    del found
+    assert not home.exists()
+
+
+def test_rejected_rows_come_along(tmp_path: Path) -> None:
+    bad = LEFT.set_column(2, "v", pa.array([-1.0, *LEFT["v"].to_pylist()[1:]]))
+    for left in (bad, parquet(bad, tmp_path)):
+        found = winnow.replay(left, RIGHT, window="30s", bad_rows="quarantine", **JOIN)
+        assert list(found.rejected) == ["left"]
+        assert found.rejected["left"]["row"].to_pylist() == [0]
+
+
+def test_a_field_that_the_report_lacks_is_told_with_the_next() -> None:
+    with pytest.raises(AttributeError, match=r"no field 'recal'. Did you mean 'recall'\?"):
+        _ = Fields({"recall": 1.0}).recal
+
+
+def test_a_plot_that_is_none_is_said() -> None:
+    found = winnow.replay(LEFT, RIGHT, window="30s", reference="none", **JOIN, **BUDGET)
+    with pytest.raises(SpecError, match="the exact join was not counted"):
+        found.plot()
+    swept = winnow.sweep(LEFT, RIGHT, window="30s", policy="prob", memory=4, **JOIN)
+    with pytest.raises(SpecError, match="plot is 'recal'; choose one of"):
+        swept.plot("recal")
+
+
+@pytest.mark.parametrize(
+    "module", ["winnow", *(f"engine.api.{own}" for own in ("pairs", "tasks", "result", "sampled"))]
+)
+def test_examples_are_right(module: str) -> None:
+    found = doctest.testmod(importlib.import_module(module))
+    assert found.failed == 0
+    assert found.attempted or module.endswith("sampled")
+
+
+def run(program: str) -> str:
+    """Run a program in a Python of its own and return what it prints."""
+    return subprocess.run(  # noqa: S603 - ours
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT
+    ).stdout
+
+
+def test_importing_winnow_loads_nothing_and_pandas_and_polars_are_not_needed() -> None:
+    shown = run(
+        "import sys, winnow\n"
+        "print(*{name.partition('.')[0] for name in sys.modules} & "
+        "{'numba', 'numpy', 'pandas', 'polars', 'pyarrow', 'pyspark', 'rich'}, 'light')\n"
+    )
+    assert shown.split() == ["light"]
+    shown = run(
+        "import sys\n"
+        "class Without:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name.partition('.')[0] in {'pandas', 'polars', 'pyspark', 'cupy'}:\n"
+        "            raise ModuleNotFoundError(name, name=name)\n"
+        "sys.meta_path.insert(0, Without())\n"
+        "import pyarrow as pa, winnow\n"
+        "own = pa.table({'t': [0, 1], 'k': [1, 1]})\n"
+        "found = winnow.replay(own, own, on='k', time='t', window=1)\n"
+        "print(found.outputs.num_rows)\n"
+        "try:\n    found.to_polars()\n"
+        "except winnow.WinnowError as error:\n    print(error)\n"
+    )
+    assert shown.splitlines() == ["4", "polars is not installed: pip install polars"]
+
+
+SCRIPT = """
+from datetime import timedelta
+import winnow
+
+found = winnow.replay("left.parquet", "right.parquet", on="key", time="ts",
+                      window=timedelta(minutes=1), memory="10%", policy="dgl")
+recall: float = found.report.recall
+print(found, found.outputs, found.to_pandas(), winnow.__version__)
+swept = winnow.sweep("left.parquet", "right.parquet", on="key", time="ts", window=[10, 20],
+                     policy=["prob", "simp"], memory="10%")
+print(swept.advice, swept.plot("recall"))
+WRONG
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("", ""),
+        ('winnow.replay("l", "r", windw=3)', 'Unexpected keyword argument "windw"'),
+        ('winnow.replay("l", 3, window=3)', 'Argument 2 to "replay" has incompatible type "int"'),
+        ("found.outpts", '"Result" has no attribute "outpts"'),
+        ("winnow.estimat", 'Module has no attribute "estimat"'),
+    ],
+)
+def test_a_users_script_is_checked_by_its_types(line: str, said: str, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT.replace("WRONG", line))
+    program = (
+        "from mypy import api\n"
+        f"out, _, status = api.run(['--strict', '--config-file', '{ROOT}/pyproject.toml', "
+        f"'--cache-dir', '{ROOT}/.mypy_cache/users', {str(script)!r}])\n"
+        "print(out)\n"
+    )
+    shown = run(program)
+    assert said in shown
+    assert ("Success" in shown) == (not said), shown

@@ -1,0 +1,54 @@
+"""winnow: sliding-window joins of archived streams within a memory budget.
+
+One function for each task takes files, or frames of pandas, polars, PyArrow, Spark and all that
+speaks Arrow, and gives back one kind of result: ``.outputs``, ``.report``, ``.plot()``. Each is
+loaded when it is first asked for.
+
+>>> import pandas as pd, winnow
+>>> left = pd.DataFrame({"at": pd.to_datetime([0, 60], unit="s"), "item": [1, 2]})
+>>> right = pd.DataFrame({"at": pd.to_datetime([30, 70], unit="s"), "item": [1, 2]})
+>>> winnow.replay(left, right, on="item", time="at", window="30s").outputs["ts"].to_pylist()[0]
+datetime.datetime(1970, 1, 1, 0, 0, 30)
+"""
+
+from __future__ import annotations
+
+from importlib import import_module, metadata
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from engine.api.pairs import bound, replay, sweep
+    from engine.api.result import Result
+    from engine.api.sampled import profile, sample
+    from engine.api.tasks import allocate, explain, generate, lookup, multijoin
+    from engine.runtime.errors import WinnowError
+
+    __version__: str
+
+__all__ = [
+    "Result", "WinnowError", "__version__", "allocate", "bound", "explain", "generate", "lookup",
+    "multijoin", "profile", "replay", "sample", "sweep",
+]  # fmt: skip
+
+_HOMES = {
+    "engine.api.pairs": ("bound", "replay", "sweep"),
+    "engine.api.result": ("Result",),
+    "engine.api.sampled": ("profile", "sample"),
+    "engine.api.tasks": ("allocate", "explain", "generate", "lookup", "multijoin"),
+    "engine.runtime.errors": ("WinnowError",),
+}
+
+
+if not TYPE_CHECKING:  # or every name would be an attribute to type checkers
+
+    def __getattr__(name: str) -> object:
+        if name == "__version__":
+            return metadata.version("winnowjoin")
+        for home, names in _HOMES.items():
+            if name in names:
+                return getattr(import_module(home), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__
