@@ -6,6 +6,7 @@ group ``winnow.engines``. So the engine package runs on Spark without knowing it
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import metadata
@@ -18,11 +19,13 @@ from rich.progress import Progress as Bars
 
 from engine.commands.asked import Asked, Engine
 from engine.options.command import Given
+from engine.options.where import AUTO_ENGINE
 from engine.report.envelope import Report, check_place
 from engine.runtime.errors import SpecError, chosen
 from engine.runtime.executors import Executor, Progress, ThreadExecutor
 
 GROUP = "winnow.engines"
+LOCAL = "local"
 
 
 def executor_of(engines: Mapping[str, Engine], name: str, *, rapids: bool = False) -> Executor:
@@ -33,8 +36,10 @@ def executor_of(engines: Mapping[str, Engine], name: str, *, rapids: bool = Fals
     engines : mapping
         Of this process, in addition to the installed ones.
     name : str
+        ``auto`` is the first engine that says it is wanted here, else ``local``; a line on standard
+        error tells which.
     rapids : bool
-        Whether it is to use the RAPIDS Accelerator.
+        Whether it is to use the RAPIDS Accelerator, which is a plugin of Spark.
 
     Raises
     ------
@@ -43,12 +48,15 @@ def executor_of(engines: Mapping[str, Engine], name: str, *, rapids: bool = Fals
     DeviceError
         If it does not start.
     """
-    known: dict[str, Callable[[], Engine]] = {"local": lambda: ThreadExecutor}
+    known: dict[str, Callable[[], Engine]] = {LOCAL: lambda: ThreadExecutor}
     for point in metadata.entry_points(group=GROUP):
         known[point.name] = point.load
     for other, engine in engines.items():
         known[other] = lambda engine=engine: engine  # type: ignore[misc]
-    start = known[chosen("--engine", name, sorted(known))]()
+    name = chosen("--engine", name, [AUTO_ENGINE, *sorted(known)])
+    if name == AUTO_ENGINE:
+        name = "spark" if rapids else _wanted(known)
+    start = known[name]()
     if not rapids:
         return start()
     if name != "spark":
@@ -56,6 +64,22 @@ def executor_of(engines: Mapping[str, Engine], name: str, *, rapids: bool = Fals
             f"--rapids is a plugin of Spark, and --engine is {name!r}: leave one of them out"
         )
     return start(rapids=True)
+
+
+def _wanted(known: Mapping[str, Callable[[], Engine]]) -> str:
+    """Return the engine that is wanted here, and tell."""
+    for name, load in known.items():
+        wanted = getattr(load(), "wanted", None)
+        why = None if wanted is None else wanted()
+        if why is not None:
+            _tell(f"on {name}, for {why} (--engine local: on threads of this process)")
+            return name
+    _tell("on threads of this process (--engine spark: on Spark)")
+    return LOCAL
+
+
+def _tell(line: str) -> None:
+    print(f"winnow: {line}", file=sys.stderr)  # noqa: T201 - beside the command's answer
 
 
 class Running(NamedTuple):

@@ -14,6 +14,7 @@ PathLike: TypeAlias = str | os.PathLike[str]
 
 DEVICES = ("auto", "cpu", "gpu")
 COLUMNS = ("all", "ids")
+AUTO_ENGINE = "auto"
 
 
 class Engine(TypedDict, total=False):
@@ -22,7 +23,11 @@ class Engine(TypedDict, total=False):
     engine: Annotated[
         str,
         Option(
-            "spark or local: where tasks run", default="spark", interface=Interface.COMMAND_LINE
+            "where tasks run: local, threads of this process; spark; auto: spark under "
+            "spark-submit, with an active session or where Spark's configuration names a master, "
+            "else local",
+            default=AUTO_ENGINE,
+            interface=Interface.COMMAND_LINE,
         ),
     ]
     rapids: Annotated[

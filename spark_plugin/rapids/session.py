@@ -6,12 +6,12 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 
 from pyspark import SparkConf
 from pyspark.sql import SparkSession
 
 from engine.runtime.errors import SpecError
+from spark_plugin.configured import defaults
 from spark_plugin.rapids.files import fetched_jar
 from spark_plugin.rapids.options import PLUGIN, RapidsOptions
 from spark_plugin.rapids.settings import settings_of
@@ -64,12 +64,7 @@ def jar_on_classpath(options: RapidsOptions) -> Iterator[RapidsOptions]:
 
 def _configured() -> bool:
     """Return whether Spark's start-up configuration names the plugin."""
-    texts = [os.environ.get("PYSPARK_SUBMIT_ARGS", "")]
-    home = os.environ.get("SPARK_HOME")
-    folder = os.environ.get("SPARK_CONF_DIR") or (home and str(Path(home) / "conf"))
-    if folder and (file := Path(folder) / "spark-defaults.conf").is_file():
-        texts.append(file.read_text(encoding="utf-8", errors="replace"))
-    return any(PLUGIN in text for text in texts)
+    return any(PLUGIN in text for text in (os.environ.get("PYSPARK_SUBMIT_ARGS", ""), defaults()))
 
 
 def configure(conf: SparkConf, options: RapidsOptions) -> None:

@@ -1,0 +1,36 @@
+"""Whether Spark is what somebody has set up here, found out without loading it."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+
+_MASTER = re.compile(r"(?:--master\b|\bspark\.master[\s=]|--remote\b)")
+_LINE = re.compile(r"^\s*spark\.master[\s=]", re.MULTILINE)
+
+
+def defaults() -> str:
+    """Return Spark's ``spark-defaults.conf``, empty where there is none."""
+    home = os.environ.get("SPARK_HOME")
+    folder = os.environ.get("SPARK_CONF_DIR") or (home and str(Path(home) / "conf"))
+    if folder and (file := Path(folder) / "spark-defaults.conf").is_file():
+        return file.read_text(encoding="utf-8", errors="replace")
+    return ""
+
+
+def why_spark() -> str | None:
+    """Return why tasks should run on Spark unless somebody says otherwise; None if nothing says so.
+
+    spark-submit started this process, a session is active, or Spark's configuration names a master
+    (``PYSPARK_SUBMIT_ARGS``, ``spark-defaults.conf``).
+    """
+    if "PYSPARK_GATEWAY_PORT" in os.environ:
+        return "spark-submit started this process"
+    loaded = sys.modules.get("pyspark")
+    if loaded is not None and loaded.SparkContext._active_spark_context is not None:  # noqa: SLF001 - there is no other way to ask
+        return "a Spark session is active"
+    if _MASTER.search(os.environ.get("PYSPARK_SUBMIT_ARGS", "")):
+        return "PYSPARK_SUBMIT_ARGS names a master"
+    return "spark-defaults.conf names a master" if _LINE.search(defaults()) else None
