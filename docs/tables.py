@@ -45,20 +45,15 @@ def _table(header: tuple[str, ...], row: Callable[[Policy], tuple[str, ...]]) ->
     return "".join("| " + " | ".join(cells) + " |\n" for cells in rows)
 
 
-def short_table() -> str:
-    """Return policies, what they keep and where they come from."""
-    return _table(("policy", "keeps by", "source"), lambda p: (f"`{p.name}`", p.summary, p.source))
-
-
 def full_table() -> str:
-    """Return the same with the parameters and the data structure on the CPU."""
+    """Return policies, what they keep, their parameters and structure, and where they come from."""
     return _table(
         ("policy", "keeps by", "parameters", "found by", "source"),
         lambda p: (f"`{p.name}`", p.summary, _default(p), p.structure.name.lower(), p.source),
     )
 
 
-DOCUMENTS = {"README.md": short_table, "docs/policies.md": full_table}
+DOCUMENTS = {"docs/policies.md": full_table}
 
 _SHARED = (STREAMS, WHERE, FACT, JOIN, Group("", (Memory, Probe)))
 _ELSEWHERE = {

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from engine.api.keywords import takes
-from engine.api.tables import staged, temporary
+from engine.api.tables import staged, tell_seconds, temporary
 from engine.jobs.bound.run import run_bound
 from engine.options import where
 from engine.options.bound import BOUND, Bound, bound_of
@@ -91,9 +91,11 @@ def bound_tables(left: pa.Table, right: pa.Table, **options: Unpack[Bound]) -> B
     """
     given = BOUND.from_keywords(options)
     with temporary() as folder:
-        _, files, unit = staged(left, right, given, folder, job_of=lambda own: bound_of(own).base)
+        tables, files, unit = staged(
+            left, right, given, folder, job_of=lambda own: bound_of(own).base
+        )
         files["out"] = folder / "out"
         report = run_bound(bound_of(files), ThreadExecutor()).report.content
         report["out"] = None
-        report["window"]["tick"] = unit or report["window"]["tick"]
+        tell_seconds(report, tables, given, unit)
         return BoundResult(report, pq.read_table(folder / "out"))

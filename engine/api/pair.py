@@ -67,6 +67,7 @@ class Pair(NamedTuple):
         """Say in the report what one tick is, and where outputs were asked to be."""
         report["out"] = None if self.kept is None else str(self.kept)
         report["window"]["tick"] = self.unit or report["window"]["tick"]
+        report["window"]["zone"] = getattr(self.time, "tz", None)
 
 
 @contextmanager

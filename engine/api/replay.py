@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Unpack
 import pyarrow as pa
 
 from engine.api.keywords import takes
-from engine.api.tables import read_back, staged, temporary
+from engine.api.tables import read_back, staged, tell_seconds, temporary
 from engine.jobs.replay.run import run_replay
 from engine.jobs.trial.lane_cost import lane_cost
 from engine.jobs.trial.replay import take_advice
@@ -92,7 +92,7 @@ def replay(left: pa.Table, right: pa.Table, **options: Unpack[Replay]) -> Replay
             job_of(files), ThreadExecutor(), choose=take_advice, price=lane_cost
         ).content
         report["out"] = None
-        report["window"]["tick"] = unit or report["window"]["tick"]
+        tell_seconds(report, tables, given, unit)
         return ReplayResult(*read_back(tables, files["out"], report))
 
 

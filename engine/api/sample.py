@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Unpack
 import pyarrow as pa
 
 from engine.api.keywords import takes
-from engine.api.tables import read_back, staged, temporary
+from engine.api.tables import read_back, staged, tell_seconds, temporary
 from engine.jobs.sample.run import run_sample
 from engine.options import where
 from engine.options.sample import SAMPLE, AggregatesOut, Sample, sample_of
@@ -116,6 +116,6 @@ def sample_tables(left: pa.Table, right: pa.Table, **options: Unpack[Sample]) ->
         found = run_sample(sample_of(files), ThreadExecutor(), unit=unit)
         report = found.report.content
         report["out"] = None
-        report["window"]["tick"] = unit or report["window"]["tick"]
+        tell_seconds(report, tables, given, unit)
         outputs, _, rejected = read_back(tables, files["out"], report)
         return SampleResult(outputs, found.aggregates, report, rejected)

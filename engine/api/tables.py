@@ -17,7 +17,7 @@ import pyarrow.types as pt
 from engine.archives.rows import restored
 from engine.options.command import Given
 from engine.options.grid import parse_windows
-from engine.options.replay import JobOptions, job_of
+from engine.options.replay import JobOptions, job_of, sided
 from engine.runtime.errors import WinnowError
 from engine.runtime.streams import SIDES
 from engine.runtime.time_units import parse_instant, parse_window
@@ -135,6 +135,13 @@ def _in_seconds(job: JobOptions, given: Given) -> dict[str, str]:
     for side, window in zip(SIDES, (job.window_left, job.window_right), strict=True):
         found[f"window_{side}"] = str(parse_window(window, "s", side))
     return found
+
+
+def tell_seconds(report: dict[str, Any], tables: Tables, given: Given, unit: str | None) -> None:
+    """Say in a report that ticks are whole seconds, which files do not say, and the zone."""
+    if unit is not None and tables.left is not None:
+        kind = tables.left.schema.field(sided(given, "time", "left")).type
+        report["window"] |= {"tick": unit, "zone": kind.tz}
 
 
 @contextmanager

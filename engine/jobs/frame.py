@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ from engine.options.facts import FactOptions
 from engine.options.replay import JobOptions
 from engine.replay.settings import ReplaySettings
 from engine.runtime.device_choice import ASKED_FOR_CPU, Wanted
+from engine.runtime.errors import SpecError
 from engine.runtime.executors import Stages
 from engine.runtime.jit import cache_home
 from engine.runtime.time_units import parse_instant, parse_window
@@ -37,6 +38,8 @@ class Archives(NamedTuple):
     """What one tick is."""
     fact: FactInput | None = None
     """The fact relation through which the streams join; None for an equi-join."""
+    zone: str | None = None
+    """Time zone of the left stream's times."""
 
     def windows(self, options: JobOptions) -> tuple[int, int]:
         """Return W of left and right in ticks."""
@@ -85,9 +88,24 @@ def open_job(options: JobOptions) -> Archives:
     left, right = open_archive(options.left, "left"), open_archive(options.right, "right")
     streams = (left, options.left_roles), (right, options.right_roles)
     if options.fact is None:
-        return Archives(left, right, check_roles(*streams[0], *streams[1]).unit)
-    fact = open_facts(options.fact, streams)
-    return Archives(left, right, check_streams(*streams[0], *streams[1]).unit, fact)
+        fact, unit = None, check_roles(*streams[0], *streams[1]).unit
+    else:
+        fact = open_facts(options.fact, streams)
+        unit = check_streams(*streams[0], *streams[1]).unit
+    zone = getattr(left.schema.field(options.left_roles.time).type, "tz", None)
+    return Archives(left, right, _ticks(unit, options.time_unit), fact, zone)
+
+
+def _ticks(unit: str, given: str | None) -> str:
+    """Return what one tick is: of plain numbers as given."""
+    if given is None:
+        return unit
+    if unit != "tick":
+        raise SpecError(
+            f"--time-unit says what one tick of plain numbers is, and these times have ticks of "
+            f"{unit}: leave it out"
+        )
+    return given
 
 
 def open_facts(
@@ -185,6 +203,7 @@ def prepare_job(
             fact=archives.fact,
             sorts=sorts,
         )
+    prepared = replace(prepared, unit=archives.unit, zone=archives.zone)  # lanes hold ticks alone
     return JobLanes(prepared, stages, options.fact_access)
 
 

@@ -107,6 +107,8 @@ class Prepared:
     """Of the fact relation that joins the streams, if one does."""
     runs: dict[str, int] = field(default_factory=dict)
     """Bytes of the runs that lanes have pieces of, by name."""
+    zone: str | None = None
+    """Time zone of the left stream's times, which a job fills in: the folder has none."""
 
     @property
     def left(self) -> StreamSummary:

@@ -126,8 +126,19 @@ def sides_of(total: int, fraction: Fraction) -> tuple[int, int]:
     return left, total - left
 
 
+TUPLE_BYTES = 400
+"""What a tuple of a budget in bytes counts as: what the arrays of any policy take for one."""
+_BYTES = {
+    "": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12,
+    "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40,
+}  # fmt: skip
+_SIZE = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*([KMGT]I?|)B", re.IGNORECASE)
+
+
 def parse_amount(text: str, option: str) -> Amount:
     """Return the memory that `text` names.
+
+    Bytes are as many tuples as they hold at `TUPLE_BYTES` each.
 
     Raises
     ------
@@ -138,15 +149,19 @@ def parse_amount(text: str, option: str) -> Amount:
     --------
     >>> parse_amount("800", "--memory"), str(parse_amount("12.5%", "--memory"))
     (Amount(tuples=800, share=None), '12.5%')
+    >>> parse_amount("64MB", "--memory").tuples, parse_amount("1 KiB", "--memory").tuples
+    (160000, 2)
     """
     cleaned = text.strip()
+    if size := _SIZE.fullmatch(cleaned):
+        return Amount(tuples=int(Fraction(size[1]) * _BYTES[size[2].upper()] // TUPLE_BYTES))
     if re.fullmatch(r"\d+", cleaned):
         return Amount(tuples=int(cleaned))
     if re.fullmatch(r"\d+(\.\d*)?\s*%|\.\d+\s*%", cleaned):
         return Amount(share=Fraction(cleaned.rstrip("% ")) / 100)
     raise SpecError(
-        f"{option} is {text!r}; give a whole number of tuples, 0 or more, or a percentage of the "
-        "exact join's peak such as 10%"
+        f"{option} is {text!r}; give a whole number of tuples, 0 or more, bytes such as 64MB, or a "
+        "percentage of the exact join's peak such as 10%"
     )
 
 

@@ -14,7 +14,6 @@ from typing import Any
 
 from engine.options.by_stream import REST
 from engine.runtime.errors import SpecError
-from engine.runtime.time_units import duration_text
 
 
 @dataclass(frozen=True)
@@ -42,16 +41,15 @@ class Kind(ABC):
 
     def words(self, flag: str, value: Any) -> list[str]:  # noqa: ANN401 - of this kind
         """Return the words of a command line that give an option this value."""
-        return _words(flag, self.shown(value))
-
-
-def _words(flag: str, text: str) -> list[str]:
-    return [f"{flag}={text}"] if text.startswith("-") else [flag, text]
+        text = self.shown(value)
+        return [f"{flag}={text}"] if text.startswith("-") else [flag, text]
 
 
 def as_text(flag: str, value: Any) -> str:  # noqa: ANN401 - whatever an interface hands on
     """Return text, a number, a path, a time or a `timedelta` as the command line writes it."""
     if isinstance(value, timedelta):
+        from engine.runtime.time_units import duration_text  # noqa: PLC0415 - with numpy
+
         return duration_text(value)
     if isinstance(value, (bool, Mapping, list, tuple)):
         raise SpecError(f"{flag} is {value!r}; give text or a number")

@@ -88,7 +88,7 @@ PROFILE = Command(
     (
         STREAMS,
         WHERE,
-        Group("join", (streams.Windows,)),
+        Group("join", (streams.Windows, streams.TimeUnit)),
         Group("what is measured", (Measured, streams.Seed)),
         Group("advice", (Advised,)),
         Group("output", (ProfileOutput,)),

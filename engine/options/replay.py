@@ -25,7 +25,13 @@ from engine.runtime.errors import SpecError
 
 
 class Joined(
-    streams.Columns, streams.Lanes, streams.BadRows, streams.Seed, streams.Windows, total=False
+    streams.Columns,
+    streams.Lanes,
+    streams.BadRows,
+    streams.Seed,
+    streams.Windows,
+    streams.TimeUnit,
+    total=False,
 ):
     """What two streams are, and how long their tuples join."""
 
@@ -86,7 +92,7 @@ class Replay(Join, streams.Plan, streams.Profile, streams.Reference, Best, total
 STREAMS = Group("streams", (streams.Archives, streams.Columns, streams.Lanes, streams.BadRows))
 WHERE = Group("where", (where.Engine, where.Cache, where.Job))
 FACT = Group("fact relation", (Fact,))
-JOIN = Group("join", (streams.Windows, streams.Outputs))
+JOIN = Group("join", (streams.Windows, streams.TimeUnit, streams.Outputs))
 OUTPUT = Group("output", (where.Out, where.Payload, where.Report, where.Device))
 BEST = Group("best possible", (Best,))
 BUDGET = Group("budget", (
@@ -130,6 +136,8 @@ class JobOptions(streams.PolicyJob):
         Find the best possible importance within the budget as well.
     fact : FactOptions or None
         The fact relation through which the streams join; None for an equi-join.
+    time_unit : {"s", "ms", "us", "ns"} or None
+        What one tick of plain numbers is; None: nothing but a tick.
     """
 
     left: str
@@ -148,6 +156,7 @@ class JobOptions(streams.PolicyJob):
     fact: FactOptions | None = None
     profile: Path | None = None
     left_open: tuple[str, ...] = ()
+    time_unit: str | None = None
 
     def __post_init__(self) -> None:
         if not self.advised:

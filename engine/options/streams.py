@@ -123,6 +123,20 @@ class Windows(TypedDict, total=False):
     window_right: Window | None
 
 
+class TimeUnit(TypedDict, total=False):
+    """What plain numbers are as times."""
+
+    time_unit: Annotated[
+        str | None,
+        Option(
+            "what one tick is where times are plain numbers, such as us of microseconds since "
+            "1970: windows may then be durations, and --start-ts a date",
+            choices=("s", "ms", "us", "ns"),
+            interface=Interface.ARCHIVES,
+        ),
+    ]
+
+
 class Outputs(TypedDict, total=False):
     """How important outputs are, and since when they count."""
 
@@ -141,8 +155,9 @@ class Memory(TypedDict, total=False):
     memory: Annotated[
         Amount | None,
         Option(
-            "tuples in memory, half a side, or a percentage of what the exact join needs at its "
-            "peak, such as 10%; without it the join is exact",
+            "tuples in memory, half a side, bytes such as 64MB, of which a tuple takes 400, or a "
+            "percentage of what the exact join needs at its peak, such as 10%; without it the join "
+            "is exact",
             scope=Scope.SIDE,
         ),
     ]

@@ -132,7 +132,8 @@ class SweepOutput(TypedDict, total=False):
 
 
 class Sweep(
-    Fact, GridLists, SweepOutput, streams.Columns, streams.BadRows, streams.Probe, streams.Outputs,
+    Fact, GridLists, SweepOutput, streams.Columns, streams.TimeUnit, streams.BadRows,
+    streams.Probe, streams.Outputs,
     streams.Profile, where.Device, Best, where.Cache, total=False,
 ):  # fmt: skip
     """The keywords of a sweep."""
@@ -153,7 +154,7 @@ SWEEP = Command(
         ),
         Group(
             "all cells",
-            (streams.Probe, streams.Outputs, streams.Profile),
+            (streams.TimeUnit, streams.Probe, streams.Outputs, streams.Profile),
         ),
         Group("output", (SweepOutput, where.Report, where.Device)),
         BEST,

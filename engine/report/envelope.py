@@ -19,6 +19,7 @@ from engine.policies import Value
 from engine.replay.settings import UNLIMITED
 from engine.runtime.errors import OutputError
 from engine.runtime.streams import SIDES
+from engine.runtime.time_units import instant_text, span_text
 from gpu_kernels.devices import Choice
 
 TIME_BINS = 50
@@ -153,9 +154,24 @@ def memory_report(
     }
 
 
-def window_report(windows: tuple[int, int], unit: str) -> dict[str, Any]:
-    """Return the windows, and what one tick is."""
-    return {"left": windows[0], "right": windows[1], "tick": unit}
+def window_report(windows: tuple[int, int], unit: str, zone: str | None = None) -> dict[str, Any]:
+    """Return the windows, what one tick is, and the time zone."""
+    return {"left": windows[0], "right": windows[1], "tick": unit, "zone": zone}
+
+
+def spans(content: Mapping[str, Any]) -> dict[str, str]:
+    """Return the windows of a report as people write them, by stream."""
+    windows = content["window"]
+    return {
+        side: span_text(own, windows["tick"]) if isinstance(own, int) else str(own)
+        for side, own in windows.items()
+        if side not in ("tick", "zone")
+    }
+
+
+def instant(content: Mapping[str, Any], ticks: int) -> str:
+    """Return a point in time of a report as people write it."""
+    return instant_text(ticks, content["window"]["tick"], content["window"].get("zone"))
 
 
 def plain_parameters(parameters: Mapping[str, Value]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ def print_estimate(report: Report, aggregates: Mapping[str, pa.Table]) -> None:
     """Print the estimates, what was read for them, and what everything would have cost."""
     console, content = Console(), report.content
     for text, table in aggregates.items():
-        console.print(aggregate_table(text, table))
+        console.print(aggregate_table(text, table, content))
         if table.num_rows > FIRST:
             console.print(f"the first {FIRST} of {table.num_rows:,} rows")
     console.print(_how(content))

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from engine.models.profile.advice import AGREED
 from engine.report.advice import advice_of
-from engine.report.envelope import Report
+from engine.report.envelope import Report, instant, spans
 from engine.report.tables import (
     archive_rows,
     facts_line,
@@ -56,7 +56,7 @@ def print_report(report: Report, console: Console | None = None) -> None:
     if "lost" not in content:
         console.print("the exact join was not counted: what was lost of it is not known")
     elif content["lost"]["outputs"]:
-        _print_lost(content["lost"], console)
+        _print_lost(content, console)
     print_end(console, content, speed_of(content))
 
 
@@ -137,8 +137,13 @@ def _add_bounds(table: Table, bound: dict[str, Any], name: str) -> None:
 
 
 def _sides(content: dict[str, Any]) -> Table:
+    windows = spans(content)
     rows = [
-        [*cells, *(number(content[name][cells[0]]) for name in ("window", "memory", "peak_memory"))]
+        [
+            *cells,
+            windows[cells[0]],
+            *(number(content[name][cells[0]]) for name in ("memory", "peak_memory")),
+        ]
         for cells in archive_rows(content)
     ]
     if content["memory"].get("split") == "pooled":
@@ -152,13 +157,16 @@ def _sides(content: dict[str, Any]) -> Table:
     )
 
 
-def _print_lost(lost: dict[str, Any], console: Console) -> None:
+def _print_lost(content: dict[str, Any], console: Console) -> None:
+    lost = content["lost"]
     bins = lost["by_time"]
     shares = [
         b["lost_importance"] / b["exact_importance"] if b["exact_importance"] else 0.0 for b in bins
     ]
+    first, last = instant(content, bins[0]["from"]), instant(content, bins[-1]["to"])
     console.print(
-        f"importance lost over time, {bins[0]['from']} to {bins[-1]['to']} (full block: all of it)"
+        f"importance lost over time, {first} to {last} (full block: all of it)",
+        highlight=False,
     )
     bars = "".join(_BARS[round(8 * min(1.0, max(0.0, share)))] for share in shares)
     console.print(bars, markup=False)
@@ -233,13 +241,10 @@ def print_multijoin(report: Report, console: Console | None = None) -> None:
     """Print what came out, what was lost and what it cost."""
     content = report.content
     console = console or Console()
-    method, windows = content["method"], content["window"]
+    method, windows = content["method"], spans(content)
     title = f"{content['predicate']} ({content['join_graph']}), {method['name']}"
     console.print(_compared(content, title))
-    rows = []
-    for cells in archive_rows(content):
-        window = windows[cells[0]]
-        rows.append([*cells, window if isinstance(window, str) else number(window)])
+    rows = ([*cells, windows[cells[0]]] for cells in archive_rows(content))
     console.print(table_of(("", "rows", "null keys", "rejected", "sorted", "window"), rows))
     if "comparisons" in method:
         console.print(_work(method))

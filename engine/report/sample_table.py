@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from engine.report.envelope import Report
+from engine.report.envelope import Report, instant, spans
 from engine.report.tables import number, percent, print_end, table_of
 
 FIRST = 10
@@ -40,7 +40,7 @@ def print_sample(
             "numbers of outputs less"
         )
     for text, table in aggregates.items():
-        console.print(aggregate_table(text, table))
+        console.print(aggregate_table(text, table, content))
         if table.num_rows > FIRST:
             console.print(f"the first {FIRST} of {table.num_rows:,} rows")
     speed = f"{content['tuples_per_second']:,.0f} tuples/s; seed {content['seed']}"
@@ -87,7 +87,7 @@ def _sides(content: dict[str, Any]) -> Table:
     columns = {
         "": sides,
         "rows": [number(content["rows"][side]) for side in sides],
-        "window": [number(content["window"][side]) for side in sides],
+        "window": [spans(content)[side] for side in sides],
         "memory": ["" if memory[side] is None else number(memory[side]) for side in sides],
         "expected": ["" if expected[side] is None else f"{expected[side]:,.1f}" for side in sides],
         "mean": [f"{memory['mean'][side]:,.1f}" for side in sides],
@@ -109,7 +109,15 @@ def _peaks(content: dict[str, Any]) -> str:
     )
 
 
-def aggregate_table(text: str, found: pa.Table) -> Table:
+def _pane(content: dict[str, Any], line: Mapping[str, Any]) -> str:
+    """Return a window of an aggregate: ticks to the last one, times until the next begins."""
+    begin, end = line["window_begin"], line["window_end"]
+    if content["window"]["tick"] == "tick":
+        return f"{begin} to {end - 1}"
+    return f"{instant(content, begin)} until {instant(content, end)}"
+
+
+def aggregate_table(text: str, found: pa.Table, content: dict[str, Any]) -> Table:
     """Draw the first rows: window, groups, estimate, interval and, where known, what is true."""
     groups = [name for name in found.column_names if name.startswith(("left.", "right."))]
     windows = found.column("window_begin").null_count < found.num_rows
@@ -120,7 +128,7 @@ def aggregate_table(text: str, found: pa.Table) -> Table:
     for column in table.columns[: len(texts)]:
         column.overflow = "fold"
     for line in found.slice(0, FIRST).to_pylist():
-        cells = [f"{line['window_begin']} to {line['window_end'] - 1}"] if windows else []
+        cells = [_pane(content, line)] if windows else []
         cells += ["" if line[name] is None else str(line[name]) for name in groups]
         interval = _interval(line["low"], line["high"])
         cells += [_number(line["estimate"]), interval or f"none: {line['no_interval']}"]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone, tzinfo
 from fractions import Fraction
+from zoneinfo import ZoneInfo
 
 import numpy as np
 
@@ -127,6 +128,63 @@ def _size(word: str, named: str, *, first: bool) -> int:
             f"{named}: {word!r} is no unit of time: use ns, us, ms, s, min, h, days or weeks.{hint}"
         )
     return _WORDS[word]
+
+
+_SHOWN = (("s", 1), ("min", 60), ("h", 3600), ("days", 86_400))
+
+
+def span_text(ticks: int, unit: str) -> str:
+    """Return a length of time as people write it: ticks with their unit, or a larger one.
+
+    Examples
+    --------
+    >>> span_text(60_000_000, "us"), span_text(600, "s"), span_text(9, "day")
+    ('60 s', '10 min', '9 days')
+    >>> span_text(1_000, "tick")
+    '1,000'
+    """
+    if unit == "tick":
+        return f"{ticks:,}"
+    nanoseconds = ticks * _NANOSECONDS[unit]
+    for name, seconds in reversed(_SHOWN):
+        size = seconds * 10**9
+        if nanoseconds % size == 0 and (nanoseconds >= 2 * size or (name == "s" and nanoseconds)):
+            return f"{nanoseconds // size:,} {name}"
+    return f"{ticks:,} {unit}" + ("s" if unit == "day" and ticks != 1 else "")
+
+
+def instant_text(ticks: int, unit: str, zone: str | None = None) -> str:
+    """Return a point in time as people write it, in its time zone; plain ticks as a number.
+
+    Examples
+    --------
+    >>> instant_text(86_400, "s"), instant_text(1_500, "ms"), instant_text(1, "day")
+    ('1970-01-02 00:00:00', '1970-01-01 00:00:01.500', '1970-01-02')
+    >>> instant_text(0, "s", "Europe/Berlin"), instant_text(7, "tick")
+    ('1970-01-01 01:00:00+01:00', '7')
+    """
+    if unit == "tick":
+        return str(ticks)
+    moment = np.array(ticks, np.int64).astype(f"datetime64[{_CODES[unit]}]")
+    text = str(moment).replace("T", " ")
+    if zone is None or unit == "day":
+        return text.removesuffix(".000").removesuffix(".000000").removesuffix(".000000000")
+    try:
+        seconds = int(moment.astype("datetime64[s]").astype(np.int64))
+        offset = datetime.fromtimestamp(seconds, _zone(zone)).utcoffset() or timedelta()
+    except (ValueError, OverflowError, OSError, KeyError):  # a zone or a year unknown here
+        return f"{instant_text(ticks, unit)} UTC"
+    there = int(offset.total_seconds()) * 10**9 // _NANOSECONDS[unit]
+    sign, minutes = "+-"[offset < timedelta()], abs(int(offset.total_seconds())) // 60
+    return f"{instant_text(ticks + there, unit)}{sign}{minutes // 60:02}:{minutes % 60:02}"
+
+
+def _zone(name: str) -> tzinfo:
+    """Return a zone by its name, or the one of an offset such as +02:00."""
+    if offset := re.fullmatch(r"([+-])(\d\d):?(\d\d)", name):
+        east = timedelta(hours=int(offset[2]), minutes=int(offset[3]))
+        return timezone(east if offset[1] == "+" else -east)
+    return ZoneInfo(name)
 
 
 def duration_text(value: timedelta) -> str:

@@ -200,7 +200,7 @@ def test_options_that_mean_nothing(archives: Path, refused: Refused, name: str) 
     ("word", "pattern"),
     [
         ("--slices=x", "--slices is 'x'; give a whole number"),
-        ("--windw=3", r"there is no option --windw\. Did you mean 'window'"),
+        ("--windw=3", r"there is no option --windw\. Did you mean --window"),
         ("--capacity=much", "--capacity is 'much'; give a number"),
         ("--seed=1.5", "--seed is '1.5'; give a whole number"),
     ],

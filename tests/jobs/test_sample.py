@@ -354,7 +354,7 @@ def test_times_of_whole_seconds_have_durations() -> None:
     found = engine.sample_tables(
         side, side, on="k", time="t", window="1min", fraction=1.0, aggregates="count(*) every 1min"
     )
-    assert found.report["window"] == {"left": 60, "right": 60, "tick": "s"}
+    assert found.report["window"] == {"left": 60, "right": 60, "tick": "s", "zone": None}
     windows = found.aggregates["count(*) every 1min"]
     assert windows.column("window_end").to_pylist()[:2] == [60, 120]
     assert pc.sum(windows.column("estimate")).as_py() == found.report["exact"]["outputs"]

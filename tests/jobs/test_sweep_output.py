@@ -112,7 +112,7 @@ def test_plots_are_pictures_of_the_measures(folder: Path) -> None:
         assert svg.tag.endswith("svg")
         assert len(list(svg.iter())) > 200
     rows, advice, grid = drawn(folder)
-    figure = plots._figure(rows, advice, grid, plots.MEASURES[1])  # noqa: SLF001 - what was drawn
+    figure = plots.figure_of(rows, advice, grid, plots.MEASURES[1])
     first, second = figure.axes
     assert first.get_xscale() == "log"
     assert "%" in first.get_xlabel()
@@ -141,7 +141,7 @@ def test_what_varies_has_panels_of_its_own(folder: Path) -> None:
     grid: dict[str, Any] = {"policies": "dgl,yield", "memory": "4,9,16", "targets": {"recall": 0.1}}
     found = swept(folder, **grid, splits="even,0.8", estimators="memory,history")
     rows = plots_rows(found.table)
-    figure = plots._figure(rows, found.advice, found.report["grid"], plots.MEASURES[0])  # noqa: SLF001
+    figure = plots.figure_of(rows, found.advice, found.report["grid"], plots.MEASURES[0])
     assert [axis.get_title() for axis in figure.axes] == [
         f"split {split}, estimator {estimator}"
         for split in ("even", "0.8")
@@ -152,7 +152,7 @@ def test_what_varies_has_panels_of_its_own(folder: Path) -> None:
         assert len(curves) == 2
     many = swept(folder, **grid, splits="even,0.8,0.2,0.4", estimators="all", lanes="1,2")
     rows = plots_rows(many.table)
-    figure = plots._figure(rows, many.advice, many.report["grid"], plots.MEASURES[0])  # noqa: SLF001
+    figure = plots.figure_of(rows, many.advice, many.report["grid"], plots.MEASURES[0])
     assert len([axis for axis in figure.axes if axis.get_title()]) == 12
     assert "(the best lanes at each memory)" in figure.get_suptitle()
     shown = {

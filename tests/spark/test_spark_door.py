@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import datetime as dt
+import tomllib
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from places import ROOT
 
 import winnow
+from engine.api import frames
 from engine.runtime.errors import SpecError
 
 JOIN: dict[str, Any] = {"on": "k", "time": "t", "window": dt.timedelta(seconds=20)}
@@ -19,6 +23,15 @@ KINDS = {
     "without zone": pa.timestamp("us"),
     "date": pa.date32(),
 }
+
+
+@pytest.fixture(autouse=True)
+def registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Register what pyproject.toml registers, though it may have been installed before it did."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    points = project["entry-points"][frames.GROUP]
+    found = [metadata.EntryPoint(name, value, frames.GROUP) for name, value in points.items()]
+    monkeypatch.setattr(frames.metadata, "entry_points", lambda *, group: found)  # noqa: ARG005 - one group is asked for
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -30,14 +43,14 @@ def test_frames_of_spark_stay_in_spark_with_the_rows_of_their_tables(
     times = pa.array([base + i * step for i in range(60)], pa.timestamp("us", "UTC"))
     times = times if kind == "zoned" else times.cast(pa.timestamp("us")).cast(KINDS[kind])
     own = pa.table({"t": times, "k": [i % 3 for i in range(60)]})
-    frames = []
+    sides = []
     for side in ("left", "right"):
         pq.write_table(own, tmp_path / f"{side}.parquet")
-        frames.append(spark.read.parquet(str(tmp_path / f"{side}.parquet")))
+        sides.append(spark.read.parquet(str(tmp_path / f"{side}.parquet")))
     options = JOIN | {"memory": 6, "policy": "dgl"}
     if kind == "date":
         options["window"] = dt.timedelta(days=5)
-    found = winnow.replay(*frames, **options)
+    found = winnow.replay(*sides, **options)
     assert found.frame.isStreaming is False  # type: ignore[attr-defined]
     expected = winnow.replay(own, own, **options)
     order = [("left_row", "ascending"), ("right_row", "ascending")]
@@ -50,7 +63,7 @@ def test_frames_of_spark_stay_in_spark_with_the_rows_of_their_tables(
     with pytest.raises(SpecError, match="a query of Spark counts no losses"):
         found.plot()
     looked = winnow.lookup(
-        frames[0], spark.createDataFrame([(0, "x")], ["k", "x"]), on="k", time="t", fact_row="k"
+        sides[0], spark.createDataFrame([(0, "x")], ["k", "x"]), on="k", time="t", fact_row="k"
     )
     assert {type(own) for own in looked.outputs["ts"].to_pylist()} == {type(times[0].as_py())}
 

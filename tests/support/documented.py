@@ -8,15 +8,14 @@ from typing import Any
 
 from places import ROOT
 
-from engine import commands as cli
+from engine.commands import all_commands
 from engine.commands.parser import parsed
 from engine.options.command import Command, Group
 
 
 def command_of(name: str) -> Command:
     """Return a command."""
-    found: Command = getattr(cli, name).COMMAND
-    return found
+    return all_commands()[name].COMMAND
 
 
 def flags_of(command: str, *others: tuple[Group, ...]) -> set[str]:

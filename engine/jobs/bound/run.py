@@ -124,7 +124,7 @@ def _content(
         "asked": asdict(options.effort),
         "exact": {"outputs": found.exact.outputs, "importance": found.exact.importance},
         "memory": _memory_report(options, budgets),
-        "window": window_report(settings.windows, lanes.prepared.unit),
+        "window": window_report(settings.windows, lanes.prepared.unit, lanes.prepared.zone),
         "start_ts": settings.start_ts,
         **envelope(lanes.stages.seconds, device=device, out=base.out),
     }

@@ -96,7 +96,7 @@ def build_report(
         "estimator_memory": _estimator_memory(settings, results),
         "memory": memory_report(options.memory, found.budgets, pooled=settings.pooled)
         | {"split": str(options.split)},
-        "window": window_report(settings.windows, prepared.unit),
+        "window": window_report(settings.windows, prepared.unit, prepared.zone),
         "policy": {
             "name": _policy(options, settings),
             "parameters": {}

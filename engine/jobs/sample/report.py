@@ -83,7 +83,7 @@ def build_report(
             "memory": memory_report(base.memory, plan.memory)
             | {"expected": _expected(plan), "mean": _mean(plan, results)},
             "peak_memory": {side: sum(r.peaks[i] for r in results) for i, side in enumerate(SIDES)},
-            "window": window_report(settings.windows, prepared.unit),
+            "window": window_report(settings.windows, prepared.unit, prepared.zone),
             "start_ts": settings.start_ts,
             "lanes": {
                 "per_group": prepared.lanes_per_group,

@@ -8,6 +8,7 @@ from typing import Any
 
 from engine.jobs.sweep.advice import Advice, kind_of
 from engine.jobs.sweep.rows import Row
+from engine.runtime.time_units import span_text
 
 ACROSS = 3
 """Panels in a row."""
@@ -98,7 +99,6 @@ def _values(rows: Sequence[Row], name: str) -> list[Any]:
 
 
 def _window(windows: tuple[int, int], tick: str) -> str:
-    unit = "ticks" if tick == "tick" else tick
-    if windows[0] == windows[1]:
-        return f"window {windows[0]:,} {unit}"
-    return f"windows {windows[0]:,} and {windows[1]:,} {unit}"
+    unit = " ticks" if tick == "tick" else ""
+    shown = [span_text(own, tick) for own in dict.fromkeys(windows)]
+    return f"window{'s' if len(shown) > 1 else ''} {' and '.join(shown)}{unit}"

@@ -14,6 +14,7 @@ from engine.jobs.sweep.advice import Advice, Choice, Kind, choices_of
 from engine.jobs.sweep.rows import rows_in
 from engine.jobs.sweep.run import SweepResult
 from engine.report.tables import percent, print_command, print_end, table_of
+from engine.runtime.time_units import span_text
 
 MOST_LINES = 16
 """Settings shown beneath each other; of more, the best of each policy."""
@@ -34,7 +35,7 @@ def print_sweep(result: SweepResult, console: Console | None = None) -> None:
     for windows in dict.fromkeys((row.window_left, row.window_right) for row in rows):
         mine = [row for row in rows if (row.window_left, row.window_right) == windows]
         tick = report["grid"]["tick"]
-        where = f"window {windows[0]:,}" + ("" if tick == "tick" else f" {tick}")
+        where = f"window {span_text(windows[0], tick)}"
         for measure, title in _MEASURES.items():
             choices = [one for one in choices_of(mine) if getattr(one, measure) is not None]
             if choices:

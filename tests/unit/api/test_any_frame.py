@@ -276,7 +276,9 @@ def test_times_stay_times_in_what_other_tasks_give() -> None:
     seconds = LEFT.set_column(0, "at", LEFT["at"].cast(pa.timestamp("s", ZONE)))
     found = winnow.replay(seconds, seconds, **two)
     assert found.outputs["ts"].type == pa.timestamp("s", ZONE)
-    assert found.report.window == {"left": 30, "right": 30, "tick": "s"}
+    assert found.report.window == {"left": 30, "right": 30, "tick": "s", "zone": ZONE}
+    old = engine.replay_tables(seconds, seconds, **two)
+    assert old.report["window"] == found.report.window
     days = LEFT.set_column(0, "at", LEFT["at"].cast(pa.timestamp("us")).cast(pa.date32()))
     dated = winnow.replay(days, days, **(two | {"window": timedelta(days=1)}))
     assert dated.outputs["ts"].type == pa.date32()

@@ -154,6 +154,7 @@ def test_a_tick_is_the_unit_of_the_timestamps(case: Streams, unit: str, window: 
         "left": WINDOW * scale,
         "right": WINDOW * scale,
         "tick": unit,
+        "zone": None,
     }
 
 

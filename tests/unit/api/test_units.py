@@ -1,0 +1,156 @@
+"""Times, windows and memory in the units that people give and read."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import winnow
+from engine.commands import main
+from engine.jobs.size.sizing import slot_bytes
+from engine.options.budget import TUPLE_BYTES, parse_amount
+from engine.options.grid import parse_memory
+from engine.policies import POLICIES
+from engine.runtime.errors import SpecError
+from engine.runtime.time_units import instant_text, parse_instant, parse_ticks, span_text
+
+FIRST = 1_714_514_400_000_000
+JOIN: dict[str, Any] = {"on": "k", "time": "t"}
+BUDGET: dict[str, Any] = {"memory": 4, "policy": "dgl"}
+
+
+def table(kind: pa.DataType) -> pa.Table:
+    at = pa.array([FIRST + 5_000_000 * i for i in range(60)], pa.int64())
+    return pa.table({"t": at.cast(kind), "k": [i % 3 for i in range(60)]})
+
+
+EPOCHS = table(pa.int64())
+TIMES = table(pa.timestamp("us", "Europe/Berlin"))
+
+
+def test_plain_numbers_with_a_unit_join_as_timestamps_do() -> None:
+    window = timedelta(seconds=30)
+    start = datetime.fromtimestamp(FIRST / 1e6 + 60, UTC)
+    own = {"window": window, "start_ts": start, **JOIN, **BUDGET}
+    found = winnow.replay(EPOCHS, EPOCHS, time_unit="us", **own)
+    expected = winnow.replay(TIMES, TIMES, **own)
+    assert found.outputs.num_rows == expected.outputs.num_rows > 0
+    for name in ("left_row", "right_row"):
+        assert found.outputs[name].equals(expected.outputs[name])
+    assert found.outputs["ts"].type == pa.timestamp("us")
+    assert found.outputs["ts"].cast(pa.int64()).equals(expected.outputs["ts"].cast(pa.int64()))
+    assert found.report.window == {
+        "left": 30_000_000, "right": 30_000_000, "tick": "us", "zone": None
+    }  # fmt: skip
+    assert expected.report.window.zone == "Europe/Berlin"
+    assert found.plot().axes[0].get_xlabel() == "time"
+
+
+def test_a_unit_of_time_reaches_every_task_on_two_streams() -> None:
+    own = {"window": "30s", "time_unit": "us", **JOIN}
+    swept = winnow.sweep(EPOCHS, EPOCHS, policy="dgl", memory=4, **own)
+    assert swept.outputs["window_left"].to_pylist() == [30_000_000]
+    assert swept.report.grid.tick == "us"
+    assert winnow.bound(EPOCHS, EPOCHS, memory=4, **own).report.window.tick == "us"
+    sample = winnow.sample(EPOCHS, EPOCHS, memory=8, aggregates="count(*) every 1min", **own)
+    (aggregate,) = sample.aggregates.values()
+    assert aggregate["window_begin"].type == pa.timestamp("us")
+    assert winnow.profile(EPOCHS, EPOCHS, memory=4, **own).report.unit == "us"
+
+
+def test_lanes_of_plain_numbers_serve_any_unit(tmp_path: Path) -> None:
+    for side in ("left", "right"):
+        pq.write_table(EPOCHS, tmp_path / f"{side}.parquet")
+    sides = [tmp_path / f"{side}.parquet" for side in ("left", "right")]
+    shared = {"cache": tmp_path / "lanes", **JOIN, **BUDGET}
+    plain = winnow.replay(*sides, window=30_000_000, **shared)
+    micro = winnow.replay(*sides, window="30s", time_unit="us", **shared)
+    assert plain.report.window.tick == "tick"
+    assert micro.report.window.tick == "us"
+    assert plain.outputs["left_row"].equals(micro.outputs["left_row"])
+    milli = winnow.replay(*sides, window="30000s", time_unit="ms", **shared)
+    assert milli.report.window.left == 30_000_000
+
+
+def test_a_unit_of_times_that_have_one_is_refused() -> None:
+    with pytest.raises(SpecError, match="time_unit says what one tick of plain numbers is"):
+        winnow.replay(TIMES, TIMES, window="30s", time_unit="us", **JOIN)
+
+
+@pytest.mark.parametrize("kind", ["zone", "plain"])
+def test_a_terminal_shows_windows_and_times_as_people_write_them(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = TIMES if kind == "zone" else EPOCHS
+    for side in ("left", "right"):
+        pq.write_table(own, tmp_path / f"{side}.parquet")
+    words = [f"--{side}={tmp_path}/{side}.parquet" for side in ("left", "right")]
+    words += ["--on=k", "--time=t", "--engine=local", f"--cache={tmp_path}/lanes"]
+    words += [] if kind == "zone" else ["--time-unit=us"]
+    report = tmp_path / "report.json"
+    assert main(["replay", *words, "--window=1min", "--memory=4", "--policy=dgl",
+                 f"--report={report}"]) == 0  # fmt: skip
+    shown = capsys.readouterr().out
+    assert "│   60 s │" in shown
+    first = "2024-05-01 00:00:00+02:00" if kind == "zone" else "2024-04-30 22:00:00 "
+    assert f"over time, {first}" in " ".join(shown.split())
+    assert str(FIRST) not in shown
+    assert json.loads(report.read_text())["lost"]["by_time"][0]["from"] == FIRST
+    assert main(["sweep", *words, "--window=10min", "--memory=4", "--policy=dgl"]) == 0
+    assert "window 10 min" in " ".join(capsys.readouterr().out.split())
+    every = "--aggregate=count(*) every 1min"
+    assert main(["sample", *words, "--window=1min", "--memory=8", every]) == 0
+    assert f"{first.strip()} until" in " ".join(capsys.readouterr().out.replace("│", "").split())
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns", "day"])
+def test_what_is_shown_reads_back(unit: str) -> None:
+    for ticks in (0, 1, 59, 60, 61, 3_600, 90_000, 1_000_000, 86_400_000_000, 7_200_000_000_000):
+        shown = span_text(ticks, unit).replace(",", "")
+        assert parse_ticks(shown, unit, "{}") == ticks, shown
+    for ticks in (0, 1, -1, 19_844, *(() if unit == "day" else (1_714_514_400,))):
+        assert parse_instant(instant_text(ticks, unit), unit, "it") == ticks
+        zoned = instant_text(ticks, unit, "America/New_York")
+        assert parse_instant(zoned, unit, "it") == ticks
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York", "+05:30", "-03:00", "UTC"])
+def test_a_zone_shows_the_clock_there(zone: str) -> None:
+    hours = {"+05:30": "Asia/Kolkata", "-03:00": "America/Sao_Paulo"}
+    for seconds in (FIRST // 10**6, 1_730_000_000, 1_735_689_600):
+        there = datetime.fromtimestamp(seconds, ZoneInfo(hours.get(zone, zone)))
+        assert instant_text(seconds, "s", zone) == there.isoformat(" ")
+
+
+@pytest.mark.parametrize(
+    ("text", "tuples"),
+    [
+        ("64MB", 160_000), ("1 KiB", 2), ("1.5 kB", 3), ("400B", 1), ("399 B", 0),
+        ("2GiB", 5_368_709),
+    ],
+)  # fmt: skip
+def test_memory_may_be_in_bytes(text: str, tuples: int) -> None:
+    assert parse_amount(text, "--memory").tuples == tuples
+    assert parse_memory(f"7,{text}")[1].tuples == tuples
+
+
+def test_a_tuple_takes_no_more_than_it_counts_as() -> None:
+    largest = max(slot_bytes(policy) for policy in POLICIES.values())
+    assert 0.9 * TUPLE_BYTES < largest <= TUPLE_BYTES
+
+
+def test_bytes_are_a_number_of_tuples_in_a_replay() -> None:
+    own = {"window": "30s", "policy": "dgl", **JOIN}
+    found = winnow.replay(TIMES, TIMES, memory="1600B", **own)
+    expected = winnow.replay(TIMES, TIMES, memory=4, **own)
+    assert found.outputs.equals(expected.outputs)
+    assert found.report.memory.both == 4
+    with pytest.raises(SpecError, match="memory is '64PB'; give a whole number of tuples, 0 or"):
+        winnow.replay(TIMES, TIMES, memory="64PB", **own)
