@@ -265,10 +265,10 @@ def test_every_named_split_is_swept(folder: Path, monkeypatch: pytest.MonkeyPatc
     assert asked == list(SPLITS.values())
 
 
-def test_options_of_one_replay_are_named(folder: Path) -> None:
-    for name, instead in (("split", "splits"), ("estimator", "estimators")):
+def test_options_of_one_side_are_named(folder: Path) -> None:
+    for name, instead in (("window_left", "windows"), ("memory_left", "memory")):
         with pytest.raises(TypeError, match=f"unexpected keyword '{name}': give {instead}"):
-            swept(folder, **{name: "even"})
+            swept(folder, **{name: 3})
 
 
 def test_the_best_possible_of_one_memory_is_that_of_any_split(folder: Path) -> None:

@@ -31,7 +31,7 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     points = project["entry-points"][frames.GROUP]
     found = [metadata.EntryPoint(name, value, frames.GROUP) for name, value in points.items()]
-    monkeypatch.setattr(frames.metadata, "entry_points", lambda *, group: found)  # noqa: ARG005 - one group is asked for
+    monkeypatch.setattr(frames.metadata, "entry_points", lambda **_: found)
 
 
 @pytest.mark.parametrize("kind", KINDS)
