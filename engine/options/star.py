@@ -25,7 +25,7 @@ from engine.options.streams import Window, check_reference
 from engine.policies import Value, policy_named
 from engine.runtime.errors import SpecError
 
-RESERVED = ("fact", "tick", "asked", "split", "total")
+RESERVED = ("fact", "tick", "zone", "asked", "split", "total")
 """What reports and outputs call something else."""
 DEFAULT_POLICY = "dgl"
 """Neither trials nor `yield` know joins of several streams."""

@@ -164,8 +164,7 @@ def spans(content: Mapping[str, Any]) -> dict[str, str]:
     windows = content["window"]
     return {
         side: span_text(own, windows["tick"]) if isinstance(own, int) else str(own)
-        for side, own in windows.items()
-        if side not in ("tick", "zone")
+        for side, own in ((side, windows[side]) for side in content["rows"])
     }
 
 
