@@ -6,6 +6,7 @@ import datetime as dt
 import tomllib
 from importlib import metadata
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -31,7 +32,7 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     points = project["entry-points"][frames.GROUP]
     found = [metadata.EntryPoint(name, value, frames.GROUP) for name, value in points.items()]
-    monkeypatch.setattr(frames.metadata, "entry_points", lambda **_: found)
+    monkeypatch.setattr(frames, "metadata", SimpleNamespace(entry_points=lambda **_: found))
 
 
 @pytest.mark.parametrize("kind", KINDS)
