@@ -81,7 +81,8 @@ class EstimateOutput(TypedDict, total=False):
 
 
 class Estimate(
-    streams.Columns, streams.BadRows, streams.Seed, streams.Windows, streams.Outputs, Asked,
+    streams.Columns, streams.BadRows, streams.Seed, streams.Windows, streams.TimeUnit,
+    streams.Outputs, Asked,
     Precision, Confidence, EstimateOutput, total=False,
 ):  # fmt: skip
     """The keywords of an estimate."""

@@ -68,7 +68,7 @@ def build_report(
     return Report(
         {
             "rows": dict(zip(SIDES, rows, strict=True)),
-            "window": window_report(plan.recipe.windows, plan.archives.unit),
+            "window": window_report(plan.recipe.windows, plan.archives.unit, plan.archives.zone),
             "how": "sample" if outcome.exact is None else "exact join",
             "why": outcome.exact,
             "stopped": joins.stopped,
