@@ -189,8 +189,10 @@ OPEN = (
     [
         (
             "report",
-            "replay --window 20 --memory 40 --bound --policy age --lanes 2;"
-            "replay --window 20 --memory 40 --lanes 2",
+            (
+                "replay --window 20 --memory 40 --bound --policy age --lanes 2;"
+                "replay --window 20 --memory 40 --lanes 2"
+            ),
         ),
         ("bound", "bound --window 20 --memory 4"),
         ("sample", "sample --window 20 --memory 4 --aggregate count(*)"),
