@@ -17,6 +17,7 @@ from importlib import import_module, metadata
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from engine.api.estimate import estimate
     from engine.api.pairs import bound, replay, sweep
     from engine.api.result import Result
     from engine.api.sampled import profile, sample
@@ -26,11 +27,12 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
-    "Result", "WinnowError", "__version__", "allocate", "bound", "explain", "generate", "lookup",
-    "multijoin", "profile", "replay", "sample", "sweep",
+    "Result", "WinnowError", "__version__", "allocate", "bound", "estimate", "explain", "generate",
+    "lookup", "multijoin", "profile", "replay", "sample", "sweep",
 ]  # fmt: skip
 
 _HOMES = {
+    "engine.api.estimate": ("estimate",),
     "engine.api.pairs": ("bound", "replay", "sweep"),
     "engine.api.result": ("Result",),
     "engine.api.sampled": ("profile", "sample"),

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
+from functools import partial
 from typing import Any, NamedTuple, Unpack
 
 import pyarrow as pa
 
+from engine.api.frames import Frame
 from engine.api.keywords import takes
+from engine.api.result import Result, kind_of, moments, windows_timed
 from engine.jobs.estimate.run import run_estimate
 from engine.options import where
 from engine.options.estimate import ESTIMATE, Estimate, estimate_of
+from engine.report.estimate_plot import figure_of
+from engine.report.estimate_table import print_estimate
+from engine.runtime.errors import SpecError
 from engine.runtime.executors import Executor, Progress, ThreadExecutor
 
 
@@ -83,3 +91,58 @@ def estimate_archives(
     given = ESTIMATE.from_keywords({**options, "left": left, "right": right})
     found = run_estimate(estimate_of(given), executor or ThreadExecutor(), progress)
     return EstimateResult(found.aggregates, found.report.content)
+
+
+class EstimateFound(Result):
+    """An estimate: `aggregates` has the estimates of each aggregate, by its text."""
+
+    aggregates: Mapping[str, pa.Table] = {}
+
+
+@takes(ESTIMATE)
+def estimate(
+    left: Frame,
+    right: Frame,
+    *,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    **options: Unpack[Estimate],
+) -> EstimateFound:
+    """Estimate totals of the join of two archives from stretches of their time.
+
+    Parameters
+    ----------
+    left, right : path
+        File, folder or glob of Parquet that is sorted by time; frames are refused, since what is
+        in memory has been read already.
+    executor : Executor, optional
+    progress : callable, optional
+    **options
+        As ``winnow estimate`` has them.
+
+    Returns
+    -------
+    EstimateFound
+        ``outputs`` has the estimates of the first aggregate; ``plot`` draws it by time.
+    """
+    for side, given in (("left", left), ("right", right)):
+        if not isinstance(given, str | os.PathLike):
+            raise SpecError(
+                f"winnow.estimate reads parts of archives, and {side} is a "
+                f"{type(given).__name__}: give the path of a Parquet file that is sorted by time, "
+                "or use winnow.sample"
+            )
+    asked = estimate_of(ESTIMATE.from_keywords({**options, "left": left, "right": right}))
+    made = run_estimate(asked, executor or ThreadExecutor(), progress)
+    report, first = made.report.content, next(iter(made.aggregates))
+    source = str(left)
+    kind = moments(report["window"]["tick"], kind_of(source, "left", asked.base.left_roles.time))
+    timed = {text: windows_timed(own, kind) for text, own in made.aggregates.items()}
+    found = EstimateFound(
+        timed[first],
+        report,
+        partial(print_estimate, made.report, made.aggregates),
+        partial(figure_of, made.by_time, first, report["window"]["tick"]),
+    )
+    found.aggregates = timed
+    return found

@@ -230,6 +230,13 @@ def typed_times(table: pa.Table, name: str, kind: pa.DataType) -> pa.Table:
     return table.set_column(at, name, in_time(table.column(at), kind))
 
 
+def windows_timed(aggregate: pa.Table, kind: pa.DataType) -> pa.Table:
+    """Return the estimates of an aggregate with the edges of its windows as times."""
+    for name in ("window_begin", "window_end"):
+        aggregate = typed_times(aggregate, name, kind)
+    return aggregate
+
+
 def in_time(ticks: Any, kind: pa.DataType) -> Any:  # noqa: ANN401 - a PyArrow without types
     """Return ticks, int64, as times of a type."""
     return ticks.cast(pa.int32()).cast(kind) if pt.is_date32(kind) else ticks.cast(kind)

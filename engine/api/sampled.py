@@ -13,7 +13,7 @@ from engine.api.frames import Frame
 from engine.api.keywords import takes
 from engine.api.pair import pair_of, refuse_spark
 from engine.api.profile import ProfileFiles
-from engine.api.result import Result, typed_times
+from engine.api.result import Result, windows_timed
 from engine.api.sample import SampleFiles
 from engine.jobs.profile.run import run_profile
 from engine.jobs.sample.run import run_sample
@@ -73,15 +73,8 @@ def sample(
         partial(_totals, report),
         aside,
     )
-    found.aggregates = {text: _timed(own, kind) for text, own in drawn.aggregates.items()}
+    found.aggregates = {text: windows_timed(own, kind) for text, own in drawn.aggregates.items()}
     return found
-
-
-def _timed(aggregate: pa.Table, kind: pa.DataType) -> pa.Table:
-    """Return the estimates of an aggregate with the windows' edges as times."""
-    for name in ("window_begin", "window_end"):
-        aggregate = typed_times(aggregate, name, kind)
-    return aggregate
 
 
 def _totals(report: Mapping[str, Any]) -> Any:  # noqa: ANN401 - matplotlib's

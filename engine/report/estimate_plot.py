@@ -25,23 +25,33 @@ def check_plot(path: Path) -> None:
 
 
 def draw_plot(path: Path, by_time: pa.Table, text: str, unit: str) -> None:
-    """Draw the estimates of parts of time as steps, and their intervals as a band.
+    """Draw the estimates of parts of time to a PNG or SVG file, as `figure_of` has them.
+
+    Raises
+    ------
+    OutputError
+        If it cannot be written.
+    """
+    own = figure_of(by_time, text, unit)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        metadata = {"Date": None} if path.suffix == ".svg" else {}
+        own.savefig(path, dpi=150, metadata=metadata)
+    except OSError as error:
+        raise OutputError(f"plot {path} cannot be written: {error}") from error
+
+
+def figure_of(by_time: pa.Table, text: str, unit: str) -> Any:  # noqa: ANN401 - matplotlib's
+    """Return the estimates of parts of time as steps, and their intervals as a band.
 
     Parameters
     ----------
-    path : Path
-        PNG or SVG.
     by_time : pyarrow.Table
         begin, end, estimate, low, high.
     text : str
         What was estimated.
     unit : str
         What a tick is.
-
-    Raises
-    ------
-    OutputError
-        If it cannot be written.
     """
     columns: dict[str, Any] = {
         name: by_time.column(name).to_numpy()
@@ -60,9 +70,4 @@ def draw_plot(path: Path, by_time: pa.Table, text: str, unit: str) -> None:
     plain_axis(axis, text, f"time since the first tuple ({named})", "of each part of time")
     axis.set_ylim(bottom=min(0.0, axis.get_ylim()[0]))
     axis.legend(frameon=False, fontsize=8)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        metadata = {"Date": None} if path.suffix == ".svg" else {}
-        own.savefig(path, dpi=150, metadata=metadata)
-    except OSError as error:
-        raise OutputError(f"plot {path} cannot be written: {error}") from error
+    return own

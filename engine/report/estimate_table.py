@@ -13,9 +13,11 @@ from engine.report.sample_table import FIRST, aggregate_table
 from engine.report.tables import number, percent, print_end
 
 
-def print_estimate(report: Report, aggregates: Mapping[str, pa.Table]) -> None:
+def print_estimate(
+    report: Report, aggregates: Mapping[str, pa.Table], console: Console | None = None
+) -> None:
     """Print the estimates, what was read for them, and what everything would have cost."""
-    console, content = Console(), report.content
+    console, content = console or Console(), report.content
     for text, table in aggregates.items():
         console.print(aggregate_table(text, table, content))
         if table.num_rows > FIRST:

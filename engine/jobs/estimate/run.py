@@ -45,6 +45,8 @@ class EstimateFound(NamedTuple):
     aggregates: dict[str, pa.Table]
     """Estimates by the texts that asked for them, as `engine.jobs.estimate.cells.Estimated` has
     them."""
+    by_time: pa.Table
+    """The first of them by parts of time: begin, end, estimate, low, high."""
 
 
 def run_estimate(
@@ -72,7 +74,7 @@ def run_estimate(
     tables = {
         spec.text: own.table for spec, own in zip(options.specs, outcome.estimates, strict=True)
     }
-    return EstimateFound(report, tables)
+    return EstimateFound(report, tables, by_time)
 
 
 @dataclass

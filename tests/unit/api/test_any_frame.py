@@ -32,7 +32,7 @@ JOIN: dict[str, Any] = {"on": "item", "time": "at", "importance": "v"}
 BUDGET: dict[str, Any] = {"memory": "40%", "policy": "dgl"}
 ZONE = "Europe/Berlin"
 TASKS = {
-    "allocate", "bound", "explain", "generate", "lookup", "multijoin", "profile", "replay",
+    "allocate", "bound", "estimate", "explain", "generate", "lookup", "multijoin", "profile", "replay",
     "sample", "sweep",
 }  # fmt: skip
 
@@ -227,6 +227,10 @@ def everything(folder: Path) -> dict[str, Callable[[], Result]]:
             },
             cache=folder / "lanes",
         ),
+        "estimate": lambda: winnow.estimate(
+            parquet(LEFT, folder), parquet(RIGHT, folder), on="item", time="at", window="2s",
+            aggregates=["count", "avg(left.v) every 5min"],
+        ),
         "explain": lambda: winnow.explain(
             rates=[10, 1, 1, 3], windows="100,100,200,100", distinct=[500, 50, 40, 5]
         ),
@@ -265,7 +269,7 @@ def test_the_tasks_are_those_of_the_facade() -> None:
         _ = winnow.nothing  # type: ignore[attr-defined]
 
 
-def test_times_stay_times_in_what_other_tasks_give() -> None:
+def test_times_stay_times_in_what_other_tasks_give(tmp_path: Path) -> None:
     two = {"window": "30s", **JOIN}
     kind = pa.timestamp("us", ZONE)
     assert winnow.bound(LEFT, RIGHT, memory=10, **two).outputs["until_ts"].type == kind
@@ -273,6 +277,13 @@ def test_times_stay_times_in_what_other_tasks_give() -> None:
     (table,) = sample.aggregates.values()
     assert table["window_begin"].type == table["window_end"].type == kind
     assert sample.outputs["ts"].type == kind
+    paths = parquet(LEFT, tmp_path), parquet(RIGHT, tmp_path)
+    estimate = winnow.estimate(*paths, aggregates="count every 5min", **two)
+    (table,) = estimate.aggregates.values()
+    assert table["window_begin"].type == table["window_end"].type == kind
+    assert (
+        sum(table["estimate"].to_pylist()) == winnow.replay(LEFT, RIGHT, **two).report.exact.outputs
+    )
     seconds = LEFT.set_column(0, "at", LEFT["at"].cast(pa.timestamp("s", ZONE)))
     found = winnow.replay(seconds, seconds, **two)
     assert found.outputs["ts"].type == pa.timestamp("s", ZONE)
@@ -410,3 +421,8 @@ def test_a_users_script_is_checked_by_its_types(line: str, said: str, tmp_path: 
     shown = run(program)
     assert said in shown
     assert ("Success" in shown) == (not said), shown
+
+
+def test_an_estimate_reads_archives_alone() -> None:
+    with pytest.raises(SpecError, match=r"left is a Table: give the path .* or use winnow.sample"):
+        winnow.estimate(LEFT, RIGHT, on="item", time="at", window="2s")
