@@ -32,8 +32,8 @@ JOIN: dict[str, Any] = {"on": "item", "time": "at", "importance": "v"}
 BUDGET: dict[str, Any] = {"memory": "40%", "policy": "dgl"}
 ZONE = "Europe/Berlin"
 TASKS = {
-    "allocate", "bound", "estimate", "explain", "generate", "lookup", "multijoin", "profile", "replay",
-    "sample", "sweep",
+    "allocate", "bound", "estimate", "explain", "generate", "lookup", "multijoin", "profile",
+    "replay", "sample", "sweep",
 }  # fmt: skip
 
 
