@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from engine.estimate.interval import Answer, Cell, Wanted, answer
 from engine.jobs.estimate.draw import Round
 from engine.jobs.estimate.plan import Plan
 from engine.jobs.estimate.task import Joined
@@ -16,6 +15,7 @@ from engine.runtime.jit import Floats, Ints
 from engine.sampling.aggregates import AggregateSpec
 from engine.sampling.aggregates.estimate import in_order
 from engine.sampling.aggregates.layout import GroupIds
+from engine.sampling.stretches.interval import Answer, Cell, Wanted, answer
 
 UNSURE = 1.0
 """The spread of a cell of which too little was drawn to know it, where no other is known either."""

@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.estimate.design import Drawn, chances, drawn
 from engine.jobs.estimate.plan import Plan
 from engine.jobs.estimate.task import Joined, StretchTask, join_stretch
 from engine.runtime.executors import Executor
 from engine.runtime.jit import Floats, Ints
 from engine.runtime.randomness import uniforms
+from engine.sampling.stretches.design import Drawn, chances, drawn
 from gpu_kernels.philox import PURPOSE_STRETCH
 
 Told = Callable[["Round", int, int], None]

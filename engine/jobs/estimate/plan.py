@@ -11,13 +11,13 @@ import pyarrow as pa
 
 from engine.archives.roles import Roles, check_roles
 from engine.archives.stretches import RowGroups, row_groups, to_read
-from engine.estimate import slices
 from engine.jobs.estimate.task import Recipe, StretchTask
 from engine.jobs.frame import Archives
 from engine.options.estimate import EstimateOptions
 from engine.runtime.errors import InputError
 from engine.runtime.jit import Floats, Ints
 from engine.sampling.aggregates import AggregateSpec
+from engine.sampling.stretches import slices
 
 TIMES = 24
 """Parts of the archives' time of which the report has an estimate each, about."""

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from engine.estimate.interval import Answer, answer
 from engine.jobs.estimate.cells import Cells, Estimated, Seen
 from engine.jobs.estimate.draw import Joins, Round
 from engine.jobs.estimate.plan import Plan
@@ -18,6 +17,7 @@ from engine.options.estimate import EstimateOptions
 from engine.report.envelope import Report, envelope, window_report
 from engine.runtime.executors import Stages
 from engine.runtime.streams import SIDES
+from engine.sampling.stretches.interval import Answer, answer
 
 
 class Outcome(NamedTuple):

@@ -11,9 +11,6 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from engine.estimate.design import chances
-from engine.estimate.interval import FEWEST, Answer, answer, draws_needed
-from engine.estimate.slices import FIRST
 from engine.jobs.estimate.cells import Cells, Estimated, Seen, everything, seen
 from engine.jobs.estimate.draw import Joins, Round
 from engine.jobs.estimate.plan import Plan, plan_of
@@ -25,6 +22,9 @@ from engine.report.envelope import Report
 from engine.report.estimate_plot import check_plot, draw_plot
 from engine.runtime.executors import Executor, Progress, Stages
 from engine.runtime.jit import Floats
+from engine.sampling.stretches.design import chances
+from engine.sampling.stretches.interval import FEWEST, Answer, answer, draws_needed
+from engine.sampling.stretches.slices import FIRST
 
 PILOT = 24
 """Slices of the first round."""

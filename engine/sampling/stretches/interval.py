@@ -22,9 +22,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.estimate.design import chances
 from engine.runtime.jit import Floats, Ints
 from engine.runtime.scipy_late import gammaincinv, stdtrit
+from engine.sampling.stretches.design import chances
 
 FEWEST = 10
 """Slices left to chance, at least, for an interval."""

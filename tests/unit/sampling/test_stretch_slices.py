@@ -8,8 +8,16 @@ import naive_estimate
 import numpy as np
 import pytest
 
-from engine.estimate.slices import FIRST, Measures, Spread, by_keys, cut, measures, spread_of
 from engine.runtime.errors import SpecError
+from engine.sampling.stretches.slices import (
+    FIRST,
+    Measures,
+    Spread,
+    by_keys,
+    cut,
+    measures,
+    spread_of,
+)
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -6,7 +6,7 @@ import naive_estimate
 import numpy as np
 import pytest
 
-from engine.estimate.design import chances, drawn
+from engine.sampling.stretches.design import chances, drawn
 
 
 @pytest.mark.parametrize("seed", range(30))

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engine.estimate.design import chances, drawn
-from engine.estimate.interval import FEWEST, Answer, Cell, Wanted, answer, draws_needed
+from engine.sampling.stretches.design import chances, drawn
+from engine.sampling.stretches.interval import FEWEST, Answer, Cell, Wanted, answer, draws_needed
 
 Floats = NDArray[np.float64]
 
