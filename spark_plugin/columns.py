@@ -154,6 +154,8 @@ def _projected(code: int, sides: tuple[Side, Side], columns: JoinColumns, lanes:
 
 
 def _lane(side: Side, keys: Sequence[Column], columns: JoinColumns, lanes: int) -> Column:
+    if lanes == 1:
+        return F.lit(0)
     kinds = [travelling(kind) for kind in columns.keys]
     return lane_of(keys, kinds, lanes) if side.lane is None else side.lane
 

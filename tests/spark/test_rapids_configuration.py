@@ -129,8 +129,8 @@ REFUSED: dict[str, tuple[list[str], str]] = {
     "Scala": (["--scala", "2.12"], "--scala is '2.12'"),
     "master": (["--master", "standalon"], "Did you mean 'standalone'"),
     "mode": (
-        ["--mode", "explainonly"],
-        "--mode is 'explainonly'; choose one of executeOnGPU, explainOnly",
+        ["--mode", "explain"],
+        "--mode is 'explain'; choose one of executeOnGPU, explainOnly",
     ),
     "format": (["--format", "yaml"], "--format is 'yaml'; choose one of"),
     "size": (["--pinned", "lots"], "--pinned is 'lots'; give a size as Spark does"),
@@ -221,7 +221,7 @@ def test_rapids_needs_the_engine_spark(capsys: pytest.CaptureFixture[str], tmp_p
         asked.append(options)
         raise SpecError("stop here")
 
-    for given in ([], ["--rapids"]):
+    for given in (["--engine", "spark"], ["--rapids"]):
         main([*replay[:-1], *given], engines={"spark": engine})
     assert asked == [{}, {"rapids": True}]
 
