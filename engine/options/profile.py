@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 from engine.options import streams, where
+from engine.options.budget import Amounts, divided
 from engine.options.command import Command, Given, Group
 from engine.options.deciding import MOST_BUCKETS
 from engine.options.grid import MEASURES, parse_memory
@@ -151,7 +152,7 @@ class ProfileOptions:
     def __post_init__(self) -> None:
         check_fields(self, Measured)
         check_fields(self, Advised)
-        parse_memory(self.memory)
+        _ = self.memories
         if self.retain is not None and not 0 < self.retain <= 1:
             raise SpecError(
                 f"--retain is {self.retain}; give the part of the tuples to retain, more than 0 "
@@ -161,6 +162,11 @@ class ProfileOptions:
             raise SpecError(
                 "a profile is of streams that join each other: leave the fact relation out"
             )
+
+    @property
+    def memories(self) -> list[Amounts]:
+        """The memories that candidates are tried with, each for both sides."""
+        return [divided(memory) for memory in parse_memory(self.memory)]
 
 
 def profile_of(given: Given) -> ProfileOptions:

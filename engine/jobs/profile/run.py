@@ -17,8 +17,7 @@ from engine.jobs.trial.layout import lay_out
 from engine.jobs.trial.run import run_trial
 from engine.models.profile.lane_pass import LanePass, PassSettings, time_edges
 from engine.models.profile.model import ArrivalProfile
-from engine.options.budget import Amount, divided, split_budget
-from engine.options.grid import parse_memory
+from engine.options.budget import Amount, split_budget
 from engine.options.profile import ProfileOptions
 from engine.report.envelope import check_place
 from engine.report.profile_plots import check_folder, draw
@@ -47,10 +46,9 @@ def run_profile(
         check_folder(options.plots)
     lanes = prepare_job(base, archives, stages, lanes=choose_lanes(base, archives))
     tried = lanes if base.lanes else prepare_job(base, archives, stages, lanes=1)
-    memories = [divided(memory) for memory in parse_memory(options.memory)]
-    layout = lay_out(base, memories, archives, tried)
+    layout = lay_out(base, options.memories, archives, tried)
     found = run_trial(layout, tried, measure=options.measure, seed=base.seed)
-    trials = advice_of(memories, found, options.measure)
+    trials = advice_of(options.memories, found, options.measure)
     if options.asked is not None:
         trials = [one | {"command": command_of(options.asked, one)} for one in trials]
     profile = _profiled(options, lanes, windows, trials)
