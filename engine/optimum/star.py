@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.optimum.bound import EXACT
 from engine.optimum.certificate import certify
 from engine.optimum.flow import OutOfTimeError, solve_flow
 from engine.optimum.intervals import Intervals, Matches, intervals_of
@@ -26,8 +27,6 @@ from engine.optimum.retained import OutputTotals, until_of
 from engine.optimum.settings import Effort
 from engine.runtime.jit import Floats, Ints
 
-EXACT = 1e-12
-"""Relative difference up to which two sums are one (contract, section 3)."""
 STEPS = 60
 """Divisions that are tried, at most."""
 GAP, ROUNDS = 1e-4, 200

@@ -38,7 +38,7 @@ _HOPE = 3.0
 """A spread may turn out so many times smaller with more slices, which are closer in time."""
 
 
-class EstimateFound(NamedTuple):
+class Estimation(NamedTuple):
     """What an estimate gives."""
 
     report: Report
@@ -51,7 +51,7 @@ class EstimateFound(NamedTuple):
 
 def run_estimate(
     options: EstimateOptions, executor: Executor, progress: Progress | None = None
-) -> EstimateFound:
+) -> Estimation:
     """Estimate totals of the join of two archives.
 
     The same for any executor, unless seconds limit it.
@@ -74,7 +74,7 @@ def run_estimate(
     tables = {
         spec.text: own.table for spec, own in zip(options.specs, outcome.estimates, strict=True)
     }
-    return EstimateFound(report, tables, by_time)
+    return Estimation(report, tables, by_time)
 
 
 @dataclass

@@ -19,7 +19,7 @@ from engine.star.layout import StarOutputs
 from engine.star.settings import StarSettings
 
 METHOD = "decomposition"
-_BYTES = 50
+_BYTES = 100
 """Of an output and one of its members, at most."""
 
 
