@@ -26,10 +26,11 @@ from policy_order import commit
 from engine.generate.lagged_gaussian import LaggedGaussianSpec, lagged_gaussian_sources
 from engine.generate.source import in_memory
 from engine.generate.zipf import ZipfSpec, zipf_sources
+from engine.multiway.harvest.cpu_prober import CpuProber
 from engine.multiway.harvest.indexed_prober import IndexedProber
 from engine.multiway.harvest.layout import HarvestRules, ReadPlan
 from engine.multiway.harvest.operator import GrubJoin
-from engine.multiway.harvest.prober import CpuProber, Prober
+from engine.multiway.harvest.prober import Prober
 from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import Attributes, MultiStreams, no_attributes, windows_of

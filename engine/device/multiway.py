@@ -11,6 +11,7 @@ import numpy as np
 from engine.exact.checks import thread_count
 from engine.multiway.fractions.exhaustive import BestSetting, search_all, settings_of
 from engine.multiway.fractions.profile import JoinProfile
+from engine.multiway.harvest.cpu_prober import CpuProber
 from engine.multiway.harvest.layout import (
     WHOLE,
     Admitted,
@@ -19,7 +20,7 @@ from engine.multiway.harvest.layout import (
     Probed,
     ReadPlan,
 )
-from engine.multiway.harvest.prober import CpuProber, MakeProber, OutputBatch
+from engine.multiway.harvest.prober import MakeProber, OutputBatch
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import MultiStreams
 from engine.runtime.device_choice import ON_CPU, ON_GPU, Wanted, attempt, combined_choice

@@ -9,8 +9,8 @@ import numpy as np
 from multiway_cases import values
 from naive_multijoin import Tuple, band, distance, equi, inner
 
+from engine.multiway.harvest.adapt import setting_of
 from engine.multiway.harvest.learner import Learnt
-from engine.multiway.harvest.operator import setting_of
 from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.streams import MultiStreams, Windows
 from gpu_kernels.philox import PURPOSE_SHED, PURPOSE_SHRED

@@ -10,10 +10,12 @@ from grubjoin_cases import MEETS, PURPOSES, Configure, ages_of, tuples_of
 from multiway_cases import PREDICATES, random_streams
 from naive_multijoin import Member, pair_meets
 
+from engine.multiway.harvest.adapt import setting_of
 from engine.multiway.harvest.indexed_prober import IndexedProber
 from engine.multiway.harvest.indexes import entries_of
 from engine.multiway.harvest.learner import Indexed, Learnt
-from engine.multiway.harvest.operator import GrubJoin, MakeProber, setting_of
+from engine.multiway.harvest.operator import GrubJoin
+from engine.multiway.harvest.prober import MakeProber
 from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.streams import MultiStreams, windows_of
 from engine.runtime.randomness import uniforms

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import numpy as np
+
 from engine.device.multiway import ChosenSearch, prober_on
 from engine.jobs.multijoin.join_task import MultiJoinTask
 from engine.jobs.multijoin.orders import harvest_orders
@@ -13,7 +15,7 @@ from engine.multiway.fractions.indexed import IndexCosts
 from engine.multiway.fractions.profile import JoinProfile
 from engine.multiway.harvest.adapt import Setting, measured_costs
 from engine.multiway.harvest.operator import GrubJoin, Step
-from engine.multiway.harvest.prober import MakeProber
+from engine.multiway.harvest.prober import CHUNK, MakeProber, OutputBatch
 from engine.multiway.harvest.random_drop import keep_fractions
 from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.measure import Measures
@@ -73,6 +75,30 @@ def kept_fractions(
     return keep_fractions(join, throttle).keep
 
 
+def _gathered(parts: Iterator[OutputBatch]) -> Iterator[OutputBatch]:
+    """Yield outputs in batches of `CHUNK` at least, but for the last.
+
+    What an adaptation interval gives is little, and each batch is a row group.
+    """
+    held: list[OutputBatch] = []
+    rows = 0
+    for part in parts:
+        held.append(part)
+        rows += part.importance.size
+        if rows >= CHUNK:
+            yield _as_one(held)
+            held, rows = [], 0
+    if held:
+        yield _as_one(held)
+
+
+def _as_one(parts: list[OutputBatch]) -> OutputBatch:
+    if len(parts) == 1:
+        return parts[0]
+    members, importance = zip(*parts, strict=True)
+    return OutputBatch(np.concatenate(members), np.concatenate(importance))
+
+
 class HarvestRun:
     """A harvested join of streams that were read.
 
@@ -119,8 +145,11 @@ class HarvestRun:
     def parts(self) -> Iterator[Part]:
         """Run the join and yield its outputs: members, ts and importance."""
         ts = self._streams.ts
-        for part in self._join.run():
-            yield part.members, ts[part.members].max(axis=1), part.importance
+        for members, importance in _gathered(self._join.run()):
+            latest = ts[members[:, 0]]
+            for own in members.T[1:]:
+                np.maximum(latest, ts[own], out=latest)
+            yield members, latest, importance
 
     @property
     def statistics(self) -> Harvested:

@@ -21,7 +21,7 @@ from engine.jobs.streams import (
     output_schema,
 )
 from engine.models.profile.model import ArrivalProfile
-from engine.multiway.harvest.learner import PairPrior
+from engine.multiway.harvest.priors import PairPrior
 from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.predicate import Predicate, condition
 from engine.multiway.streams import Windows, windows_of

@@ -42,6 +42,8 @@ PARTS = 1 << 21
 """Settings of one direction that are considered, at most."""
 FIRST = 1 / 16
 """Of the gap between the bound and the first setting: the gap that is tried first."""
+FEW = 1 << 10
+"""Settings of a direction up to which all within the gap are merged at once."""
 ROUNDING = 1e-13
 """Of about 300 roundings of 1.2e-16 at most, relative to the greatest number in a bound's sums."""
 
@@ -103,6 +105,12 @@ def _search(
     return merged, np.array(chosen, np.int64)
 
 
+def _first_share(layout: Layout) -> float:
+    """Return the share of the gap that is tried first."""
+    counts = np.diff(layout.entries).reshape(layout.rates.size, -1)
+    return 1.0 if counts.prod(axis=1).max() <= FEW else FIRST
+
+
 def optimum_within(
     layout: Layout, limit: float, least: int = 0, most: int = MOST
 ) -> Optimum | None:
@@ -114,7 +122,7 @@ def optimum_within(
     tried = forward(limit, metric_number(DELTA), least, layout)
     best = max(((*totals(at, layout)[::-1], at) for at in (tried, within)), key=lambda at: at[0])
     upper = dual.bound + dual.margin
-    gap = FIRST * max(0.0, dual.bound - best[0])
+    gap = _first_share(layout) * max(0.0, dual.bound - best[0])
     width = min(WIDTH, most)
     while True:
         target = dual.bound - gap - dual.margin

@@ -9,6 +9,7 @@ import numpy as np
 
 from engine.multiway.fractions.histograms import scores
 from engine.multiway.fractions.indexed import IndexCosts, search_steps
+from engine.multiway.fractions.optimise import BruteForce, harvest_setting
 from engine.multiway.fractions.profile import JoinProfile, ranked
 from engine.multiway.harvest.indexes import entries_of
 from engine.multiway.harvest.layout import POPS, PUSHES, Ranges, ReadPlan, plan_of
@@ -211,6 +212,21 @@ def _learnt_costs(
 
 def _ratio(part: float, whole: float, otherwise: float) -> float:
     return float(part / whole) if whole > 0 else otherwise
+
+
+def setting_of(
+    learnt: Learnt, windows: Windows, orders: Sequence[Sequence[int]], throttle: float,
+    settings: HarvestSettings, brute_force: BruteForce | None = None,
+) -> Setting:  # fmt: skip
+    """Return the setting that harvests most within a throttle fraction of the full cost."""
+    join, rankings = learnt_profile(learnt, windows, orders, settings)
+    if throttle == 1.0:
+        counts = np.array([[join.basic[other] for other in order] for order in orders], np.int64)
+        return Setting(counts, rankings)
+    chosen = harvest_setting(
+        join, throttle, settings.optimiser, metric=settings.metric, brute_force=brute_force
+    )
+    return Setting(chosen.counts, rankings)
 
 
 def plan_from(

@@ -108,12 +108,29 @@ def run_clock(
         n[layout.PUSHED] += 1
 
 
+def empty_intervals(
+    streams: MultiStreams, clock: Clock, order: Ints, t0: int, adapt_every: float
+) -> int:
+    """Return how many adaptations come one after the other before a tuple comes or is popped."""
+    n = clock.n
+    until = np.inf
+    if n[layout.POPPED] < n[layout.PUSHED]:
+        place = clock.pushed[n[layout.POPPED]]
+        until = max(float(clock.at[layout.FREE]), float(streams.ts[place] - t0))
+    if n[layout.ARRIVED] < order.size:
+        until = min(until, float(streams.ts[order[n[layout.ARRIVED]]] - t0))
+    wait = until - float(clock.at[layout.NEXT])
+    return int(wait // adapt_every) + 1 if 0 <= wait < np.inf else 0
+
+
 _LEAST, _MOST = 16, 1 << 16
 """Tuples probed at once: fewer where tuples are dropped, more where none is."""
 
 
 class Speculation:
     """The tuples that will be popped next if none is dropped, and their results.
+
+    It never goes beyond the next adaptation, at which what is not popped would be discarded.
 
     Parameters
     ----------
@@ -122,15 +139,18 @@ class Speculation:
         Places in arrival order.
     stream_of : (n,) int64
         By place.
+    t0 : int
+        The first tick.
     prober : Prober
     """
 
     def __init__(
-        self, streams: MultiStreams, order: Ints, stream_of: Ints, admitted: Admitted,
+        self, streams: MultiStreams, order: Ints, stream_of: Ints, t0: int, admitted: Admitted,
         clock: Clock, prober: Prober,
     ) -> None:  # fmt: skip
         self._streams, self._order, self._stream_of = streams, order, stream_of
         self._admitted, self._clock, self._prober = admitted, clock, prober
+        self._after = streams.ts[order] - t0
         self._batches = _LEAST
         none = np.zeros(0, np.int64)
         self.batch = ProbeBatch(none, none, np.zeros(0))
@@ -156,7 +176,8 @@ class Speculation:
         """
         clock = self._clock
         waiting = clock.pushed[clock.n[layout.SPECULATED] : clock.n[layout.PUSHED]]
-        coming = self._order[arrived : arrived + self._batches]
+        end = int(np.searchsorted(self._after, clock.at[layout.NEXT]))
+        coming = self._order[arrived : min(end, arrived + self._batches)]
         place = np.concatenate([waiting, coming])
         self._admit(place, waiting.size)
         batch = ProbeBatch(

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from engine.exact.checks import thread_count
+from engine.multiway.harvest.cpu_prober import CpuProber
 from engine.multiway.harvest.indexed_walk import (
     ROWS,
     Hops,
@@ -26,14 +28,15 @@ from engine.multiway.harvest.prober import (
     NEXT,
     STARTED,
     WRITTEN,
-    CpuProber,
     OutputBatch,
+    Prober,
+    Slices,
     importance_of,
     in_chunks,
     no_results,
     write_members,
 )
-from engine.multiway.predicate import Condition, Predicate
+from engine.multiway.predicate import Condition, Predicate, condition
 from engine.multiway.streams import MultiStreams
 from engine.runtime.jit import Floats, Ints, kernel
 from gpu_kernels.multiway.walk import STACK_COLUMNS
@@ -93,7 +96,7 @@ def _write_batch(
     return True
 
 
-class IndexedProber(CpuProber):
+class IndexedProber:
     """Probes on this machine's cores, by indexes on top of the physical basic windows (P4 7).
 
     Its outputs are those of `CpuProber`, a tuple's in another order. The predicate is one of
@@ -109,12 +112,19 @@ class IndexedProber(CpuProber):
         self, streams: MultiStreams, rules: HarvestRules, predicate: Predicate, whole: ReadPlan,
         basic_window: int, threads: int,
     ) -> None:  # fmt: skip
-        super().__init__(streams, rules, predicate, whole, threads)
+        self._join = streams, rules, condition(predicate)
+        self._whole = whole
+        self._slices = Slices(threads)
         self._indexes = Indexes(streams, predicate, basic_window)
 
+    def _bounds(self, plan: ReadPlan) -> int:
+        """Return the most runs of a direction."""
+        return max(1, int(np.diff(plan.first).max()), int(np.diff(self._whole.first).max()))
+
     def _walk(self, plan: ReadPlan) -> IndexedWalk:
-        stack, reach = np.zeros((ROWS, STACK_COLUMNS), np.int64), (plan.order.shape[1], 3)
-        return IndexedWalk(stack, self._bounds(plan), np.zeros(reach, np.int64))
+        stack, bounds = np.zeros((ROWS, STACK_COLUMNS), np.int64), (self._bounds(plan), 2)
+        reach = np.zeros((plan.order.shape[1], 3), np.int64)
+        return IndexedWalk(stack, np.zeros(bounds, np.int64), reach)
 
     def count(self, admitted: Admitted, plan: ReadPlan, batch: ProbeBatch) -> Probed:
         """Return the results of the walks of a batch.
@@ -151,3 +161,14 @@ class IndexedProber(CpuProber):
             )  # fmt: skip
 
         return in_chunks(hops, write)
+
+
+def on_all_cores(
+    indexed: int | None, streams: MultiStreams, rules: HarvestRules, predicate: Predicate,
+    whole: ReadPlan,
+) -> Prober:  # fmt: skip
+    """Return what probes on all cores: with indexes on basic windows of `indexed` ticks, if any."""
+    threads = thread_count(None)
+    if indexed is not None:
+        return IndexedProber(streams, rules, predicate, whole, indexed, threads)
+    return CpuProber(streams, rules, predicate, whole, threads)

@@ -124,7 +124,7 @@ class Indexes:
         sizes = self._first[place + 1] - self._first[place]
         lists = index.lists[begin] + np.concatenate([[0], np.cumsum(sizes)])
         window = (admitted.ts[begin:end] - self._t0) // self._basic_window
-        entries = _ranges(self._first[place], sizes)
+        entries = ranges(self._first[place], sizes)
         key, position = self._keys[entries], np.repeat(np.arange(begin, end), sizes)
         order = np.lexsort((key, np.repeat(window, sizes)))
         key, position = key[order], position[order]
@@ -162,12 +162,12 @@ class Indexes:
         index.end[start:end] = end
 
 
-def _ranges(begins: Ints, sizes: Ints) -> Ints:
+def ranges(begins: Ints, sizes: Ints) -> Ints:
     """Return the concatenation of ranges.
 
     Examples
     --------
-    >>> _ranges(np.array([5, 0, 9]), np.array([2, 0, 3])).tolist()
+    >>> ranges(np.array([5, 0, 9]), np.array([2, 0, 3])).tolist()
     [5, 6, 9, 10, 11]
     """
     ends = np.cumsum(sizes)
@@ -177,7 +177,7 @@ def _ranges(begins: Ints, sizes: Ints) -> Ints:
 
 
 @kernel
-def _is_before(squared: bool, bound: float, key: float, sought: float) -> bool:
+def lies_before(squared: bool, bound: float, key: float, sought: float) -> bool:
     """Return whether a value lies before all candidates: so far that the predicate cannot hold.
 
     It is the predicate's own arithmetic, whose rounding is monotone, so no candidate is missed.
@@ -189,13 +189,13 @@ def _is_before(squared: bool, bound: float, key: float, sought: float) -> bool:
 
 
 @kernel
-def _first_value(
+def first_value(
     values: Floats, low: int, high: int, squared: bool, bound: float, value: float
 ) -> int:
     """Return the first entry ``low <= entry < high`` that is not before all candidates."""
     while low < high:
         middle = (low + high) >> 1
-        if _is_before(squared, bound, values[middle], value):
+        if lies_before(squared, bound, values[middle], value):
             low = middle + 1
         else:
             high = middle
@@ -209,9 +209,9 @@ def first_entry(
     """Return where a window's candidates begin, if it has any."""
     # a loop for each, for none to choose in
     if condition.kind == BAND:
-        return _first_value(index.value, low, high, False, condition.bound, value)
+        return first_value(index.value, low, high, False, condition.bound, value)
     if condition.kind == DISTANCE:
-        return _first_value(index.value, low, high, True, condition.bound, value)
+        return first_value(index.value, low, high, True, condition.bound, value)
     return first_at_or_after(index.code, low, high, code)
 
 
@@ -219,7 +219,7 @@ def first_entry(
 def is_behind(condition: Condition, index: Index, entry: int, code: int, value: float) -> bool:
     """Return whether an entry lies behind all candidates."""
     if condition.kind == BAND or condition.kind == DISTANCE:  # noqa: PLR1714 - compiled
-        return _is_before(condition.kind == DISTANCE, condition.bound, value, index.value[entry])
+        return lies_before(condition.kind == DISTANCE, condition.bound, value, index.value[entry])
     return bool(index.code[entry] != code)
 
 

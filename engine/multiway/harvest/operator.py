@@ -8,28 +8,27 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.exact.checks import thread_count
-from engine.multiway.fractions.optimise import BruteForce, harvest_setting
+from engine.multiway.fractions.optimise import BruteForce
 from engine.multiway.harvest import layout
 from engine.multiway.harvest.adapt import (
     Setting,
     horizons,
-    learnt_profile,
     plan_from,
+    setting_of,
     throttle_after,
 )
-from engine.multiway.harvest.clock import Speculation, run_clock
-from engine.multiway.harvest.indexed_prober import IndexedProber
+from engine.multiway.harvest.clock import Speculation, empty_intervals, run_clock
+from engine.multiway.harvest.indexed_prober import on_all_cores
 from engine.multiway.harvest.indexes import entries_of
 from engine.multiway.harvest.layout import (
     HarvestRules,
-    ReadPlan,
     admitted_none,
     new_clock,
     whole_plan,
 )
-from engine.multiway.harvest.learner import Learner, Learnt, PairPrior, begin, first_throttle, known
-from engine.multiway.harvest.prober import CpuProber, MakeProber, OutputBatch, Prober
+from engine.multiway.harvest.learner import Learner
+from engine.multiway.harvest.priors import PairPrior, begin, first_throttle, known
+from engine.multiway.harvest.prober import MakeProber, OutputBatch
 from engine.multiway.harvest.settings import LEAST_THROTTLE, HarvestSettings
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import MultiStreams, Windows, arrival_order
@@ -58,21 +57,6 @@ class Step(NamedTuple):
     others."""
     comparisons: int
     outputs: int
-
-
-def setting_of(
-    learnt: Learnt, windows: Windows, orders: Sequence[Sequence[int]], throttle: float,
-    settings: HarvestSettings, brute_force: BruteForce | None = None,
-) -> Setting:  # fmt: skip
-    """Return the setting that harvests most within a throttle fraction of the full cost."""
-    join, rankings = learnt_profile(learnt, windows, orders, settings)
-    if throttle == 1.0:
-        counts = np.array([[join.basic[other] for other in order] for order in orders], np.int64)
-        return Setting(counts, rankings)
-    chosen = harvest_setting(
-        join, throttle, settings.optimiser, metric=settings.metric, brute_force=brute_force
-    )
-    return Setting(chosen.counts, rankings)
 
 
 class GrubJoin:
@@ -151,10 +135,10 @@ class GrubJoin:
         self._admitted = admitted_none(streams)
         self._clock = new_clock(streams, float(settings.adapt_every))
         entries = entries_of(streams, predicate) if settings.probe == "index" else None
-        make = prober or partial(_on_all_cores, None if entries is None else settings.basic_window)
+        make = prober or partial(on_all_cores, None if entries is None else settings.basic_window)
         self._prober = make(streams, self._rules, predicate, self._whole)
         self._speculation = Speculation(
-            streams, order, self._stream_of, self._admitted, self._clock, self._prober
+            streams, order, self._stream_of, self._t0, self._admitted, self._clock, self._prober
         )
         self._learner = Learner(streams, windows, settings, self._prober, entries)
         self._stale = False
@@ -225,6 +209,7 @@ class GrubJoin:
                 speculation.dropped()
             elif why == layout.ADAPT:
                 self._adapt()
+                self._skip_empty()
         self._close(max(float(clock.at[layout.FREE]), self._last_arrival()), 0.0)
 
     def _cost(self) -> float:
@@ -274,6 +259,31 @@ class GrubJoin:
         self._speculation.adapted()
         self._stale = settings.shedding == "harvest"
 
+    def _skip_empty(self) -> None:
+        """Adapt as often as it takes until something happens, at no cost once nothing changes."""
+        clock, settings = self._clock, self._settings
+        empty = empty_intervals(
+            self._streams, clock, self._order, self._t0, float(settings.adapt_every)
+        )
+        while empty > 0 and self._learner.forgot():
+            self._throttle_up()
+            empty -= 1
+            clock.at[layout.NEXT] += settings.adapt_every
+        before = -1.0
+        while empty > 0 and self._throttle != before:
+            before = self._throttle
+            self._throttle_up()
+            empty -= 1
+            clock.at[layout.NEXT] += settings.adapt_every
+        clock.at[layout.NEXT] += float(empty) * settings.adapt_every
+
+    def _throttle_up(self) -> None:
+        """Set the throttle fraction after an interval in which nothing came."""
+        if self._settings.throttle is None:
+            _, self._throttle = throttle_after(
+                self._throttle, self._clock.interval, self._settings.boost
+            )
+
     def _configure(self) -> None:
         """Update rankings and harvest fractions (P4 4.2)."""
         settings, clock = self._settings, self._clock
@@ -306,13 +316,3 @@ class GrubJoin:
         np.add(clock.total, clock.interval, out=clock.total)
         clock.interval[:] = 0
         self._interval = [0, 0]
-
-
-def _on_all_cores(
-    indexed: int | None, streams: MultiStreams, rules: HarvestRules, predicate: Predicate,
-    whole: ReadPlan,
-) -> Prober:  # fmt: skip
-    threads = thread_count(None)
-    if indexed is not None:
-        return IndexedProber(streams, rules, predicate, whole, indexed, threads)
-    return CpuProber(streams, rules, predicate, whole, threads)

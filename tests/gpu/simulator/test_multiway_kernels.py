@@ -12,9 +12,10 @@ from multiway_cases import PREDICATES, random_streams
 
 from engine.device.multiway import GpuProber, prober_on
 from engine.multiway.harvest import clock
+from engine.multiway.harvest.cpu_prober import CpuProber
 from engine.multiway.harvest.layout import Admitted, ProbeBatch, Probed, ReadPlan
 from engine.multiway.harvest.operator import GrubJoin
-from engine.multiway.harvest.prober import CpuProber, OutputBatch
+from engine.multiway.harvest.prober import OutputBatch
 from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.streams import windows_of
 from engine.runtime.device_choice import ASKED_FOR_CPU, Wanted

@@ -10,9 +10,10 @@ import pytest
 from grubjoin_cases import MEETS, PURPOSES, Configure, tuples_of
 from multiway_cases import PREDICATES, random_streams
 
-from engine.multiway.harvest import clock
+from engine.multiway.harvest import clock, matching
+from engine.multiway.harvest.cpu_prober import CpuProber
+from engine.multiway.harvest.learner import Learner
 from engine.multiway.harvest.operator import GrubJoin
-from engine.multiway.harvest.prober import CpuProber
 from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.streams import windows_of
 from engine.runtime.errors import SpecError
@@ -22,10 +23,10 @@ from engine.runtime.randomness import uniforms
 def both(
     seed: int, kind: str, sizes: tuple[int, ...], *, graph: str = "clique", combine: str = "min",
     start: int | None = None, keep: list[float] | None = None, window: int = 12, span: int = 60,
-    threads: int = 1, **given: Any,
+    threads: int = 1, distinct: int = 4, **given: Any,
 ) -> tuple[GrubJoin, list[Any], oracle.Harvest]:  # fmt: skip
     """Run a join in both ways; return the engine's, its rows, and the oracle's."""
-    streams = random_streams(seed, sizes, kind, span=span)
+    streams = random_streams(seed, sizes, kind, span=span, distinct=distinct)
     m = len(sizes)
     rng = np.random.default_rng(seed)
     orders = [rng.permutation([j for j in range(m) if j != i]).tolist() for i in range(m)]
@@ -142,9 +143,43 @@ def test_gaps_and_empty_streams() -> None:
     check(*both(3, "band", (0, 0), capacity=9.0, basic_window=4, adapt_every=2))
 
 
-def test_an_output_that_no_chunk_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gap_of_many_intervals_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    rounds: list[bool] = []
+    forgot = Learner.forgot
+
+    def counted(own: Learner) -> bool:
+        rounds.append(forgot(own))
+        return rounds[-1]
+
+    monkeypatch.setattr(Learner, "forgot", counted)
+    streams = random_streams(3, (30, 30), "equi", span=20)
+    apart = streams._replace(ts=np.where(streams.ts > 10, streams.ts + 10**12, streams.ts))
+    settings = HarvestSettings(2, capacity=9.0, adapt_every=2, forget=0.5, shred=0.5)
+    join = GrubJoin(apart, windows_of([8, 8]), PREDICATES["equi"], settings, [[1], [0]])
+    outputs = sum(part.importance.size for part in join.run())
+    assert outputs == join.outputs > 0
+    assert 1000 < len(rounds) < 3000  # until 2 ** -1074 is half of nothing
+
+
+@pytest.mark.parametrize("kept", [1, 5, 64])
+@pytest.mark.parametrize("kind", ["equi", "band", "theta"])
+def test_outputs_that_are_not_kept(kind: str, kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.multiway.harvest.cpu_prober.KEPT", kept)
     monkeypatch.setattr("engine.multiway.harvest.prober.CHUNK", 3)
-    check(*both(1, "equi", (20, 21, 19), throttle=0.6, basic_window=3, adapt_every=9, shred=0.5))
+    check(*both(1, kind, (20, 21, 19), throttle=0.6, basic_window=3, adapt_every=9, shred=0.5))
+
+
+@pytest.mark.parametrize("kind", ["equi", "band", "distance"])
+@pytest.mark.parametrize("buffer", [3, 2000])
+def test_runs_of_many_blocks_with_gaps(kind: str, buffer: int) -> None:
+    assert matching.BLOCK < 300
+    done = both(
+        2, kind, (900, 700), capacity=4000.0, basic_window=4, buffer=buffer, shred=0.2,
+        adapt_every=6, window=40, distinct=20, admission="conserve",
+    )  # fmt: skip
+    check(*done)
+    assert done[0].drops.any() == (buffer == 3)
+    assert done[0].outputs
 
 
 @pytest.mark.parametrize(
