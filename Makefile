@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE # processes by the hundred import what one has 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: help demo test thorough cover check bench docs goldens clean
+.PHONY: help demo test thorough cover check kernels bench docs goldens clean
 
 help: ## List what there is to make
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -21,14 +21,15 @@ help: ## List what there is to make
 demo: $(VENV)/.run ## Generate 1M + 1M tuples and replay them under every policy
 	$(BIN)/python benchmarks/demo.py
 
-test: $(VENV)/.dev check ## Lint, type-check and run all tests, kernels in the CUDA simulator
-	$(BIN)/python tests/support/compile_first.py
+test: $(VENV)/.dev ## Lint, type-check and run all tests, kernels in the CUDA simulator
+	$(MAKE) --no-print-directory --jobs 2 check kernels
 	$(BIN)/python -m pytest -n auto --dist worksteal $(TEST_ARGS)
 	NUMBA_ENABLE_CUDASIM=1 $(BIN)/python -m pytest tests/gpu/simulator -n auto --dist worksteal $(TEST_ARGS)
 
-thorough: $(VENV)/.dev ## Run all tests with the repeats that `make test` leaves out
-	$(BIN)/python tests/support/compile_first.py
+thorough: kernels ## Run all tests with the repeats that `make test` leaves out
 	WINNOW_THOROUGH=1 $(BIN)/python -m pytest -n auto --dist worksteal $(TEST_ARGS)
+	WINNOW_THOROUGH=1 NUMBA_ENABLE_CUDASIM=1 $(BIN)/python -m pytest tests/gpu/simulator \
+	    -n auto --dist worksteal $(TEST_ARGS)
 
 cover: $(VENV)/.dev ## Run all tests and tell which lines they reach
 	$(BIN)/python -m pytest -n auto --dist worksteal --cov --cov-report=
@@ -39,6 +40,9 @@ check: $(VENV)/.dev ## Lint and type-check alone
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+kernels: $(VENV)/.dev ## Compile what most tests need
+	$(BIN)/python tests/support/compile_first.py
 
 bench: $(VENV)/.bench ## Measure, against DuckDB and Polars too; BENCH_ARGS go to every script
 	for script in $(filter-out benchmarks/demo.py $(wildcard benchmarks/gpu_*.py),$(wildcard benchmarks/*.py)); do \
@@ -56,6 +60,9 @@ clean: ## Remove the environment, the demo and everything else that was made
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The environment. Each stamp says that its extras are installed for the pyproject.toml of its time.
+# Python compiles the modules that are imported, when they are: pip would compile all there are.
+
+INSTALL := $(BIN)/python -m pip install --quiet --no-compile
 
 $(VENV)/.python:
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python " + \
@@ -64,13 +71,13 @@ $(VENV)/.python:
 	touch $@
 
 $(VENV)/.run: $(VENV)/.python pyproject.toml docker/java.sh
-	$(BIN)/python -m pip install --quiet -e ".$$(docker/java.sh)"
+	$(INSTALL) -e ".$$(docker/java.sh)"
 	touch $@
 
-$(VENV)/.dev: $(VENV)/.run
-	$(BIN)/python -m pip install --quiet -e ".[dev]"
-	touch $@
+$(VENV)/.dev: $(VENV)/.python pyproject.toml docker/java.sh
+	java=$$(docker/java.sh) && $(INSTALL) -e ".[dev$${java:+,java}]"
+	touch $(VENV)/.run $@
 
 $(VENV)/.bench: $(VENV)/.run
-	$(BIN)/python -m pip install --quiet -e ".[bench]"
+	$(INSTALL) -e ".[bench]"
 	touch $@
