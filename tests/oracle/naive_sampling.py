@@ -576,7 +576,8 @@ def naive_sizes(
         return sizes
     importances = [imp for _, key, imp, _ in own if key is not None]
     mean = math.fsum(importances) / len(importances) if importances else 0.0
-    return [size * (imp + 0.1 * mean) for size, (_, _, imp, _) in zip(sizes, own, strict=True)]
+    floor = 0.1 * mean or 1.0  # where all importance is 0, matches alone tell tuples apart
+    return [size * (imp + floor) for size, (_, _, imp, _) in zip(sizes, own, strict=True)]
 
 
 def naive_eq_fraction(stream: Sequence[Tuple], window: int, span: Span, memory: float) -> float:

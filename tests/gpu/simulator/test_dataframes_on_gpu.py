@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from spark_cases import ORDER, ROLES, archived, drawn, found, write
+from thorough import THOROUGH
 
 from engine.lanes.profile import SideProfile
 from spark_plugin import on_gpu
@@ -19,15 +20,15 @@ from spark_plugin.dataframe import replay
 ROWS = 50
 TOLD = {"window": 9, "memory": 5, "policy": "dgl"}
 SETTINGS: dict[str, dict[str, Any]] = {
-    "text keys": {"on": ["word", "small"], "lanes": 3},
+    "text keys": {"on": ["word", "small"], "lanes": 3, "policy": "age", "probe": "after_admission"},
     "groups": {"partition_by": "group", "policy": "dimpprob", "estimator": "history"},
-    "ages": {"policy": "age", "lanes": 2, "probe": "after_admission"},
     "one memory": {"split": "pooled", "lanes": 2, "probe": "after_admission"},
     "draws": {"policy": "rand", "seed": 11, "columns": "ids", "memory": "20%"},
     "one side": {"policy": "yield", "memory": None, "memory_right": 2, "lanes": 2},
     "facts": {"fact_left": "k", "fact_right": "k", "fact_begin": "a", "fact_end": "b"},
-    "exact": {"memory": None},
 }
+if THOROUGH:
+    SETTINGS["exact"] = {"memory": None}
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ import pytest
 from fact_job_cases import JOIN, NAMES, Case, case, rows_of
 from sweep_cases import FIGURES
 from test_replay_on_gpu import alike
+from thorough import repeats
 
 from engine.commands import main
 
@@ -87,21 +88,27 @@ def test_groups_are_lanes(tmp_path: Path) -> None:
 
 def swept(one: Case, folder: Path, device: str, **options: Any) -> tuple[Table, dict[str, Any]]:
     out = folder / f"sweep {device}"
-    settled = {"window": None, "windows": "4,9", "memory": "6,30%", "device": device, "out": out}
+    settled = {"window": None, "memory": "6,30%", "device": device, "out": out}
     assert main(told(one, folder, "sweep", **settled | options)) == 0
     table = pq.read_table(out / "sweep.parquet")
     report = json.loads((out / "sweep.json").read_text())
     return table.to_pylist(), report
 
 
-@pytest.mark.parametrize("estimator", ["memory", "history"])
-def test_a_sweep_s_cells_are_those_of_the_cpu(estimator: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("estimator", "windows", "cells"),
+    [("memory", "9", 10), ("history", "4", 10), *repeats([("window", "4,9", 20)])],
+)
+def test_a_sweep_s_cells_are_those_of_the_cpu(
+    estimator: str, windows: str, cells: int, tmp_path: Path
+) -> None:
     one = small(23)
     options = {"policies": "dgl,yield,dimpprob,rand", "seeds": "0,3", "estimator": estimator}
+    options["windows"] = windows
     ref = swept(one, tmp_path, "cpu", **options)
     comp = swept(one, tmp_path, "gpu", **options)
     assert comp[1]["device"]["used"] == "gpu"
-    assert len(comp[0]) == len(ref[0]) == 2 * 2 * 5
+    assert len(comp[0]) == len(ref[0]) == cells
     for ours, theirs in zip(comp[0], ref[0], strict=True):
         for name in FIGURES:
             close = pytest.approx(theirs[name], rel=1e-12)

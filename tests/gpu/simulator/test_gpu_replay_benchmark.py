@@ -29,7 +29,7 @@ def loaded() -> Any:
 def test_parity_compares_every_policy(suite: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     small = (Variant("warp", 1, 4, in_shared=True),)
     monkeypatch.setattr(suite, "VARIANTS", small)
-    found = suite.parity(SimulatedDevice(), lanes=4, rows=25)
+    found = suite.parity(SimulatedDevice(), lanes=4, rows=16)
     assert found["replays_compared"] == (6 + 2 * 4) * len(POLICIES)
     assert found["plans_followed"] == 4 * len(POLICIES)
     assert found["samples_compared"] == 3 * 2 * (2 + 2)

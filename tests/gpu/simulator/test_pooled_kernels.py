@@ -21,7 +21,7 @@ from replay_cases import (
     pooled,
     run,
 )
-from test_replay_kernels import FEW, VARIANTS, on_device, retained, setting_of
+from test_replay_kernels import FEW, VARIANTS, fitted, on_device, retained, setting_of
 from test_replay_kernels import check as check_replay
 from yield_cases import lagged
 
@@ -40,10 +40,10 @@ def check(case: Case, place: int) -> None:
     """Compare a pooled case with the oracle, in a team and an order of threads of its own."""
     lockstep.SEED = place
     variant = VARIANTS[place % len(VARIANTS)]
-    check_replay(case, variant)
+    case = fitted(case, variant)
+    comp = check_replay(case, variant)
     ref = expected(case)
-    together = max((len(a) + len(b) for _, a, b in ref.retained), default=0)
-    assert on_device(case, variant).peak == together
+    assert comp.peak == max((len(a) + len(b) for _, a, b in ref.retained), default=0)
 
 
 def small(case: Case, rows: int = 60) -> Case:

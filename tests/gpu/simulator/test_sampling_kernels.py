@@ -26,15 +26,19 @@ from sampled_cases import (
 from sampled_cases import run as on_cpu
 from sweep_cases import FIGURES, drifting, swept
 from test_replay_kernels import VARIANTS, setting_of
+from thorough import THOROUGH
 
 from engine.device.replay import Outcome, load_lanes, replay_on_device
 from gpu_kernels.devices import SimulatedDevice
 from gpu_kernels.replay.plan import Variant
 
 FEW = settings(
-    max_examples=25, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
+    max_examples=25 if THOROUGH else 12,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    derandomize=True,
 )
-FEWER = settings(FEW, max_examples=6)
+FEWER = settings(FEW, max_examples=6 if THOROUGH else 4)
 
 
 def on_device(case: Sampled, variant: Variant | None = None) -> Outcome:
@@ -82,7 +86,7 @@ def test_equals_the_brute_force(policy: str, variant: Variant) -> None:
 
 @pytest.mark.parametrize("policy", NAMES)
 def test_adversarial_streams(policy: str) -> None:
-    for seed in range(0, 16, 2 if policy == "bottom-k" else 1):
+    for seed in range(0, 16, 1 if THOROUGH and policy != "bottom-k" else 2):
         lockstep.SEED = seed
         case = adversarial(policy, seed + seed // 8, n=54)
         check(case, on_cpu(case, step=1), on_device(case, VARIANTS[seed % 3]))
@@ -118,12 +122,12 @@ def test_there_is_a_slot_for_every_tuple_held_and_no_more(policy: str) -> None:
 def test_lanes_seeds_sizes_and_other_policies_share_launches() -> None:
     """Of two lanes, with policies that do not sample between them, whose rows stay their own."""
     others = [busy(policy, 3) for policy in ("rand", "prob", "dgl")]
+    long = {policy: lengthy(policy, 2) for policy in NAMES}
     sampled = [
-        lengthy(policy, 2)._replace(seed=seed, size=size, budgets=budgets)
-        for policy in NAMES
+        own._replace(left=own.left[:250], right=own.right[:250], seed=seed, size=size)
+        for own in long.values()
         for seed in (0, 1)
         for size in ("matches", "weighted")
-        for budgets in ((17, 9),)
     ]
     lanes = [columns_of(sampled[0]), setting_of(others[0])[1]]
     columns = load_lanes(SimulatedDevice(), lanes)
@@ -148,11 +152,11 @@ def test_lanes_seeds_sizes_and_other_policies_share_launches() -> None:
     assert len(launched) == len(others) + 5  # a launch for each policy and kind of size
 
 
-@pytest.mark.parametrize("probe", ["before_admission", "after_admission"])
-def test_cells_are_those_of_the_cpu(probe: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("probe", "windows"), [("before_admission", 9), ("after_admission", 3)])
+def test_cells_are_those_of_the_cpu(probe: str, windows: int, tmp_path: Path) -> None:
     streams(tmp_path, rows=50)
     told_all: dict[str, Any] = {
-        "policies": [*NAMES, "rand"], "memory": "0,7,20%,300", "windows": "3,9", "seeds": "0,5",
+        "policies": [*NAMES, "rand"], "memory": "0,7,20%,300", "windows": windows, "seeds": "0,5",
         "params": {"pps-cluster.size": "weighted"}, "probe": probe,
     }  # fmt: skip
     compared(tmp_path, **told_all)

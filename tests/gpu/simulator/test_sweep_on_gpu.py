@@ -9,8 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from job_cases import streams, table
-from replay_cases import remaining
+from replay_cases import ESTIMATORS, PROBES, remaining
 from sweep_cases import FIGURES, swept
+from thorough import THOROUGH, repeats
 
 from engine.policies import POLICIES
 from engine.runtime.errors import DeviceError
@@ -19,7 +20,7 @@ from gpu_kernels.devices import SimulatedDevice
 GRID: dict[str, Any] = {
     "policies": ",".join(POLICIES),
     "memory": "0,7,20%,300",
-    "windows": "3,9",
+    "windows": "3,9" if THOROUGH else "9",
     "seeds": "0,5",
     "params": {"custom.function": remaining, "multiplicative.A": 0.5, "prob.ties": "importance"},
 }
@@ -34,23 +35,39 @@ def compared(folder: Path, **options: Any) -> dict[str, Any]:
     for name in ("importance", "importance_recall"):
         both = zip(comp.table[name].to_pylist(), ref.table[name].to_pylist(), strict=True)
         assert all(ours == pytest.approx(theirs, rel=1e-12) for ours, theirs in both)
-    assert comp.table.num_rows > 100
+    assert comp.table.num_rows >= 2 * len(GRID["policies"].split(","))
     assert min(comp.table["seconds"].to_pylist()) >= 0
     device: dict[str, Any] = comp.report["device"]
     return device
 
 
-@pytest.mark.parametrize("estimator", ["memory", "window", "history"])
-def test_cells_are_those_of_the_cpu(estimator: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("estimator", "probe", "memory"),
+    [
+        ("memory", "before_admission", "7,300"),
+        ("window", "after_admission", "0,20%"),
+        ("history", "before_admission", "7,20%"),
+        *repeats([(own, probe, GRID["memory"]) for own in ESTIMATORS for probe in PROBES]),
+    ],
+)
+def test_cells_are_those_of_the_cpu(
+    estimator: str, probe: str, memory: str, tmp_path: Path
+) -> None:
     streams(tmp_path, rows=50)
-    probe = "after_admission" if estimator == "window" else "before_admission"
-    device = compared(tmp_path, estimators=estimator, probe=probe)
+    device = compared(tmp_path, estimators=estimator, probe=probe, memory=memory)
     assert device["used"] == "gpu"
 
 
 def test_cells_of_one_memory_for_both_sides(tmp_path: Path) -> None:
     streams(tmp_path, rows=50)
-    grid = {"memory": "1,7,20%", "windows": "5", "seeds": "0", "estimators": "memory,window"}
+    grid: dict[str, Any] = {
+        "memory": "1,20%",
+        "windows": "5",
+        "seeds": "0",
+        "estimators": "memory,window",
+    }
+    if not THOROUGH:
+        grid |= {"policies": "age,dgl,dimpprob,prob,yield", "params": {}}
     device = compared(tmp_path, splits="even,pooled", lanes=2, **grid)
     assert device["used"] == "gpu"
 
@@ -61,7 +78,8 @@ def test_groups_and_lanes(tmp_path: Path) -> None:
         rows = getattr(made, side)
         groups = pa.array([f"g{i % 2}" for i in range(len(rows))])
         pq.write_table(table(rows, g=groups), tmp_path / f"{side}.parquet")
-    assert compared(tmp_path, partition_by="g", lanes=2)["used"] == "gpu"
+    grid = {"memory": "7,20%", "seeds": "0"}
+    assert compared(tmp_path, partition_by="g", lanes=2, **grid)["used"] == "gpu"
 
 
 def test_a_device_too_small_is_an_error_when_demanded(
