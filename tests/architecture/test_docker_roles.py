@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from places import ROOT
 from quick_java import EXECUTORS
-from thorough import only_thorough
+from thorough import guards
 
 from engine.runtime.jit import cache_home
 
@@ -174,7 +174,7 @@ def variables(tmp_path: Path) -> dict[str, object]:
     }
 
 
-@only_thorough
+@guards("docker", "spark_plugin/shipping", "tests/architecture/test_docker_roles.py")
 def test_master_worker_and_jobs_work_together(tmp_path: Path, variables: dict[str, object]) -> None:
     """The smoke script on the cluster gives the report of a local replay; health follows."""
     with role(tmp_path, "master", **variables) as master:

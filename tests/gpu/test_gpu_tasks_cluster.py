@@ -15,9 +15,15 @@ import pytest
 from fake_cupy import TOTAL
 from gpu_cluster import TRIALS
 from places import PYTHONPATH, SUPPORT
-from thorough import only_thorough
+from thorough import guards
 
-pytestmark = only_thorough
+pytestmark = guards(
+    "gpu_kernels/gpu_lease.py",
+    "spark_plugin/gpu.py",
+    "tests/gpu/test_gpu_tasks_cluster.py",
+    "tests/support/gpu_cluster.py",
+    "tests/support/gpu_daemon.py",
+)
 
 BYTES = TOTAL // 2
 """Of a GPU for its one task: all of the share of Python workers."""

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from thorough import only_thorough
+from thorough import guards
 
 import engine
 from engine.commands import main
@@ -75,7 +75,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> ArrivalProfile:
     return profiled(streams(tmp_path_factory.mktemp("size") / "small", 4000, 300), 500)
 
 
-@only_thorough
+@guards("engine/jobs/size", "tests/jobs/test_size.py")
 def test_a_worker_takes_what_was_foretold(tmp_path: Path) -> None:
     """At most that, and at least 5/7 of it: docs/deploy.md has more."""
     warm = streams(tmp_path / "warm", 2000, 100)

@@ -15,7 +15,7 @@ import pytest
 from places import PYTHONPATH, ROOT, SUPPORT
 from rapids_plans import REPLAYS, SHARED, archives
 from spark_cases import archived
-from thorough import only_thorough
+from thorough import guards
 
 from engine.runtime.errors import DeviceError, SpecError
 from spark_plugin.rapids.files import fetched_jar, jar_place
@@ -23,7 +23,9 @@ from spark_plugin.rapids.options import PLUGIN, SPARKS, RapidsOptions
 from spark_plugin.rapids.settings import settings_of
 from spark_plugin.spread import hashed_to
 
-pytestmark = only_thorough
+pytestmark = guards(
+    "spark_plugin/rapids", "tests/spark/test_rapids_plans.py", "tests/support/rapids_plans.py"
+)
 
 _LOG = """rootLogger.level = warn
 rootLogger.appenderRef.file.ref = file

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
+from thorough import repeats
 
 from engine.archives.roles import Roles, check_roles
 from engine.archives.source import Archive, open_archive
@@ -161,10 +162,16 @@ def table_of(stream: Any) -> pa.Table:
         return pa.Table.from_batches(rows.batches(rows.schema.names), rows.schema)
 
 
+SHAPES = [("sorted", 1), ("sorted", 5), ("shuffled", 1), ("falling", 5)]
+
+
 @pytest.mark.parametrize(
-    ("order", "lanes"), [("sorted", 1), ("sorted", 5), ("shuffled", 1), ("falling", 5)]
+    ("order", "lanes", "payload"),
+    [
+        *((*shape, bool(number % 2)) for number, shape in enumerate(SHAPES)),
+        *repeats((*shape, not number % 2) for number, shape in enumerate(SHAPES)),
+    ],
 )
-@pytest.mark.parametrize("payload", [False, True])
 def test_files_cut_into_blocks_give_the_lanes_of_the_tasks(
     queries: Queries, tmp_path: Path, order: str, lanes: int, payload: bool
 ) -> None:
@@ -197,21 +204,27 @@ def test_rows_that_come_by_lane_and_time_are_kept_as_they_come(
     assert not queries.told
 
 
+MANY_TYPES = [
+    Roles(("word",), "t", "i"),
+    Roles(("word", "k"), "t", "single"),
+    Roles(("wide",), "t", "money"),
+    Roles(("money",), "floating", "i"),
+    Roles(("day",), "date"),
+    Roles(("at", "coded"), "moment", "i"),
+    Roles(("bits",), "t"),
+    Roles(("k",), "t", "i", ("g", "day")),
+    Roles(("large",), "t", "i", ("at",)),
+]
+ORDERS = ("sorted", "shuffled")
+
+
 @pytest.mark.parametrize(
-    "roles",
+    ("roles", "order"),
     [
-        Roles(("word",), "t", "i"),
-        Roles(("word", "k"), "t", "single"),
-        Roles(("wide",), "t", "money"),
-        Roles(("money",), "floating", "i"),
-        Roles(("day",), "date"),
-        Roles(("at", "coded"), "moment", "i"),
-        Roles(("bits",), "t"),
-        Roles(("k",), "t", "i", ("g", "day")),
-        Roles(("large",), "t", "i", ("at",)),
+        *((roles, ORDERS[number % 2]) for number, roles in enumerate(MANY_TYPES)),
+        *repeats((roles, ORDERS[number % 2 - 1]) for number, roles in enumerate(MANY_TYPES)),
     ],
 )
-@pytest.mark.parametrize("order", ["sorted", "shuffled"])
 def test_columns_of_many_types_give_the_lanes_of_the_tasks(
     queries: Queries, tmp_path: Path, roles: Roles, order: str
 ) -> None:
@@ -277,8 +290,10 @@ def spoilt(seed: int, rows: int, *, order: str = "sorted") -> Columns:
     return file | {"i": pa.array(importance), "t": pa.array(times, pa.int64())}
 
 
-@pytest.mark.parametrize("order", ["sorted", "shuffled"])
-@pytest.mark.parametrize("payload", [False, True])
+@pytest.mark.parametrize(
+    ("order", "payload"),
+    [("sorted", True), ("shuffled", False), *repeats([("sorted", False), ("shuffled", True)])],
+)
 def test_bad_rows_are_told_and_set_aside_as_by_tasks(
     queries: Queries, tmp_path: Path, order: str, payload: bool
 ) -> None:

@@ -20,7 +20,7 @@ from places import ROOT
 from pyspark.errors import StreamingQueryException
 from spark_cases import DGL, ORDER, ROLES, TUPLES, archived, drawn
 from stream_cases import parts, same
-from thorough import only_thorough
+from thorough import guards
 
 from engine.runtime.errors import SpecError
 from spark_plugin.streaming import register, replay
@@ -82,7 +82,7 @@ def kept(spark: Any, folder: Path) -> pa.Table:
     return found
 
 
-@only_thorough
+@guards("spark_plugin/streaming", "tests/spark/test_spark_streaming.py")
 def test_killed_and_begun_again_it_gives_the_rows_of_the_archives_once(
     spark: Any, tmp_path: Path
 ) -> None:

@@ -2,7 +2,8 @@
 
 That is repeats of a property in other settings, and the few tests that take a minute each and
 guard one place: RAPIDS plans, images, clusters of made-up GPUs, measured memory. `make test` tries
-every policy, engine and kind of fault at least once, and compares with every oracle.
+every policy, engine and kind of fault at least once, and compares with every oracle. `.ci/run`
+tells which files the last commits changed: tests that guard their places run there, too.
 """
 
 from __future__ import annotations
@@ -12,10 +13,24 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 import pytest
+from places import ROOT
 
 T = TypeVar("T")
 THOROUGH = os.environ.get("WINNOW_THOROUGH") == "1"
-only_thorough = pytest.mark.skipif(not THOROUGH, reason="it takes a minute: make thorough runs it")
+CHANGED = os.environ.get("WINNOW_CHANGED", "").split()
+"""Files, as git names them."""
+
+
+def guards(*places: str) -> pytest.MarkDecorator:
+    """Mark tests of a minute: for `make thorough`, and for changes in the places that they guard.
+
+    A place is a file or a folder; the test's own file is to be one of them.
+    """
+    for place in places:
+        if not (ROOT / place).exists():
+            raise FileNotFoundError(f"tests guard {place}, which is not there: name another")
+    changed = any(f"{file}/".startswith(f"{place}/") for file in CHANGED for place in places)
+    return pytest.mark.skipif(not (THOROUGH or changed), reason="it takes a minute: make thorough")
 
 
 def repeats(cases: Iterable[T]) -> list[T]:
