@@ -14,6 +14,7 @@ from cluster import CORES, WORKERS, Cluster, Done
 from fact_job_cases import NAMES, fact_table, facts
 from lookup_cases import cases as lookup_streams
 from spark_cases import drawn, write
+from thorough import repeats
 
 import engine
 from engine.commands import main
@@ -78,15 +79,19 @@ def test_workers_run_what_the_archive_holds(cluster: Cluster) -> None:
 @pytest.mark.parametrize(
     ("command", "options"),
     [
-        ("replay", {"policy": "dgl", "lanes": 5, "memory": "10%"}),
         ("replay", {"policy": "age", "lanes": 3, "memory": 12, "columns": "ids"}),
         ("replay", {"policy": "yield", "lanes": 2, "memory": 12, "on": "word"}),
-        ("replay", {"lanes": 7}),
         ("replay", {"policy": "simpprob", "lanes": 5, "memory": "20%", "reference": "none"}),
         ("replay", {"policy": "prob", "partition_by": "group", "memory": 24}),
         ("replay", {"policy": "simp", "lanes": 3, "memory": 12, **FACTS}),
         ("sample", {"lanes": 3, "memory": 12, "aggregate": "count(*) every 30"}),
         ("bound", {"lanes": 2, "memory": 12}),
+        *repeats(
+            [
+                ("replay", {"policy": "dgl", "lanes": 5, "memory": "10%"}),
+                ("replay", {"lanes": 7}),
+            ]
+        ),
     ],
     ids=lambda given: given if isinstance(given, str) else "-".join(map(str, given)),
 )

@@ -35,6 +35,12 @@ def equal_keys() -> None:
     engine.bound_tables(STREAM, STREAM, **JOIN)
 
 
+def one_memory() -> None:
+    """Compile replays in one memory for both sides, by equal keys and through facts."""
+    for through in ({}, THROUGH):
+        engine.replay_tables(STREAM, STREAM, policy="yield", split="pooled", **JOIN, **through)
+
+
 def through_facts() -> None:
     """Compile replays through facts, of two streams and of several, and look-ups."""
     engine.replay_tables(STREAM, STREAM, policy="yield", **JOIN, **THROUGH)
@@ -93,7 +99,7 @@ def main() -> int:
     if sys.argv[1:] == [SESSION]:
         run_session()
         return 0
-    works = (several_streams, equal_keys, through_facts, classes_of_spark)
+    works = (several_streams, equal_keys, through_facts, one_memory, classes_of_spark)
     with ProcessPoolExecutor(2) as pool:
         for work in [pool.submit(own) for own in works]:
             work.result()
