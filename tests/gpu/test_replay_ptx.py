@@ -51,6 +51,7 @@ class Setting(NamedTuple):
 
 
 OF_POLICY = {
+    "dgl": Setting(facts=True),
     "simpprob": Setting("block", generation=(8, 0)),
     "recent": Setting("block in device memory", generation=(8, 0)),
     "dimpprob": Setting("block", facts=True, generation=(8, 0)),
@@ -155,6 +156,13 @@ def test_every_team_and_memory_is_met() -> None:
 @pytest.mark.parametrize("policy", SCALAR)
 def test_what_a_policy_has_of_its_own_compiles_without_fusing(policy: str) -> None:
     functions = functions_of(policy)
+    check_scalar(functions)
+    whole = [bare(functions_of(other)) for other, _ in ONCE]
+    assert bare(functions) in whole
+
+
+def check_scalar(functions: PolicyFunctions) -> None:
+    """Check the functions of a policy alone, without the kernel around them."""
     arrival, now = functions.arrival, functions.now
 
     def both(x: Any, out: Any) -> None:
@@ -166,12 +174,6 @@ def test_what_a_policy_has_of_its_own_compiles_without_fusing(policy: str) -> No
     ptx = Kernel(both).ptx((FLOATS, FLOATS), (9, 0))
     assert "f64" in ptx
     assert fused_operations(ptx) == []
-    whole = [bare(functions_of(other)) for other, _ in ONCE]
-    assert bare(functions) in whole
-
-
-def test_losses_through_facts() -> None:
-    check(functions_of("dgl"), Setting(facts=True))
 
 
 def test_sampling_by_one_probability_is_the_kernel_of_sampling_by_size() -> None:
@@ -185,5 +187,5 @@ def test_a_user_function_that_asks_for_fusing_is_not_fused() -> None:
         return imp * m + age * lifetime + previous * produced
 
     settings = ReplaySettings(5, 5, policy="custom", parameters={"function": greedy})
-    check(policy_functions(settings), Setting())
+    check_scalar(policy_functions(settings))
     assert fused_operations("fma.rn.f64 %fd1, %fd2, %fd3, %fd4;") == ["fma.rn.f64"]
