@@ -12,6 +12,7 @@ from pyspark.sql.types import DateType, TimestampNTZType, TimestampType
 from rich.console import Console
 
 from engine.api.result import Result
+from engine.report.shown import Shown
 from engine.runtime.errors import SpecError
 from spark_plugin import dataframe
 from spark_plugin import lookup as lookups
@@ -27,7 +28,7 @@ class InSpark(Result):
     """
 
     def __init__(self, frame: DataFrame) -> None:
-        super().__init__(pa.table({}), {}, self._print, _no_plot)
+        super().__init__(pa.table({}), Shown("replay", {}, self._print), _no_plot)
         self.frame = frame
 
     @cached_property
@@ -40,7 +41,7 @@ class InSpark(Result):
         return self._collected
 
     def _print(self, console: Console) -> None:
-        console.print(f"a query of Spark: {self.frame}", markup=False, soft_wrap=True)
+        console.print(f"a query of Spark: {self.frame}", soft_wrap=True)
 
     def _first(self, rows: int) -> pa.Table:
         return self.frame.limit(rows).toArrow()

@@ -16,7 +16,7 @@ from engine.jobs.estimate.run import run_estimate
 from engine.options import where
 from engine.options.estimate import ESTIMATE, Estimate, estimate_of
 from engine.report.estimate_plot import figure_of
-from engine.report.estimate_table import print_estimate
+from engine.report.estimate_table import estimate_shown
 from engine.runtime.errors import SpecError
 from engine.runtime.executors import Executor, Progress, ThreadExecutor
 
@@ -140,8 +140,7 @@ def estimate(
     timed = {text: windows_timed(own, kind) for text, own in made.aggregates.items()}
     found = EstimateFound(
         timed[first],
-        report,
-        partial(print_estimate, made.report, made.aggregates),
+        estimate_shown(made.report, made.aggregates),
         partial(figure_of, made.by_time, first, report["window"]["tick"]),
     )
     found.aggregates = timed

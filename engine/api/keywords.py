@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime, timedelta
 from functools import wraps
-from typing import ParamSpec, TypeVar, get_args, get_type_hints
+from typing import Any, ParamSpec, TypeVar, get_args, get_type_hints
 
+from engine.api.result import Result
 from engine.options.command import Command
 from engine.options.option import Interface, Option, options_of
+from engine.report.shown import Request
 from engine.runtime.errors import did_you_mean
 
 P = ParamSpec("P")
@@ -49,7 +53,10 @@ def takes(command: Command) -> Callable[[Callable[P, R]], Callable[P, R]]:
                 remedy = f": {instead}" if instead else f".{hint}" if hint else ""
                 raise TypeError(f"unexpected keyword {name!r}{remedy}")
             with command.as_keywords():
-                return function(*args, **keywords)
+                found = function(*args, **keywords)
+                if isinstance(found, Result):
+                    found.asked(_request(command, own, args, keywords))
+                return found
 
         called.__signature__ = own.replace(  # type: ignore[attr-defined]
             parameters=[*fixed, *(_parameter(option) for option in options)]
@@ -58,6 +65,56 @@ def takes(command: Command) -> Callable[[Callable[P, R]], Callable[P, R]]:
         return called
 
     return decorate
+
+
+def _request(
+    command: Command, signature: inspect.Signature, args: Sequence[Any], keywords: Mapping[str, Any]
+) -> Request:
+    """Return what a call has asked: frames stand by the names of their parameters."""
+    bound = signature.bind(*args, **keywords).arguments
+    options = bound.pop("options", {})
+    given = {
+        name: value
+        for name, value in (bound | options).items()
+        if value is not None and name not in ("executor", "progress")
+    }
+    shown = tuple(
+        (name, _written(name, value), command.options[name].help)
+        for name, value in given.items()
+        if name in command.options
+    )
+    return Request(call_text(command.name, given, options), shown)
+
+
+def call_text(task: str, given: Mapping[str, Any], named: Collection[str]) -> str:
+    """Return a call from Python; values stand by their names if these are among `named`.
+
+    Examples
+    --------
+    >>> call_text("replay", {"left": object(), "right": "b.parquet", "window": 9}, ["window"])
+    "winnow.replay(left, 'b.parquet', window=9)"
+    """
+    told = [
+        f"{name}={_written(name, value)}" if name in named else _written(name, value)
+        for name, value in given.items()
+    ]
+    return f"winnow.{task}({', '.join(told)})"
+
+
+def _written(name: str, value: object) -> str:
+    """Return a value as Python writes it, or the name of what is too large for that."""
+    if isinstance(value, os.PathLike):
+        return repr(os.fspath(value))
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(_written(name, own) for own in value)}]"
+    if isinstance(value, Mapping):
+        inside = (f"{key!r}: {_written(str(key), own)}" for key, own in value.items())
+        return f"{{{', '.join(inside)}}}"
+    if isinstance(value, (str, bool, int, float, timedelta, datetime)):
+        return repr(value)
+    if callable(value) and hasattr(value, "__qualname__"):
+        return f"{value.__module__}.{value.__qualname__}"
+    return name
 
 
 def _parameter(option: Option) -> inspect.Parameter:

@@ -22,14 +22,14 @@ from engine.jobs.sweep.plots import MEASURES
 from engine.jobs.sweep.plots import figure_of as sweep_figure
 from engine.jobs.sweep.rows import rows_in
 from engine.jobs.sweep.run import run_sweep
-from engine.jobs.sweep.table import print_sweep
+from engine.jobs.sweep.shown import sweep_shown
 from engine.jobs.trial.replay import take_advice
 from engine.options.bound import BOUND, bound_of
 from engine.options.replay import REPLAY, job_of
 from engine.options.sweep import SWEEP, Sweep, sweep_of
 from engine.report.envelope import Report
 from engine.report.figures import bars, losses
-from engine.report.join_tables import print_bound, print_report
+from engine.report.joins import bound_shown, replay_shown
 from engine.runtime.errors import chosen
 from engine.runtime.executors import Executor, Progress, ThreadExecutor
 
@@ -96,8 +96,7 @@ def replay(
         aside, kind = pair.settle(outputs, report), pair.moments(report)
     return Result(
         outputs,
-        report,
-        partial(print_report, Report(report)),
+        replay_shown(Report(report)),
         partial(_losses, report, kind),
         aside,
     )
@@ -157,8 +156,7 @@ def sweep(
         result = of_tables(result, given, pair.unit)
     found = SweepFound(
         result.table,
-        result.report,
-        partial(print_sweep, result),
+        sweep_shown(result),
         partial(_measure, result.table, result.advice, result.report["grid"]),
     )
     found.advice = result.advice
@@ -206,7 +204,7 @@ def bound(
         job = bound_of(pair.files)
         report = run_bound(job, executor or ThreadExecutor(), progress).report.content
         pair.settle(outputs, report, "until_ts")
-    return Result(outputs, report, partial(print_bound, Report(report)), partial(_bounds, report))
+    return Result(outputs, bound_shown(Report(report)), partial(_bounds, report))
 
 
 def _bounds(report: Mapping[str, Any]) -> Any:  # noqa: ANN401 - matplotlib's

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import html
 import io
+import os
 import shutil
 import tempfile
 import weakref
@@ -20,6 +20,9 @@ from rich.console import Console
 from engine.api.frames import loaded
 from engine.archives.rows import restored
 from engine.archives.source import open_archive
+from engine.report.envelope import check_place
+from engine.report.record import keep_record
+from engine.report.shown import Request, Shown
 from engine.runtime.errors import did_you_mean
 
 if TYPE_CHECKING:
@@ -109,11 +112,10 @@ class Result:
     Parameters
     ----------
     rows : pyarrow.Table or Outputs
-    report : mapping
-    printed : callable
-        Prints the report on a console.
+    shown : Shown
+        The report, and what is shown of it.
     drawn : callable
-        Draws it.
+        Draws it with matplotlib.
     rejected : mapping of str to pyarrow.Table
 
     Attributes
@@ -127,14 +129,13 @@ class Result:
     def __init__(
         self,
         rows: pa.Table | Outputs,
-        report: Mapping[str, Any],
-        printed: Callable[[Console], None],
+        shown: Shown,
         drawn: Callable[..., Any],
         rejected: Mapping[str, pa.Table] | None = None,
     ) -> None:
         self._rows = rows
-        self._printed, self._drawn = printed, drawn
-        self.report = Fields(report)
+        self._shown, self._drawn = shown, drawn
+        self.report = Fields(shown.content)
         self.rejected = dict(rejected or {})
 
     @property
@@ -174,9 +175,44 @@ class Result:
         """
         return self._drawn(*which)
 
+    def html(self, path: str | os.PathLike[str]) -> Path:
+        """Write the report as one HTML file, as ``--html`` of the command line does.
+
+        It has the answer, plots that respond to the pointer, tables that sort, and what was asked,
+        and loads nothing from elsewhere.
+
+        Parameters
+        ----------
+        path : path
+            Replaced if it exists.
+
+        Returns
+        -------
+        Path
+            Of the file.
+
+        Raises
+        ------
+        OutputError
+            If it cannot be written.
+        """
+        from engine.report.html.page import save_page  # noqa: PLC0415 - few reports are HTML
+
+        place = Path(path)
+        check_place(place, "HTML report")
+        save_page(self._shown, place)
+        return place
+
+    def asked(self, request: Request) -> None:
+        """Take note of what was asked, beside outputs in a folder too."""
+        self._shown = self._shown._replace(request=request)
+        keep_record(self._shown)
+
     def __str__(self) -> str:
-        console = Console(file=io.StringIO(), width=WIDTH, force_jupyter=False)
-        self._printed(console)
+        console = Console(
+            file=io.StringIO(), width=WIDTH, force_jupyter=False, markup=False, emoji=False
+        )
+        self._shown.printed(console)
         text: str = console.file.getvalue()  # type: ignore[attr-defined]
         return text.rstrip()
 
@@ -184,27 +220,16 @@ class Result:
         return f"<{type(self).__name__}: print it, or see .report, .outputs and .plot()>"
 
     def _repr_html_(self) -> str:
-        console = Console(record=True, file=io.StringIO(), width=WIDTH, force_jupyter=False)
-        self._printed(console)
-        shown = console.export_html(
-            inline_styles=True, code_format='<pre style="line-height: 1.2">{code}</pre>'
-        )
-        return shown + self._first_rows()
+        from engine.report.html.page import fragment_of, table_of  # noqa: PLC0415 - as above
+
+        first = self._first(FIRST)
+        rows = zip(*(column.to_pylist() for column in first.columns), strict=True)
+        return fragment_of(self._shown.printed) + table_of(first.column_names, rows)
 
     def _first(self, rows: int) -> pa.Table:
         """Return the first rows."""
         own = self._rows
         return own.first(rows) if isinstance(own, Outputs) else own.slice(0, rows)
-
-    def _first_rows(self) -> str:
-        first = self._first(FIRST)
-        cells = zip(*(column.to_pylist() for column in first.columns), strict=True)
-        names = "".join(f"<th>{html.escape(name)}</th>" for name in first.column_names)
-        lines = "".join(
-            f"<tr>{''.join(f'<td>{html.escape(str(cell))}</td>' for cell in line)}</tr>"
-            for line in cells
-        )
-        return f"<table><tr>{names}</tr>{lines}</table>"
 
 
 def moments(unit: str, kind: pa.DataType | None) -> pa.DataType:

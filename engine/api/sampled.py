@@ -22,9 +22,9 @@ from engine.options.profile import PROFILE, profile_of
 from engine.options.replay import job_of
 from engine.options.sample import SAMPLE, sample_of
 from engine.report.figures import bars
+from engine.report.profile_charts import profile_shown
 from engine.report.profile_plots import figure_of as profile_figure
-from engine.report.profile_table import print_profile
-from engine.report.sample_table import print_sample
+from engine.report.sample_table import sample_shown
 from engine.runtime.executors import Executor, Progress, ThreadExecutor
 
 
@@ -68,8 +68,7 @@ def sample(
         aside, kind = pair.settle(outputs, report), pair.moments(report)
     found = SampleFound(
         outputs,
-        report,
-        partial(print_sample, drawn.report, drawn.aggregates),
+        sample_shown(drawn.report, drawn.aggregates),
         partial(_totals, report),
         aside,
     )
@@ -129,8 +128,7 @@ def profile(
     ]
     found = ProfileFound(
         pa.Table.from_pylist(curves),
-        made.content(),
-        partial(print_profile, made),
+        profile_shown(made),
         partial(_profile_plot, made),
     )
     found.profile = made

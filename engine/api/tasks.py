@@ -18,7 +18,7 @@ from engine.api.frames import (
     not_of_spark,
     streams_in_arrow,
 )
-from engine.api.keywords import takes
+from engine.api.keywords import call_text, takes
 from engine.api.lookup import LookupFiles, look_up, lookup_tables
 from engine.api.multijoin import MultiJoinKeywords
 from engine.api.multijoin import multijoin as multijoin_tables
@@ -29,17 +29,20 @@ from engine.jobs.explain import explain as explained
 from engine.multiway.orders.problem import OrderingProblem
 from engine.options import where
 from engine.options.command import values_of
-from engine.options.explain import EXPLAIN, SHOWN, Order, Shown, Statistics, question, statistics
+from engine.options.explain import EXPLAIN, SHOWN, Order, Statistics, question, statistics
+from engine.options.explain import Shown as Listed
 from engine.options.generate import GENERATE, sources_of
 from engine.options.lookup import LOOKUP, lookup_of
 from engine.options.multijoin_options import MULTIJOIN
+from engine.report.allocation import allocation_shown
 from engine.report.allocation import figure_of as allocation_figure
-from engine.report.allocation import print_allocation
+from engine.report.charts import Bars, Chart, Series
 from engine.report.envelope import Report
 from engine.report.figures import bars
-from engine.report.join_tables import print_lookup, print_multijoin
+from engine.report.joins import lookup_shown, multijoin_shown
 from engine.report.multijoin_plots import figure_of as multijoin_figure
-from engine.report.order_tables import print_explanation
+from engine.report.order_tables import explain_shown
+from engine.report.shown import Request, Shown
 from engine.runtime.errors import chosen
 from engine.runtime.executors import Executor, Progress
 
@@ -99,8 +102,7 @@ def lookup(stream: Frame, fact: Frame, **options: Unpack[LookupKeywords]) -> Res
     rows = timed(rows, unit, kind)
     return Result(
         rows,
-        report,
-        partial(print_lookup, Report(report)),
+        lookup_shown(Report(report)),
         partial(_counts, report),
         {name: table for name, table in rejected.items() if table is not None},
     )
@@ -149,7 +151,7 @@ def multijoin(streams: Mapping[str, Frame], **options: Unpack[MultiJoinKeywords]
     )
     rows = timed(rows, report["window"]["tick"], kind_of(source, first, time or ""))
     drawn = partial(multijoin_figure, report) if "harvest" in report else partial(_results, report)
-    return Result(rows, report, partial(print_multijoin, Report(report)), drawn, found.rejected)
+    return Result(rows, multijoin_shown(Report(report)), drawn, found.rejected)
 
 
 def _results(report: Mapping[str, Any]) -> Any:  # noqa: ANN401 - matplotlib's
@@ -191,19 +193,12 @@ def allocate(
         {"name": join["name"]} | {name: join["alloc"][name] for name in names}
         for join in report["joins"]
     ]
-    return Result(
-        pa.Table.from_pylist(rows),
-        report,
-        partial(print_allocation, Report(report)),
-        partial(_division, report),
-    )
+    asked = Request(call_text("allocate", {"jobs": jobs}, ()), ())
+    shown = allocation_shown(Report(report))._replace(request=asked)
+    return Result(pa.Table.from_pylist(rows), shown, partial(allocation_figure, report))
 
 
-def _division(report: Mapping[str, Any], name: str = "memory") -> Any:  # noqa: ANN401
-    return allocation_figure(report, name)
-
-
-class ExplainKeywords(Statistics, Order, Shown, total=False):
+class ExplainKeywords(Statistics, Order, Listed, total=False):
     """The keywords of an explanation of given statistics."""
 
 
@@ -245,8 +240,7 @@ def explain(**options: Unpack[ExplainKeywords]) -> Result:
     ]
     return Result(
         pa.Table.from_pylist(rows),
-        report,
-        partial(print_explanation, report, asks.top or SHOWN),
+        explain_shown(report, asks.top or SHOWN),
         partial(_costs, rows[:SHOWN]),
     )
 
@@ -300,7 +294,11 @@ def generate(kind: str = "zipf", **options: Any) -> Generated:  # noqa: ANN401 -
         ]
     )
     report = {"kind": command.name, "rows": {name: own.num_rows for name, own in streams.items()}}
-    found = Generated(every, report, partial(_print_rows, report), partial(_lengths, report))
+    asked = Request(call_text("generate", {"kind": kind, **options}, options), ())
+    shown = Shown(
+        "generate", report, partial(_print_rows, report), partial(_streams, report), asked
+    )
+    found = Generated(every, shown, partial(_lengths, report))
     found.streams = streams
     return found
 
@@ -308,6 +306,11 @@ def generate(kind: str = "zipf", **options: Any) -> Generated:  # noqa: ANN401 -
 def _print_rows(report: Mapping[str, Any], console: Console) -> None:
     for name, rows in report["rows"].items():
         console.print(f"{name}: {rows:,} rows")
+
+
+def _streams(report: Mapping[str, Any]) -> list[Chart]:
+    rows = report["rows"]
+    return [Bars(report["kind"], "tuples", list(rows), [Series("tuples", list(rows.values()))])]
 
 
 def _lengths(report: Mapping[str, Any]) -> Any:  # noqa: ANN401 - matplotlib's

@@ -14,7 +14,7 @@ from engine.options.command import Command, Group, read_toml
 from engine.options.kinds import PLACE
 from engine.options.meanings import MEANINGS
 from engine.options.option import Option
-from engine.report.allocation import check_folder, draw, print_allocation
+from engine.report.allocation import allocation_shown, check_folder, draw
 
 
 class Jobs(TypedDict, total=False):
@@ -55,8 +55,7 @@ def run(asked: Asked) -> int:
     options = allocate_of(read_toml(given["jobs"]), given["cache"])
     with running(asked, given) as job:
         report = build_report(run_allocation(options, *job.on))
-    job.save(report)
-    print_allocation(report)
+    job.tell(allocation_shown(report))
     if plots is not None:
         draw(report.content, plots)
     return 0

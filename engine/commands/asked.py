@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
-from engine.commands.parser import given_of
+from engine.commands.parser import collected, given_of
 from engine.options.command import Command, Given
+from engine.report.shown import Request, text_of
 
 if TYPE_CHECKING:
     from engine.runtime.executors import Executor
@@ -46,3 +47,17 @@ class Asked(NamedTuple):
     def given(self) -> Given:
         """The options, including those of the job file, read and checked."""
         return given_of(self.command, self.values)
+
+    @property
+    def request(self) -> Request:
+        """What was asked, without where the report goes."""
+        told = [name for name in self.values if name not in ("report", "html")]
+        values = collected(self.command, self.values)
+        shown = tuple(
+            (option.name if option.positional else option.written, text_of(values[name]),
+             option.help)
+            for name, option in self.command.options.items()
+            if name in values and name not in ("report", "html")
+        )  # fmt: skip
+        line = self.command.line({name: self.values[name] for name in told})
+        return Request(line, shown)

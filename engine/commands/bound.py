@@ -6,7 +6,7 @@ from engine.commands.asked import Asked
 from engine.commands.running import running
 from engine.jobs.bound.run import run_bound
 from engine.options.bound import BOUND, bound_of
-from engine.report.join_tables import print_bound
+from engine.report.joins import bound_shown
 
 COMMAND = BOUND
 
@@ -17,8 +17,7 @@ def run(asked: Asked) -> int:
     options = bound_of(given)
     with running(asked, given) as job:
         found = run_bound(options, *job.on)
-    job.save(found.report)
     for path in found.texts:
         print(path, end="\n\n")  # noqa: T201 - the command's answer
-    print_bound(found.report)
+    job.tell(bound_shown(found.report))
     return 0

@@ -6,7 +6,7 @@ from engine.commands.asked import Asked
 from engine.commands.running import running
 from engine.jobs.estimate.run import run_estimate
 from engine.options.estimate import ESTIMATE, estimate_of
-from engine.report.estimate_table import print_estimate
+from engine.report.estimate_table import estimate_shown
 
 COMMAND = ESTIMATE
 
@@ -17,6 +17,5 @@ def run(asked: Asked) -> int:
     options = estimate_of(given)
     with running(asked, given) as job:
         found = run_estimate(options, *job.on)
-    job.save(found.report)
-    print_estimate(found.report, found.aggregates)
+    job.tell(estimate_shown(found.report, found.aggregates))
     return 0

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.commands.asked import Asked
+from engine.commands.telling import Telling, telling
 from engine.jobs.explain import Measured, explain
 from engine.jobs.explain_archives import measured_archives
 from engine.multiway.orders.problem import JoinStatistics, OrderingProblem
@@ -22,18 +23,23 @@ from engine.options.explain import (
     statistics,
 )
 from engine.report.envelope import Report, check_place
-from engine.report.order_tables import print_explanation
+from engine.report.order_tables import explain_shown
 
 COMMAND = EXPLAIN
 
 
 def show(
-    join: JoinStatistics, asks: Question, measured: Sequence[Measured] = (), unit: str | None = None
+    told: Telling,
+    join: JoinStatistics,
+    asks: Question,
+    measured: Sequence[Measured] = (),
+    unit: str | None = None,
 ) -> None:
     """Explain the orders of a join; print the result or write it.
 
     Parameters
     ----------
+    told : Telling
     join : JoinStatistics
     asks : Asked
     measured : sequence of Measured
@@ -50,12 +56,14 @@ def show(
     """
     content: dict[str, Any] = {"unit": unit}
     content |= explain(OrderingProblem(join, asks.method, asks.tau), measured, asks.top)
+    shown = explain_shown(content, SHOWN if asks.top is None else asks.top)
     if asks.json == STANDARD_OUTPUT:
+        told.write(shown)
         sys.stdout.write(json.dumps(content, indent=2, allow_nan=False) + "\n")
         return
     if asks.json is not None:
         Report(content).save(Path(asks.json))
-    print_explanation(content, SHOWN if asks.top is None else asks.top)
+    told.tell(shown)
 
 
 def run(asked: Asked) -> int:
@@ -63,11 +71,12 @@ def run(asked: Asked) -> int:
     given = asked.given
     check_options(given)
     asks = question(given)
+    told = telling(asked, given)
     if asks.json not in {None, STANDARD_OUTPUT}:
         check_place(Path(str(asks.json)))
     if "stream" in given:
         found = measured_archives(given)
-        show(found.statistics, asks._replace(tau=found.tau), found.measured, found.unit)
+        show(told, found.statistics, asks._replace(tau=found.tau), found.measured, found.unit)
     else:
-        show(statistics(given), asks)
+        show(told, statistics(given), asks)
     return 0

@@ -5,9 +5,9 @@ from __future__ import annotations
 from engine.api.lookup import look_up
 from engine.commands.asked import Asked
 from engine.commands.running import progress_bar
+from engine.commands.telling import telling
 from engine.options.lookup import LOOKUP, lookup_of
-from engine.report.envelope import check_place
-from engine.report.join_tables import print_lookup
+from engine.report.joins import lookup_shown
 
 COMMAND = LOOKUP
 
@@ -17,12 +17,8 @@ def run(asked: Asked) -> int:
     given = asked.given
     options = lookup_of(given)
     stream, fact = given.needed("stream"), given.needed("fact")
-    place = given["report"]
-    if place is not None:
-        check_place(place)
+    told = telling(asked, given)
     with progress_bar() as progress:
         report = look_up(options, stream, fact, progress)
-    if place is not None:
-        report.save(place)
-    print_lookup(report)
+    told.tell(lookup_shown(report))
     return 0

@@ -7,7 +7,7 @@ from engine.commands.running import running
 from engine.jobs.multijoin.run import run_multijoin
 from engine.options.multijoin import multijoin_of
 from engine.options.multijoin_options import MULTIJOIN
-from engine.report.join_tables import print_multijoin
+from engine.report.joins import multijoin_shown
 
 COMMAND = MULTIJOIN
 
@@ -18,6 +18,5 @@ def run(asked: Asked) -> int:
     options = multijoin_of(given["stream"] or {}, given)
     with running(asked, given) as job:
         report = run_multijoin(options, *job.on)
-    job.save(report)
-    print_multijoin(report)
+    job.tell(multijoin_shown(report))
     return 0

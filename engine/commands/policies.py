@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from rich.console import Console
-
 from engine.commands.asked import Asked
 from engine.options.command import Command
 from engine.options.meanings import MEANINGS
 from engine.policies import POLICIES, SAMPLING
-from engine.report.tables import table_of
+from engine.report.tables import table_of, terminal
 
 COMMAND = Command(
     "policies",
@@ -29,5 +27,5 @@ def run(asked: Asked) -> int:
             for p in policy.parameters
         )
         table.add_row(policy.name, policy.summary, parameters, policy.source)
-    Console().print(table)
+    terminal().print(table)
     return 0

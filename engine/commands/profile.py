@@ -6,8 +6,7 @@ from engine.commands.asked import Asked
 from engine.commands.running import running
 from engine.jobs.profile.run import run_profile
 from engine.options.profile import PROFILE, profile_of
-from engine.report.envelope import Report
-from engine.report.profile_table import print_profile
+from engine.report.profile_charts import profile_shown
 
 COMMAND = PROFILE
 
@@ -18,6 +17,5 @@ def run(asked: Asked) -> int:
     options = profile_of(given)
     with running(asked, given) as job:
         found = run_profile(options, *job.on)
-    job.save(Report(found.content()))
-    print_profile(found)
+    job.tell(profile_shown(found))
     return 0

@@ -17,7 +17,8 @@ from engine.options.command import Group
 from engine.options.kinds import ITEMS, NAMES
 from engine.options.replay import REPLAY, job_of
 from engine.options.star import STAR, Several, StarOptions, star_of
-from engine.report.join_tables import print_report, warning_of
+from engine.report.join_tables import warning_of
+from engine.report.joins import replay_shown
 from engine.runtime.errors import SpecError
 
 COMMAND = replace(
@@ -35,7 +36,7 @@ _INSTEAD = {
     "profile": "a profile is of two streams",
     "plan": "a plan is of two streams",
 }
-_WHERE = ("engine", "rapids", "report", "device")
+_WHERE = ("engine", "rapids", "report", "html", "device")
 
 
 def run(asked: Asked) -> int:
@@ -52,8 +53,7 @@ def run(asked: Asked) -> int:
         options = job_of(asked.command.given(values))
         with running(asked, where) as job:
             report = run_replay(options, *job.on, choose=take_advice, price=lane_cost)
-    job.save(report)
-    print_report(report)
+    job.tell(replay_shown(report))
     warning = warning_of(report.content)
     if warning is not None:
         print(f"winnow replay: warning: {warning}", file=sys.stderr)  # noqa: T201

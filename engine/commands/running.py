@@ -10,7 +10,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import metadata
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from rich.console import Console
@@ -18,9 +17,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bars
 
 from engine.commands.asked import Asked, Engine
+from engine.commands.telling import Telling, telling
 from engine.options.command import Given
 from engine.options.where import AUTO_ENGINE
-from engine.report.envelope import Report, check_place
+from engine.report.shown import Shown
 from engine.runtime.errors import SpecError, chosen
 from engine.runtime.executors import Executor, Progress, ThreadExecutor
 
@@ -87,17 +87,16 @@ class Running(NamedTuple):
 
     executor: Executor
     progress: Progress
-    place: Path | None
+    telling: Telling
 
     @property
     def on(self) -> tuple[Executor, Progress]:
         """The last arguments of every job."""
         return self.executor, self.progress
 
-    def save(self, report: Report) -> None:
-        """Save a report, if that was requested."""
-        if self.place is not None:
-            report.save(self.place)
+    def tell(self, shown: Shown) -> None:
+        """Print a report, and write the files of it that were requested."""
+        self.telling.tell(shown)
 
 
 @contextmanager
@@ -108,19 +107,17 @@ def running(asked: Asked, given: Given) -> Iterator[Running]:
     ----------
     asked : Asked
     given : Given
-        With ``engine`` and ``rapids``, and ``report`` where the command writes one.
+        With ``engine`` and ``rapids``, and ``report`` and ``html`` where the command has them.
 
     Raises
     ------
     WinnowError
         If there is no such engine, it does not start, or the report could not be written.
     """
-    place = given["report"]
-    if place is not None:
-        check_place(place)
+    told = telling(asked, given)
     executor = executor_of(asked.engines, given["engine"], rapids=given["rapids"])
     with progress_bar() as progress:
-        yield Running(executor, progress, place)
+        yield Running(executor, progress, told)
 
 
 @contextmanager

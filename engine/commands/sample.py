@@ -8,7 +8,7 @@ from engine.commands.asked import Asked
 from engine.commands.running import running
 from engine.jobs.sample.run import run_sample
 from engine.options.sample import SAMPLE, sample_of
-from engine.report.sample_table import print_sample
+from engine.report.sample_table import sample_shown
 
 COMMAND = SAMPLE
 
@@ -25,6 +25,5 @@ def run(asked: Asked) -> int:
         )
     with running(asked, given) as job:
         found = run_sample(options, *job.on)
-    job.save(found.report)
-    print_sample(found.report, found.aggregates)
+    job.tell(sample_shown(found.report, found.aggregates))
     return 0

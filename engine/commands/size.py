@@ -6,8 +6,6 @@ import json
 import sys
 from typing import Annotated, Any, TypedDict
 
-from rich.console import Console
-
 from engine.commands.asked import Asked
 from engine.jobs.size.sizing import Wanted, sized
 from engine.models.profile.model import ArrivalProfile
@@ -17,7 +15,7 @@ from engine.options.command import Command, Group
 from engine.options.kinds import NUMBER, NUMBERS, PLACE, WHOLE
 from engine.options.meanings import MEANINGS
 from engine.options.option import Option
-from engine.report.tables import table_of
+from engine.report.tables import table_of, terminal
 from engine.runtime.errors import SpecError
 
 FORMATS = ("table", "json", "properties")
@@ -109,7 +107,7 @@ def _row_bytes(values: tuple[float, ...]) -> tuple[float, float]:
 
 
 def _print(found: dict[str, Any]) -> None:
-    console = Console()
+    console = terminal()
     lanes = found["lanes"]
     console.print(
         f"{lanes['count']} lanes: the heaviest is expected to have "

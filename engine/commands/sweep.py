@@ -5,9 +5,8 @@ from __future__ import annotations
 from engine.commands.asked import Asked
 from engine.commands.running import running
 from engine.jobs.sweep.run import run_sweep
-from engine.jobs.sweep.table import print_sweep
+from engine.jobs.sweep.shown import sweep_shown
 from engine.options.sweep import SWEEP, sweep_of
-from engine.report.envelope import Report
 
 COMMAND = SWEEP
 
@@ -18,7 +17,6 @@ def run(asked: Asked) -> int:
     options = sweep_of(given)
     with running(asked, given) as job:
         result = run_sweep(options, *job.on)
-    job.save(Report(result.report))
-    print_sweep(result)
+    job.tell(sweep_shown(result))
     checks = [advice.check for advice in result.advice if advice.check is not None]
     return int(any(check.problem is not None for check in checks))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -176,6 +177,29 @@ class Command:
             if value is not None:
                 found += self.options[name].kind.words(self.options[name].written, value)
         return found
+
+    def line(self, values: Mapping[str, Any]) -> str:
+        """Return the command line that gives these raw values, as argparse has them, by keyword.
+
+        Examples
+        --------
+        >>> from engine.options.replay import REPLAY
+        >>> REPLAY.line({"on": "k", "params": ["alpha=2"], "bound": "auto", "rapids": True})
+        'winnow replay --on k --param alpha=2 --bound auto --rapids'
+        """
+        words = ["winnow", self.name]
+        for name, value in values.items():
+            option = self.options[name]
+            for own in value if isinstance(value, list) else [value]:
+                if option.positional:
+                    words.append(str(own))
+                elif own is True:
+                    words.append(option.written)
+                elif str(own).startswith("-"):
+                    words.append(f"{option.written}={own}")
+                else:
+                    words += [option.written, str(own)]
+        return shlex.join(words)
 
     @contextmanager
     def as_keywords(self, where: str = "") -> Iterator[None]:

@@ -12,6 +12,7 @@ from engine.multiway.orders.problem import (
     JoinStatistics,
     StreamStatistics,
 )
+from engine.options import where
 from engine.options.command import Command, Given, Group
 from engine.options.kinds import FLAG, VALUES, WHOLE, Text
 from engine.options.meanings import MEANINGS
@@ -120,7 +121,7 @@ EXPLAIN = Command(
         Group("streams, one value each", (Statistics,)),
         GROUP,
         Group("join", (Order,)),
-        Group("output", (Answer,)),
+        Group("output", (Answer, where.Html)),
     ),
     example="winnow explain --rates 10,1,1,3 --windows 100,100,200,100 --distinct 500,50,40,5",
 )

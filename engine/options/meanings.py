@@ -12,6 +12,7 @@ MEANINGS = {
     "multijoin": "join 2 to 8 streams on any predicate, exactly or within a CPU budget",
     "lookup": "join one archived stream with a relation that may change meanwhile",
     "explain": "say which order a multi-way join should take, and what each costs",
+    "report": "show the report of outputs that were written before, as HTML too",
     "prepare": "write the lane files of two archives ahead of their replays",
     "profile": "measure what two archives are like, and say which policy suits them",
     "size": "say what a cluster must be given for a replay, from a profile",

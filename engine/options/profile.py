@@ -20,7 +20,7 @@ from engine.runtime.errors import SpecError
 
 DEFAULT_BUCKETS = 100
 DEFAULT_MEMORY = "1%,5%,10%,25%"
-UNASKED = ("engine", "rapids", "cache", "job", "seed")
+UNASKED = ("engine", "rapids", "cache", "job", "seed", "html")
 """Options of a profile that a replay need not repeat."""
 MOST_KEYS = 1 << 26
 
@@ -92,7 +92,7 @@ PROFILE = Command(
         Group("join", (streams.Windows, streams.TimeUnit)),
         Group("what is measured", (Measured, streams.Seed)),
         Group("advice", (Advised,)),
-        Group("output", (ProfileOutput,)),
+        Group("output", (ProfileOutput, where.Html)),
     ),
     example=(
         "winnow profile --left left.parquet --right right.parquet \\\n"

@@ -222,5 +222,5 @@ def sweep_of(given: Given) -> SweepOptions:
 
 
 _OWN = {*options_of(GridLists), *options_of(SweepOutput)}
-_ASIDE = {"report", "job", *options_of(Best)}
+_ASIDE = {"report", "html", "job", *options_of(Best)}
 """Options of a sweep and of a replay that change no figure of it."""

@@ -67,7 +67,20 @@ class Job(TypedDict, total=False):
     ]
 
 
-class Report(TypedDict, total=False):
+class Html(TypedDict, total=False):
+    """Where the report goes that a browser shows."""
+
+    html: Annotated[
+        PathLike,
+        Option(
+            "HTML file of the report: plots, tables and what was asked, in one file",
+            PLACE,
+            interface=Interface.COMMAND_LINE,
+        ),
+    ]
+
+
+class Report(Html, total=False):
     """Where the report goes."""
 
     report: Annotated[

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,11 @@ from rich.console import Console
 from rich.table import Table
 
 from engine.options.allocate import RECALL
+from engine.report.charts import Bars, Chart, Series
 from engine.report.envelope import Report, check_place
 from engine.report.figures import blank
-from engine.report.tables import number, percent, print_end, table_of
+from engine.report.shown import Shown
+from engine.report.tables import number, percent, print_end, table_of, terminal
 from engine.runtime.errors import OutputError
 
 _TITLES = {
@@ -28,13 +31,11 @@ _WIDTH = 0.38
 def print_allocation(report: Report, console: Console | None = None) -> None:
     """Print the joins, what each gets by both allocations, and the worst of each."""
     content = report.content
-    console = console or Console()
+    console = console or terminal()
     console.print(_joins(content))
     known = [f"{join['name']} by {join['profile']}" for join in content["joins"] if join["profile"]]
     if known:
-        console.print(
-            f"profiles used instead of a pass over the archives: {', '.join(known)}", markup=False
-        )
+        console.print(f"profiles used instead of a pass over the archives: {', '.join(known)}")
     for how, title in _TITLES.items():
         console.print(_parts(content, how, title))
     if content["refine"]:
@@ -147,7 +148,7 @@ def draw(content: dict[str, Any], folder: Path) -> list[Path]:
     return files
 
 
-def figure_of(content: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401 - matplotlib's
+def figure_of(content: Mapping[str, Any], name: str = "memory") -> Any:  # noqa: ANN401 - matplotlib's
     """Return the plot of ``memory``, or of the report's ``metric``, as a figure."""
     joins = content["joins"]
     figure = blank(2.8 + 1.1 * len(joins), 3.8)
@@ -187,3 +188,27 @@ def _value(part: dict[str, Any], name: str) -> float:
         return float(part["memory"])
     quality = part["predicted"] if part["replayed"] is None else part["replayed"]
     return 100 * (quality or 0.0)
+
+
+def allocation_shown(report: Report) -> Shown:
+    """Return what is shown of an allocation."""
+    content = report.content
+    return Shown(
+        "allocate", content, partial(print_allocation, report), partial(_by_join, content)
+    )  # fmt: skip
+
+
+def _by_join(content: Mapping[str, Any]) -> list[Chart]:
+    """Return the quality and the memory of each join, by both allocations."""
+    joins, metric = content["joins"], content["metric"]
+    names = [join["name"] for join in joins]
+
+    def bars(title: str, x: str, name: str) -> Chart:
+        series = [Series(how.upper(), [_value(own[how], name) for own in joins]) for how in _TITLES]
+        return Bars(title, x, names, series)
+
+    quality = "recall (% of the exact join)" if metric == RECALL else f"{metric} (%)"
+    return [
+        bars(f"{metric.capitalize()} of each join", quality, metric),
+        bars("Memory of each join", "tuples, both streams", "memory"),
+    ]

@@ -58,14 +58,25 @@ class Report(NamedTuple):
         OutputError
             If it cannot be written.
         """
-        draft = path.with_name(f".{path.name}.tmp")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            draft.write_text(json.dumps(self.content, indent=2, allow_nan=False) + "\n")
-            draft.replace(path)
-        except OSError as error:
-            draft.unlink(missing_ok=True)
-            raise OutputError(f"report {path} cannot be written: {error}") from error
+        save_text(path, json.dumps(self.content, indent=2, allow_nan=False) + "\n")
+
+
+def save_text(path: Path, text: str, what: str = "report") -> None:
+    """Write a text file, whole or not at all.
+
+    Raises
+    ------
+    OutputError
+        If it cannot be written.
+    """
+    draft = path.with_name(f".{path.name}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_text(text, encoding="utf-8", errors="backslashreplace")
+        draft.replace(path)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise OutputError(f"{what} {path} cannot be written: {error}") from error
 
 
 def envelope(

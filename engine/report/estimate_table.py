@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 from rich.console import Console
 
+from engine.report.charts import Chart, Series, over_time
 from engine.report.envelope import Report
 from engine.report.sample_table import FIRST, aggregate_table
-from engine.report.tables import number, percent, print_end
+from engine.report.shown import Shown
+from engine.report.tables import number, percent, print_end, terminal
 
 
 def print_estimate(
     report: Report, aggregates: Mapping[str, pa.Table], console: Console | None = None
 ) -> None:
     """Print the estimates, what was read for them, and what everything would have cost."""
-    console, content = console or Console(), report.content
+    console, content = console or terminal(), report.content
     for text, table in aggregates.items():
         console.print(aggregate_table(text, table, content))
         if table.num_rows > FIRST:
@@ -38,7 +41,7 @@ def print_estimate(
         details = f"the exact join would take about {seconds:.2f}"
     print_end(console, content, details)
     if content["plot"]:
-        console.print(f"plot: {content['plot']}", markup=False)
+        console.print(f"plot: {content['plot']}")
 
 
 def _how(content: Mapping[str, Any]) -> str:
@@ -59,3 +62,21 @@ def _how(content: Mapping[str, Any]) -> str:
         wide = "not all have one" if reached is None else f"the widest reaches {percent(reached)}"
         said += f"; {percent(asked)} was asked for, and {wide}"
     return said
+
+
+def estimate_shown(report: Report, aggregates: Mapping[str, pa.Table]) -> Shown:
+    """Return what is shown of an estimate."""
+    printed = partial(print_estimate, report, aggregates)
+    return Shown("estimate", report.content, printed, partial(_by_time, report.content))
+
+
+def _by_time(content: Mapping[str, Any]) -> list[Chart]:
+    parts = content["by_time"]
+    if not parts:
+        return []
+    values, low, high = ([own[name] for own in parts] for name in ("estimate", "low", "high"))
+    edges = [*(own["begin"] for own in parts), parts[-1]["end"]]
+    name = content["aggregates"][0]["aggregate"]
+    series = Series(name, values, low, high)
+    title = f"{name} over time, with intervals of {100 * content['confidence']:g} %"
+    return [over_time(content, title, "of each part of time", edges, [series])]

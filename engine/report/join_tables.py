@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from engine.models.profile.advice import AGREED
 from engine.report.advice import advice_of
 from engine.report.envelope import Report, instant, spans
 from engine.report.tables import (
+    Sketch,
     archive_rows,
     facts_line,
     number,
@@ -19,6 +19,7 @@ from engine.report.tables import (
     print_end,
     speed_of,
     table_of,
+    terminal,
 )
 
 MOST_POINTS = 2.0
@@ -29,9 +30,9 @@ _BARS = " ▁▂▃▄▅▆▇█"
 def print_report(report: Report, console: Console | None = None) -> None:
     """Print a replay: what came out, what was lost and where."""
     content = report.content
-    console = console or Console()
+    console = console or terminal()
     policy = content["policy"]
-    profile = "" if policy["profile"] is None else escape(f", profile {policy['profile']}")
+    profile = "" if policy["profile"] is None else f", profile {policy['profile']}"
     results = _compared(content, f"policy {policy['name']}{profile}")
     if met_prediction(content):
         expected = content["predicted"]
@@ -41,7 +42,7 @@ def print_report(report: Report, console: Console | None = None) -> None:
         _add_best(results, content["bound"])
     console.print(results)
     if "advice" in content:
-        console.print(advice_of(content["advice"]), markup=False)
+        console.print(advice_of(content["advice"]))
     console.print(_sides(content))
     if content.get("lanes", {}).get("cost") is not None:
         console.print(cost_of_lanes(content["lanes"]))
@@ -165,11 +166,11 @@ def _print_lost(content: dict[str, Any], console: Console) -> None:
     ]
     first, last = instant(content, bins[0]["from"]), instant(content, bins[-1]["to"])
     console.print(
-        f"importance lost over time, {first} to {last} (full block: all of it)",
+        Sketch(f"importance lost over time, {first} to {last} (full block: all of it)"),
         highlight=False,
     )
     bars = "".join(_BARS[round(8 * min(1.0, max(0.0, share)))] for share in shares)
-    console.print(bars, markup=False)
+    console.print(Sketch(bars))
     fields = ("lost_outputs", "exact_outputs", "lost_importance", "exact_importance")
     table = table_of(
         ("key", "outputs lost", "of", "importance lost", "of "),
@@ -182,7 +183,7 @@ def _print_lost(content: dict[str, Any], console: Console) -> None:
 def print_bound(report: Report, console: Console | None = None) -> None:
     """Print what is possible, how sure that is, and what the exact join comes to."""
     content = report.content
-    console = console or Console()
+    console = console or terminal()
     console.print(_bounds(content))
     if "fact" in content:
         console.print(facts_line(content["fact"]))
@@ -224,7 +225,7 @@ def _bounds(content: dict[str, Any]) -> Table:
 def print_lookup(report: Report, console: Console | None = None) -> None:
     """Print what was read of a stream and its facts, and what came out."""
     content = report.content
-    console = console or Console()
+    console = console or terminal()
     rows = (
         (side, *(number(content[name][side]) for name in ("rows", "null_keys", "rejected")))
         for side in ("stream", "fact")
@@ -240,7 +241,7 @@ def print_lookup(report: Report, console: Console | None = None) -> None:
 def print_multijoin(report: Report, console: Console | None = None) -> None:
     """Print what came out, what was lost and what it cost."""
     content = report.content
-    console = console or Console()
+    console = console or terminal()
     method, windows = content["method"], spans(content)
     title = f"{content['predicate']} ({content['join_graph']}), {method['name']}"
     console.print(_compared(content, title))

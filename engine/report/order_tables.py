@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-from engine.report.tables import number, table_of
+from engine.report.charts import Bars, Chart, Series
+from engine.report.shown import Shown
+from engine.report.tables import number, table_of, terminal
 
 
 def print_explanation(
@@ -23,7 +26,7 @@ def print_explanation(
     shown : int or None
         Orders to print, of those that it lists; None: all.
     """
-    console = console or Console()
+    console = console or terminal()
     console.print(_streams(content["streams"]))
     tau = "" if content["tau"] is None else f", every {content['tau']:g}"
     unit = content.get("unit") or "unit time"
@@ -45,7 +48,7 @@ def print_explanation(
 
 
 def _say(console: Console, line: str) -> None:
-    console.print(line, markup=False, highlight=False)
+    console.print(line, highlight=False)
 
 
 def _order(order: Sequence[int] | Sequence[Sequence[int]]) -> str:
@@ -107,3 +110,21 @@ def _measured(runs: list[dict[str, Any]]) -> Table:
         for run in runs
     )
     return table_of(("order", "expected", "actual", "actual / expected"), rows)
+
+
+def explain_shown(content: dict[str, Any], shown: int | None = None) -> Shown:
+    """Return what is shown of an explanation; `shown` as of `print_explanation`."""
+    drawn = partial(_costs, content, shown)
+    return Shown("explain", content, partial(print_explanation, content, shown), drawn)
+
+
+def _costs(content: Mapping[str, Any], shown: int | None) -> list[Chart]:
+    return [
+        Bars(
+            "Join orders" + (f", stream {own['direction']}" if "direction" in own else ""),
+            f"comparisons per {content.get('unit') or 'unit time'}",
+            [_order(one["order"]) for one in own["orders"][:shown]],
+            [Series("comparisons", [one["cost"] for one in own["orders"][:shown]])],
+        )
+        for own in content.get("directions", [content])
+    ]

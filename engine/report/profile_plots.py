@@ -203,11 +203,11 @@ def _correlation(figure: Any, profile: ArrivalProfile) -> None:  # noqa: ANN401 
         axis.axvline(0, color="#222222", linestyle=":", label=f"simultaneous: {same:,}")
     axis.set_ylim(bottom=0)
     title = f"Matches by lag: {int(profile.exact['outputs']):,} outputs"
-    plain_axis(axis, title, f"right.ts - left.ts ({unit})", f"matches a {_one(unit)} of lag")
+    plain_axis(axis, title, f"right.ts - left.ts ({unit})", f"matches a {one_of(unit)} of lag")
     _legend(axis)
 
 
-def _one(unit: str) -> str:
+def one_of(unit: str) -> str:
     """Return a unit as it stands behind "a"."""
     return unit if " " in unit or len(unit) < 3 else unit.removesuffix("s")
 
@@ -216,7 +216,7 @@ def _drift(figure: Any, profile: ArrivalProfile) -> None:  # noqa: ANN401 - matp
     length, unit = time_scale(max(1, profile.ticks), profile.unit)
     scale, of_age = time_scale(max(profile.windows), profile.unit)
     panels = (
-        ("rate", 1 / length, "Rate", f"tuples a {_one(unit)}"),
+        ("rate", 1 / length, "Rate", f"tuples a {one_of(unit)}"),
         ("mean_age", scale, "Age of the stored tuple at matches", f"mean age ({of_age})"),
         ("key_distance", 1.0, "Change of key shares from the bin before", "L1 distance"),
     )

@@ -10,20 +10,20 @@ from engine.models.profile.advice import MODELS
 from engine.models.profile.model import ArrivalProfile
 from engine.report.advice import NAMES, predicted, short, tried_on
 from engine.report.profile_plots import time_scale
-from engine.report.tables import table_of
+from engine.report.tables import CommandLine, table_of, terminal
 from engine.runtime.streams import SIDES
 
 
 def print_profile(profile: ArrivalProfile, console: Console | None = None) -> None:
     """Print both streams beside each other, the models, and the advice."""
-    console = console or Console()
+    console = console or terminal()
     rows = ((name, *values) for name, values in _rows(profile))
     console.print(table_of(("", *SIDES), rows, _title(profile)))
     advice = profile.advice
     if profile.fit["model"] is not None:
         console.print(_fit(profile.fit["bits_a_match"]["both"]))
     if advice["caution"]:
-        console.print(advice["caution"], markup=False)
+        console.print(advice["caution"])
     if advice["memory"]:
         _print_models(advice["memory"], console)
     if advice["trials"]:
@@ -61,7 +61,7 @@ def _print_advice(trials: list[dict[str, Any]], console: Console) -> None:
     console.print(f"tried: {tried_on(trials[0])}")
     for one in trials:
         if "command" in one:
-            console.print(one["command"], markup=False, highlight=False, soft_wrap=True)
+            console.print(CommandLine(one["command"]), highlight=False, soft_wrap=True)
 
 
 def _print_models(points: list[dict[str, Any]], console: Console) -> None:

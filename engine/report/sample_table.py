@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
+from engine.report.charts import Bars, Chart, Lines, Series, clock_of, memory, over_time, time_label
 from engine.report.envelope import Report, instant, spans
-from engine.report.tables import number, percent, print_end, table_of
+from engine.report.shown import Shown
+from engine.report.tables import number, percent, print_end, table_of, terminal
 
 FIRST = 10
 """Rows of an aggregate that are shown."""
@@ -24,7 +26,7 @@ def print_sample(
 ) -> None:
     """Print what was estimated, from how much memory, and the first rows of each aggregate."""
     content = report.content
-    console = console or Console()
+    console = console or terminal()
     console.print(_totals(content))
     console.print(_sides(content))
     if content["method"]["on_average"]:
@@ -46,7 +48,7 @@ def print_sample(
     speed = f"{content['tuples_per_second']:,.0f} tuples/s; seed {content['seed']}"
     print_end(console, content, speed)
     if content["aggregates_out"]:
-        console.print(f"aggregates: {content['aggregates_out']}", markup=False)
+        console.print(f"aggregates: {content['aggregates_out']}")
 
 
 def _title(content: dict[str, Any]) -> str:
@@ -54,7 +56,7 @@ def _title(content: dict[str, Any]) -> str:
     method, sample = content["method"], content["sample"]
     own = [f"{name} {method[name]}" for name in ("size", "count") if method[name]]
     if method["profile"] is not None:
-        own.append(escape(f"profile {method['profile']}"))
+        own.append(f"profile {method['profile']}")
     said = f"{', '.join([method['name'], *own])}: {sample['rows']:,} outputs"
     if method["name"] == "uniform":
         return said
@@ -143,3 +145,44 @@ def _number(value: float | None) -> str:
     if value is None:
         return ""
     return f"{value:,.0f}" if abs(value) >= _LARGE or isinstance(value, int) else f"{value:,.2f}"
+
+
+def sample_shown(report: Report, aggregates: Mapping[str, pa.Table]) -> Shown:
+    """Return what is shown of a sample."""
+    printed = partial(print_sample, report, aggregates)
+    drawn = partial(_plots, report.content, aggregates)
+    return Shown("sample", report.content, printed, drawn)
+
+
+def _plots(content: Mapping[str, Any], aggregates: Mapping[str, pa.Table]) -> list[Chart]:
+    """Return the totals beside what is true, aggregates by window, and the memory."""
+    charts: list[Chart] = []
+    for name, own in content["estimates"].items():
+        bars = Series(name, [own["exact"], own["estimate"]])
+        ends = [Series("ends of the interval", [None, own[end]]) for end in ("low", "high")]
+        marks = [one for one in ends if one.values[1] is not None]
+        charts.append(Bars(f"Estimate of {name}", name, ["exact", "estimate"], [bars], marks=marks))
+    charts += [
+        chart for text, own in aggregates.items() for chart in _over_time(content, text, own)
+    ]
+    return [*charts, *memory(content)]
+
+
+def _over_time(content: Mapping[str, Any], text: str, found: pa.Table) -> list[Chart]:
+    """Return an aggregate by its windows, if it has such and no groups."""
+    grouped = any(name.startswith(("left.", "right.")) for name in found.column_names)
+    begins = found.column("window_begin")
+    if grouped or found.num_rows < 2 or begins.null_count:
+        return []
+    columns = {name: found.column(name).to_pylist() for name in found.column_names}
+    own = Series(text, columns["estimate"], columns["low"], columns["high"])
+    exact = [Series("exact", columns["exact"])] if "exact" in columns else []
+    begins, ends = columns["window_begin"], columns["window_end"]
+    if begins[1:] == ends[:-1]:
+        edges = [*begins, ends[-1]]
+        return [over_time(content, text, "of each window", edges, [own, *exact])]
+    labels = [_pane(dict(content), line) for line in found.to_pylist()]  # some have no outputs
+    return [
+        Lines(text, time_label(content), "of each window", begins, [own, *exact], labels,
+              clock=clock_of(content))
+    ]  # fmt: skip

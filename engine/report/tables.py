@@ -10,6 +10,23 @@ from rich.console import Console
 from rich.table import Table
 
 
+class CommandLine(str):
+    """A command line among what a report prints."""
+
+    __slots__ = ()
+
+
+class Sketch(str):
+    """What is drawn with characters, and better where there are plots."""
+
+    __slots__ = ()
+
+
+def terminal() -> Console:
+    """Return standard output, where data is printed as it is: brackets are no markup."""
+    return Console(markup=False, emoji=False)
+
+
 def number(value: float | None) -> str:
     """Return a number with thousands separators; None is the memory of an exact side."""
     if value is None:
@@ -90,7 +107,7 @@ def print_command(console: Console, command: str) -> None:
             lines[-1] += " \\"
             lines.append("   ")
         lines[-1] += f" {group}" if lines[-1] else group
-    console.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)
+    console.print(CommandLine("\n".join(lines)), highlight=False, soft_wrap=True)
 
 
 def _options(words: Sequence[str]) -> list[str]:
@@ -112,4 +129,4 @@ def print_end(
     seconds = ", ".join(f"{name} {value:.2f}" for name, value in content["seconds"].items())
     console.print(f"seconds: {seconds}" + (f"; {details}" if details else ""))
     if content.get("out"):
-        console.print(f"{output}: {content['out']}", markup=False)
+        console.print(f"{output}: {content['out']}")

@@ -14,6 +14,7 @@ from typing import Any
 import golden_cases
 import pytest
 from golden_cases import ERRORS, GOLDENS, REPORTS, settled, settled_json, words
+from pages import checked
 
 from engine.commands import all_commands, main
 
@@ -58,6 +59,9 @@ def test_report(
     report = tmp_path / "report.json"
     assert main(words(REPORTS[case], folder, report)) == 0
     held(f"reports/{case}.txt", settled(capsys.readouterr().out, folder))
+    page = report.with_suffix(".html")
+    if page.exists():
+        assert checked(page.read_text()).tags["figure"]
     if report.exists():
         found = settled_json(report, folder)
         path = GOLDENS / "reports" / f"{case}.json"
@@ -87,6 +91,11 @@ def test_every_command_has_a_golden(capsys: pytest.CaptureFixture[str]) -> None:
     assert {path.stem for path in (GOLDENS / "help").glob("*.txt")} == set(COMMANDS)
     for cases in (REPORTS, ERRORS):
         assert {line.split()[0] for line in cases.values()} == set(COMMANDS)
+
+
+def test_every_command_that_has_pages_writes_one_here() -> None:
+    named = {line.split()[0] for line in REPORTS.values() if re.search(r"{(report|page)}", line)}
+    assert named == {name for name in COMMANDS if "html" in all_commands()[name].COMMAND.options}
 
 
 def assert_alike(found: Any, golden: Any, where: str) -> None:

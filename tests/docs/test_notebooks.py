@@ -37,7 +37,7 @@ def test_the_first_notebook_goes_from_two_frames_to_a_plot() -> None:
     setup, report, head, plot = (shown(cell, names) for cell in code)
     assert setup is None
     assert 0 < report.report.recall < 1
-    assert report._repr_html_().startswith("<pre")
+    assert report._repr_html_().startswith("<div")
     assert str(head["ts"].dtype) == "datetime64[us, UTC]"
     assert plot.axes[0].get_xlabel() == "time"
     lines = [line for cell in (code[0], code[-1]) for line in cell.splitlines() if line.strip()]

@@ -29,7 +29,7 @@ from engine.runtime.errors import DeviceError, InputError, OutputError
 from gpu_kernels.devices import Choice
 
 MEASURES = ("recall", "importance_recall", "peak_memory", "seconds")
-FILES = {"_SUCCESS", "sweep.parquet", "sweep.csv", "sweep.json"} | {
+FILES = {"_SUCCESS", "_report.json", "sweep.parquet", "sweep.csv", "sweep.json"} | {
     f"{measure}.{kind}" for measure in MEASURES for kind in ("png", "svg")
 }
 

@@ -69,7 +69,7 @@ REPORTS = {
     " --basic-window 3 --adapt-every 20 --engine local {report}",
     "lookup": "lookup --stream {folder}/left.parquet --on k --time t --fact {folder}/fact.parquet"
     " --fact-on a {report}",
-    "profile": f"profile {PAIR} --window 20 --out {{file}}",
+    "profile": f"profile {PAIR} --window 20 --out {{file}} --html {{page}}",
     "allocate": f"allocate {{folder}}/joins.toml {COMMON} {{report}}",
     "prepare": f"prepare {PAIR} --lanes 2",
     "prepare_facts": f"prepare {PAIR} {THROUGH}",
@@ -81,11 +81,14 @@ REPORTS = {
     "spark_conf_flags": f"spark-conf {CLUSTER} --master yarn --format flags",
     "spark_conf_json": f"spark-conf {CLUSTER} --mode explainOnly --shuffle spark --format json",
     "policies": "policies",
-    "explain": "explain --rates 10,1,1,3 --windows 100,100,100,100 --distinct 500,50,40,5",
+    "explain": "explain --rates 10,1,1,3 --windows 100,100,100,100 --distinct 500,50,40,5"
+    " --html {page}",
     "explain_json": "explain --rates 10,1,3 --windows 100,100,50 --distinct 500,50,5 --json {file}",
+    "report": "report {goldens}/reports/outputs --html {page}",
     "generate": "generate zipf --rows 50 --domain 9 --seed 3 --out {folder}/made",
 }
-"""A small run of each command: {report} is --report and its file, {file} the file alone."""
+"""A small run of each command: {report} is --report and --html with their files; {file} and
+{page} are these files alone."""
 
 ERRORS = {
     "replay_policy": f"replay {PAIR} --window 20 --memory 16 --policy dgll",
@@ -117,6 +120,7 @@ ERRORS = {
     "package_out": "package",
     "policies_option": "policies --policy dgl",
     "spark_conf_cores": "spark-conf --cores 0",
+    "report_folder": "report {folder}",
     "prepare_time": "prepare --left {folder}/left.parquet --right {folder}/right.parquet --on k",
 }
 
@@ -155,7 +159,9 @@ def write_streams(folder: Path) -> None:
 
 def words(line: str, folder: Path, report: Path) -> list[str]:
     """Return a case's arguments."""
-    places = {"report": f"--report {report}", "file": report, "folder": folder, "goldens": GOLDENS}
+    page = report.with_suffix(".html")
+    own = {"report": f"--report {report} --html {page}", "file": report, "page": page}
+    places = {**own, "folder": folder, "goldens": GOLDENS}
     return line.format_map(places).split()
 
 

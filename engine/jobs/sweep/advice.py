@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -152,6 +152,28 @@ class Advice:
             "command": self.command,
             "check": None if self.check is None else self.check._asdict(),
         }
+
+    @classmethod
+    def of(cls, plain: Mapping[str, Any]) -> Advice:
+        """Return the advice that JSON holds, without options."""
+        best, below, nearest = (
+            None if plain[name] is None else Choice(**plain[name])
+            for name in ("best", "below", "nearest")
+        )
+        return cls(
+            Target(**plain["target"]),
+            plain["window"]["left"],
+            plain["window"]["right"],
+            best,
+            below,
+            nearest,
+            policies={
+                name: None if own is None else Choice(**own)
+                for name, own in plain["policies"].items()
+            },
+            command=plain["command"],
+            check=None if plain["check"] is None else Check(**plain["check"]),
+        )
 
 
 def _plain(choice: Choice | None) -> dict[str, Any] | None:

@@ -118,11 +118,11 @@ def figure_of(
     for axis in axes[:number:across]:
         axis.set_ylabel(measure.label)
     for axis in axes[max(0, number - across) : number]:
-        axis.set_xlabel(f"memory ({_unit(rows)})")
+        axis.set_xlabel(f"memory ({unit_of(rows)})")
     title = f"{measure.title} by memory and policy{panels.rest(grid['tick'])}"
     figure.suptitle(title, fontsize=12, x=0.01, horizontalalignment="left")
     if lines:
-        names = [*_ordered(rows, measure), *(name for name in lines if name not in _NAMES)]
+        names = [*ordered(rows, measure), *(name for name in lines if name not in _NAMES)]
         figure.legend(
             [lines[name] for name in names], names, loc="outside right center", frameon=False,
             fontsize=9,
@@ -130,7 +130,7 @@ def figure_of(
     return figure
 
 
-def _ordered(rows: Sequence[Row], measure: Measure) -> list[str]:
+def ordered(rows: Sequence[Row], measure: Measure) -> list[str]:
     """Return the policies, that with the greatest mean first, as their lines lie."""
     found: dict[str, list[float]] = {}
     for row in rows:
@@ -155,10 +155,10 @@ def _panel(
     advice: Sequence[tuple[Advice, bool]],
     measure: Measure,
 ) -> dict[str, Any]:
-    percent = _in_percent(rows)
+    percent = in_percent(rows)
     scale = 100.0 if measure.percent else 1.0
     lines = {}
-    policies = _ordered(rows, measure)
+    policies = ordered(rows, measure)
     for place, policy in enumerate(policies):
         look = look_of(policy)
         curve = curve_of([row for row in rows if row.policy == policy], measure, percent=percent)
@@ -195,12 +195,24 @@ def _best(
     *,
     percent: bool,
 ) -> dict[str, Any]:
-    """Draw the best possible importance, as a band where its bounds differ.
+    """Draw the best possible importance, as a band where its bounds differ."""
+    lines = {}
+    for name, bounds in bests_of(rows, percent=percent).items():
+        xs, low, high = zip(*((x, *own) for x, own in bounds.items()), strict=True)
+        (lines[name],) = axis.plot(
+            xs, high, color="#222222", linewidth=1.4, linestyle=(0, _DASHES[name]), zorder=1
+        )
+        axis.fill_between(xs, low, high, color="#222222", alpha=0.25, linewidth=0, zorder=1)
+    return lines
+
+
+def bests_of(rows: Sequence[Row], *, percent: bool) -> dict[str, dict[float, tuple[float, float]]]:
+    """Return bounds of the best possible importance, by name and memory, in % of the exact join.
 
     As the memory is split only where all cells of a memory split it in one way.
     """
-    lines = {}
-    for name, lower, upper, dashes in _BESTS:
+    bests = {}
+    for name, lower, upper in _BESTS:
         found: dict[float, set[tuple[float, float]]] = {}
         for row in rows:
             bounds = getattr(row, lower), getattr(row, upper)
@@ -209,20 +221,19 @@ def _best(
                 found.setdefault(at, set()).add(bounds)
         if not found or (name == "best possible" and any(len(own) > 1 for own in found.values())):
             continue
-        whole, xs = 0.01 * rows[0].exact_importance, sorted(found)
-        low = [max(bound for bound, _ in found[x]) / whole for x in xs]
-        high = [min(bound for _, bound in found[x]) / whole for x in xs]
-        (lines[name],) = axis.plot(
-            xs, high, color="#222222", linewidth=1.4, linestyle=(0, dashes), zorder=1
-        )
-        axis.fill_between(xs, low, high, color="#222222", alpha=0.25, linewidth=0, zorder=1)
-    return lines
+        whole = 0.01 * rows[0].exact_importance
+        bests[name] = {
+            x: (max(low for low, _ in own) / whole, min(high for _, high in own) / whole)
+            for x, own in sorted(found.items())
+        }
+    return bests
 
 
 _BESTS = (
-    ("best possible", "best_lower", "best_upper", (5, 2)),
-    ("best of any split", "best_any_lower", "best_any_upper", (1.5, 1.5)),
+    ("best possible", "best_lower", "best_upper"),
+    ("best of any split", "best_any_lower", "best_any_upper"),
 )
+_DASHES = {"best possible": (5, 2), "best of any split": (1.5, 1.5)}
 
 
 def curve_of(rows: Sequence[Row], measure: Measure, *, percent: bool) -> list[Point]:
@@ -242,12 +253,14 @@ def curve_of(rows: Sequence[Row], measure: Measure, *, percent: bool) -> list[Po
     return points
 
 
-def _in_percent(rows: Sequence[Row]) -> bool:
+def in_percent(rows: Sequence[Row]) -> bool:
+    """Return whether every memory was asked for in percent."""
     return all(row.memory.endswith("%") for row in rows)
 
 
-def _unit(rows: Sequence[Row]) -> str:
-    return "% of what the exact join needs" if _in_percent(rows) else "tuples, both streams"
+def unit_of(rows: Sequence[Row]) -> str:
+    """Return what memories are in."""
+    return "% of what the exact join needs" if in_percent(rows) else "tuples, both streams"
 
 
 def _memory(asked: str, tuples: int, percent: bool) -> float:

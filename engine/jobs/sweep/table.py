@@ -13,7 +13,7 @@ from rich.table import Table
 from engine.jobs.sweep.advice import Advice, Choice, Kind, choices_of
 from engine.jobs.sweep.rows import rows_in
 from engine.jobs.sweep.run import SweepResult
-from engine.report.tables import percent, print_command, print_end, table_of
+from engine.report.tables import percent, print_command, print_end, table_of, terminal
 from engine.runtime.time_units import span_text
 
 MOST_LINES = 16
@@ -29,7 +29,7 @@ _AROUND = 3
 
 def print_sweep(result: SweepResult, console: Console | None = None) -> None:
     """Print every window's importance recalls, the advice, and what the sweep took."""
-    console = console or Console()
+    console = console or terminal()
     report = result.report
     rows = rows_in(result.table)
     for windows in dict.fromkeys((row.window_left, row.window_right) for row in rows):
@@ -44,7 +44,7 @@ def print_sweep(result: SweepResult, console: Console | None = None) -> None:
                     console.print(table)
                 if shares.hidden:
                     place = f"{report['out']}/sweep.csv has" if report["out"] else "--out writes"
-                    console.print(f"{shares.hidden}; {place} all", markup=False)
+                    console.print(f"{shares.hidden}; {place} all")
     for one in report["grid"]["left_out"]:
         console.print(f"left out: {one['policy']} with {one['split']}: {one['reason']}")
     for advice in result.advice:

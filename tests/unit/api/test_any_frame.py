@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
+from pages import checked
 from places import ROOT
 
 import engine
@@ -252,8 +253,11 @@ def test_every_task_gives_one_kind_of_result(task: str, tmp_path: Path) -> None:
     assert pl.DataFrame(found).columns == found.outputs.column_names
     assert len(str(found)) > 20
     shown = found._repr_html_()
-    assert shown.startswith("<pre")
+    assert shown.startswith("<div")
     assert found.outputs.column_names[0] in shown
+    page = checked(found.html(tmp_path / "page.html").read_text())
+    assert page.tags["figure"] > 0
+    assert f"winnow.{task}(" in "".join(page.texts["span"])
     place = tmp_path / "plot.svg"
     found.plot().savefig(place)
     assert place.stat().st_size > 1000

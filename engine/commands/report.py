@@ -1,0 +1,108 @@
+"""``winnow report``: the report of outputs that were written before."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, TypedDict
+
+import pyarrow.parquet as pq
+
+from engine.commands.asked import Asked
+from engine.commands.telling import write_page
+from engine.jobs.sweep.advice import Advice
+from engine.jobs.sweep.report import TABLE
+from engine.jobs.sweep.run import SweepResult
+from engine.jobs.sweep.shown import sweep_shown
+from engine.options import where
+from engine.options.command import Command, Group
+from engine.options.kinds import PLACE
+from engine.options.meanings import MEANINGS
+from engine.options.option import Option
+from engine.report.envelope import Report, check_place
+from engine.report.joins import bound_shown, lookup_shown, multijoin_shown, replay_shown
+from engine.report.record import Record, recorded
+from engine.report.sample_table import sample_shown
+from engine.report.shown import Shown
+from engine.report.tables import terminal
+from engine.runtime.errors import InputError, WinnowError
+
+
+class Folder(TypedDict, total=False):
+    """Whose report."""
+
+    folder: Annotated[
+        where.PathLike,
+        Option("folder of outputs that a command has written", PLACE, positional=True),
+    ]
+
+
+COMMAND = Command(
+    "report",
+    MEANINGS["report"],
+    (Group("", (Folder,)), Group("output", (where.Html,))),
+    example="winnow report joined --html joined.html",
+)
+
+
+def run(asked: Asked) -> int:
+    """Print the report, and write its page if that was asked for."""
+    given = asked.given
+    folder, place = given["folder"], given["html"]
+    if place is not None:
+        check_place(place, "HTML report")
+    try:
+        shown = _shown_again(folder)
+        if place is not None:
+            write_page(shown, place)
+        shown.printed(terminal())
+    except WinnowError:
+        raise
+    except (OSError, LookupError, TypeError, AttributeError) as error:
+        raise InputError(
+            f"report {folder} is damaged, or of another version of winnow ({error!r}): run the "
+            "command again"
+        ) from None
+    return 0
+
+
+def _shown_again(folder: Path) -> Shown:
+    """Return what is shown of a folder of outputs."""
+    record = recorded(folder)
+    if record.task not in _TASKS:
+        raise InputError(
+            f"report {folder} is of {record.task!r}, which this version of winnow does not know"
+        )
+    return _TASKS[record.task](record, folder)._replace(request=record.request)
+
+
+def _sweep(record: Record, folder: Path) -> Shown:
+    advice = [Advice.of(own) for own in record.content["advice"]]
+    return sweep_shown(SweepResult(pq.read_table(folder / TABLE), advice, record.content))
+
+
+def _sample(record: Record, _: Path) -> Shown:
+    place = record.content["aggregates_out"]
+    tables = {}
+    for number, own in enumerate(record.content["aggregates"], start=1):
+        path = Path(place or "") / f"aggregate-{number}.parquet"
+        if place is not None and path.exists():
+            tables[own["aggregate"]] = pq.read_table(path)
+    if len(tables) < len(record.content["aggregates"]):
+        print(  # noqa: T201
+            "winnow report: aggregates are left out: they are shown if they were written with "
+            "--aggregates-out and are still there",
+            file=sys.stderr,
+        )
+    return sample_shown(Report(record.content), tables)
+
+
+_TASKS: Mapping[str, Callable[[Record, Path], Shown]] = {
+    "replay": lambda own, _: replay_shown(Report(own.content)),
+    "sweep": _sweep,
+    "sample": _sample,
+    "bound": lambda own, _: bound_shown(Report(own.content)),
+    "multijoin": lambda own, _: multijoin_shown(Report(own.content)),
+    "lookup": lambda own, _: lookup_shown(Report(own.content)),
+}

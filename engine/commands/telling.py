@@ -1,0 +1,63 @@
+"""How a command tells its report: on the terminal, and in the files that were asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from engine.commands.asked import Asked
+from engine.options.command import Given
+from engine.report.envelope import Report, check_place
+from engine.report.record import keep_record
+from engine.report.shown import Request, Shown
+from engine.report.tables import terminal
+
+
+class Telling(NamedTuple):
+    """Where a report goes besides the terminal."""
+
+    report: Path | None
+    html: Path | None
+    request: Request
+
+    def tell(self, shown: Shown) -> None:
+        """Write the files that were asked for, and the record of outputs; print the report.
+
+        Raises
+        ------
+        OutputError
+            If one cannot be written.
+        """
+        self.write(shown)
+        shown.printed(terminal())
+
+    def write(self, shown: Shown) -> None:
+        """Do the same without printing."""
+        shown = shown._replace(request=self.request)
+        if self.report is not None:
+            Report(dict(shown.content)).save(self.report)
+        keep_record(shown)
+        if self.html is not None:
+            write_page(shown, self.html)
+
+
+def telling(asked: Asked, given: Given) -> Telling:
+    """Find out before the work whether a report could be written where it was asked for.
+
+    Raises
+    ------
+    OutputError
+        If not.
+    """
+    places = given["report"], given["html"]
+    for place, what in zip(places, ("report", "HTML report"), strict=True):
+        if place is not None:
+            check_place(place, what)
+    return Telling(*places, asked.request)
+
+
+def write_page(shown: Shown, place: Path) -> None:
+    """Write a report as HTML."""
+    from engine.report.html.page import save_page  # noqa: PLC0415 - few reports are HTML
+
+    save_page(shown, place)

@@ -1,0 +1,184 @@
+"""The answer of a report in a few figures, each with what makes it understood."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from engine.report.tables import number, percent
+from engine.runtime.time_units import span_text
+
+_MOST = 6
+
+
+class Answer(NamedTuple):
+    """One figure."""
+
+    name: str
+    value: str
+    note: str = ""
+
+
+def answers_of(task: str, content: Mapping[str, Any]) -> list[Answer]:
+    """Return what a report answers, the most important first."""
+    return list(_TASKS.get(task, _of_join)(content))[:_MOST]
+
+
+def _of_join(content: Mapping[str, Any]) -> Iterator[Answer]:
+    result = content.get("result")
+    if result is None:
+        return
+    if "recall" not in content:
+        yield Answer(
+            "Outputs", number(result["outputs"]), f"of importance {number(result['importance'])}"
+        )
+        return
+    exact, lost = content["exact"], content["lost"]
+    found = f"{number(result['outputs'])} of {number(exact['outputs'])} outputs were found"
+    yield Answer("Recall", percent(content["recall"]), found)
+    if exact["importance"] != exact["outputs"]:
+        note = f"{number(result['importance'])} of {number(exact['importance'])} was found"
+        yield Answer("Importance recall", percent(content["importance_recall"]), note)
+    yield Answer(
+        "Lost", number(lost["outputs"]), f"outputs, of importance {number(lost['importance'])}"
+    )
+    bound = content.get("bound")
+    if bound is not None:
+        yield _share("Of the best possible", bound)
+        if bound["any_split"] is not None:
+            yield _share("Of the best of any split", bound["any_split"])
+    elif lost["outputs"] and "policy" in content:
+        yield Answer("Of the best possible", "not known", "--bound finds it")
+
+
+def _share(name: str, bound: Mapping[str, Any]) -> Answer:
+    least, most = (percent(bound["share_of_best"][own]) for own in ("least", "most"))
+    if bound["gap"] == 0.0:
+        return Answer(name, least, f"which is an importance of {number(bound['upper'])}")
+    low, high = number(bound["lower"]), number(bound["upper"])
+    value = f"{least.removesuffix(' %')} to {most}"
+    return Answer(name, value, f"the best importance is {low} to {high}")
+
+
+def _of_bound(content: Mapping[str, Any]) -> Iterator[Answer]:
+    name = content["objective"]["name"]
+    exact = content["exact"][name]
+    low, high = number(content["lower"]), number(content["upper"])
+    optimal = content["gap"] == 0.0
+    of_exact = [percent(content[own] / exact if exact else 1.0) for own in ("lower", "upper")]
+    yield Answer(
+        f"Best possible {name}", low if optimal else f"{low} to {high}",
+        f"proven by {content['method']}",
+    )  # fmt: skip
+    yield Answer(
+        "Of the exact join",
+        of_exact[0] if optimal else f"{of_exact[0].removesuffix(' %')} to {of_exact[1]}",
+        f"which comes to {number(exact)}",
+    )
+    yield Answer("Gap", percent(content["gap"]), "between the proven bounds")
+
+
+def _of_sample(content: Mapping[str, Any]) -> Iterator[Answer]:
+    confidence = f"{100 * content['confidence']:g} %"
+    for name, own in content["estimates"].items():
+        interval = ""
+        if own["low"] is not None:
+            interval = f"{_near(own['low'])} to {_near(own['high'])} with {confidence}; "
+        yield Answer(
+            f"{name.capitalize()}, estimated", _near(own["estimate"]),
+            f"{interval}exactly {number(own['exact'])}",
+        )  # fmt: skip
+        if own["relative_error"] is not None:
+            yield Answer("Relative error", percent(own["relative_error"]), f"of {name}")
+    sample = content["sample"]
+    yield Answer("Sampled", number(sample["rows"]), "outputs")
+
+
+def _of_estimate(content: Mapping[str, Any]) -> Iterator[Answer]:
+    confidence = f"{100 * content['confidence']:g} %"
+    for own in content["aggregates"]:
+        if own["estimates"] != 1:
+            yield Answer(own["aggregate"], number(own["estimates"]), "estimates, see the table")
+        elif own["low"] is None:
+            yield Answer(own["aggregate"], _near(own["estimate"]), f"none: {own['no_interval']}")
+        elif own["low"] == own["high"]:
+            yield Answer(own["aggregate"], _near(own["estimate"]), "exactly")
+        else:
+            note = f"{_near(own['low'])} to {_near(own['high'])} with {confidence}"
+            yield Answer(own["aggregate"], _near(own["estimate"]), note)
+    read = content["read"]
+    yield Answer("Read", percent(read["share"]), f"of {number(content['exact']['bytes'])} bytes")
+
+
+def _near(value: float | None) -> str:
+    """Return an estimate without digits that say nothing."""
+    if value is None:
+        return "none"
+    return f"{value:,.0f}" if abs(value) >= 1e4 or value == int(value) else f"{value:,.2f}"
+
+
+def _of_sweep(content: Mapping[str, Any]) -> Iterator[Answer]:
+    many = len(content["grid"]["windows"]) > 1
+    tick = content["grid"]["tick"]
+    for own in content["advice"]:
+        target, best = own["target"], own["best"]
+        where = f", window {span_text(own['window']['left'], tick)}" if many else ""
+        measure = target["measure"].replace("_", " ")
+        name = f"Least memory for {measure} of {100 * target['value']:g} %{where}"
+        if best is None:
+            near = own["nearest"]
+            reached = "" if near is None else f"nearest {percent(near[target['measure']])}"
+            yield Answer(name, "none in the grid", reached)
+            continue
+        note = f"{number(best['tuples'])} tuples with policy {best['policy']}"
+        yield Answer(name, best["memory"], f"{note}: {percent(best[target['measure']])}")
+    yield Answer("Replays", number(content["grid"]["cells"]), "every setting of the grid")
+
+
+def _of_profile(content: Mapping[str, Any]) -> Iterator[Answer]:
+    yield Answer("Outputs", number(content["exact"]["outputs"]), "of the exact join")
+    for one in content["advice"]["trials"]:
+        share = one[one["measure"]]
+        yield Answer(
+            f"Advised in {one['memory']}", one["policy"],
+            f"{one['measure'].replace('_', ' ')} {percent(share['value'])}, split {one['split']}",
+        )  # fmt: skip
+
+
+def _of_allocation(content: Mapping[str, Any]) -> Iterator[Answer]:
+    metric, worst = content["metric"], "worst join"
+    for how in ("alloc", "prop"):
+        own = content[how]
+        found = own["predicted"] if own["replayed"] is None else own["replayed"]
+        said = "predicted" if own["replayed"] is None else "replayed"
+        value = "no bound" if found is None else percent(found)
+        yield Answer(f"{metric.capitalize()} of the {worst}, {how.upper()}", value, said)
+    yield Answer("Memory", number(content["memory"]["tuples"]), "tuples over all joins")
+
+
+def _of_lookup(content: Mapping[str, Any]) -> Iterator[Answer]:
+    rows = content["rows"]["stream"]
+    share = percent(content["matched"] / rows if rows else 1.0)
+    yield Answer("Outputs", number(content["outputs"]))
+    yield Answer("Rows with a fact", share, f"{number(content['matched'])} of {number(rows)}")
+
+
+def _of_order(content: Mapping[str, Any]) -> Iterator[Answer]:
+    for own in content.get("directions", [content]):
+        order = " ".join(map(str, own["chosen"]))
+        which = f", stream {own['direction']}" if "direction" in own else ""
+        cost = own["chosen_cost"]
+        note = f"{number(cost)} comparisons, the best {number(own['best_cost'])}"
+        yield Answer(f"Join order{which}", order, note)
+
+
+_TASKS: dict[str, Callable[[Mapping[str, Any]], Iterator[Answer]]] = {
+    "bound": _of_bound,
+    "sample": _of_sample,
+    "estimate": _of_estimate,
+    "sweep": _of_sweep,
+    "profile": _of_profile,
+    "allocate": _of_allocation,
+    "lookup": _of_lookup,
+    "explain": _of_order,
+}
