@@ -27,6 +27,7 @@ test: $(VENV)/.dev ## Lint, type-check and run all tests, kernels in the CUDA si
 	NUMBA_ENABLE_CUDASIM=1 $(BIN)/python -m pytest tests/gpu/simulator -n auto --dist worksteal $(TEST_ARGS)
 
 thorough: kernels ## Run all tests with the repeats that `make test` leaves out
+	$(BIN)/python tests/support/browser.py
 	WINNOW_THOROUGH=1 $(BIN)/python -m pytest -n auto --dist worksteal $(TEST_ARGS)
 	WINNOW_THOROUGH=1 NUMBA_ENABLE_CUDASIM=1 $(BIN)/python -m pytest tests/gpu/simulator \
 	    -n auto --dist worksteal $(TEST_ARGS)

@@ -41,7 +41,7 @@ def keep_record(shown: Shown) -> None:
         "request": None if shown.request is None else shown.request.plain(),
         "report": shown.content,
     }
-    save_text(Path(out) / NAME, json.dumps(record, indent=1, allow_nan=False) + "\n")
+    save_text(Path(out) / NAME, json.dumps(record, allow_nan=False) + "\n")
 
 
 def recorded(folder: Path) -> Record:

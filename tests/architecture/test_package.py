@@ -56,6 +56,14 @@ def test_the_zip_is_the_code_the_same_each_time(
     assert submit == (ROOT / "spark_plugin" / "submit.py").read_text()
 
 
+def test_what_is_no_python_is_installed_too() -> None:
+    wanted = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    for package, names in wanted["package-data"].items():
+        files = {path.relative_to(ROOT / package) for path in (ROOT / package).rglob("*.*")}
+        own = {str(path) for path in files if path.suffix not in {".py", ".pyc"}}
+        assert own == set(names)
+
+
 def test_what_was_compiled_is_found_again_from_another_archive(tmp_path: Path) -> None:
     program = (
         "import numpy as np, engine, sys\n"
