@@ -77,6 +77,8 @@ def _by_time(content: Mapping[str, Any]) -> list[Chart]:
     values, low, high = ([own[name] for own in parts] for name in ("estimate", "low", "high"))
     edges = [*(own["begin"] for own in parts), parts[-1]["end"]]
     name = content["aggregates"][0]["aggregate"]
-    series = Series(name, values, low, high)
-    title = f"{name} over time, with intervals of {100 * content['confidence']:g} %"
+    series, title = Series(name, values), f"{name} over time"
+    if any(own is not None for own in low):
+        series = Series(name, values, low, high)
+        title += f", with intervals of {100 * content['confidence']:g} %"
     return [over_time(content, title, "of each part of time", edges, [series])]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from engine.report.answers import Answer
     from engine.report.charts import Chart
 
 
@@ -43,6 +44,8 @@ class Shown(NamedTuple):
     drawn: Callable[[], Sequence[Chart]] = tuple
     """Returns the report's plots, the most important first."""
     request: Request | None = None
+    answers: Sequence[Answer] = ()
+    """Figures that the report does not hold, before those that it does."""
 
 
 def text_of(value: Any) -> str:  # noqa: ANN401 - of any option

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
+from engine.jobs.sweep.advice import by_window, choices_of
 from engine.jobs.sweep.panels import Panels
 from engine.jobs.sweep.plots import (
     MEASURES,
@@ -19,8 +20,11 @@ from engine.jobs.sweep.plots import (
 from engine.jobs.sweep.rows import Row, rows_in
 from engine.jobs.sweep.run import SweepResult
 from engine.jobs.sweep.table import print_sweep
+from engine.report.answers import Answer
 from engine.report.charts import Chart, Lines, Series, Values
 from engine.report.shown import Shown
+from engine.report.tables import percent
+from engine.runtime.time_units import span_text
 
 FEW = 6
 """Policies that are drawn before the reader asks for more."""
@@ -28,7 +32,26 @@ FEW = 6
 
 def sweep_shown(result: SweepResult) -> Shown:
     """Return what is shown of a sweep."""
-    return Shown("sweep", result.report, partial(print_sweep, result), partial(_charts, result))
+    printed, drawn = partial(print_sweep, result), partial(_charts, result)
+    answers = [] if result.advice else list(_bests(result))
+    return Shown("sweep", result.report, printed, drawn, answers=answers)
+
+
+def _bests(result: SweepResult) -> Iterator[Answer]:
+    """Yield the best setting in the least memory and in the most, of the first windows."""
+    rows = rows_in(result.table)
+    if not rows:
+        return
+    windows, mine = next(iter(by_window(rows).items()))
+    choices = choices_of(mine)
+    many = len(result.report["grid"]["windows"]) > 1
+    where = f", window {span_text(windows[0], result.report['grid']['tick'])}" if many else ""
+    sizes = {one.memory: one.tuples for one in choices}
+    by_size = sorted(sizes, key=lambda memory: sizes[memory])
+    for memory in dict.fromkeys((by_size[0], by_size[-1])):
+        best = max((o for o in choices if o.memory == memory), key=lambda o: o.importance_recall)
+        note = f"importance recall {percent(best.importance_recall)}, split {best.split}"
+        yield Answer(f"Best in {memory}{where}", best.policy, note)
 
 
 def _charts(result: SweepResult) -> list[Chart]:

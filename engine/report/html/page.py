@@ -130,7 +130,7 @@ def _cards(shown: Shown) -> str:
         f'<div><dt>{escape(own.name)}</dt><dd class="value">{escape(own.value)}</dd>'
         + (f'<dd class="note">{escape(own.note)}</dd>' if own.note else "")
         + "</div>"
-        for own in answers_of(shown.task, shown.content)
+        for own in [*shown.answers, *answers_of(shown.task, shown.content)]
     )
     return f'<dl class="cards">{cards}</dl>' if cards else ""
 

@@ -1,8 +1,11 @@
 "use strict";
 const charts = JSON.parse(document.getElementById("data").textContent);
 
-const shown = (value) =>
-  value === null ? "-" : value.toLocaleString("en-US", { maximumSignificantDigits: 7 });
+const shown = (value) => {
+  if (value === null) return "-";
+  const digits = Number.isInteger(value) ? {} : { maximumSignificantDigits: 6 };
+  return value.toLocaleString("en-US", digits);
+};
 
 for (const figure of document.querySelectorAll("figure[data-chart]")) {
   const chart = charts[Number(figure.dataset.chart)];

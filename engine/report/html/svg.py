@@ -256,7 +256,7 @@ def _read(own: Series) -> dict[str, Any]:
 
 
 def _rounded(values: Values) -> list[float | None]:
-    return [None if own is None else float(f"{own:.7g}") for own in values]
+    return [own if own is None or isinstance(own, int) else float(f"{own:.9g}") for own in values]
 
 
 def _looks(series: Sequence[Series]) -> list[tuple[str, bool]]:

@@ -225,7 +225,12 @@ def test_a_sweep_of_many_cells_is_a_small_page() -> None:
 
 
 def test_a_sweep_draws_each_policy_alike_in_every_plot() -> None:
-    charts = sweep_shown(swept(rows_of(80))).drawn()
+    shown = sweep_shown(swept(rows_of(80)))
+    assert [own.name for own in shown.answers] == [
+        "Best in 1%, window 10", "Best in 40%, window 10",
+    ]  # fmt: skip
+    assert f"{100 * math.sqrt(40 / 41):.2f} %" in shown.answers[1].note
+    charts = shown.drawn()
     names = [[own.name for own in chart.series] for chart in charts]
     assert all(own == names[0] for own in names)
     assert set(names[0]) == set(POLICIES)
@@ -285,6 +290,16 @@ def test_a_plot_stays_within_its_frame(chart: Lines | Bars) -> None:
     assert "nan" not in drawing.svg
     assert "inf" not in drawing.svg
     checked(page_of(shown_of(lambda _: None, lambda: [chart])))
+
+
+def test_a_band_is_drawn_where_there_is_one_and_read_out() -> None:
+    series = Series("s", [2.0, 2.0, 4.0], [1.0, None, 3.0], [3.0, None, 8.0])
+    drawing = draw(Lines("t", "x", "y", [0, 1, 2, 3], [series], steps=True))
+    (band,) = re.findall(r'class="band" d="([^"]*)"', drawing.svg)
+    parts = [[float(y) for y in re.findall(r",(-?[\d.]+)", own)] for own in band.split("Z")[:-1]]
+    first, last = (max(own) - min(own) for own in parts)
+    assert last / first == pytest.approx(2.5, rel=0.01)  # 3 to 8 beside 1 to 3
+    assert drawing.data["series"][0]["low"] == [1.0, None, 3.0]
 
 
 def test_stacked_steps_stand_on_each_other() -> None:
