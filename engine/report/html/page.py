@@ -203,14 +203,16 @@ def _key(at: int, *, filled: bool) -> str:
 
 
 def _blocks(blocks: Sequence[Block], *, sortable: bool = True) -> str:
-    room, found = MOST_TABLES, []
+    room, found, left_out = MOST_TABLES, [], 0
     for own in blocks:
-        if isinstance(own, Grid):
-            text = _table(own, room=max(room, 2_000), sortable=sortable)
-            room -= _size(text)
-        else:
-            text = _block(own)
+        if room <= 0:
+            left_out += 1
+            continue
+        text = _table(own, room=room, sortable=sortable) if isinstance(own, Grid) else _block(own)
+        room -= _size(text)
         found.append(text)
+    if left_out:
+        found.append(f"<p>{left_out:,} more tables and lines would make this file too large.</p>")
     return "\n".join(found)
 
 

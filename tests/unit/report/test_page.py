@@ -180,6 +180,19 @@ def test_many_rows_are_cut_and_that_is_said() -> None:
     assert cut == f"The first {page.tags['tr'] - 1:,} of 20,000 rows."
 
 
+def test_many_tables_and_lines_are_cut_and_that_is_said() -> None:
+    def printed(console: Console) -> None:
+        for number in range(3_000):
+            console.print(printed_table(("key", "n"), [("k" * 50, f"{number}")]))
+            console.print("line " * 20)
+
+    page = checked(page_of(shown_of(printed)))
+    said = page.texts["p"][-1]
+    assert said.endswith(" more tables and lines would make this file too large.")
+    left_out = int(said.split()[0].replace(",", ""))
+    assert page.tags["table"] + len(page.texts["p"]) - 2 + left_out == 6_000
+
+
 def rows_of(cells: int) -> list[Row]:
     """Return a sweep of `cells` settings of each policy."""
     first = Row(
