@@ -10,6 +10,7 @@ import golden_cases
 import pytest
 from browser import Page
 from golden_cases import REPORTS, words
+from thorough import guards
 
 from engine.commands import main
 
@@ -18,11 +19,14 @@ WIDTHS = (390, 1280)
 LEAST_TEXT = 9.0
 """Pixels of the smallest text."""
 
-pytestmark = pytest.mark.skipif(
-    browser.found() is None,
-    reason="there is no Chromium: python tests/support/browser.py installs one, or name it in "
-    "WINNOW_BROWSER",
-)
+pytestmark = [
+    guards("engine/report", "tests/commands/test_pages_in_browser.py", "tests/support/browser.py"),
+    pytest.mark.skipif(
+        browser.found() is None,
+        reason="there is no Chromium: python tests/support/browser.py installs one, or name it in "
+        "WINNOW_BROWSER",
+    ),
+]
 
 
 @pytest.fixture(scope="module")
