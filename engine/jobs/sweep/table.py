@@ -206,7 +206,7 @@ def _advised(advice: Advice, names: Sequence[str], *, many: bool) -> Table:
     measure = target.measure.replace("_", " ")
     where = f", window {advice.window_left:,}" if many else ""
     shares = [one for one in (advice.best, advice.nearest) if one is not None]
-    bounded = any(one.share_of_best is not None for one in shares)
+    bounded = any(one.share_of_best_any is not None for one in shares)
     table = table_of(
         (
             "",
@@ -215,7 +215,7 @@ def _advised(advice: Advice, names: Sequence[str], *, many: bool) -> Table:
             "memory",
             "tuples",
             "reached",
-            *(["of best"] if bounded else []),
+            *(["of best possible"] if bounded else []),
         ),
         title=f"least memory for {measure} of {100 * target.value:g} %{where}",
         texts=range(2 + len(names)),
@@ -227,7 +227,7 @@ def _advised(advice: Advice, names: Sequence[str], *, many: bool) -> Table:
         if choice is None:
             table.add_row(words, "none in the grid")
             return
-        best = choice.share_of_best
+        best = choice.share_of_best_any
         table.add_row(
             words,
             choice.policy,

@@ -1,0 +1,134 @@
+"""What a harvested join takes on the wall clock, over what the exact join takes.
+
+    python benchmarks/harvest_cost.py [--tuples 100000] [--repeats 5]
+
+Three streams, 100 tuples a second each, windows of 20 s, matches 0, 5 and 15 s behind the first
+stream's; band and equality predicates. Both joins make their outputs in memory, on all cores, warm;
+the harvested one learns and adapts every 5 s. Every output of it is one of the exact join's. Times
+are medians of alternating runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import statistics
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from policy_order import commit
+
+from engine.exact.checks import thread_count
+from engine.multiway.exact.join import ExactJoin
+from engine.multiway.harvest.operator import GrubJoin
+from engine.multiway.harvest.settings import HarvestSettings
+from engine.multiway.predicate import Predicate
+from engine.multiway.streams import MultiStreams, no_attributes, windows_of
+from engine.runtime.jit import Ints
+
+RESULTS = Path(__file__).resolve().parent / "results" / "harvest_cost.json"
+LAGS, DEVIATIONS = (0, 5_000, 15_000), (2, 2, 50)
+WINDOW, BASIC, ADAPT = 20_000, 2_000, 5_000
+"""Ticks of a millisecond."""
+THROTTLES = (0.1, 0.25, 0.5)
+ASKED = {0.1: 0.4, 0.25: 0.5, 0.5: 0.75}
+"""The most time, over the exact join's."""
+ORDERS = [[1, 2], [0, 2], [0, 1]]
+
+
+def streams_of(kind: str, tuples: int, seed: int) -> MultiStreams:
+    """Return three streams whose attributes drift in the same way, each some time behind."""
+    rng = np.random.default_rng(seed)
+    span = 10 * tuples
+    ts = np.concatenate([np.sort(rng.integers(0, span, tuples)) for _ in LAGS])
+    lag, deviation = np.repeat(LAGS, tuples), np.repeat(DEVIATIONS, tuples)
+    at = (ts - lag) / 1000.0
+    own = no_attributes(ts.size)
+    if kind == "band":
+        value = (20.0 * at) % 1000.0 + deviation * rng.standard_normal(ts.size)
+        own = own._replace(value=value[:, None] % 1000.0)
+    else:
+        drifting = np.floor(at).astype(np.int64) % 500
+        code = np.where(rng.random(ts.size) < 0.3, drifting, rng.integers(0, 500, ts.size))
+        own = own._replace(code=code)
+    row = np.tile(np.arange(tuples), len(LAGS))
+    first = np.arange(len(LAGS) + 1) * tuples
+    return MultiStreams(first, ts, row, np.ones(ts.size), own)
+
+
+def places(parts: Any) -> Ints:  # noqa: ANN401 - outputs of either join
+    """Return the members of all outputs, (n, m), sorted."""
+    members = np.concatenate([part.members for part in parts])
+    return members[np.lexsort(members.T)]
+
+
+def is_part(some: Ints, whole: Ints) -> bool:
+    """Return whether every row is among others."""
+    kind = np.dtype((np.void, 8 * some.shape[1]))
+    one, other = (np.ascontiguousarray(own).view(kind).ravel() for own in (some, whole))
+    return bool(np.isin(one, other).all())
+
+
+def compared(kind: str, tuples: int, repeats: int, seed: int) -> list[dict[str, Any]]:
+    """Return the times of both joins by throttle fraction."""
+    streams, windows = streams_of(kind, tuples, seed), windows_of([WINDOW] * len(LAGS))
+    predicate = Predicate("band", ("v",), 1.0) if kind == "band" else Predicate("equi", ("k",))
+
+    def exact() -> Any:  # noqa: ANN401
+        return ExactJoin(streams, windows, predicate, threads=thread_count(None)).outputs()
+
+    def harvested(throttle: float) -> Any:  # noqa: ANN401
+        settings = HarvestSettings(BASIC, throttle=throttle, adapt_every=ADAPT, per_second=1000.0)
+        return GrubJoin(streams, windows, predicate, settings, ORDERS).run()
+
+    whole = places(exact())
+    lines = []
+    for throttle in THROTTLES:
+        found = places(harvested(throttle))
+        if not is_part(found[:: max(1, len(found) // 100_000)], whole):
+            raise AssertionError(f"{kind}: an output at throttle {throttle} is none of the exact's")
+        seconds: dict[str, list[float]] = {"exact": [], "harvested": []}
+        for _ in range(repeats):
+            for name, join in (("exact", exact()), ("harvested", harvested(throttle))):
+                begun = time.perf_counter()
+                outputs = sum(part.importance.size for part in join)
+                seconds[name].append(time.perf_counter() - begun)
+                if outputs != len(whole if name == "exact" else found):
+                    raise AssertionError(f"{kind}: {name} has {outputs} outputs now")
+        one, other = (statistics.median(seconds[name]) for name in ("harvested", "exact"))
+        lines.append({
+            "predicate": predicate.text, "throttle": throttle, "exact": other, "harvested": one,
+            "ratio": one / other, "asked": ASKED[throttle], "outputs": len(whole),
+            "recall": len(found) / len(whole),
+        })  # fmt: skip
+        print(
+            f"{predicate.text:10s} throttle {throttle:4}: exact {other:.3f} s, harvested "
+            f"{one:.3f} s, ratio {one / other:.2f} (asked {ASKED[throttle]}), recall "
+            f"{100 * len(found) / len(whole):.1f} %",
+            flush=True,
+        )
+    return lines
+
+
+def main() -> None:
+    """Measure, print and write the results."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tuples", type=int, default=100_000)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    lines = [
+        line
+        for kind in ("band", "equi")
+        for line in compared(kind, given.tuples, given.repeats, given.seed)
+    ]
+    if given.tuples >= 100_000:
+        about = {"commit": commit(), "machine": platform.machine(), "tuples": given.tuples}
+        RESULTS.write_text(json.dumps(about | {"lines": lines}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
