@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import importlib
 import math
+import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -19,13 +20,14 @@ from numba.extending import register_jitable
 from engine.multiway.streams import Attributes
 from engine.runtime.errors import SpecError, did_you_mean
 from engine.runtime.jit import inlined
-from gpu_kernels.multiway.predicates import EQUI, KINDS, holds
+from gpu_kernels.multiway.predicates import DOT, EQUI, KEYED, KINDS, holds
 
 Theta = Callable[[Any, Any], bool]
 """Of two tuples' attributes, float64 vectors; the first is of the stream of lesser number."""
 
 GRAPHS = ("clique", "star")
 """Whether the predicate holds between all members of an output, or the latest and the others."""
+_OF_ONE = ("band", "inner", "cosine")
 _registered: dict[str, Theta] = {}
 _FORMS = {
     "equi": "equi:COL, or equi:COL,COL",
@@ -33,7 +35,9 @@ _FORMS = {
     "distance": "distance:COL,COL:R",
     "inner": "inner:COL:T",
     "theta": "theta:NAME:COL, or theta:NAME:COL,COL",
+    "cosine": "cosine:COL:T",
 }
+_BESIDE = re.compile(r"equi:(.+?),((?:cosine|distance|inner):.+)")
 
 
 @dataclass(frozen=True)
@@ -42,9 +46,10 @@ class Predicate:
 
     Parameters
     ----------
-    kind : {"equi", "band", "distance", "inner", "theta"}
+    kind : {"equi", "band", "distance", "inner", "theta", "cosine"}
         Equal attributes; ``|a - b| <= bound``; Euclidean distance at most `bound`; inner product of
-        sets or sparse vectors at least `bound`; a function of the user's.
+        sets, sparse or dense vectors at least `bound`; a function of the user's; cosine of the
+        angle between dense vectors at least `bound`.
     columns : tuple of str
         The attributes, under the names that all streams know them by.
     bound : float
@@ -53,6 +58,11 @@ class Predicate:
         Of theta: a plain function of two float64 vectors, arithmetic and comparisons only.
     name : str
         What the function is called.
+    equal : tuple of str
+        Attributes that must be equal as well; of cosine, distance and inner on dense vectors.
+    dense : bool
+        Whether the attribute is a dense vector, its numbers the columns of `Attributes.value`.
+        Always so of cosine.
 
     Raises
     ------
@@ -70,6 +80,8 @@ class Predicate:
     bound: float = 0.0
     function: Theta | None = None
     name: str = ""
+    equal: tuple[str, ...] = ()
+    dense: bool = False
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -77,11 +89,15 @@ class Predicate:
                 f"predicate {self.kind!r} is not known; choose one of {', '.join(KINDS)}."
                 + did_you_mean(self.kind, KINDS)
             )
-        if not self.columns or (self.kind in ("band", "inner") and len(self.columns) != 1):
+        if self.kind == "cosine":
+            object.__setattr__(self, "dense", True)
+        if not self.columns or (self.kind in _OF_ONE and len(self.columns) != 1):
             raise SpecError(
                 f"predicate {self.kind} has {len(self.columns)} columns: write {_FORMS[self.kind]}"
             )
-        if not math.isfinite(self.bound) or self.bound < 0:
+        if self.kind == "cosine" and not -1 <= self.bound <= 1:
+            raise SpecError(f"bound {self.bound} of predicate cosine must be from -1 to 1")
+        if not math.isfinite(self.bound) or (self.bound < 0 and self.kind != "cosine"):
             raise SpecError(f"bound {self.bound} of predicate {self.kind} must be 0 or more")
         if self.kind == "inner" and self.bound == 0:
             raise SpecError(
@@ -92,8 +108,14 @@ class Predicate:
 
     @property
     def code(self) -> int:
-        """Index of the kind among `KINDS`."""
-        return KINDS.index(self.kind)
+        """The kind as `gpu_kernels.multiway.predicates.holds` takes it."""
+        kind = DOT if self.dense and self.kind == "inner" else KINDS.index(self.kind)
+        return kind + KEYED if self.equal else kind
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """Everything that is compared: `equal`, then `columns`."""
+        return (*self.equal, *self.columns)
 
     @property
     def transitive(self) -> bool:
@@ -101,12 +123,20 @@ class Predicate:
         return self.kind == "equi"
 
     @property
+    def scored(self) -> bool:
+        """Whether matches have a score: a cosine, a distance, or dense vectors' inner product."""
+        return self.dense or self.kind == "distance"
+
+    @property
     def text(self) -> str:
         """The predicate as the command line has it."""
         columns = ",".join(self.columns)
         if self.kind == "theta":
             return f"theta:{self.name}:{columns}"
-        return f"equi:{columns}" if self.transitive else f"{self.kind}:{columns}:{self.bound:g}"
+        if self.transitive:
+            return f"equi:{columns}"
+        beside = f"equi:{','.join(self.equal)}," if self.equal else ""
+        return f"{beside}{self.kind}:{columns}:{self.bound:g}"
 
 
 def register_theta(name: str, function: Theta) -> None:
@@ -146,8 +176,14 @@ def parse_predicate(text: str) -> Predicate:
     Examples
     --------
     >>> parse_predicate("distance:x,y:2.5")
-    Predicate(kind='distance', columns=('x', 'y'), bound=2.5, function=None, name='')
+    Predicate(kind='distance', columns=('x', 'y'), bound=2.5, function=None, name='', equal=(), \
+dense=False)
+    >>> parse_predicate("equi:room,cosine:v:0.8").attributes
+    ('room', 'v')
     """
+    if beside := _BESIDE.fullmatch(text):
+        equal, rest = beside.groups()
+        return replace(parse_predicate(rest), equal=_columns(equal, text, "equi"))
     kind, _, rest = text.partition(":")
     if kind not in KINDS:
         Predicate(kind, ("column",))
@@ -202,7 +238,7 @@ class Condition(NamedTuple):
     """A predicate as compiled code takes it."""
 
     kind: int
-    """Index among `gpu_kernels.multiway.predicates.KINDS`."""
+    """See `Predicate.code`."""
     bound: float
     """EPS or T; of distance, the square of R."""
     theta: Any

@@ -22,9 +22,9 @@ class Attributes(NamedTuple):
     """The join attributes of n tuples; what the predicate does not read is empty."""
 
     code: Ints
-    """(n,) int64. Of equi: equal codes if and only if equal attributes."""
+    """(n,) int64. Of equi, alone or beside vectors: equal codes if and only if equal attributes."""
     value: Floats
-    """(n, d) float64. Of band, distance and theta."""
+    """(n, d) float64. Of band, distance, theta and dense vectors."""
     first: Ints
     """(n + 1,) int64. Of inner: where each tuple's items begin."""
     item: Ints

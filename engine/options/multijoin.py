@@ -238,7 +238,7 @@ def _columns(
     given: Mapping[str, str], names: Sequence[str], predicate: Predicate
 ) -> dict[str, tuple[str, ...]]:
     """Return every stream's own columns of the predicate's attributes."""
-    found = {name: list(predicate.columns) for name in names}
+    found = {name: list(predicate.attributes) for name in names}
     for where, column in given.items():
         stream, _, attribute = str(where).partition(".")
         if stream not in names:
@@ -246,12 +246,13 @@ def _columns(
                 f"columns are given for stream {stream!r}; the streams are {', '.join(names)}."
                 + did_you_mean(stream, names)
             )
-        if attribute not in predicate.columns:
+        if attribute not in predicate.attributes:
             raise SpecError(
                 f"columns are given for {where!r}; the predicate's attributes are "
-                f"{', '.join(predicate.columns)}." + did_you_mean(attribute, predicate.columns)
+                f"{', '.join(predicate.attributes)}."
+                + did_you_mean(attribute, predicate.attributes)
             )
-        found[stream][predicate.columns.index(attribute)] = column
+        found[stream][predicate.attributes.index(attribute)] = column
     return {name: tuple(columns) for name, columns in found.items()}
 
 

@@ -5,6 +5,7 @@ The order of the float64 operations, each of which rounds by itself, is part of 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -16,8 +17,11 @@ from gpu_kernels.portable import portable
 Array = Any
 """An array in the memory of whatever runs the function."""
 
-KINDS = ("equi", "band", "distance", "inner", "theta")
-EQUI, BAND, DISTANCE, INNER, THETA = range(5)
+KINDS = ("equi", "band", "distance", "inner", "theta", "cosine")
+EQUI, BAND, DISTANCE, INNER, THETA, COSINE, DOT = range(7)
+"""The last is `inner` of dense vectors."""
+KEYED = 8
+"""Added to a kind where the codes must be equal as well."""
 
 
 @portable
@@ -37,8 +41,8 @@ def in_band(values: Array, a: int, b: int, epsilon: float) -> bool:
 
 
 @portable
-def in_distance(values: Array, a: int, b: int, square: float) -> bool:
-    """Return whether the square of the Euclidean distance of two tuples is `square` at most.
+def squared_distance(values: Array, a: int, b: int) -> float:
+    """Return the square of the Euclidean distance of two tuples.
 
     Parameters
     ----------
@@ -46,14 +50,47 @@ def in_distance(values: Array, a: int, b: int, square: float) -> bool:
         By place; squares are added dimension by dimension.
     a, b : int
         Places of the tuples.
-    square : float
-        R * R.
     """
     total = 0.0
     for c in range(values.shape[1]):
         difference = values[a, c] - values[b, c]
         total = total + difference * difference
-    return total <= square
+    return total
+
+
+@portable
+def dot(values: Array, a: int, b: int) -> float:
+    """Return the inner product of two tuples' vectors, added up dimension by dimension.
+
+    Parameters
+    ----------
+    values : (n, dimensions) float64
+        By place.
+    a, b : int
+        Places of the tuples.
+    """
+    total = 0.0
+    for c in range(values.shape[1]):
+        total = total + values[a, c] * values[b, c]
+    return total
+
+
+@portable
+def cosine(values: Array, a: int, b: int) -> float:
+    """Return the cosine of the angle of two tuples' vectors.
+
+    ``dot(a, b) / (sqrt(dot(a, a)) * sqrt(dot(b, b)))``: the square roots and the quotient are
+    rounded as IEEE 754 says on every device.
+
+    Parameters
+    ----------
+    values : (n, dimensions) float64
+        By place; none of them of length 0.
+    a, b : int
+        Places of the tuples.
+    """
+    lengths = math.sqrt(dot(values, a, a)) * math.sqrt(dot(values, b, b))
+    return dot(values, a, b) / lengths
 
 
 @portable
@@ -90,7 +127,7 @@ def inner_product(first: Array, items: Array, weights: Array, a: int, b: int) ->
 
 
 @portable
-def holds(
+def holds(  # noqa: PLR0911 - one for each kind
     kind: int, bound: float, theta: Any,  # noqa: ANN401
     code: Array, value: Array, first: Array, item: Array, weight: Array, a: int, b: int,
 ) -> Any:  # noqa: ANN401 - a bool  # fmt: skip
@@ -99,15 +136,15 @@ def holds(
     Parameters
     ----------
     kind : int
-        Index among `KINDS`.
+        Index among `KINDS`, or DOT; with `KEYED` where the codes must be equal as well.
     bound : float
         EPS or T; of distance, the square of R.
     theta : function of two vectors
         Called for theta only.
     code : (n,) int64
-        The join attribute of equi, by place.
+        The join attribute of equi and of `KEYED`, by place.
     value : (n, dimensions) float64
-        The attributes of band, distance and theta, by place.
+        The attributes of band, distance, theta, cosine and DOT, by place.
     first, item, weight : (n + 1,) int64, (entries,) int64, (entries,) float64
         The sparse vectors of inner, see `inner_product`. Arrays of other kinds than the predicate's
         are not read.
@@ -116,10 +153,18 @@ def holds(
     """
     if kind == EQUI:
         return code[a] == code[b]
+    if kind >= KEYED:
+        if code[a] != code[b]:
+            return False
+        kind = kind - KEYED
     if kind == BAND:
         return in_band(value, a, b, bound)
     if kind == DISTANCE:
-        return in_distance(value, a, b, bound)
+        return squared_distance(value, a, b) <= bound
+    if kind == COSINE:
+        return cosine(value, a, b) >= bound
+    if kind == DOT:
+        return dot(value, a, b) >= bound
     if kind == INNER:
         return inner_product(first, item, weight, a, b) >= bound
     return theta(value[min(a, b)], value[max(a, b)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import naive_grubjoin as oracle
+import naive_vectors as vectors
 import numpy as np
 from multiway_cases import values
 from naive_multijoin import Tuple, band, distance, equi, inner
@@ -21,6 +22,9 @@ MEETS = {
     "distance": distance(1.5),
     "inner": inner(2.0),
     "theta": lambda a, b: a[0] < b[0] + 1.0,
+    "cosine": vectors.meets("cosine", 0.8),
+    "dense": vectors.meets("inner", 4.0),
+    "keyed": vectors.keyed(vectors.meets("cosine", 0.7)),
 }
 PURPOSES = {oracle.SHED: PURPOSE_SHED, oracle.SHRED: PURPOSE_SHRED}
 

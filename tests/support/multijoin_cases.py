@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import naive_multijoin as naive
+import naive_vectors as vectors
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -82,6 +83,19 @@ def vector(column: str) -> Value:
     return value
 
 
+def dense(kind: str, *beside: str) -> Value:
+    """Return the value that is a vector, behind the cells of the columns beside it, if any."""
+
+    def value(row: Row) -> Any:
+        found = vectors.vector_of(kind, row["f32"])
+        keys = tuple(row[name] for name in beside)
+        if found is None or None in keys:
+            return None
+        return (keys, found) if keys else found
+
+    return value
+
+
 EQUI = naive.equi()
 CASES = {
     "int": Case("equi:k", plain("k"), EQUI),
@@ -104,6 +118,19 @@ CASES = {
     "large lists": Case("inner:ids:2", vector("ids"), naive.inner(2.0), {"b.ids": "ids8"}),
     "dictionaries": Case("inner:tags:1", vector("tags"), naive.inner(1.0), {"c.tags": "terms"}),
     "sets and weights": Case("inner:tags:1", vector("tags"), naive.inner(1.0), {"b.tags": "vec"}),
+    "cosine": Case("cosine:f32:0.7", dense("cosine"), vectors.meets("cosine", 0.7)),
+    "cosine of lists": Case(
+        "cosine:f32:0.7", dense("cosine"), vectors.meets("cosine", 0.7),
+        {"b.f32": "f16", "c.f32": "f64"},
+    ),
+    "dense": Case("inner:f32:1", dense("inner"), vectors.meets("inner", 1.0), {"a.f32": "f64"}),
+    "distance of vectors": Case(
+        "distance:f32:2", dense("distance"), vectors.meets("distance", 2.0), {"c.f32": "f16"}
+    ),
+    "equi and cosine": Case(
+        "equi:word,yes,cosine:f32:0.1", dense("cosine", "word", "yes"),
+        vectors.keyed(vectors.meets("cosine", 0.1)), {"b.word": "coded"},
+    ),
     "theta": Case("theta:rises:v", floats("v"), rises),
     "theta of a module": Case("theta:multijoin_cases:nearby:x,y", floats("x", "y"), nearby),
 }
@@ -139,6 +166,14 @@ def drawn(seed: int, rows: int = 16, span: int = 40) -> pa.Table:
         else [(t, w) for t, w in zip(dict.fromkeys(own), (0.5, 2.0, None), strict=False)]
         for own in sets(("u", "v", "w"))
     ]
+    numbers = [0.0, 0.5, 1.0, 1.5, -0.5]
+    flaws = rng.random(rows)
+    dense_rows: list[Any] = [[float(x) for x in own] for own in rng.choice(numbers, (rows, 3))]
+    for at, flaw in enumerate(flaws):
+        if flaw < 0.1:
+            dense_rows[at] = None
+        elif flaw < 0.25:
+            dense_rows[at][at % 3] = (None, math.nan, math.inf)[at % 3]
     quarters = [None, math.nan, *(q / 4 for q in range(8))]
     return pa.table({
         "t": pa.array(ts, pa.int64()),
@@ -167,6 +202,10 @@ def drawn(seed: int, rows: int = 16, span: int = 40) -> pa.Table:
         "ids": pa.array(sets((1, 5, 9, None)), pa.large_list(pa.int64())),
         "ids8": pa.array(sets((1, 5, 9)), pa.list_(pa.int8())),
         "vec": pa.array(maps, pa.map_(pa.string(), pa.float64())),
+        "f16": pa.array([own and [None if x is None else np.float16(x) for x in own]
+                         for own in dense_rows], pa.list_(pa.float16(), 3)),
+        "f32": pa.array(dense_rows, pa.list_(pa.float32(), 3)),
+        "f64": pa.array(dense_rows, pa.large_list(pa.float64())),
     })  # fmt: skip
 
 

@@ -20,6 +20,9 @@ PREDICATES = {
     "distance": Predicate("distance", ("x", "y"), 1.5),
     "inner": Predicate("inner", ("words",), 2.0),
     "theta": Predicate("theta", ("v",), 0.0, lambda a, b: a[0] < b[0] + 1.0, "rises"),
+    "cosine": Predicate("cosine", ("v",), 0.8),
+    "dense": Predicate("inner", ("v",), 4.0, dense=True),
+    "keyed": Predicate("cosine", ("v",), 0.7, equal=("k",)),
 }
 
 
@@ -45,12 +48,14 @@ def random_streams(
     ts = np.concatenate([np.sort(rng.integers(0, span + 1, size)) for size in sizes])
     row = np.concatenate([np.arange(size) for size in sizes]).astype(np.int64)
     first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    width = {"band": 1, "distance": 2, "theta": 1}.get(kind, 0)
+    width = {"band": 1, "distance": 2, "theta": 1, "cosine": 3, "dense": 3, "keyed": 3}.get(kind, 0)
     value = rng.integers(0, distinct * 2, (n, width)) / 2.0
+    if width == 3:
+        value[:, 1] += 0.5  # no vector is 0
     counts = rng.integers(0, 4, n) if kind == "inner" else np.zeros(n, np.int64)
     items = [np.sort(rng.choice(distinct + 3, size, replace=False)) for size in counts]
     attributes = Attributes(
-        rng.integers(0, distinct, n) if kind == "equi" else np.zeros(0, np.int64),
+        rng.integers(0, distinct, n) if kind in ("equi", "keyed") else np.zeros(0, np.int64),
         value if width else np.zeros((0, 1)),
         np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
         np.concatenate([np.zeros(0, np.int64), *items]).astype(np.int64),
@@ -76,7 +81,8 @@ def values(streams: MultiStreams, kind: str) -> list[list[object]]:
                 )
             else:
                 at = tuple(own.value[place].tolist())
-                here.append(at[0] if kind == "band" else at)
+                keyed = (int(own.code[place]), at) if kind == "keyed" else at
+                here.append(at[0] if kind == "band" else keyed)
         found.append(here)
     return found
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from engine.archives import families
 from engine.archives.canonical import LANE_SEED, canonical, contiguous, direct_codes, hashed
-from engine.archives.roles import check_present
 from engine.archives.source import Archive
+from engine.jobs.multijoin.vectors import check_dense, of_width, vectors
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import Attributes
 from engine.runtime.errors import InputError
@@ -25,18 +25,18 @@ class Raw(NamedTuple):
     """The attributes of one stream's rows, before codes are given."""
 
     keys: list[pa.Array]
-    """Of equi: canonical."""
+    """Of equi, alone or beside vectors: canonical."""
     value: Floats
-    """(n, d) float64. Of band, distance and theta."""
+    """(n, d) float64. Of band, distance, theta and dense vectors."""
     vectors: pa.Array
-    """Of inner: lists of structs (item, weight)."""
+    """Of inner on sets and maps: lists of structs (item, weight)."""
 
     def take(self, which: NDArray[Any]) -> Raw:
         """Return the attributes of some rows, by a mask or by their places."""
         if which.dtype == np.bool_ and which.all():
             return self
         places = pa.array(np.flatnonzero(which) if which.dtype == np.bool_ else which)
-        value = self.value[which] if self.value.size else self.value
+        value = self.value[which] if len(self.value) else self.value
         vectors = self.vectors.take(places) if len(self.vectors) else self.vectors
         return Raw([key.take(places) for key in self.keys], value, vectors)
 
@@ -51,7 +51,7 @@ class Raw(NamedTuple):
     def joined(parts: Sequence[Raw]) -> Raw:
         """Return parts one behind the other."""
         keys = [pa.concat_arrays(own) for own in zip(*(part.keys for part in parts), strict=True)]
-        value = np.concatenate([part.value for part in parts])
+        value = np.concatenate(of_width([part.value for part in parts], "rows of one archive"))
         return Raw(keys, value, pa.concat_arrays([part.vectors for part in parts]))
 
 
@@ -69,28 +69,40 @@ def check_attributes(
 ) -> tuple[pa.DataType, ...]:
     """Return the canonical types in which attributes are compared: of equi, and inner's items.
 
+    Parameters
+    ----------
+    predicate : Predicate
+        From `engine.jobs.multijoin.vectors.resolved`.
+    streams : sequence of (Archive, sequence of str)
+
     Raises
     ------
     InputError
-        If a column is missing, or its type cannot be compared so.
+        If a type cannot be compared so.
     """
+    beside = len(predicate.equal)
+    keyed = len(predicate.columns) if predicate.kind == "equi" else beside
+    keys = tuple(
+        _common([(archive, columns[at]) for archive, columns in streams], "equi")
+        for at in range(keyed)
+    )
+    if predicate.dense:
+        for archive, columns in streams:
+            check_dense(archive, columns[-1], predicate.kind)
+        return keys
+    if predicate.kind == "equi":
+        return keys
+    if predicate.kind == "inner":
+        return (_common([(archive, columns[0]) for archive, columns in streams], "inner"),)
     for archive, columns in streams:
-        for name in columns:
-            check_present(archive, name)
-    if predicate.kind in ("equi", "inner"):
-        return tuple(
-            _common([(archive, columns[at]) for archive, columns in streams], predicate.kind)
-            for at in range(len(predicate.columns))
-        )
-    for archive, columns in streams:
-        for name in columns:
+        for name in columns[beside:]:
             kind = archive.schema.field(name).type
             if families.family(kind) not in _NUMBERS:
                 raise InputError(
                     f"column {name} of the {archive.side} archive has type {kind}: predicate "
                     f"{predicate.kind} compares numbers; cast it or name another column"
                 )
-    return ()
+    return keys
 
 
 def _common(columns: Sequence[tuple[Archive, str]], predicate: str) -> pa.DataType:
@@ -144,7 +156,8 @@ def _item(archive: Archive, name: str) -> pa.DataType:
     if item is None or families.family(item) not in _ITEMS or not weighed:
         raise InputError(
             f"column {name} of the {archive.side} archive has type {kind}: predicate inner takes "
-            "lists of integers or strings (sets), or maps of them to numbers (weights)"
+            "lists of integers or strings (sets), maps of them to numbers (weights), or lists of "
+            "floating-point numbers (vectors)"
         )
     return item
 
@@ -172,20 +185,26 @@ def raw_attributes(
         good &= table.column(name).is_valid().to_numpy()
     whole = bool(good.all())
     some = table if whole else table.filter(pa.array(good))
+    if predicate.kind == "inner" and not predicate.dense:
+        items = _vectors(some.column(columns[0]), kinds[0])
+        return _spread(Raw([], np.zeros((0, 1)), items), good), good
+    keyed = len(kinds)
+    keys = [canonical(some.column(n), k) for n, k in zip(columns[:keyed], kinds, strict=True)]
+    raw = _spread(Raw(keys, np.zeros((0, 1)), _NO_VECTORS), good)
     if predicate.kind == "equi":
-        keys = [canonical(some.column(n), k) for n, k in zip(columns, kinds, strict=True)]
-        return _spread(Raw(keys, np.zeros((0, 1)), _NO_VECTORS), good), good
-    if predicate.kind == "inner":
-        vectors = _vectors(some.column(columns[0]), kinds[0])
-        return _spread(Raw([], np.zeros((0, 1)), vectors), good), good
-    value = np.full((table.num_rows, len(columns)), np.nan)
-    for at, name in enumerate(columns):
+        return raw, good
+    if predicate.dense:
+        name = columns[-1]
+        value, own = vectors(table.column(name), name, directed=predicate.kind == "cosine")
+        return raw._replace(value=value), good & own
+    value = np.full((table.num_rows, len(columns) - keyed), np.nan)
+    for at, name in enumerate(columns[keyed:]):
         cells = some.column(name)
         if pt.is_boolean(cells.type) or pt.is_null(cells.type):
             cells = pc.cast(cells, pa.int8())
         value[good, at] = pc.cast(cells, pa.float64(), safe=False).to_numpy()
     good &= ~np.isnan(value).any(axis=1)
-    return Raw([], value, _NO_VECTORS), good
+    return raw._replace(value=value), good
 
 
 def _spread(raw: Raw, good: NDArray[np.bool_]) -> Raw:
@@ -216,24 +235,28 @@ def _vectors(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
     return pa.LargeListArray.from_arrays(pa.array(starts), struct)
 
 
-def joined_attributes(predicate: Predicate, raws: Sequence[Raw]) -> Attributes:
-    """Return the attributes of all streams, coded alike."""
+def joined_attributes(
+    predicate: Predicate, raws: Sequence[Raw], names: Sequence[str]
+) -> Attributes:
+    """Return the attributes of all streams, by name for messages, coded alike."""
     tuples = sum(_length(predicate, raw) for raw in raws)
     none = np.zeros(0, np.int64)
     code, value, first, item, weight = none, np.zeros((0, 1)), none, none, np.zeros(0)
-    if predicate.kind == "equi":
+    if predicate.kind == "equi" or predicate.equal:
         code = _codes([raw.keys for raw in raws], tuples)
-    elif predicate.kind == "inner":
+    if predicate.kind == "inner" and not predicate.dense:
         first, item, weight = _sparse([raw.vectors for raw in raws])
-    else:
-        value = np.ascontiguousarray(np.concatenate([raw.value for raw in raws]))
+    elif predicate.kind != "equi":
+        parts = of_width([raw.value for raw in raws], *(f"stream {name}" for name in names))
+        value = np.ascontiguousarray(np.concatenate(parts))
     return Attributes(code, value, first, item, weight)
 
 
 def _length(predicate: Predicate, raw: Raw) -> int:
     if predicate.kind == "equi":
         return len(raw.keys[0])
-    return len(raw.vectors) if predicate.kind == "inner" else len(raw.value)
+    sparse = predicate.kind == "inner" and not predicate.dense
+    return len(raw.vectors) if sparse else len(raw.value)
 
 
 def _codes(streams: Sequence[Sequence[pa.Array]], tuples: int) -> Ints:

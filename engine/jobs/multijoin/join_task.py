@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numba
@@ -14,6 +14,7 @@ from engine.archives.roles import JoinColumns, Roles, check_importance, check_pr
 from engine.jobs.multijoin.attributes import check_attributes
 from engine.jobs.multijoin.orders import check_loops
 from engine.jobs.multijoin.read import WHOLE, Share
+from engine.jobs.multijoin.vectors import resolved
 from engine.jobs.streams import (
     StreamSource,
     check_output_names,
@@ -72,6 +73,7 @@ def open_join(options: MultiJoinOptions) -> MultiJoinTask:
             check_present(source.archive, source.roles.importance)
             check_importance(source.archive, source.roles.importance)
     pairs = [(source.archive, source.columns) for source in sources]
+    options = replace(options, predicate=resolved(options.predicate, pairs))
     keys = check_attributes(options.predicate, pairs)
     _check_function(options.predicate)
     unit, zoned = common_time([(source.archive, source.roles.time) for source in sources])

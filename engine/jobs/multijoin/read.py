@@ -121,7 +121,9 @@ def read_streams(
         np.concatenate([part.ts for part in parts]),
         np.concatenate([part.row for part in parts]),
         np.concatenate([part.importance for part in parts]),
-        joined_attributes(predicate, [part.raw for part in parts]),
+        joined_attributes(
+            predicate, [part.raw for part in parts], [own.archive.side for own in sources]
+        ),
     )
     _, counts, aside, faults = (list(own) for own in zip(*found, strict=True))
     return Read(streams, [part.payload for part in parts], counts, aside, faults)

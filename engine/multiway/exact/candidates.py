@@ -12,6 +12,7 @@ from engine.multiway.exact.layout import (
     END,
     ITEMS,
     LOW,
+    TILES,
     Candidates,
     ExactRules,
     ExactTallies,
@@ -130,7 +131,7 @@ def _items(
 @kernel
 def gathered(
     rules: ExactRules, lists: Lists, part: SlicePart, attributes: Attributes, work: Candidates,
-    other: Integer, place: Integer, at: Integer,
+    side: Integer, other: Integer, place: Integer, at: Integer,
 ) -> Any:  # noqa: ANN401 - numba's  # fmt: skip
     """Write the live tuples of a stream that meet the tuple at a place; return where they end."""
     sides = part.own.size
@@ -138,12 +139,22 @@ def gathered(
         return _cells(rules, lists, attributes, sides, other, place, work.item, at)
     if rules.plan == ITEMS:
         return _items(rules, lists, attributes, work, sides, other, place, at)
+    if rules.plan == TILES:
+        return _listed(lists, (place - part.shift[side]) * sides + other, work.item, at)
     for entry in range(lists.ends[2 * other + LOW], lists.ends[2 * other + END]):
         number = lists.number[entry]
         work.item[at] = number
         found = meets(rules.condition, attributes, place, number + part.shift[other])
         at += np.int64(found)
     return at
+
+
+@kernel
+def _listed(lists: Lists, at: Integer, out: Narrow, end: Integer) -> Any:  # noqa: ANN401 - numba's
+    for entry in range(lists.ends[2 * at + LOW], lists.ends[2 * at + END]):
+        out[end] = lists.number[entry]
+        end += 1
+    return end
 
 
 @kernel

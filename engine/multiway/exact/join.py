@@ -17,6 +17,7 @@ from engine.multiway.exact.layout import ExactRules, ExactTallies, OutputChunk, 
 from engine.multiway.exact.plan import Cut, Keys, cuts, keys_of, memory, plan_of
 from engine.multiway.exact.spans import rises, same
 from engine.multiway.exact.sweep import sweep
+from engine.multiway.exact.tiles import Tiles
 from engine.multiway.predicate import GRAPHS, Predicate, condition
 from engine.multiway.streams import MOST_STREAMS, Attributes, MultiStreams, Windows
 from engine.runtime.errors import InputError, SpecError
@@ -50,9 +51,9 @@ class ExactJoin:
 
     By predicate: equal codes are looked up; bands are stretches of the order of value, counted 64
     tuples at a time; distances are looked up in cells of a grid; inner products are added up from
-    inverted lists; a function is tried on all tuples in reach. Outputs are counted as products
-    of lists as far as they are products. Threads work on slices of time, which depend on the
-    data alone, and so do the results.
+    inverted lists; dense vectors are found by tiles of matrix products; a function is tried on all
+    tuples in reach. Outputs are counted as products of lists as far as they are products. Threads
+    work on slices of time, which depend on the data alone, and so do the results.
 
     Parameters
     ----------
@@ -72,6 +73,9 @@ class ExactJoin:
         All CPUs unless given.
     slices : (int, int), optional
         Only the outputs with ``begin <= ts < end``: what slices of time hold adds up.
+    top : int, optional
+        Of each other stream only the best matches of an output's latest tuple, so many at most; of
+        vectors, for two streams or a star.
 
     Raises
     ------
@@ -103,6 +107,7 @@ class ExactJoin:
         orders: Sequence[Sequence[int]] | None = None,
         threads: int | None = None,
         slices: tuple[int, int] | None = None,
+        top: int | None = None,
     ) -> None:
         _check(streams, windows, graph)
         begin, end = (EVERY, _LAST + 1) if slices is None else slices
@@ -115,6 +120,9 @@ class ExactJoin:
         self._combine = combine_code(combine)
         self._clique = graph == "clique" and streams.number > 2 and not predicate.transitive
         self._order = _orders(orders, streams.number)
+        self._top = top
+        self._plan = plan_of(predicate, streams.attributes.value.shape[1], scored=top is not None)
+        check_top(predicate, top, clique=self._clique)
 
     def count(self, edges: Ints | None = None) -> ExactTotals:
         """Return how many outputs there are, and their importance.
@@ -159,22 +167,29 @@ class ExactJoin:
 
     @cached_property
     def _keys(self) -> Keys:
-        return keys_of(plan_of(self._predicate), self._streams, self._predicate)
+        return keys_of(self._plan, self._streams, self._predicate)
+
+    @cached_property
+    def _tiles(self) -> Tiles | None:
+        if self._plan != layout.TILES:
+            return None
+        return Tiles(self._streams, self._windows, self._predicate, self._top)
 
     def _cuts(self) -> list[Cut]:
         if self._whole.begin > self._whole.last or not np.diff(self._streams.first).all():
             return []
-        return cuts(self._streams, self._windows, self._whole, self._keys[0])
+        slices = None if self._tiles is None else self._tiles.slices
+        return cuts(self._streams, self._windows, self._whole, self._keys[0], slices)
 
     def _rules(self, *, emit: bool) -> ExactRules:
         return ExactRules(
-            plan_of(self._predicate), self._clique, self._combine,
+            self._plan, self._clique, self._combine,
             _constant(self._streams, self._combine), emit, self._windows.size,
             self._windows.by_rows, self._order, condition(self._predicate),
         )  # fmt: skip
 
     def _slice_totals(self, rules: ExactRules, edges: Ints, cut: Cut) -> ExactTallies:
-        own = memory(rules, self._streams, self._windows, self._keys, cut, edges)
+        own = memory(rules, self._streams, self._windows, self._keys, cut, edges, self._tiles)
         none = np.zeros((0, self._streams.number), np.int64)
         sweep(rules, self._streams, *own, none)
         return own.tallies
@@ -192,7 +207,7 @@ class ExactJoin:
         self, rules: ExactRules, rows: int, finish: Finish[T], cut: Cut
     ) -> Iterator[T]:
         none = np.zeros(0, np.int64)
-        own = memory(rules, self._streams, self._windows, self._keys, cut, none)
+        own = memory(rules, self._streams, self._windows, self._keys, cut, none, self._tiles)
         progress = own.tallies.progress
         sides = self._streams.number
         while not progress[layout.DONE]:
@@ -203,6 +218,24 @@ class ExactJoin:
                 found = members[: progress[layout.WRITTEN]]
                 # a chunk that is kept should not keep much more
                 yield finish(found if 2 * len(found) > rows else found.copy())
+
+
+def check_top(predicate: Predicate, top: int | None, *, clique: bool) -> None:
+    """Raise `SpecError` if a join has no best matches, or not so many."""
+    if top is None:
+        return
+    if top < 1:
+        raise SpecError(f"top {top} must be 1 or more")
+    if not predicate.scored:
+        raise SpecError(
+            f"top {top} asks for the best scores, and predicate {predicate.text} has none: choose "
+            "cosine, distance, or inner on dense vectors"
+        )
+    if clique:
+        raise SpecError(
+            f"top {top} is of an output's latest tuple, and in a clique of 3 streams or more the "
+            "others must match too: choose the join graph star"
+        )
 
 
 def _sealed(streams: MultiStreams) -> MultiStreams:

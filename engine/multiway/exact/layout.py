@@ -17,7 +17,7 @@ from gpu_kernels.multiway.walk import importance_of
 
 Narrow: TypeAlias = NDArray[np.int32]
 
-EQUI, RANKS, CELLS, ITEMS, SCAN = range(5)
+EQUI, RANKS, CELLS, ITEMS, SCAN, TILES = range(6)
 
 LOW, END, GREATER = range(3)
 """Of stretches: where they begin, end, and where they turn greater than the current tuple."""
@@ -34,7 +34,7 @@ class ExactRules(NamedTuple):
     """The settings of a join."""
 
     plan: int
-    """EQUI, RANKS, CELLS, ITEMS or SCAN."""
+    """EQUI, RANKS, CELLS, ITEMS, SCAN or TILES."""
     clique: bool
     """Whether members other than the latest must meet each other too, by comparison."""
     combine: int
@@ -64,7 +64,10 @@ class SlicePart(NamedTuple):
 
 
 class Lists(NamedTuple):
-    """Lists of tuples by key: entries in arrival order, the live ones in the middle."""
+    """Lists of tuples by key: entries in arrival order, the live ones in the middle.
+
+    Of tiles, a list for every tuple as key: what it matches of those live at its arrival.
+    """
 
     keys: int
     key: Narrow
@@ -75,7 +78,7 @@ class Lists(NamedTuple):
     number: Narrow
     """(entries + m,) int32. The tuple of an entry."""
     importance: Floats
-    """(entries + m,) float64. Its importance (equi), or weight (items)."""
+    """(entries + m,) float64. Its importance (equi, tiles), or weight (items)."""
     value: Floats
     """(d, entries) float64. Its attributes (cells)."""
     near: Narrow

@@ -14,6 +14,7 @@ from engine.multiway.exact.layout import (
     SCAN,
     STATES,
     SUMS,
+    TILES,
     Candidates,
     ExactRules,
     ExactTallies,
@@ -25,6 +26,7 @@ from engine.multiway.exact.layout import (
 from engine.multiway.exact.lists import cells, empty_lists, of_codes
 from engine.multiway.exact.spans import ranked
 from engine.multiway.exact.sweep import closes
+from engine.multiway.exact.tiles import Tiles
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import MultiStreams, Windows, no_attributes
 from engine.runtime.jit import Ints
@@ -34,13 +36,26 @@ _FEW = 1 << 13  # tuples of a slice, or more
 _MOST = 256  # slices
 _LEAST = 4
 _SHORT, _LONG = 16, 8  # slices of one window each; windows a slice where there are more
+_NARROW = 8  # dimensions up to which distances are looked up in cells
 _KEYS = 16  # memory of keys a tuple that slices may touch in all
 
 Keys = tuple[int, Narrow, Narrow]
 
 
-def plan_of(predicate: Predicate) -> int:
-    """Return the plan of a predicate, see `layout`."""
+def plan_of(predicate: Predicate, dimensions: int = 1, *, scored: bool = False) -> int:
+    """Return the plan of a predicate, see `layout`.
+
+    Parameters
+    ----------
+    predicate : Predicate
+    dimensions : int
+        Numbers of a tuple's attributes.
+    scored : bool
+        Whether the scores of matches are asked for.
+    """
+    distant = predicate.kind == "distance" and (dimensions > _NARROW or scored)
+    if predicate.equal or distant or (predicate.dense and predicate.kind != "distance"):
+        return TILES
     known = {"equi": EQUI, "band": RANKS, "distance": CELLS, "inner": ITEMS, "theta": SCAN}
     return known[predicate.kind]
 
@@ -75,20 +90,24 @@ def within(ts: Ints, cut: Cut) -> tuple[int, int]:
     return begin, max(begin, int(np.searchsorted(ts, cut.last, "right")))
 
 
-def cuts(streams: MultiStreams, windows: Windows, whole: Cut, keys: int) -> list[Cut]:
+def cuts(
+    streams: MultiStreams, windows: Windows, whole: Cut, keys: int, slices: int | None = None
+) -> list[Cut]:
     """Return stretches of about equal size, which depend on the data alone.
 
     As long as the longest window, or longer where there are many, as every slice repeats the
-    insertions of the windows before it.
+    insertions of the windows before it. Or, where `slices` are given, into so many.
     """
     sides = range(streams.number)
     spans = [within(streams.ts[streams.part(side)], whole) for side in sides]
     sizes = [high - low for low, high in spans]
     size, longest = sum(sizes), int(np.argmax(sizes))
-    if size < 2 * _FEW:
+    if size < 2 * _FEW and slices is None:
         return [whole]
     low, high = spans[longest]
     ts = streams.ts[streams.part(longest)][low:high]
+    if slices is not None:
+        return _cut_at(ts, whole, min(slices, ts.size))
     share = 1.0 / _MOST
     for side in sides:
         window = int(windows.size[side])
@@ -97,7 +116,13 @@ def cuts(streams: MultiStreams, windows: Windows, whole: Cut, keys: int) -> list
     longs = round(1 / share)
     parts = min(max(_LEAST, min(longs, max(_SHORT, longs // _LONG))), size // _FEW)
     parts = max(1, min(parts, _KEYS * size // (keys * streams.number)))
-    inner = sorted({int(ts[len(ts) * p // parts]) for p in range(1, parts)} - {int(ts[0])})
+    return _cut_at(ts, whole, parts)
+
+
+def _cut_at(ts: Ints, whole: Cut, parts: int) -> list[Cut]:
+    """Return stretches with about equally many of the times."""
+    first = {int(ts[0])} if ts.size else set()
+    inner = sorted({int(ts[len(ts) * p // parts]) for p in range(1, parts)} - first)
     begins, lasts = [whole.begin, *inner], [*(begin - 1 for begin in inner), whole.last]
     return [Cut(*bounds) for bounds in zip(begins, lasts, strict=True)]
 
@@ -132,9 +157,13 @@ class SliceMemory(NamedTuple):
 
 
 def memory(
-    rules: ExactRules, streams: MultiStreams, windows: Windows, keys: Keys, cut: Cut, edges: Ints
-) -> SliceMemory:
-    """Return the memory of a slice with no live tuples. O(its tuples, keys)."""
+    rules: ExactRules, streams: MultiStreams, windows: Windows, keys: Keys, cut: Cut, edges: Ints,
+    tiles: Tiles | None,
+) -> SliceMemory:  # fmt: skip
+    """Return the memory of a slice with no live tuples, or, of tiles, all matches.
+
+    O(its tuples, keys); of tiles, see `Tiles.lists`.
+    """
     part = part_of(streams, windows, cut)
     weighed = not (rules.emit or rules.constant >= 0)
     closed = weighed and closes(rules.combine)
@@ -144,6 +173,9 @@ def memory(
         values = streams.attributes.value[:, 0]
         ranks = ranked(part, values, epsilon, least=rules.clique, weighed=weighed)
         lists = empty_lists(SCAN, none, no_attributes(0), (1, *keys[1:]), kept=False, summed=False)
+    elif tiles is not None:
+        ranks = ranked(none, np.zeros(0), 0.0, least=False, weighed=False)
+        lists = tiles.lists(part)
     else:
         ranks = ranked(none, np.zeros(0), 0.0, least=False, weighed=False)
         kept = rules.plan != EQUI or rules.emit or (weighed and not closed)

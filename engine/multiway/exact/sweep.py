@@ -67,6 +67,8 @@ def _drop(
     side: Integer, k: Integer,
 ) -> None:  # fmt: skip
     place = k + part.shift[side]
+    if rules.plan == layout.TILES:
+        return
     if rules.plan == layout.RANKS:
         drop(ranks.words, ranks.blocks, ranks.rank[k])
         if ranks.importance.size > 0:
@@ -82,6 +84,8 @@ def _put(
     side: Integer, k: Integer,
 ) -> None:  # fmt: skip
     place = k + part.shift[side]
+    if rules.plan == layout.TILES:
+        return
     if rules.plan == layout.RANKS:
         put(ranks.words, ranks.blocks, ranks.rank[k])
         if ranks.importance.size > 0:
@@ -152,7 +156,7 @@ def _equi_probe(
     members: Any,  # noqa: ANN401
 ) -> bool:  # fmt: skip
     own = streams.importance[place]
-    key = np.int64(lists.key[place])
+    key = k if rules.plan == layout.TILES else np.int64(lists.key[place])
     if not _equal(rules, part, lists, work, side, key, own, tallies):
         return True
     slot = lists.number.size - part.own.size + side
@@ -192,7 +196,7 @@ def _candidates(
     for other in range(part.own.size):
         if other != side:
             begin = end
-            end = gathered(rules, lists, part, streams.attributes, work, other, place, begin)
+            end = gathered(rules, lists, part, streams.attributes, work, side, other, place, begin)
             if end == begin:
                 return False
             work.begin[0, other], work.size[0, other] = begin, end - begin
@@ -233,7 +237,7 @@ def _probe(
 ) -> bool:  # fmt: skip
     if rules.plan == layout.RANKS:
         return ranks_probe(rules, ranks, part, streams.importance, work, side, k, tallies, members)
-    if rules.plan == layout.EQUI:
+    if rules.plan == layout.EQUI or (rules.plan == layout.TILES and not rules.clique):
         return _equi_probe(rules, streams, part, lists, work, side, k, place, tallies, members)
     return _lists_probe(rules, streams, part, lists, work, side, k, place, tallies, members)
 

@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Any
 
 import naive_multijoin as naive
+import naive_vectors as vectors
 import numpy as np
 import pytest
 from multiway_cases import PREDICATES, LoopsResult, random_streams, run_method, values
@@ -23,6 +24,9 @@ MEETS = {
     "distance": naive.distance(1.5),
     "inner": naive.inner(2.0),
     "theta": lambda a, b: bool(a[0] < b[0] + 1.0),
+    "cosine": vectors.meets("cosine", 0.8),
+    "dense": vectors.meets("inner", 4.0),
+    "keyed": vectors.keyed(vectors.meets("cosine", 0.7)),
 }
 HASHED = {name for name, method in METHODS.items() if method.hashed != "none"}
 COUNTERS = ("comparisons", "visits", "insertions", "expirations", "accesses", "peak")

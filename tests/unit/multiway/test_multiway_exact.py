@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
+import naive_vectors as vectors
 import numpy as np
 import pytest
 from multiway_cases import PREDICATES, random_streams, values
@@ -32,6 +33,9 @@ MEETS: dict[str, Callable[[Any, Any], bool]] = {
     "distance": distance(1.5),
     "inner": inner(2.0),
     "theta": lambda a, b: bool(a[0] < b[0] + 1.0),
+    "cosine": vectors.meets("cosine", 0.8),
+    "dense": vectors.meets("inner", 4.0),
+    "keyed": vectors.keyed(vectors.meets("cosine", 0.7)),
 }
 SIZES = ((40, 35), (22, 0, 13), (16, 17, 15), (9, 8, 10, 9), (6, 7, 6, 5, 6))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import permutations
 
 import naive_multijoin as oracle
+import naive_vectors as vectors
 import numpy as np
 import pytest
 from multiway_cases import PREDICATES, random_streams, values
@@ -37,6 +38,9 @@ MEETS = {
     "distance": oracle.distance(1.5),
     "inner": oracle.inner(2.0),
     "theta": lambda a, b: a[0] < b[0] + 1.0,
+    "cosine": vectors.meets("cosine", 0.8),
+    "dense": vectors.meets("inner", 4.0),
+    "keyed": vectors.keyed(vectors.meets("cosine", 0.7)),
 }
 
 

@@ -1,0 +1,210 @@
+"""Compiled code of the join of dense vectors: from proposals to pairs, from pairs to lists."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.multiway.exact.layout import Narrow, SlicePart
+from engine.multiway.exact.screen import Screen, Singles
+from engine.runtime.jit import Floats, Integer, Ints, Records, jit, kernel
+from gpu_kernels.multiway.predicates import COSINE, DISTANCE, DOT, dot, squared_distance
+
+_RUN = 32
+"""Proposals that are looked at together."""
+
+
+@kernel
+def _score(screen: Screen, value: Floats, a: Integer, b: Integer) -> Any:  # noqa: ANN401 - numba's
+    """Return the score of two places: of distance the square."""
+    if screen.kind == DISTANCE:
+        return squared_distance(value, a, b)
+    if screen.kind == COSINE:
+        return dot(value, a, b) / (screen.length[a] * screen.length[b])
+    return dot(value, a, b)
+
+
+@kernel
+def _passes(screen: Screen, score: Records) -> bool:
+    return score <= screen.bound if screen.kind == DISTANCE else score >= screen.bound
+
+
+@kernel
+def _sure(screen: Screen, a: Integer, b: Integer) -> Any:  # noqa: ANN401 - numba's
+    """Return the least proposal of two places that matches for sure."""
+    if screen.kind == DOT:
+        return screen.sure + screen.margin * (screen.size[a] * screen.size[b])
+    return screen.sure + screen.margin * (screen.size[a] + screen.size[b])
+
+
+@kernel
+def _first_at_least(numbers: Any, wanted: Records) -> Integer:  # noqa: ANN401 - numba's
+    low, high = np.int64(0), np.int64(numbers.size)
+    while low < high:
+        middle = (low + high) // 2
+        if numbers[middle] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def _decided(
+    screen: Screen, value: Floats, tile: Singles, i: Integer, begin: Integer, end: Integer,
+    place: Integer, columns: Narrow, shift: Integer, own: Integer, pairs: Narrow, used: Integer,
+) -> Integer:  # fmt: skip
+    """Write the pairs of one row, columns from `begin` to `end`; return how many are used then."""
+    for j in range(begin, end):
+        proposal = tile[i, j]
+        if proposal >= screen.low:
+            other = columns[j] + shift
+            pairs[used, 0], pairs[used, 1] = own, columns[j]
+            sure = proposal >= _sure(screen, place, other)
+            if not sure:
+                sure = _passes(screen, _score(screen, value, place, other))
+            used += np.int64(sure)
+    return used
+
+
+@jit
+def compacted(
+    screen: Screen, value: Floats, tile: Singles, rows: Narrow, columns: Narrow, low: Ints,
+    high: Ints, shift: Ints, pairs: Narrow, used: Integer,
+) -> Integer:  # fmt: skip
+    """Write the pairs of a tile that match, and return how many are used then.
+
+    Parameters
+    ----------
+    tile : (rows, columns) float32
+        Proposals.
+    rows, columns : (r,), (c,) int32
+        Numbers, columns ascending.
+    low, high : (r,) int64
+        Which numbers each row has in reach.
+    shift : (2,) int64
+        Place minus number, of rows and columns.
+    pairs : (room, 2) int32
+        With room for all of the tile.
+    """
+    for i in range(rows.size):
+        begin = _first_at_least(columns, low[i])
+        end = _first_at_least(columns, high[i])
+        own = rows[i]
+        place = own + shift[0]
+        j = begin
+        while j < end:
+            stop = min(j + _RUN, end)
+            some = np.int32(0)
+            for k in range(j, stop):
+                some += np.int32(tile[i, k] >= screen.low)
+            if some:
+                used = _decided(screen, value, tile, i, j, stop, place, columns, shift[1], own,
+                                pairs, used)  # fmt: skip
+            j = stop
+    return used
+
+
+@jit
+def tried(
+    screen: Screen, value: Floats, rows: Narrow, columns: Narrow, low: Ints, high: Ints,
+    groups: Ints, shift: Ints, pairs: Narrow, used: Integer,
+) -> Integer:  # fmt: skip
+    """Decide all pairs of small groups, and return how many pairs are used then.
+
+    Parameters
+    ----------
+    rows, columns : (n,), (k,) int32
+        Numbers, those of a group together.
+    groups : (g, 4) int64
+        Where rows and columns of each begin and end.
+    """
+    for g in range(groups.shape[0]):
+        for i in range(groups[g, 0], groups[g, 1]):
+            place = rows[i] + shift[0]
+            for j in range(groups[g, 2], groups[g, 3]):
+                number = columns[j]
+                if low[i] <= number < high[i]:
+                    pairs[used, 0], pairs[used, 1] = rows[i], number
+                    score = _score(screen, value, place, number + shift[1])
+                    used += np.int64(_passes(screen, score))
+    return used
+
+
+@jit
+def scores(screen: Screen, value: Floats, left: Ints, right: Ints) -> Floats:
+    """Return the scores of pairs of places, of distance the squares: (n,) float64.
+
+    Four at a time: each is a sum in index order, in which every addition waits for the last.
+    """
+    found = np.empty(left.size)
+    whole = left.size & ~3
+    for i in range(0, whole, 4):
+        a, b, c, d = left[i], left[i + 1], left[i + 2], left[i + 3]
+        e, f, g, h = right[i], right[i + 1], right[i + 2], right[i + 3]
+        p = q = r = s = 0.0
+        if screen.kind == DISTANCE:
+            for k in range(value.shape[1]):
+                w, x = value[a, k] - value[e, k], value[b, k] - value[f, k]
+                y, z = value[c, k] - value[g, k], value[d, k] - value[h, k]
+                p, q, r, s = p + w * w, q + x * x, r + y * y, s + z * z
+        else:
+            for k in range(value.shape[1]):
+                p = p + value[a, k] * value[e, k]
+                q = q + value[b, k] * value[f, k]
+                r = r + value[c, k] * value[g, k]
+                s = s + value[d, k] * value[h, k]
+        if screen.kind == COSINE:
+            own = screen.length
+            p, q = p / (own[a] * own[e]), q / (own[b] * own[f])
+            r, s = r / (own[c] * own[g]), s / (own[d] * own[h])
+        found[i], found[i + 1], found[i + 2], found[i + 3] = p, q, r, s
+    for i in range(whole, left.size):
+        found[i] = _score(screen, value, left[i], right[i])
+    return found
+
+
+@jit
+def by_row(pairs: Narrow, first: int, ends: Ints, out: Narrow) -> None:
+    """Sort pairs by row, stably: write the columns, and where those of each row end.
+
+    Parameters
+    ----------
+    ends : (rows + 1,) int64
+        Zeros.
+    """
+    for i in range(pairs.shape[0]):
+        ends[pairs[i, 0] - first + 1] += 1
+    for row in range(1, ends.size):
+        ends[row] += ends[row - 1]
+    at = ends[:-1].copy()
+    for i in range(pairs.shape[0]):
+        row = pairs[i, 0] - first
+        out[at[row]] = pairs[i, 1]
+        at[row] += 1
+
+
+@jit
+def best(score: Floats, ends: Ints, most: int) -> NDArray[np.bool_]:
+    """Return which entries are among the greatest `most` of their row; of equal ones the first."""
+    kept = np.ones(score.size, np.bool_)
+    for row in range(ends.size - 1):
+        begin, end = ends[row], ends[row + 1]
+        if end - begin > most:
+            order = np.argsort(-score[begin:end], kind="mergesort")
+            for i in range(most, end - begin):
+                kept[begin + order[i]] = False
+    return kept
+
+
+@jit
+def importance_of(
+    number: Narrow, ends: Narrow, part: SlicePart, importance: Floats, out: Floats
+) -> None:
+    """Write the importance of every match."""
+    for k in range(ends.shape[0]):
+        for other in range(ends.shape[1]):
+            for entry in range(ends[k, other, 0], ends[k, other, 1]):
+                out[entry] = importance[number[entry] + part.shift[other]]

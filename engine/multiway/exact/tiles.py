@@ -1,0 +1,219 @@
+"""Which dense vectors within reach match: matrix products propose, float64 decides.
+
+A slice's new tuples go block by block against the tuples of every other stream in reach, tile by
+tile; a tile fits the cache. What the screen proposes is compacted to pairs, and pairs that it is
+not sure of are decided by their score.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from engine.multiway.exact.compaction import (
+    best,
+    by_row,
+    compacted,
+    importance_of,
+    scores,
+    tried,
+)
+from engine.multiway.exact.layout import Lists, Narrow, SlicePart
+from engine.multiway.exact.screen import Screen, Singles, screen_of
+from engine.multiway.predicate import Predicate
+from engine.multiway.streams import MultiStreams, Reach, Windows, reach
+from engine.runtime.blas import one_blas_thread
+from engine.runtime.jit import Floats, Ints
+from gpu_kernels.multiway.predicates import DISTANCE
+
+ROWS, COLUMNS = 256, 768
+"""Of a tile: 768 KiB of float32, beside 500 KiB of vectors 128 wide."""
+_SLICE_PAIRS = 1 << 24
+"""Pairs in reach of a slice, about: as many numbers of tuples it may have to hold."""
+_FEW = 64
+"""Pairs of a group of equal keys that are decided without a proposal."""
+
+
+class Tiles:
+    """Finds the matches of tuples of dense vectors.
+
+    Parameters
+    ----------
+    streams : MultiStreams
+    windows : Windows
+    predicate : Predicate
+    top : int, optional
+        Matches of a tuple in each other stream, at most: those of the best scores, of equal ones
+        the first to arrive.
+    """
+
+    def __init__(
+        self, streams: MultiStreams, windows: Windows, predicate: Predicate, top: int | None
+    ) -> None:
+        self._streams, self._top = streams, top
+        self._keyed = bool(predicate.equal)
+        self._screen = screen_of(predicate, streams.attributes.value)
+        sides = range(streams.number)
+        self._reach = {
+            (i, j): reach(streams, windows, i, j) for i in sides for j in sides if i != j
+        }
+
+    @cached_property
+    def slices(self) -> int:
+        """Into how many slices of time a join is cut, about."""
+        pairs = sum(int((own.high - own.low).sum()) for own in self._reach.values())
+        return max(1, -(-pairs // (_SLICE_PAIRS * (4 if self._keyed else 1))))
+
+    def lists(self, part: SlicePart) -> Lists:
+        """Return the matches of a slice's own tuples, by number and other stream.
+
+        O(pairs in reach * d) time; memory: the matches.
+        """
+        sides, tuples = part.own.size, int(part.first[-1])
+        ends = np.zeros((tuples, sides, 2), np.int32)
+        numbers: list[Narrow] = []
+        total = 0
+        with one_blas_thread():
+            for (side, other), own in self._reach.items():
+                first, last = int(part.own[side]), int(part.first[side + 1])
+                if first == last:
+                    continue
+                pairs = self._pairs(part, side, other, own)
+                found = np.empty(len(pairs), np.int32)
+                inside = np.zeros(last - first + 1, np.int64)
+                by_row(pairs, first, inside, found)
+                if self._top is not None:
+                    found, inside = self._trimmed(part, side, other, found, inside)
+                ends[first:last, other, 0] = total + inside[:-1]
+                ends[first:last, other, 1] = total + inside[1:]
+                numbers.append(found)
+                total += found.size
+        number = np.concatenate([*numbers, np.zeros(sides, np.int32)])
+        importance = np.zeros(number.size)
+        importance_of(number[:total], ends, part, self._streams.importance, importance)
+        none = np.zeros((0, 0))
+        return Lists(
+            tuples, np.zeros(0, np.int32), ends.reshape(-1), number, importance, none,
+            np.zeros((0, 0), np.int32), np.zeros((0, 2)),
+        )  # fmt: skip
+
+    def _pairs(self, part: SlicePart, side: int, other: int, own: Reach) -> Narrow:
+        """Return the pairs of numbers that match; columns ascend within a row."""
+        first, last = int(part.own[side]), int(part.first[side + 1])
+        start = int(part.shift[side]) - int(self._streams.first[side])
+        shift = np.array([part.shift[side], part.shift[other]])
+        low = own.low[first + start : last + start] - shift[1]
+        high = own.high[first + start : last + start] - shift[1]
+        rows = np.arange(first, last, dtype=np.int32)
+        columns = np.arange(low[0], max(int(high[-1]), int(low[0])), dtype=np.int32)
+        finder = _Finder(self._screen, self._streams.attributes.value, shift)
+        if not self._keyed:
+            finder.blocks(rows, columns, low, high)
+            return finder.pairs
+        code = self._streams.attributes.code
+        rows_code, columns_code = code[rows + shift[0]], code[columns + shift[1]]
+        order = np.argsort(rows_code, kind="stable")
+        its_order = np.argsort(columns_code, kind="stable")
+        rows, low, high, columns = rows[order], low[order], high[order], columns[its_order]
+        groups = _groups(rows_code[order], columns_code[its_order])
+        many = (groups[:, 1] - groups[:, 0]) * (groups[:, 3] - groups[:, 2])
+        finder.small(rows, columns, low, high, groups[many <= _FEW], int(many[many <= _FEW].sum()))
+        for begin, end, its_begin, its_end in groups[many > _FEW].tolist():
+            its = slice(begin, end)
+            finder.blocks(rows[its], columns[its_begin:its_end], low[its], high[its])
+        return finder.pairs
+
+    def _trimmed(
+        self, part: SlicePart, side: int, other: int, found: Narrow, ends: Ints
+    ) -> tuple[Narrow, Ints]:
+        """Leave each tuple its best matches."""
+        assert self._top is not None  # noqa: S101 - the caller has looked
+        own = np.repeat(np.arange(ends.size - 1), np.diff(ends))
+        left = own + int(part.own[side] + part.shift[side])
+        right = found.astype(np.int64) + part.shift[other]
+        score = scores(self._screen, self._streams.attributes.value, left, right)
+        if self._screen.kind == DISTANCE:
+            score = -score
+        kept = best(score, ends, self._top)
+        inside = np.zeros(ends.size, np.int64)
+        np.cumsum(np.bincount(own[kept], minlength=ends.size - 1), out=inside[1:])
+        return found[kept], inside
+
+
+def _groups(codes: Ints, others: Ints) -> Ints:
+    """Return where the codes that both have begin and end in either, both ascending: (g, 4)."""
+    own, begin = np.unique(codes, return_index=True)
+    end = np.append(begin[1:], codes.size)
+    low, high = (np.searchsorted(others, own, side) for side in ("left", "right"))
+    groups = np.stack([begin, end, low, high], axis=1).astype(np.int64)
+    return groups[high > low]
+
+
+class _Finder:
+    """Collects the pairs of two streams that match."""
+
+    def __init__(self, screen: Screen, value: Floats, shift: Ints) -> None:
+        self._screen, self._value, self._shift = screen, value, shift
+        self._room = np.empty((ROWS * COLUMNS, 2), np.int32)
+        self._used = 0
+        self._tile = np.empty(ROWS * COLUMNS, np.float32)
+
+    @property
+    def pairs(self) -> Narrow:
+        """(n, 2) int32."""
+        return self._room[: self._used]
+
+    def _ensure(self, more: int) -> None:
+        if self._used + more > len(self._room):
+            room = np.empty((max(self._used + more, 2 * len(self._room)), 2), np.int32)
+            room[: self._used] = self.pairs
+            self._room = room
+
+    def blocks(self, rows: Narrow, columns: Narrow, low: Ints, high: Ints) -> None:
+        """Try rows against columns, numbers that ascend, as far as they are in reach."""
+        for begin in range(0, rows.size, ROWS):
+            block = slice(begin, begin + ROWS)
+            least, most = (
+                int(np.searchsorted(columns, bound)) for bound in (low[block][0], high[block][-1])
+            )
+            left = self._left(rows[block])
+            for at in range(least, most, COLUMNS):
+                its = columns[at : min(at + COLUMNS, most)]
+                self._tiled(left, rows[block], its, low[block], high[block])
+
+    def _left(self, rows: Narrow) -> Singles:
+        left = _rows_at(self._screen.row, rows, int(self._shift[0]))
+        if self._screen.kind == DISTANCE and self._screen.row.shape[1] > 1:
+            left = left.copy()
+            left[:, [-2, -1]] = left[:, [-1, -2]]
+        return left
+
+    def _tiled(self, left: Singles, rows: Narrow, columns: Narrow, low: Ints, high: Ints) -> None:
+        right = _rows_at(self._screen.row, columns, int(self._shift[1]))
+        size = rows.size * columns.size
+        tile = self._tile[:size].reshape(rows.size, columns.size)
+        np.matmul(left, right.T, out=tile)
+        self._ensure(size)
+        self._used = compacted(
+            self._screen, self._value, tile, rows, columns, low, high, self._shift, self._room,
+            self._used,
+        )  # fmt: skip
+
+    def small(
+        self, rows: Narrow, columns: Narrow, low: Ints, high: Ints, groups: Ints, pairs: int
+    ) -> None:
+        """Try the pairs of groups."""
+        self._ensure(pairs)
+        self._used = tried(
+            self._screen, self._value, rows, columns, low, high, groups, self._shift, self._room,
+            self._used,
+        )  # fmt: skip
+
+
+def _rows_at(row: Singles, numbers: Narrow, shift: int) -> Singles:
+    """Return the rows of numbers that ascend; without a copy where they follow each other."""
+    first, last = int(numbers[0]), int(numbers[-1])
+    if last - first == numbers.size - 1:
+        return row[first + shift : last + shift + 1]
+    return row[numbers + shift]
