@@ -101,6 +101,8 @@ class MultiJoinOptions(JoinJob):
         2 to 8, in their order: of equal times, those of the first arrive first.
     graph : {"clique", "star"}
         Whether it holds between all members of an output, or the latest and each other.
+    top : int, optional
+        Of each other stream, only so many of a tuple's matches, those of the best scores.
     harvest : dict, optional
         Of `HarvestSettings`, times as text; None: nothing is shed.
     slices : int, optional
@@ -120,6 +122,7 @@ class MultiJoinOptions(JoinJob):
     streams: tuple[JoinStream, ...]
     predicate: Predicate
     graph: str = GRAPHS[0]
+    top: int | None = None
     loops: Loops = field(default_factory=Loops)
     harvest: dict[str, str | int | float] | None = None
     slices: int | None = None
@@ -164,6 +167,11 @@ class MultiJoinOptions(JoinJob):
             raise SpecError(
                 f"--method {self.loops.method} is exact, and a capacity or a throttle fraction is "
                 "given: leave one out"
+            )
+        if self.top is not None and (self.harvest is not None or self.loops.method != AUTO):
+            raise SpecError(
+                f"--top {self.top} is of exact joins by --method auto: leave it out, or the "
+                "method, capacity or throttle fraction"
             )
         if self.plot is not None and self.harvest is None:
             raise SpecError(

@@ -74,8 +74,8 @@ class On(TypedDict, total=False):
     predicate: Annotated[
         str | Predicate,
         Option(
-            "equi:COL, band:COL:EPS, distance:COL,COL:R, inner:COL:T or theta:FUNCTION:COL, "
-            "FUNCTION registered or MODULE:NAME",
+            "equi:COL, band:COL:EPS, distance:COL,COL:R, inner:COL:T, cosine:COL:T or "
+            "theta:FUNCTION:COL, FUNCTION registered or MODULE:NAME; or equi:COL,cosine:COL:T",
             AnyPredicate(),
         ),
     ]
@@ -89,6 +89,19 @@ class On(TypedDict, total=False):
     ]
     join_graph: Annotated[
         str, Option("between which members it holds", default=GRAPHS[0], choices=GRAPHS)
+    ]
+
+
+class Best(TypedDict, total=False):
+    """Which matches are wanted."""
+
+    top: Annotated[
+        int | None,
+        Option(
+            "of each other stream, only so many of a tuple's matches in the window, those of the "
+            "best scores (vectors)",
+            POSITIVE,
+        ),
     ]
 
 
@@ -197,8 +210,8 @@ class Plot(TypedDict, total=False):
 
 
 class MultiJoin(
-    Streams, On, Loop, Slices, Harvest, shared.Outputs, shared.Seed, where.Payload, shared.BadRows,
-    shared.Reference, where.Device, total=False,
+    Streams, On, Best, Loop, Slices, Harvest, shared.Outputs, shared.Seed, where.Payload,
+    shared.BadRows, shared.Reference, where.Device, total=False,
 ):  # fmt: skip
     """The keywords of a multi-way join."""
 
@@ -210,7 +223,7 @@ MULTIJOIN = Command(
         Group(
             "streams; VALUE for all, or NAME=VALUE with commas between", (Streams, shared.BadRows)
         ),
-        Group("join", (On, shared.Outputs)),
+        Group("join", (On, Best, shared.Outputs)),
         Group("exact joins", (Loop, Slices)),
         Group("CPU budget", (Harvest, shared.Reference)),
         Group("output", (where.Out, where.Payload, where.Report, Plot)),

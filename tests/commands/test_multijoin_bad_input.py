@@ -62,6 +62,20 @@ OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
         {"predicate": "inner:tags:1", "column": "c.tags=ids"},
         r"column tags of the a archive \(list.*column ids of the c archive.*not of one kind",
     ),
+    "cosine": ({"predicate": "cosine:f32:1.5"}, r"bound 1.5 of predicate cosine must be from -1"),
+    "cosines": ({"predicate": "cosine:f32,f64:1"}, r"cosine has 2 columns: write cosine:COL:T"),
+    "sets": ({"predicate": "cosine:ids:1"}, r"ids of the a .*large_list.*: predicate cosine takes"),
+    "vectors and sets": (
+        {"predicate": "inner:f32:1", "column": "b.f32=ids"},
+        r"column ids of the b archive has type large_list.*: predicate inner takes fixed-size",
+    ),
+    "keyed band": ({"predicate": "equi:k,inner:tags:1"}, r"equi goes beside cosine, .* leave it"),
+    "floats beside": ({"predicate": "equi:v,cosine:f32:1"}, r"column v of the a .*floating-point"),
+    "top": ({"predicate": "cosine:f32:1", "top": 0}, r"--top is 0; it must be 1 or more"),
+    "top of bands": ({"predicate": "band:v:1", "top": 2}, r"--top 2 asks for .* band:v:1 has none"),
+    "top of cliques": ({"predicate": "cosine:f32:1", "top": 2}, r"--top 2 is.*give --join-graph"),
+    "top of loops": ({"method": "eager-nlj", "top": 2}, r"--top 2 is of exact joins by --method"),
+    "top of load": (SHED | {"top": 2}, r"--top 2 is of exact joins by --method auto: leave it out"),
     "column form": ({"column": "b.k"}, r"--column is 'b.k'; write NAME.COL=ITS"),
     "column stream": ({"column": "d.k=small"}, r"columns are given for stream 'd'; the streams"),
     "column name": ({"column": "b.kk=small"}, r"given for 'b.kk'; .* attributes are k. Did you"),
@@ -282,6 +296,24 @@ def test_names_that_would_meet_in_the_output(tmp_path: Path, refused: Refused) -
     cases.write(tmp_path, tables)
     refused(tmp_path, r"2 columns of the output would be called a_row: .*--columns ids")
     assert main(cases.words(tmp_path, columns="ids")) == 0
+
+
+def test_vectors_of_no_width(tmp_path: Path, refused: Refused) -> None:
+    def vectors(*widths: int) -> pa.Array:
+        return pa.array([[0.5] * own for own in widths], pa.list_(pa.float32()))
+
+    tables = {name: pa.table({"t": [1, 2], "i": [1.0, 1.0], "v": vectors(3, 3)}) for name in "abc"}
+    for cells, pattern in (
+        (vectors(3, 4), r"column v has vectors of 3 and of 4 numbers: they must be of one length"),
+        (vectors(1, 1), r"column v has vectors of 1 numbers: give 2 to 4096"),
+        (
+            vectors(5, 5),
+            r"vectors of stream a have 3 numbers, and of stream b 5: they must be",
+        ),
+        (pa.array([[0.5] * 4097] * 2, pa.list_(pa.float32(), 4097)), r"v of the b .* of 4097 numb"),
+    ):
+        cases.write(tmp_path, tables | {"b": tables["b"].set_column(2, "v", cells)})
+        refused(tmp_path, pattern, predicate="cosine:v:0.5")
 
 
 class FailingError(Exception):

@@ -120,7 +120,9 @@ CASES = {
     "sets and weights": Case("inner:tags:1", vector("tags"), naive.inner(1.0), {"b.tags": "vec"}),
     "cosine": Case("cosine:f32:0.7", dense("cosine"), vectors.meets("cosine", 0.7)),
     "cosine of lists": Case(
-        "cosine:f32:0.7", dense("cosine"), vectors.meets("cosine", 0.7),
+        "cosine:f32:0.7",
+        dense("cosine"),
+        vectors.meets("cosine", 0.7),
         {"b.f32": "f16", "c.f32": "f64"},
     ),
     "dense": Case("inner:f32:1", dense("inner"), vectors.meets("inner", 1.0), {"a.f32": "f64"}),
@@ -128,8 +130,10 @@ CASES = {
         "distance:f32:2", dense("distance"), vectors.meets("distance", 2.0), {"c.f32": "f16"}
     ),
     "equi and cosine": Case(
-        "equi:word,yes,cosine:f32:0.1", dense("cosine", "word", "yes"),
-        vectors.keyed(vectors.meets("cosine", 0.1)), {"b.word": "coded"},
+        "equi:word,yes,cosine:f32:0.1",
+        dense("cosine", "word", "yes"),
+        vectors.keyed(vectors.meets("cosine", 0.1)),
+        {"b.word": "coded"},
     ),
     "theta": Case("theta:rises:v", floats("v"), rises),
     "theta of a module": Case("theta:multijoin_cases:nearby:x,y", floats("x", "y"), nearby),
@@ -167,8 +171,9 @@ def drawn(seed: int, rows: int = 16, span: int = 40) -> pa.Table:
         for own in sets(("u", "v", "w"))
     ]
     numbers = [0.0, 0.5, 1.0, 1.5, -0.5]
-    flaws = rng.random(rows)
-    dense_rows: list[Any] = [[float(x) for x in own] for own in rng.choice(numbers, (rows, 3))]
+    own_rng = np.random.default_rng([seed, 8])
+    flaws = own_rng.random(rows)
+    dense_rows: list[Any] = [[float(x) for x in own] for own in own_rng.choice(numbers, (rows, 3))]
     for at, flaw in enumerate(flaws):
         if flaw < 0.1:
             dense_rows[at] = None

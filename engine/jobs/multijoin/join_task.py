@@ -22,6 +22,7 @@ from engine.jobs.streams import (
     output_schema,
 )
 from engine.models.profile.model import ArrivalProfile
+from engine.multiway.exact.join import check_top
 from engine.multiway.harvest.priors import PairPrior
 from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.predicate import Predicate, condition
@@ -76,6 +77,8 @@ def open_join(options: MultiJoinOptions) -> MultiJoinTask:
     options = replace(options, predicate=resolved(options.predicate, pairs))
     keys = check_attributes(options.predicate, pairs)
     _check_function(options.predicate)
+    clique = options.graph == "clique" and len(options.streams) > 2
+    check_top(options.predicate, options.top, clique=clique)
     unit, zoned = common_time([(source.archive, source.roles.time) for source in sources])
     if options.columns == "all" and options.out is not None:
         schemas = [source.archive.schema for source in sources]

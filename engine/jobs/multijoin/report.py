@@ -66,6 +66,7 @@ def report_content(
             "tick": task.columns.unit,
         },
         "method": _method(task, results),
+        "top": options.top,
         "combine": options.combine,
         "start_ts": task.start_ts,
         "slices": len(results),

@@ -22,6 +22,7 @@ from engine.jobs.multijoin.read import Read, StreamCounts, read_streams
 from engine.jobs.output import PartWriter, write_file
 from engine.jobs.streams import output_schema
 from engine.multiway.exact.join import ExactJoin
+from engine.multiway.exact.scores import Scores
 from engine.multiway.loops.method import LoopsSettings
 from engine.multiway.loops.run import LoopsCounters, LoopsRun
 from engine.options.multijoin import AUTO
@@ -86,7 +87,10 @@ def join_streams(task: MultiJoinTask) -> MultiJoinResult:
         return _result(read, NOTHING, None)  # who has asked for the task will say so
     schemas = [table.schema for table in read.payload]
     schema = output_schema(options.names, schemas, plain_type)
-    write = _Writer(task.draft, task.share.number, read, schema)
+    score = Scores.of(options.predicate, read.streams)
+    if score is not None:
+        schema = schema.insert(len(options.names) + 3, pa.field("score", pa.float64()))
+    write = _Writer(task.draft, task.share.number, read, schema, score)
     if task.harvest is not None:
         found = _harvest(task, read, write, clock)
     elif options.loops.method != AUTO:
@@ -111,7 +115,7 @@ def _exact_join(task: MultiJoinTask, read: Read) -> ExactJoin:
     return ExactJoin(
         read.streams, task.windows, options.predicate, graph=options.graph,
         combine=options.combine, start_ts=task.start_ts, threads=task.threads, orders=orders,
-        slices=(task.share.begin, task.share.end),
+        slices=(task.share.begin, task.share.end), top=options.top,
     )  # fmt: skip
 
 
@@ -192,9 +196,11 @@ def tallied(parts: Iterable[Part], edges: Sequence[int]) -> Tally:
 class _Writer:
     """Writes outputs as they come; without a folder lets them pass."""
 
-    def __init__(self, draft: Path | None, number: int, read: Read, schema: pa.Schema) -> None:
+    def __init__(
+        self, draft: Path | None, number: int, read: Read, schema: pa.Schema, score: Scores | None
+    ) -> None:
         self._name = f"part-{number:05d}.{uuid.uuid4().hex[:8]}.parquet"
-        self._read, self._schema = read, schema
+        self._read, self._schema, self._score = read, schema, score
         self._writer = None if draft is None else PartWriter(draft / self._name)
 
     def all(self, parts: Iterator[Part]) -> Iterator[Part]:
@@ -208,6 +214,8 @@ class _Writer:
         streams = self._read.streams
         columns: list[Any] = [streams.row[places] for places in members.T]
         columns += [ts, importance, np.ones(ts.size)]
+        if self._score is not None:
+            columns.append(self._score.pairs(members))
         for stream, table in enumerate(self._read.payload):
             places = pa.array(members[:, stream] - streams.first[stream])
             columns += table.take(places).columns if table.num_columns else []

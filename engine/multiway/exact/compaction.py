@@ -134,35 +134,33 @@ def tried(
 
 
 @jit
-def scores(screen: Screen, value: Floats, left: Ints, right: Ints) -> Floats:
+def scores(kind: int, length: Floats, value: Floats, left: Ints, right: Ints) -> Floats:
     """Return the scores of pairs of places, of distance the squares: (n,) float64.
 
     Four at a time: each is a sum in index order, in which every addition waits for the last.
     """
     found = np.empty(left.size)
-    whole = left.size & ~3
-    for i in range(0, whole, 4):
-        a, b, c, d = left[i], left[i + 1], left[i + 2], left[i + 3]
-        e, f, g, h = right[i], right[i + 1], right[i + 2], right[i + 3]
+    for i in range(0, left.size, 4):
+        last = left.size - 1
+        j, k, m = min(i + 1, last), min(i + 2, last), min(i + 3, last)
+        a, b, c, d = left[i], left[j], left[k], left[m]
+        e, f, g, h = right[i], right[j], right[k], right[m]
         p = q = r = s = 0.0
-        if screen.kind == DISTANCE:
-            for k in range(value.shape[1]):
-                w, x = value[a, k] - value[e, k], value[b, k] - value[f, k]
-                y, z = value[c, k] - value[g, k], value[d, k] - value[h, k]
+        if kind == DISTANCE:
+            for n in range(value.shape[1]):
+                w, x = value[a, n] - value[e, n], value[b, n] - value[f, n]
+                y, z = value[c, n] - value[g, n], value[d, n] - value[h, n]
                 p, q, r, s = p + w * w, q + x * x, r + y * y, s + z * z
         else:
-            for k in range(value.shape[1]):
-                p = p + value[a, k] * value[e, k]
-                q = q + value[b, k] * value[f, k]
-                r = r + value[c, k] * value[g, k]
-                s = s + value[d, k] * value[h, k]
-        if screen.kind == COSINE:
-            own = screen.length
-            p, q = p / (own[a] * own[e]), q / (own[b] * own[f])
-            r, s = r / (own[c] * own[g]), s / (own[d] * own[h])
-        found[i], found[i + 1], found[i + 2], found[i + 3] = p, q, r, s
-    for i in range(whole, left.size):
-        found[i] = _score(screen, value, left[i], right[i])
+            for n in range(value.shape[1]):
+                p = p + value[a, n] * value[e, n]
+                q = q + value[b, n] * value[f, n]
+                r = r + value[c, n] * value[g, n]
+                s = s + value[d, n] * value[h, n]
+        if kind == COSINE:
+            p, q = p / (length[a] * length[e]), q / (length[b] * length[f])
+            r, s = r / (length[c] * length[g]), s / (length[d] * length[h])
+        found[i], found[j], found[k], found[m] = p, q, r, s
     return found
 
 

@@ -225,16 +225,16 @@ def check_top(predicate: Predicate, top: int | None, *, clique: bool) -> None:
     if top is None:
         return
     if top < 1:
-        raise SpecError(f"top {top} must be 1 or more")
+        raise SpecError(f"--top {top} must be 1 or more")
     if not predicate.scored:
         raise SpecError(
-            f"top {top} asks for the best scores, and predicate {predicate.text} has none: choose "
-            "cosine, distance, or inner on dense vectors"
+            f"--top {top} asks for the best scores, and predicate {predicate.text} has none: "
+            "choose cosine, distance, or inner on dense vectors"
         )
     if clique:
         raise SpecError(
-            f"top {top} is of an output's latest tuple, and in a clique of 3 streams or more the "
-            "others must match too: choose the join graph star"
+            f"--top {top} is of an output's latest tuple, and in a clique of 3 streams or more the "
+            "others must match too: give --join-graph star"
         )
 
 

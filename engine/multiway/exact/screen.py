@@ -58,6 +58,11 @@ class Screen(NamedTuple):
     """(n,) float64. Square roots of the sums of squares (COSINE)."""
 
 
+def kind_of(predicate: Predicate) -> int:
+    """Return COSINE, DISTANCE or DOT."""
+    return {"cosine": COSINE, "distance": DISTANCE, "inner": DOT}[predicate.kind]
+
+
 def _error(columns: int) -> float:
     return 1.1 * (columns + 8) * 2.0**-24
 
@@ -98,7 +103,7 @@ def screen_of(predicate: Predicate, value: Floats) -> Screen:
     value : (n, d) float64
         Finite; of cosine, none without a direction.
     """
-    kind = {"cosine": COSINE, "distance": DISTANCE, "inner": DOT}[predicate.kind]
+    kind = kind_of(predicate)
     bound = predicate.bound * predicate.bound if kind == DISTANCE else predicate.bound
     if kind == COSINE:
         return _of_cosines(bound, value)

@@ -132,7 +132,8 @@ class Tiles:
         own = np.repeat(np.arange(ends.size - 1), np.diff(ends))
         left = own + int(part.own[side] + part.shift[side])
         right = found.astype(np.int64) + part.shift[other]
-        score = scores(self._screen, self._streams.attributes.value, left, right)
+        screen = self._screen
+        score = scores(screen.kind, screen.length, self._streams.attributes.value, left, right)
         if self._screen.kind == DISTANCE:
             score = -score
         kept = best(score, ends, self._top)

@@ -16,11 +16,12 @@ from engine.multiway.harvest.layout import Admitted
 from engine.multiway.predicate import Condition, Predicate
 from engine.multiway.streams import MultiStreams
 from engine.runtime.jit import Floats, Ints, kernel
-from gpu_kernels.multiway.predicates import BAND, DISTANCE, INNER
+from gpu_kernels.multiway.predicates import BAND, DISTANCE, DOT, INNER
 from gpu_kernels.multiway.walk import first_at_or_after
 
 INDEXED = ("equi", "band", "distance", "inner")
-"""Predicates that an index helps; of a function nothing is known."""
+"""Predicates that an index helps; of a function nothing is known, nor of angles and products of
+dense vectors."""
 Keys: TypeAlias = Any
 """Codes, (k,) int64, or values, (k,) float64."""
 
@@ -58,7 +59,7 @@ def entries_of(streams: MultiStreams, predicate: Predicate) -> Floats | None:
     >>> entries_of(streams, Predicate("band", ("v",), 1.0)).tolist()
     [1.0, 1.0]
     """
-    if predicate.kind not in INDEXED:
+    if predicate.kind not in INDEXED or predicate.equal or predicate.code == DOT:
         return None
     if predicate.kind != "inner":
         return np.ones(streams.number)

@@ -141,7 +141,7 @@ def all_pairs(streams: MultiStreams, screen: Screen) -> tuple[Ints, Ints, Floats
     left, right = (
         own.ravel() for own in np.meshgrid(np.arange(first), np.arange(first, streams.ts.size))
     )
-    return left, right, scores(screen, streams.attributes.value, left, right)
+    return left, right, scores(screen.kind, screen.length, streams.attributes.value, left, right)
 
 
 def with_direction(kind: str, value: Floats) -> Floats:
@@ -294,7 +294,7 @@ def test_tiles_of_full_size_and_slices() -> None:
     for kind, bound in (("cosine", 0.5), ("inner", 12.0), ("distance", 4.5)):
         predicate = predicate_of(kind, bound)
         screen = screen_of(predicate, value)
-        score = scores(screen, value, a, b + n)
+        score = scores(screen.kind, screen.length, value, a, b + n)
         passed = score <= screen.bound if kind == "distance" else score >= bound
         wanted = {*zip(a[passed].tolist(), b[passed].tolist(), strict=True)}
         for threads in (1, 3):
@@ -330,10 +330,10 @@ def test_what_has_no_best_matches() -> None:
     streams = streams_of((2, 2, 2), np.ones((6, 3)), 0)
     windows = windows_of([5, 5, 5])
     for top, predicate, words in (
-        (0, predicate_of("cosine", 0.5), "top 0 must be 1 or more"),
+        (0, predicate_of("cosine", 0.5), "--top 0 must be 1 or more"),
         (2, Predicate("band", ("v",), 1.0), "predicate band:v:1 has none: choose cosine"),
         (2, Predicate("inner", ("v",), 1.0), "has none"),
-        (2, predicate_of("cosine", 0.5), "choose the join graph star"),
+        (2, predicate_of("cosine", 0.5), "give --join-graph star"),
     ):
         with pytest.raises(SpecError, match=words):
             ExactJoin(streams, windows, predicate, top=top)
