@@ -94,16 +94,17 @@ def compacted(
         end = _first_at_least(columns, high[i])
         own = rows[i]
         place = own + shift[0]
-        j = begin
-        while j < end:
-            stop = min(j + _RUN, end)
+        row = tile[i, begin:end]
+        whole = row.size - row.size % _RUN
+        for j in range(0, whole, _RUN):
             some = np.int32(0)
-            for k in range(j, stop):
-                some += np.int32(tile[i, k] >= screen.low)
+            for k in range(_RUN):  # of a fixed number: compiled without a loop
+                some += np.int32(row[j + k] >= screen.low)
             if some:
-                used = _decided(screen, value, tile, i, j, stop, place, columns, shift[1], own,
-                                pairs, used)  # fmt: skip
-            j = stop
+                used = _decided(screen, value, tile, i, begin + j, begin + j + _RUN, place, columns,
+                                shift[1], own, pairs, used)  # fmt: skip
+        used = _decided(screen, value, tile, i, begin + whole, end, place, columns, shift[1], own,
+                        pairs, used)  # fmt: skip
     return used
 
 

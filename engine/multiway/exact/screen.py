@@ -34,7 +34,8 @@ _GREATEST, _LEAST = 2.0**500, 2.0**-450
 _SCALED = 60
 """Lengths are scaled to ``2.0**_SCALED`` at most: the products fit float32 with room, and lengths
 less by a factor of 2**86 are still told apart."""
-_ROWS = 1 << 15
+_ROWS = 1 << 10
+"""Tuples that are prepared together, in the cache."""
 
 
 class Screen(NamedTuple):
