@@ -252,6 +252,12 @@ def print_multijoin(report: Report, console: Console | None = None) -> None:
     if "harvest" in content:
         _print_harvest(content["harvest"], console)
     print_end(console, content, speed_of(content))
+    expected = content.get("harvest", {}).get("expected_seconds")
+    if expected is not None:
+        console.print(
+            f"expected before it began: {expected['harvested']:,.2f} s, and "
+            f"{expected['exact']:,.2f} s for the exact join"
+        )
 
 
 def _work(method: dict[str, Any]) -> str:

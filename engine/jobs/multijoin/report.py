@@ -79,7 +79,10 @@ def report_content(
         ),
     }
     if harvested is not None:
-        content["harvest"] = _harvest(task, harvested)
+        expected = results[0].expected
+        content["harvest"] = _harvest(task, harvested) | {
+            "expected_seconds": None if expected is None else expected._asdict()
+        }
     return content
 
 

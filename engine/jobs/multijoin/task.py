@@ -18,6 +18,7 @@ from engine.jobs.exact.counting import Tally
 from engine.jobs.multijoin.harvested import Harvested, HarvestRun
 from engine.jobs.multijoin.join_task import MultiJoinTask
 from engine.jobs.multijoin.orders import loops_orders
+from engine.jobs.multijoin.outlook import Expected, expected_of
 from engine.jobs.multijoin.read import Read, StreamCounts, read_streams
 from engine.jobs.output import PartWriter, write_file
 from engine.jobs.streams import output_schema
@@ -57,6 +58,8 @@ class MultiJoinResult(NamedTuple):
     """Of the rows that are no tuples, by stream."""
     rejected: list[str | None]
     """Names of the files of those rows, by stream."""
+    expected: Expected | None = None
+    """Of a harvested join, before it began."""
 
 
 @dataclass
@@ -155,12 +158,16 @@ def _loops(task: MultiJoinTask, read: Read, write: _Writer, clock: _Clock) -> Mu
 
 
 def _harvest(task: MultiJoinTask, read: Read, write: _Writer, clock: _Clock) -> MultiJoinResult:
+    expected = expected_of(task, read)
+    clock.spent("outlook")
     exact = _counted(task, read) if task.options.reference == "exact" else None
     clock.spent("count")
     run = HarvestRun(task, read)
     tally = tallied(write.all(run.parts()), task.edges)
     clock.spent("join")
-    return _result(read, tally, exact)._replace(harvested=run.statistics, orders=run.orders)
+    return _result(read, tally, exact)._replace(
+        harvested=run.statistics, orders=run.orders, expected=expected
+    )
 
 
 def tallied(parts: Iterable[Part], edges: Sequence[int]) -> Tally:

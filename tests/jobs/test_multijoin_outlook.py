@@ -1,0 +1,71 @@
+"""What a harvested join and the exact one are expected to take, before the join begins."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import multijoin_cases as cases
+import numpy as np
+import pytest
+from multijoin_cases import CASES, joined
+from multiway_cases import PREDICATES, random_streams, values
+
+from engine.jobs.multijoin import outlook
+from engine.jobs.multijoin.outlook import Expected, stretch_of
+
+SHED: dict[str, Any] = {"throttle": 0.5, "basic_window": 2, "adapt_every": 5}
+
+
+@pytest.mark.parametrize("kind", PREDICATES)
+@pytest.mark.parametrize("tuples", [1, 20, 500])
+def test_a_stretch_has_the_tuples_of_its_time(kind: str, tuples: int) -> None:
+    streams = random_streams(3, (40, 0, 55), kind)
+    found = stretch_of(streams, tuples)
+    low, high = (int(own) for own in (found.ts.min(initial=99), found.ts.max(initial=-1)))
+    assert found.ts.size <= tuples + 4  # ties
+    assert tuples == 1 or found.ts.size >= min(tuples, 90) - 8
+    whole, some = values(streams, kind), values(found, kind)
+    for stream in range(3):
+        ts = streams.ts[streams.part(stream)]
+        inside = np.flatnonzero((ts >= low) & (ts <= high))
+        np.testing.assert_array_equal(found.ts[found.part(stream)], ts[inside])
+        assert some[stream] == [whole[stream][place] for place in inside]
+
+
+@pytest.mark.parametrize("name", ["int", "band", "sets", "equi and cosine"])
+def test_both_joins_are_tried_and_the_rows_are_as_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    cases.write(tmp_path, cases.streams(4, 60))
+    short = joined(tmp_path, CASES[name], **SHED)
+    assert short.report["harvest"]["expected_seconds"] is None
+    for seconds in (2.0, 0.0):  # broken off at once
+        monkeypatch.setattr(outlook, "_LEAST", 3)
+        monkeypatch.setattr(outlook, "_PART", 3)
+        monkeypatch.setattr(outlook, "_SECONDS", seconds)
+        done = joined(tmp_path, CASES[name], **SHED)
+        told = done.report["harvest"]["expected_seconds"]
+        assert told.keys() == {"exact", "harvested"}
+        assert all(own > 0 for own in told.values())
+        assert done.rows == short.rows
+
+
+def test_the_cheaper_exact_join_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    cases.write(tmp_path, cases.streams(4, 60))
+    monkeypatch.setattr(outlook, "_LEAST", 3)
+    monkeypatch.setattr(outlook, "_PART", 3)
+    for exact, harvested, warned in ((1.0, 2.0, True), (2.0, 1.0, False)):
+        caplog.clear()
+        monkeypatch.setattr(outlook, "_exact_seconds", lambda *_, own=exact: own)
+        monkeypatch.setattr(outlook, "_harvested_seconds", lambda *_, own=harvested: own)
+        told = joined(tmp_path, **SHED).report["harvest"]["expected_seconds"]
+        assert told["harvested"] / told["exact"] == harvested / exact
+        assert told["exact"] > 2 * exact  # of three times the tuples, about
+        assert [own.getMessage() for own in caplog.records if own.levelname == "WARNING"] == (
+            [f"winnow: {Expected(**told).line}"] if warned else []
+        )
+    assert "leave out the capacity or throttle fraction" in Expected(1.0, 2.0).line
+    assert "leave out" not in Expected(2.0, 1.0).line
