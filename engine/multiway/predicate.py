@@ -175,9 +175,9 @@ def parse_predicate(text: str) -> Predicate:
 
     Examples
     --------
-    >>> parse_predicate("distance:x,y:2.5")
-    Predicate(kind='distance', columns=('x', 'y'), bound=2.5, function=None, name='', equal=(), \
-dense=False)
+    >>> found = parse_predicate("distance:x,y:2.5")
+    >>> found.kind, found.columns, found.bound
+    ('distance', ('x', 'y'), 2.5)
     >>> parse_predicate("equi:room,cosine:v:0.8").attributes
     ('room', 'v')
     """

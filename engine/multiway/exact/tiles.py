@@ -24,6 +24,7 @@ from engine.multiway.exact.screen import Screen, Singles, screen_of
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import MultiStreams, Reach, Windows, reach
 from engine.runtime.blas import one_blas_thread
+from engine.runtime.errors import InputError
 from engine.runtime.jit import Floats, Ints
 from gpu_kernels.multiway.predicates import DISTANCE
 
@@ -31,6 +32,8 @@ ROWS, COLUMNS = 256, 768
 """Of a tile: 768 KiB of float32, beside 500 KiB of vectors 128 wide."""
 _SLICE_PAIRS = 1 << 24
 """Pairs in reach of a slice, about: as many numbers of tuples it may have to hold."""
+_MOST_MATCHES = 2**31 - 1 - 8
+"""Of a slice: they are numbered in 32 bits."""
 _FEW = 64
 """Pairs of a group of equal keys that are decided without a proposal."""
 
@@ -85,6 +88,11 @@ class Tiles:
                 by_row(pairs, first, inside, found)
                 if self._top is not None:
                     found, inside = self._trimmed(part, side, other, found, inside)
+                if total + found.size > _MOST_MATCHES:
+                    raise InputError(
+                        f"more than {_MOST_MATCHES:,} pairs of one slice of time match: give a "
+                        "stricter bound, shorter windows, or --top"
+                    )
                 ends[first:last, other, 0] = total + inside[:-1]
                 ends[first:last, other, 1] = total + inside[1:]
                 numbers.append(found)

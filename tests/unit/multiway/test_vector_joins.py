@@ -19,7 +19,7 @@ from engine.multiway.exact.screen import Screen, screen_of
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import MultiStreams, Windows, no_attributes, windows_of
 from engine.runtime.blas import one_blas_thread
-from engine.runtime.errors import SpecError
+from engine.runtime.errors import InputError, SpecError
 from engine.runtime.jit import Floats, Ints
 from gpu_kernels.multiway.predicates import DISTANCE
 
@@ -302,6 +302,18 @@ def test_tiles_of_full_size_and_slices() -> None:
             members = np.concatenate([*join.members()])
             assert len(members) == len(wanted) > 100
             assert {*map(tuple, (members - [0, n]).tolist())} == wanted
+
+
+def test_more_matches_than_are_numbered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiling, "_MOST_MATCHES", 50)
+    streams = streams_of((9, 9), np.ones((18, 4)), 0)
+    join = ExactJoin(streams, windows_of([25, 25]), predicate_of("cosine", 0.5))
+    with pytest.raises(InputError, match=r"more than 50 pairs of one slice.*give a stricter bound"):
+        join.count()
+    best = ExactJoin(streams, windows_of([25, 25]), predicate_of("cosine", 0.5), top=1)
+    meets = oracle.meets("cosine", 0.5)
+    wanted = oracle.top(tuples(streams), [("ticks", 25)] * 2, meets, oracle.cosine, 1)
+    assert rows_of(best, streams) == wanted
 
 
 def test_no_tuples() -> None:
