@@ -105,6 +105,19 @@ def test_harvested_and_by_loops(tmp_path: Path) -> None:
     assert str(shed.to_pylist()) == str(exact.to_pylist()) == str(loops.to_pylist())  # with NaN
 
 
+@pytest.mark.parametrize("kind", BOUNDS)
+def test_no_vectors_at_all(kind: str) -> None:
+    for width in (None, 3):
+        column = pa.nulls(4, pa.list_(pa.float32(), width) if width else pa.list_(pa.float32()))
+        tables = {name: pa.table({"t": range(4), "v": column}) for name in TWO}
+        for more in ({}, {"throttle": 0.5, "basic_window": 2, "adapt_every": 2}, {"top": 1}):
+            done = winnow.multijoin(
+                tables, predicate=f"{kind}:v:0.5", time="t", window=5, **more
+            )  # fmt: skip
+            assert done.report["result"]["outputs"] == 0
+            assert done.report["null_keys"] == dict.fromkeys(TWO, 4)
+
+
 @pytest.mark.parametrize("predicate", ["equi:k,cosine:f32:-0.5", "inner:f32:0.5", "distance:f32:2"])
 def test_indexes_give_the_rows_of_scans(tmp_path: Path, predicate: str) -> None:
     cases.write(tmp_path, cases.streams(2, 40))

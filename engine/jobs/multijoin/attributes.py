@@ -249,6 +249,8 @@ def joined_attributes(
     elif predicate.kind != "equi":
         parts = of_width([raw.value for raw in raws], *(f"stream {name}" for name in names))
         value = np.ascontiguousarray(np.concatenate(parts))
+        if not value.shape[1]:  # no row has a vector
+            value = np.zeros((0, 1))
     return Attributes(code, value, first, item, weight)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -150,6 +151,14 @@ class HarvestRun:
             for own in members.T[1:]:
                 np.maximum(latest, ts[own], out=latest)
             yield members, latest, importance
+
+    def try_for(self, seconds: float) -> int:
+        """Run the join to its end, or for about so long; return how many tuples came."""
+        end = time.perf_counter() + seconds
+        for _ in self._join.run():
+            if time.perf_counter() > end:
+                break
+        return int(self._join.pushes.sum() + self._join.shed.sum())
 
     @property
     def statistics(self) -> Harvested:

@@ -127,10 +127,5 @@ def _exact_seconds(task: MultiJoinTask, read: Read) -> float:
 def _harvested_seconds(task: MultiJoinTask, read: Read) -> float:
     """Return the seconds of a stretch, or an estimate from the part that was joined in time."""
     begin = time.perf_counter()
-    run = HarvestRun(replace(task, start_ts=None), read)
-    for _ in run.parts():
-        if time.perf_counter() - begin > _SECONDS:
-            break
-    seconds = time.perf_counter() - begin
-    came = sum(run.statistics.pushes) + sum(run.statistics.shed)
-    return seconds * read.streams.ts.size / max(1, came)
+    came = HarvestRun(replace(task, start_ts=None), read).try_for(_SECONDS)
+    return (time.perf_counter() - begin) * read.streams.ts.size / max(1, came)
