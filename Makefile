@@ -6,6 +6,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 BENCH_ARGS ?=
+REPRODUCE_ARGS ?=
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE # processes by the hundred import what one has compiled
@@ -13,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE # processes by the hundred import what one has 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: help demo test thorough cover check kernels bench docs goldens clean
+.PHONY: help demo test thorough cover check kernels bench reproduce docs goldens clean
 
 help: ## List what there is to make
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -48,6 +49,9 @@ kernels: $(VENV)/.dev ## Compile what most tests need
 bench: $(VENV)/.bench ## Measure, against DuckDB and Polars too; BENCH_ARGS go to every script
 	for script in $(filter-out benchmarks/demo.py $(wildcard benchmarks/gpu_*.py),$(wildcard benchmarks/*.py)); do \
 	    echo "== $$script"; $(BIN)/python $$script $(BENCH_ARGS); done
+
+reproduce: $(VENV)/.bench ## Measure and judge every figure of the papers; REPRODUCE_ARGS=--quick
+	$(BIN)/python benchmarks/reproduce $(REPRODUCE_ARGS)
 
 docs: $(VENV)/.run ## Write the tables of the documents that come from the code
 	$(BIN)/python docs/tables.py

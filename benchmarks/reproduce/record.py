@@ -1,0 +1,53 @@
+"""The files of measurements: which commit, on what; and tables between the marks of documents."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from engine.report.envelope import versions
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def _git(*command: str) -> str:
+    """Return what git says; nothing where there is no repository."""
+    return subprocess.run(  # noqa: S603 - ours
+        ["git", *command],  # noqa: S607 - the one on the path
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+    ).stdout.strip()
+
+
+def commit() -> str:
+    """Return the commit that is measured; with a plus if files differ from it."""
+    changed = _git("status", "--porcelain", "-uno")
+    return (_git("rev-parse", "--short", "HEAD") or "unknown") + ("+" if changed else "")
+
+
+def about() -> dict[str, Any]:
+    """Return what a measurement was made by, and on; `engine` is the hash of that folder's tree."""
+    return {
+        "commit": commit(),
+        "engine": _git("rev-parse", "HEAD:engine"),
+        "versions": versions(),
+        "machine": platform.machine(),
+        "cores": len(os.sched_getaffinity(0)),
+        "load": round(os.getloadavg()[0], 2),
+    }
+
+
+def filled(text: str, tables: Mapping[str, str]) -> str:
+    """Put each table between its marks."""
+    for name, table in tables.items():
+        begin, end = f"<!-- {name} -->", f"<!-- end {name} -->"
+        if begin in text:
+            head, _, rest = text.partition(begin)
+            text = f"{head}{begin}\n{table}\n{end}{rest.partition(end)[2]}"
+    return text
