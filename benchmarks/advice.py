@@ -23,8 +23,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from policy_order import commit
 from real_joins import NATURAL, Join, written
+from reproduce.record import commit
 
 from engine.jobs.bound.task import bound_lanes, bound_settings, one_memory
 from engine.jobs.frame import open_job, prepare_job

@@ -21,7 +21,7 @@ from typing import Any
 
 import numba
 import numpy as np
-from policy_order import commit
+from reproduce.record import commit
 
 from engine.generate.lagged_gaussian import LaggedGaussianSpec, lagged_gaussian_sources
 from engine.generate.source import in_memory

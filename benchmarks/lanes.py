@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from policy_order import commit, filled
 from real_joins import NATURAL, Join, written
+from reproduce.record import commit, filled
 
 from engine.jobs.replay.run import run_replay
 from engine.options.replay import REPLAY, job_of

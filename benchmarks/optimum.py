@@ -31,10 +31,11 @@ from ortools.graph.python.min_cost_flow import SimpleMinCostFlow
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "support"))
 
 from paper_workloads import Workload, p1_streams, p1_table1
+from reproduce.p1 import network
 
 from engine.optimum.bound import BoundSettings, bound_lane
 from engine.optimum.build import pairs_of
-from engine.optimum.intervals import Matches, matches_of_pairs
+from engine.optimum.intervals import matches_of_pairs
 from engine.optimum.settings import Effort, Objective
 from engine.runtime.streams import StreamBatch
 
@@ -91,29 +92,6 @@ def ours(case: Case) -> float:
     return found.lower
 
 
-def network(matches: Matches, budget: int) -> SimpleMinCostFlow:
-    """Return the contract's network of one side, probing before admission."""
-    times, begin = np.unique(matches.ts, return_inverse=True)
-    line, m = times.size + 1, matches.at.size
-    chain = line + np.arange(m)
-    owner = np.repeat(np.arange(matches.ts.size), np.diff(matches.start))
-    first = np.zeros(m, bool)
-    first[matches.start[:-1][np.diff(matches.start) > 0]] = True
-    before = np.where(first, begin[owner], chain - 1)
-    back = np.searchsorted(times, matches.at)
-    one = np.ones(m, np.int64)
-    flow = SimpleMinCostFlow()
-    flow.add_arcs_with_capacity_and_unit_cost(
-        np.concatenate([np.arange(line - 1), before, chain]),
-        np.concatenate([np.arange(1, line), chain, back]),
-        np.concatenate([np.full(line - 1, budget), one, one]),
-        np.concatenate([np.zeros(line - 1, np.int64), -matches.gain.astype(np.int64), 0 * one]),
-    )
-    flow.set_node_supply(0, budget)
-    flow.set_node_supply(line - 1, -budget)
-    return flow
-
-
 def peer(case: Case) -> tuple[float, float]:
     """Return OR-Tools' optimum and its seconds."""
     left, right = streams(case.workload)
@@ -122,7 +100,10 @@ def peer(case: Case) -> tuple[float, float]:
     weigh = Objective().weigher(left, right)
     budgets = case.workload.budget_left, case.workload.budget_right
     flows = [
-        network(matches_of_pairs(left, right, pairs, weigh, side), budgets[side]) for side in SIDES
+        network(
+            matches_of_pairs(left, right, pairs, weigh, side), budgets[side], after_admission=False
+        )
+        for side in SIDES
     ]
     free = sum(float(weigh(a, b)[left.ts[a] == right.ts[b]].sum()) for a, b in pairs)
     begun = time.perf_counter()

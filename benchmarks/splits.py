@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from policy_order import commit
 from real_joins import FIRST_ROWS, columns_in
+from reproduce.record import commit
 
 import engine
 from engine.generate import ZipfSpec, in_memory, zipf_sources

@@ -26,8 +26,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from policy_order import FIGURES, MODELS, Point, commit, filled
 from real_joins import DATA, FIRST_ROWS, Columns, Join, columns_in
+from reproduce.p1 import MODELS
+from reproduce.papers import EXPERIMENTS
+from reproduce.record import commit, filled
+from reproduce.two_way import Point
 
 from engine.api.bound import bound_tables
 from engine.exact.stream import ExactStream
@@ -47,6 +50,17 @@ SLOW = 2_000_000
 """Rows times tuples in memory from which DIMPPROB is left out with the history estimator."""
 CHOSEN = ("rare-high 1 % to 1000", "uniform 1 to 10", "inverse-frequency")
 SHARES = (5, 10, 25)
+FIGURES: dict[str, dict[str, Point]] = {
+    title: {f"{x}{at}": point for at, point in EXPERIMENTS[name].points.items()}
+    for name, title, x in (
+        ("P1:fig8", "P1 figure 8", "w="),
+        ("P1:fig9", "P1 figure 9", "M="),
+        ("P1:fig10", "P1 figure 10", "domain="),
+        ("P1:fig11", "P1 figure 11", "skew="),
+        ("P1:tab1", "P1 table 1", ""),
+    )
+} | {"P2 figure 6": {f"M={m}": Point(50, m, 50, (1.0, 0.0), 5000) for m in (10, 20, 40, 60, 80)}}
+"""P2's streams are joined directly here, without its fact relation."""
 
 
 class Streams(NamedTuple):
@@ -143,14 +157,13 @@ def shares(streams: Streams) -> list[tuple[str, tuple[int, int]]]:
 def workloads() -> Iterator[Workload]:
     """Yield everything that is compared."""
     for figure, model in product(FIGURES, CHOSEN):
-        group = figure.name.split(" ")[0]
-        for point in figure.points:
+        for at, point in FIGURES[figure].items():
             half = point.memory // 2
             if half >= point.lifetime:
                 continue
             yield Workload(
-                group,
-                f"{figure.name.split(':')[0]}, {point.at}",
+                figure[:2],
+                f"{figure}, {at}",
                 model,
                 partial(zipf, point, model),
                 lambda _, half=half: [(f"{2 * half}", (half, half))],  # type: ignore[misc]
