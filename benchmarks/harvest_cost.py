@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from policy_order import commit
+from reproduce.record import commit
 
 from engine.exact.checks import thread_count
 from engine.multiway.exact.join import ExactJoin
