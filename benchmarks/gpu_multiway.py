@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.device.multiway import GpuProber
+from engine.multiway.harvest.cpu_prober import CpuProber
 from engine.multiway.harvest.layout import (
     WHOLE,
     Admitted,
@@ -24,7 +25,7 @@ from engine.multiway.harvest.layout import (
     admitted_none,
     whole_plan,
 )
-from engine.multiway.harvest.prober import CpuProber, OutputBatch, Prober
+from engine.multiway.harvest.prober import OutputBatch, Prober
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import Attributes, MultiStreams, Windows, windows_of
 from engine.runtime.jit import Floats
