@@ -26,7 +26,8 @@ from rich.table import Table  # noqa: E402
 
 from engine import commands as cli  # noqa: E402
 from engine.archives.roles import Roles  # noqa: E402
-from engine.commands.running import executor_of, progress_bar  # noqa: E402
+from engine.commands.bars import progress_bars  # noqa: E402
+from engine.commands.running import executor_of  # noqa: E402
 from engine.jobs.replay.run import run_replay  # noqa: E402
 from engine.options.budget import parse_amounts  # noqa: E402
 from engine.options.replay import JobOptions  # noqa: E402
@@ -91,7 +92,7 @@ def compare(rows: int, engine: str) -> list[Content]:
     spent = time.perf_counter() - started
     print(f"compiled code is there after {spent:.1f} s (in {os.environ['WINNOW_CACHE']})")
     reports: list[Content] = []
-    with progress_bar() as progress:
+    with progress_bars() as progress:
         for done, policy in enumerate(COMPARED):
             progress("policies", done, len(COMPARED))
             report = run_replay(job(folder, policy), executor)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+import signal
 import sys
+import threading
 from typing import TYPE_CHECKING
 
 from spark_plugin.configured import why_spark
@@ -32,11 +35,20 @@ class SparkEngine:
         from spark_plugin.executor import SparkExecutor  # noqa: PLC0415 - with pyspark, a second
         from spark_plugin.session import get_session  # noqa: PLC0415 - the same
 
-        return SparkExecutor(get_session(light=not rapids, rapids=rapids), _notify)
+        logging.getLogger().addFilter(_no_interrupt)
+        session = get_session(light=not rapids, rapids=rapids)
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, signal.default_int_handler)  # Spark's asks the JVM first
+        return SparkExecutor(session, _notify)
 
     def wanted(self) -> str | None:
         """Return why ``--engine auto`` is this engine here, None if it is not."""
         return why_spark()
+
+
+def _no_interrupt(record: logging.LogRecord) -> bool:
+    """Keep Py4J from logging where Ctrl-C found it."""
+    return not record.exc_info or record.exc_info[0] is not KeyboardInterrupt
 
 
 def _notify(message: str) -> None:

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from engine.runtime.host import keep_freed_memory
 from spark_plugin.archives.first_pass import Relational
 from spark_plugin.gpu import GpuTerms, bind_task, gpu_terms
+from spark_plugin.hearing import Place, hearing, telling
 from spark_plugin.outcome import Outcome, attempt, settle
 from spark_plugin.rapids.session import uses_rapids
 from spark_plugin.session import parallelism
@@ -80,9 +81,17 @@ class SparkExecutor:
         RuntimeError
             If every attempt at a task failed otherwise, with the message of the last.
         """
-        chosen = list(items)
+        with hearing(self._session) as place:
+            yield from self._mapped(function, list(items), place)
+
+    def _mapped(
+        self, function: Callable[[T], R], items: list[T], place: Place | None
+    ) -> Iterator[R]:
         tag = f"winnow-{uuid.uuid4().hex}"
-        jobs = [self._start(function, part, tag) for part in blocks(chosen, self._width)]
+        first, jobs = 0, []
+        for part in blocks(items, self._width):
+            jobs.append(self._start(function, part, tag, place, first))
+            first += len(part)
         done = 0
         try:
             for job in jobs:
@@ -95,12 +104,19 @@ class SparkExecutor:
             if done < len(jobs):
                 self._session.sparkContext.cancelJobsWithTag(tag)
 
-    def _start(self, function: Callable[[T], R], items: list[T], tag: str) -> Future[list[Outcome]]:
+    def _start(
+        self,
+        function: Callable[[T], R],
+        items: list[T],
+        tag: str,
+        place: Place | None,
+        first: int,
+    ) -> Future[list[Outcome]]:
         """Run a job on a thread of its own: as an RDD, for which Spark has no query to plan."""
         found: Future[list[Outcome]] = Future()
         context = self._session.sparkContext
         tasks = min(len(items), _TASKS * self._width)
-        work = _worker(cloudpickle.dumps((function, items)), tasks, self._terms)
+        work = _worker(cloudpickle.dumps((function, items)), tasks, self._terms, place, first)
 
         def collect() -> None:
             try:
@@ -155,9 +171,12 @@ def _in_order(rows: Sequence[tuple[int, bytes]], items: int) -> list[Outcome]:
 
 
 def _worker(
-    work: bytes, tasks: int, terms: GpuTerms
+    work: bytes, tasks: int, terms: GpuTerms, place: Place | None, first: int
 ) -> Callable[[Iterable[int]], Iterator[tuple[int, bytes]]]:
-    """Return what a Spark task runs: the items of its number, one after the other."""
+    """Return what a Spark task runs: the items of its number, one after the other.
+
+    It tells how far it got at `place`, as the task of number `first` and its own.
+    """
 
     def run(numbers: Iterable[int]) -> Iterator[tuple[int, bytes]]:
         bind_task(terms)
@@ -165,7 +184,8 @@ def _worker(
         function, items = pickle.loads(work)  # noqa: S301 - written by the driver
         for task in numbers:
             for item in range(task, len(items), tasks):
-                outcome = attempt(function, items[item])
+                with telling(place, first + item):
+                    outcome = attempt(function, items[item])
                 yield item, cloudpickle.dumps(outcome)
                 if outcome.error is not None:
                     return

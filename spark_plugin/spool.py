@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,6 +13,7 @@ from numpy.typing import NDArray
 
 from engine.lanes.profile import LaneProfile, profile_side
 from engine.lanes.reader import LaneBatch
+from engine.runtime.disk import scratch_folder
 from engine.runtime.streams import SIDES, StreamBatch
 
 HELD_BYTES = 64 << 20
@@ -65,9 +64,8 @@ class Spool:
 
     def _write(self) -> None:
         if not self._files:
-            folder = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0] or None
-            made = self._stack.enter_context(tempfile.TemporaryDirectory("", "winnow-", folder))
-            self._files = [Path(made) / f"{side}.arrow" for side in SIDES]
+            made = self._stack.enter_context(scratch_folder())
+            self._files = [made / f"{side}.arrow" for side in SIDES]
             options = pa.ipc.IpcWriteOptions(compression="lz4")
             self._writers = [
                 self._stack.enter_context(pa.ipc.new_file(path, part.schema, options=options))

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
@@ -18,6 +16,7 @@ from engine.archives.rows import restored
 from engine.options.command import Given
 from engine.options.grid import parse_windows
 from engine.options.replay import JobOptions, job_of, sided
+from engine.runtime.disk import scratch_folder
 from engine.runtime.errors import WinnowError
 from engine.runtime.streams import SIDES
 from engine.runtime.time_units import parse_instant, parse_window
@@ -147,8 +146,7 @@ def tell_seconds(report: dict[str, Any], tables: Tables, given: Given, unit: str
 @contextmanager
 def temporary() -> Iterator[Path]:
     """Yield a temporary folder for tables, which errors then do not name."""
-    with tempfile.TemporaryDirectory(prefix="winnow-") as name:
-        folder = Path(name)
+    with scratch_folder() as folder:
         try:
             yield folder
         except WinnowError as error:
@@ -209,8 +207,8 @@ def read_several(
         Runs the join of `given` and returns the report.
     """
     kept = "out" in given
-    with TemporaryDirectory(prefix="winnow-") as folder:
-        place = given.setdefault("out", Path(folder) / "out")
+    with scratch_folder() as folder:
+        place = given.setdefault("out", folder / "out")
         report = run()
         aside = {path.stem: pq.read_table(path) for path in (place / "_rejected").glob("*.parquet")}
         if kept:

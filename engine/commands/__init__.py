@@ -8,10 +8,13 @@ out; it is imported when it is called. It imports everything below. A newcomer s
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from importlib import import_module, metadata
 
 from engine.commands.asked import Asked, Engine, Plugin
+from engine.commands.interrupts import STOPPED, end, ends_soon, stopped
 from engine.commands.parser import parsed
 from engine.options.command import Command
 from engine.options.meanings import MEANINGS
@@ -78,22 +81,29 @@ def main(
         on standard error.
     """
     words = list(sys.argv[1:] if argv is None else argv)
+    alone = argv is None and threading.current_thread() is threading.main_thread()
     known = _Commands(commands or {})
     name = words[0] if words and words[0] in known.names else ""
     said = f"winnow {name}".rstrip()
     try:
         if not name:
             return _answer(words, known)
-        keep_freed_memory()
-        module = known.load(name)
-        command, values = parsed(words, {name: module.COMMAND})
-        return module.run(Asked(command, values, dict(engines or {})))
+        with ends_soon(said) if alone else nullcontext():
+            try:
+                keep_freed_memory()
+                module = known.load(name)
+                command, values = parsed(words, {name: module.COMMAND})
+                return module.run(Asked(command, values, dict(engines or {})))
+            except KeyboardInterrupt:
+                if alone:
+                    end(said)
+                raise
     except WinnowError as error:
         print(f"{said}: error: {error}", file=sys.stderr)  # noqa: T201
         return 2
     except KeyboardInterrupt:
-        print(f"{said}: stopped; nothing was written", file=sys.stderr)  # noqa: T201
-        return 130
+        print(stopped(said), file=sys.stderr)  # noqa: T201
+        return STOPPED
 
 
 def _answer(words: Sequence[str], known: _Commands) -> int:

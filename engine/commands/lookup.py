@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engine.api.lookup import look_up
 from engine.commands.asked import Asked
-from engine.commands.running import progress_bar
+from engine.commands.bars import progress_bars
 from engine.commands.telling import telling
 from engine.options.lookup import LOOKUP, lookup_of
 from engine.report.joins import lookup_shown
@@ -18,7 +18,7 @@ def run(asked: Asked) -> int:
     options = lookup_of(given)
     stream, fact = given.needed("stream"), given.needed("fact")
     told = telling(asked, given)
-    with progress_bar() as progress:
+    with progress_bars() as progress:
         report = look_up(options, stream, fact, progress)
     told.tell(lookup_shown(report))
     return 0

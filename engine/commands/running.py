@@ -10,13 +10,10 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import metadata
-from typing import Any, NamedTuple
-
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as Bars
+from typing import NamedTuple
 
 from engine.commands.asked import Asked, Engine
+from engine.commands.bars import progress_bars
 from engine.commands.telling import Telling, telling
 from engine.options.command import Given
 from engine.options.where import AUTO_ENGINE
@@ -116,28 +113,5 @@ def running(asked: Asked, given: Given) -> Iterator[Running]:
     """
     told = telling(asked, given)
     executor = executor_of(asked.engines, given["engine"], rapids=given["rapids"])
-    with progress_bar() as progress:
+    with progress_bars() as progress:
         yield Running(executor, progress, told)
-
-
-@contextmanager
-def progress_bar() -> Iterator[Progress]:
-    """Yield ``progress(stage, done, total)``, which draws on standard error on a terminal.
-
-    What follows a colon in a stage's name may change as it goes on.
-    """
-    console = Console(stderr=True)
-    bars = Bars(
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-        console=console, transient=True, disable=not console.is_terminal,
-    )  # fmt: skip
-    tasks: dict[str, Any] = {}
-    with bars:
-
-        def show(stage: str, done: int, total: int) -> None:
-            name = stage.partition(":")[0]
-            if name not in tasks:
-                tasks[name] = bars.add_task(stage, total=total)
-            bars.update(tasks[name], description=stage, completed=done, total=total)
-
-        yield show

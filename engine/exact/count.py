@@ -20,6 +20,7 @@ from engine.exact.combine import combine_code, combined, neumaier
 from engine.exact.slices import Slice, cut_slices, with_dense_keys
 from engine.runtime.jit import Floats, Ints, jit, nth
 from engine.runtime.streams import StreamBatch
+from engine.runtime.work import as_here
 
 
 class ExactCount(NamedTuple):
@@ -172,6 +173,6 @@ def count_pairs(
     check_sizes(right, 1)
     workers = thread_count(threads)
     parts = cut_slices(left, right, (window_left, window_right), first_counted(start_ts), workers)
-    with ThreadPoolExecutor(workers) as pool:
+    with ThreadPoolExecutor(workers, **as_here()) as pool:
         counts = list(pool.map(lambda part: _count(part, code), parts))
     return ExactCount(sum(c.outputs for c in counts), float(sum(c.importance for c in counts)))

@@ -24,6 +24,7 @@ from engine.runtime.errors import SpecError
 from engine.runtime.executors import ordered_map
 from engine.runtime.jit import Floats, Ints, jit
 from engine.runtime.streams import StreamBatch
+from engine.runtime.work import as_here
 
 Pairs = tuple[NDArray[Any], NDArray[Any]]
 Dtype = type[np.signedinteger[Any]]
@@ -128,7 +129,7 @@ def all_pairs(
     _checked(left, right, (window_left, window_right), dtype)
     workers = thread_count(threads)
     parts = cut_slices(left, right, (window_left, window_right), first_counted(start_ts), workers)
-    with ThreadPoolExecutor(workers) as pool:
+    with ThreadPoolExecutor(workers, **as_here()) as pool:
         found = pool.map(lambda part: list(_chunks(part, _CHUNK, dtype)), parts)
         return [chunk for chunks in found for chunk in chunks]
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +20,7 @@ from engine.facts.faults import EMPTY, complain, rejected_rows
 from engine.facts.relation import BEFORE, NEVER, Facts, order_by
 from engine.facts.roles import FactColumns, FactRoles, is_direct
 from engine.facts.validity import Cells, change_cells, interval_cells
+from engine.runtime.disk import scratch_folder
 from engine.runtime.errors import InputError, chosen
 from engine.runtime.jit import Ints
 
@@ -151,8 +150,8 @@ def _read(
 ) -> tuple[pa.Table, dict[int, str]]:
     """Return the columns of all rows, and the file that begins at each of some rows."""
     starts: dict[int, str] = {}
-    with tempfile.TemporaryDirectory(prefix="winnow-") as folder:
-        rows = Rows(archive, roles.times, Path(folder), memory)
+    with scratch_folder() as folder:
+        rows = Rows(archive, roles.times, folder, memory)
         tables = [rows.schema.empty_table().select(list(names))]
         for part in rows.parts(names, _PART_ROWS):
             starts[part.file_first] = part.file

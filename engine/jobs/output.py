@@ -11,7 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from engine.replay.layout import Outputs
-from engine.runtime.disk import claim, full_disk_reported, remove_folder, remove_leftovers
+from engine.runtime.disk import (
+    claim,
+    full_disk_reported,
+    remove_folder,
+    remove_leftovers,
+    undone_if_killed,
+)
 from engine.runtime.errors import OutputError
 from engine.sampling.layout import SampledOutputs
 
@@ -237,7 +243,7 @@ def output_at(place: Path | None, option: str = "--out") -> Iterator[OutputFolde
         return
     output = OutputFolder(place, option)
     try:
-        with output.writing():
+        with undone_if_killed(output.discard), output.writing():
             yield output
     finally:
         output.discard()

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -15,6 +13,7 @@ from engine.archives.roles import Roles
 from engine.archives.rows import Rows
 from engine.archives.source import Archive, check_unchanged, open_archive
 from engine.facts.read import table_archive
+from engine.runtime.disk import scratch_folder
 from engine.runtime.errors import SpecError
 
 
@@ -62,8 +61,8 @@ def rows_of(source: Source | StreamSource, roles: Roles) -> Iterator[Rows]:
         If the archive cannot be read, or changes meanwhile.
     """
     lenient = tuple(filter(None, (roles.time, roles.importance)))
-    with tempfile.TemporaryDirectory(prefix="winnow-") as folder:
-        yield Rows(source.archive, lenient, Path(folder), source.table)
+    with scratch_folder() as folder:
+        yield Rows(source.archive, lenient, folder, source.table)
         check_unchanged([source.archive])
 
 

@@ -168,7 +168,7 @@ class Build:
             if plan.side not in found
             for task in self._split_tasks(plan, sources[plan.side])
         ]
-        for result in stages.run("split", split, tasks):
+        for result in stages.run("split", split, tasks, [task.rows for task in tasks]):
             found.setdefault(result.side, []).append(result)
         return tuple(result for plan in plans for result in found.get(plan.side, ()))
 
@@ -228,7 +228,9 @@ class Build:
             for side in merging
             for lanes in lane_ranges(splits.rows[side])
         ]
-        for task, written in zip(tasks, stages.run("merge", write_lanes, tasks), strict=True):
+        counts = [int(splits.rows[task.side][[*task.lanes]].sum()) for task in tasks]
+        merged = stages.run("merge", write_lanes, tasks, counts)
+        for task, written in zip(tasks, merged, strict=True):
             for lane, content in zip(task.lanes, written, strict=True):
                 sides[task.side][lane] = content
         return sides, kept

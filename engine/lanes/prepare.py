@@ -7,6 +7,7 @@ import json
 import uuid
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 
 from engine.archives.roles import JoinColumns, Roles, check_roles, check_streams
@@ -20,7 +21,7 @@ from engine.lanes.runs import lanes_written
 from engine.lanes.split import MAX_LANES, too_many_lanes
 from engine.lanes.splits import SPLIT_ROWS
 from engine.runtime.device_choice import ASKED_FOR_CPU, Wanted
-from engine.runtime.disk import claim, release, remove_folder, remove_leftovers
+from engine.runtime.disk import claim, release, remove_folder, remove_leftovers, undone_if_killed
 from engine.runtime.errors import InputError, OutputError, SpecError
 from engine.runtime.executors import Executor, Progress, silent
 
@@ -115,7 +116,7 @@ def prepare(
         raise OutputError(f"folder {folder} exists: name another or remove it")
     draft = folder.parent / f".{folder.name}.{uuid.uuid4().hex}.tmp"
     try:
-        with lanes_written(str(folder)):
+        with undone_if_killed(partial(remove_folder, draft)), lanes_written(str(folder)):
             draft.mkdir(parents=True)
             claim(draft)
             remove_leftovers(folder.parent, folder.name)

@@ -25,6 +25,7 @@ from engine.lanes.runfiles import COLUMNS
 from engine.lanes.stored import READ_ROWS, Rows, Stored, Ticks
 from engine.runtime.jit import Ints
 from engine.runtime.streams import LEFT, RIGHT, SIDES, StreamBatch
+from engine.runtime.work import rows_done
 
 BATCH_ROWS = 131_072
 PAYLOAD_ROWS = 65_536
@@ -125,6 +126,7 @@ def _lane_batches(
             for batches, schema in zip(taken, schemas, strict=True)
         ]
         yield LaneBatch(sides[LEFT], sides[RIGHT], tables[LEFT], tables[RIGHT])
+        rows_done(sum(own.ts.size for own in sides))
 
 
 def _stored_batches(

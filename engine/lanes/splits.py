@@ -30,6 +30,7 @@ from engine.runtime.errors import InputError, SpecError
 from engine.runtime.executors import Executor, Progress
 from engine.runtime.jit import Ints
 from engine.runtime.streams import LEFT, RIGHT, SIDES
+from engine.runtime.work import Bar, listening, rows_done
 
 _BOTH = (LEFT, RIGHT)
 
@@ -143,6 +144,7 @@ def split(task: SplitTask) -> SplitResult:
     found = Splitting(task.plan, task.origin, task.file_first, task.out)
     for table in _tables(task):
         found.add(table, task.first_row + found.rows)
+        rows_done(table.num_rows)
     return found.result()
 
 
@@ -258,14 +260,22 @@ class Steps:
         self._executor = executor
         self._progress = progress
 
-    def run(self, stage: str, function: Callable[[T], R], tasks: Sequence[T]) -> Iterator[R]:
-        """Yield the results of the tasks, in order."""
+    def run(
+        self,
+        stage: str,
+        function: Callable[[T], R],
+        tasks: Sequence[T],
+        rows: Sequence[int] | None = None,
+    ) -> Iterator[R]:
+        """Yield the results of the tasks, in order; they tell of `rows` as they go through them."""
         if not tasks:
             return
-        self._progress(stage, 0, len(tasks))
-        for done, result in enumerate(self._executor.map(function, tasks), 1):
-            self._progress(stage, done, len(tasks))
-            yield result
+        sizes = [0] * len(tasks) if rows is None else rows
+        bar = Bar(self._progress, stage, len(tasks), sum(sizes))
+        with listening(bar.told):
+            for size, result in zip(sizes, self._executor.map(function, tasks), strict=True):
+                bar.ended(size)
+                yield result
 
     def single(self, stage: str, work: Callable[[], R]) -> R:
         """Return the result of a step that is no tasks."""

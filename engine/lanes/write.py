@@ -23,6 +23,7 @@ from engine.lanes.runfiles import KEPT, ROWS, Files
 from engine.lanes.runs import Piece, Pieces, PlacedRun, Run, lanes_written
 from engine.runtime.disk import whole_file
 from engine.runtime.jit import Ints
+from engine.runtime.work import rows_done
 
 GROUP_ROWS = 65_536
 WORK = "_work"
@@ -95,6 +96,7 @@ def _write_lane(path: Path, pieces: list[Piece], files: Files) -> LaneSide:
             last = int(table.column("_ts")[-1].as_py())
             rows += table.num_rows
             writer.write_table(table, GROUP_ROWS)
+            rows_done(table.num_rows)
     finally:
         if writer is not None:
             writer.close()

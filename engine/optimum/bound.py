@@ -31,6 +31,7 @@ from engine.optimum.retained import OutputTotals, Realised, Retained, realised, 
 from engine.optimum.settings import Effort, Objective
 from engine.runtime.jit import Ints
 from engine.runtime.streams import LEFT, RIGHT, StreamBatch
+from engine.runtime.work import as_here
 
 EXACT = 1e-12
 """Relative difference up to which two sums are one (contract, section 3)."""
@@ -228,7 +229,7 @@ def _by_prices(problem: _Problem) -> list[MemoryBound]:
             **limits._asdict(),
         )  # fmt: skip
         certified.append((intervals, certificate))
-    with ThreadPoolExecutor(len(memories)) as pool:
+    with ThreadPoolExecutor(len(memories), **as_here()) as pool:
         return list(
             pool.map(
                 lambda one, memory: _flowed(one, memory, settings, deadline), certified, memories

@@ -33,6 +33,7 @@ from engine.optimum.intervals import (
 from engine.runtime.host import half_of_memory
 from engine.runtime.jit import Ints
 from engine.runtime.streams import LEFT, RIGHT, StreamBatch
+from engine.runtime.work import told
 
 SLICE_PAIRS = 1 << 23
 """Pairs that a slice is meant to have: about half a gigabyte while it is worked on."""
@@ -246,6 +247,7 @@ def build_intervals(
             for column in columns:
                 column.spill(folder)
         wanted = slice_pairs * (last - first) // max(pairs, 1)
+        told(f"choices of {100 * last // own.ts.size} % of the tuples")
         first, tuples = last, max(1, min(wanted, _GROWTH * tuples))
     end, value, until = (column.array() for column in columns)
     return Intervals(int(instants.size), begin, kept, end, value, until)

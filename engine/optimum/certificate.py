@@ -16,6 +16,7 @@ from engine.optimum.intervals import Intervals
 from engine.optimum.repair import Repaired, repair
 from engine.runtime.errors import SpecError
 from engine.runtime.jit import NONE, Floats, Ints
+from engine.runtime.work import told
 
 HOT = 0.2  # first temperature, in typical values, where tuples have one choice each
 COLD = 0.0005  # last one
@@ -279,6 +280,13 @@ class _Rounds:
         self.planned_at = self.ascent.upper
         self.planning = time.monotonic() - begun
 
+    def _tell(self) -> None:
+        gap = 100 * gap_between(self.plan.value, self.ascent.upper)
+        if math.isfinite(gap):
+            told(f"gap {gap:.2g} %, {self.ascent.rounds} rounds")
+        else:
+            told(f"{self.ascent.rounds} rounds")
+
     def _close(self) -> bool:
         return gap_between(self.plan.value, self.ascent.upper) <= self.gap
 
@@ -295,6 +303,7 @@ class _Rounds:
             if ascent.rounds - begun_at >= plan_at:
                 plan_at *= _PATIENCE
                 self._replan()
+            self._tell()
             if self._close():
                 return self.plan
         self._replan()

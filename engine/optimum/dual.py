@@ -39,6 +39,7 @@ from engine.optimum.dual_kernels import (
 )
 from engine.optimum.intervals import Intervals
 from engine.runtime.jit import Floats, Ints, jit
+from engine.runtime.work import as_here
 from gpu_kernels.optimum.formulas import bend_and_price
 
 TRUST = 4.0
@@ -166,7 +167,7 @@ class CpuDual:
                 yield chunk, work(*chunk)
             return
         waiting: deque[tuple[tuple[int, int], Future[Any]]] = deque()
-        with ThreadPoolExecutor(self._threads) as pool:
+        with ThreadPoolExecutor(self._threads, **as_here()) as pool:
             for chunk in self._chunks:
                 waiting.append((chunk, pool.submit(work, *chunk)))
                 if len(waiting) > _BUFFERED * self._threads:

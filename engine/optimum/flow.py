@@ -20,6 +20,7 @@ from engine.optimum.intervals import Intervals
 from engine.optimum.network import MOST_PRICE, Flow, Tuples, balance, begin_flow, new_search
 from engine.runtime.errors import WinnowError
 from engine.runtime.jit import NONE, Floats, Ints, jit
+from engine.runtime.work import told
 
 STEPS = 1 << 20  # nodes done before the clock is read again
 _HEADROOM = 6  # bits that prices may grow by
@@ -110,6 +111,7 @@ def _balanced(
             return False
         if time.perf_counter() > deadline:
             raise OutOfTimeError("the optimum was not found in the time allowed; use method dual")
+        told(f"flow {min(99, 100 * int(progress[0]) // max(1, nodes))} %")
     return True
 
 

@@ -1,5 +1,7 @@
 """Atomic files and folders, errors of a full disk, and leases that mark folders in use.
 
+What is unfinished is known by name, so that a process that has to end at once can undo it first.
+
 A lease names the process that writes into a folder, so that leftovers of dead jobs can be removed
 while folders in use stay.
 """
@@ -10,8 +12,9 @@ import errno
 import os
 import re
 import shutil
+import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -71,6 +74,36 @@ def whole_file(path: Path, aside: Path) -> Iterator[Path]:
         own.replace(path)
     finally:
         own.unlink(missing_ok=True)
+
+
+_UNDO: dict[object, Callable[[], None]] = {}
+
+
+@contextmanager
+def undone_if_killed(undo: Callable[[], None]) -> Iterator[None]:
+    """Have `undo_unfinished` call `undo`, which may run beside the block, until it ends."""
+    own = object()
+    _UNDO[own] = undo
+    try:
+        yield
+    finally:
+        del _UNDO[own]
+
+
+def undo_unfinished() -> None:
+    """Remove what this process has not finished, just before it ends without ending its threads."""
+    for undo in list(_UNDO.values()):
+        with suppress(Exception):
+            undo()
+
+
+@contextmanager
+def scratch_folder(prefix: str = "winnow-") -> Iterator[Path]:
+    """Yield a folder for temporary files, removed at the end; in tasks of Spark, at its latest."""
+    within = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0] or None
+    folder = tempfile.TemporaryDirectory(prefix=prefix, dir=within, ignore_cleanup_errors=True)
+    with undone_if_killed(folder.cleanup), folder as name:
+        yield Path(name)
 
 
 def remove_folder(folder: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,6 +11,8 @@ from contextlib import contextmanager
 from queue import Queue
 from threading import Event
 from typing import Any, Protocol, TypeVar
+
+from engine.runtime.work import Bar, as_here, listening, wanted_until
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -69,6 +70,8 @@ class SerialExecutor:
 class ThreadExecutor:
     """Runs tasks on threads of this process: pyarrow and the kernels release the GIL.
 
+    Where one fails or the user interrupts, the others end as soon as they tell of themselves.
+
     Parameters
     ----------
     threads : int, optional
@@ -89,7 +92,8 @@ class ThreadExecutor:
     def map(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         """Yield ``function(item)`` for every item, in order."""
         waiting: deque[Future[R]] = deque()
-        with ThreadPoolExecutor(self.threads) as pool:
+        stop = Event()
+        with ThreadPoolExecutor(self.threads, "winnow", wanted_until, (stop,)) as pool:
             try:
                 for item in items:
                     waiting.append(pool.submit(function, item))
@@ -98,6 +102,7 @@ class ThreadExecutor:
                 while waiting:
                     yield waiting.popleft().result()
             finally:
+                stop.set()
                 for future in waiting:
                     future.cancel()
 
@@ -140,7 +145,7 @@ def ordered_map(
     stop = Event()
     queues: deque[Queue[Any]] = deque()
     waiting = iter(parts)
-    with ThreadPoolExecutor(workers) as pool:
+    with ThreadPoolExecutor(workers, **as_here()) as pool:
         try:
             while True:
                 while len(queues) < workers and (part := next(waiting, None)) is not None:
@@ -199,6 +204,8 @@ class Stages:
         function: Callable[[T], R],
         tasks: Sequence[T],
         rows: Sequence[int] | None = None,
+        *,
+        tells: bool = True,
     ) -> list[R]:
         """Run the tasks of a stage, report its progress, and return the results in task order.
 
@@ -211,49 +218,16 @@ class Stages:
         tasks : sequence
         rows : sequence of int, optional
             Of each task: the largest run first, so that none is left at the end alone.
+        tells : bool
+            Whether tasks tell of these rows as they go through them (`engine.runtime.work`).
         """
-        order = list(range(len(tasks)))
-        if rows is not None:
-            order.sort(key=lambda i: -rows[i])
+        sizes = [0] * len(tasks) if rows is None else rows
+        order = sorted(range(len(tasks)), key=lambda i: -sizes[i])
         results = {}
-        with self.timed(name):
-            self.progress(name, 0, len(tasks))
+        bar = Bar(self.progress, name, len(tasks), sum(sizes) if tells else 0)
+        with self.timed(name), listening(bar.told):
             ordered = [tasks[i] for i in order]
             for i, result in zip(order, self.executor.map(function, ordered), strict=True):
                 results[i] = result
-                self.progress(name, len(results), len(tasks))
+                bar.ended(sizes[i])
         return [results[i] for i in range(len(tasks))]
-
-    @contextmanager
-    def counting(self, rows: int) -> Iterator[None]:
-        """Report the rows replayed in this process, of so many, as stage "rows"."""
-        with listening(lambda done: self.progress("rows", done, max(done, rows))):
-            yield
-
-
-_LOCK = threading.Lock()
-_LISTENERS: list[Callable[[int], None]] = []
-
-
-def rows_done(rows: int) -> None:
-    """Report replayed rows to the listeners of this process."""
-    with _LOCK:
-        for listener in _LISTENERS:
-            listener(rows)
-
-
-@contextmanager
-def listening(tell: Callable[[int], None]) -> Iterator[None]:
-    """Call ``tell(rows so far)`` as lanes are replayed in this process."""
-    total = 0
-
-    def add(rows: int) -> None:
-        nonlocal total
-        total += rows
-        tell(total)
-
-    _LISTENERS.append(add)
-    try:
-        yield
-    finally:
-        _LISTENERS.remove(add)

@@ -76,6 +76,7 @@ ROOMS = {
     "spark_plugin": {
         "gpu": "",
         "hashing": "",
+        "hearing": "",
         "lanes": "",
         "outcome": "",
         "rows": "",
@@ -93,7 +94,7 @@ ROOMS = {
         "measure": "lanes spool worker",
         "on_gpu": "lanes spool worker",
         "archives": "gpu hashing outcome spread session columns",
-        "executor": "gpu outcome rapids session archives",
+        "executor": "gpu outcome rapids session archives hearing",
         "query": "gpu lanes outcome spread session columns facts worker measure on_gpu",
         "dataframe": "rows columns facts query",
         "door": "lookup dataframe",

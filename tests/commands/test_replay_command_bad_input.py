@@ -313,7 +313,7 @@ def test_an_interrupt_is_no_traceback(
     monkeypatch.setattr(SerialExecutor, "map", interrupt)
     monkeypatch.setattr(ThreadExecutor, "map", interrupt)
     assert main(arguments(folder)) == 130
-    assert "nothing was written" in capsys.readouterr().err
+    assert "nothing is left half-written" in capsys.readouterr().err
     assert {path.name for path in folder.iterdir()} <= {"left.parquet", "right.parquet", "cache"}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 import uuid
 from collections import Counter
@@ -24,6 +23,7 @@ from engine.optimum.retained import Retained, states_text
 from engine.optimum.settings import Effort, Objective
 from engine.replay.settings import UNLIMITED, ReplaySettings
 from engine.runtime.device_choice import ASKED_FOR_CPU, ON_CPU, ON_GPU, Wanted, attempt
+from engine.runtime.disk import scratch_folder
 from engine.runtime.executors import Executor, Stages
 from gpu_kernels.devices import Choice, Device
 
@@ -102,7 +102,8 @@ def bound_lanes(
 def bound_each(tasks: Sequence[BoundTask], stages: Stages) -> list[LaneBounds]:
     """Bound lanes, the seconds allowed shared by their rows."""
     shared = _shared_effort(tasks, stages.executor)
-    return stages.mapped("bound", bound_files, shared, [task.rows for task in tasks])
+    rows = [task.rows for task in tasks]
+    return stages.mapped("bound", bound_files, shared, rows, tells=False)
 
 
 def _searched(wanted: Wanted, effort: Effort, files: Sequence[LaneFiles]) -> Wanted:
@@ -121,12 +122,12 @@ def bound_files(task: BoundTask) -> LaneBounds:
     begun = time.perf_counter()
     lane = one_lane(task.files)
     facts = facts_of(task.files)
-    with tempfile.TemporaryDirectory(prefix="winnow-bound-") as scratch:
+    with scratch_folder("winnow-bound-") as scratch:
 
         def bounded(backend: Backend = CpuDual) -> LaneBound:
             return bound_lane(
                 lane.left, lane.right, task.settings, task.budget, facts=facts,
-                scratch=Path(scratch), backend=backend,
+                scratch=scratch, backend=backend,
             )  # fmt: skip
 
         found, device = attempt(task.wanted, lambda gpu: bounded(_dual_on(gpu)))

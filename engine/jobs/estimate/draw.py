@@ -15,6 +15,7 @@ from engine.jobs.estimate.task import Joined, StretchTask, join_stretch
 from engine.runtime.executors import Executor
 from engine.runtime.jit import Floats, Ints
 from engine.runtime.randomness import uniforms
+from engine.runtime.work import ANSWERING
 from engine.sampling.stretches.design import Drawn, chances, drawn
 from gpu_kernels.philox import PURPOSE_STRETCH
 
@@ -142,6 +143,7 @@ class Joins:
                     break
         except KeyboardInterrupt:
             self.stopped = "interrupted"
+            ANSWERING.set()
         finally:
             if hasattr(results, "close"):
                 results.close()

@@ -60,8 +60,10 @@ def run_estimate(
     begun = time.perf_counter()
     if options.plot is not None:
         check_plot(options.plot)
+    stages.progress("footers", 0, 1)
     with stages.timed("footers"):
         plan = plan_of(options, open_job(options.base))
+    stages.progress("footers", 1, 1)
     until = None if options.seconds is None else begun + options.seconds
     joins = Joins(plan, executor, options.base.seed, until)
     with stages.timed("stretches"):

@@ -26,6 +26,7 @@ from engine.jobs.streams import StreamSource, rows_of
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import MultiStreams, Windows
 from engine.runtime.jit import Floats, Ints
+from engine.runtime.work import rows_done
 
 FOREVER = int(np.iinfo(np.int64).max)
 
@@ -168,6 +169,7 @@ class StreamReader:
             found = []
             for part in archive.parts(names, choice=choice):
                 self._arrive(part)
+                rows_done(part.table.num_rows)
                 if part.left_out is None:
                     found.append(self._tuples(part, payload=payload, rejected=rejected))
             empty = Part(decoded(archive.schema.empty_table().select(names)), "", 0, 0)

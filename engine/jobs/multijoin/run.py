@@ -33,7 +33,7 @@ def run_multijoin(
     with output_at(options.out) as output:
         draft = None if output is None else output.draft
         drafted = [replace(task, draft=draft) for task in tasks]
-        results = stages.mapped("tasks", join_streams, drafted)
+        results = stages.mapped("tasks", join_streams, drafted, _rows(drafted))
         if options.bad_rows == "error":
             check_rows(whole, [result.faults for result in results])
         content = report_content(tasks[0], results, stages.seconds)
@@ -61,6 +61,14 @@ def _tasks(whole: MultiJoinTask, executor: Executor) -> list[MultiJoinTask]:
     shares = shares_of(times, whole.windows, options.predicate, number)
     threads = 1 if executor.slots else None
     return [replace(whole, share=share, threads=threads) for share in shares]
+
+
+def _rows(tasks: Sequence[MultiJoinTask]) -> list[int]:
+    """Return the tuples that each task reads, joins, and counts where it is harvested."""
+    options, sources = tasks[0].options, tasks[0].sources
+    rows = sum(file.rows or 0 for source in sources for file in source.archive.files)
+    passes = 3 if options.harvest is not None and options.reference == "exact" else 2
+    return [passes * rows // len(tasks)] * len(tasks)
 
 
 def _gather_rejected(

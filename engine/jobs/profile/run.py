@@ -76,8 +76,7 @@ def _profiled(
         PassTask(files, replace(settings, monitor=memory))
         for files, memory in zip(lanes.files, _monitors(options, surveys), strict=False)
     ]
-    with stages.counting(sum(lanes.rows)):
-        counts = stages.mapped("pass", pass_lane, passes, lanes.rows)
+    counts = stages.mapped("pass", pass_lane, passes, lanes.rows)
     whole = Together(
         settings, surveys, counts or [LanePass(settings).close()], options.keys,
         peaks_of(lanes, windows),

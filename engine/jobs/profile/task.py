@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from engine.lanes.profile import profile_side
 from engine.lanes.reader import LaneFiles, lane_batches, streamed
 from engine.models.profile.lane_pass import LaneCounts, LanePass, PassSettings
-from engine.runtime.executors import rows_done
 from engine.runtime.streams import StreamBatch
 
 
@@ -95,5 +94,4 @@ def pass_lane(task: PassTask) -> LaneCounts:
     counting = LanePass(task.settings)
     for batch in lane_batches(task.files.left, task.files.right):
         counting.push(batch)
-        rows_done(batch.left.ts.size + batch.right.ts.size)
     return counting.close()

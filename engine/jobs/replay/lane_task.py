@@ -28,7 +28,6 @@ from engine.replay.lane import LaneReplay
 from engine.replay.layout import Outputs
 from engine.replay.ranks import RetentionPlan
 from engine.replay.settings import ReplaySettings
-from engine.runtime.executors import rows_done
 from gpu_kernels.devices import Choice
 
 
@@ -172,8 +171,6 @@ def replay_lane(
         exact.push(batch, ids, keys)
         if members is not None:
             members.arrive(batch)
-        arrived = batch.left.ts, batch.right.ts
-        rows_done(sum(ts.size if task.slice is None else task.slice.own(ts) for ts in arrived))
         written: Iterator[Outputs] = iter(())
         if replay is not None:
             written = replay.push(batch.left, ids[0], batch.right, ids[1], keys.size)

@@ -115,8 +115,7 @@ def run_replay(
         cost = None
         if price is not None and not options.exact and options.plan is None:
             cost = price(models, lanes, budgets)
-        with stages.counting(sum(lanes.rows)):
-            written, device = _replayed(tasks, options, wanted, lanes)
+        written, device = _replayed(tasks, options, wanted, lanes)
         bounds = None
         if options.bound is not None:
             best = bound_settings(settings, options.bound)
@@ -161,7 +160,8 @@ def _replayed(
         found = stages.mapped(REPLAY, replay_lane, tasks, rows)
     else:
         groups = grouped(tasks, wanted, slots, counts=counting.choice.device == ON_GPU)
-        done = chain.from_iterable(stages.mapped(REPLAY, replay_group, groups))
+        sizes = [sum(task.rows for task in group.tasks) for group in groups]
+        done = chain.from_iterable(stages.mapped(REPLAY, replay_group, groups, sizes))
         place = {id(task): i for i, task in enumerate(tasks)}
         places = (place[id(task)] for group in groups for task in group.tasks)
         found = [one for _, one in sorted(zip(places, done, strict=True), key=itemgetter(0))]

@@ -142,7 +142,7 @@ def precount(tasks: Sequence[ReplayTask], stages: Stages, wanted: Wanted) -> Non
     if not cut:
         return
     every = [CountTask(part, wanted) for _, parts in cut for part in parts]
-    found = iter(stages.mapped(COUNT, count_slice, every))
+    found = iter(stages.mapped(COUNT, count_slice, every, [one.task.rows for one in every]))
     for file, parts in cut:
         counted = [next(found) for _ in parts]
         whole = [one for one in counted if one is not None]

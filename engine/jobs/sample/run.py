@@ -83,8 +83,7 @@ def run_sample(
             )
             for files, own in zip(lanes.files, plan.lanes, strict=True)
         ]
-        with stages.counting(sum(lanes.rows)):
-            results = stages.mapped("sample", sample_lane, tasks, lanes.rows)
+        results = stages.mapped("sample", sample_lane, tasks, lanes.rows)
         tables = _estimated(options, specs, schemas, _span(lanes.prepared, settings), results)
         with stages.timed("commit"):
             rows = {} if places[1] is None else write_tables(places[1], tables[len(TOTALS) :])

@@ -18,7 +18,6 @@ from engine.jobs.output import id_columns
 from engine.jobs.part import LanePart, MemberPayload, beside
 from engine.lanes.reader import LaneBatch, LaneFiles, lane_batches
 from engine.replay.settings import UNLIMITED
-from engine.runtime.executors import rows_done
 from engine.runtime.jit import Ints
 from engine.runtime.streams import SIDES
 from engine.sampling.aggregates import AggregateSpec, LaneAggregates
@@ -156,7 +155,6 @@ def sample_lane(task: SampleTask) -> LaneSample:
         exact.push(batch.left, ids[0], batch.right, ids[1], keys.outputs, keys.importance)
         if members is not None:
             members.arrive(batch)
-        rows_done(batch.left.ts.size + batch.right.ts.size)
         for own, measure, sink in runs:
             for out in own.push(
                 batch.left, ids[0], batch.right, ids[1], keys.size, _both(measure, batch)

@@ -29,8 +29,8 @@ def run_star(options: StarOptions, executor: Executor, progress: Progress | None
     with output_at(options.out) as output:
         draft = None if output is None else output.draft
         passes = rows if options.exact or options.reference == "none" else 2 * rows
-        with stages.counting(passes):
-            (result,) = executor.map(replay_star, [replace(task, draft=draft)])
+        shown = Stages(executor, progress)  # the task counts its own seconds
+        (result,) = shown.mapped("replay", replay_star, [replace(task, draft=draft)], [passes])
         stages.seconds.update(result.seconds)
         if output is not None:
             with stages.timed("commit"):

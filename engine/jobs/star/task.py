@@ -32,8 +32,8 @@ from engine.options.budget import divided_evenly, split_budget
 from engine.options.star import StarOptions
 from engine.replay.settings import UNLIMITED
 from engine.report.envelope import plain, time_bins
-from engine.runtime.executors import rows_done
 from engine.runtime.jit import FOREVER
+from engine.runtime.work import rows_done
 from engine.star.index import StarFacts, StarIndex, star_index
 from engine.star.lane import StarReplay
 from engine.star.layout import StarOutputs

@@ -93,10 +93,8 @@ def _replayed(
             counted = tuple(uncounted[i :: len(dealt)])
             tasks.append(SweepTask(files, tuple(group), counted, threads, beside, wanted))
             sizes.append(files.rows)
-    joined = sum(side.joined for side in lanes.prepared.streams)
-    with stages.counting(joined * len(points)):
-        spread = Stages(executor, stages.progress, stages.seconds)
-        return spread.mapped("replay", sweep_lane, tasks, sizes)
+    spread = Stages(executor, stages.progress, stages.seconds)
+    return spread.mapped("replay", sweep_lane, tasks, sizes)
 
 
 def _spread(

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from engine.jobs.sweep.cells import Cell, CellResult
 from engine.lanes.reader import LaneFiles, lane_batches
 from engine.policies import age
-from engine.runtime.executors import rows_done
 from engine.sampling.sizes import Sampling
 from gpu_kernels.devices import Device
 
@@ -61,7 +60,6 @@ def replay_cells_on_gpu(
         for cell in cells
     ]
     outcomes = replay_on_device(device, load_lanes(device, [lane]), replays)
-    rows_done(lane.rows * len(cells))
     return [
         CellResult(
             cell.number,

@@ -27,9 +27,9 @@ from engine.replay.allocate import Ready
 from engine.replay.lane import LaneReplay
 from engine.replay.settings import ReplaySettings
 from engine.runtime.device_choice import ASKED_FOR_CPU, ON_GPU, Wanted, attempt
-from engine.runtime.executors import rows_done
 from engine.runtime.host import half_of_memory
 from engine.runtime.streams import StreamBatch
+from engine.runtime.work import as_here
 from engine.sampling.sizes import priorities
 from gpu_kernels.devices import Choice
 
@@ -76,7 +76,7 @@ def sweep_lane(task: SweepTask) -> SweepOutcome:
     if task.wanted.choice.device != ON_GPU:
         results, device = _on_cpu(task, counters), task.wanted.choice
     else:
-        with ThreadPoolExecutor(1) as beside:
+        with ThreadPoolExecutor(1, **as_here()) as beside:
             counted = beside.submit(count_exact, task.files, counters, task.threads)
             done, device = attempt(
                 task.wanted, lambda gpu: replay_cells_on_gpu(task.files, task.cells, gpu)
@@ -228,7 +228,6 @@ class _Running:
         ):
             raise AssertionError  # it counts only
         self._seconds += time.thread_time() - begun
-        rows_done(batch.rows)
 
     def _draws(self, batch: Shared) -> Draws | None:
         """Return the batch's uniforms, or the priorities that a sampling policy draws by them."""

@@ -23,6 +23,7 @@ from engine.multiway.streams import MOST_STREAMS, Attributes, MultiStreams, Wind
 from engine.runtime.errors import InputError, SpecError
 from engine.runtime.executors import ordered_map
 from engine.runtime.jit import Floats, Ints
+from engine.runtime.work import as_here, gauged
 from gpu_kernels.combine import MEAN, SUM, neumaier
 
 T = TypeVar("T")
@@ -144,7 +145,7 @@ class ExactJoin:
         if len(parts) == 1 or self._threads == 1:
             found = [one(cut) for cut in parts]
         else:
-            with ThreadPoolExecutor(self._threads) as pool:
+            with ThreadPoolExecutor(self._threads, **as_here()) as pool:
                 found = list(pool.map(one, parts))
         return _added(found, rules.constant, max(bounds.size - 1, 0))
 
@@ -191,7 +192,8 @@ class ExactJoin:
     def _slice_totals(self, rules: ExactRules, edges: Ints, cut: Cut) -> ExactTallies:
         own = memory(rules, self._streams, self._windows, self._keys, cut, edges, self._tiles)
         none = np.zeros((0, self._streams.number), np.int64)
-        sweep(rules, self._streams, *own, none)
+        with gauged(own.arrived):
+            sweep(rules, self._streams, *own, none)
         return own.tallies
 
     def _chunks(self, rows: int, finish: Finish[T]) -> Iterator[T]:
@@ -213,7 +215,8 @@ class ExactJoin:
         while not progress[layout.DONE]:
             progress[layout.WRITTEN] = 0
             members = paged(rows * sides, np.int64).reshape(rows, sides)
-            sweep(rules, self._streams, *own, members)
+            with gauged(own.arrived):
+                sweep(rules, self._streams, *own, members)
             if progress[layout.WRITTEN]:
                 found = members[: progress[layout.WRITTEN]]
                 # a chunk that is kept should not keep much more

@@ -155,6 +155,10 @@ class SliceMemory(NamedTuple):
     work: Candidates
     tallies: ExactTallies
 
+    def arrived(self) -> int:
+        """Return how many of its own tuples have arrived, also while compiled code runs."""
+        return int(np.maximum(self.work.cursor - self.part.own, 0).sum())
+
 
 def memory(
     rules: ExactRules, streams: MultiStreams, windows: Windows, keys: Keys, cut: Cut, edges: Ints,

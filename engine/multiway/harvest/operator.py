@@ -35,6 +35,7 @@ from engine.multiway.streams import MultiStreams, Windows, arrival_order
 from engine.runtime.errors import SpecError
 from engine.runtime.jit import Floats, Ints
 from engine.runtime.randomness import uniforms
+from engine.runtime.work import rows_done
 from gpu_kernels.combine import COMBINES
 from gpu_kernels.philox import PURPOSE_SHED, PURPOSE_SHRED
 
@@ -197,9 +198,9 @@ class GrubJoin:
                 self._streams, self._rules, self._admitted, clock, self._order, self._stream_of,
                 self._t0, room, self._cost(), speculation.comparisons, speculation.base,
             )  # fmt: skip
-            yield from self._done(
-                before - speculation.base, int(clock.n[layout.POPPED]) - speculation.base
-            )
+            after = int(clock.n[layout.POPPED])
+            yield from self._done(before - speculation.base, after - speculation.base)
+            rows_done(after - before)
             if why == layout.MORE:
                 if self._stale:
                     self._configure()

@@ -23,6 +23,7 @@ from engine.multiway.predicate import Predicate, condition
 from engine.multiway.streams import MultiStreams, Windows
 from engine.runtime.errors import SpecError
 from engine.runtime.jit import FOREVER, jit
+from engine.runtime.work import gauged
 
 CHUNK = 1 << 16
 """Outputs a part."""
@@ -134,13 +135,17 @@ class LoopsRun:
         out = room(rows if self._emit else 0, self._streams.number)
         done = False
         while not done:
-            done = _advance(
-                self._rules, self._plan, self._streams, self._condition, self._state, out, until
-            )
+            with gauged(self._arrived):
+                done = _advance(
+                    self._rules, self._plan, self._streams, self._condition, self._state, out, until
+                )
             written = int(self._state.progress[layout.WRITTEN])
             self._state.progress[layout.WRITTEN] = 0
             if written:
                 yield LoopOutputs._make(column[:written] for column in out)
+
+    def _arrived(self) -> int:
+        return int(self._state.progress[layout.INSERTIONS])
 
     @property
     def counters(self) -> LoopsCounters:

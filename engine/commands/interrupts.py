@@ -1,0 +1,84 @@
+"""Ctrl-C ends a command soon, whatever compiled code or cluster it waits for.
+
+Python raises `KeyboardInterrupt` in its main thread once that runs Python again, and ends when all
+threads have. Where a kernel takes longer, a thread that waits for the signal undoes what is
+unfinished and ends the process.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import NoReturn
+
+from engine.runtime.disk import undo_unfinished
+from engine.runtime.work import ANSWERING
+
+STOPPED = 130
+"""Exit status: 128 and the signal's number."""
+GRACE = 1.0
+"""Seconds for threads to end by themselves."""
+
+_SIGNAL, _OVER, _LATE = "signal", "over", "late"
+_ENDING = threading.Lock()
+
+
+def stopped(said: str) -> str:
+    """Return the line that tells that a command has ended early."""
+    return f"{said}: stopped; nothing is left half-written"
+
+
+def end(said: str) -> NoReturn:
+    """Undo what is unfinished, tell, and end the process with its threads."""
+    _ENDING.acquire()  # once, by whichever thread is first
+    undo_unfinished()
+    with suppress(OSError, ValueError):
+        sys.stdout.flush()
+    with suppress(OSError):
+        os.write(2, f"{stopped(said)}\n".encode())
+    os._exit(STOPPED)
+
+
+@contextmanager
+def ends_soon(said: str) -> Iterator[None]:
+    """End the process within `GRACE` seconds of Ctrl-C in the block, or at once of a second one.
+
+    `said` begins the message. Only for the main thread of a process that is the command's own.
+    """
+    heard, told = os.pipe()
+    os.set_blocking(told, False)
+    before = signal.set_wakeup_fd(told, warn_on_full_buffer=False)
+    threading.Thread(target=_watch, args=(heard, said), daemon=True).start()
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(told)
+
+
+def _watch(heard: int, said: str) -> None:
+    """Wait for the signal, then for threads to end, and not for a second one."""
+    if _next(heard, None) == _OVER:
+        return
+    come = _next(heard, GRACE)
+    if come == _LATE and ANSWERING.is_set():
+        come = _next(heard, None)
+    if come != _OVER:
+        end(said)
+
+
+def _next(heard: int, seconds: float | None) -> str:
+    """Return what comes first: the signal, the end of the block, or the time's."""
+    while select.select([heard], [], [], seconds)[0]:
+        got = os.read(heard, 1)
+        if not got:
+            os.close(heard)
+            return _OVER
+        if got[0] == signal.SIGINT:
+            return _SIGNAL
+    return _LATE
