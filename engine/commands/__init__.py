@@ -109,8 +109,8 @@ def main(
 def _answer(words: Sequence[str], known: _Commands) -> int:
     """Answer a command line that names no command: ``--help``, ``--version`` or an error."""
     first = words[0] if words else "--help"
-    if first in ("-h", "--help", "--version"):
-        parsed([first], known.listed())
+    if first in ("-h", "--help", "--help-all", "--version"):
+        parsed(["--help" if first == "--help-all" else first], known.listed())
     if first.startswith("-"):
         raise SpecError(f"{first} stands before the command: write winnow COMMAND {first}")
     hint = did_you_mean(first, known.names) or f" There are {', '.join(known.names)}."

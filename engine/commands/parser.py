@@ -5,13 +5,18 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import metadata
-from textwrap import indent
+from shutil import get_terminal_size
+from textwrap import fill, indent
 from typing import Any
 
 from engine.options.command import Command, Given, read_toml, values_of
 from engine.options.kinds import Flag
+from engine.options.meanings import cited
 from engine.options.option import Option
 from engine.runtime.errors import SpecError
+
+_HELP = "show this help message and exit"
+_HELP_ALL = "explain every option and exit"
 
 
 def parser_of(commands: Iterable[Command]) -> argparse.ArgumentParser:
@@ -37,10 +42,13 @@ def _add_commands(
             command.name,
             help=command.meaning,
             description=command.meaning,
-            epilog=f"example:\n{indent(command.example, '  ')}" if command.example else None,
+            epilog=_epilog(command, command.options.values()),
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
+            add_help=False,
         )
+        own.add_argument("-h", "--help", action=_Help, const=command, help=_HELP)
+        own.add_argument("--help-all", action="help", help=_HELP_ALL)
         if command.kinds:
             _add_commands(own, command.kinds, "kind", command.name.upper())
         for group in command.groups:
@@ -49,11 +57,68 @@ def _add_commands(
                 add_option(titled, option)
 
 
+def _example(command: Command) -> str | None:
+    return f"example:\n{indent(command.example, '  ')}" if command.example else None
+
+
+def _epilog(command: Command, options: Iterable[Option]) -> str:
+    """Return what ends a help: the papers that its options cite, and an example."""
+    found = cited(" ".join(option.described for option in options))
+    papers = "papers:\n" + "\n".join(_wrapped(line) for line in found) if found else None
+    return "\n\n".join(filter(None, (papers, _example(command))))
+
+
+def _wrapped(line: str) -> str:
+    width = max(40, get_terminal_size().columns - 2)
+    return fill(line, width, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
+
+
+class _Help(argparse.Action):
+    """Shows the common options of a command, and names the others by group."""
+
+    def __init__(self, option_strings: Sequence[str], **own: Any) -> None:  # noqa: ANN401 - argparse's
+        super().__init__(option_strings, nargs=0, **own | {"dest": argparse.SUPPRESS})
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        """Print the help and exit."""
+        command: Command = self.const
+        if command.common:
+            parser = _common_parser(command, parser.prog)
+        parser.print_help()
+        parser.exit()
+
+
+def _common_parser(command: Command, prog: str) -> argparse.ArgumentParser:
+    """Return a parser that has the common options, and names the others in its epilog."""
+    names = command.common.split()
+    others = [
+        _wrapped(f"{group.title}: {' '.join(own.written for own in more)}")
+        for group in command.groups
+        if (more := [own for name, own in group.options.items() if name not in names])
+    ]
+    shown = [command.options[name] for name in names]
+    named = f"more options, which {prog} --help-all explains:\n" + "\n".join(others)
+    parser = argparse.ArgumentParser(
+        prog=prog,
+        description=command.meaning,
+        epilog=f"{named}\n\n{_epilog(command, shown)}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        add_help=False,
+    )
+    common = parser.add_argument_group("common options")
+    for option in shown:
+        add_option(common, option)
+    general = parser.add_argument_group("help")
+    general.add_argument("-h", "--help", action="help", help=_HELP)
+    general.add_argument("--help-all", action="help", help=_HELP_ALL)
+    return parser
+
+
 def add_option(parser: argparse._ActionsContainer, option: Option) -> None:
     """Add an option; its kind reads the value later, as for every interface."""
     words = option.described.replace("%", "%%")
     if option.positional:
-        parser.add_argument(option.name, help=words)
+        parser.add_argument(option.name, help=words, metavar=option.kind.metavar or option.name)
         return
     own: dict[str, Any] = {"dest": option.name, "help": words}
     if isinstance(option.kind, Flag):

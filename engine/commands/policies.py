@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engine.commands.asked import Asked
 from engine.options.command import Command
-from engine.options.meanings import MEANINGS
+from engine.options.meanings import MEANINGS, cited
 from engine.policies import POLICIES, SAMPLING
 from engine.report.tables import table_of, terminal
 
@@ -27,5 +27,9 @@ def run(asked: Asked) -> int:
             for p in policy.parameters
         )
         table.add_row(policy.name, policy.summary, parameters, policy.source)
-    terminal().print(table)
+    console = terminal()
+    console.print(table)
+    sources = " ".join(own.source for own in (*POLICIES.values(), *SAMPLING.values()))
+    for line in cited(sources):
+        console.print(line, style="dim", highlight=False)
     return 0

@@ -24,6 +24,7 @@ COMMAND = Command(
         Group("output", (where.Payload,)),
     ),
     example="winnow prepare --left left.parquet --right right.parquet --on key --time ts",
+    common="left right on time lanes partition_by fact cache columns engine",
 )
 
 

@@ -100,6 +100,7 @@ BOUND = Command(
         "winnow bound --left left.parquet --right right.parquet \\\n"
         "    --on key --time ts --window 10min --memory 10%"
     ),
+    common="left right on time window memory method seconds out report",
 )
 
 

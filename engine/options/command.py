@@ -101,6 +101,9 @@ class Command:
         Subcommands, one of which is named after the command, instead of options of its own.
     example : str
         A command line, which may have several lines.
+    common : str
+        Keywords of the ten or so options that are needed most, with spaces between: ``--help``
+        shows these, and ``--help-all`` every option.
     """
 
     name: str
@@ -109,6 +112,7 @@ class Command:
     instead: Mapping[str, str] = field(default_factory=dict)
     kinds: tuple[Command, ...] = ()
     example: str = ""
+    common: str = ""
 
     @cached_property
     def options(self) -> dict[str, Option]:

@@ -103,6 +103,7 @@ ESTIMATE = Command(
         "winnow estimate --left left.parquet --right right.parquet \\\n"
         "    --on key --time ts --window 10min --aggregate 'count(*)'"
     ),
+    common="left right on time window aggregates within seconds plot report",
 )
 
 

@@ -17,7 +17,7 @@ from engine.options.command import Command, Given, Group
 from engine.options.kinds import FLAG, VALUES, WHOLE, Text
 from engine.options.meanings import MEANINGS
 from engine.options.multijoin_options import On, Streams
-from engine.options.option import Option
+from engine.options.option import AlsoCalled, Option
 from engine.options.streams import BadRows
 from engine.runtime.errors import SpecError
 
@@ -86,7 +86,14 @@ class Statistics(TypedDict, total=False):
 class Order(TypedDict, total=False):
     """Whose order."""
 
-    method: Annotated[str, Option("P3's algorithm", default=DEFAULT_METHOD, choices=tuple(METHODS))]
+    method: Annotated[
+        str,
+        Option(
+            "P3's algorithm",
+            default=DEFAULT_METHOD,
+            choices=tuple(METHODS),
+        ),
+    ]
     tau: Annotated[str, Option("interval of re-evaluation of lazy methods")]
 
 
@@ -107,6 +114,7 @@ class Answer(Shown, total=False):
             alone=STANDARD_OUTPUT,
         ),
     ]
+    report: Annotated[str, AlsoCalled("json")]
 
 
 GROUP = Group(
@@ -122,8 +130,10 @@ EXPLAIN = Command(
         GROUP,
         Group("join", (Order,)),
         Group("output", (Answer, where.Html)),
+        Group("where", (where.Here,)),
     ),
     example="winnow explain --rates 10,1,1,3 --windows 100,100,200,100 --distinct 500,50,40,5",
+    common="rates windows distinct selectivities stream predicate time window method json",
 )
 
 

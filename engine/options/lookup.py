@@ -59,12 +59,13 @@ LOOKUP = Command(
         Group("stream", (StreamSource, LookedUp, streams.BadRows)),
         Group("fact relation", (FactSource, FactOn, FactChanges, FactAccess)),
         Group("output", (where.Out, where.Payload, where.Report)),
-        Group("where", (where.Job,)),
+        Group("where", (where.Here, where.Job)),
     ),
     example=(
         "winnow lookup --stream trips.parquet --on car --time ts \\\n"
         "    --fact leases.parquet --fact-begin from --fact-end to --out joined"
     ),
+    common="stream on time fact fact_on fact_begin fact_end out columns report",
 )
 
 

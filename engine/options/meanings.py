@@ -1,5 +1,7 @@
 """What each command does, in a line: all that ``winnow --help`` loads of it."""
 
+import re
+
 MEANINGS = {
     "replay": "replay two archived streams through a window join within a memory budget",
     "sweep": "replay one archive under a grid of policies, budgets, windows and more",
@@ -17,6 +19,31 @@ MEANINGS = {
     "profile": "measure what two archives are like, and say which policy suits them",
     "size": "say what a cluster must be given for a replay, from a profile",
     "generate": "write the papers' synthetic streams",
+    "completion": "print what bash, zsh or fish needs to complete commands and options",
     "policies": "list the retention policies and their parameters",
 }
 """By command, in the order of ``--help``."""
+
+PAPERS = {
+    "P1": "Ojewole, Zhu: Window Join Approximation over Data Streams with Importance Semantics "
+    "(CIKM 2006)",
+    "P2": "Towne, Zhu, Zuzarte, Hou: Window Query Processing for Joining Data Streams with "
+    "Relations (CASCON 2007)",
+    "P3": "Golab, Özsu: Processing Sliding Window Multi-Joins in Continuous Queries over Data "
+    "Streams (VLDB 2003)",
+    "P4": "Gedik, Wu, Yu, Liu: GrubJoin: An Adaptive Multi-Way Windowed Stream Join with Time "
+    "Correlation-Aware CPU Load Shedding (EDBT 2007)",
+    "P5": "Srivastava, Widom: Memory-Limited Execution of Windowed Stream Joins (VLDB 2004)",
+}
+"""The papers by the names by which help and documents cite them."""
+
+
+def cited(text: str) -> list[str]:
+    """Return a line for each paper that a text cites.
+
+    Examples
+    --------
+    >>> [line[:10] for line in cited("as in P5 and P1, not P100")]
+    ['P1: Ojewol', 'P5: Srivas']
+    """
+    return [f"{name}: {own}" for name, own in PAPERS.items() if re.search(rf"\b{name}\b", text)]

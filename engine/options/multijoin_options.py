@@ -109,7 +109,12 @@ class Loop(TypedDict, total=False):
     """Which of P3's algorithms joins exactly."""
 
     method: Annotated[
-        str, Option("auto, the fastest, or one of P3's", default=METHODS[0], choices=METHODS)
+        str,
+        Option(
+            "auto, the fastest, or one of P3's",
+            default=METHODS[0],
+            choices=METHODS,
+        ),
     ]
     order: Annotated[
         Sequence[str] | None, Option("global join order (default: by the heuristics)", NAMES)
@@ -233,4 +238,5 @@ MULTIJOIN = Command(
         "winnow multijoin --stream a=a.parquet --stream b=b.parquet \\\n"
         "    --stream c=c.parquet --predicate band:price:0.5 --time ts --window 1min"
     ),
+    common="stream predicate time window method capacity throttle out report engine",
 )

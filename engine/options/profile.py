@@ -14,7 +14,7 @@ from engine.options.deciding import MOST_BUCKETS
 from engine.options.grid import MEASURES, parse_memory
 from engine.options.kinds import NUMBER, PLACE, VALUES, Whole
 from engine.options.meanings import MEANINGS
-from engine.options.option import Option, check_fields
+from engine.options.option import AlsoCalled, Option, check_fields
 from engine.options.replay import REPLAY, STREAMS, WHERE, JobOptions, Joined, job_of
 from engine.runtime.errors import SpecError
 
@@ -77,6 +77,7 @@ class ProfileOutput(TypedDict, total=False):
         where.PathLike | None, Option("JSON file of the profile (default: print only)", PLACE)
     ]
     plots: Annotated[where.PathLike | None, Option("folder of the plots", PLACE)]
+    plot: Annotated[where.PathLike | None, AlsoCalled("plots")]
 
 
 class Profile(Joined, Measured, Advised, total=False):
@@ -92,12 +93,13 @@ PROFILE = Command(
         Group("join", (streams.Windows, streams.TimeUnit)),
         Group("what is measured", (Measured, streams.Seed)),
         Group("advice", (Advised,)),
-        Group("output", (ProfileOutput, where.Html)),
+        Group("output", (ProfileOutput, where.Report, where.Html)),
     ),
     example=(
         "winnow profile --left left.parquet --right right.parquet \\\n"
         "    --on key --time ts --window 10min --out profile.json"
     ),
+    common="left right on time window memory out plots report engine",
 )
 
 

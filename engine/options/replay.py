@@ -107,6 +107,7 @@ REPLAY = Command(
         "winnow replay --left left.parquet --right right.parquet \\\n"
         "    --on key --time ts --window 10min --memory 10%"
     ),
+    common="left right on time window memory policy out report engine",
 )
 
 

@@ -109,6 +109,7 @@ SAMPLE = Command(
         "    --on key --time ts --window 10min --memory 10% \\\n"
         "    --aggregate 'count(*) every 1h'"
     ),
+    common="left right on time window memory method aggregates out report",
 )
 
 

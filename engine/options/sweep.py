@@ -167,6 +167,7 @@ SWEEP = Command(
         "winnow sweep --left left.parquet --right right.parquet \\\n"
         "    --on key --time ts --window 1min,10min --memory 10%:50%:10% --target recall=0.9"
     ),
+    common="left right on time windows memory policies out report engine",
 )
 
 

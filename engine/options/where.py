@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, TypeAlias, TypedDict
 
-from engine.options.kinds import FLAG, PLACE
+from engine.options.kinds import FLAG, PLACE, Text
 from engine.options.option import Interface, Option
 
 PathLike: TypeAlias = str | os.PathLike[str]
@@ -26,6 +26,7 @@ class Engine(TypedDict, total=False):
             "where tasks run: local, threads of this process; spark; auto: spark under "
             "spark-submit, with an active session or where Spark's configuration names a master, "
             "else local",
+            Text("{auto,local,spark}"),
             default=AUTO_ENGINE,
             interface=Interface.COMMAND_LINE,
         ),
@@ -36,6 +37,20 @@ class Engine(TypedDict, total=False):
             "start Spark with the RAPIDS Accelerator, as winnow spark-conf configures it",
             FLAG,
             default=False,
+            interface=Interface.COMMAND_LINE,
+        ),
+    ]
+
+
+class Here(TypedDict, total=False):
+    """Where tasks run, of a command that is one task."""
+
+    engine: Annotated[
+        str,
+        Option(
+            "where it runs: on threads of this process, whatever other commands do",
+            default=AUTO_ENGINE,
+            choices=(AUTO_ENGINE, "local"),
             interface=Interface.COMMAND_LINE,
         ),
     ]

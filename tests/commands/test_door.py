@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
+import shutil
 import subprocess
 import sys
+from contextlib import redirect_stdout
 from importlib import metadata
 from pathlib import Path
 
@@ -71,6 +74,94 @@ def test_every_help_ends_with_an_example_that_can_be_read(
         with pytest.raises(SystemExit):
             main([*([name] if one is command else [name, one.name]), "--help"])
         assert f"example:\n  {one.example.splitlines()[0]}" in capsys.readouterr().out
+
+
+def test_help_shows_the_common_options_and_names_all(capsys: pytest.CaptureFixture[str]) -> None:
+    with_common = 0
+    for name, module in all_commands().items():
+        command = module.COMMAND
+        shown = {}
+        for which in ("--help", "--help-all"):
+            with pytest.raises(SystemExit) as end:
+                main([name, which])
+            assert end.value.code == 0
+            shown[which] = capsys.readouterr().out
+        written = {option.written for option in command.options.values() if not option.positional}
+        assert written <= set(re.findall(r"--[a-z-]+", shown["--help"]))
+        explained = re.findall(r"^  (--[a-z-]+)", shown["--help"], re.MULTILINE)
+        every = re.findall(r"^  (--[a-z-]+)", shown["--help-all"], re.MULTILINE)
+        assert written <= set(every)
+        if command.common:
+            with_common += 1
+            common = [command.options[own].written for own in command.common.split()]
+            assert len(common) == 10
+            assert explained == [*common, "--help-all"]
+        else:
+            assert len(written) < 25
+            assert explained == every
+    assert with_common > 8
+
+
+def test_help_names_the_papers_that_it_cites(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["multijoin", "--help-all"], ["explain", "--help"]):
+        with pytest.raises(SystemExit):
+            main(words)
+        assert "P3: Golab, Özsu" in capsys.readouterr().out
+    assert main(["policies"]) == 0
+    shown = capsys.readouterr().out
+    assert all(f"{paper}: " in shown for paper in ("P1", "P2", "P5"))
+
+
+@pytest.fixture(scope="module")
+def scripts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("completion")
+    for shell in ("bash", "zsh", "fish"):
+        with (folder / shell).open("w") as file, redirect_stdout(file):
+            assert main(["completion", shell]) == 0
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        (["rep"], {"replay"}),
+        (["replay", "--memo"], {"--memory", "--memory-left", "--memory-right"}),
+        (["replay", "--policy", "di"], {"dimpprob"}),
+        (["replay", "--engine", ""], {"auto", "local", "spark"}),
+        (["replay", "--left", ""], set()),  # the shell's own: files
+        (["replay", "--rapids", "--est"], {"--estimator"}),
+        (["generate", "z"], {"zipf"}),
+        (["completion", "b"], {"bash"}),
+    ],
+)
+def test_bash_completes(scripts: Path, words: list[str], found: set[str]) -> None:
+    line = " ".join(map(shlex.quote, ["winnow", *words]))
+    program = (
+        f"source {scripts / 'bash'}; COMP_WORDS=({line}); COMP_CWORD={len(words)}; _winnow; "
+        'echo "${COMPREPLY[@]}"'
+    )
+    shown = subprocess.run(  # noqa: S603 - ours
+        ["/bin/bash", "-c", program], capture_output=True, text=True, check=True
+    )
+    assert (set(shown.stdout.split()), shown.stderr) == (found, "")
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_other_shells_know_every_command_and_option(scripts: Path, shell: str) -> None:
+    script = (scripts / shell).read_text()
+    for name, module in all_commands().items():
+        assert name in script
+        for option in module.COMMAND.options.values():
+            if not option.positional:
+                form = f"*{option.written}[" if shell == "zsh" else f" -l {option.written[2:]} "
+                assert form in script
+            assert all(value in script for value in option.choices)
+    program = shutil.which(shell)
+    if program is not None:
+        check = subprocess.run(  # noqa: S603 - ours
+            [program, "--no-execute", scripts / shell], capture_output=True, text=True, check=True
+        )
+        assert not check.stderr
 
 
 @pytest.mark.parametrize(

@@ -43,13 +43,14 @@ def held(name: str, found: str) -> None:
     assert found == path.read_text()
 
 
+@pytest.mark.parametrize("which", ["help", "help-all"])
 @pytest.mark.parametrize("command", COMMANDS)
-def test_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_help(command: str, which: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:
-        main([command, "--help"])
+        main([command, f"--{which}"])
     assert end.value.code == 0
     shown = " ".join(capsys.readouterr().out.split())
-    held(f"help/{command}.txt", settled(shown, Path("/nowhere")))
+    held(f"{which}/{command}.txt", settled(shown, Path("/nowhere")))
 
 
 @pytest.mark.parametrize("case", REPORTS)

@@ -81,6 +81,7 @@ REPORTS = {
     "spark_conf_flags": f"spark-conf {CLUSTER} --master yarn --format flags",
     "spark_conf_json": f"spark-conf {CLUSTER} --mode explainOnly --shuffle spark --format json",
     "policies": "policies",
+    "completion": "completion bash",
     "explain": "explain --rates 10,1,1,3 --windows 100,100,100,100 --distinct 500,50,40,5"
     " --html {page}",
     "explain_json": "explain --rates 10,1,3 --windows 100,100,50 --distinct 500,50,5 --json {file}",
@@ -118,6 +119,7 @@ ERRORS = {
     "allocate_option": "allocate {folder}/job.toml --memory 10",
     "allocate_joins": "allocate {folder}/job.toml",
     "package_out": "package",
+    "completion": "completion tcsh",
     "policies_option": "policies --policy dgl",
     "spark_conf_cores": "spark-conf --cores 0",
     "report_folder": "report {folder}",
