@@ -8,6 +8,7 @@ from urllib.parse import unquote
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 
+from engine.api.frames import CONNECT
 from engine.options.option import Option
 from engine.runtime.errors import SpecError, did_you_mean
 
@@ -46,8 +47,14 @@ def with_rows(
     ------
     SpecError
         If there is no such column, or no name was given and the rows do not come directly from
-        Parquet files.
+        Parquet files; or the DataFrame is one of Spark Connect.
     """
+    if type(frame).__module__.startswith(CONNECT):
+        raise SpecError(
+            f"the {side} DataFrame is of Spark Connect, whose sessions have no access to the JVM: "
+            "give it to winnow.replay or winnow.lookup, which read it here, or begin a session "
+            "without Connect"
+        )
     if row is None:
         return _from_files(frame, side, option)
     if row not in frame.columns:

@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from engine.api.frames import Frame
 from engine.api.keywords import takes
-from engine.api.result import Result, kind_of, moments, windows_timed
+from engine.api.result import Result, kind_of, moments
+from engine.archives.moments import windows_timed
 from engine.jobs.estimate.run import run_estimate
 from engine.options import where
 from engine.options.estimate import ESTIMATE, Estimate, estimate_of

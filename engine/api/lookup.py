@@ -9,13 +9,15 @@ from typing import Any, NamedTuple, Unpack
 import pyarrow as pa
 
 from engine.api.keywords import takes
+from engine.archives.moments import time_type
 from engine.archives.rows import restored
+from engine.facts.roles import check_fact_roles
 from engine.jobs.lookup.run import run_lookup
 from engine.jobs.lookup.sinks import FolderSink, MemorySink
 from engine.jobs.output import output_at
 from engine.jobs.streams import open_source
 from engine.options import where
-from engine.options.lookup import LOOKUP, Lookup, LookupOptions, lookup_of
+from engine.options.lookup import LOOKUP, Lookup, LookupOptions, lookup_of, with_identity
 from engine.report.envelope import Report
 from engine.runtime.executors import Progress
 
@@ -145,6 +147,10 @@ def look_up(
     with output_at(options.out) as output:
         if output is None:
             return run_lookup(options, left, right, None, progress)[0]
+        roles = with_identity(options.fact_roles, right.archive)
+        columns = check_fact_roles([(left.archive, options.stream_roles)], right.archive, roles)
+        kind = left.archive.schema.field(options.stream_roles.time).type
+        output.has_times(time_type(columns.unit, getattr(kind, "tz", None)), "ts")
         with closing(FolderSink(output)) as sink:
             report, schema = run_lookup(options, left, right, sink, progress)
             sink.commit(schema)

@@ -13,8 +13,9 @@ from engine.api.frames import Frame, OfSpark, home_of, not_of_spark
 from engine.api.keywords import takes
 from engine.api.pair import pair_of, refuse_spark
 from engine.api.replay import ReplayFiles
-from engine.api.result import Result, in_time
+from engine.api.result import Result
 from engine.api.sweep import of_tables
+from engine.archives.moments import in_time
 from engine.jobs.bound.run import run_bound
 from engine.jobs.replay.run import run_replay
 from engine.jobs.sweep.advice import Advice

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.dataset as ds
-import pyarrow.types as pt
 from rich.console import Console
 
 from engine.api.frames import loaded
+from engine.archives.moments import time_type, typed_times
 from engine.archives.rows import restored
 from engine.archives.source import open_archive
 from engine.report.envelope import check_place
@@ -99,9 +99,7 @@ class Outputs:
 
     def _typed(self, table: pa.Table) -> pa.Table:
         table = restored(table, self.kinds)
-        for name, kind in self.times.items():
-            table = typed_times(table, name, kind)
-        return table
+        return typed_times(table, self.times)
 
 
 class Result:
@@ -232,39 +230,9 @@ class Result:
         return own.first(rows) if isinstance(own, Outputs) else own.slice(0, rows)
 
 
-def moments(unit: str, kind: pa.DataType | None) -> pa.DataType:
-    """Return the type of times in ticks: that of the column they come from, in the ticks' unit.
-
-    Examples
-    --------
-    >>> moments("us", pa.timestamp("ns", "UTC")), moments("tick", pa.int64())
-    (TimestampType(timestamp[us, tz=UTC]), DataType(int64))
-    """
-    if unit == "tick":
-        return pa.int64()
-    if unit == "day":
-        return pa.date32()
-    return pa.timestamp(unit, kind.tz if kind is not None and pt.is_timestamp(kind) else None)
-
-
-def typed_times(table: pa.Table, name: str, kind: pa.DataType) -> pa.Table:
-    """Return a table with a column of ticks as times of a type."""
-    at = table.schema.get_field_index(name)
-    if at < 0 or table.schema.field(at).type == kind:
-        return table
-    return table.set_column(at, name, in_time(table.column(at), kind))
-
-
-def windows_timed(aggregate: pa.Table, kind: pa.DataType) -> pa.Table:
-    """Return the estimates of an aggregate with the edges of its windows as times."""
-    for name in ("window_begin", "window_end"):
-        aggregate = typed_times(aggregate, name, kind)
-    return aggregate
-
-
-def in_time(ticks: Any, kind: pa.DataType) -> Any:  # noqa: ANN401 - a PyArrow without types
-    """Return ticks, int64, as times of a type."""
-    return ticks.cast(pa.int32()).cast(kind) if pt.is_date32(kind) else ticks.cast(kind)
+def moments(unit: str, kind: pa.DataType) -> pa.DataType:
+    """Return the type of times in ticks: that of the column they come from, in the ticks' unit."""
+    return time_type(unit, getattr(kind, "tz", None))
 
 
 def kind_of(source: str | pa.Table, side: str, name: str) -> pa.DataType:
@@ -278,6 +246,6 @@ def timed(rows: pa.Table | Outputs, unit: str, kind: pa.DataType) -> pa.Table | 
     """Return outputs whose ``ts``, in ticks of `unit`, has the type of the streams' times."""
     time = moments(unit, kind)
     if isinstance(rows, pa.Table):
-        return typed_times(rows, "ts", time)
+        return typed_times(rows, {"ts": time})
     rows.times["ts"] = time
     return rows

@@ -13,8 +13,9 @@ from engine.api.frames import Frame
 from engine.api.keywords import takes
 from engine.api.pair import pair_of, refuse_spark
 from engine.api.profile import ProfileFiles
-from engine.api.result import Result, windows_timed
+from engine.api.result import Result
 from engine.api.sample import SampleFiles
+from engine.archives.moments import windows_timed
 from engine.jobs.profile.run import run_profile
 from engine.jobs.sample.run import run_sample
 from engine.models.profile.model import ArrivalProfile

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.types as pt
 
+from engine.archives.moments import in_ticks
 from engine.archives.rows import restored
 from engine.options.command import Given
 from engine.options.grid import parse_windows
@@ -171,7 +172,8 @@ def read_back(
         aside = out / "_rejected" / f"{side}.parquet"
         own = {field.name: field.type for field in table.schema}
         rejected.append(restored(pq.read_table(aside), own) if aside.exists() else None)
-    return restored(pq.read_table(out), kinds), report, tuple(rejected)
+    rows = in_ticks(restored(pq.read_table(out), kinds), "ts", report["window"]["tick"])
+    return rows, report, tuple(rejected)
 
 
 def without(folder: Path, message: str) -> str:
@@ -225,4 +227,5 @@ def read_several(
             for column, kind in columns.items()
         }
         rejected = {name: restored(own, kinds.get(name, {})) for name, own in aside.items()}
-        return restored(pq.read_table(place), outputs), report, rejected
+        rows = in_ticks(pq.read_table(place), "ts", report["window"]["tick"])
+        return restored(rows, outputs), report, rejected

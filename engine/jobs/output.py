@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from engine.archives.moments import typed_times
 from engine.replay.layout import Outputs
 from engine.runtime.disk import (
     claim,
@@ -42,12 +43,20 @@ def id_columns(out: Outputs | SampledOutputs) -> pa.Table:
     return pa.table(columns, schema=IDS)
 
 
+_TIMES = "_times.arrow"
+"""Of a folder of parts: the types of its columns of times."""
+
+
 class PartWriter:
     """Writes one lane's part of the dataset; a file only if there is output.
+
+    Columns of ticks become times where the folder says so (`OutputFolder.has_times`).
 
     Parameters
     ----------
     path : Path
+    typed : bool
+        False: columns stay as they are.
 
     Raises
     ------
@@ -55,12 +64,17 @@ class PartWriter:
         By its methods, if the disk is full. There is no file then.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, typed: bool = True) -> None:
         self._path = path
+        times = path.parent / _TIMES
+        self._times = {}
+        if typed and times.exists():
+            self._times = _kinds(pa.ipc.read_schema(pa.py_buffer(times.read_bytes())))
         self._writer: pq.ParquetWriter | None = None
 
     def write(self, table: pa.Table) -> None:
         """Append rows."""
+        table = typed_times(table, self._times)
         with self._removed_if_not_whole():
             if self._writer is None:
                 self._writer = pq.ParquetWriter(self._path, table.schema, compression="zstd")
@@ -87,15 +101,19 @@ class PartWriter:
             raise
 
 
-def write_file(path: Path, table: pa.Table) -> None:
-    """Write a table as the file of a task.
+def _kinds(schema: pa.Schema) -> dict[str, pa.DataType]:
+    return {field.name: field.type for field in schema}
+
+
+def write_file(path: Path, table: pa.Table, *, typed: bool = False) -> None:
+    """Write a table as the file of a task; `typed` as for `PartWriter`.
 
     Raises
     ------
     OutputError
         If the disk is full. There is no file then.
     """
-    writer = PartWriter(path)
+    writer = PartWriter(path, typed=typed)
     writer.write(table)
     writer.close()
 
@@ -127,6 +145,7 @@ class OutputFolder:
 
     def __init__(self, place: Path, option: str = "--out") -> None:
         self.place, self._option = place, option
+        self._times = pa.schema([])
         if place.exists() or place.is_symlink():
             raise OutputError(
                 f"output folder {place} exists: remove it or give another {option}; nothing is "
@@ -143,6 +162,11 @@ class OutputFolder:
             self.discard()
             raise OutputError(f"output folder {place} cannot be made: {error}") from error
         remove_leftovers(place.parent, place.name)
+
+    def has_times(self, kind: pa.DataType, *names: str) -> None:
+        """Say that columns of ticks are to be written as times of a type; before tasks begin."""
+        self._times = pa.schema([(name, kind) for name in names])
+        (self.draft / _TIMES).write_bytes(self._times.serialize().to_pybytes())
 
     def commit(self, parts: Mapping[str, int], schema: pa.Schema) -> None:
         """Put the dataset in its place: the named parts and whatever is in `whole`.
@@ -165,7 +189,8 @@ class OutputFolder:
             for name, rows in sorted(parts.items()):
                 self.take(name, f"{name.split('.')[0]}.parquet", rows)
             if not parts:
-                pq.write_table(schema.empty_table(), self.whole / "part-00000.parquet")
+                empty = typed_times(schema.empty_table(), _kinds(self._times))
+                pq.write_table(empty, self.whole / "part-00000.parquet")
             (self.whole / "_SUCCESS").touch()
         try:
             self.whole.rename(self.place)

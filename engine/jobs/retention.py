@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from numpy.typing import NDArray
 
+from engine.archives.moments import in_ticks
 from engine.jobs.output import write_file
 from engine.lanes.manifest import Prepared
 from engine.lanes.reader import lane_batches, streamed
@@ -34,7 +35,7 @@ def write_retained(
         side = pa.repeat(pa.scalar(name), until.size)
         stored = pa.array(until, mask=until == NOT_STORED)
         tables.append(pa.table([side, pa.array(stream.row), stored], schema=RETAINED))
-    write_file(path, pa.concat_tables(tables))
+    write_file(path, pa.concat_tables(tables), typed=True)
 
 
 class PlanFile(NamedTuple):
@@ -44,6 +45,8 @@ class PlanFile(NamedTuple):
     """A Parquet file, or a folder of them as ``winnow bound`` writes it."""
     rows: tuple[int, int]
     """Rows of the left and the right archive."""
+    unit: str
+    """What a tick is; a plan may have times, or ticks."""
 
     def read(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return until when each row of left and right is retained: (rows,) int64 each.
@@ -55,7 +58,7 @@ class PlanFile(NamedTuple):
         """
         try:
             table = ds.dataset(self.path, format="parquet").to_table(columns=RETAINED.names)
-            table = table.cast(RETAINED)
+            table = in_ticks(table, "until_ts", self.unit).cast(RETAINED)
         except (OSError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise InputError(
                 f"plan {self.path} cannot be read ({error}): give a Parquet file or folder of "
@@ -180,4 +183,4 @@ def _joined(parts: Iterable[NDArray[np.int64]]) -> NDArray[np.int64]:
 def plan_file(path: Path, prepared: Prepared) -> PlanFile:
     """Return a plan for archives that are prepared."""
     left, right = prepared.streams
-    return PlanFile(path, (left.rows, right.rows))
+    return PlanFile(path, (left.rows, right.rows), prepared.unit)

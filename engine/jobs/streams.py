@@ -37,6 +37,11 @@ class StreamSource(NamedTuple):
     columns: tuple[str, ...] = ()
     """Those of a multi-way join's predicate."""
 
+    @property
+    def zone(self) -> str | None:
+        """The time zone of its times."""
+        return getattr(self.archive.schema.field(self.roles.time).type, "tz", None)
+
 
 def open_source(given: str | pa.Table, side: str) -> Source:
     """Open an archive by its path or pattern, or take a table for one.

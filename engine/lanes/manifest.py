@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from engine.archives.moments import time_type
 from engine.lanes.facts import FACTS, FactFile, FactSummary
 from engine.lanes.runs import TimedPiece
 from engine.lanes.stored import MergedFile, Rows, RunPieces, Stored
@@ -109,6 +110,11 @@ class Prepared:
     """Bytes of the runs that lanes have pieces of, by name."""
     zone: str | None = None
     """Time zone of the left stream's times, which a job fills in: the folder has none."""
+
+    @property
+    def time(self) -> pa.DataType:
+        """The type of times in outputs."""
+        return time_type(self.unit, self.zone)
 
     @property
     def left(self) -> StreamSummary:

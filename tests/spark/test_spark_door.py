@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
+import subprocess
+import sys
 import tomllib
 from importlib import metadata
 from pathlib import Path
@@ -13,10 +16,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from places import ROOT
+from thorough import only_thorough
 
 import winnow
 from engine.api import frames
 from engine.runtime.errors import SpecError
+from spark_plugin import dataframe
 
 JOIN: dict[str, Any] = {"on": "k", "time": "t", "window": dt.timedelta(seconds=20)}
 KINDS = {
@@ -67,6 +72,58 @@ def test_frames_of_spark_stay_in_spark_with_the_rows_of_their_tables(
         sides[0], spark.createDataFrame([(0, "x")], ["k", "x"]), on="k", time="t", fact_row="k"
     )
     assert {type(own) for own in looked.outputs["ts"].to_pylist()} == {type(times[0].as_py())}
+
+
+class Connected:
+    """A DataFrame of Spark Connect, as far as winnow looks at one."""
+
+    __module__ = "pyspark.sql.connect.dataframe"
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+        self.columns = table.column_names
+
+    def toArrow(self) -> pa.Table:  # noqa: N802 - Spark's
+        """Return its rows."""
+        return self._table
+
+
+ROWS = pa.table({"ts": [1, 2, 3, 4], "key": [1, 1, 2, 2]})
+NUMBERS: dict[str, Any] = {"on": "key", "time": "ts", "window": 3}
+
+
+def test_frames_of_spark_connect_are_read_here() -> None:
+    frame = Connected(ROWS)
+    assert winnow.replay(frame, frame, **NUMBERS).outputs.equals(
+        winnow.replay(ROWS, ROWS, **NUMBERS).outputs
+    )
+    assert winnow.bound(frame, ROWS, memory=1, **NUMBERS).outputs.num_rows == 8
+
+
+def test_a_query_of_spark_connect_is_refused_in_a_sentence() -> None:
+    frame: Any = Connected(ROWS)
+    with pytest.raises(SpecError, match="left DataFrame is of Spark Connect, whose sessions"):
+        dataframe.replay(frame, frame, **NUMBERS)
+
+
+CONNECTED = """
+import pyarrow as pa, winnow
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.remote("local[1]").getOrCreate()
+frame = spark.createDataFrame(pa.table({"ts": [1, 2, 3, 4], "key": [1, 1, 2, 2]}))
+print("rows", winnow.replay(frame, frame, on="key", time="ts", window=3).outputs.num_rows)
+spark.stop()
+"""
+
+
+@only_thorough
+def test_a_session_of_spark_connect(tmp_path: Path) -> None:
+    pytest.importorskip("grpc")
+    shown = subprocess.run(  # noqa: S603 - ours
+        [sys.executable, "-c", CONNECTED], capture_output=True, text=True, check=True, cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert "rows 8" in shown.stdout
 
 
 def test_frames_of_spark_and_others_do_not_mix(spark: Any) -> None:

@@ -55,6 +55,8 @@ def run_bound(
     wanted = wanted_device(base.device, executor)
     with output_at(base.out) as output:
         lanes = prepare_job(base, archives, stages, sorts=wanted)
+        if output is not None:
+            output.has_times(lanes.prepared.time, "until_ts")
         memories = _memories(options, lanes, settings.windows)
         rows = sum(stream.joined for stream in lanes.prepared.streams)
         if options.trace and rows > MOST_TRACED:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from engine.archives.moments import time_type
 from engine.jobs.multijoin.join_task import MultiJoinTask, check_rows, open_join
 from engine.jobs.multijoin.report import report_content
 from engine.jobs.multijoin.shares import share_count, shares_of, times_of
@@ -32,6 +33,8 @@ def run_multijoin(
         tasks = _tasks(whole, executor)
     with output_at(options.out) as output:
         draft = None if output is None else output.draft
+        if output is not None:
+            output.has_times(time_type(whole.columns.unit, whole.sources[0].zone), "ts")
         drafted = [replace(task, draft=draft) for task in tasks]
         results = stages.mapped("tasks", join_streams, drafted, _rows(drafted))
         if options.bad_rows == "error":

@@ -83,6 +83,8 @@ def run_replay(
             payload=options.columns == "all" and output is not None,
             sorts=wanted,
         )
+        if output is not None:
+            output.has_times(lanes.prepared.time, "ts")
         advice = None
         if choose is not None and options.advised:
             options, advice = choose(options, archives, lanes)

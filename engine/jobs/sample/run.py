@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
 
+from engine.archives.moments import windows_timed
 from engine.jobs.frame import Archives, JobLanes, choose_lanes, open_job, prepare_job
 from engine.jobs.output import OutputFolder, output_at
 from engine.jobs.part import commit_parts
@@ -63,6 +64,8 @@ def run_sample(
         given = ("--out", base.out), ("--aggregates-out", options.aggregates_out)
         places = [stack.enter_context(output_at(place, option)) for option, place in given]
         lanes = _prepared(options, archives, specs, stages)
+        if places[0] is not None:
+            places[0].has_times(lanes.prepared.time, "ts")
         planner = Planner(options, settings, lanes)
         plan = planner.plan()
         draft = None if places[0] is None else places[0].draft
@@ -86,12 +89,13 @@ def run_sample(
         results = stages.mapped("sample", sample_lane, tasks, lanes.rows)
         tables = _estimated(options, specs, schemas, _span(lanes.prepared, settings), results)
         with stages.timed("commit"):
-            rows = {} if places[1] is None else write_tables(places[1], tables[len(TOTALS) :])
+            timed = [windows_timed(own, lanes.prepared.time) for own in tables[len(TOTALS) :]]
+            rows = {} if places[1] is None else write_tables(places[1], timed)
             if places[0] is not None:
                 commit_parts(places[0], lanes.prepared, archives[:2], results)
                 stack.callback(_withdraw, places[0], places[1])
             if places[1] is not None:
-                places[1].commit(rows, tables[-1].schema)
+                places[1].commit(rows, timed[-1].schema)
     aggregates = {
         spec.text: table for spec, table in zip(options.specs, tables[len(TOTALS) :], strict=True)
     }

@@ -22,7 +22,6 @@ DEVICE = Choice("cpu", "joins of several streams run on the CPU")
 def build_report(task: StarTask, found: StarResult, seconds: Mapping[str, float]) -> Report:
     """Return the report: that of two streams, with the streams' names for left and right."""
     options, settings = task.options, task.settings
-    time = task.sources[0].archive.schema.field(task.sources[0].roles.time)
     own = {s.name: r for s, r in zip(options.streams, found.streams, strict=True)}
     budgets = {name: None if s.budget == UNLIMITED else s.budget for name, s in own.items()}
     joined = sum(stream.joined for stream in found.streams)
@@ -51,7 +50,7 @@ def build_report(task: StarTask, found: StarResult, seconds: Mapping[str, float]
         "window": {
             **dict(zip(own, settings.windows, strict=True)),
             "tick": task.columns.unit,
-            "zone": getattr(time.type, "tz", None),
+            "zone": task.sources[0].zone,
         },
         "policy": {
             "name": "exact" if options.exact else settings.policy,

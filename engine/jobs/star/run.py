@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.archives.families import value_type
+from engine.archives.moments import time_type
 from engine.archives.roles import check_importance
 from engine.facts.roles import check_fact_roles
 from engine.jobs.output import output_at
@@ -28,6 +29,8 @@ def run_star(options: StarOptions, executor: Executor, progress: Progress | None
     rows = sum(file.rows or 0 for source in task.sources for file in source.archive.files)
     with output_at(options.out) as output:
         draft = None if output is None else output.draft
+        if output is not None:
+            output.has_times(time_type(task.columns.unit, task.sources[0].zone), "ts")
         passes = rows if options.exact or options.reference == "none" else 2 * rows
         shown = Stages(executor, progress)  # the task counts its own seconds
         (result,) = shown.mapped("replay", replay_star, [replace(task, draft=draft)], [passes])

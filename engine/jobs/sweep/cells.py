@@ -12,6 +12,8 @@ from engine.policies import Structure
 from engine.replay.settings import ReplaySettings
 from engine.sampling.sizes import Sampling
 
+_PLAIN = 600 << 20
+"""Twice what a replay takes beside its tuples: interpreter, libraries, compiled code, batches."""
 _BYTES_A_TUPLE = 450
 """Of a join memory, all structures taken together, at most."""
 _BYTES_A_KEY = 160
@@ -94,6 +96,14 @@ def deal(cells: Sequence[Cell], groups: int) -> list[list[Cell]]:
         dealt[group].append(cell)
         heapq.heappush(least, (spent + cost(cell), group))
     return [group for group in dealt if group]
+
+
+def room_for(cells: Sequence[Cell], beside: int) -> int:
+    """Return the bytes that cells may take at once: with all else, three times a replay's.
+
+    `beside` such tasks run at once.
+    """
+    return 3 * max(map(_bytes, cells), default=0) + _PLAIN // beside
 
 
 def within(cells: Sequence[Cell], room: int) -> list[list[Cell]]:

@@ -17,7 +17,7 @@ import numpy as np
 from engine.exact.stream import ExactStream
 from engine.facts.key_links import KeyLinks, no_key_links
 from engine.jobs.sweep.broadcast_pool import BroadcastPool
-from engine.jobs.sweep.cells import Cell, CellResult, Exact, within
+from engine.jobs.sweep.cells import Cell, CellResult, Exact, room_for, within
 from engine.jobs.sweep.on_gpu import replay_cells_on_gpu
 from engine.jobs.sweep.shared_batches import Draws, Shared, SharedBatches, Wants
 from engine.lanes.profile import LaneProfile, SideProfile
@@ -89,7 +89,8 @@ def sweep_lane(task: SweepTask) -> SweepOutcome:
 
 def _on_cpu(task: SweepTask, counters: Sequence[ExactCounter]) -> list[CellResult]:
     results: list[CellResult] = []
-    for i, run in enumerate(within(task.cells, half_of_memory() // task.beside)):
+    room = min(half_of_memory() // task.beside, room_for(task.cells, task.beside))
+    for i, run in enumerate(within(task.cells, room)):
         results += replay_cells(task.files, run, task.threads, () if i else counters)
     return results
 
