@@ -29,6 +29,7 @@ test: $(VENV)/.dev ## Lint, type-check and run all tests, kernels in the CUDA si
 
 thorough: kernels ## Run all tests with the repeats that `make test` leaves out
 	$(BIN)/python tests/support/browser.py
+	-$(BIN)/python -m pip install --quiet pyright==1.1.414
 	WINNOW_THOROUGH=1 $(BIN)/python -m pytest -n auto --dist worksteal $(TEST_ARGS)
 	WINNOW_THOROUGH=1 NUMBA_ENABLE_CUDASIM=1 $(BIN)/python -m pytest tests/gpu/simulator \
 	    -n auto --dist worksteal $(TEST_ARGS)
