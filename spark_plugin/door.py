@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import Any
+import math
+from collections.abc import Callable, Mapping
+from functools import cached_property, partial
+from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 from pyspark.sql.types import DateType, TimestampNTZType, TimestampType
 from rich.console import Console
 
-from engine.api.result import Result
+from engine.api.pairs import losses_over_time
+from engine.api.result import Fields, Result
+from engine.api.tasks import lookup_counts
+from engine.report.envelope import time_bins
+from engine.report.losses import losses
 from engine.report.shown import Shown
-from engine.runtime.errors import SpecError
 from spark_plugin import dataframe
 from spark_plugin import lookup as lookups
 
@@ -21,15 +28,32 @@ _SECONDS = "cast(cast(ts as decimal(20)) / 1000000 as decimal(18, 6))"
 _NO_ZONE = f"timestamp_ntz'1970-01-01' + make_dt_interval(0, 0, 0, {_SECONDS})"
 
 
+_OF_MEMORY = {
+    "memory", "memory_left", "memory_right", "policy", "params", "estimator", "split", "probe",
+}  # fmt: skip
+"""The options of a replay that an exact join has not."""
+
+
 class InSpark(Result):
     """A query of Spark: `frame` is a DataFrame, computed when its rows are asked for.
 
-    Spark counts no exact join beside it, so `report` is empty and there is nothing to draw.
+    `report`, and `plot` of it, take a job of their own when they are asked for.
     """
 
-    def __init__(self, frame: DataFrame) -> None:
-        super().__init__(pa.table({}), Shown("replay", {}, self._print), _no_plot)
+    def __init__(
+        self,
+        frame: DataFrame,
+        report: Callable[[], Mapping[str, Any]],
+        drawn: Callable[[Mapping[str, Any]], Any],
+    ) -> None:
+        super().__init__(pa.table({}), Shown("replay", {}, self._print), lambda: drawn(self.report))
+        self._report = report
         self.frame = frame
+
+    @cached_property
+    def report(self) -> Fields:
+        """What was found, and of a replay what was lost, in all and over time."""
+        return Fields(self._report())
 
     @cached_property
     def _collected(self) -> pa.Table:
@@ -47,22 +71,81 @@ class InSpark(Result):
         return self.frame.limit(rows).toArrow()
 
 
-def _no_plot(*_: str) -> Any:  # noqa: ANN401 - it returns nothing
-    raise SpecError(
-        "a query of Spark counts no losses, so there is nothing to draw: write the frames to "
-        "Parquet and give the paths"
+def replay(left: DataFrame, right: DataFrame, **options: Any) -> InSpark:  # noqa: ANN401 - checked there
+    """Replay two DataFrames; see `spark_plugin.dataframe.replay`.
+
+    The report has what a local one says of outputs, in all and over time. For it Spark counts the
+    exact join, and the replay once more.
+    """
+    time = options.get("left_time") or options.get("time")
+    found = dataframe.replay(left, right, **options)
+    exact = {name: own for name, own in options.items() if name not in _OF_MEMORY}
+
+    def report() -> dict[str, Any]:
+        every = dataframe.replay(left, right, **(exact | {"columns": "ids"}))
+        return _against(every, found)
+
+    kind = _TYPES.get(type(left.schema[time].dataType)) if time in left.columns else None
+    return InSpark(
+        _timed(found, left, time), report, partial(losses_over_time, kind=kind or pa.int64())
     )
 
 
-def replay(left: DataFrame, right: DataFrame, **options: Any) -> InSpark:  # noqa: ANN401 - checked there
-    """Replay two DataFrames; see `spark_plugin.dataframe.replay`."""
-    time = options.get("left_time") or options.get("time")
-    return InSpark(_timed(dataframe.replay(left, right, **options), left, time))
+_TYPES = {
+    TimestampType: pa.timestamp("us", "UTC"), TimestampNTZType: pa.timestamp("us"),
+    DateType: pa.date32(),
+}  # fmt: skip
+
+
+class _Tally(NamedTuple):
+    outputs: int
+    importance: float
+    by_bin: NDArray[np.int64]
+    importance_by_bin: NDArray[np.float64]
+
+
+def _against(exact: DataFrame, found: DataFrame) -> dict[str, Any]:
+    """Return what a replay lost of its exact join, both counted in one job."""
+    parts = [
+        own.select("ts", "importance", F.lit(number).alias("of"))
+        for number, own in enumerate((exact, found))
+    ]
+    counted = parts[0].unionAll(parts[1]).groupBy("of", "ts")
+    sums = counted.agg(F.count("*").alias("n"), F.sum("importance").alias("v")).persist()
+    try:
+        span: Any = sums.agg(F.min("ts"), F.max("ts")).first()
+        first, last = (0, 0) if span is None or span[0] is None else span
+        edges = time_bins(first, last)
+        width = edges[1] - edges[0] if len(edges) > 1 else 1
+        at = F.floor((F.col("ts") - edges[0]) / width).alias("bin")
+        binned = sums.groupBy("of", at).agg(F.sum("n"), F.sum("v")).collect()
+    finally:
+        sums.unpersist()
+    tallies = []
+    for number in (0, 1):
+        outputs, importance = np.zeros(len(edges), np.int64), np.zeros(len(edges))
+        for of, place, n, value in binned:
+            if of == number:
+                outputs[place], importance[place] = n, value
+        total = math.fsum(importance.tolist())
+        tallies.append(_Tally(int(outputs.sum()), total, outputs, importance))
+    lost = losses([(tallies[0], tallies[1])], edges, last)
+    return {"result": {"outputs": tallies[1].outputs, "importance": tallies[1].importance}, **lost}
 
 
 def lookup(stream: DataFrame, fact: DataFrame, **options: Any) -> InSpark:  # noqa: ANN401 - as above
     """Look a DataFrame up; see `spark_plugin.lookup.lookup`."""
-    return InSpark(_timed(lookups.lookup(stream, fact, **options), stream, options.get("time")))
+    found = lookups.lookup(stream, fact, **options)
+
+    def report() -> dict[str, Any]:
+        counts = F.count("*"), F.countDistinct("row"), F.sum("importance")
+        outputs, matched, importance = found.agg(*counts).first() or (0, 0, 0.0)
+        rows = {"stream": stream.count(), "fact": fact.count()}
+        return {
+            "rows": rows, "matched": matched, "outputs": outputs, "importance": importance or 0.0
+        }  # fmt: skip
+
+    return InSpark(_timed(found, stream, options.get("time")), report, lookup_counts)
 
 
 def _timed(found: DataFrame, source: DataFrame, time: str | None) -> DataFrame:

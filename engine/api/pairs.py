@@ -98,12 +98,13 @@ def replay(
     return Result(
         outputs,
         replay_shown(Report(report)),
-        partial(_losses, report, kind),
+        partial(losses_over_time, report, kind),
         aside,
     )
 
 
-def _losses(report: Mapping[str, Any], kind: pa.DataType) -> Any:  # noqa: ANN401 - matplotlib's
+def losses_over_time(report: Mapping[str, Any], kind: pa.DataType) -> Any:  # noqa: ANN401 - matplotlib's
+    """Draw what a replay lost over time, of a type."""
     spans = report.get("lost", {}).get("by_time", [])
     ticks = pa.array([span["from"] for span in spans] + [span["to"] + 1 for span in spans[-1:]])
     times = in_time(ticks.cast(pa.int64()), kind)

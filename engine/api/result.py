@@ -118,8 +118,6 @@ class Result:
 
     Attributes
     ----------
-    report : Fields
-        As the command line writes it: ``report["exact"]["outputs"]``, ``report.exact.outputs``.
     rejected : dict of str to pyarrow.Table
         Rows that were set aside, with their reasons, by stream; streams without any are left out.
     """
@@ -133,8 +131,12 @@ class Result:
     ) -> None:
         self._rows = rows
         self._shown, self._drawn = shown, drawn
-        self.report = Fields(shown.content)
         self.rejected = dict(rejected or {})
+
+    @cached_property
+    def report(self) -> Fields:
+        """What the command line writes: ``report["recall"]``, or ``report.exact.outputs``."""
+        return Fields(self._shown.content)
 
     @property
     def outputs(self) -> pa.Table:

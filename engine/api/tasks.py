@@ -103,12 +103,13 @@ def lookup(stream: Frame, fact: Frame, **options: Unpack[LookupKeywords]) -> Res
     return Result(
         rows,
         lookup_shown(Report(report)),
-        partial(_counts, report),
+        partial(lookup_counts, report),
         {name: table for name, table in rejected.items() if table is not None},
     )
 
 
-def _counts(report: Mapping[str, Any]) -> Any:  # noqa: ANN401 - matplotlib's
+def lookup_counts(report: Mapping[str, Any]) -> Any:  # noqa: ANN401 - matplotlib's
+    """Draw how many rows of a stream met how many facts."""
     values = [report["rows"]["stream"], report["matched"], report["outputs"]]
     names = ["rows of the stream", "rows with a fact", "outputs"]
     return bars(names, values, "look-up", "rows")

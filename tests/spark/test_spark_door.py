@@ -66,11 +66,19 @@ def test_frames_of_spark_stay_in_spark_with_the_rows_of_their_tables(
         assert mine[name].to_pylist() == theirs[name].to_pylist(), name
     assert pa.table(found).num_rows == mine.num_rows
     assert "left_row" in found._repr_html_()
-    with pytest.raises(SpecError, match="a query of Spark counts no losses"):
-        found.plot()
+    for name in ("result", "exact", "recall", "importance_recall"):
+        assert found.report[name] == expected.report[name]
+    lost = found.report.lost
+    assert lost.outputs == expected.report.lost.outputs
+    assert sum(own.exact_outputs for own in lost.by_time) == found.report.exact.outputs
+    assert sum(own.lost_outputs for own in lost.by_time) == lost.outputs
+    assert found.plot().axes
     looked = winnow.lookup(
         sides[0], spark.createDataFrame([(0, "x")], ["k", "x"]), on="k", time="t", fact_row="k"
     )
+    assert looked.report.outputs == looked.outputs.num_rows
+    assert looked.report.rows.stream == sides[0].count()
+    assert looked.plot().axes
     assert {type(own) for own in looked.outputs["ts"].to_pylist()} == {type(times[0].as_py())}
 
 
