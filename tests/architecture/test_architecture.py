@@ -53,7 +53,7 @@ ROOMS = {
             "runtime policies archives facts exact lanes models value_model replay sampling"
             " optimum multiway star options device report"
         ),
-        "api": "runtime archives models multiway generate options report jobs",
+        "api": "runtime archives facts models multiway generate options report jobs",
         "commands": (
             "runtime policies archives lanes models multiway options report jobs api generate"
         ),
