@@ -41,6 +41,15 @@ class RowGroups(NamedTuple):
     """Of the columns that are read, as they are stored."""
     key_bytes: Ints
     """Of the join attributes alone."""
+    first: Ints
+    """Position of its first row in the archive."""
+    file_first: Ints
+    """The same of its file."""
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """First and last tick; one group or more."""
+        return int(self.low.min()), int(self.high.max())
 
     def meeting(self, low: int, high: int) -> Ints:
         """Return the places of those that may have rows from one tick to another."""
@@ -81,9 +90,9 @@ def row_groups(
             f"{archive.side} archive {archive.where} is {archive.format.upper()}, of which no "
             f"stretch can be read alone: {remedy}"
         )
-    found = []
+    found, first = [], 0
     for at, file in enumerate(archive.files):
-        footer = _footer(file.path, file.mtime_ns)
+        footer, file_first = _footer(file.path, file.mtime_ns), first
         wanted, joined = (_stored(footer, names) for names in (columns, keys))
         for number, times in enumerate(group_times(footer, time, unit)):
             group = footer.row_group(number)
@@ -98,8 +107,9 @@ def row_groups(
             sizes = (
                 sum(group.column(i).total_compressed_size for i in own) for own in (wanted, joined)
             )
-            found.append((at, number, times.rows, times.low, times.high, *sizes))
-    groups = RowGroups(*np.array(found, np.int64).reshape(-1, 7).T)
+            found.append((at, number, times.rows, times.low, times.high, *sizes, first, file_first))
+            first += times.rows
+    groups = RowGroups(*np.array(found, np.int64).reshape(-1, len(RowGroups._fields)).T)
     _check_order(archive, groups, remedy)
     return groups
 
@@ -110,6 +120,18 @@ def _stored(footer: pq.FileMetaData, columns: Sequence[str]) -> list[int]:
     return [
         i for i, path in enumerate(paths) if path in columns or path.partition(".")[0] in columns
     ]
+
+
+def may_lack(archive: Archive, columns: Sequence[str]) -> bool:
+    """Return whether a row may have a null in some columns, as far as footers tell."""
+    for file in archive.files:
+        footer = _footer(file.path, file.mtime_ns)
+        for i in _stored(footer, columns):
+            for at in range(footer.num_row_groups):
+                known = footer.row_group(at).column(i).statistics
+                if known is None or not known.has_null_count or known.null_count:
+                    return True
+    return False
 
 
 def _check_order(archive: Archive, groups: RowGroups, remedy: str) -> None:
@@ -133,6 +155,10 @@ class FileGroups(NamedTuple):
     changed: int
     """When the file was last changed."""
     numbers: tuple[int, ...]
+    rows: tuple[tuple[int, int], ...]
+    """Positions in the archive of each group's first row, and of the one after its last."""
+    first: int
+    """Position in the archive of the file's first row."""
 
 
 def to_read(archive: Archive, groups: RowGroups, places: Ints) -> tuple[FileGroups, ...]:
@@ -140,8 +166,13 @@ def to_read(archive: Archive, groups: RowGroups, places: Ints) -> tuple[FileGrou
     found = []
     for at in np.unique(groups.file[places]).tolist():
         file = archive.files[at]
-        numbers = groups.number[places[groups.file[places] == at]]
-        found.append(FileGroups(file.path, file.name, file.mtime_ns, tuple(numbers.tolist())))
+        own = places[groups.file[places] == at]
+        first = groups.first[own]
+        rows = zip(first.tolist(), (first + groups.rows[own]).tolist(), strict=True)
+        numbers, file_first = groups.number[own].tolist(), int(groups.file_first[own[0]])
+        found.append(
+            FileGroups(file.path, file.name, file.mtime_ns, tuple(numbers), tuple(rows), file_first)
+        )
     return tuple(found)
 
 
@@ -187,13 +218,9 @@ def read_stretch(
     InputError
         If a file is damaged or has such rows.
     """
-    wanted = list(dict.fromkeys([*roles.columns, *columns]))
     parts, payloads, rejected = [], [], 0
     for file in files:
-        table = _table(file, side, wanted)
-        found = normalise(table, roles, joined, 0)
-        if found.faults and not quarantine:
-            raise _bad(file, roles, found)
+        found = read_groups(file, side, roles, joined, columns, quarantine=quarantine)
         rejected += found.rejected.num_rows
         own = np.flatnonzero((found.ts >= span[0]) & (found.ts <= span[1]))
         whole = own.size == found.ts.size
@@ -216,6 +243,32 @@ def read_stretch(
     return StretchTuples(StreamBatch(ts, np.arange(ts.size), key, importance), payload, rejected)
 
 
+def read_groups(
+    file: FileGroups,
+    side: str,
+    roles: Roles,
+    joined: JoinColumns,
+    columns: Sequence[str] = (),
+    *,
+    quarantine: bool = False,
+) -> Normalised:
+    """Read row groups of a file; arguments as for `read_stretch`.
+
+    Raises
+    ------
+    InputError
+        If the file is damaged, or has rows with a wrong importance.
+    """
+    table = _table(file, side, list(dict.fromkeys([*roles.columns, *columns])))
+    rows = np.concatenate([np.arange(*own) for own in file.rows])
+    found = normalise(table, roles, joined, rows)
+    if found.faults and not quarantine:
+        tally = FaultTally()
+        tally.add(Part(found.payload, file.name, int(rows[0]), file.first), found)
+        raise bad_rows_error(tally.bad_rows(roles))
+    return found
+
+
 def _table(file: FileGroups, side: str, columns: list[str]) -> pa.Table:
     try:
         footer = _footer(file.path, file.changed)
@@ -224,11 +277,3 @@ def _table(file: FileGroups, side: str, columns: list[str]) -> pa.Table:
             return found.select(columns)
     except (pa.ArrowException, OSError) as error:
         raise InputError(unreadable(file.path, side, error)) from error
-
-
-def _bad(file: FileGroups, roles: Roles, found: Normalised) -> InputError:
-    """Return the error of rows with a wrong importance, counted from the first row group read."""
-    tally = FaultTally()
-    where = f"{file.name} from row group {file.numbers[0]}"
-    tally.add(Part(found.payload, where, 0, 0), found)
-    return bad_rows_error(tally.bad_rows(roles))

@@ -38,6 +38,18 @@ class Deciding(TypedDict, total=False):
     policy: Annotated[str, Option(_DECIDING, Text("{" + ",".join(POLICIES) + "}"), FALLBACK)]
 
 
+class Named(TypedDict, total=False):
+    """The policy of replays that are estimated."""
+
+    policy: Annotated[
+        str | None,
+        Option(
+            "of the replay that is estimated; winnow policies explains each",
+            Text("{" + ",".join(POLICIES) + "}"),
+        ),
+    ]
+
+
 class OfPolicy(TypedDict, total=False):
     """Parameters of the policy."""
 

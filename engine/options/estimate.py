@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, TypedDict
 
-from engine.options import streams, where
+from engine.options import deciding, streams, where
 from engine.options.command import Command, Given, Group
 from engine.options.facts import Fact
 from engine.options.kinds import ITEMS, NUMBER, PLACE
@@ -21,10 +21,7 @@ from engine.sampling.aggregates import AggregateSpec
 
 WITHIN = 0.01
 TOTAL = "count(*)"
-_POLICY = (
-    "an estimate is of the exact join: what a policy keeps of it within a memory is told by winnow "
-    "replay, and by winnow sweep for several"
-)
+_OF_A_REPLAY = ("policy", "params", "split", "estimator", "probe")
 _INSTEAD = {
     **dict.fromkeys(
         options_of(Fact),
@@ -33,7 +30,7 @@ _INSTEAD = {
     ),
     "stream": "an estimate is of two streams: join several with winnow multijoin",
     "lanes": "an estimate reads stretches of time, not lanes: leave it out",
-    **dict.fromkeys(("memory", "memory_left", "memory_right", "policy", "policies"), _POLICY),
+    "policies": "an estimate is of one policy: winnow sweep --within estimates several",
 }
 
 
@@ -44,7 +41,8 @@ class Precision(TypedDict, total=False):
         str | float | None,
         Option(
             "half of an interval relative to its estimate, such as 1%, that every estimate is to "
-            "reach (default 1% where neither seconds nor read are given)"
+            "reach; with a memory, of recall and importance recall in points (default 1% where "
+            "neither seconds nor read are given)"
         ),
     ]
     seconds: Annotated[
@@ -71,6 +69,13 @@ class Asked(TypedDict, total=False):
     ]
 
 
+class Kept(
+    streams.Memory, deciding.Named, deciding.OfPolicy, streams.Split, streams.Estimator,
+    streams.Probe, total=False,
+):  # fmt: skip
+    """The replay that is estimated, in place of the exact join."""
+
+
 class EstimateOutput(TypedDict, total=False):
     """Where the plot goes."""
 
@@ -82,7 +87,7 @@ class EstimateOutput(TypedDict, total=False):
 
 class Estimate(
     streams.Columns, streams.BadRows, streams.Seed, streams.Windows, streams.TimeUnit,
-    streams.Outputs, Asked,
+    streams.Outputs, Kept, Asked,
     Precision, Confidence, EstimateOutput, total=False,
 ):  # fmt: skip
     """The keywords of an estimate."""
@@ -95,6 +100,7 @@ ESTIMATE = Command(
         Group("streams", (streams.Archives, streams.Columns, streams.BadRows)),
         Group("where", (where.Engine, where.Job)),
         JOIN,
+        Group("memory", (Kept,)),
         Group("estimates", (Asked, Precision, Confidence, streams.Seed)),
         Group("output", (EstimateOutput, where.Report)),
     ),
@@ -114,9 +120,10 @@ class EstimateOptions:
     Parameters
     ----------
     base : JobOptions
-        Archives, windows, combine, start, seed and bad rows; the rest is ignored.
+        Archives, windows, combine, start, seed and bad rows; and with a memory, the replay that is
+        estimated.
     aggregates : tuple of str
-        As `engine.sampling.aggregates.parse_aggregate` reads them.
+        As `engine.sampling.aggregates.parse_aggregate` reads them; of an exact join.
     within : float or None
         Half of the widest interval, relative to its estimate.
     confidence : float
@@ -154,6 +161,11 @@ class EstimateOptions:
         if self.plot is not None and self.plot.suffix not in (".png", ".svg"):
             raise SpecError(f"--plot is {self.plot}; give a file that ends in .png or .svg")
         assert self.specs is not None  # noqa: S101 - read here, for its errors
+        if not self.base.exact and self.base.left_roles.partition_by:
+            raise SpecError(
+                "--partition-by gives every value a memory of its own, which is not estimated: "
+                "leave it out, or use winnow sweep --within"
+            )
 
     @cached_property
     def specs(self) -> tuple[AggregateSpec, ...]:
@@ -187,6 +199,23 @@ def estimate_of(given: Given) -> EstimateOptions:
     SpecError
         If one is missing or invalid.
     """
+    budgeted = any(name in given for name in options_of(streams.Memory))
+    if budgeted and "aggregates" in given:
+        raise SpecError(
+            "--aggregate is of the exact join, and with a memory recall, outputs and their "
+            "importance are estimated: leave one of them out"
+        )
+    if budgeted and "policy" not in given:
+        raise SpecError(
+            "--policy is missing: name the policy whose replay within this memory is estimated"
+        )
+    if budgeted and given["policy"] == deciding.AUTO:
+        raise SpecError("--policy is auto, and an estimate is of one policy: name it")
+    for name in _OF_A_REPLAY if not budgeted else ():
+        if name in given:
+            raise SpecError(
+                f"{given.options[name].written} is of a replay within a memory: give --memory"
+            )
     own = {*Precision.__annotations__, *Asked.__annotations__}
     shared = {name: value for name, value in given.items() if name not in own}
     return given.fill(

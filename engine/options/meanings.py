@@ -7,7 +7,8 @@ MEANINGS = {
     "sweep": "replay one archive under a grid of policies, budgets, windows and more",
     "sample": "sample a join within a memory budget, and estimate aggregates of it",
     "estimate": (
-        "estimate totals of a join within a stated error, from stretches of the archives' time"
+        "estimate totals of a join, or recall within a memory, to a stated error, from stretches "
+        "of the archives' time"
     ),
     "bound": "find the best possible result within a memory budget, or bounds of it",
     "allocate": "divide one memory over several joins so that none does too badly",

@@ -8,12 +8,14 @@ from typing import Any
 
 import pyarrow as pa
 from rich.console import Console
+from rich.table import Table
 
 from engine.report.charts import Chart, Series, over_time
 from engine.report.envelope import Report
 from engine.report.sample_table import FIRST, aggregate_table
 from engine.report.shown import Shown
-from engine.report.tables import number, percent, print_end, terminal
+from engine.report.tables import number, percent, print_end, table_of, terminal
+from engine.runtime.streams import SIDES
 
 
 def print_estimate(
@@ -21,7 +23,9 @@ def print_estimate(
 ) -> None:
     """Print the estimates, what was read for them, and what everything would have cost."""
     console, content = console or terminal(), report.content
-    for text, table in aggregates.items():
+    if "policy" in content:
+        console.print(_measures(aggregates))
+    for text, table in aggregates.items() if "policy" not in content else ():
         console.print(aggregate_table(text, table, content))
         if table.num_rows > FIRST:
             console.print(f"the first {FIRST} of {table.num_rows:,} rows")
@@ -33,26 +37,71 @@ def print_estimate(
         f"{number(read['row_groups'])} of {number(exact['row_groups'])} row groups, "
         f"{number(read['rows'])} of {number(rows)} rows"
     )
+    if "policy" in content:
+        console.print(_kept(content))
     if content["rejected"]:
         console.print(f"set aside: {number(content['rejected'])} rows with a wrong importance")
     seconds = exact["seconds"]
     details = ""
     if content["how"] == "sample" and seconds is not None:
-        details = f"the exact join would take about {seconds:.2f}"
+        what = "a whole replay" if "policy" in content else "the exact join"
+        details = f"{what} would take about {seconds:.2f}"
     print_end(console, content, details)
     if content["plot"]:
         console.print(f"plot: {content['plot']}")
+
+
+def _measures(tables: Mapping[str, pa.Table]) -> Table:
+    """Draw what a replay is expected to come to."""
+    rows = []
+    for measure, table in tables.items():
+        [line] = table.to_pylist()
+        shown = percent if "recall" in measure else _rounded
+        low, high = line["low"], line["high"]
+        interval = f"none: {line['no_interval']}"
+        if low is not None:
+            interval = f"{shown(low)} to {shown(high)}"
+        estimate = "" if line["estimate"] is None else shown(line["estimate"])
+        rows.append((measure.replace("_", " "), estimate, interval))
+    return table_of(("", "estimate", "interval"), rows, texts=range(1))
+
+
+def _rounded(value: float) -> str:
+    return f"{value:,.0f}"
+
+
+def _kept(content: Mapping[str, Any]) -> str:
+    """Return what was replayed, and what is known of its lead-in."""
+    memory, lead = content["memory"], content["lead_in"]
+    sides = [memory[side] for side in SIDES]
+    tuples = " + ".join("all" if own is None else number(own) for own in sides)
+    if memory["left"] is None and memory["both"] is not None:
+        tuples = number(memory["both"])
+    said = (
+        f"{content['policy']['name']} with {tuples} tuples; for their peaks, "
+        f"{percent(content['pass'])} of the bytes were read besides"
+    )
+    if lead is not None and lead["share"] is not None:
+        said += (
+            f"\n{lead['compared_with']} windows of lead-in in place of {lead['lifetimes']} change "
+            f"outputs by {100 * lead['share']:+.2f} %, which is inside the intervals"
+        )
+    return said
 
 
 def _how(content: Mapping[str, Any]) -> str:
     """Return how the estimates came about."""
     if content["how"] == "exact join":
         return f"joined exactly: {content['why']}"
+    if content["how"] == "whole replay":
+        return f"replayed from end to end: {content['why']}"
     slices, within = content["slices"], content["within"]
     said = (
         f"{100 * content['confidence']:g} % intervals from {slices['drawn']:,} of "
         f"{slices['all']:,} stretches of {slices['ticks']:,} ticks"
     )
+    if "lead_in" in content:
+        said += f", each after {content['lead_in']['lifetimes']} windows that fill the memory"
     if slices["certain"]:
         said += f", {slices['certain']:,} of them drawn for certain"
     if content["stopped"] is not None:
@@ -72,7 +121,7 @@ def estimate_shown(report: Report, aggregates: Mapping[str, pa.Table]) -> Shown:
 
 def _by_time(content: Mapping[str, Any]) -> list[Chart]:
     parts = content["by_time"]
-    if not parts:
+    if all(own["estimate"] is None for own in parts):
         return []
     values, low, high = ([own[name] for own in parts] for name in ("estimate", "low", "high"))
     edges = [*(own["begin"] for own in parts), parts[-1]["end"]]

@@ -59,7 +59,7 @@ def test_a_plot_that_cannot_be_written(places: dict[str, str]) -> None:
     [
         ("--fact=f", "join through facts with winnow replay"),
         ("--stream=a=b", "join several with winnow multijoin"),
-        ("--policy=prob", "told by winnow replay"),
+        ("--policies=prob", "winnow sweep --within estimates several"),
         ("--lanes=3", "not lanes: leave it out"),
     ],
 )

@@ -196,7 +196,13 @@ OPEN = (
         ),
         ("bound", "bound --window 20 --memory 4"),
         ("sample", "sample --window 20 --memory 4 --aggregate count(*)"),
-        ("estimate", "estimate --window 2 --aggregate count"),
+        (
+            "estimate",
+            (
+                "estimate --window 2 --aggregate count;"
+                "estimate --window 2 --memory 4 --policy prob --read 40%"
+            ),
+        ),
         ("sweep", "sweep --windows 20 --memory 4,8 --policies dgl --target recall=0.1"),
     ],
 )

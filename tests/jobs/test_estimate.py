@@ -12,12 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from estimate_cases import JOIN, SEVERAL, large, written
+from estimate_cases import JOIN, SEVERAL, large, streams, written
 from places import DATA
 
 import engine
 from engine.archives import stretches
-from engine.jobs.estimate import run as estimate_run
+from engine.jobs.estimate import decide
 from engine.runtime.errors import InputError
 from engine.runtime.executors import SerialExecutor, ThreadExecutor
 
@@ -28,27 +28,6 @@ COMBINED: dict[str, Callable[[float, float], float]] = {
     "product": lambda a, b: a * b,
     "mean": lambda a, b: (a + b) / 2,
 }
-
-
-def streams(seed: int, rows: int = 300, ticks: int = 900, keys: int = 9) -> list[pa.Table]:
-    """Return two streams with ties, null keys and null values."""
-    rng = np.random.default_rng(seed)
-    tables = []
-    for _ in range(2):
-        nulls = rng.random((3, rows)) < 0.1
-        tables.append(
-            pa.table(
-                {
-                    "t": np.sort(rng.integers(0, ticks, rows)),
-                    "k": pa.array(rng.integers(0, keys, rows), mask=nulls[0]),
-                    "w": rng.integers(0, 9, rows) / 4,
-                    "v": pa.array(rng.normal(0, 5, rows), mask=nulls[1]),
-                    "g": pa.array(rng.choice(["a", "b", "c"], rows), mask=nulls[2]),
-                    "p": rng.integers(0, 2, rows),
-                }
-            )
-        )
-    return tables
 
 
 def pairs(
@@ -333,7 +312,7 @@ def test_bad_rows_are_errors_or_set_aside(tmp_path: Path) -> None:
     tables[1] = tables[1].set_column(2, "w", pa.array(weights))
     places = written(tmp_path, tables, 20)
     given = {**JOIN, **places, "importance": "w"}
-    with pytest.raises(InputError, match=r"right\.parquet from row group 0: column w: 2 rows are"):
+    with pytest.raises(InputError, match=r"right\.parquet: column w: 2 rows are"):
         engine.estimate_archives(**given)
     found = engine.estimate_archives(**given, bad_rows="quarantine", within=0.001)
     good = [tables[0], tables[1].filter(pa.array(weights >= 0))]
@@ -388,7 +367,7 @@ def test_a_few_late_rows_do_not_matter(tmp_path: Path) -> None:
 def test_a_pilot_is_no_part_of_the_estimate_after_it(tmp_path: Path) -> None:
     found = engine.estimate_archives(**large(tmp_path), **JOIN, within="1.2%", read="45%")
     first, *_, last = found.report["rounds"]
-    assert first == estimate_run.PILOT
+    assert first == decide.PILOT
     assert found.report["slices"]["drawn"] == last
 
 

@@ -12,11 +12,17 @@ import engine
 from spark_plugin.executor import SparkExecutor
 
 
-@pytest.mark.parametrize("within", ["4%", 1e-6])
-def test_spark_gives_the_same_estimate(spark: Any, tmp_path: Path, within: str | float) -> None:
-    given: dict[str, Any] = {
-        **large(tmp_path, rows=30_000), **JOIN, "aggregates": SEVERAL, "within": within,
-    }  # fmt: skip
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"aggregates": SEVERAL, "within": "4%"},
+        {"aggregates": SEVERAL, "within": 1e-6},
+        {"memory": "20%", "policy": "prob", "within": "4%"},
+        {"memory": "20%", "policy": "dgl", "split": "pooled", "within": 1e-6},
+    ],
+)
+def test_spark_gives_the_same_estimate(spark: Any, tmp_path: Path, asked: dict[str, Any]) -> None:
+    given: dict[str, Any] = {**large(tmp_path, rows=30_000), **JOIN, **asked}
     local = engine.estimate_archives(**given)
     distributed = engine.estimate_archives(**given, executor=SparkExecutor(spark))
     assert distributed.aggregates == local.aggregates

@@ -13,6 +13,27 @@ JOIN: dict[str, Any] = {"on": "k", "time": "t", "window": 15}
 SEVERAL = ["count", "avg(left.v) by right.g"]
 
 
+def streams(seed: int, rows: int = 300, ticks: int = 900, keys: int = 9) -> list[pa.Table]:
+    """Return two streams with ties, null keys and null values."""
+    rng = np.random.default_rng(seed)
+    tables = []
+    for _ in range(2):
+        nulls = rng.random((3, rows)) < 0.1
+        tables.append(
+            pa.table(
+                {
+                    "t": np.sort(rng.integers(0, ticks, rows)),
+                    "k": pa.array(rng.integers(0, keys, rows), mask=nulls[0]),
+                    "w": rng.integers(0, 9, rows) / 4,
+                    "v": pa.array(rng.normal(0, 5, rows), mask=nulls[1]),
+                    "g": pa.array(rng.choice(["a", "b", "c"], rows), mask=nulls[2]),
+                    "p": rng.integers(0, 2, rows),
+                }
+            )
+        )
+    return tables
+
+
 def written(folder: Path, tables: list[pa.Table], size: int) -> dict[str, str]:
     """Write both streams in row groups of a size, and return where they are."""
     found = {}

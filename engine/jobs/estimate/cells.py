@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from engine.jobs.estimate.draw import Round
+from engine.jobs.estimate.decide import Seen
 from engine.jobs.estimate.plan import Plan
 from engine.jobs.estimate.task import Joined
 from engine.runtime.jit import Floats, Ints
@@ -21,38 +21,6 @@ UNSURE = 1.0
 """The spread of a cell of which too little was drawn to know it, where no other is known either."""
 
 
-class Seen(NamedTuple):
-    """What was joined: a sample, or everything."""
-
-    certain: Sequence[Joined]
-    by_chance: Sequence[Joined]
-    """In the order of the circle."""
-    chance: Floats
-    """(n,) float64. With which each of these was joined."""
-    sizes: Floats
-    """(n,) float64. By which they were drawn."""
-    left: Floats
-    """(slices + 1,) float64. Sizes of the slices left to chance, added up over time."""
-
-
-def seen(found: dict[int, Joined], own: Round) -> Seen:
-    """Return what a round joined."""
-    certain, by_chance = own.places
-    left = np.where(own.chance < 1, own.sizes, 0.0)
-    return Seen(
-        [found[place] for place in certain.tolist()],
-        [found[place] for place in by_chance.tolist()],
-        own.chance[by_chance] * own.part,
-        own.sizes[by_chance],
-        np.concatenate([[0.0], np.cumsum(left)]),
-    )
-
-
-def everything(plan: Plan, found: Sequence[Joined]) -> Seen:
-    """Return what the exact join came to."""
-    return Seen(found, [], np.empty(0), np.empty(0), np.zeros(plan.edges.size))
-
-
 class Estimated(NamedTuple):
     """The estimates of one aggregate."""
 
@@ -62,6 +30,11 @@ class Estimated(NamedTuple):
     (int64: those that were joined)."""
     answers: list[Answer]
     wanted: Wanted
+
+    @property
+    def reached(self) -> float:
+        """How far the widest interval reaches relative to its estimate."""
+        return max((own.within for own in self.answers), default=np.inf)
 
 
 class _Entries(NamedTuple):

@@ -6,12 +6,11 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.jobs.estimate.plan import Plan
-from engine.jobs.estimate.task import Joined, StretchTask, join_stretch
+from engine.jobs.estimate.sliced import Slices, Task
 from engine.runtime.executors import Executor
 from engine.runtime.jit import Floats, Ints
 from engine.runtime.randomness import uniforms
@@ -78,8 +77,8 @@ class Joins:
 
     Attributes
     ----------
-    found : dict of int to Joined
-        By the slice's place.
+    found : dict
+        What slices came to, by their places.
     read : Counter
         Bytes, row groups and rows that were read so far.
     stopped : str or None
@@ -90,12 +89,12 @@ class Joins:
         Rows that were set aside.
     """
 
-    plan: Plan
+    plan: Slices
     executor: Executor
     seed: int
     until: float | None = None
     """When to stop, by `time.perf_counter`."""
-    found: dict[int, Joined] = field(default_factory=dict)
+    found: dict[int, Any] = field(default_factory=dict)
     read: Counter[str] = field(default_factory=Counter)
     stopped: str | None = None
     rates: list[float] = field(default_factory=list)
@@ -111,14 +110,14 @@ class Joins:
         missing = [place for place in todo if place not in self.found]
         whole, done = (number, draws, sizes, chance), 0
 
-        def found(one: Joined) -> None:
+        def found(one: Any) -> None:  # noqa: ANN401 - of one kind, the plan's
             nonlocal done
             done += 1
             self.found[one.place] = one
             if done % (1 + len(missing) // _TOLD) == 0 or done == len(missing):
                 told(self._so_far(whole, places), done, len(missing))
 
-        self.run([plan.task(place) for place in missing], found)
+        self.run([plan.task(place, draws) for place in missing], found)
         return self._so_far(whole, places)
 
     def _so_far(self, whole: tuple[int, int, Floats, Floats], places: Drawn) -> Round:
@@ -129,9 +128,9 @@ class Joins:
         left = [own.size - part.size for own, part in zip(places, joined, strict=True)]
         return Round(*whole, Drawn(*joined), left[0], left[1])
 
-    def run(self, tasks: Sequence[StretchTask], found: Callable[[Joined], None]) -> None:
+    def run(self, tasks: Sequence[Task], found: Callable[[Any], None]) -> None:
         """Join stretches until all are, time is over, or the user interrupts."""
-        results = self.executor.map(join_stretch, tasks)
+        results = self.executor.map(self.plan.work, tasks)
         try:
             for task, one in zip(tasks, results, strict=True):
                 self.read.update(task.read)

@@ -4,47 +4,63 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from engine.jobs.estimate.cells import Cells, Estimated, Seen
-from engine.jobs.estimate.draw import Joins, Round
+from engine.jobs.estimate.decide import Limits, Outcome
+from engine.jobs.estimate.draw import Joins
 from engine.jobs.estimate.plan import Plan
+from engine.jobs.estimate.replays import ArchiveSlices
+from engine.jobs.estimate.sliced import Slices
+from engine.jobs.frame import Archives
 from engine.options.estimate import EstimateOptions
 from engine.report.envelope import Report, envelope, window_report
 from engine.runtime.executors import Stages
 from engine.runtime.streams import SIDES
-from engine.sampling.stretches.interval import Answer, answer
+from engine.sampling.stretches.interval import Answer
 
 
-class Outcome(NamedTuple):
-    """What an estimate came to."""
+class Estimation(NamedTuple):
+    """What an estimate gives."""
 
-    seen: Seen
-    estimates: list[Estimated]
-    rounds: list[Round]
-    exact: str | None
-    """Why everything was joined; None if it was not."""
-    within: float
-    """How far the widest interval reaches relative to its estimate."""
+    report: Report
+    aggregates: dict[str, pa.Table]
+    """Estimates by the texts that asked for them, as `engine.jobs.estimate.cells.Estimated` has
+    them; of a replay by measure."""
+    by_time: pa.Table
+    """The first of them by parts of time: begin, end, estimate, low, high."""
 
 
-def time_table(plan: Plan, own: Seen, confidence: float) -> pa.Table:
-    """Return the first aggregate, over all of its groups, by parts of time.
+def limits_of(options: EstimateOptions) -> Limits:
+    """Return what limits an estimate."""
+    return Limits(options.target, options.confidence, options.seconds, options.read)
+
+
+def until(options: EstimateOptions, begun: float) -> float | None:
+    """Return when to stop, by `time.perf_counter`; None if at no time."""
+    return None if options.seconds is None else begun + options.seconds
+
+
+def time_table(plan: Slices, between: Callable[[int, int], Answer]) -> pa.Table:
+    """Return the first estimate by parts of time.
 
     Columns begin and end (ticks, int64), estimate, low, high (float64) and no_interval (string).
     Each interval is for itself.
+
+    Parameters
+    ----------
+    plan : Slices
+    between : callable
+        Returns the estimate of the slices from one place to another.
     """
-    cells = Cells(plan, own, 0, grouped=False)
-    average = cells.spec.function == "avg"
     times = plan.times
-    found: list[Answer] = []
-    for begin, end in zip(times[:-1].tolist(), times[1:].tolist(), strict=True):
-        [(_, cell)] = cells.cells(begin, end)
-        found.append(answer(cell, confidence, average=average))
+    found = [
+        between(begin, end)
+        for begin, end in zip(times[:-1].tolist(), times[1:].tolist(), strict=True)
+    ]
     columns = {"begin": pa.array(plan.edges[times[:-1]]), "end": pa.array(plan.edges[times[1:]])}
     for name in ("estimate", "low", "high"):
         numbers = np.array([getattr(one, name) for one in found], np.float64)
@@ -55,32 +71,34 @@ def time_table(plan: Plan, own: Seen, confidence: float) -> pa.Table:
 
 def build_report(
     options: EstimateOptions,
-    plan: Plan,
+    plan: Plan | ArchiveSlices,
     joins: Joins,
     outcome: Outcome,
+    tables: Mapping[str, pa.Table],
     by_time: pa.Table,
     stages: Stages,
+    archives: Archives,
 ) -> Report:
     """Put an estimate's results together."""
     read = {name: joins.read[name] for name in plan.all}
     share = joins.read["bytes"] / max(1, plan.all["bytes"])
+    reached = max((one.reached for one in outcome.estimates), default=math.inf)
+    reached = reached if outcome.whole is None else 0.0
     rows = [int(own.rows.sum()) for own in plan.groups]
+    windows = archives.windows(options.base)
     return Report(
         {
             "rows": dict(zip(SIDES, rows, strict=True)),
-            "window": window_report(plan.recipe.windows, plan.archives.unit, plan.archives.zone),
-            "how": "sample" if outcome.exact is None else "exact join",
-            "why": outcome.exact,
+            "window": window_report(windows, archives.unit, archives.zone),
+            "how": "sample" if outcome.whole is None else "exact join",
+            "why": outcome.whole,
             "stopped": joins.stopped,
             "confidence": options.confidence,
             "within": {
                 "asked": options.target,
-                "reached": outcome.within if math.isfinite(outcome.within) else None,
+                "reached": reached if math.isfinite(reached) else None,
             },
-            "aggregates": [
-                _summary(text, own)
-                for text, own in zip(options.aggregates, outcome.estimates, strict=True)
-            ],
+            "aggregates": [_summary(text, own) for text, own in tables.items()],
             "read": read | {"share": share},
             "exact": plan.all | {"seconds": _exact_seconds(plan, joins)},
             "rejected": joins.rejected,
@@ -97,7 +115,7 @@ def build_report(
     )
 
 
-def _exact_seconds(plan: Plan, joins: Joins) -> float | None:
+def _exact_seconds(plan: Slices, joins: Joins) -> float | None:
     """Return about how long the exact join takes on the same cores; None where nothing was read.
 
     The median, for the first stretches also wait for compilation.
@@ -108,17 +126,13 @@ def _exact_seconds(plan: Plan, joins: Joins) -> float | None:
     return statistics.median(joins.rates) * plan.all["rows"] / max(1, cores)
 
 
-def _summary(text: str, own: Estimated) -> dict[str, Any]:
+def _summary(text: str, own: pa.Table) -> dict[str, Any]:
     """Return how many estimates an aggregate has, and the only one."""
     found: dict[str, Any] = {
         "aggregate": text,
-        "estimates": own.table.num_rows,
-        "without_interval": own.table.num_rows - _intervals(own.answers),
+        "estimates": own.num_rows,
+        "without_interval": own.num_rows - own.column("no_interval").null_count,
     }
     names = ("estimate", "low", "high", "standard_error", "no_interval")
-    line = own.table.select(names).to_pylist()[0] if own.table.num_rows == 1 else {}
+    line = own.select(names).to_pylist()[0] if own.num_rows == 1 else {}
     return found | {name: line.get(name) for name in names}
-
-
-def _intervals(answers: Sequence[Answer]) -> int:
-    return sum(own.reason is None for own in answers)

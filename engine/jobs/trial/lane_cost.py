@@ -15,7 +15,7 @@ from engine.jobs.replay.models import ReplayModels
 from engine.jobs.sweep.cells import Cell, Exact, cost
 from engine.jobs.sweep.task import ExactCounter, replay_cells
 from engine.jobs.trial.estimate import ratio
-from engine.jobs.trial.run import beginning, learns
+from engine.jobs.trial.lead_in import beginning, learns
 from engine.jobs.trial.stretches import Stretch, affordable, drawn
 from engine.lanes.held import Held
 from engine.lanes.profile import LaneProfile, SideProfile

@@ -66,10 +66,31 @@ def lay_out(
         for number, memory in enumerate(memories)
         for candidate, job in candidates_of(replace(base, memory=memory))
     ]
-    settings = {place: own for place, job in tried if (own := _settings(archives, job))}
-    tried = [(place, job) for place, job in tried if place in settings]
-    jobs = [job for _, job in tried]
-    windows = archives.windows(base)
+    tried = [(place, job) for place, job in tried if _settings(archives, job) is not None]
+    cells, profiles = cells_of([job for _, job in tried], archives, lanes, given=given)
+    return TrialLayout([place for place, _ in tried], cells, profiles, archives.settings(base))
+
+
+def cells_of(
+    jobs: Sequence[JobOptions],
+    archives: Archives,
+    lanes: JobLanes,
+    *,
+    given: Curves = (None, None),
+) -> tuple[list[list[Cell]], list[LaneProfile]]:
+    """Return the cells of replays on each lane, numbered as they stand, and the lanes' profiles.
+
+    Parameters
+    ----------
+    jobs : sequence of JobOptions
+        Of the same windows.
+    archives : Archives
+    lanes : JobLanes
+    given : (curve or None, curve or None)
+        Age curves to go by in place of those measured.
+    """
+    settings = [archives.settings(job) for job in jobs]
+    windows = settings[0].windows if settings else (0, 0)
     stats = lane_stats(
         lanes.files,
         lanes.stages,
@@ -78,12 +99,11 @@ def lay_out(
         groups=lanes.groups,
     )
     profiles = stats.profiles[windows]
-    aged = next((own for place, own in settings.items() if place.candidate.policy == "age"), None)
+    aged = next((own for own in settings if own.the_policy.name == "age"), None)
     curves = (None, None) if aged is None else _curves(aged, lanes, given)
     cells: list[list[Cell]] = [[] for _ in lanes.files]
-    for number, (place, job) in enumerate(tried):
-        own = settings[place]
-        by_age = place.candidate.policy == "age"
+    for number, (job, own) in enumerate(zip(jobs, settings, strict=True)):
+        by_age = own.the_policy.name == "age"
         models = LaneModels(
             profiles, stats.summaries, curves if by_age else (None, None), windows,
             through_facts=lanes.through_facts, peaks=stats.peaks[windows],
@@ -92,7 +112,7 @@ def lay_out(
         shape = curves_cut(curves, own) if by_age else (None, None)
         for i, profile in enumerate(profiles):
             cells[i].append(Cell(number, own, budgets[i], profile, shape))
-    return TrialLayout([place for place, _ in tried], cells, profiles, archives.settings(base))
+    return cells, profiles
 
 
 def _settings(archives: Archives, job: JobOptions) -> ReplaySettings | None:

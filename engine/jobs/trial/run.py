@@ -10,14 +10,13 @@ from itertools import product
 import numpy as np
 
 from engine.jobs.frame import JobLanes
-from engine.jobs.sweep.cells import Cell, Exact, deal
+from engine.jobs.sweep.cells import Exact, deal
 from engine.jobs.sweep.task import SweepOutcome, SweepTask, sweep_lane
 from engine.jobs.trial.estimate import estimated
 from engine.jobs.trial.found import IMPORTANCE, Counted, Pair, Trial, best_of, ranked, whole
 from engine.jobs.trial.layout import TrialLayout
+from engine.jobs.trial.lead_in import after_lead_in, learns
 from engine.jobs.trial.stretches import DRAWS, STAGE, Stretch, affordable, drawn
-from engine.lanes.stretch import stretch_of
-from engine.replay.settings import ReplaySettings
 from engine.runtime.randomness import uniforms
 from gpu_kernels.philox import PURPOSE_STRETCH
 
@@ -251,11 +250,11 @@ class _Replays:
         at, tasks = [], []
         for place in dict.fromkeys(places):
             missing = [cell for cell in cells if cell not in self._known(place)]
-            for learns in (False, True):
-                own = [cell for cell in missing if self.learns(cell) == learns]
+            for late in (False, True):
+                own = [cell for cell in missing if self.learns(cell) == late]
                 if own:
                     at.append(place)
-                    tasks.append(self._task(stretches[place], own, learns=learns))
+                    tasks.append(self._task(stretches[place], own, late=late))
         for place, outcome in zip(at, self._mapped(tasks), strict=True):
             known, found = self._known(place), _added([outcome])
             self.found[place] = Counted(known | found.cells, found.exact)
@@ -267,13 +266,12 @@ class _Replays:
     def _known(self, place: int) -> dict[int, Exact]:
         return self.found[place].cells if place in self.found else {}
 
-    def _task(self, stretch: Stretch, numbers: Sequence[int], *, learns: bool) -> SweepTask:
-        first, last = stretch.ticks
-        lead, rows = stretch.leads[learns], stretch.rows[learns]
-        files = stretch_of(self.lanes.files[stretch.lane], (lead, last), rows)
+    def _task(self, stretch: Stretch, numbers: Sequence[int], *, late: bool) -> SweepTask:
         cells = self.layout.cells[stretch.lane]
-        own = [beginning(cells[number], lead, first) for number in numbers]
-        return SweepTask(files, tuple(own), (replace(self.layout.exact, start_ts=first),))
+        return after_lead_in(
+            self.lanes.files[stretch.lane], [cells[number] for number in numbers],
+            [self.layout.exact], stretch.leads[late], stretch.ticks, stretch.rows[late],
+        )  # fmt: skip
 
     def _mapped(self, tasks: Sequence[SweepTask]) -> list[SweepOutcome]:
         stages = self.lanes.stages
@@ -283,18 +281,6 @@ class _Replays:
         rows = [task.files.rows for task in tasks]
         self.replayed += sum(own * len(task.cells) for own, task in zip(rows, tasks, strict=True))
         return stages.mapped(STAGE, sweep_lane, tasks, rows)
-
-
-def learns(settings: ReplaySettings) -> bool:
-    """Return whether a replay goes by all that has arrived, not only by what it holds."""
-    return settings.terms is not None or (settings.counts and settings.estimator == "history")
-
-
-def beginning(cell: Cell, lead: int, first: int) -> Cell:
-    """Return a cell whose replay begins at one tick, and counts from another on."""
-    left, right = (side._replace(first_ts=lead) for side in cell.profile)
-    settings = replace(cell.settings, start_ts=first)
-    return cell._replace(settings=settings, profile=cell.profile._replace(left=left, right=right))
 
 
 def _added(outcomes: Sequence[SweepOutcome]) -> Counted:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.jobs.frame import JobLanes
+from engine.jobs.trial.lead_in import LEADS
 from engine.lanes.reader import LaneFiles, streamed
 from engine.lanes.stored import Stored, Ticks
 from engine.replay.settings import ReplaySettings
@@ -22,9 +23,6 @@ BODIES = (4, 2, 1)
 """Windows that a stretch counts: the first of these that leaves enough draws."""
 ROWS = 1_500
 """Tuples that a stretch counts on average, at least: each has a fixed cost too."""
-LEADS = (2, 8)
-"""Windows before a stretch in which memories fill, uncounted: of most policies, and of those that
-learn from all that arrives."""
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,7 @@ def spread_of(low: Ints, high: Ints, rows: Ints | Floats) -> Spread:
     return Spread(edges, total * scale)
 
 
-def length_of(span: int, lifetime: int, group: float) -> int:
+def length_of(span: int, lifetime: int, group: float, lifetimes: int = LIFETIMES) -> int:
     """Return how many ticks a slice is to have.
 
     Parameters
@@ -100,6 +100,8 @@ def length_of(span: int, lifetime: int, group: float) -> int:
         Of a tuple, the longer one.
     group : float
         Ticks of a row group, on average.
+    lifetimes : int
+        That a slice has, at least.
 
     Examples
     --------
@@ -107,7 +109,7 @@ def length_of(span: int, lifetime: int, group: float) -> int:
     (50, 250, 900)
     """
     by_groups = max(group, min(GROUPS * group, span / ENOUGH))
-    return max(1, LIFETIMES * lifetime, round(by_groups))
+    return max(1, lifetimes * lifetime, round(by_groups))
 
 
 def cut(span: tuple[int, int], length: int, panes: Sequence[int]) -> Ints:

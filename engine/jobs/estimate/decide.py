@@ -1,0 +1,290 @@
+"""Decides how many slices an estimate draws, round by round, or that everything is to be read."""
+
+from __future__ import annotations
+
+import math
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from engine.jobs.estimate.draw import Joins, Round
+from engine.jobs.estimate.sliced import Slices
+from engine.runtime.executors import Progress
+from engine.runtime.jit import Floats
+from engine.sampling.stretches.design import chances
+from engine.sampling.stretches.interval import FEWEST, Answer, Wanted, draws_needed
+from engine.sampling.stretches.slices import FIRST
+
+PILOT = 24
+"""Slices of the first round."""
+PART = 0.4
+"""Share of what may be read which the first round takes, at most."""
+GROWTH = 4
+"""Times as many slices a round, at most: what a few say of the spread is vague."""
+HALF = 0.5
+"""Share of what everything costs that stretches may take, about; else it is the better way."""
+_HOPE = 3.0
+"""A spread may turn out so many times smaller with more slices, which are closer in time."""
+
+
+class Limits(NamedTuple):
+    """How good an estimate is to be, and what it may take."""
+
+    target: float | None
+    """How far intervals are to reach; None where only time or bytes limit the estimate."""
+    confidence: float
+    """Of the intervals."""
+    seconds: float | None = None
+    read: float | None = None
+    """Share of what everything costs."""
+
+
+class Seen(NamedTuple):
+    """What was read: a sample, or everything."""
+
+    certain: Sequence[Any]
+    by_chance: Sequence[Any]
+    """What slices came to, each with its `place`; these in the order of the circle."""
+    chance: Floats
+    """(n,) float64. With which each of those by chance was read."""
+    sizes: Floats
+    """(n,) float64. By which they were drawn."""
+    left: Floats
+    """(slices + 1,) float64. Sizes of the slices left to chance, added up over time."""
+    draws: int
+    """Slices that were to be drawn; 0 where everything was read."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether everything was read."""
+        return not self.draws
+
+
+def everything(plan: Slices, found: Sequence[Any]) -> Seen:
+    """Return what everything came to."""
+    return Seen(found, [], np.empty(0), np.empty(0), np.zeros(plan.edges.size), 0)
+
+
+class Estimates(Protocol):
+    """Estimates, and how they become better."""
+
+    @property
+    def reached(self) -> float:
+        """How far the widest interval reaches, of what more slices make narrower."""
+        ...
+
+    @property
+    def wanted(self) -> Wanted:
+        """The cells that are to reach the target; none if their estimates are not known."""
+        ...
+
+
+class Outcome(NamedTuple):
+    """What an estimate came to."""
+
+    seen: Seen
+    estimates: Sequence[Any]
+    rounds: list[Round]
+    whole: str | None
+    """Why everything was read; None if it was not."""
+
+
+@dataclass
+class Estimating(ABC):
+    """Draws slices until a target or a limit is reached, or has everything read.
+
+    Parameters
+    ----------
+    limits : Limits
+    plan : Slices
+    joins : Joins
+    progress : Progress
+    """
+
+    limits: Limits
+    plan: Slices
+    joins: Joins
+    progress: Progress
+    sizes: Floats = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.sizes = self.plan.measures.sizes(FIRST)
+
+    @abstractmethod
+    def estimates(self, own: Seen) -> Sequence[Estimates]:
+        """Return the estimates of what was read."""
+
+    @abstractmethod
+    def first(self, own: Seen) -> Answer:
+        """Return the first of them, over everything."""
+
+    @abstractmethod
+    def totals(self, found: Sequence[Any]) -> Floats:
+        """Return what slices came to, by which sizes are settled: (n, any) float64."""
+
+    @abstractmethod
+    def whole(self) -> Seen | None:
+        """Read everything; None if that was stopped."""
+
+    def run(self) -> Outcome:
+        """Draw, or read everything."""
+        joins, number, rounds = self.joins, 0, list[Round]()
+        draws = self._first()
+        best: tuple[Seen, Sequence[Estimates]] | None = None
+        while True:
+            why = self._everything_pays(draws)
+            if why is not None:
+                return self._everything(why, rounds, best)
+            own = joins.round(number, draws, self.sizes, self._told)
+            before = rounds[-1].joined if rounds else 0
+            if own.certain_left or own.joined <= before:
+                break  # stopped: the round before says more
+            rounds.append(own)
+            seen = self._seen(own)
+            best = seen, self.estimates(seen)
+            if joins.stopped is not None or self._enough(own, best[1]):
+                break
+            self._learn(own)
+            following = self._next(own, best[1])
+            if following is None:
+                break
+            number, draws = number + 1, following
+        if best is None:
+            raise KeyboardInterrupt
+        return Outcome(*best, rounds, None)
+
+    def _seen(self, own: Round) -> Seen:
+        """Return what a round read."""
+        certain, by_chance = own.places
+        left = np.where(own.chance < 1, own.sizes, 0.0)
+        return Seen(
+            [self.joins.found[place] for place in certain.tolist()],
+            [self.joins.found[place] for place in by_chance.tolist()],
+            own.chance[by_chance] * own.part,
+            own.sizes[by_chance],
+            np.concatenate([[0.0], np.cumsum(left)]),
+            own.draws,
+        )
+
+    @property
+    def _cost_of_all(self) -> int:
+        return self.plan.all[self.plan.counted]
+
+    @property
+    def _spent(self) -> int:
+        return self.joins.read[self.plan.counted]
+
+    @property
+    def _may_read_all(self) -> bool:
+        return self.limits.read is None and self._size() >= self._cost_of_all
+
+    def _learn(self, own: Round) -> None:
+        """Set the sizes of slices by what those of a round came to."""
+        places = own.places.by_chance
+        totals = self.totals([self.joins.found[place] for place in places.tolist()])
+        measures = self.plan.measures
+        self.sizes = measures.sizes(measures.shares(places, own.sizes[places], totals))
+
+    def _first(self) -> int:
+        """Return the slices of the first round."""
+        size = self._size()
+        pilot = min(PILOT, self._most(PART * size))
+        if self.limits.target is None and pilot < FEWEST:
+            return max(1, min(PILOT, self._most(size)))
+        return max(1, pilot)
+
+    def _enough(self, own: Round, found: Sequence[Estimates]) -> bool:
+        """Return whether the target is reached; by a pilot not by chance, as far as it can tell."""
+        reached = max((one.reached for one in found), default=math.inf)
+        if self.limits.target is None or reached > self.limits.target:
+            return False
+        return own.number > 0 or self._needed(own, found) <= own.draws
+
+    def _expected(self, draws: int) -> float:
+        """Return what so many draws cost on average."""
+        return float((chances(self.sizes, draws) * self.plan.costs).sum())
+
+    def _most(self, size: float) -> int:
+        """Return how many draws cost so much."""
+        low, high = 0, self.plan.worth
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if self._expected(middle) <= size else (low, middle - 1)
+        return low
+
+    def _size(self) -> float:
+        """Return what may still be spent, as far as is known."""
+        limits, joins, sizes = self.limits, self.joins, [math.inf]
+        if limits.read is not None:
+            sizes.append(limits.read * self._cost_of_all - self._spent)
+        if joins.until is not None and self._spent:
+            now = time.perf_counter()
+            begun = joins.until - (limits.seconds or 0.0)
+            rate = self._spent / max(now - begun, 1e-9)
+            sizes.append(0.9 * rate * max(joins.until - now, 0.0))
+        return min(sizes)
+
+    def _needed(self, own: Round, found: Sequence[Estimates], hope: float = 1.0) -> int:
+        """Return the draws by which all estimates should reach the target."""
+        target = self.limits.target or 0.0
+        wanted = (
+            one.wanted._replace(spread=one.wanted.spread / hope)
+            for one in found
+            if one.wanted.spread.size
+        )
+        counts = [draws_needed(self.sizes, each, target, own.draws) for each in wanted]
+        return max(counts, default=self.plan.worth)
+
+    def _next(self, own: Round, found: Sequence[Estimates]) -> int | None:
+        """Return how many slices to draw next, None if that leads no further."""
+        most = GROWTH * own.draws
+        if self.limits.target is not None:
+            if self._may_read_all:
+                hoped = self._expected(self._needed(own, found, _HOPE))
+                if hoped > HALF * self._cost_of_all:
+                    return self.plan.worth
+            most = min(most, max(self._needed(own, found), own.draws + -(-own.draws // 3)))
+        else:
+            most = self.plan.worth
+        draws = min(most, self._most(self._size()))
+        return draws if draws > own.draws else None
+
+    def _everything_pays(self, draws: int) -> str | None:
+        """Return why everything is to be read, None if it is not."""
+        if not self._may_read_all:
+            return None
+        slices = self.plan.worth
+        if slices < 2 * FEWEST:
+            return f"stretches in all: {slices:,}, of which a sample would say little"
+        target = 100 * (self.limits.target or 0.0)
+        cost = self._spent + self._expected(draws)
+        if cost > HALF * self._cost_of_all:
+            return (
+                f"estimates within {target:g} % take {draws:,} of {slices:,} stretches or more, "
+                f"{100 * cost / self._cost_of_all:.0f} % of the {self.plan.counted} that "
+                "everything has"
+            )
+        return None
+
+    def _everything(
+        self, why: str, rounds: list[Round], best: tuple[Seen, Sequence[Estimates]] | None
+    ) -> Outcome:
+        whole = self.whole()
+        if whole is not None:
+            return Outcome(whole, self.estimates(whole), rounds, why)
+        if best is None:
+            raise KeyboardInterrupt
+        return Outcome(*best, rounds, None)
+
+    def _told(self, own: Round, done: int, tasks: int) -> None:
+        """Show how far a round got, and its estimate of the first aggregate."""
+        stage = "stretches"
+        if not own.certain_left:
+            found = self.first(self._seen(own))
+            if np.isfinite(found.within):
+                stage += f": {found.estimate:,.6g} within {100 * found.within:.2g} %"
+        self.progress(stage, done, tasks)

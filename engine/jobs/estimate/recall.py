@@ -1,0 +1,200 @@
+"""What slices that were replayed say of whole replays: recall, outputs, and their importance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.jobs.estimate.decide import Estimating, Seen, everything
+from engine.jobs.estimate.replays import Replayed, ReplaySlices
+from engine.jobs.trial.lead_in import learns
+from engine.report.losses import importance_share, share
+from engine.runtime.jit import Floats, Ints
+from engine.sampling.stretches.interval import Answer, Cell, Wanted, answer
+from engine.sampling.stretches.lead_in import LeftOver, left_over, with_left_over
+
+RECALL, IMPORTANCE_RECALL, OUTPUTS, IMPORTANCE = MEASURES = (
+    "recall", "importance_recall", "outputs", "importance",
+)  # fmt: skip
+_LEARNS = (
+    "it goes by all that has arrived before, which a stretch does not have: replay it for an "
+    "interval"
+)
+
+
+_BY_TIME = "everything was replayed at once: winnow replay tells what was lost by time"
+
+
+class Reached(NamedTuple):
+    """What a replay is expected to come to."""
+
+    answers: dict[str, Answer]
+    """By measure."""
+    left_over: LeftOver | None
+    """Of its outputs, how much depends on the lead-in; None where everything was replayed."""
+
+
+class Recalls(NamedTuple):
+    """The estimates of all cells."""
+
+    cells: list[Reached]
+    exact: dict[tuple[int, int], tuple[Answer, Answer]]
+    """By windows, the exact join's outputs and importance."""
+    reached: float
+    """How far the widest interval of a recall would reach, were there only what slices differ by:
+    in parts of the exact join."""
+    wanted: Wanted
+
+
+@dataclass
+class Replaying(Estimating):
+    """Estimates what replays keep of the exact join.
+
+    The target is of recall and importance recall, in parts of the exact join.
+    """
+
+    replays: ReplaySlices
+    """The plan."""
+
+    def estimates(self, own: Seen) -> list[Recalls]:
+        """Return the estimates of all cells, as one."""
+        return [_Part(self.replays, own, 0, self.plan.slices).recalls(self.limits.confidence)]
+
+    def first(self, own: Seen) -> Answer:
+        """Return the recall of the first cell."""
+        return self.between(own, 0, self.plan.slices)
+
+    def between(self, own: Seen, begin: int, end: int) -> Answer:
+        """Return the recall of the first cell in slices from one place to another."""
+        if own.whole:
+            return Answer(math.nan, math.nan, math.nan, math.nan, _BY_TIME, math.nan, 0)
+        part = _Part(self.replays, own, begin, end)
+        return part.cell(0, self.limits.confidence)[0].answers[RECALL]
+
+    def totals(self, found: Sequence[Replayed]) -> Floats:
+        """Return the outputs of the exact joins, and those of the replays on average."""
+        exact = [[one.exact[own.windows].outputs for own in self.replays.exact] for one in found]
+        kept = [one.reached()[:, 0].mean() for one in found]
+        return np.column_stack([np.array(exact, np.float64), kept])
+
+    def whole(self) -> Seen | None:
+        """Replay everything."""
+        executor = self.joins.executor
+        threads = 1 if executor.slots else max(1, executor.threads // len(self.replays.files))
+        tasks = self.replays.whole(threads)
+        found = list[Replayed]()
+
+        def replayed(one: Replayed) -> None:
+            found.append(one)
+            self.progress("whole replays", len(found), len(tasks))
+
+        self.joins.run(tasks, replayed)
+        return everything(self.plan, found) if len(found) == len(tasks) else None
+
+
+class _Part:
+    """A part of time, and what its slices came to."""
+
+    def __init__(self, plan: ReplaySlices, own: Seen, begin: int, end: int) -> None:
+        self._plan, self._own = plan, own
+        self._certain, self._by_chance = (
+            [one for one in some if own.whole or begin <= one.place < end]
+            for some in (own.certain, own.by_chance)
+        )
+        at = np.array([begin <= one.place < end for one in own.by_chance], bool)
+        self._chance, self._sizes = own.chance[at], own.sizes[at]
+        size = float(own.left[end] - own.left[begin])
+        self._size = size if size > 1e-12 * own.left[-1] else 0.0
+        self._found = [*self._certain, *self._by_chance]
+        cells = len(plan.cells[0]) if plan.cells else 0
+        self._values = np.array([one.reached() for one in self._found]).reshape(-1, cells, 2)
+        self._again = [
+            i for i, one in enumerate(self._found)
+            if one.again and plan.replays_again(one.place, max(1, own.draws))
+        ]  # fmt: skip
+        shorter = [self._found[i].again for i in self._again]
+        self._shorter = np.array(shorter, np.float64).reshape(-1, cells, 2)
+
+    def recalls(self, confidence: float) -> Recalls:
+        """Return the estimates of all cells."""
+        found = [self.cell(number, confidence) for number in range(self._values.shape[1])]
+        spread, reached = [], 0.0
+        for _, plain in found:
+            for one in plain:
+                spread.append(one.spread * abs(one.estimate))
+                half = max(one.high - one.estimate, one.estimate - one.low)
+                reached = max(reached, half if one.reason is None else math.inf)
+        known = np.array(spread, np.float64)
+        known = known[np.isfinite(known)]
+        places: Ints = np.zeros(known.size, np.int64)
+        wanted = Wanted(
+            places, places + self._plan.slices, known, np.full(known.size, self._size),
+            np.full(known.size, confidence),
+        )  # fmt: skip
+        exact = {own.windows: self._exact(own.windows, confidence) for own in self._plan.exact}
+        return Recalls([one for one, _ in found], exact, reached, wanted)
+
+    def cell(self, number: int, confidence: float) -> tuple[Reached, tuple[Answer, Answer]]:
+        """Return what a cell is expected to reach, and its recalls without the lead-in's error."""
+        settings = self._plan.cells[0][number].settings
+        exact = self._exact_values(settings.windows)
+        values = self._values[:, number]
+        answers: dict[str, Answer] = {}
+        kept: LeftOver | None = None
+        plain: list[Answer] = []
+        for measure, what, whole in (
+            (RECALL, 0, True), (IMPORTANCE_RECALL, 1, True), (OUTPUTS, 0, False),
+            (IMPORTANCE, 1, False),
+        ):  # fmt: skip
+            of = exact[:, what] if whole else values[:, 0]
+            one = self._answer(np.column_stack([values[:, what], of]), confidence, average=whole)
+            if whole and self._own.whole:
+                value = self._exactly(values.sum(axis=0), exact.sum(axis=0), measure)
+                one = one._replace(estimate=value, low=value, high=value, error=0.0, reason=None)
+            if whole:
+                plain.append(one)
+            if not self._own.whole:
+                own = left_over(
+                    values[self._again, what], self._shorter[:, number, what], self._weights()
+                )
+                kept = kept or own
+                one = with_left_over(one, own, confidence, 1.0 if whole else math.inf)
+                if learns(settings) and one.reason is None:
+                    one = one._replace(low=math.nan, high=math.nan, reason=_LEARNS)
+            answers[measure] = one
+        return Reached(answers, kept), (plain[0], plain[1])
+
+    @staticmethod
+    def _exactly(kept: Floats, exact: Floats, measure: str) -> float:
+        """Return a recall of which everything is known."""
+        if measure == RECALL:
+            return share(float(kept[0]), float(exact[0]))
+        return importance_share(int(kept[0]), float(kept[1]), int(exact[0]), float(exact[1]))
+
+    def _exact(self, windows: tuple[int, int], confidence: float) -> tuple[Answer, Answer]:
+        """Return the exact join's outputs and importance."""
+        exact = self._exact_values(windows)
+        left, right = (
+            self._answer(np.column_stack([exact[:, i], exact[:, 0]]), confidence) for i in (0, 1)
+        )
+        return left, right
+
+    def _exact_values(self, windows: tuple[int, int]) -> Floats:
+        found = np.array([one.exact[windows] for one in self._found], np.float64)
+        return found.reshape(-1, 2)
+
+    def _answer(self, values: Floats, confidence: float, *, average: bool = False) -> Answer:
+        n = len(self._certain)
+        cell = Cell(values[:n].sum(axis=0), values[n:], self._sizes, self._chance, self._size)
+        return answer(cell, confidence, average=average)
+
+    def _weights(self) -> Floats:
+        """Return how many slices each of those that were replayed again stands for."""
+        with np.errstate(divide="ignore"):
+            by_chance = self._size / (len(self._by_chance) * self._sizes)
+        found: Floats = np.concatenate([np.ones(len(self._certain)), by_chance])[self._again]
+        return found

@@ -1,0 +1,188 @@
+"""The slices of two archives' time, as footers suggest them, and what reading them costs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from engine.archives.roles import JoinColumns, Roles
+from engine.archives.stretches import RowGroups, row_groups
+from engine.jobs.frame import Archives
+from engine.runtime.errors import InputError
+from engine.runtime.jit import Floats, Ints
+from engine.sampling.stretches import slices
+
+TIMES = 24
+"""Parts of the archives' time of which the report has an estimate each, about."""
+
+
+@dataclass(frozen=True)
+class Slices(ABC):
+    """The slices of a job, of which it draws some."""
+
+    edges: Ints
+    """First tick of every slice, and the tick after the last, (slices + 1,) int64."""
+    measures: slices.Measures
+    """What is known of each before it is read."""
+
+    @property
+    def slices(self) -> int:
+        """How many there are."""
+        return self.edges.size - 1
+
+    @cached_property
+    def worth(self) -> int:
+        """How many of them have tuples."""
+        return int((self.measures.tuples > 0).sum())
+
+    @property
+    def times(self) -> Ints:
+        """Places of the first slice of each part of time, and of the one after the last."""
+        slots = np.linspace(0, self.slices, min(TIMES, self.slices) + 1)
+        return np.unique(slots.astype(np.int64))
+
+    @property
+    @abstractmethod
+    def costs(self) -> Floats:
+        """What is read for each slice, (slices,) float64."""
+
+    @property
+    @abstractmethod
+    def all(self) -> dict[str, int]:
+        """What is read where nothing is sampled: bytes, row groups and rows."""
+
+    counted: ClassVar[str] = "bytes"
+    """By which of these costs are counted."""
+
+    @abstractmethod
+    def task(self, place: int, draws: int) -> Task:
+        """Return the task of a slice, one of so many that are drawn."""
+
+    @staticmethod
+    @abstractmethod
+    def work(task: Any) -> Any:  # noqa: ANN401 - of one kind of task, whichever that is
+        """Do a task: a function that can be sent elsewhere."""
+
+
+class Task(Protocol):
+    """What a slice asks for."""
+
+    @property
+    def read(self) -> Mapping[str, int]:
+        """Bytes, row groups and rows that it reads."""
+        ...
+
+
+def needed(
+    groups: Sequence[RowGroups], reach: Sequence[int], first: Ints, last: Ints, what: str
+) -> Floats:
+    """Return what is read for stretches: their row groups' `what`, added up.
+
+    Parameters
+    ----------
+    groups : sequence of RowGroups
+    reach : sequence of int
+        Ticks that are read before each stretch, by stream.
+    first, last : (n,) int64
+        Ticks of the stretches.
+    what : {"bytes", "rows"}
+    """
+    found = np.zeros(first.size)
+    for own, before in zip(groups, reach, strict=True):
+        amount = getattr(own, what).astype(np.float64)
+        found += _before(own.low, amount, last + 1) - _before(own.high, amount, first - before)
+    return found
+
+
+def amounts(groups: Sequence[RowGroups], places: Sequence[Ints]) -> dict[str, int]:
+    """Return bytes, row groups and rows of some row groups of both streams."""
+    both = list(zip(groups, places, strict=True))
+    return {
+        "bytes": sum(int(own.bytes[at].sum()) for own, at in both),
+        "row_groups": sum(at.size for _, at in both),
+        "rows": sum(int(own.rows[at].sum()) for own, at in both),
+    }
+
+
+def sliced(
+    groups: Sequence[RowGroups],
+    windows: tuple[int, int],
+    start: int | None,
+    panes: Sequence[int] = (),
+    lifetimes: int = slices.LIFETIMES,
+) -> tuple[Ints, slices.Measures]:
+    """Cut the time of two archives as their footers suggest, and return what these tell of slices.
+
+    Parameters
+    ----------
+    groups : sequence of RowGroups
+    windows : (int, int)
+    start : int or None
+        First tick that counts.
+    panes : sequence of int
+        As `slices.cut` takes them.
+    lifetimes : int
+        Of a tuple, of which a slice has so many or more.
+    """
+    ends = [own.span for own in groups]
+    span = min(low for low, _ in ends), max(high for _, high in ends)
+    if start is not None:
+        span = max(span[0], start), max(span[1], start)
+    mean = max(_length(own) for own in groups)
+    length = slices.length_of(span[1] - span[0] + 1, max(windows) + 1, mean, lifetimes)
+    edges = slices.cut(span, length, panes)
+    spreads = [slices.spread_of(own.low, own.high, own.rows) for own in groups]
+    weighted = [
+        slices.spread_of(own.low, own.high, slices.by_keys(own.rows, own.key_bytes))
+        for own in groups
+    ]
+    known = slices.measures(edges, (spreads[0], spreads[1]), windows, (weighted[0], weighted[1]))
+    return edges, known
+
+
+def groups_of(
+    archives: Archives,
+    roles: tuple[Roles, Roles],
+    joined: JoinColumns,
+    columns: Sequence[Sequence[str]] = ((), ()),
+) -> tuple[RowGroups, RowGroups]:
+    """Return the row groups of both archives, as their footers tell of them.
+
+    Parameters
+    ----------
+    archives : Archives
+    roles : (Roles, Roles)
+    joined : JoinColumns
+    columns : sequence of sequence of str
+        Read besides those of the roles, by side.
+
+    Raises
+    ------
+    InputError
+        If stretches of time cannot be told apart by footers, or an archive is empty.
+    """
+    left, right = (
+        row_groups(archive, own.time, joined.unit, own.on, (*own.columns, *more))
+        for archive, own, more in zip(archives[:2], roles, columns, strict=True)
+    )
+    for archive, own in zip(archives[:2], (left, right), strict=True):
+        if not own.rows.size:
+            raise InputError(f"{archive.side} archive {archive.where} is empty: nothing joins")
+    return left, right
+
+
+def _before(ticks: Ints, amount: Floats, at: Ints) -> Floats:
+    """Return the sum of the amounts whose ticks are less, for each of some ticks."""
+    order = np.argsort(ticks, kind="stable")
+    total: Floats = np.concatenate([[0.0], np.cumsum(amount[order])])
+    return total[np.searchsorted(ticks[order], at)]
+
+
+def _length(groups: RowGroups) -> float:
+    """Return how many ticks a row group has, on average."""
+    return float((groups.high - groups.low + 1).astype(np.float64).mean())

@@ -1,0 +1,202 @@
+"""Estimates of replays: those of whole replays where all is read, and true elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from estimate_cases import JOIN, large, streams, written
+
+import engine
+from engine.jobs.estimate import budgeted, decide, recall, replays
+from engine.runtime.errors import InputError, SpecError
+from engine.runtime.executors import SerialExecutor, ThreadExecutor
+
+MEASURES = ("recall", "importance_recall", "outputs", "importance")
+
+
+def answers(found: engine.EstimateResult) -> dict[str, dict[str, Any]]:
+    """Return the only row of each measure."""
+    return {measure: table.to_pylist()[0] for measure, table in found.aggregates.items()}
+
+
+def truth(options: dict[str, Any], folder: Path) -> dict[str, float]:
+    """Return what a replay comes to."""
+    report = engine.replay_archives(**options, cache=folder / "cache")
+    return {
+        "recall": report["recall"],
+        "importance_recall": report["importance_recall"],
+        "outputs": report["result"]["outputs"],
+        "importance": report["result"]["importance"],
+    }
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"memory": 9, "policy": "prob"},
+        {"memory": "20%", "policy": "dgl", "estimator": "window"},
+        {"memory": "30%", "policy": "dimpprob", "split": "expected"},
+        {"memory": "30%", "policy": "simp", "split": "pooled"},
+        {"memory": "25%", "policy": "yield"},
+        {"memory": "25%", "policy": "age", "estimator": "history"},
+        {"memory": "25%", "policy": "rand", "split": "0.3", "seed": 5},
+        {"memory_left": 7, "policy": "prob", "estimator": "history", "params": {}},
+        {"memory": 8, "policy": "dgl", "params": {"alpha": 3.0}, "probe": "after_admission"},
+        {"memory": 8, "policy": "prob", "start_ts": 400, "combine": "product"},
+    ],
+)
+def test_of_everything_it_is_the_replay(tmp_path: Path, options: dict[str, Any]) -> None:
+    """So few rows are replayed from end to end, from row groups that overlap."""
+    tables = streams(4)
+    swapped = np.arange(300)
+    swapped[100:120] = swapped[100:120][::-1]  # two row groups that are not in order
+    tables[0] = tables[0].take(pa.array(swapped))
+    given = {
+        **written(tmp_path, tables, 10), "on": "k", "time": "t", "importance": "w",
+        "window_left": 40, "window_right": 25, **options,
+    }  # fmt: skip
+    found = engine.estimate_archives(**given, within=0.001)
+    assert found.report["how"] == "whole replay"
+    wanted = truth(given, tmp_path)
+    for measure, line in answers(found).items():
+        assert line["estimate"] == pytest.approx(wanted[measure], rel=1e-12), measure
+        assert line["low"] == line["estimate"] == line["high"]
+        assert line["no_interval"] is None
+    replayed = engine.replay_archives(**given, cache=tmp_path / "cache")["memory"]
+    assert found.report["memory"].items() <= replayed.items()
+
+
+def test_a_sample_reads_a_part_and_its_intervals_hold_the_truth(tmp_path: Path) -> None:
+    places = large(tmp_path)
+    for policy, split in (("prob", "even"), ("dgl", "pooled"), ("rand", "even")):
+        given = {**places, **JOIN, "memory": "20%", "policy": policy, "split": split}
+        found = engine.estimate_archives(**given, within="4%")
+        assert found.report["how"] == "sample"
+        assert found.report["read"]["share"] < 0.5
+        wanted = truth(given, tmp_path)
+        for measure, line in answers(found).items():
+            assert line["low"] < wanted[measure] < line["high"], (policy, measure)
+        lead = found.report["lead_in"]
+        assert lead["lifetimes"] > lead["compared_with"]
+        assert lead["stretches"] >= 4
+        reached = found.report["within"]["reached"]
+        line = answers(found)["recall"]
+        assert reached <= 0.04
+        assert (line["high"] - line["low"]) / 2 >= reached * (1 - 1e-9)
+
+
+def test_without_the_lead_ins_error_the_interval_would_be_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After one window memories are not what they would be; almost every slice is replayed."""
+    monkeypatch.setattr(replays, "LEAD", 1)
+    monkeypatch.setattr(replays, "SHORT", 0)
+    monkeypatch.setattr(budgeted, "LIFETIMES", 3)
+    monkeypatch.setattr(budgeted, "FEW", 3)
+    monkeypatch.setattr(decide, "HALF", 9.0)
+    given = {**large(tmp_path), **JOIN, "window": 60, "memory": "30%", "policy": "dgl"}
+    wanted = truth(given, tmp_path)["recall"]
+    line = answers(engine.estimate_archives(**given, within="0.05%"))["recall"]
+    assert line["low"] < wanted < line["high"]
+    monkeypatch.setattr(recall, "with_left_over", lambda found, *_: found)
+    line = answers(engine.estimate_archives(**given, within="0.05%"))["recall"]
+    assert line["no_interval"] is None
+    assert line["high"] - line["low"] < 0.0011
+    assert not line["low"] <= wanted <= line["high"]
+
+
+def test_the_same_seed_gives_the_same_estimate_on_any_executor(tmp_path: Path) -> None:
+    given = {**large(tmp_path), **JOIN, "memory": "20%", "policy": "prob", "within": "2%"}
+    runs = [
+        engine.estimate_archives(**given, seed=4, executor=executor)
+        for executor in (SerialExecutor(), ThreadExecutor(3))
+    ]
+    assert runs[0].aggregates == runs[1].aggregates
+    assert engine.estimate_archives(**given, seed=5).aggregates != runs[0].aggregates
+
+
+def test_policies_that_learn_have_no_interval(tmp_path: Path) -> None:
+    given = {**large(tmp_path), **JOIN, "memory": "20%", "read": "30%"}
+    for own in ({"policy": "yield"}, {"policy": "dgl", "estimator": "history"}):
+        for line in answers(engine.estimate_archives(**given, **own)).values():
+            assert line["low"] is None
+            assert line["no_interval"].startswith("it goes by all that has arrived before")
+            assert line["estimate"] > 0
+
+
+def test_time_parts_have_the_recall_of_their_own(tmp_path: Path) -> None:
+    plot = tmp_path / "recall.svg"
+    given = {**large(tmp_path), **JOIN, "memory": "20%", "policy": "prob"}
+    found = engine.estimate_archives(**given, read="45%", plot=plot)
+    parts = [part["estimate"] for part in found.report["by_time"] if part["estimate"] is not None]
+    line = answers(found)["recall"]
+    assert len(parts) > 12
+    assert min(parts) < line["estimate"] < max(parts)
+    assert plot.read_text().startswith("<?xml")
+
+
+def test_bad_rows_are_errors_or_set_aside(tmp_path: Path) -> None:
+    tables = streams(2)
+    weights = np.array(tables[1].column("w").to_pylist())
+    weights[[7, 8]] = -1
+    tables[1] = tables[1].set_column(2, "w", pa.array(weights))
+    given = {
+        **written(tmp_path, tables, 20), **JOIN, "importance": "w", "memory": 9, "policy": "prob",
+    }  # fmt: skip
+    with pytest.raises(InputError, match=r"right\.parquet: column w: 2 rows are .*\(rows 7, 8\)"):
+        engine.estimate_archives(**given)
+    given["bad_rows"] = "quarantine"
+    found = answers(engine.estimate_archives(**given, within=0.001))
+    assert found["outputs"]["estimate"] == truth(given, tmp_path)["outputs"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"memory": 9}, "policy is missing: name the policy whose replay"),
+        ({"policy": "prob"}, "policy is of a replay within a memory: give memory"),
+        ({"estimator": "window"}, "estimator is of a replay within a memory"),
+        ({"memory": 9, "policy": "prob", "aggregates": "count"}, "aggregates? is of the exact"),
+        ({"memory": 9, "policy": "prob", "partition_by": "p"}, "a memory of its own"),
+        ({"memory": 9, "policy": "auto"}, "policy is auto, and an estimate is of one"),
+        ({"memory_left": 9, "policy": "prob", "split": "pooled"}, "splits one memory"),
+    ],
+)
+def test_options_that_do_not_go_together(
+    tmp_path: Path, options: dict[str, Any], said: str
+) -> None:
+    given = {**written(tmp_path, streams(1), 20), **JOIN, **options}
+    with pytest.raises(SpecError, match=said):
+        engine.estimate_archives(**given)
+
+
+def test_streams_of_which_one_has_nothing_to_join(tmp_path: Path) -> None:
+    left, _ = streams(1)
+    nulls = left.set_column(1, "k", pa.nulls(left.num_rows, pa.int64()))
+    given = {**written(tmp_path, [left, nulls], 20), **JOIN, "memory": "50%", "policy": "prob"}
+    found = answers(engine.estimate_archives(**given))
+    assert found["recall"]["estimate"] == 1.0
+    assert found["outputs"]["estimate"] == 0.0
+
+
+def test_only_row_groups_of_stretches_are_read_besides_times(tmp_path: Path) -> None:
+    """Keys outside are spoilt: a damaged page would be an error."""
+    places = large(tmp_path)
+    given = {**places, **JOIN, "memory": "20%", "policy": "prob", "read": "20%"}
+    before = engine.estimate_archives(**given)
+    assert before.report["read"]["share"] < 0.25
+    assert before.report["pass"] == pytest.approx(
+        1 - sum(_bytes(path, "k") for path in places.values()) / before.report["exact"]["bytes"]
+    )
+
+
+def _bytes(path: str, name: str) -> int:
+    footer = pq.read_metadata(path)
+    groups = (footer.row_group(i) for i in range(footer.num_row_groups))
+    columns = (group.column(i) for group in groups for i in range(footer.num_columns))
+    return sum(own.total_compressed_size for own in columns if own.path_in_schema == name)
