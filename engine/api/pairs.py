@@ -17,12 +17,12 @@ from engine.api.result import Result
 from engine.api.sweep import of_tables
 from engine.archives.moments import in_time
 from engine.jobs.bound.run import run_bound
+from engine.jobs.estimate.sweep import run_grid
 from engine.jobs.replay.run import run_replay
 from engine.jobs.sweep.advice import Advice
 from engine.jobs.sweep.plots import MEASURES
 from engine.jobs.sweep.plots import figure_of as sweep_figure
 from engine.jobs.sweep.rows import rows_in
-from engine.jobs.sweep.run import run_sweep
 from engine.jobs.sweep.shown import sweep_shown
 from engine.jobs.trial.replay import take_advice
 from engine.options.bound import BOUND, bound_of
@@ -153,7 +153,7 @@ def sweep(
     refuse_spark("sweep", left, right, options.get("fact"))
     given = SWEEP.from_keywords(options)
     with pair_of(left, right, given, lambda own: sweep_of(own).base) as pair:
-        result = run_sweep(sweep_of(pair.files), executor or ThreadExecutor(), progress)
+        result = run_grid(sweep_of(pair.files), executor or ThreadExecutor(), progress)
     if any(table is not None for table in pair.tables):
         result = of_tables(result, given, pair.unit)
     found = SweepFound(

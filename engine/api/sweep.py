@@ -9,8 +9,9 @@ import pyarrow as pa
 
 from engine.api.keywords import takes
 from engine.api.tables import staged, temporary
+from engine.jobs.estimate.sweep import run_grid
 from engine.jobs.sweep.advice import Advice
-from engine.jobs.sweep.run import SweepResult, run_sweep
+from engine.jobs.sweep.run import SweepResult
 from engine.options.command import Given
 from engine.options.sweep import SWEEP, Sweep, sweep_of
 from engine.options.where import PathLike
@@ -53,7 +54,7 @@ def sweep_archives(
         If an option is invalid, an archive cannot be read, or the output cannot be written.
     """
     given = SWEEP.from_keywords({**options, "left": left, "right": right})
-    return run_sweep(sweep_of(given), executor or ThreadExecutor(), progress)
+    return run_grid(sweep_of(given), executor or ThreadExecutor(), progress)
 
 
 @takes(SWEEP)
@@ -74,7 +75,7 @@ def sweep_tables(left: pa.Table, right: pa.Table, **options: Unpack[Sweep]) -> S
     given = SWEEP.from_keywords(options)
     with temporary() as folder:
         _, files, unit = staged(left, right, given, folder, lambda own: sweep_of(own).base)
-        result = run_sweep(sweep_of(files), ThreadExecutor())
+        result = run_grid(sweep_of(files), ThreadExecutor())
     return of_tables(result, given, unit)
 
 

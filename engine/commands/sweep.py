@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engine.commands.asked import Asked
 from engine.commands.running import running
-from engine.jobs.sweep.run import run_sweep
+from engine.jobs.estimate.sweep import run_grid
 from engine.jobs.sweep.shown import sweep_shown
 from engine.options.sweep import SWEEP, sweep_of
 
@@ -16,7 +16,7 @@ def run(asked: Asked) -> int:
     given = asked.given
     options = sweep_of(given)
     with running(asked, given) as job:
-        result = run_sweep(options, *job.on)
+        result = run_grid(options, *job.on)
     job.tell(sweep_shown(result))
     checks = [advice.check for advice in result.advice if advice.check is not None]
     return int(any(check.problem is not None for check in checks))

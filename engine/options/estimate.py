@@ -180,7 +180,7 @@ class EstimateOptions:
         return self.within
 
 
-def _share(option: str, value: object) -> float | None:
+def share_of(option: str, value: object) -> float | None:
     """Return a share given as 1% or 0.01."""
     if value is None:
         return None
@@ -222,6 +222,6 @@ def estimate_of(given: Given) -> EstimateOptions:
         EstimateOptions,
         base=job_of(Given(given.options, shared)),
         aggregates=given["aggregates"] or (TOTAL,),
-        within=_share("--within", given["within"]),
-        read=_share("--read", given["read"]),
+        within=share_of("--within", given["within"]),
+        read=share_of("--read", given["read"]),
     )

@@ -11,6 +11,7 @@ from typing import Annotated, Any, TypedDict
 from engine.options import streams, where
 from engine.options.budget import EVEN, SPLITS
 from engine.options.command import Command, Given, Group
+from engine.options.estimate import share_of
 from engine.options.facts import Fact
 from engine.options.grid import (
     MEASURES,
@@ -21,8 +22,10 @@ from engine.options.kinds import ITEMS, PARAMETERS, PLACE, VALUES, Kind
 from engine.options.meanings import MEANINGS
 from engine.options.option import AlsoCalled, Option, options_of
 from engine.options.replay import BEST, FACT, REPLAY, WHERE, Best, JobOptions, job_of
+from engine.options.sample import CONFIDENCE, Confidence
 from engine.policies import POLICIES, SAMPLING, Value
 from engine.replay.layout import ESTIMATORS
+from engine.runtime.errors import SpecError
 
 DEFAULT_POLICIES = "all"
 DEFAULT_MEMORY = "10%:100%:10%"
@@ -112,6 +115,18 @@ class GridLists(TypedDict, total=False):
     ]
 
 
+class Within(TypedDict, total=False):
+    """Estimates in place of whole replays."""
+
+    within: Annotated[
+        str | float | None,
+        Option(
+            "estimate every cell from the same stretches of the archives: half of the interval of "
+            "recall and importance recall that is enough, in points such as 1%"
+        ),
+    ]
+
+
 class SweepOutput(TypedDict, total=False):
     """The targets of a sweep, and its output."""
 
@@ -132,8 +147,8 @@ class SweepOutput(TypedDict, total=False):
 
 
 class Sweep(
-    Fact, GridLists, SweepOutput, streams.Columns, streams.TimeUnit, streams.BadRows,
-    streams.Probe, streams.Outputs,
+    Fact, GridLists, Within, Confidence, SweepOutput, streams.Columns, streams.TimeUnit,
+    streams.BadRows, streams.Probe, streams.Outputs,
     streams.Profile, where.Device, Best, where.Cache, total=False,
 ):  # fmt: skip
     """The keywords of a sweep."""
@@ -152,6 +167,7 @@ SWEEP = Command(
             description="lists with commas; ranges first:last:step or first:last:xfactor, ends "
             "included",
         ),
+        Group("estimates", (Within, Confidence)),
         Group(
             "all cells",
             (streams.TimeUnit, streams.Probe, streams.Outputs, streams.Profile),
@@ -183,6 +199,10 @@ class SweepOptions:
         Ticks or durations; read when the archives' unit of time is known.
     parameters : mapping
         ``policy.name`` or ``name``, as for `split_parameters`.
+    within : float or None
+        How far intervals of recall are to reach; None: everything is replayed.
+    confidence : float
+        Of the intervals.
     out : Path or None
         Folder of table, plots and report; None: no files.
     shared : mapping
@@ -198,10 +218,24 @@ class SweepOptions:
     splits: str = str(EVEN)
     estimators: str = DEFAULT_ESTIMATORS
     lanes: str = DEFAULT_LANES
+    within: float | None = None
+    confidence: float = CONFIDENCE
     parameters: Mapping[str, Value] | None = None
     targets: tuple[Target, ...] = ()
     out: Path | None = None
     shared: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.confidence < 1:
+            raise SpecError(f"--confidence is {self.confidence:g}; give one between 0 and 1")
+        if self.within is None:
+            return
+        if not 0 < self.within < 1:
+            raise SpecError(f"--within is {self.within:g}; give more than 0% and less than 100%")
+        if self.base.bound is not None:
+            raise SpecError(
+                "--bound is of everything, and --within replays stretches: leave one of them out"
+            )
 
 
 def sweep_of(given: Given) -> SweepOptions:
@@ -218,10 +252,13 @@ def sweep_of(given: Given) -> SweepOptions:
         SweepOptions,
         base=job_of(Given(given.options, shared | {"window": windows})),
         parameters=given["params"],
+        within=share_of("--within", given["within"]),
         shared={n: own for n, own in shared.items() if n in REPLAY.options and n not in _ASIDE},
     )
 
 
-_OWN = {*options_of(GridLists), *options_of(SweepOutput)}
+_OWN = {
+    name for group in (GridLists, SweepOutput, Within, Confidence) for name in options_of(group)
+}
 _ASIDE = {"report", "html", "job", *options_of(Best)}
 """Options of a sweep and of a replay that change no figure of it."""

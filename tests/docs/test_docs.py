@@ -25,7 +25,7 @@ from places import ROOT, SUPPORT
 from engine import allocate_joins
 from engine import commands as cli
 from engine.commands.parser import given_of
-from engine.jobs.sweep.rows import SCHEMA
+from engine.jobs.sweep.rows import ESTIMATES, SCHEMA
 from engine.options import allocate
 from engine.options.command import Group
 from engine.options.option import Option
@@ -324,6 +324,8 @@ def test_every_column_of_a_sweep_is_documented_and_none_besides() -> None:
     text = (ROOT / "docs" / "sweep.md").read_text()
     section = text.split("## The table\n")[1].split("## The report\n")[0]
     assert named_in(section) == set(SCHEMA.names)
+    section = text.split("The table has further columns:\n")[1].split("## The grid\n")[0]
+    assert set(ESTIMATES) <= set(re.findall(r"`(\w+)`", section))
 
 
 def tables() -> ModuleType:

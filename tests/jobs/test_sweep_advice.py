@@ -27,7 +27,7 @@ def row(
     seconds: float = 1.0,
     **others: Any,
 ) -> Row:
-    base: dict[str, Any] = dict.fromkeys(Row._fields, 0)
+    base: dict[str, Any] = dict.fromkeys(SCHEMA.names, 0)
     base |= {
         "parameters": "{}",
         "split": "even",

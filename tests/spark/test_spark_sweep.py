@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from sweep_cases import COMMON, FIGURES, drifting, swept
+from sweep_cases import COMMON, FIGURES, drifting, steady, swept
 
 from engine.jobs.sweep.cells import Cell, cost, deal
 from engine.lanes.profile import LaneProfile, SideProfile
@@ -36,6 +36,17 @@ class Watched(SparkExecutor):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return drifting(tmp_path_factory.mktemp("spark"))
+
+
+def test_estimated_cells_are_those_of_the_local_engine(spark: Any, tmp_path: Path) -> None:
+    grid = {"policies": "prob,rand", "memory": "20%,50%", "windows": 4, "within": "20%"}
+    steady(tmp_path, rows=20_000)
+    local = swept(tmp_path, **grid)
+    distributed = swept(tmp_path, SparkExecutor(spark), **grid)
+    changing = ["seconds", "tuples_per_second"]
+    assert local.report["estimated"] == distributed.report["estimated"]
+    assert local.report["estimated"][0]["why"] is None
+    assert distributed.table.drop(changing) == local.table.drop(changing)
 
 
 @pytest.mark.parametrize(

@@ -92,3 +92,17 @@ def drifting(folder: Path, rows: int = 400, seed: int = 5) -> Path:
         groups = pa.array([f"g{key % 3}" for key in rng.integers(0, 9, rows)])
         pq.write_table(table(stream, g=groups), folder / f"{side}.parquet")
     return folder
+
+
+def steady(folder: Path, rows: int = 12_000) -> Path:
+    """Write archives whose keys are of unequal frequency, not in order of time."""
+    for seed, side in enumerate(("left", "right")):
+        rng = np.random.default_rng(seed)
+        own = {
+            "t": rng.permutation(np.sort(rng.integers(0, rows, rows))),
+            "k": np.minimum(rng.zipf(1.6, rows), 60),
+            "i": rng.choice([1.0, 2.0, 9.0], rows),
+            "g": rng.choice(["a", "b"], rows),
+        }
+        pq.write_table(pa.table(own), folder / f"{side}.parquet")
+    return folder

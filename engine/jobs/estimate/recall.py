@@ -26,6 +26,8 @@ _LEARNS = (
 )
 
 
+DOUBTED = 0.1
+"""Share of the recalls whose intervals may be doubted, up to which no more is drawn for them."""
 _BY_TIME = "everything was replayed at once: winnow replay tells what was lost by time"
 
 
@@ -46,7 +48,7 @@ class Recalls(NamedTuple):
     """By windows, the exact join's outputs and importance."""
     reached: float
     """How far the widest interval of a recall would reach, were there only what slices differ by:
-    in parts of the exact join."""
+    in parts of the exact join. Infinite where too many are doubted."""
     wanted: Wanted
 
 
@@ -122,12 +124,15 @@ class _Part:
     def recalls(self, confidence: float) -> Recalls:
         """Return the estimates of all cells."""
         found = [self.cell(number, confidence) for number in range(self._values.shape[1])]
-        spread, reached = [], 0.0
-        for _, plain in found:
-            for one in plain:
-                spread.append(one.spread * abs(one.estimate))
-                half = max(one.high - one.estimate, one.estimate - one.low)
-                reached = max(reached, half if one.reason is None else math.inf)
+        recalls = [one for _, both in found for one in both]
+        spread = [one.spread * abs(one.estimate) for one in recalls]
+        halves = [
+            max(one.high - one.estimate, one.estimate - one.low)
+            for one in recalls
+            if one.reason is None
+        ]
+        trusted = len(halves) >= (1 - DOUBTED) * len(recalls)
+        reached = max(halves, default=math.inf) if trusted else math.inf
         known = np.array(spread, np.float64)
         known = known[np.isfinite(known)]
         places: Ints = np.zeros(known.size, np.int64)

@@ -66,6 +66,8 @@ class Replayed(NamedTuple):
     again: list[Exact]
     """Of each cell after a part of the lead-in; empty where that was not looked at."""
     seconds: float
+    rows: int
+    """Read, the lead-in included."""
     rejected: int = 0
     """Rows that were set aside: not known, as lanes have none."""
 
@@ -81,7 +83,8 @@ def replay_slice(task: ReplayTask) -> Replayed:
     found, exact = _replayed(lanes)
     again = [_part(one, own) for one, own in zip(task.again, lanes, strict=False)]
     second = [_added(one) for one in _replayed(again)[0]]
-    return Replayed(task.place, found, exact, second, time.perf_counter() - begun)
+    seconds = time.perf_counter() - begun
+    return Replayed(task.place, found, exact, second, seconds, task.read["rows"])
 
 
 def _read(task: SweepTask) -> SweepTask:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from engine.jobs.frame import Archives, JobLanes, prepare_job
 from engine.jobs.sweep.bounds import Best, Place, bound_places, places_of
@@ -30,6 +30,18 @@ class Swept(NamedTuple):
     prepared: Prepared
     devices: list[Choice]
     exact: Counted
+    estimated: dict[str, Any] | None = None
+    """How the cells were estimated, as a report has it; None where they were replayed."""
+
+
+Sweeping = Callable[
+    [
+        Sequence[Point], Settings, JobOptions, Archives, Stages, ArrivalProfile | None, Wanted,
+        Wanted, Counted,
+    ],
+    Swept,
+]  # fmt: skip
+"""As `sweep_points`."""
 
 
 def sweep_points(

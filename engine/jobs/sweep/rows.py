@@ -71,6 +71,21 @@ class Row(NamedTuple):
     """Of one core, in the cell's own replays."""
     tuples_per_second: float
     """Tuples of both streams that took part, over those seconds."""
+    recall_low: float | None = None
+    recall_high: float | None = None
+    importance_recall_low: float | None = None
+    importance_recall_high: float | None = None
+    outputs_low: float | None = None
+    outputs_high: float | None = None
+    importance_low: float | None = None
+    importance_high: float | None = None
+    """`recall_low` to `importance_high`: Intervals of what was estimated; None where nothing was,
+    or there is none."""
+    no_interval: str | None = None
+    """Why there is none."""
+    stretches: int | None = None
+    """By which the cell was estimated; 0 where it was replayed after all, None where that was not
+    asked for."""
 
     @property
     def tuples(self) -> int:
@@ -78,24 +93,34 @@ class Row(NamedTuple):
         return self.memory_left + self.memory_right
 
 
-_TEXT = {"policy", "parameters", "memory", "split", "estimator", "probe"}
+_TEXT = {"policy", "parameters", "memory", "split", "estimator", "probe", "no_interval"}
+INTERVALS = tuple(
+    f"{measure}_{end}"
+    for measure in ("recall", "importance_recall", "outputs", "importance")
+    for end in ("low", "high")
+)
 _REAL = {
     "importance", "exact_importance", "recall", "importance_recall", "best_lower", "best_upper",
     "share_of_best", "best_any_lower", "best_any_upper", "share_of_best_any", "seconds",
-    "tuples_per_second",
+    "tuples_per_second", *INTERVALS,
 }  # fmt: skip
-SCHEMA = pa.schema(
+WITH_ESTIMATES = pa.schema(
     [
         (name, pa.string() if name in _TEXT else pa.float64() if name in _REAL else pa.int64())
         for name in Row._fields
     ]
 )
+ESTIMATES = (*INTERVALS, "no_interval", "stretches")
+SCHEMA = pa.schema([one for one in WITH_ESTIMATES if one.name not in ESTIMATES])
+"""Of a sweep that is not estimated."""
 
 
 def table_of(rows: Sequence[Row]) -> pa.Table:
-    """Return the rows as a table."""
-    columns = zip(*rows, strict=True) if rows else [()] * len(SCHEMA)
-    return pa.table([pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)], SCHEMA)
+    """Return the rows as a table, with the columns of estimates where there are any."""
+    estimated = any(row.stretches is not None for row in rows)
+    schema = WITH_ESTIMATES if estimated else SCHEMA
+    columns = [pa.array([getattr(row, one.name) for row in rows], one.type) for one in schema]
+    return pa.table(columns, schema)
 
 
 @dataclass

@@ -13,7 +13,7 @@ from engine.jobs.output import output_at
 from engine.jobs.replay.run import run_replay
 from engine.jobs.sweep.advice import Advice, Check, advise
 from engine.jobs.sweep.advised import check_of, with_command
-from engine.jobs.sweep.by_lanes import Counted, Swept, sweep_points
+from engine.jobs.sweep.by_lanes import Counted, Sweeping, Swept, sweep_points
 from engine.jobs.sweep.layout import profile_given
 from engine.jobs.sweep.report import sweep_report, write_sweep
 from engine.jobs.sweep.rows import Row, table_of
@@ -45,9 +45,20 @@ class SweepResult:
 
 
 def run_sweep(
-    options: SweepOptions, executor: Executor, progress: Progress | None = None
+    options: SweepOptions,
+    executor: Executor,
+    progress: Progress | None = None,
+    sweeping: Sweeping = sweep_points,
 ) -> SweepResult:
     """Replay two archives under every cell of a grid.
+
+    Parameters
+    ----------
+    options : SweepOptions
+    executor : Executor
+    progress : Progress, optional
+    sweeping : callable
+        Finds out what the cells of a number of lanes come to.
 
     Returns
     -------
@@ -80,7 +91,7 @@ def run_sweep(
         for lanes in grid.lanes:
             mine = [point for point in points if point.lanes == lanes]
             swept.append(
-                sweep_points(mine, settings, each, archives, stages, prior, asked, wanted, counted)
+                sweeping(mine, settings, each, archives, stages, prior, asked, wanted, counted)
             )
             counted = swept[-1].exact
         rows = sorted((row for part in swept for row in part.rows), key=lambda row: row.cell)
@@ -90,6 +101,9 @@ def run_sweep(
         report = sweep_report(
             options, grid, windows, swept[0].prepared, advice, len(rows), device, stages.seconds
         )
+        estimated = [part.estimated for part in swept if part.estimated is not None]
+        if estimated:
+            report["estimated"] = estimated
         if output is not None:
             write_sweep(output, table, rows, advice, report, stages)
     return SweepResult(table, advice, report)

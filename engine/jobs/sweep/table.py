@@ -47,9 +47,12 @@ def print_sweep(result: SweepResult, console: Console | None = None) -> None:
                     console.print(f"{shares.hidden}; {place} all")
     for one in report["grid"]["left_out"]:
         console.print(f"left out: {one['policy']} with {one['split']}: {one['reason']}")
+    for estimated in report.get("estimated", ()):
+        console.print(_how(estimated, many=len(report["grid"]["lanes"]) > 1))
     for advice in result.advice:
         many = len(report["grid"]["windows"]) > 1
-        console.print(_advised(advice, _varying(choices_of(rows)), many=many))
+        known = ", as estimated" if any(row.stretches for row in rows) else ""
+        console.print(_advised(advice, _varying(choices_of(rows)), known, many=many))
         _print_end(console, advice)
     own = sum(row.seconds for row in rows)
     device = report["device"]
@@ -58,6 +61,23 @@ def print_sweep(result: SweepResult, console: Console | None = None) -> None:
         report,
         f"{own:.2f} in {len(rows):,} replays on {device['used']} ({device['reason']})",
     )
+
+
+def _how(estimated: Mapping[str, Any], *, many: bool) -> str:
+    """Return how the cells were estimated."""
+    where = f", {estimated['lanes']} lanes" if many else ""
+    if estimated["why"] is not None:
+        return f"replayed from end to end{where}: {estimated['why']}"
+    said = (
+        f"estimated{where} from {estimated['stretches']:,} of {estimated['all']:,} stretches of "
+        f"{estimated['ticks']:,} ticks, each after {estimated['lead_in']} windows that fill the "
+        "memories"
+    )
+    if estimated["reached"] is not None:
+        said += f"; the widest interval reaches {100 * estimated['reached']:.2f} points"
+    if estimated["without_interval"]:
+        said += f"; cells without an interval: {estimated['without_interval']:,}"
+    return said
 
 
 def _varying(choices: Sequence[Choice]) -> list[str]:
@@ -201,7 +221,7 @@ def _fitting(heads: Sequence[str], room: int) -> list[list[int]]:
     return [[at] for at in range(len(sizes))]
 
 
-def _advised(advice: Advice, names: Sequence[str], *, many: bool) -> Table:
+def _advised(advice: Advice, names: Sequence[str], known: str, *, many: bool) -> Table:
     target = advice.target
     measure = target.measure.replace("_", " ")
     where = f", window {advice.window_left:,}" if many else ""
@@ -217,7 +237,7 @@ def _advised(advice: Advice, names: Sequence[str], *, many: bool) -> Table:
             "reached",
             *(["of best possible"] if bounded else []),
         ),
-        title=f"least memory for {measure} of {100 * target.value:g} %{where}",
+        title=f"least memory for {measure} of {100 * target.value:g} %{where}{known}",
         texts=range(2 + len(names)),
     )
     for column in table.columns[1:]:
