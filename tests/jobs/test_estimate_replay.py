@@ -96,8 +96,7 @@ def test_without_the_lead_ins_error_the_interval_would_be_wrong(
     """After one window memories are not what they would be; almost every slice is replayed."""
     monkeypatch.setattr(replays, "LEAD", 1)
     monkeypatch.setattr(replays, "SHORT", 0)
-    monkeypatch.setattr(budgeted, "LIFETIMES", 3)
-    monkeypatch.setattr(budgeted, "FEW", 3)
+    monkeypatch.setattr(budgeted, "LIFETIMES", (3, 3))
     monkeypatch.setattr(decide, "HALF", 9.0)
     given = {**large(tmp_path), **JOIN, "window": 60, "memory": "30%", "policy": "dgl"}
     wanted = truth(given, tmp_path)["recall"]

@@ -15,7 +15,7 @@ from engine.jobs.age_curves import Curves, curves_given
 from engine.jobs.estimate.decide import Outcome
 from engine.jobs.estimate.draw import Joins
 from engine.jobs.estimate.recall import MEASURES, Reached, Replaying
-from engine.jobs.estimate.replays import ENOUGH, LEAD, LIFETIMES, SHORT, ArchiveSlices
+from engine.jobs.estimate.replays import LEAD, LIFETIMES, SHORT, ArchiveSlices
 from engine.jobs.estimate.report import (
     Estimation,
     build_report,
@@ -34,7 +34,6 @@ from engine.report.envelope import memory_report, plain_parameters
 from engine.report.estimate_plot import check_plot, draw_plot
 from engine.runtime.executors import Stages
 from engine.sampling.stretches.interval import Answer
-from engine.sampling.stretches.slices import LIFETIMES as FEW
 
 
 def estimate_replay(options: EstimateOptions, stages: Stages) -> Estimation:
@@ -71,9 +70,7 @@ def _plan(options: EstimateOptions, stages: Stages, folder: Path) -> tuple[Archi
         windows = archives.windows(base)
         start = archives.start_ts(base)
         begin = min(own.span[0] for own in groups)
-        span = max(own.span[1] for own in groups) - begin + 1
-        many = span >= ENOUGH * LIFETIMES * (max(windows) + 1)
-        edges, measures = sliced(groups, windows, start, (), LIFETIMES if many else FEW)
+        edges, measures = sliced(groups, windows, start, (), LIFETIMES)
     lane = archive_lane(
         archives, roles, joined, groups, windows, stages, folder,
         quarantine=base.bad_rows == "quarantine",

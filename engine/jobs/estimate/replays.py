@@ -30,10 +30,8 @@ SHORT, LEAD = LEADS
 """Lifetimes of a tuple of a lead-in, and of the part of it after which some slices are replayed
 again. Recall by four fifths of the policies that were tried did not change any more after
 `SHORT`."""
-LIFETIMES = 20
-"""Those of a slice, at least: the lead-in then is 2 fifths of it."""
-ENOUGH = 100
-"""Slices that are to be had; else they have half as many lifetimes."""
+LIFETIMES = 10, 20
+"""Those of a slice: the lead-in is a smaller part of it than of those of exact joins."""
 AGAIN = 0.25
 """Share of the slices that are replayed again, at least."""
 _AGAIN = 12

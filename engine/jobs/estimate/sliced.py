@@ -114,7 +114,7 @@ def sliced(
     windows: tuple[int, int],
     start: int | None,
     panes: Sequence[int] = (),
-    lifetimes: int = slices.LIFETIMES,
+    lifetimes: tuple[int, int] = slices.LIFETIMES,
 ) -> tuple[Ints, slices.Measures]:
     """Cut the time of two archives as their footers suggest, and return what these tell of slices.
 
@@ -126,8 +126,8 @@ def sliced(
         First tick that counts.
     panes : sequence of int
         As `slices.cut` takes them.
-    lifetimes : int
-        Of a tuple, of which a slice has so many or more.
+    lifetimes : (int, int)
+        As `slices.length_of` takes them.
     """
     ends = [own.span for own in groups]
     span = min(low for low, _ in ends), max(high for _, high in ends)

@@ -12,7 +12,7 @@ import numpy as np
 from engine.jobs.estimate.decide import Limits, Outcome, Seen, everything
 from engine.jobs.estimate.draw import Joins
 from engine.jobs.estimate.recall import Reached, Recalls, Replaying
-from engine.jobs.estimate.replays import LEAD, SHORT, LaneSlices
+from engine.jobs.estimate.replays import LEAD, LIFETIMES, SHORT, LaneSlices
 from engine.jobs.frame import Archives, JobLanes, prepare_job
 from engine.jobs.sweep.bounds import places_of
 from engine.jobs.sweep.by_lanes import Counted, Swept, sweep_points
@@ -103,7 +103,7 @@ def _plan(
     start = exact[longest].start_ts
     begin = span[0] if start is None else max(span[0], start)
     last = max(span[1], begin)
-    length = slices.length_of(last - begin + 1, longest + 1, 1.0)
+    length = slices.length_of(last - begin + 1, longest + 1, 1.0, (LIFETIMES[0],) * 2)
     edges = slices.cut((begin, last), length, ())
     fine = _finer(np.unique(np.append(edges, [span[0], span[1] + 1])))
     tasks = [TimesTask(files, tuple(fine.tolist())) for files in lanes.files]

@@ -14,8 +14,10 @@ import numpy as np
 from engine.runtime.errors import SpecError
 from engine.runtime.jit import Floats, Ints
 
-LIFETIMES = 10
-"""Lifetimes of a slice, at least: so the window that is read before it is a small part."""
+LIFETIMES = 4, 10
+"""Lifetimes of a slice, at least, and where that leaves `MANY`: so the window that is read before
+it is a small part, and few stretches that are unlike others are not all missed."""
+MANY = 200
 ENOUGH = 400
 """Slices to be had if lifetimes and row groups permit: more say more of how much they differ."""
 GROUPS = 4
@@ -89,7 +91,9 @@ def spread_of(low: Ints, high: Ints, rows: Ints | Floats) -> Spread:
     return Spread(edges, total * scale)
 
 
-def length_of(span: int, lifetime: int, group: float, lifetimes: int = LIFETIMES) -> int:
+def length_of(
+    span: int, lifetime: int, group: float, lifetimes: tuple[int, int] = LIFETIMES
+) -> int:
     """Return how many ticks a slice is to have.
 
     Parameters
@@ -100,16 +104,19 @@ def length_of(span: int, lifetime: int, group: float, lifetimes: int = LIFETIMES
         Of a tuple, the longer one.
     group : float
         Ticks of a row group, on average.
-    lifetimes : int
-        That a slice has, at least.
+    lifetimes : (int, int)
+        That a slice has, at least, and where that leaves `MANY` slices.
 
     Examples
     --------
     >>> length_of(100_000, 5, 10.0), length_of(100_000, 5, 100.0), length_of(100_000, 5, 900.0)
     (50, 250, 900)
+    >>> length_of(2_000, 5, 1.0), length_of(6_000, 5, 1.0)
+    (20, 30)
     """
     by_groups = max(group, min(GROUPS * group, span / ENOUGH))
-    return max(1, lifetimes * lifetime, round(by_groups))
+    fewest, enough = (own * lifetime for own in lifetimes)
+    return max(1, fewest, min(enough, span // MANY), round(by_groups))
 
 
 def cut(span: tuple[int, int], length: int, panes: Sequence[int]) -> Ints:

@@ -1,0 +1,141 @@
+"""Whether estimates of replays cover, and what an estimated sweep costs beside the whole one.
+
+Coverage: the joins of ``benchmarks/estimate.py`` are replayed once within 10 % of the memory by
+``prob`` and ``dgl``, and estimated with many seeds from a share of the bytes.
+
+Sweep: two generated archives are swept by all policies and ten memories, from end to end and
+within 1 point of recall; and it is counted how many intervals hold what the whole sweep has.
+
+    python benchmarks/estimate_replays.py [--seeds 40] [--rows 2000000] [--only NAME ...]
+        [--json FILE]
+
+WINNOW_DATA is the folder of the real archives, shared/data by default.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+from estimate import PLACE, Join, generated, real, timed, written
+
+from engine import estimate_archives, replay_archives, sweep_archives
+from engine.report.envelope import versions
+
+MEASURES = ("recall", "importance_recall", "outputs", "importance")
+MEMORY = "10%"
+READ = "60%"
+"""Of the bytes; lead-ins are most of it where windows are long."""
+
+
+def coverage(join: Join, seeds: int, folder: Path) -> dict[str, Any]:
+    """Estimate replays of a join with many seeds."""
+    for side, table in (("left", join.left), ("right", join.right)):
+        pq.write_table(table, folder / f"{side}.parquet", row_group_size=join.group)
+    found: dict[str, Any] = {}
+    for policy in ("prob", "dgl"):
+        given: dict[str, Any] = {
+            "left": folder / "left.parquet", "right": folder / "right.parquet", "on": "key",
+            "time": "ts", "importance": "importance", "window": join.window, "memory": MEMORY,
+            "policy": policy,
+        }  # fmt: skip
+        replay = replay_archives(**given, cache=folder / "cache")
+        true = {
+            "recall": replay["recall"], "importance_recall": replay["importance_recall"],
+            "outputs": replay["result"]["outputs"], "importance": replay["result"]["importance"],
+        }  # fmt: skip
+        hits: dict[str, list[bool]] = {name: [] for name in MEASURES}
+        widths, shares, slices, none = [], [], 0, 0
+        for seed in range(seeds):
+            own = estimate_archives(**given, read=READ, seed=seed)
+            shares.append(own.report["read"]["share"])
+            slices = own.report["slices"]["all"]
+            for name in MEASURES:
+                [line] = own.aggregates[name].to_pylist()
+                if line["low"] is None:
+                    none += name == "recall"
+                    continue
+                hits[name].append(line["low"] <= true[name] <= line["high"])
+                if name == "recall":
+                    widths.append((line["high"] - line["low"]) / 2)
+        found[policy] = {
+            "recall": true["recall"],
+            "tuples": replay["memory"]["both"],
+            "slices": slices,
+            "share_read": float(np.median(shares)),
+            "none": none / seeds,
+            "half_width": float(np.median(widths)) if widths else None,
+            "covered": {name: sum(own) / len(own) if own else None for name, own in hits.items()},
+        }
+        print(join.name, policy, json.dumps(found[policy]), flush=True)
+    return found
+
+
+def sweep(rows: int, folder: Path) -> dict[str, Any]:
+    """Time a whole sweep and an estimated one."""
+    given = {
+        **written(rows, 20_000, folder), "windows": 500, "memory": "10%:100%:10%",
+        "targets": {"importance_recall": 0.9},
+    }  # fmt: skip
+    found: dict[str, Any] = {"rows": rows}
+    with tempfile.TemporaryDirectory() as cache:  # compiles
+        small = {**given, "memory": "10%", "start_ts": int(0.99 * rows)}
+        sweep_archives(**small, cache=cache, within="5%")
+    results = {}
+    for name, more in (("within 1%", {"within": "1%"}), ("whole", {})):
+        with tempfile.TemporaryDirectory() as cache:
+            begun = time.process_time()
+            seconds, results[name] = timed(
+                lambda more=more, cache=cache: sweep_archives(**given, **more, cache=cache)
+            )
+        found[name] = {"seconds": seconds, "processor": time.process_time() - begun}
+        found[name]["stages"] = results[name].report["seconds"]
+        print(name, found[name], flush=True)
+    found["within 1%"]["estimated"] = results["within 1%"].report["estimated"]
+    pairs = zip(
+        results["within 1%"].table.to_pylist(), results["whole"].table.to_pylist(), strict=True
+    )
+    lines = [(own, true) for own, true in pairs if own["recall_low"] is not None]
+    found["cells"] = results["whole"].table.num_rows
+    found["with interval"] = len(lines)
+    found["covered"] = {
+        name: float(np.mean([own[f"{name}_low"] <= true[name] <= own[f"{name}_high"]
+                             for own, true in lines]))
+        for name in MEASURES
+    }  # fmt: skip
+    print({name: own for name, own in found.items() if name not in results}, flush=True)
+    return found
+
+
+def main() -> None:
+    """Measure what is asked for."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--seeds", type=int, default=40)
+    parser.add_argument("--rows", type=int, default=2_000_000)
+    parser.add_argument("--only", nargs="*", help="names of joins, or sweep")
+    parser.add_argument("--json", type=Path, default=PLACE)
+    given = parser.parse_args()
+    found = json.loads(given.json.read_text()) if given.json.exists() else {}
+    own = found.setdefault("replays", {})
+    own |= {"versions": versions(), "seeds": given.seeds, "read": READ, "memory": MEMORY}
+    for join in (*real(), *generated()):
+        if not given.only or join.name in given.only:
+            with tempfile.TemporaryDirectory() as folder:
+                own.setdefault("coverage", {})[join.name] = coverage(
+                    join, given.seeds, Path(folder)
+                )
+            given.json.write_text(json.dumps(found, indent=1) + "\n")
+    if not given.only or "sweep" in given.only:
+        with tempfile.TemporaryDirectory() as folder:
+            own.setdefault("sweep", {})[str(given.rows)] = sweep(given.rows, Path(folder))
+    given.json.write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
