@@ -80,7 +80,7 @@ def coverage(join: Join, seeds: int, folder: Path) -> dict[str, Any]:
 def sweep(rows: int, folder: Path) -> dict[str, Any]:
     """Time a whole sweep and an estimated one."""
     given = {
-        **written(rows, 20_000, folder), "windows": 500, "memory": "10%:100%:10%",
+        **written(rows, 20_000, folder), "windows": 100, "memory": "10%:100%:10%",
         "targets": {"importance_recall": 0.9},
     }  # fmt: skip
     found: dict[str, Any] = {"rows": rows}

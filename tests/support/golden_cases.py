@@ -65,7 +65,8 @@ REPORTS = {
     " --time t --importance v --window 3 --aggregate count --aggregate sum(importance)"
     " --engine local {report}",
     "estimate_replay": "estimate --left {folder}/left.parquet --right {folder}/right.parquet --on k"
-    " --time t --importance v --window 3 --memory 50% --policy prob --engine local {report}",
+    " --time t --importance v --window 3 --memory 50% --policy prob --read 40%"
+    " --engine local {report}",
     "multijoin": f"multijoin {SEVERAL} --predicate equi:k --window 12 --engine local {{report}}",
     "multijoin_harvest": f"multijoin {SEVERAL} --predicate band:v:1 --window 12 --throttle 0.5"
     " --basic-window 3 --adapt-every 20 --engine local {report}",

@@ -31,6 +31,8 @@ from engine.runtime.jit import Floats, Ints
 from engine.sampling.stretches import slices
 from engine.sampling.stretches.interval import Answer
 
+_TUPLES = 10_000
+"""Of a slice, at least, where that leaves enough of them: each cell takes a while to begin."""
 _PARTS = 8
 """Parts of a slice whose tuples are counted before any is drawn."""
 
@@ -103,7 +105,9 @@ def _plan(
     start = exact[longest].start_ts
     begin = span[0] if start is None else max(span[0], start)
     last = max(span[1], begin)
-    length = slices.length_of(last - begin + 1, longest + 1, 1.0, (LIFETIMES[0],) * 2)
+    ticks = last - begin + 1
+    group = ticks / max(slices.ENOUGH, slices.GROUPS * sum(lanes.rows) / _TUPLES)
+    length = slices.length_of(ticks, longest + 1, group, (LIFETIMES[0],) * 2)
     edges = slices.cut((begin, last), length, ())
     fine = _finer(np.unique(np.append(edges, [span[0], span[1] + 1])))
     tasks = [TimesTask(files, tuple(fine.tolist())) for files in lanes.files]
