@@ -35,7 +35,7 @@ class SparkEngine:
         from spark_plugin.executor import SparkExecutor  # noqa: PLC0415 - with pyspark, a second
         from spark_plugin.session import get_session  # noqa: PLC0415 - the same
 
-        logging.getLogger().addFilter(_no_interrupt)
+        logging.getLogger().addFilter(_not_of_py4j)
         session = get_session(light=not rapids, rapids=rapids)
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, signal.default_int_handler)  # Spark's asks the JVM first
@@ -46,9 +46,9 @@ class SparkEngine:
         return why_spark()
 
 
-def _no_interrupt(record: logging.LogRecord) -> bool:
-    """Keep Py4J from logging where Ctrl-C found it."""
-    return not record.exc_info or record.exc_info[0] is not KeyboardInterrupt
+def _not_of_py4j(record: logging.LogRecord) -> bool:
+    """Keep Py4J from logging what Ctrl-C breaks off; it raises the errors that it logs."""
+    return "py4j" not in record.pathname
 
 
 def _notify(message: str) -> None:

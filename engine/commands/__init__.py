@@ -14,7 +14,7 @@ from contextlib import nullcontext
 from importlib import import_module, metadata
 
 from engine.commands.asked import Asked, Engine, Plugin
-from engine.commands.interrupts import STOPPED, end, ends_soon, stopped
+from engine.commands.interrupts import STOPPED, done, end, ends_soon, stopped
 from engine.commands.parser import parsed
 from engine.options.command import Command
 from engine.options.meanings import MEANINGS
@@ -93,7 +93,8 @@ def main(
                 keep_freed_memory()
                 module = known.load(name)
                 command, values = parsed(words, {name: module.COMMAND})
-                return module.run(Asked(command, values, dict(engines or {})))
+                status = module.run(Asked(command, values, dict(engines or {})))
+                return done(status) if alone else status
             except KeyboardInterrupt:
                 if alone:
                     end(said)

@@ -61,10 +61,21 @@ def ends_soon(said: str) -> Iterator[None]:
         os.close(told)
 
 
+def done(status: int) -> int:
+    """Let Ctrl-C cut short what is left to do at the end of a process; return its status."""
+    with suppress(OSError, ValueError):
+        sys.stdout.flush()
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, lambda *_: os._exit(status))
+    return status
+
+
 def _watch(heard: int, said: str) -> None:
     """Wait for the signal, then for threads to end, and not for a second one."""
     if _next(heard, None) == _OVER:
         return
+    if "logging" in sys.modules:  # libraries log what is broken off
+        sys.modules["logging"].disable()
     come = _next(heard, GRACE)
     if come == _LATE and ANSWERING.is_set():
         come = _next(heard, None)

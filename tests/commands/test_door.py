@@ -124,7 +124,7 @@ def scripts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("words", "found"),
     [
-        (["rep"], {"replay"}),
+        (["repl"], {"replay"}),
         (["replay", "--memo"], {"--memory", "--memory-left", "--memory-right"}),
         (["replay", "--policy", "di"], {"dimpprob"}),
         (["replay", "--engine", ""], {"auto", "local", "spark"}),

@@ -7,13 +7,14 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from places import ROOT
-from thorough import only_thorough
+from thorough import guards
 
 from engine.generate.zipf import ZipfSpec, zipf_sources
 
@@ -70,16 +71,20 @@ def begin(*words: str) -> subprocess.Popen[str]:
 
 
 def ended(command: subprocess.Popen[str], times: int = 1) -> tuple[str, float]:
-    """Interrupt a command and return its standard error and the seconds until it ended."""
+    """Interrupt a command and return its standard error and the seconds until it ended.
+
+    One that has done its work has nothing to tell, and the signal may find it without Python.
+    """
     begun = time.monotonic()
     for _ in range(times):
-        os.killpg(command.pid, signal.SIGINT)
+        with suppress(ProcessLookupError):
+            os.killpg(command.pid, signal.SIGINT)
         time.sleep(0.2)
     try:
         _, said = command.communicate(timeout=LONG)
     finally:
         command.kill()
-    assert command.returncode == 130
+    assert command.returncode in ([130] if "stopped" in said else [0, -signal.SIGINT])
     return said, time.monotonic() - begun
 
 
@@ -96,7 +101,7 @@ def test_compiled_code_that_never_ends_is_left(
     assert command.stdout is not None
     scratch = Path(command.stdout.readline().strip())
     assert scratch.is_dir()
-    assert command.stdout.readline() == "ready\n"
+    assert "ready" in command.stdout.readline()
     assert out.parent.is_dir()
     said, _ = ended(command, times)
     assert said == "winnow stuck: stopped; nothing is left half-written\n"
@@ -142,7 +147,9 @@ COMMANDS = {
 }  # fmt: skip
 
 
-@only_thorough
+@guards(
+    "tests/commands/test_interrupts.py", "engine/commands/interrupts.py", "engine/runtime/work.py"
+)
 @pytest.mark.parametrize("seconds", [4.0, 15.0])
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_long_command_ends(
@@ -156,14 +163,12 @@ def test_every_long_command_ends(
     cache = [] if "multijoin" in COMMANDS[name] else ["--cache", "cache"]
     command = begin("-m", "engine.commands", *COMMANDS[name], *cache)
     time.sleep(seconds)
-    if command.poll() is not None:  # a fast machine
-        command.communicate()
-        assert command.returncode == 0
-        return
     said, took = ended(command)
-    assert said.splitlines()[-1].endswith(": stopped; nothing is left half-written")
-    assert "Traceback" not in said
+    assert "Traceback" not in said, said
     assert took < LONG / 3
+    if command.returncode != 130:  # a fast machine
+        return
+    assert said.splitlines()[-1].endswith(": stopped; nothing is left half-written")
     left = {path.name for path in tmp_path.iterdir()}
     assert left <= {"left.parquet", "right.parquet", "cache", "tmp"}
     assert not list((tmp_path / "tmp").glob("winnow-*"))

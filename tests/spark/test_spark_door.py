@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from places import ROOT
-from thorough import only_thorough
+from thorough import guards
 
 import winnow
 from engine.api import frames
@@ -124,7 +124,7 @@ spark.stop()
 """
 
 
-@only_thorough
+@guards("tests/spark/test_spark_door.py", "engine/api/frames.py")
 def test_a_session_of_spark_connect(tmp_path: Path) -> None:
     pytest.importorskip("grpc")
     shown = subprocess.run(  # noqa: S603 - ours

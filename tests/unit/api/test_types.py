@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from places import ROOT, SUPPORT
-from thorough import only_thorough
+from thorough import guards
 
 WRONG = {
     "winnow.replay(left, left, on='key', time='ts', window=3, memry=10)": "memry",
@@ -19,7 +19,7 @@ WRONG = {
 }
 
 
-@only_thorough
+@guards("tests/unit/api/test_types.py", "winnow", "engine/api/keywords.py")
 def test_a_users_script_has_no_error_and_mistakes_are_found(tmp_path: Path) -> None:
     pytest.importorskip("pyright")
     right = (SUPPORT / "typed_user.py").read_text()
