@@ -95,7 +95,7 @@ def test_the_result_is_complete_and_equal(
     assert met(tmp_path)
     assert dataset(tmp_path / "out").equals(whole.rows)
     assert figures(tmp_path / "report.json") == whole.figures
-    assert {path.suffix for path in (tmp_path / "out").iterdir()} <= {".parquet", ""}
+    assert {path.suffix for path in (tmp_path / "out").iterdir()} <= {".parquet", ".json", ""}
     assert nothing_aside(tmp_path)
     if kind == "straggles":
         assert (tmp_path / "marker.other").exists()  # and not that it was waited for
