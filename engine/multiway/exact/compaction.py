@@ -11,6 +11,7 @@ from engine.multiway.exact.layout import Narrow, SlicePart
 from engine.multiway.exact.screen import Screen, Singles
 from engine.runtime.jit import Floats, Integer, Ints, Records, jit, kernel
 from gpu_kernels.multiway.predicates import COSINE, DISTANCE, DOT, dot, squared_distance
+from gpu_kernels.multiway.walk import first_at_or_after
 
 _RUN = 32
 """Proposals that are looked at together."""
@@ -37,18 +38,6 @@ def _sure(screen: Screen, a: Integer, b: Integer) -> Any:  # noqa: ANN401 - numb
     if screen.kind == DOT:
         return screen.sure + screen.margin * (screen.size[a] * screen.size[b])
     return screen.sure + screen.margin * (screen.size[a] + screen.size[b])
-
-
-@kernel
-def _first_at_least(numbers: Any, wanted: Records) -> Integer:  # noqa: ANN401 - numba's
-    low, high = np.int64(0), np.int64(numbers.size)
-    while low < high:
-        middle = (low + high) // 2
-        if numbers[middle] < wanted:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 @kernel
@@ -90,8 +79,8 @@ def compacted(
         With room for all of the tile.
     """
     for i in range(rows.size):
-        begin = _first_at_least(columns, low[i])
-        end = _first_at_least(columns, high[i])
+        begin = first_at_or_after(columns, 0, columns.size, low[i])
+        end = first_at_or_after(columns, 0, columns.size, high[i])
         own = rows[i]
         place = own + shift[0]
         row = tile[i, begin:end]

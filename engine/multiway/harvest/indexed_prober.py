@@ -31,15 +31,13 @@ from engine.multiway.harvest.prober import (
     OutputBatch,
     Prober,
     Slices,
-    importance_of,
     in_chunks,
     no_results,
-    write_members,
 )
 from engine.multiway.predicate import Condition, Predicate, condition
 from engine.multiway.streams import MultiStreams
 from engine.runtime.jit import Floats, Ints, kernel
-from gpu_kernels.multiway.walk import STACK_COLUMNS
+from gpu_kernels.multiway.walk import MEMBER, STACK_COLUMNS, importance_of, write_members
 
 
 @kernel
@@ -59,9 +57,10 @@ def _count_batch(
         while next_indexed(
             streams, rules, condition, admitted, index, own, place, stream, shred, walk, hops
         ):
-            write_members(own.order[stream], walk.stack, stream, place, members)
+            last = walk.stack[MEMBER, hops.passes.size - 1]
+            write_members(own.order[stream], walk.stack, stream, place, last, members)
             outputs += 1
-            total += importance_of(streams, rules, members)
+            total += importance_of(rules.combine, streams.importance, members, members.size)
         out.outputs[k] = outputs
         out.importance[k] = total
 
@@ -88,8 +87,9 @@ def _write_batch(
             ):
                 break
             at = progress[WRITTEN]
-            write_members(own.order[stream], walk.stack, stream, place, members[at])
-            importance[at] = importance_of(streams, rules, members[at])
+            last, made = walk.stack[MEMBER, idle.passes.size - 1], members[at]
+            write_members(own.order[stream], walk.stack, stream, place, last, made)
+            importance[at] = importance_of(rules.combine, streams.importance, made, made.size)
             progress[WRITTEN] = at + 1
         progress[NEXT] += 1
         progress[STARTED] = 0

@@ -185,9 +185,9 @@ class Learner:
         """Record an interval's pushes, and scale older observations down."""
         some = pushes > 0
         self.learnt.rates[some] = pushes[some] / self._settings.adapt_every
-        self.forgot()
+        self.forget()
 
-    def forgot(self) -> bool:
+    def forget(self) -> bool:
         """Scale observations down, as an adaptation does; return whether any has changed."""
         learnt, forget = self.learnt, self._settings.forget
         counts = [learnt.histograms, learnt.ages, learnt.comparisons, learnt.passes]

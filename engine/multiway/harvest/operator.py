@@ -266,24 +266,15 @@ class GrubJoin:
         empty = empty_intervals(
             self._streams, clock, self._order, self._t0, float(settings.adapt_every)
         )
-        while empty > 0 and self._learner.forgot():
-            self._throttle_up()
-            empty -= 1
-            clock.at[layout.NEXT] += settings.adapt_every
-        before = -1.0
-        while empty > 0 and self._throttle != before:
+        changes = True
+        while empty > 0 and changes:
             before = self._throttle
-            self._throttle_up()
-            empty -= 1
+            if settings.throttle is None:
+                _, self._throttle = throttle_after(before, clock.interval, settings.boost)
+            changes = self._learner.forget() or self._throttle != before
             clock.at[layout.NEXT] += settings.adapt_every
+            empty -= 1
         clock.at[layout.NEXT] += float(empty) * settings.adapt_every
-
-    def _throttle_up(self) -> None:
-        """Set the throttle fraction after an interval in which nothing came."""
-        if self._settings.throttle is None:
-            _, self._throttle = throttle_after(
-                self._throttle, self._clock.interval, self._settings.boost
-            )
 
     def _configure(self) -> None:
         """Update rankings and harvest fractions (P4 4.2)."""

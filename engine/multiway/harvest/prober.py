@@ -17,28 +17,10 @@ from engine.multiway.harvest.layout import (
 )
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import MultiStreams
-from engine.runtime.jit import Floats, Integer, Ints, inlined
-from gpu_kernels.multiway.walk import MEMBER
-from gpu_kernels.multiway.walk import importance_of as folded
+from engine.runtime.jit import Floats, Ints
 
 NEXT, STARTED, WRITTEN = range(3)
 """Of `progress`: the tuple to be written next, whether its walk has begun, outputs in the chunk."""
-
-
-@inlined
-def write_members(order: Ints, stack: Ints, stream: Integer, place: Integer, members: Ints) -> None:
-    """Write the members of the current output, by stream."""
-    members[stream] = place
-    for hop in range(order.size):
-        members[order[hop]] = stack[MEMBER, hop]
-
-
-@inlined
-def importance_of(streams: MultiStreams, rules: HarvestRules, members: Ints) -> Integer:
-    """Return the importance of an output, folded in the streams' order."""
-    return folded(rules.combine, streams.importance, members, members.size)
-
-
 CHUNK = 1 << 16
 """Outputs that are handed out at once."""
 _SLICE = 256

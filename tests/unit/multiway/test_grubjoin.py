@@ -145,13 +145,13 @@ def test_gaps_and_empty_streams() -> None:
 
 def test_a_gap_of_many_intervals_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     rounds: list[bool] = []
-    forgot = Learner.forgot
+    forget = Learner.forget
 
     def counted(own: Learner) -> bool:
-        rounds.append(forgot(own))
+        rounds.append(forget(own))
         return rounds[-1]
 
-    monkeypatch.setattr(Learner, "forgot", counted)
+    monkeypatch.setattr(Learner, "forget", counted)
     streams = random_streams(3, (30, 30), "equi", span=20)
     apart = streams._replace(ts=np.where(streams.ts > 10, streams.ts + 10**12, streams.ts))
     settings = HarvestSettings(2, capacity=9.0, adapt_every=2, forget=0.5, shred=0.5)
