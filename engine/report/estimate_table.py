@@ -86,6 +86,11 @@ def _kept(content: Mapping[str, Any]) -> str:
             f"\n{lead['compared_with']} windows of lead-in in place of {lead['lifetimes']} change "
             f"outputs by {100 * lead['share']:+.2f} %, which is inside the intervals"
         )
+    if lead is not None and lead["loses_keys"]:
+        said += (
+            "\nnot inside: keys that the whole replay loses for good, as matches are counted in "
+            "memory; --estimator window loses none"
+        )
     return said
 
 

@@ -73,8 +73,13 @@ def test_of_everything_it_is_the_replay(tmp_path: Path, options: dict[str, Any])
 
 def test_a_sample_reads_a_part_and_its_intervals_hold_the_truth(tmp_path: Path) -> None:
     places = large(tmp_path)
-    for policy, split in (("prob", "even"), ("dgl", "pooled"), ("rand", "even")):
-        given = {**places, **JOIN, "memory": "20%", "policy": policy, "split": split}
+    for policy, split, estimator in (
+        ("prob", "even", "memory"), ("dgl", "pooled", "window"), ("rand", "even", "memory"),
+    ):  # fmt: skip
+        given = {
+            **places, **JOIN, "memory": "20%", "policy": policy, "split": split,
+            "estimator": estimator,
+        }  # fmt: skip
         found = engine.estimate_archives(**given, within="4%")
         assert found.report["how"] == "sample"
         assert found.report["read"]["share"] < 0.5
@@ -84,6 +89,7 @@ def test_a_sample_reads_a_part_and_its_intervals_hold_the_truth(tmp_path: Path) 
         lead = found.report["lead_in"]
         assert lead["lifetimes"] > lead["compared_with"]
         assert lead["stretches"] >= 4
+        assert lead["loses_keys"] == (policy == "prob")
         reached = found.report["within"]["reached"]
         line = answers(found)["recall"]
         assert reached <= 0.04

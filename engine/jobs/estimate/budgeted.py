@@ -27,6 +27,7 @@ from engine.jobs.estimate.sliced import groups_of, sliced
 from engine.jobs.estimate.unprepared import archive_lane
 from engine.jobs.frame import Archives, open_job
 from engine.jobs.trial.layout import cells_of
+from engine.jobs.trial.lead_in import loses_keys
 from engine.lanes.unwritten import Unwritten
 from engine.options.budget import EXPECTED, POOLED
 from engine.options.estimate import EstimateOptions
@@ -140,5 +141,6 @@ def _details(
             "stretches": own.stretches,
             "share": own.share if np.isfinite(own.share) else None,
             "error": own.error if np.isfinite(own.error) else None,
+            "loses_keys": loses_keys(cell.settings),
         },
     }

@@ -19,7 +19,19 @@ learn from all that arrives."""
 
 def learns(settings: ReplaySettings) -> bool:
     """Return whether a replay goes by all that has arrived, not only by what it holds."""
-    return settings.terms is not None or (settings.counts and settings.estimator == "history")
+    return settings.terms is not None or (
+        settings.the_policy.estimates and settings.estimator == "history"
+    )
+
+
+def loses_keys(settings: ReplaySettings) -> bool:
+    """Return whether a key that neither side holds may never be held again, however long it takes.
+
+    Matches are then counted in memory, where such a key has none.
+    """
+    return (
+        settings.terms is None and settings.the_policy.estimates and settings.estimator == "memory"
+    )
 
 
 def beginning(cell: Cell, lead: int, first: int) -> Cell:
