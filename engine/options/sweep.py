@@ -236,6 +236,10 @@ class SweepOptions:
             raise SpecError(
                 "--bound is of everything, and --within replays stretches: leave one of them out"
             )
+        if self.base.device == "gpu":
+            raise SpecError(
+                "--within replays stretches on the CPU: leave out --device gpu, or --within"
+            )
 
 
 def sweep_of(given: Given) -> SweepOptions:

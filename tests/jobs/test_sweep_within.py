@@ -56,6 +56,7 @@ def test_its_intervals_hold_the_whole_sweeps_values(
     [told] = found.report["estimated"]
     assert told["why"] is None
     assert told["stretches"] < told["all"] / 2
+    assert found.report["device"]["reason"] == "stretches are replayed on the CPU"
     exactly = ("cell", "policy", "memory_left", "memory_right", "seed", "split", "lanes")
     held, known = 0, 0
     lines = list(zip(found.table.to_pylist(), whole.table.to_pylist(), strict=True))
@@ -120,6 +121,7 @@ def test_a_sweep_of_everything_has_no_columns_of_estimates(tmp_path: Path) -> No
         ({"within": "much"}, "within is 'much'; give a share"),
         ({"confidence": 2}, "confidence is 2; give one between 0 and 1"),
         ({"within": "1%", "bound": True}, "bound is of everything"),
+        ({"within": "1%", "device": "gpu"}, "stretches on the CPU"),
     ],
 )
 def test_options_that_mean_nothing(tmp_path: Path, options: dict[str, Any], said: str) -> None:

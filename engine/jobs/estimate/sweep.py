@@ -13,26 +13,26 @@ from engine.jobs.estimate.decide import Limits, Outcome, Seen, everything
 from engine.jobs.estimate.draw import Joins
 from engine.jobs.estimate.recall import Reached, Recalls, Replaying
 from engine.jobs.estimate.replays import LEAD, LIFETIMES, SHORT, LaneSlices
-from engine.jobs.frame import Archives, JobLanes, prepare_job
+from engine.jobs.frame import JobLanes
 from engine.jobs.sweep.bounds import places_of
-from engine.jobs.sweep.by_lanes import Counted, Swept, sweep_points
+from engine.jobs.sweep.by_lanes import GridPart, Swept, sweep_points
 from engine.jobs.sweep.cells import CellResult, Exact
 from engine.jobs.sweep.layout import Layout, Settings, lay_out
 from engine.jobs.sweep.rows import Row, Total, rows_of
 from engine.jobs.sweep.run import SweepResult, run_sweep
 from engine.jobs.trial.stretches import TimesTask, rows_by_time
-from engine.models.profile.model import ArrivalProfile
 from engine.options.cells import Point
-from engine.options.replay import JobOptions
 from engine.options.sweep import SweepOptions
-from engine.runtime.device_choice import Wanted
-from engine.runtime.executors import Executor, Progress, Stages
+from engine.runtime.device_choice import ON_CPU
+from engine.runtime.executors import Executor, Progress
 from engine.runtime.jit import Floats, Ints
 from engine.sampling.stretches import slices
 from engine.sampling.stretches.interval import Answer
+from gpu_kernels.devices import Choice
 
 _TUPLES = 10_000
 """Of a slice, at least, where that leaves enough of them: each cell takes a while to begin."""
+_ON_CPU = Choice(ON_CPU, "stretches are replayed on the CPU")
 _PARTS = 8
 """Parts of a slice whose tuples are counted before any is drawn."""
 
@@ -47,39 +47,27 @@ def run_grid(
     return run_sweep(options, executor, progress, estimating)
 
 
-def _estimate_points(
-    limits: Limits,
-    points: Sequence[Point],
-    settings: Settings,
-    base: JobOptions,
-    archives: Archives,
-    stages: Stages,
-    profile: ArrivalProfile | None,
-    sorts: Wanted,
-    wanted: Wanted,
-    counted: Counted,
-) -> Swept:
-    """Estimate some cells of a grid; arguments as for `sweep_points`, after the limits."""
-    lanes = prepare_job(base, archives, stages, lanes=points[0].lanes, sorts=sorts)
+def _estimate_points(limits: Limits, part: GridPart) -> Swept:
+    """Estimate some cells of a grid."""
+    points, settings, stages = part.points, part.settings, part.stages
+    lanes = part.prepared()
     outcome, plan = None, None
     if lanes.files:
-        layout = lay_out(points, settings, lanes, profile)
+        layout = lay_out(points, settings, lanes, part.profile)
         plan = _plan(points, settings, lanes, layout)
-        joins = Joins(plan, stages.executor, base.seed)
+        joins = Joins(plan, stages.executor, part.base.seed)
         asked = _Sampling(limits, plan, joins, stages.progress, plan)
         with stages.timed("replay"):
             outcome = asked.run()
     if plan is None or outcome is None or outcome.whole is not None:
-        swept = sweep_points(
-            points, settings, base, archives, stages, profile, sorts, wanted, counted
-        )
+        swept = sweep_points(part)
         why = "there are no rows" if outcome is None else outcome.whole
         return swept._replace(
             rows=[_exactly(row) for row in swept.rows], estimated=_told(points, plan, None, why)
         )
     [found] = outcome.estimates
     rows = _rows(points, settings, layout, lanes, outcome, found)
-    return Swept(rows, lanes.prepared, [], {}, _told(points, plan, outcome, None))
+    return Swept(rows, lanes.prepared, [_ON_CPU], {}, _told(points, plan, outcome, None))
 
 
 class _Sampling(Replaying):

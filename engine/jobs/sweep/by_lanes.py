@@ -34,53 +34,44 @@ class Swept(NamedTuple):
     """How the cells were estimated, as a report has it; None where they were replayed."""
 
 
-Sweeping = Callable[
-    [
-        Sequence[Point], Settings, JobOptions, Archives, Stages, ArrivalProfile | None, Wanted,
-        Wanted, Counted,
-    ],
-    Swept,
-]  # fmt: skip
-"""As `sweep_points`."""
+class GridPart(NamedTuple):
+    """The cells of a grid with one number of lanes, and what they are replayed with."""
+
+    points: Sequence[Point]
+    settings: Settings
+    base: JobOptions
+    archives: Archives
+    stages: Stages
+    profile: ArrivalProfile | None
+    sorts: Wanted
+    wanted: Wanted
+    """`sorts`, `wanted`: The devices that sort the rows and replay the cells."""
+    counted: Counted
+    """The exact joins that other lanes have counted already."""
+
+    def prepared(self) -> JobLanes:
+        """Return the lanes of both archives."""
+        return prepare_job(
+            self.base, self.archives, self.stages, lanes=self.points[0].lanes, sorts=self.sorts
+        )
 
 
-def sweep_points(
-    points: Sequence[Point],
-    settings: Settings,
-    base: JobOptions,
-    archives: Archives,
-    stages: Stages,
-    profile: ArrivalProfile | None,
-    sorts: Wanted,
-    wanted: Wanted,
-    counted: Counted,
-) -> Swept:
-    """Replay two archives under some cells of a grid.
+Sweeping = Callable[[GridPart], Swept]
 
-    Parameters
-    ----------
-    points : sequence of Point
-        Of one number of lanes.
-    settings : Settings
-    base : JobOptions
-    archives : Archives
-    stages : Stages
-    profile : ArrivalProfile or None
-    sorts, wanted : Wanted
-        The devices that sort the rows and replay the cells.
-    counted : dict
-        The exact joins that other lanes have counted already.
-    """
-    lanes = prepare_job(base, archives, stages, lanes=points[0].lanes, sorts=sorts)
-    layout = lay_out(points, settings, lanes, profile)
-    exact = {window: list(found) for window, found in (layout.exact | counted).items()}
-    outcomes = _replayed(points, settings, lanes, layout, wanted, exact)
+
+def sweep_points(part: GridPart) -> Swept:
+    """Replay two archives under some cells of a grid."""
+    points, settings, bound = part.points, part.settings, part.base.bound
+    lanes = part.prepared()
+    layout = lay_out(points, settings, lanes, part.profile)
+    exact = {window: list(found) for window, found in (layout.exact | part.counted).items()}
+    outcomes = _replayed(points, settings, lanes, layout, part.wanted, exact)
     for outcome in outcomes:
         for (window, _), found in outcome.exact.items():
             exact.setdefault(window, []).append(found)
     best: dict[Place, Best] = {}
-    if base.bound is not None:
-        best = bound_places(points, settings, layout, lanes, base.bound)
+    if bound is not None:
+        best = bound_places(points, settings, layout, lanes, bound)
     rows = _rows(points, settings, lanes, layout, outcomes, exact, best)
     return Swept(rows, lanes.prepared, [outcome.device for outcome in outcomes], exact)
 

@@ -13,7 +13,7 @@ from engine.jobs.output import output_at
 from engine.jobs.replay.run import run_replay
 from engine.jobs.sweep.advice import Advice, Check, advise
 from engine.jobs.sweep.advised import check_of, with_command
-from engine.jobs.sweep.by_lanes import Counted, Sweeping, Swept, sweep_points
+from engine.jobs.sweep.by_lanes import Counted, GridPart, Sweeping, Swept, sweep_points
 from engine.jobs.sweep.layout import profile_given
 from engine.jobs.sweep.report import sweep_report, write_sweep
 from engine.jobs.sweep.rows import Row, table_of
@@ -90,18 +90,17 @@ def run_sweep(
         counted: Counted = {}
         for lanes in grid.lanes:
             mine = [point for point in points if point.lanes == lanes]
-            swept.append(
-                sweeping(mine, settings, each, archives, stages, prior, asked, wanted, counted)
-            )
+            part = GridPart(mine, settings, each, archives, stages, prior, asked, wanted, counted)
+            swept.append(sweeping(part))
             counted = swept[-1].exact
-        rows = sorted((row for part in swept for row in part.rows), key=lambda row: row.cell)
+        rows = sorted((row for own in swept for row in own.rows), key=lambda row: row.cell)
         advice = _checked(advise(rows, options.targets), rows, options, grid, stages)
-        device = combined_choice([one for part in swept for one in part.devices], wanted.choice)
+        device = combined_choice([one for own in swept for one in own.devices], wanted.choice)
         table = table_of(rows)
         report = sweep_report(
             options, grid, windows, swept[0].prepared, advice, len(rows), device, stages.seconds
         )
-        estimated = [part.estimated for part in swept if part.estimated is not None]
+        estimated = [own.estimated for own in swept if own.estimated is not None]
         if estimated:
             report["estimated"] = estimated
         if output is not None:
