@@ -14,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE # processes by the hundred import what one has 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: help demo test thorough cover check kernels bench reproduce docs goldens clean
+.PHONY: help demo test thorough extras cover check kernels bench reproduce docs goldens clean
 
 help: ## List what there is to make
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -27,12 +27,14 @@ test: $(VENV)/.dev ## Lint, type-check and run all tests, kernels in the CUDA si
 	$(BIN)/python -m pytest -n auto --dist worksteal $(TEST_ARGS)
 	NUMBA_ENABLE_CUDASIM=1 $(BIN)/python -m pytest tests/gpu/simulator -n auto --dist worksteal $(TEST_ARGS)
 
-thorough: kernels ## Run all tests with the repeats that `make test` leaves out
-	$(BIN)/python tests/support/browser.py
-	-$(BIN)/python -m pip install --quiet pyright==1.1.414
+thorough: kernels extras ## Run all tests with the repeats that `make test` leaves out
 	WINNOW_THOROUGH=1 $(BIN)/python -m pytest -n auto --dist worksteal $(TEST_ARGS)
 	WINNOW_THOROUGH=1 NUMBA_ENABLE_CUDASIM=1 $(BIN)/python -m pytest tests/gpu/simulator \
 	    -n auto --dist worksteal $(TEST_ARGS)
+
+extras: $(VENV)/.dev ## Get what single tests need: a browser, pyright, Spark Connect
+	$(BIN)/python -m pip install --quiet pyright==1.1.414 'pyspark[connect]'
+	$(BIN)/python tests/support/browser.py
 
 cover: $(VENV)/.dev ## Run all tests and tell which lines they reach
 	$(BIN)/python -m pytest -n auto --dist worksteal --cov --cov-report=
