@@ -133,7 +133,8 @@ class OutputFolder:
     Attributes
     ----------
     draft : Path
-        Where tasks write parts: each attempt at a task files of its own names.
+        Where tasks write parts: each attempt at a task files of its own names. Absolute, for a
+        worker of Spark may run in another folder.
     whole : Path
         Where the dataset is put together, here and by nobody else.
 
@@ -151,7 +152,7 @@ class OutputFolder:
                 f"output folder {place} exists: remove it or give another {option}; nothing is "
                 "overwritten"
             )
-        self._aside = place.parent / f".{place.name}.{uuid.uuid4().hex}.tmp"
+        self._aside = place.absolute().parent / f".{place.name}.{uuid.uuid4().hex}.tmp"
         self.draft, self.whole = self._aside / "parts", self._aside / "whole"
         self._made = [folder for folder in place.parents if not folder.exists()]
         try:

@@ -114,6 +114,7 @@ def prepare(
     mark = fingerprint(archives, roles, lanes=lanes, bad_rows=bad_rows, payload=payload, fact=fact)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise OutputError(f"folder {folder} exists: name another or remove it")
+    folder = folder.absolute()  # a worker of Spark may run elsewhere
     draft = folder.parent / f".{folder.name}.{uuid.uuid4().hex}.tmp"
     try:
         with undone_if_killed(partial(remove_folder, draft)), lanes_written(str(folder)):
@@ -162,7 +163,7 @@ def prepare_cached(
         (left, right), (left_roles, right_roles), lanes=lanes, bad_rows=bad_rows, payload=payload,
         fact=fact,
     )  # fmt: skip
-    folder = cache / mark
+    folder = cache.absolute() / mark
     if folder.exists():
         found = _whole(folder, mark)
         if found is not None:

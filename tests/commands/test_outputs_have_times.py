@@ -43,9 +43,13 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, pa.Dat
 
 PAIR = "--left left.parquet --right right.parquet --on key --time ts --engine local --cache cache"
 SEVERAL = (
-    "--stream left=left.parquet:key --stream right=right.parquet:key --fact fact.parquet --time ts"
+    "--stream left=left.parquet:key --stream right=right.parquet:key --fact fact.parquet --time ts "
+    "--engine local"
 )
-STREAMS = "--stream a=left.parquet --stream b=right.parquet --stream c=third.parquet --time ts"
+STREAMS = (
+    "--stream a=left.parquet --stream b=right.parquet --stream c=third.parquet --time ts "
+    "--engine local"
+)
 COMMANDS = {
     "exact": f"replay {PAIR} --window W --out out",
     "replay": f"replay {PAIR} --window W --memory 8 --policy prob --out out",
@@ -55,7 +59,7 @@ COMMANDS = {
     "multijoin": f"multijoin {STREAMS} --window W --predicate equi:key --out out",
     "loops": f"multijoin {STREAMS} --window W --predicate equi:key --method eager-nlj --out out",
     "lookup": "lookup --stream left.parquet --on key --time ts --fact fact.parquet --fact-on key "
-    "--out out",
+    "--out out --engine local",
     "empty": f"replay {PAIR} --window W --start-ts START --out out",
 }
 
@@ -76,6 +80,19 @@ def test_ts_is_the_time_of_the_later_member(
     assert bool(rows.num_rows) == (name != "empty")
     for row in rows.to_pylist():
         assert row["ts"] == max(row[own] for own in members)
+
+
+@pytest.mark.parametrize("name", ["replay", "star", "multijoin", "sample"])
+@pytest.mark.parametrize("folder", [pa.int64()], indirect=True, ids=str)
+def test_relative_folders_on_spark(
+    spark: object, folder: tuple[Path, pa.DataType], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Workers run elsewhere: in the folder where Spark was started."""
+    del spark
+    monkeypatch.chdir(folder[0])
+    line = COMMANDS[name].replace("--window W", "--window 6").replace("local", "spark")
+    assert main(line.split()) == 0
+    assert ds.dataset("out", format="parquet").to_table().num_rows
 
 
 def test_a_plan_has_times_and_is_replayed(

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from engine.archives.moments import in_ticks
 from engine.archives.roles import Roles
 from engine.commands import main
 from engine.options.budget import parse_amounts
@@ -101,9 +102,10 @@ class Result(NamedTuple):
 
 
 def read(folder: Path) -> Result:
-    """Read the dataset ``out`` and the report in `folder`."""
-    dataset = pq.read_table(folder / "out")
-    return Result(outputs_of(dataset), dataset, json.loads((folder / "report.json").read_text()))
+    """Read the dataset ``out``, its times in ticks, and the report in `folder`."""
+    report = json.loads((folder / "report.json").read_text())
+    dataset = in_ticks(pq.read_table(folder / "out"), "ts", report["window"]["tick"])
+    return Result(outputs_of(dataset), dataset, report)
 
 
 def outputs_of(dataset: pa.Table) -> list[Output]:

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from job_cases import stream, table
 from options_given import job_of
 
+from engine.archives.moments import in_ticks
 from engine.jobs.replay.run import run_replay
 from engine.options.replay import JobOptions
 from engine.report.envelope import Report
@@ -91,12 +92,13 @@ def archived(folder: Path, executor: Executor | None = None, **options: Any) -> 
 def replayed(
     folder: Path, executor: Executor | None = None, **options: Any
 ) -> tuple[pa.Table, Report]:
-    """Return the output rows, in order, and the report."""
+    """Return the output rows, in order and with times in ticks, and the report."""
     run = folder / f"run-{sum(1 for _ in folder.glob('run-*'))}"
     run.mkdir()
     job_options = job(folder, run / "out", run / "cache", **options)
     report = run_replay(job_options, executor or SerialExecutor())
-    return pq.read_table(run / "out", partitioning=None).sort_by(ORDER), report
+    rows = pq.read_table(run / "out", partitioning=None).sort_by(ORDER)
+    return in_ticks(rows, "ts", report.content["window"]["tick"]), report
 
 
 def write(folder: Path, left: pa.Table, right: pa.Table) -> Path:
