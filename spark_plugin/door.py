@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from functools import cached_property, partial
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,10 +15,10 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 from pyspark.sql.types import DateType, TimestampNTZType, TimestampType
 from rich.console import Console
 
-from engine.api.pairs import losses_over_time
 from engine.api.result import Fields, Result
-from engine.api.tasks import lookup_counts
+from engine.report.charts import Chart, losses_over_time
 from engine.report.envelope import time_bins
+from engine.report.joins import lookup_charts
 from engine.report.losses import losses
 from engine.report.shown import Shown
 from spark_plugin import dataframe
@@ -44,9 +44,9 @@ class InSpark(Result):
         self,
         frame: DataFrame,
         report: Callable[[], Mapping[str, Any]],
-        drawn: Callable[[Mapping[str, Any]], Any],
+        drawn: Callable[[Mapping[str, Any]], Sequence[Chart]],
     ) -> None:
-        super().__init__(pa.table({}), Shown("replay", {}, self._print), lambda: drawn(self.report))
+        super().__init__(pa.table({}), Shown("replay", {}, self._print, lambda: drawn(self.report)))
         self._report = report
         self.frame = frame
 
@@ -83,17 +83,15 @@ def replay(left: DataFrame, right: DataFrame, **options: Any) -> InSpark:  # noq
 
     def report() -> dict[str, Any]:
         every = dataframe.replay(left, right, **(exact | {"columns": "ids"}))
-        return _against(every, found)
+        kind = type(left.schema[time].dataType) if time in left.columns else None
+        unit, zone = _CLOCKS.get(kind, ("tick", None))
+        return {**_against(every, found), "window": {"tick": unit, "zone": zone}}
 
-    kind = _TYPES.get(type(left.schema[time].dataType)) if time in left.columns else None
-    return InSpark(
-        _timed(found, left, time), report, partial(losses_over_time, kind=kind or pa.int64())
-    )
+    return InSpark(_timed(found, left, time), report, losses_over_time)
 
 
-_TYPES = {
-    TimestampType: pa.timestamp("us", "UTC"), TimestampNTZType: pa.timestamp("us"),
-    DateType: pa.date32(),
+_CLOCKS: Mapping[type | None, tuple[str, str | None]] = {
+    TimestampType: ("us", "UTC"), TimestampNTZType: ("us", None), DateType: ("day", None),
 }  # fmt: skip
 
 
@@ -145,7 +143,7 @@ def lookup(stream: DataFrame, fact: DataFrame, **options: Any) -> InSpark:  # no
             "rows": rows, "matched": matched, "outputs": outputs, "importance": importance or 0.0
         }  # fmt: skip
 
-    return InSpark(_timed(found, stream, options.get("time")), report, lookup_counts)
+    return InSpark(_timed(found, stream, options.get("time")), report, lookup_charts)
 
 
 def _timed(found: DataFrame, source: DataFrame, time: str | None) -> DataFrame:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from functools import partial
 from typing import Any, NamedTuple, Unpack
 
 import pyarrow as pa
@@ -16,7 +15,6 @@ from engine.archives.moments import windows_timed
 from engine.jobs.estimate.run import run_estimate
 from engine.options import where
 from engine.options.estimate import ESTIMATE, Estimate, estimate_of
-from engine.report.estimate_plot import figure_of
 from engine.report.estimate_table import estimate_shown
 from engine.runtime.errors import SpecError
 from engine.runtime.executors import Executor, Progress, ThreadExecutor
@@ -142,7 +140,6 @@ def estimate(
     found = EstimateFound(
         timed[first],
         estimate_shown(made.report, made.aggregates),
-        partial(figure_of, made.by_time, first, report["window"]["tick"]),
     )
     found.aggregates = timed
     return found

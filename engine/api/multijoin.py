@@ -12,11 +12,11 @@ from engine.api.tables import Source, read_several, sources_of
 from engine.jobs.multijoin.run import run_multijoin
 from engine.options import where
 from engine.options.multijoin import multijoin_of
-from engine.options.multijoin_options import MULTIJOIN, MultiJoin, Plot
+from engine.options.multijoin_options import MULTIJOIN, MultiJoin
 from engine.runtime.executors import ThreadExecutor
 
 
-class MultiJoinKeywords(MultiJoin, Plot, where.Out, total=False):
+class MultiJoinKeywords(MultiJoin, where.Out, total=False):
     """The keywords of a multi-way join."""
 
 

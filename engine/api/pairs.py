@@ -15,7 +15,6 @@ from engine.api.pair import pair_of, refuse_spark
 from engine.api.replay import ReplayFiles
 from engine.api.result import Result
 from engine.api.sweep import of_tables
-from engine.archives.moments import in_time
 from engine.jobs.bound.run import run_bound
 from engine.jobs.estimate.sweep import run_grid
 from engine.jobs.replay.run import run_replay
@@ -29,7 +28,6 @@ from engine.options.bound import BOUND, bound_of
 from engine.options.replay import REPLAY, job_of
 from engine.options.sweep import SWEEP, Sweep, sweep_of
 from engine.report.envelope import Report
-from engine.report.figures import bars, losses
 from engine.report.joins import bound_shown, replay_shown
 from engine.runtime.errors import chosen
 from engine.runtime.executors import Executor, Progress, ThreadExecutor
@@ -94,22 +92,8 @@ def replay(
         outputs = pair.outputs()
         job = job_of(pair.files)
         report = run_replay(job, executor or ThreadExecutor(), progress, choose=take_advice).content
-        aside, kind = pair.settle(outputs, report), pair.moments(report)
-    return Result(
-        outputs,
-        replay_shown(Report(report)),
-        partial(losses_over_time, report, kind),
-        aside,
-    )
-
-
-def losses_over_time(report: Mapping[str, Any], kind: pa.DataType) -> Any:  # noqa: ANN401 - matplotlib's
-    """Draw what a replay lost over time, of a type."""
-    spans = report.get("lost", {}).get("by_time", [])
-    ticks = pa.array([span["from"] for span in spans] + [span["to"] + 1 for span in spans[-1:]])
-    times = in_time(ticks.cast(pa.int64()), kind)
-    named = "ticks" if kind == pa.int64() else "time"
-    return losses(report, times.to_numpy(zero_copy_only=False), named)
+        aside = pair.settle(outputs, report)
+    return Result(outputs, replay_shown(Report(report)), aside)
 
 
 class SweepFound(Result):
@@ -159,7 +143,7 @@ def sweep(
     found = SweepFound(
         result.table,
         sweep_shown(result),
-        partial(_measure, result.table, result.advice, result.report["grid"]),
+        drawn=partial(_measure, result.table, result.advice, result.report["grid"]),
     )
     found.advice = result.advice
     return found
@@ -206,13 +190,4 @@ def bound(
         job = bound_of(pair.files)
         report = run_bound(job, executor or ThreadExecutor(), progress).report.content
         pair.settle(outputs, report, "until_ts")
-    return Result(outputs, bound_shown(Report(report)), partial(_bounds, report))
-
-
-def _bounds(report: Mapping[str, Any]) -> Any:  # noqa: ANN401 - matplotlib's
-    of_outputs = report["objective"]["name"] == "outputs"
-    exact = report["exact"]["outputs" if of_outputs else "importance"]
-    values = [exact, report["upper"], report["lower"]]
-    title = f"best possible within this memory, gap {100 * report['gap']:.2f} %"
-    label = "outputs" if of_outputs else "importance"
-    return bars(["exact join", "at most", "at least"], values, title, label)
+    return Result(outputs, bound_shown(Report(report)))

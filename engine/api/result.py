@@ -112,9 +112,9 @@ class Result:
     rows : pyarrow.Table or Outputs
     shown : Shown
         The report, and what is shown of it.
-    drawn : callable
-        Draws it with matplotlib.
     rejected : mapping of str to pyarrow.Table
+    drawn : callable, optional
+        Draws the plots that `plot` is asked for by name; without, there is one figure.
 
     Attributes
     ----------
@@ -126,8 +126,8 @@ class Result:
         self,
         rows: pa.Table | Outputs,
         shown: Shown,
-        drawn: Callable[..., Any],
         rejected: Mapping[str, pa.Table] | None = None,
+        drawn: Callable[..., Any] | None = None,
     ) -> None:
         self._rows = rows
         self._shown, self._drawn = shown, drawn
@@ -171,9 +171,9 @@ class Result:
         Raises
         ------
         SpecError
-            If there is nothing to draw, or no such plot.
+            If there is no such plot.
         """
-        return self._drawn(*which)
+        return self._shown.figure() if self._drawn is None else self._drawn(*which)
 
     def html(self, path: str | os.PathLike[str]) -> Path:
         """Write the report as one HTML file, as ``--html`` of the command line does.

@@ -22,7 +22,6 @@ from engine.models.profile.model import ArrivalProfile
 from engine.options.profile import PROFILE, profile_of
 from engine.options.replay import job_of
 from engine.options.sample import SAMPLE, sample_of
-from engine.report.figures import bars
 from engine.report.profile_charts import profile_shown
 from engine.report.profile_plots import figure_of as profile_figure
 from engine.report.sample_table import sample_shown
@@ -70,19 +69,10 @@ def sample(
     found = SampleFound(
         outputs,
         sample_shown(drawn.report, drawn.aggregates),
-        partial(_totals, report),
         aside,
     )
     found.aggregates = {text: windows_timed(own, kind) for text, own in drawn.aggregates.items()}
     return found
-
-
-def _totals(report: Mapping[str, Any]) -> Any:  # noqa: ANN401 - matplotlib's
-    parts = {
-        "exact": report["exact"]["outputs"],
-        "estimate": report["estimates"]["outputs"]["estimate"],
-    }
-    return bars([*parts], [*parts.values()], "outputs of the join", "outputs")
 
 
 class ProfileFound(Result):
@@ -130,7 +120,7 @@ def profile(
     found = ProfileFound(
         pa.Table.from_pylist(curves),
         profile_shown(made),
-        partial(_profile_plot, made),
+        drawn=partial(_profile_plot, made),
     )
     found.profile = made
     return found

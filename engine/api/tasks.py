@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, Unpack
 
@@ -38,9 +38,7 @@ from engine.report.allocation import allocation_shown
 from engine.report.allocation import figure_of as allocation_figure
 from engine.report.charts import Bars, Chart, Series
 from engine.report.envelope import Report
-from engine.report.figures import bars
 from engine.report.joins import lookup_shown, multijoin_shown
-from engine.report.multijoin_plots import figure_of as multijoin_figure
 from engine.report.order_tables import explain_shown
 from engine.report.shown import Request, Shown
 from engine.runtime.errors import chosen
@@ -103,16 +101,8 @@ def lookup(stream: Frame, fact: Frame, **options: Unpack[LookupKeywords]) -> Res
     return Result(
         rows,
         lookup_shown(Report(report)),
-        partial(lookup_counts, report),
         {name: table for name, table in rejected.items() if table is not None},
     )
-
-
-def lookup_counts(report: Mapping[str, Any]) -> Any:  # noqa: ANN401 - matplotlib's
-    """Draw how many rows of a stream met how many facts."""
-    values = [report["rows"]["stream"], report["matched"], report["outputs"]]
-    names = ["rows of the stream", "rows with a fact", "outputs"]
-    return bars(names, values, "look-up", "rows")
 
 
 @takes(MULTIJOIN)
@@ -151,13 +141,7 @@ def multijoin(streams: Mapping[str, Frame], **options: Unpack[MultiJoinKeywords]
         else given["time"]
     )
     rows = timed(rows, report["window"]["tick"], kind_of(source, first, time or ""))
-    drawn = partial(multijoin_figure, report) if "harvest" in report else partial(_results, report)
-    return Result(rows, multijoin_shown(Report(report)), drawn, found.rejected)
-
-
-def _results(report: Mapping[str, Any]) -> Any:  # noqa: ANN401 - matplotlib's
-    parts = [name for name in ("exact", "result", "lost") if name in report]
-    return bars(parts, [report[name]["outputs"] for name in parts], "multi-way join", "outputs")
+    return Result(rows, multijoin_shown(Report(report)), found.rejected)
 
 
 def allocate(
@@ -196,7 +180,7 @@ def allocate(
     ]
     asked = Request(call_text("allocate", {"jobs": jobs}, ()), ())
     shown = allocation_shown(Report(report))._replace(request=asked)
-    return Result(pa.Table.from_pylist(rows), shown, partial(allocation_figure, report))
+    return Result(pa.Table.from_pylist(rows), shown, drawn=partial(allocation_figure, report))
 
 
 class ExplainKeywords(Statistics, Order, Listed, total=False):
@@ -239,16 +223,7 @@ def explain(**options: Unpack[ExplainKeywords]) -> Result:
         for one in report.get("directions", [report])
         for line in one["orders"]
     ]
-    return Result(
-        pa.Table.from_pylist(rows),
-        explain_shown(report, asks.top or SHOWN),
-        partial(_costs, rows[:SHOWN]),
-    )
-
-
-def _costs(rows: Sequence[Mapping[str, Any]]) -> Any:  # noqa: ANN401 - matplotlib's
-    names = [" ".join(map(str, line["order"])) for line in rows]
-    return bars(names, [line["cost"] for line in rows], "join orders", "comparisons a unit time")
+    return Result(pa.Table.from_pylist(rows), explain_shown(report, asks.top or SHOWN))
 
 
 class Generated(Result):
@@ -299,7 +274,7 @@ def generate(kind: str = "zipf", **options: Any) -> Generated:  # noqa: ANN401 -
     shown = Shown(
         "generate", report, partial(_print_rows, report), partial(_streams, report), asked
     )
-    found = Generated(every, shown, partial(_lengths, report))
+    found = Generated(every, shown)
     found.streams = streams
     return found
 
@@ -312,7 +287,3 @@ def _print_rows(report: Mapping[str, Any], console: Console) -> None:
 def _streams(report: Mapping[str, Any]) -> list[Chart]:
     rows = report["rows"]
     return [Bars(report["kind"], "tuples", list(rows), [Series("tuples", list(rows.values()))])]
-
-
-def _lengths(report: Mapping[str, Any]) -> Any:  # noqa: ANN401 - matplotlib's
-    return bars([*report["rows"]], [*report["rows"].values()], report["kind"], "tuples")

@@ -13,7 +13,7 @@ from engine.options.allocate import allocate_of
 from engine.options.command import Command, Group, read_toml
 from engine.options.kinds import PLACE
 from engine.options.meanings import MEANINGS
-from engine.options.option import AlsoCalled, Option
+from engine.options.option import Option
 from engine.report.allocation import allocation_shown, check_folder, draw
 
 
@@ -32,7 +32,6 @@ class Plots(TypedDict, total=False):
     plots: Annotated[
         where.PathLike | None, Option("folder of plots of memory and recall, by join", PLACE)
     ]
-    plot: Annotated[where.PathLike | None, AlsoCalled("plots")]
 
 
 COMMAND = Command(

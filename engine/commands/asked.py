@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from engine.commands.parser import collected, given_of
 from engine.options.command import Command, Given
+from engine.options.where import REPORTED
 from engine.report.shown import Request, text_of
 
 if TYPE_CHECKING:
@@ -51,13 +52,13 @@ class Asked(NamedTuple):
     @property
     def request(self) -> Request:
         """What was asked, without where the report goes."""
-        told = [name for name in self.values if name not in ("report", "html")]
+        told = [name for name in self.values if name not in REPORTED]
         values = collected(self.command, self.values)
         shown = tuple(
             (option.name if option.positional else option.written, text_of(values[name]),
              option.help)
             for name, option in self.command.options.items()
-            if name in values and name not in ("report", "html")
+            if name in values and name not in REPORTED
         )  # fmt: skip
         line = self.command.line({name: self.values[name] for name in told})
         return Request(line, shown)

@@ -17,6 +17,7 @@ from engine.options.command import Group
 from engine.options.kinds import ITEMS, NAMES
 from engine.options.replay import REPLAY, job_of
 from engine.options.star import STAR, Several, StarOptions, star_of
+from engine.options.where import REPORTED
 from engine.report.join_tables import warning_of
 from engine.report.joins import replay_shown
 from engine.runtime.errors import SpecError
@@ -36,7 +37,7 @@ _INSTEAD = {
     "profile": "a profile is of two streams",
     "plan": "a plan is of two streams",
 }
-_WHERE = ("engine", "rapids", "report", "html", "device")
+_WHERE = ("engine", "rapids", *REPORTED, "device")
 
 
 def run(asked: Asked) -> int:

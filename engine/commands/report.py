@@ -10,7 +10,7 @@ from typing import Annotated, TypedDict
 import pyarrow.parquet as pq
 
 from engine.commands.asked import Asked
-from engine.commands.telling import write_page
+from engine.commands.telling import telling
 from engine.jobs.sweep.advice import Advice
 from engine.jobs.sweep.report import TABLE
 from engine.jobs.sweep.run import SweepResult
@@ -20,7 +20,7 @@ from engine.options.command import Command, Group
 from engine.options.kinds import PLACE
 from engine.options.meanings import MEANINGS
 from engine.options.option import Option
-from engine.report.envelope import Report, check_place
+from engine.report.envelope import Report
 from engine.report.joins import bound_shown, lookup_shown, multijoin_shown, replay_shown
 from engine.report.record import Record, recorded
 from engine.report.sample_table import sample_shown
@@ -41,7 +41,7 @@ class Folder(TypedDict, total=False):
 COMMAND = Command(
     "report",
     MEANINGS["report"],
-    (Group("", (Folder,)), Group("output", (where.Html,))),
+    (Group("", (Folder,)), Group("output", (where.Pictures,))),
     example="winnow report joined --html joined.html",
 )
 
@@ -49,13 +49,10 @@ COMMAND = Command(
 def run(asked: Asked) -> int:
     """Print the report, and write its page if that was asked for."""
     given = asked.given
-    folder, place = given["folder"], given["html"]
-    if place is not None:
-        check_place(place, "HTML report")
+    folder, told = given["folder"], telling(asked, given)
     try:
         shown = _shown_again(folder)
-        if place is not None:
-            write_page(shown, place)
+        told.draw(shown)
         shown.printed(terminal())
     except WinnowError:
         raise

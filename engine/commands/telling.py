@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from engine.commands.asked import Asked
 from engine.options.command import Given
+from engine.options.where import REPORTED
 from engine.report.envelope import Report, check_place
 from engine.report.record import keep_record
 from engine.report.shown import Request, Shown
@@ -18,6 +19,7 @@ class Telling(NamedTuple):
 
     report: Path | None
     html: Path | None
+    plot: Path | None
     request: Request
 
     def tell(self, shown: Shown) -> None:
@@ -37,8 +39,18 @@ class Telling(NamedTuple):
         if self.report is not None:
             Report(dict(shown.content)).save(self.report)
         keep_record(shown)
+        self.draw(shown)
+
+    def draw(self, shown: Shown) -> None:
+        """Write the page and the plots alone."""
         if self.html is not None:
-            write_page(shown, self.html)
+            from engine.report.html.page import save_page  # noqa: PLC0415 - few reports are HTML
+
+            save_page(shown, self.html)
+        if self.plot is not None:
+            from engine.report.figures import save_figure  # noqa: PLC0415 - few are drawn
+
+            save_figure(shown.figure(), self.plot)
 
 
 def telling(asked: Asked, given: Given) -> Telling:
@@ -49,15 +61,12 @@ def telling(asked: Asked, given: Given) -> Telling:
     OutputError
         If not.
     """
-    places = given["report"], given["html"]
-    for place, what in zip(places, ("report", "HTML report"), strict=True):
+    report, html, plot = (given.get(name) for name in REPORTED)
+    for place, what in ((report, "report"), (html, "HTML report")):
         if place is not None:
             check_place(place, what)
-    return Telling(*places, asked.request)
+    if plot is not None:
+        from engine.report.figures import check_plot  # noqa: PLC0415 - few reports are drawn
 
-
-def write_page(shown: Shown, place: Path) -> None:
-    """Write a report as HTML."""
-    from engine.report.html.page import save_page  # noqa: PLC0415 - few reports are HTML
-
-    save_page(shown, place)
+        check_plot(plot)
+    return Telling(report, html, plot, asked.request)

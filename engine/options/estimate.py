@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Annotated, TypedDict
 
 from engine.options import deciding, streams, where
 from engine.options.command import Command, Given, Group
 from engine.options.facts import Fact
-from engine.options.kinds import ITEMS, NUMBER, PLACE
+from engine.options.kinds import ITEMS, NUMBER
 from engine.options.meanings import MEANINGS
 from engine.options.option import Option, check_fields, options_of
 from engine.options.replay import JOIN, JobOptions, job_of
@@ -76,19 +75,10 @@ class Kept(
     """The replay that is estimated, in place of the exact join."""
 
 
-class EstimateOutput(TypedDict, total=False):
-    """Where the plot goes."""
-
-    plot: Annotated[
-        where.PathLike | None,
-        Option("PNG or SVG file: the first aggregate by time, with its intervals", PLACE),
-    ]
-
-
 class Estimate(
     streams.Columns, streams.BadRows, streams.Seed, streams.Windows, streams.TimeUnit,
     streams.Outputs, Kept, Asked,
-    Precision, Confidence, EstimateOutput, total=False,
+    Precision, Confidence, total=False,
 ):  # fmt: skip
     """The keywords of an estimate."""
 
@@ -102,7 +92,7 @@ ESTIMATE = Command(
         JOIN,
         Group("memory", (Kept,)),
         Group("estimates", (Asked, Precision, Confidence, streams.Seed)),
-        Group("output", (EstimateOutput, where.Report)),
+        Group("output", (where.Report,)),
     ),
     _INSTEAD,
     example=(
@@ -132,8 +122,6 @@ class EstimateOptions:
         When to stop.
     read : float or None
         Share of the bytes.
-    plot : Path or None
-        File of the plot.
 
     Raises
     ------
@@ -147,7 +135,6 @@ class EstimateOptions:
     confidence: float = CONFIDENCE
     seconds: float | None = None
     read: float | None = None
-    plot: Path | None = None
 
     def __post_init__(self) -> None:
         check_fields(self, Estimate)
@@ -158,8 +145,6 @@ class EstimateOptions:
         for name, value in (("within", self.within), ("read", self.read)):
             if value is not None and not 0 < value < 1:
                 raise SpecError(f"--{name} is {value:g}; give more than 0% and less than 100%")
-        if self.plot is not None and self.plot.suffix not in (".png", ".svg"):
-            raise SpecError(f"--plot is {self.plot}; give a file that ends in .png or .svg")
         assert self.specs is not None  # noqa: S101 - read here, for its errors
         if not self.base.exact and self.base.left_roles.partition_by:
             raise SpecError(

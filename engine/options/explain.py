@@ -129,7 +129,7 @@ EXPLAIN = Command(
         Group("streams, one value each", (Statistics,)),
         GROUP,
         Group("join", (Order,)),
-        Group("output", (Answer, where.Html)),
+        Group("output", (Answer, where.Pictures)),
         Group("where", (where.Here,)),
     ),
     example="winnow explain --rates 10,1,1,3 --windows 100,100,200,100 --distinct 500,50,40,5",

@@ -108,8 +108,6 @@ class MultiJoinOptions(JoinJob):
     slices : int, optional
         Parts that an exact join is cut into, each a task: slices of time, or lanes of equal
         attributes where the predicate is equi. Count-based windows are one part.
-    plot : Path, optional
-        None: no plot.
     profiles : tuple of (str, str, Path)
         Files of profiles of two of the streams, by their names as left and right.
 
@@ -127,7 +125,6 @@ class MultiJoinOptions(JoinJob):
     harvest: dict[str, str | int | float] | None = None
     slices: int | None = None
     device: str = DEVICES[0]
-    plot: Path | None = None
     profiles: tuple[tuple[str, str, Path], ...] = ()
 
     def __post_init__(self) -> None:
@@ -172,10 +169,6 @@ class MultiJoinOptions(JoinJob):
             raise SpecError(
                 f"--top {self.top} is of exact joins by --method auto: leave it out, or the "
                 "method, capacity or throttle fraction"
-            )
-        if self.plot is not None and self.harvest is None:
-            raise SpecError(
-                "--plot shows how load was shed, and none is: give --capacity or --throttle"
             )
         if self.profiles and self.harvest is None:
             raise SpecError(

@@ -23,7 +23,6 @@ from engine.options.kinds import (
     BY_STREAM,
     NAMES,
     NUMBER,
-    PLACE,
     POSITIVE,
     WHOLE,
     Kind,
@@ -208,12 +207,6 @@ class Harvest(TypedDict, total=False):
     ]
 
 
-class Plot(TypedDict, total=False):
-    """A picture of the load."""
-
-    plot: Annotated[where.PathLike | None, Option("PNG or SVG of how load was shed", PLACE)]
-
-
 class MultiJoin(
     Streams, On, Best, Loop, Slices, Harvest, shared.Outputs, shared.Seed, where.Payload,
     shared.BadRows, shared.Reference, where.Device, total=False,
@@ -231,7 +224,7 @@ MULTIJOIN = Command(
         Group("join", (On, Best, shared.Outputs)),
         Group("exact joins", (Loop, Slices)),
         Group("CPU budget", (Harvest, shared.Reference)),
-        Group("output", (where.Out, where.Payload, where.Report, Plot)),
+        Group("output", (where.Out, where.Payload, where.Report)),
         Group("where", (where.Engine, where.Device, shared.Seed, where.Job)),
     ),
     example=(

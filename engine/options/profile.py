@@ -14,13 +14,13 @@ from engine.options.deciding import MOST_BUCKETS
 from engine.options.grid import MEASURES, parse_memory
 from engine.options.kinds import NUMBER, PLACE, VALUES, Whole
 from engine.options.meanings import MEANINGS
-from engine.options.option import AlsoCalled, Option, check_fields
+from engine.options.option import Option, check_fields
 from engine.options.replay import REPLAY, STREAMS, WHERE, JobOptions, Joined, job_of
 from engine.runtime.errors import SpecError
 
 DEFAULT_BUCKETS = 100
 DEFAULT_MEMORY = "1%,5%,10%,25%"
-UNASKED = ("engine", "rapids", "cache", "job", "seed", "html")
+UNASKED = ("engine", "rapids", "cache", "job", "seed", *where.REPORTED)
 """Options of a profile that a replay need not repeat."""
 MOST_KEYS = 1 << 26
 
@@ -77,7 +77,6 @@ class ProfileOutput(TypedDict, total=False):
         where.PathLike | None, Option("JSON file of the profile (default: print only)", PLACE)
     ]
     plots: Annotated[where.PathLike | None, Option("folder of the plots", PLACE)]
-    plot: Annotated[where.PathLike | None, AlsoCalled("plots")]
 
 
 class Profile(Joined, Measured, Advised, total=False):
@@ -93,7 +92,7 @@ PROFILE = Command(
         Group("join", (streams.Windows, streams.TimeUnit)),
         Group("what is measured", (Measured, streams.Seed)),
         Group("advice", (Advised,)),
-        Group("output", (ProfileOutput, where.Report, where.Html)),
+        Group("output", (ProfileOutput, where.Report)),
     ),
     example=(
         "winnow profile --left left.parquet --right right.parquet \\\n"

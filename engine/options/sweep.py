@@ -264,5 +264,5 @@ def sweep_of(given: Given) -> SweepOptions:
 _OWN = {
     name for group in (GridLists, SweepOutput, Within, Confidence) for name in options_of(group)
 }
-_ASIDE = {"report", "html", "job", *options_of(Best)}
+_ASIDE = {*where.REPORTED, "job", *options_of(Best)}
 """Options of a sweep and of a replay that change no figure of it."""

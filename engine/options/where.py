@@ -82,9 +82,13 @@ class Job(TypedDict, total=False):
     ]
 
 
-class Html(TypedDict, total=False):
-    """Where the report goes that a browser shows."""
+class Pictures(TypedDict, total=False):
+    """Where the report goes that people look at."""
 
+    plot: Annotated[
+        PathLike,
+        Option("PNG or SVG file of the report's plots", PLACE, interface=Interface.COMMAND_LINE),
+    ]
     html: Annotated[
         PathLike,
         Option(
@@ -95,12 +99,16 @@ class Html(TypedDict, total=False):
     ]
 
 
-class Report(Html, total=False):
+class Report(Pictures, total=False):
     """Where the report goes."""
 
     report: Annotated[
         PathLike, Option("JSON file of the report", PLACE, interface=Interface.COMMAND_LINE)
     ]
+
+
+REPORTED = ("report", "html", "plot")
+"""Files that change nothing of what a command does."""
 
 
 class Out(TypedDict, total=False):

@@ -47,8 +47,6 @@ def print_estimate(
         what = "a whole replay" if "policy" in content else "the exact join"
         details = f"{what} would take about {seconds:.2f}"
     print_end(console, content, details)
-    if content["plot"]:
-        console.print(f"plot: {content['plot']}")
 
 
 def _measures(tables: Mapping[str, pa.Table]) -> Table:

@@ -1,17 +1,32 @@
-"""Figures of reports: what plots share, losses over time, and bars."""
+"""A report's plots as a figure of matplotlib, and figures as files."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
 
-from engine.runtime.errors import SpecError
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-# Okabe and Ito's colours, which all kinds of colour vision tell apart
-BLUE, ORANGE = "#0072B2", "#D55E00"
+from engine.report.charts import Bars, Chart, Lines, Series
+from engine.report.envelope import check_place
+from engine.runtime.errors import OutputError, SpecError
+
+FORMATS = (".png", ".svg")
+COLOURS = (
+    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C510A",
+)  # fmt: skip
+"""Okabe and Ito's colours and a brown, which all kinds of colour vision tell apart."""
+_LINES = ("-", "--", "-.", ":")
+_HATCHES = ("", "////", "....", "xxxx")
+_WIDTH = 8.6
+Drawn: TypeAlias = Any
+"""What matplotlib, which has no types, draws on or with; it is loaded late, for it is slow."""
 
 
-def blank(width: float, height: float) -> Any:  # noqa: ANN401 - matplotlib's, which is loaded late
+def blank(width: float, height: float) -> Drawn:
     """Return a figure of that size in inches, drawn without a window."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415 - half a second
     from matplotlib.figure import Figure  # noqa: PLC0415 - the same
@@ -21,7 +36,7 @@ def blank(width: float, height: float) -> Any:  # noqa: ANN401 - matplotlib's, w
     return figure
 
 
-def plain(axis: Any, title: str, x: str, y: str) -> None:  # noqa: ANN401 - matplotlib's
+def plain(axis: Drawn, title: str, x: str, y: str) -> None:
     """Name an axis, and leave out what shows nothing."""
     axis.set_title(title, fontsize=11, loc="left")
     axis.set_xlabel(x)
@@ -32,58 +47,170 @@ def plain(axis: Any, title: str, x: str, y: str) -> None:  # noqa: ANN401 - matp
         axis.spines[side].set_visible(False)
 
 
-def losses(content: Mapping[str, Any], times: Sequence[Any], label: str) -> Any:  # noqa: ANN401
-    """Draw what was found and what was lost of the exact join over time.
+def thousands(*axes: Drawn) -> None:
+    """Write large numbers at axes with separators."""
+    from matplotlib.ticker import FuncFormatter  # noqa: PLC0415 - as above
 
-    Parameters
-    ----------
-    content : mapping
-        The report of a replay.
-    times : sequence
-        The left edge of every span of ``lost.by_time``, and the last one's right edge.
-    label : str
-        Of the axis of time.
+    for own in axes:
+        own.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.12g}"))
+
+
+def check_plot(path: Path) -> None:
+    """Find out before the work whether a plot could be written.
 
     Raises
     ------
     SpecError
-        If the exact join was not counted.
+        If its name has another end than `FORMATS`.
+    OutputError
+        If its place is none.
     """
-    if "lost" not in content:
-        raise SpecError("the exact join was not counted, so no losses are known: leave reference")
-    figure = blank(8.6, 3.8)
-    axis = figure.subplots()
-    spans = content["lost"]["by_time"]
-    exact = [span["exact_outputs"] for span in spans]
-    lost = [span["lost_outputs"] for span in spans]
-    if spans:
-        found = [own - gone for own, gone in zip(exact, lost, strict=True)]
-        axis.stairs(exact, times, fill=True, color=ORANGE, alpha=0.55, label="lost")
-        axis.stairs(found, times, fill=True, color=BLUE, label="found")
-        figure.legend(loc="outside right center", frameon=False, fontsize=9)
-    share = 100 * content["recall"]
-    title = f"{share:.1f} % of {content['exact']['outputs']:,} outputs were found"
-    plain(axis, title, label, "outputs in a span")
-    axis.set_ylim(bottom=0)
-    axis.tick_params(axis="x", labelrotation=20 if label == "time" else 0)
+    if path.suffix not in FORMATS:
+        raise SpecError(f"--plot is {path}; give a file that ends in {' or '.join(FORMATS)}")
+    check_place(path, "plot")
+
+
+def save_figure(figure: Drawn, path: Path) -> None:
+    """Write a figure to a file, equal bytes for an equal figure; folders are made.
+
+    Raises
+    ------
+    OutputError
+        If it cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        metadata = {"Date": None} if path.suffix == ".svg" else {}
+        figure.savefig(path, dpi=150, metadata=metadata)
+    except OSError as error:
+        raise OutputError(f"plot {path} cannot be written: {error}") from error
+
+
+def figure_of(charts: Sequence[Chart]) -> Drawn:
+    """Return the plots of a report, one below the other, readable without colours too."""
+    if not charts:
+        figure = blank(_WIDTH, 1.0)
+        figure.text(0.5, 0.5, "Nothing was joined or counted.", ha="center", va="center")
+        return figure
+    heights = [_height(own) for own in charts]
+    figure = blank(_WIDTH, sum(heights))
+    axes = figure.subplots(len(charts), 1, squeeze=False, height_ratios=heights)[:, 0]
+    for axis, chart in zip(axes, charts, strict=True):
+        plain(axis, chart.title, chart.x, "" if isinstance(chart, Bars) else chart.y)
+        if isinstance(chart, Bars):
+            _bars(axis, chart)
+        else:
+            _lines(axis, chart)
+        if len(axis.get_legend_handles_labels()[0]) > 1:
+            axis.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return figure
 
 
-def bars(names: Sequence[str], values: Sequence[float], title: str, label: str) -> Any:  # noqa: ANN401
-    """Draw a bar for each value, the first at the top.
+def _height(chart: Chart) -> float:
+    if isinstance(chart, Lines):
+        return 3.2
+    beside = 1 if chart.stacked else len(chart.series)
+    return 1.3 + 0.28 * len(chart.names) * max(1.0, 0.6 * beside)
 
-    Parameters
-    ----------
-    names : sequence of str
-    values : sequence of float
-    title : str
-    label : str
-        Of the axis of values.
-    """
-    figure = blank(8.6, 1.4 + 0.32 * len(names))
-    axis = figure.subplots()
-    axis.barh(range(len(names)), values, color=BLUE, height=0.62)
-    axis.set_yticks(range(len(names)), names)
+
+def _numbers(values: Sequence[float | None]) -> np.ndarray[Any, Any]:
+    return np.array([np.nan if own is None else own for own in values], np.float64)
+
+
+def _places(chart: Lines) -> np.ndarray[Any, Any]:
+    """Return the places on the axis, as times of the clock where there is one."""
+    if chart.clock is None:
+        return np.asarray(chart.xs, np.float64)
+    unit, zone = chart.clock
+    ticks = [int(own) for own in chart.xs]
+    if unit == "day":
+        return np.array(ticks, "datetime64[D]")
+    times = pa.array(ticks, pa.timestamp(unit, zone))
+    local = times if zone is None else pc.local_timestamp(times)
+    return np.asarray(local.to_numpy(zero_copy_only=False))
+
+
+def _lines(axis: Drawn, chart: Lines) -> None:
+    xs, below = _places(chart), np.zeros(chart.points)
+    for number, own in enumerate(own for own in chart.series if own.shown):
+        values = _numbers(own.values)
+        colour, line = COLOURS[number % len(COLOURS)], _LINES[number % len(_LINES)]
+        if own.low and own.high:
+            _band(axis, chart, xs, (_numbers(own.low), _numbers(own.high)), colour)
+        if chart.stacked:
+            top = below + np.nan_to_num(values)
+            hatch = _HATCHES[number % len(_HATCHES)]
+            _area(axis, chart, xs, (below, top)).set(
+                label=own.name, facecolor=colour, hatch=hatch, edgecolor="white", linewidth=0
+            )
+            below = top
+        elif chart.steps:
+            axis.stairs(values, xs, color=colour, linestyle=line, linewidth=1.4, label=own.name)
+        else:
+            there = ~np.isnan(values)
+            axis.plot(
+                xs[there], values[there], color=colour, linestyle=line, linewidth=1.4,
+                marker="os^D"[number % 4], markersize=3.5, label=own.name,
+            )  # fmt: skip
+    for name, value in chart.marks:
+        axis.axhline(value, color="#222222", linestyle=":", linewidth=1.2, label=name)
+    if chart.log_x:
+        axis.set_xscale("log")
+    if chart.log_y:
+        axis.set_yscale("log")
+    else:
+        axis.set_ylim(min(0.0, axis.get_ylim()[0]), 103 if chart.percent else None)
+        thousands(axis.yaxis)
+    if chart.clock is not None:
+        _dates(axis.xaxis)
+    elif not chart.log_x:
+        thousands(axis.xaxis)
+
+
+def _dates(axis: Drawn) -> None:
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter  # noqa: PLC0415 - as above
+
+    places = AutoDateLocator(minticks=4, maxticks=9)
+    axis.set_major_locator(places)
+    axis.set_major_formatter(ConciseDateFormatter(places))
+
+
+def _area(axis: Drawn, chart: Lines, xs: Drawn, edges: tuple[Drawn, Drawn]) -> Drawn:
+    """Return what fills the space between two lines."""
+    low, high = edges
+    if not chart.steps:
+        return axis.fill_between(xs, low, high)
+    low, high = (np.append(own, own[-1:]) for own in edges)
+    return axis.fill_between(xs, low, high, step="post")
+
+
+def _band(axis: Drawn, chart: Lines, xs: Drawn, edges: tuple[Drawn, Drawn], colour: str) -> None:
+    _area(axis, chart, xs, edges).set(facecolor=colour, alpha=0.25, linewidth=0, label="interval")
+
+
+def _bars(axis: Drawn, chart: Bars) -> None:
+    rows = np.arange(len(chart.names))
+    high = 0.7 if chart.stacked else 0.7 / max(1, len(chart.series))
+    below = np.zeros(len(rows))
+    for number, own in enumerate(chart.series):
+        values = np.nan_to_num(_numbers(own.values))
+        beside = 0.0 if chart.stacked else high * (number - (len(chart.series) - 1) / 2)
+        axis.barh(
+            rows + beside, values, height=high, left=below if chart.stacked else 0, label=own.name,
+            color=COLOURS[number % len(COLOURS)], hatch=_HATCHES[number % len(_HATCHES)],
+            edgecolor="white", linewidth=0,
+        )  # fmt: skip
+        below = below + values if chart.stacked else below
+    for mark in chart.marks:
+        _mark(axis, rows, mark)
+    axis.set_yticks(rows, chart.names)
     axis.invert_yaxis()
-    plain(axis, title, label, "")
-    return figure
+    axis.set_xlim(left=min(0.0, axis.get_xlim()[0]))
+    thousands(axis.xaxis)
+
+
+def _mark(axis: Drawn, rows: Drawn, mark: Series) -> None:
+    axis.plot(
+        _numbers(mark.values), rows, linestyle="none", marker="|", markersize=16,
+        markeredgewidth=2, color="#222222", label=mark.name,
+    )  # fmt: skip

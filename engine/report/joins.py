@@ -18,6 +18,7 @@ from engine.report.charts import (
 )
 from engine.report.envelope import Report
 from engine.report.join_tables import print_bound, print_lookup, print_multijoin, print_report
+from engine.report.multijoin_plots import figure_of
 from engine.report.shown import Shown
 
 
@@ -72,10 +73,11 @@ def _bounded(content: Mapping[str, Any]) -> list[Chart]:
 def lookup_shown(report: Report) -> Shown:
     """Return what is shown of a look-up."""
     content = report.content
-    return Shown("lookup", content, partial(print_lookup, report), partial(_looked_up, content))
+    return Shown("lookup", content, partial(print_lookup, report), partial(lookup_charts, content))
 
 
-def _looked_up(content: Mapping[str, Any]) -> list[Chart]:
+def lookup_charts(content: Mapping[str, Any]) -> list[Chart]:
+    """Return how many rows of a stream met how many facts."""
     rows = {
         "rows of the stream": content["rows"]["stream"],
         "rows with a fact": content["matched"],
@@ -87,7 +89,9 @@ def _looked_up(content: Mapping[str, Any]) -> list[Chart]:
 def multijoin_shown(report: Report) -> Shown:
     """Return what is shown of a join of several streams."""
     content = report.content
-    return Shown("multijoin", content, partial(print_multijoin, report), partial(_joined, content))
+    printed, drawn = partial(print_multijoin, report), partial(_joined, content)
+    pictured = partial(figure_of, content) if "harvest" in content else None
+    return Shown("multijoin", content, printed, drawn, pictured=pictured)
 
 
 def _joined(content: Mapping[str, Any]) -> list[Chart]:

@@ -4,47 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
-from engine.report.envelope import check_place
-from engine.report.figures import blank
-from engine.runtime.errors import OutputError, SpecError
-
-FORMATS = (".png", ".svg")
-# Okabe and Ito's colours, which all kinds of colour vision tell apart
-_COLOURS = (
-    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C510A",
-)  # fmt: skip
-
-
-def check_plot(path: Path) -> None:
-    """Raise `SpecError` if a plot has another format, `OutputError` if its place is none."""
-    if path.suffix not in FORMATS:
-        raise SpecError(f"--plot {path}: write a file that ends in {' or '.join(FORMATS)}")
-    check_place(path, "plot")
-
-
-def save_plot(content: Mapping[str, Any], path: Path) -> None:
-    """Draw how load was shed and write it to a file.
-
-    Parameters
-    ----------
-    content : dict
-        The report.
-    path : Path
-        .png or .svg.
-
-    Raises
-    ------
-    OutputError
-        If the file cannot be written.
-    """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure_of(content).savefig(path, dpi=150)
-    except OSError as error:
-        raise OutputError(f"plot {path} cannot be written: {error}") from error
+from engine.report.figures import COLOURS, blank
 
 
 def figure_of(content: Mapping[str, Any]) -> Any:  # noqa: ANN401 - matplotlib's
@@ -80,7 +42,7 @@ def _over_time(axes: Any, content: Mapping[str, Any], names: list[str]) -> None:
     if steps:
         stairs(axes[0], [step["throttle"] for step in steps], "z", "#000000")
         for i, name in enumerate(names):
-            colour = _COLOURS[i % len(_COLOURS)]
+            colour = COLOURS[i % len(COLOURS)]
             pushed = [step["pushes"][i] / own for step, own in zip(steps, lengths, strict=True)]
             popped = [step["pops"][i] / own for step, own in zip(steps, lengths, strict=True)]
             stairs(axes[1], pushed, f"{name}, arrived", colour)
@@ -107,7 +69,7 @@ def _segments(axis: Any, content: Mapping[str, Any], direction: int, hop: int) -
     count = harvest["setting"]["counts"][direction][hop]
     ranking = harvest["setting"]["rankings"][direction][hop]
     n = harvest["basic_windows"][other]
-    colour = _COLOURS[names.index(other) % len(_COLOURS)]
+    colour = COLOURS[names.index(other) % len(COLOURS)]
     for rank, segment in enumerate(ranking):
         read = rank < count
         axis.barh(

@@ -12,14 +12,12 @@ import numpy as np
 from engine.models.profile.advice import MODELS
 from engine.models.profile.model import ArrivalProfile
 from engine.models.profile.statistics import last_ages
-from engine.report.figures import blank, plain
+from engine.report.figures import COLOURS, blank, plain, thousands
 from engine.runtime.errors import OutputError, chosen
 from engine.runtime.streams import SIDES
 
 FORMATS = ("png", "svg")
 PLOTS = ("age_curves", "key_frequencies", "correlation", "drift", "recall")
-# Okabe and Ito's colours, which all kinds of colour vision tell apart
-COLOURS = ("#0072B2", "#D55E00")
 _ONLINE = {"monitor": ("#009E73", "--"), "retain": ("#CC79A7", "-.")}
 _TICKS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "day": 86_400.0}
 _MANY = (("billion ticks", 1e9), ("million ticks", 1e6))
@@ -99,7 +97,8 @@ def plain_axis(axis: Any, title: str, x: str, y: str) -> None:  # noqa: ANN401 -
     """Give an axis its title and labels, and take what distracts away."""
     plain(axis, title, x, y)
     if axis.get_xscale() == "linear":
-        _thousands(axis)
+        thousands(axis.xaxis, axis.yaxis)
+        axis.locator_params(axis="x", nbins=6)
 
 
 def _legend(axis: Any, below: float = -0.17) -> None:  # noqa: ANN401 - matplotlib's
@@ -108,14 +107,6 @@ def _legend(axis: Any, below: float = -0.17) -> None:  # noqa: ANN401 - matplotl
         axis.legend(
             frameon=False, fontsize=8, ncols=2, loc="upper center", bbox_to_anchor=(0.5, below)
         )
-
-
-def _thousands(axis: Any) -> None:  # noqa: ANN401 - matplotlib's
-    from matplotlib.ticker import FuncFormatter  # noqa: PLC0415 - late
-
-    for own in (axis.xaxis, axis.yaxis):
-        own.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.12g}"))
-    axis.locator_params(axis="x", nbins=6)
 
 
 def _ages(figure: Any, profile: ArrivalProfile) -> None:  # noqa: ANN401 - matplotlib's
@@ -240,7 +231,7 @@ def _drift(figure: Any, profile: ArrivalProfile) -> None:  # noqa: ANN401 - matp
 def _recall(figure: Any, profile: ArrivalProfile) -> None:  # noqa: ANN401 - matplotlib's
     axis = figure.subplots()
     points = profile.advice["memory"]
-    for model, colour in zip(MODELS, COLOURS, strict=True):
+    for model, colour in zip(MODELS, COLOURS[:2], strict=True):
         for kind, line, marker in (("best", "-", "o"), ("even", "--", "s")):
             label = f"{model} model, {'best split' if kind == 'best' else 'each its share'}"
             axis.plot(

@@ -46,6 +46,14 @@ class Shown(NamedTuple):
     request: Request | None = None
     answers: Sequence[Answer] = ()
     """Figures that the report does not hold, before those that it does."""
+    pictured: Callable[[], Any] | None = None
+    """Draws the report with matplotlib where its plots as data show less."""
+
+    def figure(self) -> Any:  # noqa: ANN401 - matplotlib's, which has no types
+        """Return the report as a figure of matplotlib."""
+        from engine.report.figures import figure_of  # noqa: PLC0415 - few reports are drawn
+
+        return figure_of(self.drawn()) if self.pictured is None else self.pictured()
 
 
 def text_of(value: Any) -> str:  # noqa: ANN401 - of any option

@@ -167,8 +167,6 @@ OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
     "reference": (SHED | {"reference": "no"}, r"--reference is 'no'; choose one of exact, none"),
     "exact": ({"reference": "none"}, r"--reference none leaves .*and this join is exact: leave it"),
     "tuples": (SHED | {"window": "rows:5"}, r"count-based windows cannot be harvested"),
-    "plot": ({"plot": "x.png"}, r"--plot shows how load was shed, and none is: give --capacity"),
-    "plot form": (SHED | {"plot": "x.pdf"}, r"--plot x.pdf: write a file that ends in .png or"),
 }  # fmt: skip
 
 
@@ -233,9 +231,6 @@ def test_places_that_cannot_be_written(tmp_path: Path, refused: Refused) -> None
     refused(tmp_path, r"output folder \S+folder exists: remove it", out=tmp_path / "folder")
     refused(tmp_path, r"output folder \S+ cannot be made", out=tmp_path / "file" / "out")
     refused(tmp_path, r"report \S+folder is a folder", report=tmp_path / "folder")
-    refused(tmp_path, r"plot \S+x.png cannot be written", plot=tmp_path / "file" / "x.png", **SHED)
-    (tmp_path / "folder.png").mkdir()
-    refused(tmp_path, r"plot \S+folder.png is a folder", plot=tmp_path / "folder.png", **SHED)
 
 
 def test_job_files(tmp_path: Path, refused: Refused) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import golden_cases
@@ -50,10 +51,14 @@ def test_the_page_of_a_folder_is_that_of_its_run(
     case: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out, first, again = tmp_path / "out", tmp_path / "first.html", tmp_path / "again.html"
-    assert main(words(CASES[case], folder, "--out", out, "--html", first)) == 0
+    drawn, redrawn = tmp_path / "new" / "first.svg", tmp_path / "again.svg"
+    asked = words(CASES[case], folder, "--out", out, "--html", first, "--plot", drawn)
+    assert main(asked) == 0
     printed = capsys.readouterr().out
-    assert main(["report", str(out), "--html", str(again)]) == 0
+    assert main(["report", str(out), "--html", str(again), "--plot", str(redrawn)]) == 0
     assert again.read_bytes() == first.read_bytes()
+    assert drawn.read_text().count('id="axes_') == first.read_text().count("<figure")
+    assert _lines(redrawn) == _lines(drawn)
     assert capsys.readouterr().out == printed
     page = checked(first.read_text())
     assert page.tags["figure"] > 0
@@ -61,6 +66,34 @@ def test_the_page_of_a_folder_is_that_of_its_run(
     if case != "sweep":  # a sweep's folder has other files too
         rows = ds.dataset(out, format="parquet").count_rows()  # the record is no part of it
         assert rows > 0
+
+
+def _lines(path: Path) -> list[str]:
+    """Return the numbers of a drawing; names in it are made up anew each time."""
+    return re.findall(r' d="[^"]*"', path.read_text())
+
+
+@pytest.mark.parametrize("case", ["profile", "allocate", "estimate", "explain"])
+def test_plots_of_commands_without_outputs(case: str, folder: Path, tmp_path: Path) -> None:
+    plot = tmp_path / "plot.png"
+    assert main(words(REPORTS[case], folder, "--plot", plot)) == 0
+    assert plot.read_bytes()[1:4] == b"PNG"
+
+
+@pytest.mark.parametrize("case", ["replay", "sweep", "bound", "sample", "multijoin", "lookup"])
+def test_a_plot_that_cannot_be_written_is_told_before_the_work(
+    case: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "folder.svg").mkdir()
+    for name, said in (
+        ("plot.pdf", "plot.pdf; give a file that ends in .png or .svg"),
+        ("file/plot.svg", "plot.svg cannot be written"), ("folder.svg", "is a folder"),
+    ):  # fmt: skip
+        out = tmp_path / "out"
+        assert main(words(CASES[case], folder, "--out", out, "--plot", tmp_path / name)) == 2
+        assert said in " ".join(capsys.readouterr().err.split())
+        assert not out.exists()
 
 
 def test_the_command_on_a_page_is_what_was_asked(tmp_path: Path) -> None:

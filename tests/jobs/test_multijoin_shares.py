@@ -169,9 +169,9 @@ def test_slices_leave_row_groups_out(
     named = {name: tmp_path / f"{name}.parquet" for name in tables}
     given: Any = {"predicate": "band:v:0.5", "time": "t",
                  "window": "10s" if kind == "timestamp" else 10}  # fmt: skip
-    whole = run_multijoin(multijoin_options(named, tmp_path / "one", None, given), SerialExecutor())
+    whole = run_multijoin(multijoin_options(named, tmp_path / "one", given), SerialExecutor())
     watch = Watch(monkeypatch)
-    cut = multijoin_options(named, tmp_path / "four", None, given | {"slices": 4})
+    cut = multijoin_options(named, tmp_path / "four", given | {"slices": 4})
     report = run_multijoin(cut, SerialExecutor())
     # a slice reads its 5 groups of 20 rows, and one or two before them for the window
     assert set(watch.read) == set(tables)
@@ -259,7 +259,7 @@ def test_a_slice_reads_no_further_back_than_a_streams_own_window(
     monkeypatch.setattr(shares, "_EVERY", 1)
     given: Any = {"predicate": "band:v:1", "time": "t", "window": {"a": 30, "b": 3}, "slices": 2}
     named = {name: tmp_path / f"{name}.parquet" for name in "ab"}
-    run_multijoin(multijoin_options(named, None, None, given), SerialExecutor())
+    run_multijoin(multijoin_options(named, None, given), SerialExecutor())
     border = seen[3][1] + 3
     assert seen[2] == ("a", border - 30)
     assert 40 < border < 60

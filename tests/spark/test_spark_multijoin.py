@@ -29,7 +29,7 @@ def told(**options: Any) -> Any:
 
 def by_spark(spark: Any, sources: Any, out: Path, **options: Any) -> tuple[pa.Table, Any]:
     """Join on Spark; return the outputs and the report."""
-    join = multijoin_options(sources, out, None, told(**options))
+    join = multijoin_options(sources, out, told(**options))
     report = run_multijoin(join, SparkExecutor(spark)).content
     return pq.read_table(out), report
 
@@ -81,7 +81,7 @@ def test_functions_tables_and_windows_of_tuples(spark: Any, tmp_path: Path) -> N
 def test_one_operator_is_one_task(spark: Any, tmp_path: Path, options: dict[str, Any]) -> None:
     tables = streams(23, 30)
     join = multijoin_options(
-        tables, tmp_path / "local", None, told(predicate="band:v:0.5", columns="ids", **options)
+        tables, tmp_path / "local", told(predicate="band:v:0.5", columns="ids", **options)
     )
     local = run_multijoin(join, ThreadExecutor()).content
     outputs, report = by_spark(

@@ -24,10 +24,10 @@ def job_of(
 
 
 def multijoin_options(
-    streams: Mapping[str, Any], out: Path | None, plot: Path | None, join: Mapping[str, Any]
+    streams: Mapping[str, Any], out: Path | None, join: Mapping[str, Any]
 ) -> MultiJoinOptions:
     """Return a multi-way join."""
-    given = MULTIJOIN.from_keywords({**join, "out": out, "plot": plot})
+    given = MULTIJOIN.from_keywords({**join, "out": out})
     return multijoin_of(sources_of(streams), given)
 
 

@@ -14,7 +14,7 @@ from engine.archives.roles import check_roles
 from engine.jobs.age_curves import Curves, curves_given
 from engine.jobs.estimate.decide import Outcome
 from engine.jobs.estimate.draw import Joins
-from engine.jobs.estimate.recall import MEASURES, Reached, Replaying
+from engine.jobs.estimate.recall import Reached, Replaying
 from engine.jobs.estimate.replays import LEAD, LIFETIMES, SHORT, ArchiveSlices
 from engine.jobs.estimate.report import (
     Estimation,
@@ -32,7 +32,6 @@ from engine.lanes.unwritten import Unwritten
 from engine.options.budget import EXPECTED, POOLED
 from engine.options.estimate import EstimateOptions
 from engine.report.envelope import memory_report, plain_parameters
-from engine.report.estimate_plot import check_plot, draw_plot
 from engine.runtime.executors import Stages
 from engine.sampling.stretches.interval import Answer
 
@@ -40,8 +39,6 @@ from engine.sampling.stretches.interval import Answer
 def estimate_replay(options: EstimateOptions, stages: Stages) -> Estimation:
     """Estimate recall and outputs of the replay of two archives within a memory."""
     begun = time.perf_counter()
-    if options.plot is not None:
-        check_plot(options.plot)
     with tempfile.TemporaryDirectory() as folder:
         plan, archives = _plan(options, stages, Path(folder))
         joins = Joins(plan, stages.executor, options.base.seed, until(options, begun))
@@ -49,9 +46,6 @@ def estimate_replay(options: EstimateOptions, stages: Stages) -> Estimation:
         with stages.timed("stretches"):
             outcome = asked.run()
     by_time = time_table(plan, lambda begin, end: asked.between(outcome.seen, begin, end))
-    if options.plot is not None and outcome.whole is None:
-        with stages.timed("plot"):
-            draw_plot(options.plot, by_time, MEASURES[0], archives.unit)
     [found] = outcome.estimates
     number = len(outcome.seen.certain) + len(outcome.seen.by_chance)
     tables = {measure: _table(own, number) for measure, own in found.cells[0].answers.items()}

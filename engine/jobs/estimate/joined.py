@@ -22,7 +22,6 @@ from engine.jobs.estimate.report import (
 from engine.jobs.estimate.task import Joined
 from engine.jobs.frame import open_job
 from engine.options.estimate import EstimateOptions
-from engine.report.estimate_plot import check_plot, draw_plot
 from engine.runtime.executors import Stages
 from engine.runtime.jit import Floats
 from engine.sampling.stretches.interval import Answer, answer
@@ -31,8 +30,6 @@ from engine.sampling.stretches.interval import Answer, answer
 def estimate_join(options: EstimateOptions, stages: Stages) -> Estimation:
     """Estimate totals of the exact join of two archives."""
     begun = time.perf_counter()
-    if options.plot is not None:
-        check_plot(options.plot)
     stages.progress("footers", 0, 1)
     with stages.timed("footers"):
         plan = plan_of(options, open_job(options.base))
@@ -42,9 +39,6 @@ def estimate_join(options: EstimateOptions, stages: Stages) -> Estimation:
         asked = Joining(limits_of(options), plan, joins, stages.progress, plan)
         outcome = asked.run()
     by_time = time_table(plan, lambda begin, end: asked.between(outcome.seen, begin, end))
-    if options.plot is not None:
-        with stages.timed("plot"):
-            draw_plot(options.plot, by_time, options.aggregates[0], plan.archives.unit)
     tables = {
         spec.text: own.table for spec, own in zip(options.specs, outcome.estimates, strict=True)
     }

@@ -110,7 +110,7 @@ def build_report(
             },
             "rounds": [own.draws for own in outcome.rounds],
             "by_time": by_time.to_pylist(),
-            **envelope(stages.seconds, seed=options.base.seed, plot=options.plot),
+            **envelope(stages.seconds, seed=options.base.seed),
         }
     )
 

@@ -17,7 +17,6 @@ from engine.jobs.output import OutputFolder, output_at
 from engine.jobs.part import reported
 from engine.options.multijoin import AUTO, MultiJoinOptions
 from engine.report.envelope import Report, time_bins
-from engine.report.multijoin_plots import check_plot, save_plot
 from engine.runtime.executors import Executor, Progress, Stages
 
 
@@ -26,8 +25,6 @@ def run_multijoin(
 ) -> Report:
     """Join several streams and return the report."""
     stages = Stages(executor, progress)
-    if options.plot is not None:
-        check_plot(options.plot)
     with stages.timed("open"):
         whole = open_join(options)
         tasks = _tasks(whole, executor)
@@ -40,8 +37,6 @@ def run_multijoin(
         if options.bad_rows == "error":
             check_rows(whole, [result.faults for result in results])
         content = report_content(tasks[0], results, stages.seconds)
-        if options.plot is not None:
-            save_plot(content, options.plot)
         if output is not None:
             with stages.timed("commit"):
                 _gather_rejected(output, options.names, results)

@@ -1,0 +1,88 @@
+"""Plots of reports as figures of matplotlib: what is drawn is what the report holds."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import numpy as np
+import pytest
+
+from engine.report.charts import Bars, Lines, Series
+from engine.report.figures import figure_of
+
+STEPS = Lines(
+    "t", "x", "y", [0, 10, 20, 40],
+    [Series("found", [3.0, None, 1.0]), Series("lost", [1.0, 2.0, 0.0])], steps=True,
+)  # fmt: skip
+
+
+def test_stacked_steps_stand_on_each_other() -> None:
+    [axis] = figure_of([STEPS._replace(stacked=True)]).axes
+    found, lost = (own.get_paths()[0].vertices for own in axis.collections)
+    assert found[:, 1].max() == 3.0
+    assert lost[:, 1].max() == 4.0
+    heights = {tuple(own) for own in np.round(lost, 9).tolist()}
+    assert {(0.0, 4.0), (10.0, 2.0), (20.0, 1.0), (40.0, 1.0)} <= heights
+    assert [own.get_text() for own in axis.get_legend().get_texts()] == ["found", "lost"]
+
+
+def test_steps_have_gaps_where_there_is_no_value_and_a_band_around_them() -> None:
+    one = Series("a", [3.0, None, 1.0], [2.0, None, 0.5], [4.0, None, 1.5])
+    [axis] = figure_of([STEPS._replace(series=[one])]).axes
+    [steps] = axis.patches
+    values, edges, _ = steps.get_data()
+    np.testing.assert_array_equal(values, [3.0, np.nan, 1.0])
+    assert list(edges) == [0, 10, 20, 40]
+    [band] = axis.collections
+    tops = {tuple(own) for path in band.get_paths() for own in path.vertices.tolist()}
+    assert {(0.0, 4.0), (0.0, 2.0), (20.0, 1.5), (20.0, 0.5)} <= tops
+
+
+@pytest.mark.parametrize(
+    ("unit", "zone", "ticks", "first"),
+    [
+        ("s", "Asia/Tokyo", 86_400, dt.datetime(1970, 1, 2, 9)),  # noqa: DTZ001 - as its clocks say
+        ("us", None, 86_400 * 10**6, dt.datetime(1970, 1, 2)),  # noqa: DTZ001
+        ("day", None, 1, dt.datetime(1970, 1, 2)),  # noqa: DTZ001
+    ],
+)
+def test_times_are_those_of_the_clock(
+    unit: str, zone: str | None, ticks: int, first: dt.datetime
+) -> None:
+    from matplotlib.dates import num2date  # noqa: PLC0415 - late, as in the package
+
+    chart = Lines("t", "time", "y", [ticks, 2 * ticks], [Series("a", [1.0, 2.0])],
+                  clock=(unit, zone))  # fmt: skip
+    [axis] = figure_of([chart]).axes
+    [line] = axis.lines
+    drawn = axis.xaxis.convert_units(line.get_xdata(orig=True))
+    assert num2date(drawn[0]).replace(tzinfo=None) == first
+
+
+def test_lines_leave_out_what_is_hidden_or_missing_and_mark_values() -> None:
+    chart = Lines("t", "x", "y", [1, 10, 100], [
+        Series("a", [1.0, None, 3.0]), Series("b", [9.0, 9.0, 9.0], shown=False),
+    ], log_x=True, percent=True, marks=[("asked", 2.0)])  # fmt: skip
+    [axis] = figure_of([chart]).axes
+    line, mark = axis.lines
+    assert line.get_xydata().tolist() == [[1, 1], [100, 3]]
+    assert mark.get_ydata() == [2.0, 2.0]
+    assert (axis.get_xscale(), axis.get_ylim()) == ("log", (0.0, 103.0))
+
+
+@pytest.mark.parametrize("stacked", [False, True])
+def test_bars(stacked: bool) -> None:
+    chart = Bars("t", "n", ["a", "b"], [Series("x", [1.0, 2.0]), Series("y", [3.0, None])],
+                 stacked=stacked, marks=[Series("most", [5.0, None])])  # fmt: skip
+    [axis] = figure_of([chart]).axes
+    ends = [own.get_x() + own.get_width() for own in axis.patches]
+    assert ends == ([1.0, 2.0, 4.0, 2.0] if stacked else [1.0, 2.0, 3.0, 0.0])
+    assert [own.get_text() for own in axis.get_yticklabels()] == ["a", "b"]
+    [mark] = axis.lines
+    np.testing.assert_array_equal(mark.get_xdata(), [5.0, np.nan])
+
+
+def test_a_report_without_plots_says_so() -> None:
+    figure = figure_of([])
+    assert not figure.axes
+    assert "Nothing was joined" in figure.texts[0].get_text()
