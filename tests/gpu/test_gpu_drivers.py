@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from gpu_cases import CompilingDevice, make_up_device
 from replay_cases import batch_of, busy, busy_facts, case_arguments, keys_of, pooled
-from thorough import repeats
+from thorough import guarded, repeats
 
 from engine.device.columns import paired
 from engine.device.replay import Setting, load_lanes, replay_on_device
@@ -33,7 +33,8 @@ def made_up_device(monkeypatch: pytest.MonkeyPatch) -> CompilingDevice:
     return CompilingDevice()
 
 
-SIZES = [("rand", 500), ("dgl", 1_800), ("dgl", 100_000)]
+KERNELS = ("gpu_kernels", "engine/device", "tests/gpu/test_gpu_drivers.py")
+SIZES = [("dgl", 1_800), *guarded([("rand", 500), ("dgl", 100_000)], *KERNELS)]
 OTHERS = [("dgl", 500), ("rand", 1_800), ("rand", 9_000), ("dgl", 9_000), ("rand", 100_000)]
 
 
@@ -71,7 +72,8 @@ def test_replays_through_facts(device: CompilingDevice, policy: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "slots"), [("dimpprob", 500), ("yield", 1_800), ("dgl", 100_000)]
+    ("policy", "slots"),
+    [("yield", 1_800), *guarded([("dimpprob", 500), ("dgl", 100_000)], *KERNELS)],
 )
 def test_replays_of_one_memory(device: CompilingDevice, policy: str, slots: int) -> None:
     case = pooled(busy(policy, 1))

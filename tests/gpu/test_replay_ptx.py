@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 from numba import cuda, types
 from replay_cases import CUSTOM
-from thorough import repeats
+from thorough import guarded, repeats
 
 from engine.device.policies import policy_functions
 from engine.policies import POLICIES, SAMPLING
@@ -101,7 +101,19 @@ def check(functions: PolicyFunctions, setting: Setting) -> None:
     assert ".local" not in ptx, "an array went to local memory"
 
 
-@pytest.mark.parametrize(("policy", "setting"), [*ONCE, *repeats(ALL)])
+ALWAYS = ("bottom-k", "dgl", "recent")
+"""With facts and without, a team of each size."""
+KERNELS = ("gpu_kernels", "engine/device", "engine/policies", "tests/gpu/test_replay_ptx.py")
+
+
+@pytest.mark.parametrize(
+    ("policy", "setting"),
+    [
+        *[own for own in ONCE if own[0] in ALWAYS],
+        *guarded([own for own in ONCE if own[0] not in ALWAYS], *KERNELS),
+        *repeats(ALL),
+    ],
+)
 def test_every_policy_compiles_without_fusing(policy: str, setting: Setting) -> None:
     check(functions_of(policy), setting)
 
@@ -120,7 +132,8 @@ POOLED = {
 @pytest.mark.parametrize(
     ("policy", "setting"),
     [
-        *POOLED.items(),
+        ("yield", POOLED["yield"]),
+        *guarded([own for own in POOLED.items() if own[0] != "yield"], *KERNELS),
         *repeats(
             [
                 (policy, Setting(team, facts))

@@ -22,10 +22,14 @@ from cluster import Cluster, waited
 from places import SUPPORT
 from spark_cases import drawn, write
 from test_cluster import JOIN, dataset, figures, right, words
-from thorough import repeats
+from thorough import guards, repeats
 
 from engine.commands import main
 
+pytestmark = guards(
+    "spark_plugin", "engine/jobs", "engine/lanes", "engine/runtime",
+    "tests/spark/test_cluster_faults.py", "tests/support/cluster.py",
+)  # fmt: skip
 TIMES = range(int(os.environ.get("WINNOW_FAULT_TIMES", "1")))
 OPTIONS = JOIN | {"policy": "dgl", "lanes": 3, "memory": "20%", "report": "report.json"}
 

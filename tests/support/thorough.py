@@ -1,16 +1,17 @@
 """What `make thorough` tries and `make test` does not.
 
-That is repeats of a property in other settings, and the few tests that take a minute each and
-guard one place: RAPIDS plans, images, clusters of made-up GPUs, measured memory. `make test` tries
-every policy, engine and kind of fault at least once, and compares with every oracle. `.ci/run`
-tells which files the last commits changed: tests that guard their places run there, too.
+That is repeats of a property in other settings, and tests that take long and guard one place:
+RAPIDS plans, images, faults of a cluster, clusters of made-up GPUs, most kernels compiled for real
+ones, measured memory. `make test` tries every policy and engine at least once, and compares with
+every oracle. `.ci/run` tells which files the last commits changed: tests that guard their places
+run there, too.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 from places import ROOT
@@ -22,7 +23,7 @@ CHANGED = os.environ.get("WINNOW_CHANGED", "").split()
 
 
 def guards(*places: str) -> pytest.MarkDecorator:
-    """Mark tests of a minute: for `make thorough`, and for changes in the places that they guard.
+    """Mark long tests: for `make thorough`, and for changes in the places that they guard.
 
     A place is a file or a folder; the test's own file is to be one of them.
     """
@@ -30,7 +31,13 @@ def guards(*places: str) -> pytest.MarkDecorator:
         if not (ROOT / place).exists():
             raise FileNotFoundError(f"tests guard {place}, which is not there: name another")
     changed = any(f"{file}/".startswith(f"{place}/") for file in CHANGED for place in places)
-    return pytest.mark.skipif(not (THOROUGH or changed), reason="it takes a minute: make thorough")
+    return pytest.mark.skipif(not (THOROUGH or changed), reason="it takes long: make thorough")
+
+
+def guarded(cases: Iterable[Any], *places: str) -> list[Any]:
+    """Return cases that are tried for `make thorough`, and for changes in the places they guard."""
+    mark = guards(*places)
+    return [pytest.param(*(own if isinstance(own, tuple) else (own,)), marks=mark) for own in cases]
 
 
 def repeats(cases: Iterable[T]) -> list[T]:
