@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from engine.api.estimate import estimate
+    from engine.api.explain import explain
     from engine.api.pairs import bound, replay, sweep
     from engine.api.result import Result
     from engine.api.sampled import profile, sample
-    from engine.api.tasks import allocate, explain, generate, lookup, multijoin
+    from engine.api.tasks import allocate, generate, lookup, multijoin
     from engine.runtime.errors import WinnowError
 
     __version__: str
@@ -33,10 +34,11 @@ __all__ = [
 
 _HOMES = {
     "engine.api.estimate": ("estimate",),
+    "engine.api.explain": ("explain",),
     "engine.api.pairs": ("bound", "replay", "sweep"),
     "engine.api.result": ("Result",),
     "engine.api.sampled": ("profile", "sample"),
-    "engine.api.tasks": ("allocate", "explain", "generate", "lookup", "multijoin"),
+    "engine.api.tasks": ("allocate", "generate", "lookup", "multijoin"),
     "engine.runtime.errors": ("WinnowError",),
 }
 

@@ -1,4 +1,4 @@
-"""The other tasks: look-ups, joins of several streams, allocations, join orders and streams."""
+"""The other tasks: look-ups, joins of several streams, allocations and synthetic streams."""
 
 from __future__ import annotations
 
@@ -25,12 +25,8 @@ from engine.api.multijoin import multijoin as multijoin_tables
 from engine.api.pair import refuse_spark
 from engine.api.result import Outputs, Result, kind_of, timed
 from engine.generate.source import in_memory
-from engine.jobs.explain import explain as explained
-from engine.multiway.orders.problem import OrderingProblem
 from engine.options import where
 from engine.options.command import values_of
-from engine.options.explain import EXPLAIN, SHOWN, Order, Statistics, question, statistics
-from engine.options.explain import Shown as Listed
 from engine.options.generate import GENERATE, sources_of
 from engine.options.lookup import LOOKUP, lookup_of
 from engine.options.multijoin_options import MULTIJOIN
@@ -39,7 +35,6 @@ from engine.report.allocation import figure_of as allocation_figure
 from engine.report.charts import Bars, Chart, Series
 from engine.report.envelope import Report
 from engine.report.joins import lookup_shown, multijoin_shown
-from engine.report.order_tables import explain_shown
 from engine.report.shown import Request, Shown
 from engine.runtime.errors import chosen
 from engine.runtime.executors import Executor, Progress
@@ -181,49 +176,6 @@ def allocate(
     asked = Request(call_text("allocate", {"jobs": jobs}, ()), ())
     shown = allocation_shown(Report(report))._replace(request=asked)
     return Result(pa.Table.from_pylist(rows), shown, drawn=partial(allocation_figure, report))
-
-
-class ExplainKeywords(Statistics, Order, Listed, total=False):
-    """The keywords of an explanation of given statistics."""
-
-
-@takes(EXPLAIN)
-def explain(**options: Unpack[ExplainKeywords]) -> Result:
-    """Say which order a multi-way join should take, from statistics of its streams (P3).
-
-    Parameters
-    ----------
-    **options
-        As ``winnow explain`` has them; a list of numbers may be a sequence.
-
-    Returns
-    -------
-    Result
-        ``outputs`` has the orders, the cheapest first: ``order``, ``cost``, ``comparisons``, and
-        ``direction`` where every stream has an order of its own.
-
-    Raises
-    ------
-    SpecError
-        If a statistic is missing or invalid.
-
-    Examples
-    --------
-    >>> found = explain(rates=[10, 1, 1, 3], windows=[100, 100, 200, 100],
-    ...                 distinct=[500, 50, 40, 5], top=1)
-    >>> found.report.chosen, found.outputs.to_pylist()[0]["cost"]
-    ([1, 2, 3, 4], 16000.0)
-    """
-    given = EXPLAIN.from_keywords(options)
-    asks = question(given)
-    problem = OrderingProblem(statistics(given), asks.method, asks.tau)
-    report = {"unit": None, **explained(problem, top=asks.top)}
-    rows = [
-        ({"direction": one["direction"]} if "direction" in one else {}) | line
-        for one in report.get("directions", [report])
-        for line in one["orders"]
-    ]
-    return Result(pa.Table.from_pylist(rows), explain_shown(report, asks.top or SHOWN))
 
 
 class Generated(Result):

@@ -29,14 +29,14 @@ class Archives(NamedTuple):
     tau : float or None
     measured : list of Measured
         The run of the chosen order, if one was asked for.
-    unit : {"second", "tick"}
-        Of all times: seconds, where the time columns hold times.
+    unit : {"second", "tick"} or None
+        Of all times: seconds, where the time columns hold times; None where it is not known.
     """
 
     statistics: JoinStatistics
     tau: float | None
     measured: list[Measured]
-    unit: str
+    unit: str | None
 
 
 def measured_archives(given: Given) -> Archives:

@@ -236,9 +236,9 @@ def check_options(given: Given) -> None:
     """
     for name in STATISTICS if "stream" in given else OF_ARCHIVES:
         if name in given:
-            option = given.options[name].written
+            option, stream = (given.options[own].written for own in (name, "stream"))
             raise SpecError(
-                f"{option} is given, and --stream has it measured: leave one out"
+                f"{option} is given, and {stream} has it measured: leave one out"
                 if "stream" in given
-                else f"{option} is of archives: name each of them with --stream NAME=PATH"
+                else f"{option} is of archives: name each of them with {stream} NAME=PATH"
             )

@@ -13,7 +13,9 @@ import pyarrow as pa
 import pytest
 from multijoin_cases import CASES, NAMES, WINDOWS
 
+import winnow
 from engine.commands import main
+from engine.runtime.errors import SpecError
 
 
 @pytest.fixture
@@ -104,6 +106,21 @@ def test_times_are_told_in_seconds(folder: Path, capsys: Any) -> None:
     shown = capsys.readouterr().out
     assert "comparisons per tick" in shown
     assert "actual" in shown
+
+
+def test_python_says_the_same_of_paths_and_frames(folder: Path, capsys: Any) -> None:
+    there = explained(folder, capsys, "--measure", method="lazy-nlj", tau=5)
+    paths = {name: folder / f"{name}.parquet" for name in NAMES}
+    join: Any = {"predicate": "equi:k", "time": "t", "method": "lazy-nlj", "tau": 5,
+                 "window": dict(zip(NAMES, WINDOWS, strict=True)), "measure": True}  # fmt: skip
+    for streams in (paths, cases.streams(0, 30)):
+        found = winnow.explain(streams, **join)
+        assert json.loads(json.dumps(found.report)) == there
+    assert found.outputs["order"].to_pylist()[0] == there["chosen"]
+    with pytest.raises(SpecError, match="rates is given, and stream has it measured"):
+        winnow.explain(paths, rates=[1, 1, 1], **join)
+    with pytest.raises(SpecError, match="predicate is of archives: name each of them with stream"):
+        winnow.explain(rates=[1, 1, 1], windows=[1, 1, 1], distinct=[1, 1, 1], predicate="equi:k")
 
 
 def test_other_predicates_columns_and_bad_rows(folder: Path, capsys: Any) -> None:
