@@ -14,8 +14,10 @@ from typing import Any, ParamSpec, TypeVar, get_args, get_type_hints
 from engine.api.result import Result
 from engine.options.command import Command
 from engine.options.option import Interface, Option, options_of
+from engine.options.storage import STORAGE
 from engine.report.shown import Request
 from engine.runtime.errors import did_you_mean
+from engine.runtime.uris import storing
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -52,7 +54,7 @@ def takes(command: Command) -> Callable[[Callable[P, R]], Callable[P, R]]:
                 hint = did_you_mean(name, known)
                 remedy = f": {instead}" if instead else f".{hint}" if hint else ""
                 raise TypeError(f"unexpected keyword {name!r}{remedy}")
-            with command.as_keywords():
+            with command.as_keywords(), storing(command.storage(keywords)):
                 found = function(*args, **keywords)
                 if isinstance(found, Result):
                     found.asked(_request(command, own, args, keywords))
@@ -103,6 +105,8 @@ def call_text(task: str, given: Mapping[str, Any], named: Collection[str]) -> st
 
 def _written(name: str, value: object) -> str:
     """Return a value as Python writes it, or the name of what is too large for that."""
+    if name.replace("-", "_") == "storage_option":
+        value = STORAGE.public(value)
     if isinstance(value, os.PathLike):
         return repr(os.fspath(value))
     if isinstance(value, (list, tuple)):

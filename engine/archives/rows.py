@@ -14,7 +14,9 @@ import pyarrow.types as pt
 from engine.archives.families import UNIT_DIGITS
 from engine.archives.source import Archive, unreadable
 from engine.archives.texts import SpoolTask, as_text, spool
+from engine.runtime import storage
 from engine.runtime.errors import InputError
+from engine.runtime.uris import Uri
 
 _UNITS = {"milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
 _BITS = {"INT32": 32, "INT64": 64}
@@ -200,8 +202,9 @@ class Rows:
         for path, origin, name in self._files:
             start = first
             try:
-                with pq.ParquetFile(path, memory_map=True) as file:
-                    for groups, left_out in _runs(file, choice, alone=alone):
+                apart = alone or isinstance(path, Uri)  # of which all that is asked for is fetched
+                with storage.parquet_file(path, memory_map=True) as file:
+                    for groups, left_out in _runs(file, choice, alone=apart):
                         if left_out is not None:
                             none = self.schema.empty_table().select(wanted)
                             yield Part(none, name, first, start, left_out)

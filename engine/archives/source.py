@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from engine.archives import texts
+from engine.runtime import storage
 from engine.runtime.errors import InputError, did_you_mean
+from engine.runtime.uris import Uri, source_of
 
 FORMATS = {
     ".parquet": "parquet",
@@ -33,21 +34,24 @@ class ArchiveFile:
     Attributes
     ----------
     path : str
-        Absolute.
+        Absolute, or a `Uri`.
     rows : int, optional
         Known from the footer of Parquet, None for text.
-    size, mtime_ns : int
-        By which a changed file is noticed.
+    size : int
+    changed : int or str
+        `size`, `changed`: By which a changed file is noticed (`engine.runtime.storage.State`).
     """
 
     path: str
     rows: int | None
     size: int
-    mtime_ns: int
+    changed: int | str
 
     @property
     def name(self) -> str:
         """The path as messages show it: relative where it lies below the current folder."""
+        if isinstance(self.path, Uri):
+            return self.path
         below = os.path.relpath(self.path)
         return self.path if below.startswith("..") else below
 
@@ -76,10 +80,10 @@ class Archive:
 
     @property
     def fingerprint(self) -> str:
-        """Digest of path, size and modification time of every file."""
+        """Digest of path, size, and modification time or ETag of every file."""
         digest = hashlib.sha256()
         for file in self.files:
-            digest.update(f"{file.path}\0{file.size}\0{file.mtime_ns}\n".encode())
+            digest.update(f"{file.path}\0{file.size}\0{file.changed}\n".encode())
         return digest.hexdigest()
 
 
@@ -89,8 +93,8 @@ def open_archive(where: str, side: str) -> Archive:
     Parameters
     ----------
     where : str
-        A file, a folder (searched to any depth) or a glob. Names that start with ``.`` or ``_``
-        are skipped, as Spark and Arrow do.
+        A file, a folder (searched to any depth) or a glob, or the URI of one. Names that start
+        with ``.`` or ``_`` are skipped, as Spark and Arrow do.
     side : {"left", "right", "stream", "fact"}
         For messages.
 
@@ -99,6 +103,7 @@ def open_archive(where: str, side: str) -> Archive:
     InputError
         If nothing is there, formats or schemas differ, or a file cannot be read.
     """
+    where = source_of(where)
     paths = _find(where, side)
     formats = {path: format_of(path) for path in paths}
     for path, kind in formats.items():
@@ -115,9 +120,9 @@ def open_archive(where: str, side: str) -> Archive:
             "takes one of them"
         )
     if kinds == ["csv"]:
-        schemas = [texts.first_schema(path, side) for path in paths]
+        schemas = storage.each(lambda path: texts.first_schema(path, side), paths)
         return Archive(where, side, "csv", _files(paths), texts.reconciled(paths, schemas, side))
-    footers = [_footer(path, side) for path in paths]
+    footers = storage.each(lambda path: _footer(path, side), paths)
     _check_same(paths, [schema for schema, _ in footers], side)
     files = _files(paths, [rows for _, rows in footers])
     return Archive(where, side, "parquet", files, footers[0][0])
@@ -128,12 +133,16 @@ def format_of(path: str) -> str | None:
     for ending, kind in FORMATS.items():
         if path.lower().endswith(ending):
             return kind
-    with Path(path).open("rb") as file:
-        return "parquet" if file.read(4) == b"PAR1" else None
+    return "parquet" if storage.first_bytes(path, 4) == b"PAR1" else None
 
 
 def _find(where: str, side: str) -> list[str]:
     """Return the absolute paths that `where` means, sorted."""
+    if isinstance(where, Uri):
+        try:
+            return list(storage.files_at(where))
+        except InputError as error:
+            raise InputError(f"{side} archive: {error}") from None
     place = Path(where).expanduser()
     if place.is_file():
         found = [place]
@@ -184,17 +193,17 @@ def _siblings(folder: Path) -> list[Path]:
 
 def _files(paths: Sequence[str], rows: Sequence[int | None] = ()) -> tuple[ArchiveFile, ...]:
     counts = rows or [None] * len(paths)
-    stats = [Path(path).stat() for path in paths]
+    states = storage.each(storage.state_of, paths)
     return tuple(
-        ArchiveFile(path, count, stat.st_size, stat.st_mtime_ns)
-        for path, count, stat in zip(paths, counts, stats, strict=True)
+        ArchiveFile(path, count, *state)
+        for path, count, state in zip(paths, counts, states, strict=True)
     )
 
 
 def _footer(path: str, side: str) -> tuple[pa.Schema, int]:
     """Return schema and rows of a Parquet file."""
     try:
-        with pq.ParquetFile(path) as file:
+        with storage.parquet_file(path) as file:
             schema, rows = file.schema_arrow.remove_metadata(), file.metadata.num_rows
     except (pa.ArrowException, OSError) as error:
         raise InputError(unreadable(path, side, error)) from error
@@ -210,6 +219,8 @@ def unreadable(path: str, side: str, error: BaseException) -> str:
     """Return the message for a file that is damaged or cannot be opened."""
     if isinstance(error, PermissionError):
         return f"{side} archive: file {path} may not be read: allow it with chmod u+r"
+    if isinstance(path, Uri) and isinstance(error, OSError):
+        return f"{side} archive: {storage.refusal(path, error)}"
     reason = str(error).strip().split("\n")[0]
     return (
         f"{side} archive: file {path} is corrupt, truncated or no Parquet ({reason}): write it "
@@ -237,9 +248,9 @@ def _check_same(paths: Sequence[str], schemas: Sequence[pa.Schema], side: str) -
 def check_unchanged(archives: Iterable[Archive]) -> None:
     """Raise `InputError` if a file is not what it was when its archive was opened."""
     for archive in archives:
-        for file in archive.files:
-            stat = Path(file.path).stat()
-            if (stat.st_size, stat.st_mtime_ns) != (file.size, file.mtime_ns):
+        states = storage.each(storage.state_of, [file.path for file in archive.files])
+        for file, state in zip(archive.files, states, strict=True):
+            if state != (file.size, file.changed):
                 raise InputError(
                     f"{archive.side} archive: file {file.path} changed while it was read: run "
                     "again when it is complete"

@@ -14,6 +14,7 @@ from engine.archives.normalise import FaultTally, Normalised, bad_rows_error, no
 from engine.archives.roles import JoinColumns, Roles
 from engine.archives.rows import Part, group_times
 from engine.archives.source import Archive, unreadable
+from engine.runtime import storage
 from engine.runtime.errors import InputError
 from engine.runtime.jit import Ints
 from engine.runtime.streams import StreamBatch
@@ -57,10 +58,11 @@ class RowGroups(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def _footer(path: str, changed: int) -> pq.FileMetaData:
+def _footer(path: str, changed: int | str) -> pq.FileMetaData:
     """Return the footer of a file; `changed` tells versions of it apart."""
     del changed
-    return pq.read_metadata(path)
+    with storage.parquet_file(path) as file:
+        return file.metadata
 
 
 def row_groups(
@@ -92,7 +94,7 @@ def row_groups(
         )
     found, first = [], 0
     for at, file in enumerate(archive.files):
-        footer, file_first = _footer(file.path, file.mtime_ns), first
+        footer, file_first = _footer(file.path, file.changed), first
         wanted, joined = (_stored(footer, names) for names in (columns, keys))
         for number, times in enumerate(group_times(footer, time, unit)):
             group = footer.row_group(number)
@@ -125,7 +127,7 @@ def _stored(footer: pq.FileMetaData, columns: Sequence[str]) -> list[int]:
 def may_lack(archive: Archive, columns: Sequence[str]) -> bool:
     """Return whether a row may have a null in some columns, as far as footers tell."""
     for file in archive.files:
-        footer = _footer(file.path, file.mtime_ns)
+        footer = _footer(file.path, file.changed)
         for i in _stored(footer, columns):
             for at in range(footer.num_row_groups):
                 known = footer.row_group(at).column(i).statistics
@@ -152,8 +154,8 @@ class FileGroups(NamedTuple):
     path: str
     name: str
     """As messages show it."""
-    changed: int
-    """When the file was last changed."""
+    changed: int | str
+    """By which versions of the file are told apart."""
     numbers: tuple[int, ...]
     rows: tuple[tuple[int, int], ...]
     """Positions in the archive of each group's first row, and of the one after its last."""
@@ -171,7 +173,7 @@ def to_read(archive: Archive, groups: RowGroups, places: Ints) -> tuple[FileGrou
         rows = zip(first.tolist(), (first + groups.rows[own]).tolist(), strict=True)
         numbers, file_first = groups.number[own].tolist(), int(groups.file_first[own[0]])
         found.append(
-            FileGroups(file.path, file.name, file.mtime_ns, tuple(numbers), tuple(rows), file_first)
+            FileGroups(file.path, file.name, file.changed, tuple(numbers), tuple(rows), file_first)
         )
     return tuple(found)
 
@@ -272,7 +274,7 @@ def read_groups(
 def _table(file: FileGroups, side: str, columns: list[str]) -> pa.Table:
     try:
         footer = _footer(file.path, file.changed)
-        with pq.ParquetFile(file.path, memory_map=True, metadata=footer) as opened:
+        with storage.parquet_file(file.path, memory_map=True, metadata=footer) as opened:
             found = opened.read_row_groups(list(file.numbers), columns, use_threads=False)
             return found.select(columns)
     except (pa.ArrowException, OSError) as error:

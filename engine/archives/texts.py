@@ -15,8 +15,10 @@ import pyarrow.csv as pv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from engine.runtime import storage
 from engine.runtime.disk import full_disk_reported, whole_file
 from engine.runtime.errors import InputError, OutputError
+from engine.runtime.uris import Uri
 
 T = TypeVar("T")
 NULLS = ["", "null", "NULL", "NA", "N/A", "#N/A", "n/a", "<NA>", "\\N"]
@@ -55,7 +57,7 @@ class SpoolTask:
 def _open(path: str, types: dict[str, pa.DataType]) -> pv.CSVStreamingReader:
     tabs = path.lower().endswith((".tsv", ".tsv.gz"))
     return pv.open_csv(
-        path,
+        storage.text_file(path),
         read_options=pv.ReadOptions(block_size=_BLOCK),
         parse_options=pv.ParseOptions(delimiter="\t" if tabs else ","),
         convert_options=pv.ConvertOptions(column_types=types, null_values=NULLS),
@@ -73,6 +75,8 @@ def _readable(path: str, side: str, work: Callable[[], T]) -> T:
 def _message(path: str, side: str, error: BaseException) -> str:
     if "Empty CSV file" in str(error):
         return f"{side} archive: file {path} is empty: it needs a line of column names"
+    if isinstance(path, Uri) and isinstance(error, OSError):
+        return f"{side} archive: {storage.refusal(path, error)}"
     reason = str(error).strip().split("\n")[0]
     return (
         f"{side} archive: file {path} cannot be read as CSV with a header line in UTF-8 "

@@ -20,6 +20,7 @@ from engine.options.command import Command
 from engine.options.meanings import MEANINGS
 from engine.runtime.errors import SpecError, WinnowError, did_you_mean
 from engine.runtime.host import keep_freed_memory
+from engine.runtime.uris import storing
 
 COMMANDS = "winnow.commands"
 """Group of the entry points of other packages' commands."""
@@ -93,7 +94,9 @@ def main(
                 keep_freed_memory()
                 module = known.load(name)
                 command, values = parsed(words, {name: module.COMMAND})
-                status = module.run(Asked(command, values, dict(engines or {})))
+                asked = Asked(command, values, dict(engines or {}))
+                with storing(asked.storage):
+                    status = module.run(asked)
                 return done(status) if alone else status
             except KeyboardInterrupt:
                 if alone:

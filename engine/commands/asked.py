@@ -50,15 +50,20 @@ class Asked(NamedTuple):
         return given_of(self.command, self.values)
 
     @property
+    def storage(self) -> Mapping[str, str]:
+        """How object stores are reached."""
+        return self.command.storage(collected(self.command, self.values))
+
+    @property
     def request(self) -> Request:
         """What was asked, without where the report goes."""
         told = [name for name in self.values if name not in REPORTED]
-        values = collected(self.command, self.values)
+        values = self.command.public(collected(self.command, self.values))
         shown = tuple(
             (option.name if option.positional else option.written, text_of(values[name]),
              option.help)
             for name, option in self.command.options.items()
             if name in values and name not in REPORTED
         )  # fmt: skip
-        line = self.command.line({name: self.values[name] for name in told})
+        line = self.command.line(self.command.public({name: self.values[name] for name in told}))
         return Request(line, shown)

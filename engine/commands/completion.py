@@ -14,6 +14,7 @@ from engine.options.command import Command, Group
 from engine.options.kinds import Flag, Place, Source, Text
 from engine.options.meanings import MEANINGS
 from engine.options.option import Option
+from engine.options.storage import Anywhere
 from engine.runtime.errors import chosen
 
 SHELLS = ("bash", "zsh", "fish")
@@ -66,7 +67,7 @@ def _words(command: Command) -> list[_Word]:
         if option.positional:
             continue
         takes = "" if isinstance(option.kind, Flag) else "value"
-        takes = "file" if isinstance(option.kind, (Place, Source)) else takes
+        takes = "file" if isinstance(option.kind, (Anywhere, Place, Source)) else takes
         for written in (option.written, *option.also_written):
             found[written] = _Word(written, option.help, _values(option), takes)
     for written, meaning in (("--help", "show help"), ("--help-all", "explain every option")):

@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 from numpy.typing import NDArray
 
 from engine.archives.moments import in_ticks
@@ -19,8 +18,10 @@ from engine.lanes.reader import lane_batches, streamed
 from engine.lanes.stored import Stored
 from engine.optimum.retained import NOT_STORED, Retained, to_follow
 from engine.replay.ranks import RetentionPlan
+from engine.runtime import storage
 from engine.runtime.errors import InputError
 from engine.runtime.streams import SIDES, StreamBatch
+from engine.runtime.uris import Place
 
 RETAINED = pa.schema([("side", pa.string()), ("row", pa.int64()), ("until_ts", pa.int64())])
 """``until_ts``: the last arrivals that the tuple meets, in ticks; null where it is never stored."""
@@ -41,7 +42,7 @@ def write_retained(
 class PlanFile(NamedTuple):
     """A plan of both archives, checked as far as it can be without them."""
 
-    path: Path
+    path: Place
     """A Parquet file, or a folder of them as ``winnow bound`` writes it."""
     rows: tuple[int, int]
     """Rows of the left and the right archive."""
@@ -57,7 +58,7 @@ class PlanFile(NamedTuple):
             If the plan cannot be read, or names a row twice or one that there is not.
         """
         try:
-            table = ds.dataset(self.path, format="parquet").to_table(columns=RETAINED.names)
+            table = storage.dataset(self.path).to_table(columns=RETAINED.names)
             table = in_ticks(table, "until_ts", self.unit).cast(RETAINED)
         except (OSError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise InputError(
@@ -180,7 +181,7 @@ def _joined(parts: Iterable[NDArray[np.int64]]) -> NDArray[np.int64]:
     return np.concatenate([np.empty(0, np.int64), *parts])
 
 
-def plan_file(path: Path, prepared: Prepared) -> PlanFile:
+def plan_file(path: Place, prepared: Prepared) -> PlanFile:
     """Return a plan for archives that are prepared."""
     left, right = prepared.streams
     return PlanFile(path, (left.rows, right.rows), prepared.unit)

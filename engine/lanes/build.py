@@ -8,7 +8,6 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pyarrow.types as pt
 
 from engine.archives.canonical import LANE_SEED
@@ -44,6 +43,7 @@ from engine.lanes.write import (
     reuse_runs,
     write_lanes,
 )
+from engine.runtime import storage
 from engine.runtime.device_choice import ASKED_FOR_CPU, Wanted
 from engine.runtime.disk import remove_folder
 from engine.runtime.executors import Executor, Progress
@@ -180,7 +180,7 @@ class Build:
         first_row, number = 0, count()
         for source in sources:
             file_first = first_row
-            with pq.ParquetFile(source.path) as file:
+            with storage.parquet_file(source.path) as file:
                 sizes = [
                     (
                         file.metadata.row_group(i).num_rows,

@@ -15,7 +15,6 @@ from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from engine.archives.normalise import BadRows, bad_rows_error
 from engine.archives.roles import Roles
@@ -26,6 +25,7 @@ from engine.lanes.placing import Group
 from engine.lanes.runs import PlacedRun, Run
 from engine.lanes.split import MAX_LANES, Plan, SplitResult, Splitting, too_many_lanes
 from engine.lanes.write import in_order
+from engine.runtime import storage
 from engine.runtime.errors import InputError, SpecError
 from engine.runtime.executors import Executor, Progress
 from engine.runtime.jit import Ints
@@ -152,7 +152,7 @@ def _tables(task: SplitTask) -> Iterator[pa.Table]:
     """Yield the slice in tables of at most `split_rows` rows, read by one core: a task has one."""
     plan = task.plan
     try:
-        with pq.ParquetFile(task.path, pre_buffer=False) as source:
+        with storage.parquet_file(task.path, pre_buffer=False) as source:
             groups = list(task.row_groups)
             total = sum(source.metadata.row_group(group).num_rows for group in groups)
             if total <= plan.split_rows:

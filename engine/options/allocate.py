@@ -10,12 +10,13 @@ from typing import Annotated, Any, TypedDict
 
 from engine.options import streams, where
 from engine.options.budget import Amount, parse_amount
-from engine.options.command import Command, Given, Group, read_table
+from engine.options.command import Command, Given, Group, read_table, values_of
 from engine.options.kinds import NUMBER, PARAMETERS, PLACE, Whole
 from engine.options.option import Option
 from engine.options.replay import JobOptions, job_of
 from engine.replay.layout import ESTIMATORS
 from engine.runtime.errors import SpecError
+from engine.runtime.uris import storing
 
 RECALL, ERROR = "recall", "error"
 METRICS = (RECALL, ERROR)
@@ -69,7 +70,7 @@ class JoinOfSeveral(TypedDict, total=False):
 
 _STREAMS = (
     streams.Archives, streams.Columns, streams.Windows, streams.Probe, streams.Outputs,
-    streams.Lanes, streams.Seed, streams.BadRows, where.Device,
+    streams.Lanes, streams.Seed, streams.Reading, where.Device,
 )  # fmt: skip
 JOIN = Command(
     "join",
@@ -207,7 +208,7 @@ def allocate_of(content: Mapping[str, Any], cache: Path | None = None) -> Alloca
 
 def _join(content: Mapping[str, Any], name: str, cache: Path | None) -> JoinOptions:
     where = f"join {name}: "
-    with JOIN.as_keywords(where):
+    with JOIN.as_keywords(where), storing(JOIN.storage(values_of(JOIN, content, ""))):
         given = read_table(JOIN, content, "")
         for side in ("left", "right"):
             if side not in given:

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from engine.options.kinds import Names
 from engine.options.option import Option, options_of
+from engine.options.storage import STORAGE
 from engine.runtime.errors import SpecError, WinnowError, closest, did_you_mean
 
 S = TypeVar("S")
@@ -166,6 +167,21 @@ class Command:
             return f": {self.instead[name.replace('-', '_')]}"
         near = closest(name, (own.written[2:] for own in self.options.values()))
         return f". Did you mean --{near}?" if near else "."
+
+    def storage(self, values: Mapping[str, Any]) -> dict[str, str]:
+        """Return how raw values by keyword say that object stores are reached."""
+        given = values.get("storage_option")
+        if given is None or "storage_option" not in self.options:
+            return {}
+        return STORAGE.read("--storage-option", given)
+
+    @staticmethod
+    def public(values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return raw values by keyword as reports may have them: without secrets."""
+        return {
+            name: STORAGE.public(own) if name == "storage_option" else own
+            for name, own in values.items()
+        }
 
     def words(self, values: Mapping[str, Any]) -> list[str]:
         """Return the command line that gives these values, by keyword; None is not given.

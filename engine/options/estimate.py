@@ -76,7 +76,7 @@ class Kept(
 
 
 class Estimate(
-    streams.Columns, streams.BadRows, streams.Seed, streams.Windows, streams.TimeUnit,
+    streams.Columns, streams.Reading, streams.Seed, streams.Windows, streams.TimeUnit,
     streams.Outputs, Kept, Asked,
     Precision, Confidence, total=False,
 ):  # fmt: skip
@@ -87,7 +87,7 @@ ESTIMATE = Command(
     "estimate",
     MEANINGS["estimate"],
     (
-        Group("streams", (streams.Archives, streams.Columns, streams.BadRows)),
+        Group("streams", (streams.Archives, streams.Columns, streams.Reading)),
         Group("where", (where.Engine, where.Job)),
         JOIN,
         Group("memory", (Kept,)),

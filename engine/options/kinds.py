@@ -14,6 +14,7 @@ from typing import Any
 
 from engine.options.by_stream import REST
 from engine.runtime.errors import SpecError
+from engine.runtime.uris import path_of, source_of
 
 
 @dataclass(frozen=True)
@@ -74,11 +75,11 @@ class Values(Kind):
 
 
 class Source(Kind):
-    """A file, folder or glob, or in Python the table itself."""
+    """A file, folder or glob, the URI of one, or in Python the table itself."""
 
     def read(self, flag: str, value: Any) -> Any:  # noqa: ANN401 - see Kind
         """Return a path as text, a table as it is."""
-        return as_text(flag, value) if isinstance(value, (str, os.PathLike)) else value
+        return source_of(as_text(flag, value)) if isinstance(value, (str, os.PathLike)) else value
 
 
 class Place(Kind):
@@ -86,7 +87,7 @@ class Place(Kind):
 
     def read(self, flag: str, value: Any) -> Path:  # noqa: ANN401 - see Kind
         """Return the path."""
-        return Path(as_text(flag, value))
+        return path_of(flag, as_text(flag, value))
 
 
 @dataclass(frozen=True)

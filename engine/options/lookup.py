@@ -24,7 +24,9 @@ class StreamSource(TypedDict, total=False):
     stream: Annotated[
         where.PathLike,
         Option(
-            "archive of the stream: file, folder or glob", SOURCE, interface=Interface.COMMAND_LINE
+            "archive of the stream: file, folder, glob or URI",
+            SOURCE,
+            interface=Interface.COMMAND_LINE,
         ),
     ]
 
@@ -47,7 +49,7 @@ class FactOn(TypedDict, total=False):
 
 
 class Lookup(
-    LookedUp, FactOn, FactChanges, FactAccess, where.Payload, streams.BadRows, total=False
+    LookedUp, FactOn, FactChanges, FactAccess, where.Payload, streams.Reading, total=False
 ):
     """The keywords of a look-up."""
 
@@ -56,7 +58,7 @@ LOOKUP = Command(
     "lookup",
     MEANINGS["lookup"],
     (
-        Group("stream", (StreamSource, LookedUp, streams.BadRows)),
+        Group("stream", (StreamSource, LookedUp, streams.Reading)),
         Group("fact relation", (FactSource, FactOn, FactChanges, FactAccess)),
         Group("output", (where.Out, where.Payload, where.Report)),
         Group("where", (where.Here, where.Job)),

@@ -209,7 +209,7 @@ class Harvest(TypedDict, total=False):
 
 class MultiJoin(
     Streams, On, Best, Loop, Slices, Harvest, shared.Outputs, shared.Seed, where.Payload,
-    shared.BadRows, shared.Reference, where.Device, total=False,
+    shared.Reading, shared.Reference, where.Device, total=False,
 ):  # fmt: skip
     """The keywords of a multi-way join."""
 
@@ -219,7 +219,7 @@ MULTIJOIN = Command(
     MEANINGS["multijoin"],
     (
         Group(
-            "streams; VALUE for all, or NAME=VALUE with commas between", (Streams, shared.BadRows)
+            "streams; VALUE for all, or NAME=VALUE with commas between", (Streams, shared.Reading)
         ),
         Group("join", (On, Best, shared.Outputs)),
         Group("exact joins", (Loop, Slices)),

@@ -27,7 +27,7 @@ from engine.runtime.errors import SpecError
 class Joined(
     streams.Columns,
     streams.Lanes,
-    streams.BadRows,
+    streams.Reading,
     streams.Seed,
     streams.Windows,
     streams.TimeUnit,
@@ -89,7 +89,7 @@ class Replay(Join, streams.Plan, streams.Profile, streams.Reference, Best, total
     """What a replay follows, and what its result is compared with."""
 
 
-STREAMS = Group("streams", (streams.Archives, streams.Columns, streams.Lanes, streams.BadRows))
+STREAMS = Group("streams", (streams.Archives, streams.Columns, streams.Lanes, streams.Reading))
 WHERE = Group("where", (where.Engine, where.Cache, where.Job))
 FACT = Group("fact relation", (Fact,))
 JOIN = Group("join", (streams.Windows, streams.TimeUnit, streams.Outputs))

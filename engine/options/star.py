@@ -102,7 +102,7 @@ class Deciding(TypedDict, total=False):
 
 class StarJoin(
     OfStreams, OneMemory, Several, Changes, Deciding, deciding.OfPolicy, shared.Estimator,
-    shared.Probe, shared.Outputs, shared.Seed, where.Payload, shared.BadRows, shared.Reference,
+    shared.Probe, shared.Outputs, shared.Seed, where.Payload, shared.Reading, shared.Reference,
     Best, where.Out, total=False,
 ):  # fmt: skip
     """The options of a join of several streams."""

@@ -18,6 +18,7 @@ from engine.options.kinds import (
     SOURCE,
 )
 from engine.options.option import Interface, Option, Scope
+from engine.options.storage import ANYWHERE, Storage
 from engine.options.where import PathLike, RowsJob
 from engine.policies import Policy, Value
 from engine.replay.layout import ESTIMATORS, PROBES
@@ -35,7 +36,9 @@ REFERENCES = ("exact", "none")
 class Archives(TypedDict, total=False):
     """The two streams."""
 
-    left: Annotated[PathLike, Option("archive of the left stream: file, folder or glob", SOURCE)]
+    left: Annotated[
+        PathLike, Option("archive of the left stream: file, folder, glob or URI", SOURCE)
+    ]
     right: Annotated[PathLike, Option("archive of the right stream", SOURCE)]
 
 
@@ -88,8 +91,8 @@ class Lanes(TypedDict, total=False):
     ]
 
 
-class BadRows(TypedDict, total=False):
-    """What happens to invalid rows."""
+class Reading(Storage, total=False):
+    """How archives are read: where from, and what happens to invalid rows."""
 
     bad_rows: Annotated[
         str,
@@ -236,7 +239,7 @@ class Plan(TypedDict, total=False):
         Option(
             "retain tuples by this plan, a Parquet file or folder of side, row, until_ts as "
             "winnow bound --out writes it, in place of a policy",
-            PLACE,
+            ANYWHERE,
             interface=Interface.ARCHIVES,
         ),
     ]
@@ -244,7 +247,7 @@ class Plan(TypedDict, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class JoinJob(RowsJob):
-    """The fields of joins: the options of `BadRows`, `Seed`, `Outputs` and `Reference`, read."""
+    """The fields of joins: the options of `Reading`, `Seed`, `Outputs` and `Reference`, read."""
 
     bad_rows: str = BAD_ROWS[0]
     seed: int = 0

@@ -148,7 +148,7 @@ class SweepOutput(TypedDict, total=False):
 
 class Sweep(
     Fact, GridLists, Within, Confidence, SweepOutput, streams.Columns, streams.TimeUnit,
-    streams.BadRows, streams.Probe, streams.Outputs,
+    streams.Reading, streams.Probe, streams.Outputs,
     streams.Profile, where.Device, Best, where.Cache, total=False,
 ):  # fmt: skip
     """The keywords of a sweep."""
@@ -158,7 +158,7 @@ SWEEP = Command(
     "sweep",
     MEANINGS["sweep"],
     (
-        Group("streams", (streams.Archives, streams.Columns, streams.BadRows)),
+        Group("streams", (streams.Archives, streams.Columns, streams.Reading)),
         WHERE,
         FACT,
         Group(

@@ -11,7 +11,6 @@ from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import pyarrow.types as pt
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
@@ -20,6 +19,8 @@ from pyspark.sql.types import StructField, StructType
 from engine.archives.families import plain_type
 from engine.lanes.split import Plan
 from engine.lanes.splits import Source
+from engine.runtime import storage
+from engine.runtime.uris import Uri
 from spark_plugin.columns import named
 from spark_plugin.hashing import spark_type
 from spark_plugin.outcome import OtherwiseError
@@ -146,7 +147,7 @@ def footers_of(sources: Sequence[Source]) -> Footers:
     """
     schemas, rows, size, metadata = [], [], 0, []
     for source in sources:
-        with pq.ParquetFile(source.path) as file:
+        with storage.parquet_file(source.path) as file:
             schemas.append(file.schema_arrow)
             rows.append(file.metadata.num_rows)
             groups = range(file.num_row_groups)
@@ -171,6 +172,8 @@ def _obstacles(plan: Plan, sources: Iterable[Source], footers: Footers) -> Itera
     if plan.as_text:
         yield f"column {plan.as_text[0]} is text of which some cells are no values"
     for source in sources:
+        if isinstance(source.path, Uri):
+            yield f"{source.path} is in an object store, which tasks read"
         if Path(source.path).name.startswith(("_", ".")):
             yield f"Spark passes over file {source.path}, whose name begins with _ or ."
         if _PATTERN.search(source.path):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -18,6 +17,7 @@ from engine.archives.roles import JoinColumns, Roles
 from engine.archives.rows import GroupTimes, group_times
 from engine.archives.source import Archive, open_archive, unreadable
 from engine.archives.ticks import FAULTS, ticks
+from engine.runtime import storage
 from engine.runtime.errors import InputError
 from engine.runtime.streams import SIDES
 
@@ -129,13 +129,12 @@ def read(feed: Feed, chunk: Chunk, names: tuple[str, ...]) -> pa.Table:
     stream = feed.streams[chunk.side]
     file = stream.archive.files[chunk.file]
     try:
-        found = os.stat(file.path)  # noqa: PTH116 - both numbers at once
-        if (found.st_size, found.st_mtime_ns) != (file.size, file.mtime_ns):
+        if storage.state_of(file.path) != (file.size, file.changed):
             raise InputError(
                 f"{stream.archive.side} archive: file {file.path} is not the file that the stream "
                 "began with: put that back, or begin again with a new checkpoint"
             )
-        with pq.ParquetFile(file.path, memory_map=True) as source:
+        with storage.parquet_file(file.path, memory_map=True) as source:
             table = source.read_row_group(chunk.group, columns=list(names)).select(names)
         kinds = pa.schema([stream.kinds.field(name) for name in names])
         return decoded(table).cast(kinds, safe=False)
@@ -160,7 +159,7 @@ def chunks(stream: Stream, side: int) -> Iterator[tuple[Chunk, pq.FileMetaData]]
     first = 0
     for number, file in enumerate(stream.archive.files):
         try:
-            with pq.ParquetFile(file.path) as source:
+            with storage.parquet_file(file.path) as source:
                 footer = source.metadata
         except (pa.ArrowException, OSError) as error:
             raise InputError(unreadable(file.path, stream.archive.side, error)) from error

@@ -30,6 +30,7 @@ from engine.options.kinds import (
     Whole,
 )
 from engine.options.option import Interface, Option
+from engine.options.storage import StorageOptions
 from engine.runtime.errors import SpecError, WinnowError
 from spark_plugin import dataframe, lookup, sweep
 
@@ -70,6 +71,8 @@ def sample(option: Option) -> tuple[str, Any]:
     """Return a value of an option, on the command line and in a job file."""
     if option.choices:
         return option.choices[-1], option.choices[-1]
+    if isinstance(option.kind, StorageOptions):
+        return "region=eu", {"region": "eu"}
     if isinstance(option.kind, Pairs):
         return "a,b=c" if option.name == "profiles" else "a.b=c", (
             {"a,b": "c"} if option.name == "profiles" else {"a.b": "c"}

@@ -1,0 +1,240 @@
+"""Files that lie on a disk, in an object store or in HDFS: found, looked at and opened.
+
+A path is text: of a disk, or a `Uri`. Nothing else opens archives.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.fs as pafs
+import pyarrow.parquet as pq
+
+from engine.runtime.errors import InputError
+from engine.runtime.uris import PlainOptions, Uri
+
+T = TypeVar("T")
+_AT_ONCE = 16
+"""Requests for small answers, which take their time to come."""
+_MAGIC = re.compile(r"[*?\[]")
+_ENVIRONMENT = ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3")
+_ODD = re.compile(r" \(Request ID: [^)]*\)|; Details: .*|\s+$")
+_REMEDIES = (
+    ("NO_SUCH_BUCKET|NoSuchBucket|ContainerNotFound", "check the name of the bucket"),
+    (
+        "ACCESS_DENIED|ACCESS_KEY|SIGNATURE|TOKEN|status 40[13]|Unauthorized|Forbidden|credential",
+        "check the credentials, in the environment or by --storage-option, and what they allow",
+    ),
+    (
+        "status 301|PermanentRedirect|AuthorizationHeaderMalformed|resolve region",
+        "give the bucket's region by --storage-option region=NAME",
+    ),
+    (
+        "NETWORK_CONNECTION|resolve host|[Tt]imed? ?out",
+        "check the network, and --storage-option endpoint_override if the store is not the cloud's",
+    ),
+)
+
+
+class State(NamedTuple):
+    """What a file is now."""
+
+    size: int
+    """In bytes."""
+    changed: int | str
+    """By which a change is noticed: nanoseconds, or the ETag of an object."""
+
+
+@lru_cache(maxsize=64)
+def _system(uri: str, scheme: str, authority: str, options: PlainOptions) -> pafs.FileSystem:
+    """Return the file system of a scheme and an authority; `uri` is one without a path."""
+    own = Uri(uri, options).keywords
+    if scheme == "s3" and (own or any(name in os.environ for name in _ENVIRONMENT)):
+        return pafs.S3FileSystem(**own)
+    if scheme == "gs" and own:
+        return pafs.GcsFileSystem(**own)
+    if scheme == "abfs" and own:
+        return pafs.AzureFileSystem(authority.rpartition("@")[2].partition(".")[0], **own)
+    if own:
+        host, _, port = authority.partition(":")
+        return pafs.HadoopFileSystem(host or "default", int(port or 0), **own)
+    return pafs.FileSystem.from_uri(uri)[0]
+
+
+def located(uri: Uri) -> tuple[pafs.FileSystem, str]:
+    """Return the file system of a URI, and its path there.
+
+    Raises
+    ------
+    InputError
+        If its options are no options of such a file system, or it does not answer.
+    """
+    root = f"{uri.partition(':')[0].replace('s3a', 's3')}://{uri.authority}/"
+    try:
+        system = _system(root, uri.scheme, uri.authority, uri.options)
+    except (pa.ArrowException, OSError, ValueError, TypeError) as error:
+        raise InputError(refusal(uri, error)) from None
+    if uri.scheme == "hdfs":
+        return system, f"/{uri.below}"
+    bucket = uri.authority.partition("@")[0] if uri.scheme == "abfs" else uri.authority
+    return system, f"{bucket}/{uri.below}".rstrip("/")
+
+
+def refusal(uri: Uri, error: BaseException, what: str = "read") -> str:
+    """Return, in a sentence without secrets, why a URI cannot be read and what helps."""
+    if isinstance(error, FileNotFoundError):
+        return f"{uri} is not there: check the bucket and the path"
+    text = str(error).strip().partition("\n")[0]
+    found = (remedy for pattern, remedy in _REMEDIES if re.search(pattern, text))
+    remedy = next(found, "check the URI, and --storage-option for region, endpoint and credentials")
+    return uri.public(f"{uri} cannot be {what} ({_ODD.sub('', text)}): {remedy}")
+
+
+def each(work: Callable[[str], T], paths: Sequence[str]) -> list[T]:
+    """Return what `work` returns of each path, asking an object store for several at once."""
+    if not any(isinstance(path, Uri) for path in paths):
+        return [work(path) for path in paths]
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return list(pool.map(work, paths))
+
+
+def state_of(path: str) -> State:
+    """Return what a file is now.
+
+    Raises
+    ------
+    OSError
+        If it is not there.
+    """
+    if isinstance(path, Uri):
+        with _opened(path) as file:
+            return State(file.size(), _tag(path, file))
+    found = Path(path).stat()
+    return State(found.st_size, found.st_mtime_ns)
+
+
+def _opened(uri: Uri) -> pa.NativeFile:
+    system, path = located(uri)
+    return system.open_input_file(path)
+
+
+def _tag(uri: Uri, file: pa.NativeFile) -> str:
+    """Return the ETag of an open object, or else when it was changed last."""
+    for name, own in (file.metadata() or {}).items():
+        if name.lower() == "etag":
+            return str(own.decode())
+    system, path = located(uri)
+    return str(system.get_file_info(path).mtime_ns)
+
+
+def parquet_file(path: str, **on_disk: Any) -> pq.ParquetFile:  # noqa: ANN401 - as pyarrow has them
+    """Open a Parquet file; `on_disk` says how if it lies on one.
+
+    Of an object the parts that a read needs are fetched together, those of a footer once a process.
+    """
+    if not isinstance(path, Uri):
+        return pq.ParquetFile(path, **on_disk)
+    file = _opened(path)
+    footer = _footer(path, path.options, _tag(path, file))
+    return pq.ParquetFile(file, metadata=footer, pre_buffer=True)
+
+
+@lru_cache(maxsize=1024)
+def _footer(uri: Uri, options: PlainOptions, tag: str) -> pq.FileMetaData:
+    """Return the footer of an object; `tag` tells versions of it apart."""
+    del options, tag
+    with pq.ParquetFile(_opened(uri)) as file:
+        return file.metadata
+
+
+def text_file(path: str) -> str | pa.NativeFile:
+    """Return what pyarrow reads a text file from, decompressed as its name tells."""
+    if not isinstance(path, Uri):
+        return path
+    system, place = located(path)
+    return system.open_input_stream(place, compression="detect")
+
+
+def first_bytes(path: str, size: int) -> bytes:
+    """Return how a file begins."""
+    if isinstance(path, Uri):
+        with _opened(path) as file:
+            return bytes(file.read(size))
+    with Path(path).open("rb") as own:
+        return own.read(size)
+
+
+def files_at(uri: Uri) -> list[Uri]:
+    """Return the files that a URI means, sorted: itself, those below it, or those of a pattern.
+
+    Names that start with ``.`` or ``_`` are skipped, below what is named.
+
+    Raises
+    ------
+    InputError
+        If there is nothing, or the store refuses.
+    """
+    try:
+        return _found(uri)
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(refusal(uri, error)) from None
+
+
+def _found(uri: Uri) -> list[Uri]:
+    magic = _MAGIC.search(uri.below)
+    if magic is None:
+        system, path = located(uri)
+        if system.get_file_info(path).type == pafs.FileType.File:
+            return [uri]
+        found = list(_visible(uri, ""))
+        if not found:
+            raise FileNotFoundError
+        return found
+    fixed = uri.below[: magic.start()].rpartition("/")[0]
+    root = Uri(f"{uri.partition('://')[0]}://{uri.authority}/{fixed}".rstrip("/"), uri.options)
+    found = list(_visible(root, uri.below[len(fixed) :].strip("/")))
+    if not found:
+        raise InputError(f"no file matches {uri}: check the pattern, and quote it for the shell")
+    return found
+
+
+def _visible(folder: Uri, pattern: str) -> Iterable[Uri]:
+    """Yield the files below a folder that match a pattern or lie below what does, sorted."""
+    wanted = re.compile(f"{_translated(pattern)}(/.*)?") if pattern else None
+    system, path = located(folder)
+    selector = pafs.FileSelector(path, recursive=True, allow_not_found=True)
+    for info in sorted(system.get_file_info(selector), key=lambda own: str(own.path)):
+        below = info.path[len(path) :].strip("/")
+        hidden = any(part.startswith((".", "_")) for part in below.split("/"))
+        meant = wanted is None or wanted.fullmatch(below)
+        if info.type == pafs.FileType.File and meant and not hidden:
+            yield folder / below
+
+
+def _translated(pattern: str) -> str:
+    """Return a glob as a regular expression: ``**/`` is any folders, ``*`` is within one name."""
+    words = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    parts = re.split(r"(\*\*/|\*\*|\*|\?|\[[^\]]+\])", pattern)
+    return "".join(words.get(p, p if p.startswith("[") else re.escape(p)) for p in parts)
+
+
+def dataset(path: Path | Uri) -> ds.Dataset:
+    """Return the Parquet file or folder at a place.
+
+    Raises
+    ------
+    InputError, OSError
+        If there is none.
+    """
+    if not isinstance(path, Uri):
+        return ds.dataset(path, format="parquet")
+    files = [located(own)[1] for own in files_at(path)]
+    return ds.dataset(files, format="parquet", filesystem=located(path)[0])

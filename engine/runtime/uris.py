@@ -1,0 +1,212 @@
+"""URIs of object stores and of HDFS, as text that knows how its storage is reached.
+
+A `Uri` is a path like any other to whoever hands it on: as text it has no credentials, and
+`engine.runtime.storage` opens it. Every command loads this, so it is light.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any, Self, TypeAlias
+from urllib.parse import unquote, urlsplit
+
+from engine.runtime.errors import SpecError, did_you_mean
+
+
+def _flag(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueError("true or false")
+    return text.lower() == "true"
+
+
+Reads: TypeAlias = Callable[[str], Any]
+_S3: dict[str, Reads] = {
+    "access_key": str, "secret_key": str, "session_token": str, "anonymous": _flag, "region": str,
+    "endpoint_override": str, "scheme": str, "role_arn": str, "session_name": str,
+    "external_id": str, "load_frequency": int, "connect_timeout": float, "request_timeout": float,
+    "force_virtual_addressing": _flag, "tls_ca_file_path": str,
+}  # fmt: skip
+_GS: dict[str, Reads] = {
+    "anonymous": _flag, "scheme": str, "endpoint_override": str, "project_id": str,
+}  # fmt: skip
+_ABFS: dict[str, Reads] = {
+    "account_key": str, "sas_token": str, "tenant_id": str, "client_id": str,
+    "client_secret": str, "blob_storage_authority": str, "dfs_storage_authority": str,
+    "blob_storage_scheme": str, "dfs_storage_scheme": str,
+}  # fmt: skip
+_HDFS: dict[str, Reads] = {"user": str, "kerb_ticket": str, "replication": int}
+OPTIONS: Mapping[str, Mapping[str, Reads]] = {
+    "s3": _S3, "s3a": _S3, "gs": _GS, "gcs": _GS, "abfs": _ABFS, "abfss": _ABFS, "hdfs": _HDFS,
+    "viewfs": _HDFS,
+}  # fmt: skip
+"""By scheme, the keywords of pyarrow's file system, and what reads each from text."""
+_PLAIN = {"s3a": "s3", "gcs": "gs", "abfss": "abfs", "viewfs": "hdfs"}
+PUBLIC = {
+    "anonymous", "region", "endpoint_override", "scheme", "load_frequency", "connect_timeout",
+    "request_timeout", "force_virtual_addressing", "tls_ca_file_path", "project_id",
+    "blob_storage_authority", "dfs_storage_authority", "blob_storage_scheme", "dfs_storage_scheme",
+    "user", "replication",
+}  # fmt: skip
+"""Options that may be shown; all others are secret."""
+HIDDEN = "..."
+"""What is shown in place of a secret."""
+_SCHEME = re.compile(rf"({'|'.join(OPTIONS)}):/(/?)(?=.)")
+_QUERY = re.compile(r"\?[A-Za-z_]+=")
+_FILE = re.compile(r"file:(//[^/]*)?/")
+_USED: ContextVar[tuple[tuple[str, str], ...]] = ContextVar("storage options", default=())
+
+PlainOptions: TypeAlias = tuple[tuple[str, str], ...]
+
+
+class Uri(str):
+    """The place of a file or folder that is not on a disk.
+
+    Parameters
+    ----------
+    text : str
+        Begins with one of the schemes in `OPTIONS`.
+    options : tuple of (str, str), optional
+        How its storage is reached: by default as `storing` has it.
+
+    Raises
+    ------
+    SpecError
+        If it has a password or a query, which are no part of a place.
+    """
+
+    __slots__ = ("options",)
+    options: PlainOptions
+
+    def __new__(cls, text: str, options: PlainOptions | None = None) -> Self:
+        """Check the text."""
+        found = super().__new__(cls, _SCHEME.sub(r"\1://", text, count=1))
+        user, at, rest = found.authority.rpartition("@")
+        if (at and (":" in user or found.scheme in ("s3", "gs"))) or _QUERY.search(found):
+            bare = _QUERY.split(f"{found.scheme}://{rest or found.authority}/{found.below}")[0]
+            raise SpecError(
+                f"{bare} is given with options or credentials in the URI: give them by "
+                "--storage-option or in the environment"
+            )
+        found.options = _USED.get() if options is None else options
+        return found
+
+    def __reduce__(self) -> tuple[type[Uri], tuple[str, PlainOptions]]:
+        """Return what copies and pickles are made of."""
+        return Uri, (str(self), self.options)
+
+    def __truediv__(self, name: str) -> Uri:
+        """Return what is called `name` in this folder."""
+        return Uri(f"{self.rstrip('/')}/{name}", self.options)
+
+    @property
+    def scheme(self) -> str:
+        """Of its storage: s3 for s3a as well, and so on."""
+        own = self.partition(":")[0]
+        return _PLAIN.get(own, own)
+
+    @property
+    def authority(self) -> str:
+        """Bucket, container and account, or host."""
+        return self.partition("://")[2].partition("/")[0]
+
+    @property
+    def below(self) -> str:
+        """The path below the authority, without a slash before it."""
+        return self.partition("://")[2].partition("/")[2]
+
+    @property
+    def name(self) -> str:
+        """The last part of its path."""
+        return self.rstrip("/").rpartition("/")[2]
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """The options that are of its storage, read."""
+        known = OPTIONS[self.scheme]
+        return {name: known[name](own) for name, own in self.options if name in known}
+
+    def public(self, message: str) -> str:
+        """Return a message without the secrets of the options."""
+        for name, own in self.options:
+            if name not in PUBLIC and own:
+                message = message.replace(own, HIDDEN)
+        return message
+
+
+Place: TypeAlias = Path | Uri
+
+
+def source_of(text: str) -> str:
+    """Return a path, pattern or URI as a path or pattern on a disk, or a `Uri`.
+
+    Examples
+    --------
+    >>> source_of("file:///data/a.parquet"), source_of("s3a://bucket/a.parquet").scheme
+    ('/data/a.parquet', 's3')
+    """
+    if isinstance(text, Uri):
+        return text
+    if _SCHEME.match(text):
+        return Uri(text)
+    if not _FILE.match(text):
+        return text
+    parts = urlsplit(text)
+    if parts.netloc not in ("", "localhost"):
+        raise SpecError(f"{text} is a file of {parts.netloc}: write file:///PATH for one of here")
+    return unquote(parts.path)
+
+
+def place_of(text: str) -> Place:
+    """Return a path or URI as a path on a disk, or a `Uri`."""
+    found = source_of(text)
+    return found if isinstance(found, Uri) else Path(found)
+
+
+def path_of(flag: str, text: str) -> Path:
+    """Return the path of an option that takes no URI but of a disk."""
+    found = place_of(text)
+    if isinstance(found, Path):
+        return found
+    raise SpecError(f"{flag} is {found}; give a path on a disk")
+
+
+def checked_options(flag: str, values: Mapping[str, Any]) -> dict[str, str]:
+    """Return options of storage as text, by name.
+
+    Raises
+    ------
+    SpecError
+        If there is none of a name, or its value is not of its kind; secrets are not told.
+    """
+    known = {name: own for options in OPTIONS.values() for name, own in options.items()}
+    found = {}
+    for name, value in values.items():
+        own = name.strip().replace("-", "_")
+        if own not in known:
+            hint = did_you_mean(own, known) or f" There are {', '.join(sorted(known))}."
+            raise SpecError(f"{flag} has no {own!r}.{hint}")
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        try:
+            known[own](text)
+        except ValueError as error:
+            raise SpecError(f"{flag} {own} is {text!r}: give {_wanted(error)}") from None
+        found[own] = text
+    return found
+
+
+def _wanted(error: ValueError) -> str:
+    return str(error) if str(error) == "true or false" else "a number"
+
+
+@contextmanager
+def storing(options: Mapping[str, str]) -> Iterator[None]:
+    """Give every `Uri` that is made in the block these options."""
+    mark = _USED.set(tuple(options.items()))
+    try:
+        yield
+    finally:
+        _USED.reset(mark)

@@ -1,0 +1,64 @@
+"""Archives in an object store, read by tasks of Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+from storage_cases import Store, needs_store, put, served, write
+
+from engine.commands import main
+from spark_plugin.executor import SparkExecutor
+
+pytestmark = needs_store
+JOBS = {
+    "replay": ["--memory", "20", "--policy", "prob", "--lanes", "3"],
+    "sample": ["--fraction", "0.3", "--lanes", "3"],
+    "multijoin": [],
+}
+JOINED = ["--time", "t", "--importance", "i", "--window", "50"]
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[Store]:
+    with served() as running:
+        yield running
+
+
+def ran(session: SparkSession, job: str, place: str, engine: str, *words: str) -> int:
+    """Run a command on archives at a place."""
+    streams = ["--left", f"{place}/left", "--right", f"{place}/right", "--on", "k"]
+    if job == "multijoin":
+        named = (f"--stream={name}={place}/{name}" for name in ("left", "right"))
+        streams = [*named, "--predicate", "equi:k"]
+    return main(
+        [job, *streams, *JOINED, *JOBS[job], "--engine", engine, *words],
+        engines={"spark": lambda: SparkExecutor(session)},
+    )
+
+
+def sorted_rows(place: Path) -> pa.Table:
+    """Return the rows of an output in the order of time and of its members."""
+    table = pq.read_table(place)
+    names = ["ts", *(name for name in table.column_names if name.endswith("_row"))]
+    return table.sort_by([(name, "ascending") for name in names])
+
+
+@pytest.mark.parametrize("job", sorted(JOBS))
+def test_tasks_read_what_files_have(
+    spark: SparkSession, store: Store, tmp_path: Path, job: str
+) -> None:
+    folder = write(tmp_path / f"spark-{job}")
+    uri = put(store, folder, folder.name)
+    found = []
+    for place, engine in ((str(folder), "local"), (uri, "spark")):
+        out = tmp_path / engine
+        words = [] if job == "multijoin" else ["--cache", str(tmp_path / f"cache-{engine}")]
+        assert ran(spark, job, place, engine, "--out", str(out), *words, *store.words()) == 0
+        found.append(sorted_rows(out))
+    assert found[0].num_rows > 100
+    assert found[0].equals(found[1])

@@ -1,0 +1,151 @@
+"""Archives on a disk and in an object store, and the store itself: `object_store.py`, run aside."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import object_store
+import pyarrow as pa
+import pyarrow.csv as pv
+import pyarrow.fs as pafs
+import pyarrow.parquet as pq
+import pytest
+
+BUCKET = "archives"
+SECRET = "a-secret-that-nobody-may-see"  # noqa: S105 - of no store but the tests' own
+GROUP = 20_000
+"""Rows of a row group."""
+needs_store = pytest.mark.skipif(
+    importlib.util.find_spec("moto") is None, reason="moto is not installed: make extras"
+)
+
+
+class Store:
+    """A running object store with an empty bucket.
+
+    Attributes
+    ----------
+    options : dict of str to str
+        By which winnow reaches it.
+    """
+
+    def __init__(self, port: str) -> None:
+        self._control = f"http://127.0.0.1:{port}/_"
+        self.options = {
+            "access_key": object_store.KEY,
+            "secret_key": SECRET,
+            "endpoint_override": f"http://127.0.0.1:{port}",
+            "region": "us-east-1",
+        }
+        self._files = pafs.S3FileSystem(**self.options, allow_bucket_creation=True)
+        self._files.create_dir(BUCKET)
+
+    def words(self, **changed: str) -> list[str]:
+        """Return the options of a command line."""
+        options = (self.options | changed).items()
+        return [word for name, own in options for word in ("--storage-option", f"{name}={own}")]
+
+    def put(self, file: Path, key: str) -> str:
+        """Copy a file into the bucket and return its URI."""
+        with self._files.open_output_stream(f"{BUCKET}/{key}") as out:
+            out.write(file.read_bytes())
+        return f"s3://{BUCKET}/{key}"
+
+    def keys(self, folder: str) -> list[str]:
+        """Return the keys below a folder of the bucket, without it."""
+        selector = pafs.FileSelector(f"{BUCKET}/{folder}", recursive=True, allow_not_found=True)
+        found = self._files.get_file_info(selector)
+        begin = len(f"{BUCKET}/{folder}/")
+        return sorted(own.path[begin:] for own in found if own.type == pafs.FileType.File)
+
+    def read(self, key: str) -> bytes:
+        """Return the content of an object."""
+        with self._files.open_input_file(f"{BUCKET}/{key}") as file:
+            return bytes(file.read())
+
+    def remove(self, folder: str) -> None:
+        """Remove a folder."""
+        self._files.delete_dir(f"{BUCKET}/{folder}")
+
+    def fetched(self) -> int:
+        """Return the bytes of objects sent since the last call, and forget them."""
+        log = self._asked("clear")
+        return sum(own["bytes"] for own in log if own["method"] == "GET" and not own["query"])
+
+    def writes(self) -> int:
+        """Return the requests that wrote since the last call, and forget them."""
+        return sum(
+            own["method"] != "GET" and own["method"] != "HEAD" for own in self._asked("clear")
+        )
+
+    def kill(self, pid: int, at: int, *, before: bool) -> None:
+        """Have a process killed at a write to come, counted from 0, before or after it is done."""
+        self._asked("kill", json.dumps({"pid": pid, "at": at, "before": before}).encode())
+
+    def _asked(self, what: str, body: bytes | None = None) -> Any:
+        with urllib.request.urlopen(self._control + what, body, timeout=60) as answer:  # noqa: S310
+            return json.load(answer)
+
+
+@contextmanager
+def served() -> Iterator[Store]:
+    """Yield an object store on loopback; it ends with the block, or with this process."""
+    with subprocess.Popen(  # noqa: S603 - our own script
+        [sys.executable, str(Path(object_store.__file__))],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as server:
+        assert server.stdout is not None
+        assert server.stdin is not None
+        try:
+            yield Store(server.stdout.readline().strip())
+        finally:
+            server.stdin.close()
+
+
+def rows(seed: int, number: int) -> pa.Table:
+    """Return a stream with columns that a join reads, and two that it does not."""
+    rng = np.random.default_rng(seed)
+    return pa.table(
+        {
+            "t": np.sort(rng.integers(0, number, number)),
+            "k": rng.integers(0, 200, number),
+            "i": rng.integers(1, 9, number).astype(np.float64),
+            "note": rng.random(number),
+            "other": rng.random(number),
+        }
+    )
+
+
+def write(
+    folder: Path, number: int = 4_000, parts: int = 3, kind: str = "parquet", group: int = GROUP
+) -> Path:
+    """Write the folders ``left`` and ``right`` of an archive in parts."""
+    for side, name in enumerate(("left", "right")):
+        table, own = rows(side, number), folder / name
+        own.mkdir(parents=True)
+        for at, part in enumerate(np.array_split(np.arange(number), parts)):
+            taken = table.take(pa.array(part))
+            if kind == "csv":
+                pv.write_csv(taken, own / f"{at}.csv")
+            else:
+                pq.write_table(taken, own / f"{at}.parquet", row_group_size=group)
+    return folder
+
+
+def put(store: Store, folder: Path, under: str) -> str:
+    """Copy a folder into the bucket and return its URI."""
+    for file in sorted(folder.rglob("*")):
+        if file.is_file():
+            store.put(file, f"{under}/{file.relative_to(folder)}")
+    return f"s3://{BUCKET}/{under}"
